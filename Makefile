@@ -1,0 +1,36 @@
+# Everything below needs Python >= 3.11 and make; the first target run builds .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+OUT ?= out/reproduce
+
+.PHONY: test test-slow lint bench reproduce clean
+.DEFAULT_GOAL := test
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo 'tailproof needs Python 3.11 or newer: make PYTHON=python3.x'; exit 2; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $(READY)
+
+test: lint
+	$(BIN)/python -m pytest -q -n auto
+
+test-slow: $(READY)
+	$(BIN)/python -m pytest -q -n auto -m slow
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(READY)
+	$(BIN)/python benchmarks/core.py
+
+reproduce: $(READY)
+	$(BIN)/tailproof reproduce --out $(OUT)
+
+clean:
+	rm -rf .venv out

@@ -1,0 +1,244 @@
+"""Linear bandits: an arm set, a parameter θ and a noise.
+
+Pulling arm x gives xᵀθ + η. A K-armed bandit is the case of unit vectors.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailproof.checks import require, whole
+from tailproof.noise import Noise
+
+__all__ = ["ArmSet", "Drawn", "Fresh", "Given", "LinearBandit", "k_armed", "neutral", "paper"]
+
+Array = NDArray[np.float64]
+Law = Literal["orthant", "sphere"]
+
+
+def _orthant(rng: np.random.Generator, paths: int, arms: int, dim: int) -> Array:
+    """Coordinates uniform in [0, 1], normalised: the paper's contexts."""
+    return _directions(rng.random((paths, dim, arms)))
+
+
+def _sphere(rng: np.random.Generator, paths: int, arms: int, dim: int) -> Array:
+    """Directions without preference: normal coordinates, normalised.
+
+    Drawing contexts is what a simulation with fresh arms spends most time on, so this is Box and
+    Muller in single precision, plenty for a direction. The 0.5 keeps the logarithm finite, the
+    1e-9 keeps a vector from zero.
+    """
+    size = paths * dim * arms
+    bits = rng.bit_generator.random_raw((size + 1) // 2).view(np.uint32)
+    radius, angle = (bits.astype(np.float32) + np.float32(0.5)).reshape(2, -1) * 2.0**-32
+    np.sqrt(1e-9 - np.log(radius, out=radius), out=radius)
+    angle *= 2 * math.pi
+    x = np.empty((2, len(radius)))
+    np.multiply(radius, np.cos(angle), out=x[0])
+    np.multiply(radius, np.sin(angle), out=x[1])
+    return _directions(x.reshape(-1)[:size].reshape(paths, dim, arms))
+
+
+def _directions(x: Array) -> Array:
+    """Normalise vectors of shape (paths, dim, arms) and view them as (paths, arms, dim)."""
+    x *= (1 / np.sqrt(np.einsum("pda,pda->pa", x, x)))[:, None]
+    return x.transpose(0, 2, 1)
+
+
+_LAWS: dict[Law, Callable[[np.random.Generator, int, int, int], Array]] = {
+    "orthant": _orthant,
+    "sphere": _sphere,
+}
+
+
+class ArmSet(ABC):
+    """The vectors on offer: `arms` of them, of dimension `dim`."""
+
+    arms: int
+    dim: int
+    fresh: bool = False
+    """Whether each decision sees new vectors."""
+
+    @abstractmethod
+    def draw(self, rng: np.random.Generator, paths: int) -> Array:
+        """Draw vectors of shape (paths, arms, dim)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawn(ArmSet):
+    """Unit vectors drawn once for each path.
+
+    >>> Drawn(law="sphere", arms=20, dim=10).draw(np.random.default_rng(0), 3).shape
+    (3, 20, 10)
+    """
+
+    law: Law
+    arms: int
+    dim: int
+
+    def __post_init__(self) -> None:
+        require(self.law in _LAWS, "law", f"one of {', '.join(_LAWS)}", self.law)
+        whole("arms", self.arms)
+        whole("dim", self.dim)
+
+    def draw(self, rng: np.random.Generator, paths: int) -> Array:
+        """Draw vectors of shape (paths, arms, dim)."""
+        return _LAWS[self.law](rng, paths, self.arms, self.dim)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fresh(Drawn):
+    """Unit vectors drawn anew for each decision, and kept while it is pulled."""
+
+    fresh = True
+
+
+@dataclass(frozen=True)
+class Given(ArmSet):
+    """The same given vectors in every path.
+
+    >>> Given(((1.0, 0.0), (0.6, 0.8))).arms
+    2
+    """
+
+    vectors: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self) -> None:
+        shape = np.asarray(self.vectors, dtype=np.float64).shape
+        require(len(shape) == 2 and 0 not in shape, "vectors", "of shape (arms, dim)", shape)
+        require(bool(np.isfinite(self.vectors).all()), "vectors", "finite", self.vectors)
+
+    @property
+    def arms(self) -> int:  # type: ignore[override]
+        """The number of vectors."""
+        return len(self.vectors)
+
+    @property
+    def dim(self) -> int:  # type: ignore[override]
+        """Their dimension."""
+        return len(self.vectors[0])
+
+    def draw(self, rng: np.random.Generator, paths: int) -> Array:
+        """Return copies of the vectors, of shape (paths, arms, dim)."""
+        return np.tile(np.asarray(self.vectors, dtype=np.float64), (paths, 1, 1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearBandit:
+    """Rewards xᵀθ + η.
+
+    Parameters
+    ----------
+    contexts : ArmSet
+        Where the arms come from.
+    theta : "sphere", "diagonal" or a tuple of numbers
+        θ uniform on the unit sphere in each path, θ = (1, …, 1)/√d, or θ itself.
+    noise : Noise
+        The law of η.
+
+    Examples
+    --------
+    >>> from tailproof.noise import Cauchy
+    >>> bandit = LinearBandit(
+    ...     contexts=Given(((1.0, 0.0), (0.0, 1.0))), theta=(0.0, 1.0), noise=Cauchy()
+    ... )
+    >>> bandit.start(paths=3, rng=np.random.default_rng(0)).locations.shape
+    (3, 2)
+    """
+
+    contexts: ArmSet
+    theta: Literal["sphere", "diagonal"] | tuple[float, ...]
+    noise: Noise
+
+    def __post_init__(self) -> None:
+        require(isinstance(self.contexts, ArmSet), "contexts", "an arm set", self.contexts)
+        require(isinstance(self.noise, Noise), "noise", "a noise law", self.noise)
+        if isinstance(self.theta, str):
+            rule = "'sphere', 'diagonal' or a tuple of numbers"
+            require(self.theta in ("sphere", "diagonal"), "theta", rule, self.theta)
+        else:
+            rule = f"{self.contexts.dim} finite numbers"
+            ok = len(self.theta) == self.contexts.dim and bool(np.isfinite(self.theta).all())
+            require(ok, "theta", rule, self.theta)
+
+    def start(self, paths: int, rng: np.random.Generator) -> "World":
+        """Draw what stays the same on each path, and the first arms."""
+        return World(self, paths, rng)
+
+
+class World:
+    """A linear bandit as it unfolds on many paths.
+
+    Attributes
+    ----------
+    theta : array of shape (paths, d)
+    arms : array of shape (paths, K, d)
+        The vectors on offer for the decision at hand.
+    locations, best : arrays of shape (paths, K) and (paths,)
+        Their true locations xᵀθ, and the largest of them.
+    """
+
+    def __init__(self, bandit: LinearBandit, paths: int, rng: np.random.Generator) -> None:
+        self._contexts, self._rng, self._paths = bandit.contexts, rng, paths
+        dim = bandit.contexts.dim
+        if bandit.theta == "sphere":
+            self.theta = _sphere(rng, paths, 1, dim)[:, 0]
+        elif bandit.theta == "diagonal":
+            self.theta = np.full((paths, dim), 1 / math.sqrt(dim))
+        else:
+            self.theta = np.tile(np.asarray(bandit.theta, dtype=np.float64), (paths, 1))
+        self._draw()
+
+    def _draw(self) -> None:
+        self.arms = self._contexts.draw(self._rng, self._paths)
+        self.arms.flags.writeable = self._contexts.fresh  # read-only arms come again
+        self.locations = np.matvec(self.arms, self.theta)
+        self.best = self.locations[np.arange(self._paths), self.locations.argmax(axis=1)]
+
+    def advance(self) -> None:
+        """Move on to the next decision."""
+        if self._contexts.fresh:
+            self._draw()
+
+
+def paper(noise: Noise, *, arms: int = 20, dim: int = 10) -> LinearBandit:
+    """Return the paper's setting: contexts in the positive orthant, θ their mean direction.
+
+    >>> from tailproof.noise import StudentT
+    >>> paper(StudentT(1)).theta
+    'diagonal'
+
+    Source: section 5 of Zhong et al. 2021. Note that a heavy ridge penalty alone finds this θ.
+    """
+    contexts = Fresh(law="orthant", arms=arms, dim=dim)
+    return LinearBandit(contexts=contexts, theta="diagonal", noise=noise)
+
+
+def neutral(noise: Noise, *, arms: int = 20, dim: int = 10, fresh: bool = True) -> LinearBandit:
+    """Return the neutral setting: contexts and θ uniform on the sphere.
+
+    The contexts are drawn anew for each decision, or with ``fresh=False`` once for each path.
+
+    >>> from tailproof.noise import Cauchy
+    >>> neutral(Cauchy(), fresh=False).contexts
+    Drawn(law='sphere', arms=20, dim=10)
+    """
+    contexts = (Fresh if fresh else Drawn)(law="sphere", arms=arms, dim=dim)
+    return LinearBandit(contexts=contexts, theta="sphere", noise=noise)
+
+
+def k_armed(noise: Noise, *, locations: Sequence[float]) -> LinearBandit:
+    """Return K arms with the given locations.
+
+    >>> from tailproof.noise import Cauchy
+    >>> k_armed(Cauchy(), locations=(0.0, 0.5, 1.0)).contexts.arms
+    3
+    """
+    require(len(locations) > 0, "locations", "at least one number", locations)
+    basis = tuple(tuple(row) for row in np.eye(len(locations)).tolist())
+    return LinearBandit(contexts=Given(basis), theta=tuple(locations), noise=noise)

@@ -1,0 +1,160 @@
+"""The contract of a policy, and what every policy shares.
+
+A policy is a recipe: a frozen dataclass of hyper-parameters. What it learns lives in a memory
+outside it. Everything is written once, for many independent paths at a time; live use is a batch
+of one path.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Generic, Self, TypeVar, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tailproof.checks import require, whole
+
+__all__ = ["Array", "Index", "Memory", "Policy", "pick_largest", "picked"]
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+
+@dataclass
+class Memory:
+    """What a policy has learned: plain arrays with the paths axis first.
+
+    Attributes
+    ----------
+    arms, dim : int
+        The number K of arms and the dimension d of their vectors.
+    decisions : array of shape (paths,)
+        How many decisions each path has learned from.
+    """
+
+    arms: int
+    dim: int
+    decisions: Index
+
+    @property
+    def paths(self) -> int:
+        """The number of paths."""
+        return len(self.decisions)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return everything learned as named arrays, ready for ``numpy.savez``."""
+        return {name: np.array(getattr(self, name)) for name in self._names()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, ArrayLike]) -> Self:
+        """Restore what `to_arrays` returned."""
+        copies: dict[str, Any] = {name: np.array(arrays[name]) for name in cls._names()}
+        return cls(**{name: copy if copy.ndim else copy.item() for name, copy in copies.items()})
+
+    @classmethod
+    def _names(cls) -> list[str]:
+        return [field.name for field in fields(cls) if field.init]
+
+    def take(self, paths: ArrayLike) -> Self:
+        """Return a copy that holds the given paths alone."""
+        index = np.asarray(paths)
+        return type(self).from_arrays(
+            {name: a[index] if a.ndim else a for name, a in self.to_arrays().items()}
+        )
+
+
+M = TypeVar("M", bound=Memory)
+
+
+class Policy(ABC, Generic[M]):
+    """A bandit algorithm: it chooses arms and learns from rewards.
+
+    Arms have the shape (paths, K, d), choices (paths,), rewards (paths, `pulls`). A policy of your
+    own writes `_init`, `_choose` and `_learn`, for arguments that are checked already.
+    """
+
+    @property
+    def pulls(self) -> int:
+        """The number of rewards wanted for one decision."""
+        return 1
+
+    @final
+    def init(self, paths: int, arms: int, dim: int) -> M:
+        """Return the memory of a policy that has learned nothing yet."""
+        return self._init(whole("paths", paths), whole("arms", arms), whole("dim", dim))
+
+    @final
+    def choose(self, memory: M, arms: ArrayLike, rng: np.random.Generator) -> Index:
+        """Return the arm to pull in each path; the memory stays as it is."""
+        vectors = _shaped_arms(memory, arms)
+        flat = vectors.ravel(order="K")
+        require(bool(np.isfinite(flat @ flat)), "arms", "finite", arms)
+        return self._choose(memory, vectors, rng)
+
+    @final
+    def learn(self, memory: M, arms: ArrayLike, chosen: ArrayLike, rewards: ArrayLike) -> None:
+        """Learn from the rewards of the chosen arms.
+
+        ±inf and any finite size are legitimate rewards. A wrong shape or a NaN raises
+        ``ValueError`` and leaves the memory as it was.
+        """
+        vectors = _shaped_arms(memory, arms)
+        index = np.asarray(chosen)
+        values = np.asarray(rewards, dtype=np.float64)
+        expected = (memory.paths, self.pulls)
+        require(values.shape == expected, "rewards", f"of shape {expected}", values.shape)
+        require(not np.isnan(values.min()), "rewards", "free of NaN", np.nan)
+        require(index.shape == expected[:1], "chosen", f"of shape {expected[:1]}", index.shape)
+        require(
+            index.dtype.kind in "iu" and index.min() >= 0 and index.max() < memory.arms,
+            "chosen",
+            f"whole numbers from 0 to {memory.arms - 1}",
+            chosen,
+        )
+        self._learn(memory, vectors, index, values)
+        memory.decisions += 1
+
+    def estimate(self, memory: M) -> Array | None:
+        """Return the estimate of θ, of shape (paths, d), where the algorithm has one."""
+        return None
+
+    @abstractmethod
+    def _init(self, paths: int, arms: int, dim: int) -> M: ...
+
+    @abstractmethod
+    def _choose(self, memory: M, arms: Array, rng: np.random.Generator) -> Index: ...
+
+    @abstractmethod
+    def _learn(self, memory: M, arms: Array, chosen: Index, rewards: Array) -> None: ...
+
+
+def _shaped_arms(memory: Memory, arms: ArrayLike) -> Array:
+    vectors = np.asarray(arms, dtype=np.float64)
+    expected = (memory.paths, memory.arms, memory.dim)
+    require(vectors.shape == expected, "arms", f"of shape {expected}", vectors.shape)
+    return vectors
+
+
+def picked(arms: Array, chosen: Index) -> Array:
+    """Return the vectors of the chosen arms, of shape (paths, d)."""
+    return arms[np.arange(len(arms)), chosen]
+
+
+def pick_largest(index: Array, rng: np.random.Generator) -> Index:
+    """Return the position of the largest index in each path, ties broken fairly.
+
+    An undefined index (NaN) loses against any other. One random number is drawn for each path
+    whatever the indices are, so that no path can disturb another.
+    """
+    lot = rng.random(len(index))
+    best: Index = np.argmax(index, axis=1)
+    largest = picked(index, best)
+    if np.isnan(largest).any():  # argmax puts NaN first
+        index = np.where(np.isnan(index), -np.inf, index)
+        largest = index.max(axis=1)
+    tied = index == largest[:, None]
+    if np.count_nonzero(tied) > len(index):
+        rank = (lot * tied.sum(axis=1)).astype(np.int64)
+        best = np.argmax(tied.cumsum(axis=1) > rank[:, None], axis=1)
+    return best

@@ -1,0 +1,65 @@
+"""Policies that learn nothing: what every other one must beat."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tailproof.checks import require, whole
+from tailproof.policies.base import Array, Index, Memory, Policy
+
+__all__ = ["FixedArm", "Uniform"]
+
+
+class _Indifferent(Policy[Memory]):
+    """A policy that only counts its decisions."""
+
+    def _init(self, paths: int, arms: int, dim: int) -> Memory:
+        return Memory(arms=arms, dim=dim, decisions=np.zeros(paths, dtype=np.int64))
+
+    def _learn(self, memory: Memory, arms: Array, chosen: Index, rewards: Array) -> None:
+        pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Uniform(_Indifferent):
+    """Pull an arm at random.
+
+    P(a_t = a) = 1/K
+
+    >>> policy = Uniform()
+    >>> memory = policy.init(paths=4, arms=2, dim=1)
+    >>> policy.choose(memory, np.ones((4, 2, 1)), np.random.default_rng(0)).shape
+    (4,)
+
+    Source: elementary. Differences: none.
+    """
+
+    def _choose(self, memory: Memory, arms: Array, rng: np.random.Generator) -> Index:
+        return rng.integers(memory.arms, size=memory.paths)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixedArm(_Indifferent):
+    """Pull the same arm always.
+
+    a_t = arm
+
+    >>> policy = FixedArm(arm=1)
+    >>> memory = policy.init(paths=2, arms=3, dim=1)
+    >>> policy.choose(memory, np.ones((2, 3, 1)), np.random.default_rng(0)).tolist()
+    [1, 1]
+
+    Source: elementary. Differences: none.
+    """
+
+    arm: int = 0
+
+    def __post_init__(self) -> None:
+        whole("arm", self.arm, at_least=0)
+
+    def _init(self, paths: int, arms: int, dim: int) -> Memory:
+        require(self.arm < arms, "arm", f"below the number of arms, {arms},", self.arm)
+        return super()._init(paths, arms, dim)
+
+    def _choose(self, memory: Memory, arms: Array, rng: np.random.Generator) -> Index:
+        return np.full(memory.paths, self.arm, dtype=np.int64)

@@ -1,0 +1,80 @@
+"""Ridge regression by rank-one updates, for all paths at once."""
+
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+
+from tailproof.checks import require
+from tailproof.policies.base import Array, Index, Memory, picked
+
+__all__ = ["Ridge"]
+
+
+@dataclass
+class Ridge(Memory):
+    """The memory of a linear policy: V = λI + Σ x xᵀ, b = Σ y x and θ̂ = V⁻¹ b.
+
+    Attributes
+    ----------
+    inverse : array of shape (paths, d, d)
+        V⁻¹.
+    log_det : array of shape (paths,)
+        ln(det V / det λI).
+    moment, theta : arrays of shape (paths, d)
+        b and θ̂.
+    """
+
+    inverse: Array
+    log_det: Array
+    moment: Array
+    theta: Array
+    fixed: tuple[Array, Array] | None = field(default=None, init=False, repr=False)
+    """Read-only arms, which will come again, and their squared norms: derived, never saved."""
+
+    @classmethod
+    def start(cls, paths: int, arms: int, dim: int, penalty: float) -> Self:
+        """Return the regression before any observation, with λ = `penalty`."""
+        return cls(
+            arms=arms,
+            dim=dim,
+            decisions=np.zeros(paths, dtype=np.int64),
+            inverse=np.tile(np.eye(dim) / penalty, (paths, 1, 1)),
+            log_det=np.zeros(paths),
+            moment=np.zeros((paths, dim)),
+            theta=np.zeros((paths, dim)),
+        )
+
+    def predict(self, arms: Array) -> tuple[Array, Array]:
+        """Return xᵀθ̂ and ‖x‖ in the norm of V⁻¹ for every arm, each of shape (paths, K)."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            mean = np.matvec(arms, self.theta)
+        if self.fixed is not None and self.fixed[0] is arms:
+            return mean, np.sqrt(self.fixed[1])
+        return mean, np.sqrt(self._squared_norms(arms))
+
+    def update(self, arms: Array, chosen: Index, y: Array) -> None:
+        """Observe rewards y, of shape (paths,), at the chosen arms.
+
+        (V + x xᵀ)⁻¹ = V⁻¹ − g gᵀ/(1 + xᵀg),  g = V⁻¹x  (Sherman and Morrison)
+        """
+        x = picked(arms, chosen)
+        gain = np.matvec(self.inverse, x)
+        growth = 1 + np.vecdot(x, gain)
+        require(bool(np.isfinite(growth).all()), "arms", "finite", arms)
+        gain /= np.sqrt(growth)[:, None]
+        self.inverse -= np.einsum("pi,pj->pij", gain, gain)
+        self.log_det += np.log(growth)
+        with np.errstate(invalid="ignore", over="ignore"):
+            self.moment += y[:, None] * x
+            self.theta = np.matvec(self.inverse, self.moment)
+        # Read-only arms are measured once, and from then on only corrected.
+        if not arms.flags.writeable:
+            if self.fixed is not None and self.fixed[0] is arms:
+                self.fixed[1][:] -= np.matvec(arms, gain) ** 2
+            else:
+                self.fixed = arms, self._squared_norms(arms)
+
+    def _squared_norms(self, arms: Array) -> Array:
+        squared: Array = np.einsum("pkd,pkd->pk", arms @ self.inverse, arms)
+        return squared

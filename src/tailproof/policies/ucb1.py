@@ -1,0 +1,71 @@
+"""UCB1: the classic index for K arms."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tailproof.checks import number
+from tailproof.policies.base import Array, Index, Memory, Policy, pick_largest
+
+__all__ = ["UCB1", "Tally"]
+
+
+@dataclass
+class Tally(Memory):
+    """How often each arm was learned from, and the sum of its rewards, each (paths, K)."""
+
+    counts: Index
+    sums: Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class UCB1(Policy[Tally]):
+    """Pull the arm with the largest mean plus bonus; the vectors of the arms are ignored.
+
+    a_t = argmax_a X̄_a + bonus √(2 ln t / n_a), each arm once first
+
+    Parameters
+    ----------
+    bonus : float
+        Multiplies the width: 1 is the published algorithm, for rewards in [0, 1].
+
+    Examples
+    --------
+    >>> policy, rng = UCB1(), np.random.default_rng(0)
+    >>> memory = policy.init(paths=1, arms=3, dim=3)
+    >>> arms = np.eye(3)[None]
+    >>> for _ in range(500):
+    ...     chosen = policy.choose(memory, arms, rng)
+    ...     policy.learn(memory, arms, chosen, [[chosen[0] / 2]])
+    >>> int(memory.counts[0].argmax())
+    2
+
+    Source: Auer, Cesa-Bianchi and Fischer 2002, figure 1.
+    Differences: ties and the order of first pulls are random; the multiplier `bonus`.
+    """
+
+    bonus: float = 1.0
+
+    def __post_init__(self) -> None:
+        number("bonus", self.bonus, at_least=0)
+
+    def _init(self, paths: int, arms: int, dim: int) -> Tally:
+        return Tally(
+            arms=arms,
+            dim=dim,
+            decisions=np.zeros(paths, dtype=np.int64),
+            counts=np.zeros((paths, arms), dtype=np.int64),
+            sums=np.zeros((paths, arms)),
+        )
+
+    def _choose(self, memory: Tally, arms: Array, rng: np.random.Generator) -> Index:
+        n = np.maximum(memory.counts, 1)
+        log_t = np.log(np.maximum(memory.decisions, 1))[:, None]
+        index = memory.sums / n + self.bonus * np.sqrt(2 * log_t / n)
+        return pick_largest(np.where(memory.counts == 0, np.inf, index), rng)
+
+    def _learn(self, memory: Tally, arms: Array, chosen: Index, rewards: Array) -> None:
+        path = np.arange(memory.paths)
+        memory.counts[path, chosen] += 1
+        with np.errstate(invalid="ignore", over="ignore"):
+            memory.sums[path, chosen] += rewards[:, 0]
