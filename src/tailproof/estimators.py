@@ -164,7 +164,8 @@ class MeanOfMedians(Estimator):
 
     def reduce(self, x: Array) -> Array:
         """Average the block medians of the last axis."""
-        return _mean(_medians(_blocks(x, self.length(x.shape[-1]))))
+        k = self.length(x.shape[-1])
+        return _mean(_medians(_blocks(x, x.shape[-1] // k, k)))
 
     def draw(self, noise: Source, rng: np.random.Generator, shape: Shape) -> Array:
         """Draw the block medians from their exact law: k' numbers instead of n."""
@@ -205,7 +206,7 @@ class MedianOfMeans(Estimator):
 
     def reduce(self, x: Array) -> Array:
         """Take the median of the block means of the last axis."""
-        return _medians(_mean(_blocks(x, x.shape[-1] // self.blocks)[..., : self.blocks, :]))
+        return _medians(_mean(_blocks(x, self.blocks, x.shape[-1] // self.blocks)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -274,9 +275,8 @@ def _refuse_nan(x: Array) -> None:
     require(not np.isnan(x).any(), "x", "free of NaN", np.nan)
 
 
-def _blocks(x: Array, k: int) -> Array:
+def _blocks(x: Array, count: int, k: int) -> Array:
     """Cut the last axis into consecutive blocks of k; the remainder is not used."""
-    count = x.shape[-1] // k
     _refuse_nan(x[..., count * k :])
     return x[..., : count * k].reshape(*x.shape[:-1], count, k)
 

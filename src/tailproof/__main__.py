@@ -1,0 +1,5 @@
+"""``python -m tailproof`` is the command ``tailproof``."""
+
+from tailproof.cli import app
+
+app()

@@ -1,0 +1,221 @@
+"""The command line: the library's own calls, typed."""
+
+import csv
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from tailproof import Filtered, MeanOfMedians, Result, simulate, spec
+from tailproof.checks import require, whole
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    help="Bandits whose rewards may have no mean.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+console = Console()
+
+
+def _clear_errors(command: Callable[..., None]) -> Callable[..., None]:
+    """Turn refused input into one sentence and exit code 2, and Ctrl-C into exit code 130."""
+
+    @wraps(command)
+    def run(*args: Any, **kwargs: Any) -> None:
+        try:
+            command(*args, **kwargs)
+        except (ValueError, OSError) as error:
+            print(f"tailproof: {error}", file=sys.stderr)
+            raise typer.Exit(2) from None
+        except KeyboardInterrupt:
+            print("tailproof: stopped", file=sys.stderr)
+            raise typer.Exit(130) from None
+
+    return run
+
+
+@app.command("simulate")
+@_clear_errors
+def simulate_command(
+    policy: Annotated[
+        list[str],
+        typer.Option(help="A policy, as a name or a call: oful, 'oful(bonus=0.5)'. Repeatable."),
+    ] = ["oful"],  # noqa: B006
+    filter_pulls: Annotated[
+        int | None,
+        typer.Option("--filter", help="Also play each policy behind a filter of this many pulls."),
+    ] = None,
+    block: Annotated[
+        int | None, typer.Option(help="Block length of that filter; ⌈√pulls⌉ if left out.")
+    ] = None,
+    noise: Annotated[
+        str, typer.Option(help="The noise: cauchy, 'student_t(df=0.5)', 'stable(0.5)', …")
+    ] = "cauchy",
+    environment: Annotated[
+        str,
+        typer.Option(help="neutral, paper, 'neutral(fresh=False)', 'k_armed(locations=(0, 1))'."),
+    ] = "neutral",
+    horizon: Annotated[int, typer.Option(help="Pulls on each path.")] = 10_000,
+    paths: Annotated[int, typer.Option(help="Independent paths.")] = 100,
+    seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
+    workers: Annotated[int, typer.Option(help="Processes; results do not depend on them.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="A new folder for the results.")] = None,
+    plot: Annotated[bool, typer.Option("--plot", help="Also draw regret.png there.")] = False,
+) -> None:
+    """Play policies against a noise and compare their regret.
+
+    OFUL with and without a filter under Cauchy noise:
+
+        tailproof simulate --policy oful --policy
+        "filtered(oful(noise_scale=0.45), pulls=15, estimator=median)" --out trial --plot
+    """
+    policies: dict[str, Any] = {}
+    for text in policy:
+        require(text not in policies, "policy", "given only once", text)
+        policies[text] = spec.build("policy", text)
+    if filter_pulls is not None:
+        estimator = MeanOfMedians(block=block)
+        policies |= {
+            f"{name}, filtered": Filtered(recipe, pulls=filter_pulls, estimator=estimator)
+            for name, recipe in policies.items()
+        }
+    else:
+        require(block is None, "block", "given together with --filter", block)
+    bandit = spec.build("environment", environment, spec.build("noise", noise))
+    require(not plot or out is not None, "plot", "given together with --out", plot)
+
+    with _claimed(out), _progress("simulating") as progress:
+        result = simulate(
+            policies,
+            bandit,
+            horizon=horizon,
+            paths=paths,
+            seed=seed,
+            workers=workers,
+            progress=progress,
+        )
+    if out is not None:
+        result.save(out / "result.npz")
+        _write_table({noise: result}, out / "table.csv")
+        if plot:
+            from tailproof.figures import regret_figure
+
+            regret_figure({f"{environment}, {noise}": result}).savefig(out / "regret.png")
+    _print_table({noise: result})
+    if out is not None:
+        console.print(f"Written to {escape(str(out))}", soft_wrap=True)
+
+
+@app.command("reproduce")
+@_clear_errors
+def reproduce_command(
+    out: Annotated[Path, typer.Option(help="The folder for results and picture.")] = Path(
+        "out/reproduce"
+    ),
+    size: Annotated[str, typer.Option(help="smoke or quick.")] = "quick",
+    seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
+    workers: Annotated[int, typer.Option(help="Processes; 0 means one for each core.")] = 0,
+) -> None:
+    """Draw OFUL alone and behind the filter, under four ever wilder noises.
+
+    Finished noises are kept: a second run in the same folder redraws from them.
+    """
+    from tailproof.paper import overview
+
+    count = whole("workers", workers, at_least=0) or os.cpu_count() or 1
+    with _progress("reproducing") as progress:
+        results = overview.run(out, size=size, seed=seed, workers=count, progress=progress)
+    overview.draw(results).savefig(out / "overview.png")
+    _write_table(results, out / "table.csv")
+    _print_table(results)
+    console.print(f"Picture: {escape(str(out / 'overview.png'))}", soft_wrap=True)
+
+
+@app.command("list")
+def list_command() -> None:
+    """Show what can be named: policies, estimators, noises, environments."""
+    table = Table(title="Names for --policy, --noise and --environment")
+    table.add_column("kind")
+    table.add_column("name")
+    table.add_column("what it is")
+    for kind in ("policy", "estimator", "noise", "environment"):
+        for name, thing in sorted(spec.names(kind).items()):
+            table.add_row(kind, name, escape((thing.__doc__ or "").split("\n", 1)[0]))
+    console.print(table)
+
+
+@contextmanager
+def _claimed(out: Path | None) -> Iterator[None]:
+    """Make the new folder before the work, and take it back if the work fails."""
+    if out is None:
+        yield
+        return
+    try:
+        out.mkdir(parents=True)
+    except FileExistsError:
+        require(False, "out", "a folder that does not exist yet", str(out))
+    try:
+        yield
+    except BaseException:
+        out.rmdir()
+        raise
+
+
+@contextmanager
+def _progress(task: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar on a terminal, nothing elsewhere."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    hidden = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+        shown = bar.add_task(task, total=None)
+        yield lambda done, total: bar.update(shown, completed=done, total=total)
+
+
+_COLUMNS = ("mean", "standard_error", "median", "low", "high", "decisions", "pulls")
+
+
+def _write_table(results: Mapping[str, Result], file: Path) -> None:
+    with file.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["setting", "policy", *_COLUMNS])
+        for setting, result in results.items():
+            for name, row in result.summary().items():
+                writer.writerow([setting, name, *(row[column] for column in _COLUMNS)])
+
+
+def _print_table(results: Mapping[str, Result]) -> None:
+    first = next(iter(results.values()))
+    paths, pulls = first.settings["paths"], first.pulls[-1]
+    table = Table(title=f"Cumulative regret after {pulls} pulls, {paths} paths")
+    table.add_column("policy")
+    for column in ("mean ± s.e.", "median", "10–90 %", "decisions"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for setting, result in results.items():
+        table.add_row(f"[bold]{escape(setting)}[/bold]")
+        for name, row in result.summary().items():
+            table.add_row(
+                escape(name),
+                f"{row['mean']:.1f} ± {row['standard_error']:.1f}",
+                f"{row['median']:.1f}",
+                f"{row['low']:.1f} – {row['high']:.1f}",
+                f"{row['decisions']:.0f}",
+            )
+        table.add_section()
+    console.print(table)
