@@ -160,7 +160,7 @@ class MeanOfMedians(Estimator):
     def check(self, n: int) -> None:
         """Refuse a block longer than the samples."""
         block = self.length(n)
-        require(block <= n, "block", f"at most the number of samples, {n},", block)
+        require(block <= n, "block", f"at most {n}, the number of samples", block)
 
     def reduce(self, x: Array) -> Array:
         """Average the block medians of the last axis."""
@@ -202,7 +202,7 @@ class MedianOfMeans(Estimator):
 
     def check(self, n: int) -> None:
         """Refuse more blocks than samples."""
-        require(self.blocks <= n, "blocks", f"at most the number of samples, {n},", self.blocks)
+        require(self.blocks <= n, "blocks", f"at most {n}, the number of samples", self.blocks)
 
     def reduce(self, x: Array) -> Array:
         """Take the median of the block means of the last axis."""

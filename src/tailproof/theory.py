@@ -87,7 +87,7 @@ def error_bound(*, n: int, delta: float, alpha: float, epsilon: float = 0.5) -> 
     Differences: an n below the theorem's condition is refused, since nothing is proved there.
     """
     least = _ceil(max(_log_constant(epsilon), _log_block(delta, epsilon)))
-    require(whole("n", n) >= least, "n", f"at least {least}, the condition of Theorem 1,", n)
+    require(whole("n", n) >= least, "n", f"at least {least}, the condition of Theorem 1", n)
     return _exp((_log_count(delta, alpha) - (1 - epsilon) * math.log(n)) / 2)
 
 

@@ -58,7 +58,7 @@ class FixedArm(_Indifferent):
         whole("arm", self.arm, at_least=0)
 
     def _init(self, paths: int, arms: int, dim: int) -> Memory:
-        require(self.arm < arms, "arm", f"below the number of arms, {arms},", self.arm)
+        require(self.arm < arms, "arm", f"below {arms}, the number of arms", self.arm)
         return super()._init(paths, arms, dim)
 
     def _choose(self, memory: Memory, arms: Array, rng: np.random.Generator) -> Index:

@@ -1,0 +1,172 @@
+"""The core's bars, measured in one run and printed with the ratio to a plain reference.
+
+Run with ``make bench``. Machines are noisy: every time is the best of several, taken in turns
+with its reference, and the ratio says more than the time.
+"""
+
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"  # one core, before NumPy starts
+
+import math
+import time
+import tracemalloc
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from tailproof import (
+    OFUL,
+    Estimator,
+    Filtered,
+    MeanOfMedians,
+    environments,
+    mean_of_medians,
+    simulate,
+    theory,
+)
+from tailproof.noise import Cauchy, StudentT
+
+table = Table(title="tailproof core, one core", caption=f"NumPy {np.__version__}")
+for column in ("what", "ours", "reference", "ratio", "bar"):
+    table.add_column(column, justify="left" if column in ("what", "bar") else "right")
+
+
+def race(
+    ours: Callable[[], object], reference: Callable[[], object], rounds: int = 7
+) -> list[float]:
+    """Return the best time of each, taken in turns."""
+    best = [math.inf, math.inf]
+    for _ in range(rounds):
+        for i, run in enumerate((ours, reference)):
+            start = time.perf_counter()
+            run()
+            best[i] = min(best[i], time.perf_counter() - start)
+    return best
+
+
+def theory_values() -> None:
+    for alpha, expected in ((1, 53_889), (0.5, 9_410_353)):
+        found = theory.filter_pulls(horizon=10_000, delta=0.01, alpha=alpha, epsilon=0.5)
+        table.add_row(f"filter_pulls, alpha {alpha}", f"{found}", f"{expected}", "", "equal")
+
+
+def numpy_mean_of_medians(rows: NDArray[np.float64]) -> float:
+    return float(np.median(rows, axis=1).mean())
+
+
+def medians() -> None:
+    x = np.random.default_rng(0).standard_cauchy(10**7)
+    for k, bar in ((9, 4), (21, 4), (233, 3)):
+        rows = x[: len(x) // k * k].reshape(-1, k)
+        same = mean_of_medians(x, block=k) == numpy_mean_of_medians(rows)
+        ours, numpy = race(
+            partial(mean_of_medians, x, block=k), partial(numpy_mean_of_medians, rows)
+        )
+        table.add_row(
+            f"mean_of_medians, 10⁷ samples, blocks of {k}, {'same bits' if same else 'DIFFERS'}",
+            f"{ours * 1e3:.0f} ms",
+            f"{numpy * 1e3:.0f} ms",
+            f"{numpy / ours:.1f}×",
+            f"≥ {bar}×",
+        )
+
+
+def draws() -> None:
+    estimator, n, rng = MeanOfMedians(epsilon=0.5), 53_889, np.random.default_rng(0)
+    for df in (0.5, 1.0):
+        noise = StudentT(df)
+        ours, raw = race(
+            partial(estimator.draw, noise, rng, (100, n)),
+            partial(Estimator.draw, estimator, noise, rng, (10, n)),  # raw noise, reduced
+        )
+        ours, raw = ours / 100, raw / 10
+        table.add_row(
+            f"MeanOfMedians.draw, ñ = {n}, Student-t df {df:g}",
+            f"{ours * 1e6:.0f} µs",
+            f"{raw * 1e6:.0f} µs",
+            f"{raw / ours:.0f}×",
+            "≥ 50×",
+        )
+
+
+def plain_oful(decisions: int, fresh: bool) -> None:
+    """OFUL and its regret on one path, as one would write it at first."""
+    rng, arms, dim = np.random.default_rng(0), 20, 10
+    theta = rng.standard_normal(dim)
+    theta /= np.linalg.norm(theta)
+    inverse, moment, log_det, regret = np.eye(dim), np.zeros(dim), 0.0, 0.0
+    for i in range(decisions):
+        if fresh or i == 0:
+            x = rng.standard_normal((arms, dim))
+            x /= np.linalg.norm(x, axis=1, keepdims=True)
+        beta = math.sqrt(log_det + 2 * math.log(100)) + 1
+        width = np.sqrt(np.sum(x @ inverse * x, axis=1))
+        a = int(np.argmax(x @ (inverse @ moment) + beta * width))
+        locations = x @ theta
+        regret += locations.max() - locations[a]
+        reward = locations[a] + rng.standard_cauchy()
+        gain = inverse @ x[a]
+        growth = 1 + x[a] @ gain
+        inverse -= np.outer(gain, gain) / growth
+        log_det += math.log(growth)
+        moment += reward * x[a]
+
+
+def oful() -> None:
+    paths, decisions = 500, 500
+    for fresh, bar in ((False, 1.2), (True, 3.0)):
+        bandit = environments.neutral(Cauchy(), fresh=fresh)
+        ours, plain = race(
+            partial(simulate, {"OFUL": OFUL()}, bandit, horizon=decisions, paths=paths, record=1),
+            partial(plain_oful, decisions, fresh),
+        )
+        ours, plain = ours / (paths * decisions), plain / decisions
+        kind = "fresh contexts" if fresh else "fixed arms"
+        table.add_row(
+            f"OFUL, K = 20, d = 10, 500 paths, {kind}, a decision",
+            f"{ours * 1e6:.2f} µs",
+            f"{plain * 1e6:.1f} µs",
+            f"{plain / ours:.0f}×",
+            f"≤ {bar} µs, ≥ 20×",
+        )
+
+
+def peak_memory() -> None:
+    tracemalloc.start()
+    simulate({"OFUL": OFUL()}, environments.neutral(Cauchy()), horizon=10_000, paths=500)
+    peak = tracemalloc.get_traced_memory()[1] / 2**20
+    tracemalloc.stop()
+    table.add_row("memory of 500 paths × 10⁴ pulls", f"{peak:.0f} MB", "", "", "≤ 400 MB")
+
+
+def regret() -> None:
+    one_block = MeanOfMedians(block=15)
+    result = simulate(
+        {
+            "alone": OFUL(),
+            "filtered": Filtered(OFUL(noise_scale=0.45), pulls=15, estimator=one_block),
+        },
+        environments.neutral(Cauchy()),
+        horizon=10_000,
+        paths=100,
+    )
+    filtered, alone = result.mean("filtered")[-1], result.mean("alone")[-1]
+    table.add_row(
+        "mean regret of filtered OFUL against OFUL, Cauchy, 10⁴ pulls, 100 paths",
+        f"{filtered:.0f}",
+        f"{alone:.0f}",
+        f"{alone / filtered:.1f}×",
+        "≤ 600, ≥ 4000",
+    )
+
+
+if __name__ == "__main__":
+    for part in (theory_values, medians, draws, oful, peak_memory, regret):
+        part()
+    Console(width=130).print(table)

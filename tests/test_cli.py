@@ -1,0 +1,170 @@
+"""The command line, as a user types it."""
+
+import csv
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tailproof import OFUL, Filtered, MeanOfMedians, Result, environments, noise, spec
+from tailproof.cli import app
+
+ROOT = Path(__file__).parent.parent
+SMALL = "--horizon 60 --paths 3 --environment 'neutral(arms=4, dim=3)'"
+
+
+def run(command: str, code: int = 0) -> str:
+    done = CliRunner().invoke(app, shlex.split(command), env={"COLUMNS": "120", "TERM": "dumb"})
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+def test_simulate_prints_a_table() -> None:
+    output = run(f"simulate --policy oful --policy ucb1 {SMALL}")
+    assert "Cumulative regret after 60 pulls, 3 paths" in output
+    assert re.search(r"oful .* 60", output)
+    assert re.search(r"ucb1 .* 60", output)
+
+
+def test_simulate_writes_results(tmp_path: Path) -> None:
+    out = tmp_path / "deep" / "run"
+    command = f"simulate --policy oful --filter 15 --block 5 --seed 3 --plot --out {out} {SMALL}"
+    assert str(out) in run(command)
+    assert sorted(path.name for path in out.iterdir()) == ["regret.png", "result.npz", "table.csv"]
+    result = Result.load(out / "result.npz")
+    filtered = Filtered(OFUL(), pulls=15, estimator=MeanOfMedians(block=5))
+    assert result.settings["policies"] == {"oful": repr(OFUL()), "oful, filtered": repr(filtered)}
+    assert result.settings["seed"] == 3
+    with (out / "table.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["policy"] for row in rows] == ["oful", "oful, filtered"]
+    assert float(rows[0]["mean"]) == result.mean("oful")[-1]
+    before = (out / "result.npz").read_bytes()
+    assert "out must be a folder that does not exist yet" in run(command, code=2)
+    assert (out / "result.npz").read_bytes() == before
+
+
+def test_the_same_command_gives_the_same_numbers() -> None:
+    assert run(f"simulate --policy oful {SMALL}") == run(f"simulate --policy oful {SMALL}")
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (
+            "--policy nonsense",
+            "policy must be one of filtered, fixed_arm, oful, ucb1, uniform, got 'nonsense'",
+        ),
+        ("--policy 'oful('", r"policy must be a name or a call like name\(key=1\), got 'oful\('"),
+        ("--policy '3'", "policy must be a name or a call"),
+        (
+            "--policy 'oful(wrong=1)'",
+            r"oful\(wrong=1\): .*wrong.*; it takes noise_scale, norm_bound",
+        ),
+        ("--policy 'oful(ridge=-1)'", "ridge must be a number above 0, got -1"),
+        ("--policy 'oful(ridge=x)'", "'x' is neither a value nor a known name"),
+        ("--policy 'filtered(oful)'", r"filtered\(oful\): missing a required .*argument: 'pulls'"),
+        ("--policy oful --policy oful", "policy must be given only once, got 'oful'"),
+        ("--filter 0", "pulls must be a whole number of at least 1, got 0"),
+        ("--filter 5 --block 9", "block must be at most 5, the number of samples, got 9"),
+        ("--block 9", "block must be given together with --filter, got 9"),
+        ("--noise student_t", "student_t: missing a required .*argument: 'df'"),
+        ("--noise 'student_t(df=0)'", "df must be a number above 0, got 0"),
+        ("--noise weibull", "noise must be one of cauchy, laplace"),
+        ("--environment moon", "environment must be one of k_armed, neutral, paper, got 'moon'"),
+        ("--environment 'k_armed(locations=())'", "locations must be at least one number"),
+        ("--horizon 0", "horizon must be a whole number of at least 1, got 0"),
+        ("--paths -3", "paths must be a whole number of at least 1, got -3"),
+        ("--seed -1", "seed"),
+        ("--plot", "plot must be given together with --out"),
+        ("--horizon many", "--horizon.*valid integer"),
+    ],
+)
+def test_bad_input_gets_one_sentence(command: str, words: str, tmp_path: Path) -> None:
+    out = "" if "--plot" in command else f"--out {tmp_path / 'new'}"
+    output = run(f"simulate --horizon 10 --paths 1 {out} {command}", code=2)
+    assert re.search(words, " ".join(output.replace("│", " ").split())), output
+    assert "Traceback" not in output
+    assert not (tmp_path / "new").exists()
+
+
+def test_an_unwritable_folder_is_a_sentence() -> None:
+    output = run("simulate --horizon 10 --paths 1 --out /dev/null/x", code=2)
+    assert output.startswith("tailproof: ")
+
+
+def test_reproduce_keeps_what_is_finished(tmp_path: Path) -> None:
+    out = tmp_path / "r"
+    first = run(f"reproduce --size smoke --workers 1 --out {out}")
+    assert "overview.png" in first
+    files = {path.name for path in out.iterdir()}
+    assert files == {
+        "overview.png",
+        "table.csv",
+        *(f"df-{df}.npz" for df in ("3", "1.02", "1", "0.5")),
+    }
+    stamp = (out / "df-1.npz").stat().st_mtime_ns
+    (out / "df-3.npz").unlink()
+    assert run(f"reproduce --size smoke --workers 1 --out {out}") == first
+    assert (out / "df-1.npz").stat().st_mtime_ns == stamp
+    assert "out must be a new folder" in run(f"reproduce --size smoke --seed 1 --out {out}", code=2)
+    assert "size must be one of" in run(f"reproduce --size huge --out {out}", code=2)
+
+
+def test_list_names_everything() -> None:
+    output = run("list")
+    for kind in ("policy", "estimator", "noise", "environment"):
+        for name in spec.names(kind):
+            assert name in output
+
+
+def test_specs_are_python_calls_in_any_case() -> None:
+    policy = spec.build(
+        "policy", "Filtered(OFUL(bonus=0), pulls=9, estimator=mean_of_medians(block=3))"
+    )
+    assert policy == Filtered(OFUL(bonus=0), pulls=9, estimator=MeanOfMedians(block=3))
+    assert spec.build("noise", "studentt(0.5, scale=2)") == noise.StudentT(0.5, scale=2)
+    bandit = spec.build("environment", "k_armed(locations=[0, -1.5])", noise.Cauchy())
+    assert bandit == environments.k_armed(noise.Cauchy(), locations=(0, -1.5))
+
+
+def test_specs_run_no_code(tmp_path: Path) -> None:
+    for text in (
+        "__import__('os').getcwd()",
+        "oful(bonus=open('x'))",
+        "oful(**{})",
+        "(oful)(1)(2)",
+    ):
+        with pytest.raises(ValueError, match=r"must|neither"):
+            spec.build("policy", text)
+
+
+@pytest.mark.parametrize("command", ["simulate", "reproduce", "list"])
+def test_every_command_has_help_and_is_in_the_readme(command: str) -> None:
+    assert len(run(f"{command} --help").splitlines()) > 5
+    assert f"tailproof {command}" in (ROOT / "README.md").read_text()
+
+
+@pytest.mark.slow
+def test_the_numbers_of_the_readme_are_true(tmp_path: Path) -> None:
+    run(f"reproduce --out {tmp_path / 'r'}")
+    readme = (ROOT / "README.md").read_text()
+    with (tmp_path / "r" / "table.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    for df in ("3", "1.02", "1", "0.5"):
+        means = [round(float(row["mean"])) for row in rows if f"df = {df}:" in row["setting"]]
+        line = next(line for line in readme.splitlines() if line.startswith(f"| df = {df} "))
+        assert [int(cell) for cell in line.split("|")[2:5]] == means
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_readme_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = (ROOT / "README.md").read_text().splitlines()
+    commands = [line.removeprefix("tailproof ") for line in lines if line.startswith("tailproof ")]
+    assert len(commands) >= 3
+    for command in commands:
+        run(command)
+    assert (tmp_path / "trial" / "regret.png").exists()

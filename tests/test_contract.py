@@ -1,0 +1,114 @@
+"""Every exported policy, composition, noise and estimator keeps the public contract."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import tailproof
+from tailproof import (
+    OFUL,
+    UCB1,
+    Estimator,
+    Filtered,
+    FixedArm,
+    Mean,
+    MeanOfMedians,
+    Median,
+    MedianOfMeans,
+    Policy,
+    TruncatedMean,
+    Uniform,
+    noise,
+    policies,
+    testing,
+)
+
+POLICIES: list[Policy[Any]] = [
+    OFUL(),
+    OFUL(bonus=0, ridge=3.0, noise_scale=0.2),
+    UCB1(),
+    Uniform(),
+    FixedArm(arm=2),
+]
+FILTERS: list[Policy[Any]] = [
+    *(Filtered(policy, pulls=5, estimator=MeanOfMedians(block=5)) for policy in POLICIES),
+    Filtered(OFUL(), pulls=1),
+    Filtered(OFUL(), pulls=8, estimator=TruncatedMean(threshold=2)),
+    Filtered(OFUL(), pulls=7, estimator=MedianOfMeans(blocks=2)),
+    Filtered(Filtered(UCB1(), pulls=3, estimator=Median()), pulls=4, estimator=Mean()),
+]
+ESTIMATORS = [
+    Mean(),
+    Median(),
+    MeanOfMedians(),
+    MeanOfMedians(block=7),
+    MeanOfMedians(block=8),
+    MeanOfMedians(epsilon=0.9),
+    MedianOfMeans(blocks=7),
+    MedianOfMeans(blocks=8),
+    TruncatedMean(threshold=2),
+]
+NOISES = [
+    noise.StudentT(0.5),
+    noise.StudentT(1.02),
+    noise.StudentT(3, scale=2),
+    noise.Cauchy(0.3),
+    noise.Stable(0.5),
+    noise.Stable(1.0),
+    noise.Stable(1.5, scale=2),
+    noise.SymmetricPareto(0.5),
+    noise.SymmetricPareto(2, scale=3),
+    noise.Normal(2),
+    noise.Laplace(0.5),
+]
+
+
+@pytest.mark.parametrize("check", testing.POLICY_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("policy", POLICIES + FILTERS, ids=repr)
+def test_policy(policy: Policy[Any], check: Callable[[object], None]) -> None:
+    check(policy)
+
+
+@pytest.mark.parametrize("check", testing.NOISE_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("law", NOISES, ids=repr)
+def test_noise(law: noise.Noise, check: Callable[[object], None]) -> None:
+    check(law)
+
+
+@pytest.mark.parametrize("check", testing.ESTIMATOR_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+def test_estimator(estimator: Estimator, check: Callable[[object], None]) -> None:
+    check(estimator)
+
+
+@pytest.mark.parametrize(
+    ("module", "base", "examples"),
+    [
+        (policies, Policy, POLICIES),
+        (tailproof, Estimator, ESTIMATORS),
+        (noise, noise.Noise, NOISES),
+    ],
+)
+def test_nothing_exported_is_left_out(module: Any, base: type, examples: list[object]) -> None:
+    exported = {getattr(module, name) for name in module.__all__}
+    concrete = {
+        thing
+        for thing in exported
+        if inspect.isclass(thing) and issubclass(thing, base) and not inspect.isabstract(thing)
+    }
+    assert concrete == {type(example) for example in examples}
+
+
+@pytest.mark.parametrize("name", tailproof.__all__)
+def test_every_public_name_teaches(name: str) -> None:
+    thing = getattr(tailproof, name)
+    doc = inspect.getdoc(thing) or ""
+    assert doc
+    if inspect.isclass(thing) and not inspect.isabstract(thing) and thing not in _PLAIN:
+        assert ">>>" in doc
+        assert inspect.ismodule(thing) or thing is tailproof.Result or "Differences" in doc
+
+
+_PLAIN = {tailproof.Memory, tailproof.Curves}

@@ -1,0 +1,115 @@
+"""The filter is Algorithm 2 of the paper, and nests."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tailproof import OFUL, Filtered, Mean, MeanOfMedians, Median, TruncatedMean, mean_of_medians
+from tailproof.policies.base import Array, Index, Memory, Policy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorder(Policy[Memory]):
+    """A policy that wants three rewards and remembers them in a list."""
+
+    lessons: Any
+
+    @property
+    def pulls(self) -> int:
+        return 3
+
+    def _init(self, paths: int, arms: int, dim: int) -> Memory:
+        return Memory(arms=arms, dim=dim, decisions=np.zeros(paths, dtype=np.int64))
+
+    def _choose(self, memory: Memory, arms: Array, rng: np.random.Generator) -> Index:
+        return np.zeros(memory.paths, dtype=np.int64)
+
+    def _learn(self, memory: Memory, arms: Array, chosen: Index, rewards: Array) -> None:
+        self.lessons.append(rewards)
+
+
+def lesson(policy: Policy[Any], rewards: Array) -> None:
+    memory = policy.init(len(rewards), 2, 1)
+    policy.learn(memory, np.ones((len(rewards), 2, 1)), [0] * len(rewards), rewards)
+    assert memory.decisions.tolist() == [1] * len(rewards)
+
+
+def test_each_reward_of_the_policy_stands_for_its_own_pulls() -> None:
+    lessons: list[Array] = []
+    policy = Filtered(Recorder(lessons=lessons), pulls=20, estimator=MeanOfMedians(block=6))
+    assert policy.pulls == 60
+    rewards = np.random.default_rng(0).standard_cauchy((2, 60))
+    lesson(policy, rewards)
+    for path in range(2):
+        for j in range(3):
+            expected = mean_of_medians(rewards[path, 20 * j : 20 * (j + 1)], block=6)
+            assert lessons[0][path, j] == expected
+
+
+def test_filters_nest() -> None:
+    lessons: list[Array] = []
+    inner = Filtered(Recorder(lessons=lessons), pulls=2, estimator=Mean())
+    outer = Filtered(inner, pulls=5, estimator=Median())
+    assert outer.pulls == 30
+    rewards = np.random.default_rng(0).standard_cauchy((1, 30))
+    lesson(outer, rewards)
+    expected = np.median(rewards.reshape(3, 2, 5), axis=-1).mean(axis=-1)
+    np.testing.assert_allclose(lessons[0][0], expected)
+
+
+def test_the_default_is_the_papers_estimator() -> None:
+    assert Filtered(OFUL(), pulls=64).estimator.length(64) == 8  # type: ignore[attr-defined]
+
+
+def test_estimates_pass_through() -> None:
+    policy = Filtered(OFUL(), pulls=3)
+    memory = policy.init(2, 2, 2)
+    assert policy.estimate(memory) is memory.theta
+    assert Filtered(Recorder(lessons=[]), pulls=3).estimate(memory) is None
+
+
+def test_from_theory_takes_the_theorems_pulls() -> None:
+    policy = Filtered.from_theory(OFUL(), horizon=10**7, delta=0.01, alpha=1, epsilon=0.5)
+    assert policy.pulls == math.ceil((16 * math.log(2e9)) ** 2)
+    assert policy.estimator == MeanOfMedians(epsilon=0.5)
+
+
+def test_from_theory_warns_when_no_decision_fits() -> None:
+    with pytest.warns(UserWarning, match="53889 pulls for one decision, more than the horizon"):
+        policy = Filtered.from_theory(OFUL(), horizon=10_000, delta=0.01, alpha=1)
+    assert policy.pulls == 53_889
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Filtered(OFUL(), pulls=0), "pulls must be a whole number of at least 1, got 0"),
+        (lambda: Filtered(OFUL(), pulls=2.5), "pulls"),  # type: ignore[arg-type]
+        (
+            lambda: Filtered(OFUL(), pulls=9, estimator=MeanOfMedians(block=15)),
+            "block must be at most 9, the number of samples, got 15",
+        ),
+        (lambda: Filtered("oful", pulls=3), "policy must be a policy, got 'oful'"),  # type: ignore[arg-type]
+        (lambda: Filtered(OFUL(), pulls=3, estimator=np.median), "estimator"),  # type: ignore[arg-type]
+        (
+            lambda: Filtered.from_theory(OFUL(), horizon=10, delta=0.1, alpha=1e-3),
+            "alpha must be large enough",
+        ),
+        (lambda: Filtered.from_theory(OFUL(), horizon=0, delta=0.1, alpha=1), "horizon"),
+        (lambda: Filtered.from_theory(OFUL(), horizon=9, delta=1.1, alpha=1), "delta"),
+        (lambda: Filtered.from_theory(OFUL(), horizon=9, delta=0.1, alpha=1, epsilon=1), "epsilon"),
+    ],
+)
+def test_bad_settings_are_named(make: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        make()
+
+
+def test_a_filter_compares_by_value_and_shows_how_it_was_made() -> None:
+    policy = Filtered(OFUL(), pulls=8, estimator=TruncatedMean(threshold=2))
+    assert policy == Filtered(OFUL(), pulls=8, estimator=TruncatedMean(threshold=2))
+    assert policy != Filtered(OFUL(), pulls=9, estimator=TruncatedMean(threshold=2))
+    assert eval(repr(policy)) == policy

@@ -1,0 +1,421 @@
+"""The noise laws: every truth that a law states about itself is measured."""
+
+import dataclasses
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.integrate import quad, simpson
+from scipy.special import betainc, expit, fresnel, logit
+
+from tailproof import noise
+from tailproof.noise import Cauchy, Laplace, Noise, Normal, Stable, StudentT, SymmetricPareto
+
+FALSE_ALARM = 1e-4  # of each statistical test, all with fixed seeds
+
+Array = NDArray[np.float64]
+Shape = tuple[int, ...]
+
+LAWS: list[Noise] = [
+    StudentT(0.5),
+    StudentT(1.02),
+    StudentT(3, scale=2),
+    Cauchy(),
+    Cauchy(0.3),
+    Stable(0.5),
+    Stable(0.9),
+    Stable(1.0),
+    Stable(1.5, scale=2),
+    SymmetricPareto(0.5),
+    SymmetricPareto(2, scale=3),
+    Normal(2),
+    Laplace(0.5),
+]
+HEAVY = [law for law in LAWS if law.alpha < math.inf]
+LIGHT = [law for law in LAWS if law.alpha == math.inf]
+TAMEST = [(law, None) for law in HEAVY] + [(law, 2.0) for law in LIGHT]
+
+every_law = pytest.mark.parametrize("law", LAWS, ids=repr)
+
+
+def tail(law: Noise, y: Array) -> Array:
+    """Return P(|η| > y)."""
+    return 2 * law.cdf(-y)
+
+
+def test_every_exported_law_has_an_example() -> None:
+    exported = {getattr(noise, name) for name in noise.__all__}
+    assert {type(law) for law in LAWS} == exported - {Noise}
+
+
+# Density, distribution function and quantiles
+
+LEVELS = np.array([1e-100, 1e-30, 1e-12, 1e-6, 1e-3, 0.05, 0.2, 0.3, 0.45])
+
+
+@every_law
+def test_pdf_is_the_derivative_of_cdf(law: Noise) -> None:
+    x = law.ppf(LEVELS)
+    h = np.abs(x) * 1e-4
+    near, far = (law.cdf(x + step) - law.cdf(x - step) for step in (h, 2 * h))
+    assert law.pdf(x) == pytest.approx((8 * near - far) / (12 * h), rel=1e-6)
+
+
+@every_law
+def test_ppf_inverts_cdf_far_into_the_tail(law: Noise) -> None:
+    u = np.append(np.geomspace(1e-140, 0.4, 1000), np.linspace(0.4, 0.4999, 100))
+    assert law.cdf(law.ppf(u)) == pytest.approx(u, rel=1e-8)
+
+
+@every_law
+def test_symmetry(law: Noise) -> None:
+    x = np.concatenate([[0.0], np.geomspace(1e-6, 1e6, 200)])
+    assert np.array_equal(law.pdf(x), law.pdf(-x))
+    assert law.cdf(x) + law.cdf(-x) == pytest.approx(np.ones_like(x), rel=1e-15)
+    assert law.cdf(0.0) == pytest.approx(0.5, rel=1e-15)
+    u = 2.0 ** -np.arange(2, 50)  # 1 − u is exact
+    assert law.ppf(1 - u) == pytest.approx(-law.ppf(u), rel=1e-12)
+    assert law.ppf(0.5) == pytest.approx(0, abs=1e-15)
+
+
+@every_law
+def test_edges(law: Noise) -> None:
+    assert law.ppf([0.0, 1.0]).tolist() == [-math.inf, math.inf]
+    assert law.cdf([-math.inf, math.inf]).tolist() == [0, 1]
+    assert law.pdf([-math.inf, math.inf]).tolist() == [0, 0]
+    assert law.ppf([[0.25], [0.5]]).shape == (2, 1)
+    assert law.ppf(0.25).shape == law.cdf(1).shape == law.pdf(1).shape == ()
+
+
+@every_law
+@pytest.mark.parametrize("x", [1e-300, 1e30, 1e155, 1e200, 1.7e308])
+def test_values_of_any_size_do_not_warn(law: Noise, x: float) -> None:
+    assert 0 <= law.pdf(x) <= law.pdf(law.ppf(0.51))
+    assert 0 <= law.cdf(-x) <= 0.5 <= law.cdf(x) <= 1
+
+
+@every_law
+def test_nan_stays_nan(law: Noise) -> None:
+    assert np.isnan(law.pdf(math.nan))
+    assert np.isnan(law.cdf(math.nan))
+
+
+@pytest.mark.parametrize(
+    "law", [StudentT(0.5, 3), Stable(0.5, 3), SymmetricPareto(0.5, 3)], ids=repr
+)
+def test_quantiles_beyond_the_largest_float_do_not_warn(law: Noise) -> None:
+    assert np.all(law.ppf(np.geomspace(1e-160, 1e-150, 300)) < -1e290)
+
+
+@every_law
+@pytest.mark.parametrize("u", [-0.1, 1.1, math.nan, [0.5, 2.0]], ids=str)
+def test_ppf_refuses_what_is_no_level(law: Noise, u: Any) -> None:
+    with pytest.raises(ValueError, match=f"^u must be between 0 and 1, got {re.escape(repr(u))}$"):
+        law.ppf(u)
+
+
+# References
+
+REFERENCES: list[tuple[Noise, Any]] = [
+    (StudentT(0.5), stats.t(0.5)),
+    (StudentT(3, scale=2), stats.t(3, scale=2)),
+    (StudentT(30), stats.t(30)),
+    (Cauchy(0.3), stats.cauchy(scale=0.3)),
+    (Stable(1.0, scale=4), stats.cauchy(scale=4)),
+    (Normal(2), stats.norm(scale=2)),
+    (Laplace(0.5), stats.laplace(scale=0.5)),
+]
+
+
+@pytest.mark.parametrize(("law", "reference"), REFERENCES)
+def test_scipy_agrees(law: Noise, reference: Any) -> None:
+    x = np.linspace(-20, 20, 101)
+    u = np.linspace(0.01, 0.99, 99)
+    assert law.pdf(x) == pytest.approx(reference.pdf(x), rel=1e-9)
+    assert law.cdf(x) == pytest.approx(reference.cdf(x), rel=1e-9)
+    assert law.ppf(u) == pytest.approx(reference.ppf(u), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("df", [0.1, 0.5, 1.02, 3, 30])
+def test_student_tail_is_an_incomplete_beta_function(df: float) -> None:
+    y = np.geomspace(1e-3, 10 ** min(150, 290 / df), 500)
+    exact = betainc(df / 2, 0.5, df / (df + y**2))
+    assert tail(StudentT(df), y) == pytest.approx(exact, rel=1e-10)
+
+
+def test_half_stable_density_in_closed_form() -> None:
+    x = np.geomspace(0.01, 1e30, 500)
+    s, c = fresnel(1 / np.sqrt(2 * math.pi * x))
+    waves = np.sin(1 / (4 * x)) * (0.5 - s) + np.cos(1 / (4 * x)) * (0.5 - c)
+    exact = waves / np.sqrt(2 * math.pi * x**3)
+    assert Stable(0.5).pdf(x) == pytest.approx(exact, rel=1e-10)
+
+
+@pytest.mark.parametrize("index", [0.7, 0.9, 0.999, 1.001, 1.2, 1.5, 1.9])
+@pytest.mark.parametrize("x", [0.1, 0.5, 1.0, 2.0, 5.0])
+def test_stable_inverts_its_characteristic_function(index: float, x: float) -> None:
+    end = 40 ** (1 / index)  # exp(−t^α) < 1e-17 beyond
+
+    def transform(function: Callable[[float], float], weight: str) -> float:
+        return float(quad(function, 0, end, weight=weight, wvar=x, limit=2000, epsabs=1e-11)[0])
+
+    pdf = transform(lambda t: math.exp(-(t**index)), "cos") / math.pi
+    # ∫ sin(tx)/t exp(−t^α) dt = π/2 − ∫ sin(tx) (1 − exp(−t^α))/t dt, without the end; so instead
+    # the distribution function is checked as the integral of a density that has been checked.
+    assert Stable(index).pdf(x) == pytest.approx(pdf, rel=1e-8)
+
+
+@pytest.mark.parametrize("law", [law for law in LAWS if isinstance(law, Stable)], ids=repr)
+def test_a_sum_of_stable_samples_is_stable(law: Stable) -> None:
+    x = law.sample(np.random.default_rng(10), (2, 10_000))
+    mixed = (x[0] + x[1]) / 2 ** (1 / law.index)
+    assert stats.kstest(law.cdf(mixed), "uniform").pvalue > FALSE_ALARM
+
+
+# Samples
+
+
+@every_law
+def test_samples_follow_the_cdf(law: Noise) -> None:
+    x = law.sample(np.random.default_rng(11), (100, 200))
+    assert x.shape == (100, 200)
+    assert stats.kstest(law.cdf(x.ravel()), "uniform").pvalue > FALSE_ALARM
+
+
+@every_law
+@pytest.mark.parametrize("level", [1e-2, 1e-3, 1e-4])
+def test_extreme_samples_are_as_frequent_as_they_should_be(law: Noise, level: float) -> None:
+    x = law.sample(np.random.default_rng(12), (500_000,))
+    for side in (-x, x):
+        beyond = int(np.sum(side > -law.ppf(level)))
+        assert stats.binomtest(beyond, x.size, level).pvalue > FALSE_ALARM / 2
+
+
+# Medians of k samples
+
+
+@every_law
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 10, 11])
+def test_sample_median_has_the_law_of_raw_medians(law: Noise, k: int) -> None:
+    drawn = law.sample_median(k, np.random.default_rng(13), (5000,))
+    raw = np.median(law.sample(np.random.default_rng(14), (5000, k)), axis=1)
+    assert stats.ks_2samp(drawn, raw, method="asymp").pvalue > FALSE_ALARM
+
+
+@every_law
+@pytest.mark.parametrize("k", [1, 3, 21, 1001])
+def test_odd_sample_median_follows_a_beta_law(law: Noise, k: int) -> None:
+    drawn = law.sample_median(k, np.random.default_rng(15), (40, 50))
+    exact = stats.beta((k + 1) / 2, (k + 1) / 2)
+    assert stats.kstest(law.cdf(drawn.ravel()), exact.cdf).pvalue > FALSE_ALARM
+
+
+@pytest.mark.slow
+@every_law
+@pytest.mark.parametrize("k", [2, 5, 6, 30, 31, 232, 233])
+def test_sample_median_has_the_law_of_many_raw_medians(law: Noise, k: int) -> None:
+    drawn = law.sample_median(k, np.random.default_rng(16), (40_000,))
+    rng = np.random.default_rng(17)
+    raw = np.concatenate([np.median(law.sample(rng, (4000, k)), axis=1) for _ in range(10)])
+    assert stats.ks_2samp(drawn, raw, method="asymp").pvalue > FALSE_ALARM
+
+
+@pytest.mark.slow
+@every_law
+def test_many_samples_follow_the_cdf(law: Noise) -> None:
+    x = law.sample(np.random.default_rng(18), (100_000,))
+    assert stats.kstest(law.cdf(x), "uniform").pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+@pytest.mark.parametrize("law", [StudentT(1e-3), SymmetricPareto(1e-3)], ids=repr)
+def test_medians_beyond_the_largest_float(law: Noise, k: int) -> None:
+    assert not np.isnan(law.sample_median(k, np.random.default_rng(19), (2000,))).any()
+
+
+@pytest.mark.parametrize("k", [0, -1, 2.5, 3.0, None, "3", True])
+def test_sample_median_refuses_bad_counts(k: Any) -> None:
+    with pytest.raises(ValueError, match=f"^k must be .* got {re.escape(repr(k))}$"):
+        Cauchy().sample_median(k, np.random.default_rng(0), (3,))
+
+
+# Tails
+
+
+@pytest.mark.parametrize(("law", "alpha"), TAMEST + [(law, 0.4) for law in LAWS])
+def test_tail_constant_holds_and_is_attained(law: Noise, alpha: float | None) -> None:
+    c = law.tail_constant(alpha)
+    y = law.scale * np.exp(np.arange(-15, 60, 0.01))
+    heights = y ** (law.alpha if alpha is None else alpha) * tail(law, y)
+    assert np.all(heights <= c * (1 + 1e-8))
+    assert np.max(heights) >= c * (1 - 1e-4)  # the grid meets a peak within 0.005 in ln y
+
+
+@pytest.mark.parametrize(
+    ("law", "alpha", "exact"),
+    [
+        (Cauchy(3), None, 2 / math.pi * 3),
+        (SymmetricPareto(0.5, scale=9), None, 3),
+        (SymmetricPareto(2, scale=3), 1, 3),
+        (StudentT(2), None, 1),
+        (Stable(0.5), None, math.sqrt(2 / math.pi)),
+        (Laplace(0.5), 2, math.exp(-2)),
+    ],
+)
+def test_tail_constants_known_exactly(law: Noise, alpha: float | None, exact: float) -> None:
+    assert law.tail_constant(alpha) == pytest.approx(exact, rel=1e-8)
+
+
+@pytest.mark.parametrize(("law", "alpha"), TAMEST)
+def test_unit_scale_brings_to_the_form_of_the_paper(law: Any, alpha: float | None) -> None:
+    unit: Noise = dataclasses.replace(law, scale=law.scale / law.unit_scale(alpha))
+    y = np.exp(np.arange(-15, 40, 0.01))
+    index = law.alpha if alpha is None else alpha
+    assert np.all(tail(unit, y) <= y**-index * (1 + 1e-8))
+    assert unit.tail_constant(alpha) == pytest.approx(1)
+    assert unit.unit_scale(alpha) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("law", HEAVY, ids=repr)
+def test_alpha_is_the_slope_of_the_tail(law: Noise) -> None:
+    near, far = np.log(tail(law, law.scale * np.array([1e20, 1e30])))
+    assert (near - far) / math.log(1e10) == pytest.approx(law.alpha, rel=1e-8)
+
+
+@pytest.mark.parametrize("law", LIGHT, ids=repr)
+def test_light_tails_fall_ever_faster(law: Noise) -> None:
+    y = law.scale * 2.0 ** np.arange(6)
+    slopes = -np.diff(np.log(tail(law, y))) / math.log(2)
+    assert np.all(slopes[1:] > 1.9 * slopes[:-1])
+
+
+@pytest.mark.parametrize(
+    ("law", "alpha"),
+    [(Normal(), 1e-9), (Laplace(), 1e-12), (Stable(0.05), 0.0495), (StudentT(0.5), 1e-12)],
+)
+def test_tail_constant_of_small_alpha(law: Noise, alpha: float) -> None:
+    y = np.exp(np.arange(-100.0, 700.0))
+    heights = y**alpha * tail(law, y)
+    assert law.tail_constant(alpha) >= np.max(heights) * (1 - 1e-8)
+
+
+@pytest.mark.parametrize("df", [50, 100, 300, 1000])
+def test_tail_of_many_degrees_of_freedom(df: float) -> None:
+    law = StudentT(df)
+    exact = math.log(2 / math.sqrt(math.pi)) + (df / 2 - 1) * math.log(df)
+    exact += math.lgamma((df + 1) / 2) - math.lgamma(df / 2)
+    assert df * math.log(law.unit_scale()) == pytest.approx(exact, rel=1e-8)
+    assert law.tail_constant() == pytest.approx(math.exp(exact) if exact < 709 else math.inf)
+
+
+@every_law
+@pytest.mark.parametrize("alpha", [0, -1, math.nan, math.inf, "1", True])
+def test_bad_alpha_is_refused(law: Noise, alpha: Any) -> None:
+    for method in (law.tail_constant, law.unit_scale):
+        with pytest.raises(ValueError, match=f"^alpha must be .* got {re.escape(repr(alpha))}$"):
+            method(alpha)
+
+
+@pytest.mark.parametrize("law", HEAVY, ids=repr)
+def test_alpha_above_its_own_is_refused(law: Noise) -> None:
+    with pytest.raises(ValueError, match=r"^alpha must be .* at most"):
+        law.tail_constant(law.alpha * 1.01)
+
+
+@pytest.mark.parametrize("law", LIGHT, ids=repr)
+def test_light_tails_need_an_alpha(law: Noise) -> None:
+    with pytest.raises(ValueError, match=r"^alpha must be given .* got None$"):
+        law.unit_scale()
+
+
+# Information
+
+
+def information(law: Noise, low: float = -15, high: float = 25) -> float:
+    """Integrate (f'/f)² f over v = ln(x/scale), with f'/f by differences."""
+    v = np.arange(low, high, 0.01)
+    x = law.scale * np.exp(v)
+    x, v = x[law.pdf(x) > 1e-280], v[law.pdf(x) > 1e-280]
+    slope = (np.log(law.pdf(x * math.exp(1e-3))) - np.log(law.pdf(x * math.exp(-1e-3)))) / 2e-3
+    return 2 * float(simpson(slope**2 * law.pdf(x) / x, x=v))
+
+
+@pytest.mark.parametrize(
+    "law", [law for law in LAWS if not isinstance(law, SymmetricPareto)], ids=repr
+)
+def test_fisher_information_is_its_integral(law: Noise) -> None:
+    assert law.fisher_information == pytest.approx(information(law), rel=1e-5)
+
+
+def test_fisher_information_of_a_jump_is_infinite() -> None:
+    assert SymmetricPareto(0.5).fisher_information == math.inf
+
+
+# Settings
+
+
+@pytest.mark.parametrize(
+    ("make", "parameter", "too_large"),
+    [
+        (StudentT, "df", []),
+        (Stable, "index", [2, 3]),
+        (SymmetricPareto, "index", []),
+        *[(type(law), "scale", []) for law in (StudentT(1), Stable(1), SymmetricPareto(1))],
+        *[(law, "scale", []) for law in (Cauchy, Normal, Laplace)],
+    ],
+)
+def test_bad_settings_are_refused(
+    make: Callable[..., Noise], parameter: str, too_large: list[float]
+) -> None:
+    good = {field.name: 1.0 for field in dataclasses.fields(make)}  # type: ignore[arg-type]
+    make(**good)
+    for value in [0, -1, math.nan, math.inf, None, "1", True, *too_large]:
+        message = f"^{parameter} must be .* got {re.escape(repr(value))}$"
+        with pytest.raises(ValueError, match=message):
+            make(**{**good, parameter: value})
+
+
+@pytest.mark.parametrize("index", [0.02, 0.1, 0.3, 1 - 1e-6, 1 + 1e-6, 1.99])
+def test_stable_quantiles_for_every_accepted_index(index: float) -> None:
+    law = Stable(index)
+    u = np.array([0.05, 0.25, 0.4])
+    assert law.cdf(law.ppf(u)) == pytest.approx(u, rel=1e-8)
+
+
+# A law of your own
+
+
+@dataclasses.dataclass(frozen=True)
+class Logistic(Noise):
+    """The least that a law has to bring."""
+
+    scale: float = 1.0
+
+    @property
+    def alpha(self) -> float:
+        return math.inf
+
+    def _pdf(self, x: Array) -> Array:
+        return expit(x) * expit(-x)
+
+    def _cdf(self, x: Array) -> Array:
+        return expit(x)
+
+    def _sample(self, rng: np.random.Generator, shape: Shape) -> Array:
+        return rng.logistic(size=shape)
+
+
+def test_the_rest_of_a_law_follows_from_its_essentials() -> None:
+    law = Logistic(scale=2)
+    u = np.geomspace(1e-250, 0.5, 500)
+    assert law.ppf(u) == pytest.approx(2 * logit(u), rel=1e-9, abs=1e-12)
+    assert law.fisher_information == pytest.approx(1 / 3 / 2**2, rel=1e-6)
+    medians = law.sample_median(5, np.random.default_rng(20), (5000,))
+    assert stats.kstest(law.cdf(medians), stats.beta(3, 3).cdf).pvalue > FALSE_ALARM
+    y = np.exp(np.arange(-5, 5, 0.01))
+    assert law.tail_constant(2) == pytest.approx(np.max(y**2 * tail(law, y)), rel=1e-4)

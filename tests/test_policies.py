@@ -1,0 +1,198 @@
+"""Policies against plain one-path references, golden traces, and their shared algebra."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import chisquare
+
+from tailproof import OFUL, UCB1, Filtered, FixedArm, Median, Policy, Uniform
+from tailproof.policies.base import pick_largest
+from tailproof.policies.ridge import Ridge
+
+Array = NDArray[np.float64]
+
+
+def contexts(decisions: int, paths: int, arms: int, dim: int, seed: int = 0) -> Array:
+    x = np.random.default_rng(seed).standard_normal((decisions, paths, arms, dim))
+    return np.asarray(x / np.linalg.norm(x, axis=-1, keepdims=True))
+
+
+def trace_of(policy: Policy[Any], arms: Array, rewards: Array) -> NDArray[np.int64]:
+    """Play a table of rewards, one for each decision, path and arm."""
+    rng = np.random.default_rng(0)
+    memory = policy.init(*arms.shape[1:])
+    trace = []
+    for offer, table in zip(arms, rewards, strict=True):
+        chosen = policy.choose(memory, offer, rng)
+        policy.learn(memory, offer, chosen, table[np.arange(len(chosen)), chosen][:, None])
+        trace.append(chosen)
+    return np.array(trace)
+
+
+def oful_reference(arms: Array, rewards: Array, policy: OFUL) -> list[int]:
+    """OFUL on one path, written from the paper with a fresh solve in every round."""
+    dim = arms.shape[-1]
+    v, b, chosen = policy.ridge * np.eye(dim), np.zeros(dim), []
+    for x, y in zip(arms, rewards, strict=True):
+        theta = np.linalg.solve(v, b)
+        ratio = math.sqrt(np.linalg.det(v) / policy.ridge**dim)
+        beta = policy.noise_scale * math.sqrt(2 * math.log(ratio / policy.delta))
+        beta += math.sqrt(policy.ridge) * policy.norm_bound
+        index = [a @ theta + policy.bonus * beta * math.sqrt(a @ np.linalg.solve(v, a)) for a in x]
+        best = int(np.argmax(index))
+        v, b = v + np.outer(x[best], x[best]), b + y[best] * x[best]
+        chosen.append(best)
+    return chosen
+
+
+@pytest.mark.parametrize(
+    "policy", [OFUL(), OFUL(noise_scale=0.3, ridge=2.5, delta=0.1, norm_bound=2, bonus=0.5)]
+)
+@pytest.mark.parametrize("fixed", [False, True])
+def test_oful_is_the_published_algorithm(policy: OFUL, fixed: bool) -> None:
+    arms = contexts(300, 3, 6, 4)
+    if fixed:
+        arms[:] = arms[0]
+    # a different length for every arm, so that no first choice is a tie
+    arms *= np.linspace(0.5, 1, 6)[:, None]
+    theta = contexts(1, 1, 1, 4, seed=9)[0, 0, 0]
+    rewards = arms @ theta + 0.3 * np.random.default_rng(1).standard_normal(arms.shape[:3])
+    trace = trace_of(policy, arms, rewards)
+    for path in range(3):
+        assert trace[:, path].tolist() == oful_reference(arms[:, path], rewards[:, path], policy)
+
+
+def test_read_only_arms_change_no_decision() -> None:
+    arms = np.repeat(contexts(1, 5, 8, 4), 400, axis=0)
+    rewards = np.random.default_rng(1).standard_normal((400, 5, 8))
+    usual = trace_of(OFUL(), arms, rewards)
+    offer = arms[0].copy()
+    offer.flags.writeable = False
+    policy, rng = OFUL(), np.random.default_rng(0)
+    memory = policy.init(5, 8, 4)
+    for decision, table in enumerate(rewards):
+        chosen = policy.choose(memory, offer, rng)
+        assert chosen.tolist() == usual[decision].tolist()
+        policy.learn(memory, offer, chosen, table[np.arange(5), chosen][:, None])
+
+
+def test_ucb1_is_the_published_algorithm() -> None:
+    rewards = np.random.default_rng(3).random((300, 2, 4))
+    trace = trace_of(UCB1(), contexts(300, 2, 4, 1), rewards)
+    for path in range(2):
+        assert sorted(trace[:4, path]) == [0, 1, 2, 3]
+        sums, counts = np.zeros(4), np.zeros(4)
+        for t, a in enumerate(trace[:, path]):
+            if t >= 4:
+                index = [
+                    sums[i] / counts[i] + math.sqrt(2 * math.log(t) / counts[i]) for i in range(4)
+                ]
+                assert a == int(np.argmax(index))
+            sums[a] += rewards[t, path, a]
+            counts[a] += 1
+
+
+GOLDEN: dict[str, tuple[Policy[Any], str]] = {
+    "OFUL": (OFUL(), "2410232220012411023204040344044144311441"),
+    "greedy": (OFUL(bonus=0), "3112411013204043142133103400302231202224"),
+    "UCB1": (UCB1(), "3102444343444444444344444444444444444344"),
+    "Uniform": (Uniform(), "4321100004342343322414301420334004020122"),
+    "FixedArm": (FixedArm(arm=1), "1111111111111111111111111111111111111111"),
+}
+"""The choices of one path; a change here changes results and belongs in the changelog."""
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_golden_trace(name: str) -> None:
+    policy, golden = GOLDEN[name]
+    rewards = np.random.default_rng(5).standard_normal((40, 1, 5)) + np.arange(5)
+    trace = trace_of(policy, contexts(40, 1, 5, 3, seed=6), rewards)
+    assert "".join(map(str, trace[:, 0])) == golden
+
+
+def test_ridge_stays_accurate_over_many_updates() -> None:
+    rng, dim, updates = np.random.default_rng(0), 10, 100_000
+    x = contexts(updates, 1, 1, dim)[:, 0]
+    y = x[:, 0] @ np.ones(dim) + rng.standard_normal(updates)
+    ridge = Ridge.start(1, 1, dim, 1.0)
+    first = np.zeros(1, dtype=np.int64)
+    for arm, reward in zip(x[:, None], y[:, None], strict=True):
+        ridge.update(arm, first, reward)
+    v = np.eye(dim) + x[:, 0].T @ x[:, 0]
+    np.testing.assert_allclose(ridge.inverse[0], np.linalg.inv(v), rtol=1e-8, atol=1e-13)
+    np.testing.assert_allclose(ridge.theta[0], np.linalg.solve(v, x[:, 0].T @ y), rtol=1e-8)
+    np.testing.assert_allclose(ridge.log_det[0], np.linalg.slogdet(v).logabsdet, rtol=1e-8)
+
+
+def test_ridge_stays_accurate_on_repeated_arms() -> None:
+    """The worst case: two directions only, the rest of V stays at λ."""
+    dim, updates = 10, 100_000
+    arms = contexts(1, 1, 2, dim)[0]
+    arms.flags.writeable = False
+    ridge = Ridge.start(1, 2, dim, 1.0)
+    for i in range(updates):
+        ridge.update(arms, np.array([i % 2]), np.array([1.0]))
+    v = np.eye(dim) + updates / 2 * arms[0].T @ arms[0]
+    np.testing.assert_allclose(ridge.inverse[0], np.linalg.inv(v), rtol=1e-7, atol=1e-9)
+    exact = np.sqrt(np.vecdot(arms[0], np.linalg.solve(v, arms[0].T).T))
+    np.testing.assert_allclose(ridge.predict(arms)[1][0], exact, rtol=1e-6)
+
+
+def test_ties_are_broken_fairly() -> None:
+    index = np.tile([1.0, 3.0, 3.0, np.nan, 3.0], (30_000, 1))
+    counts = np.bincount(pick_largest(index, np.random.default_rng(0)), minlength=5)
+    assert counts[[0, 3]].tolist() == [0, 0]
+    assert chisquare(counts[[1, 2, 4]]).pvalue > 1e-4  # the false-alarm rate
+
+
+def test_a_path_without_any_index_plays_at_random() -> None:
+    picks = pick_largest(np.full((5000, 4), np.nan), np.random.default_rng(0))
+    assert chisquare(np.bincount(picks, minlength=4)).pvalue > 1e-4  # the false-alarm rate
+
+
+def test_uniform_is_uniform() -> None:
+    policy = Uniform()
+    memory = policy.init(20_000, 5, 1)
+    chosen = policy.choose(memory, np.ones((20_000, 5, 1)), np.random.default_rng(0))
+    assert chisquare(np.bincount(chosen, minlength=5)).pvalue > 1e-4  # the false-alarm rate
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: OFUL(noise_scale=0), "noise_scale must be a number above 0, got 0"),
+        (lambda: OFUL(ridge=-1), "ridge"),
+        (lambda: OFUL(delta=1.0), "delta must be a number above 0 and below 1, got 1.0"),
+        (lambda: OFUL(bonus=-0.1), "bonus"),
+        (lambda: OFUL(norm_bound=math.nan), "norm_bound"),
+        (lambda: UCB1(bonus=math.inf), "bonus"),
+        (lambda: FixedArm(arm=-1), "arm"),
+        (lambda: FixedArm(arm=3).init(1, 3, 1), "arm must be below 3, the number of arms, got 3"),
+        (lambda: OFUL().init(0, 2, 2), "paths must be a whole number of at least 1, got 0"),
+    ],
+)
+def test_bad_settings_are_named(make: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        make()
+
+
+def test_positional_settings_are_refused() -> None:
+    with pytest.raises(TypeError):
+        OFUL(1.0)  # type: ignore[call-arg]
+
+
+def test_live_use_is_a_batch_of_one() -> None:
+    """A practitioner's loop: wild rewards, one path, a 10¹² outlier."""
+    rng, theta = np.random.default_rng(1), np.array([0.6, -0.8])
+    policy = Filtered(OFUL(noise_scale=0.45), pulls=15, estimator=Median())
+    memory = policy.init(paths=1, arms=3, dim=2)
+    for _ in range(100):
+        arms = contexts(1, 1, 3, 2, seed=int(rng.integers(1 << 30)))[0]
+        chosen = policy.choose(memory, arms, rng)
+        rewards = arms[0, chosen] @ theta + rng.standard_cauchy((1, 15))
+        rewards[0, 3] = 1e12
+        policy.learn(memory, arms, chosen, rewards)
+    assert np.linalg.norm(memory.theta[0] - theta) < 0.5

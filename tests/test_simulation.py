@@ -1,0 +1,228 @@
+"""The loop: accounting, pairing, seeds, filters moved into the noise."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import kstest
+
+from tailproof import (
+    OFUL,
+    UCB1,
+    Filtered,
+    FixedArm,
+    Mean,
+    MeanOfMedians,
+    Median,
+    MedianOfMeans,
+    Policy,
+    TruncatedMean,
+    Uniform,
+    simulate,
+    simulation,
+)
+from tailproof.environments import k_armed, neutral, paper
+from tailproof.noise import Cauchy, Normal, StudentT
+
+ARMS = k_armed(Cauchy(), locations=(0.0, 0.25, 1.0))
+
+
+def test_regret_is_charged_per_pull() -> None:
+    result = simulate({"worst": FixedArm(arm=0)}, ARMS, horizon=10, paths=2, record=10)
+    np.testing.assert_allclose(result.curves["worst"].regret, [np.arange(1, 11)] * 2)
+
+
+def test_a_last_decision_that_does_not_fit_is_charged_and_teaches_nothing() -> None:
+    policy = Filtered(FixedArm(arm=1), pulls=4)
+    result = simulate({"a": policy}, ARMS, horizon=10, paths=1, record=[3, 4, 7, 9])
+    assert result.pulls.tolist() == [3, 4, 7, 9, 10]
+    np.testing.assert_allclose(result.curves["a"].regret[0], 0.75 * result.pulls)
+    assert result.curves["a"].decisions.tolist() == [0, 1, 1, 2, 2]
+
+
+def test_a_horizon_shorter_than_one_decision_is_played_and_charged() -> None:
+    result = simulate({"a": Filtered(OFUL(), pulls=100)}, ARMS, horizon=7, paths=3)
+    assert result.curves["a"].decisions.max() == 0
+    assert (np.diff(result.curves["a"].regret, axis=1) >= 0).all()
+
+
+def test_every_policy_meets_the_same_arms() -> None:
+    """Regret of a fixed first arm shows the contexts; a filter holds each of them longer."""
+    bandit = neutral(Normal(), arms=4, dim=3)
+    held = Filtered(FixedArm(), pulls=5)
+    result = simulate({"one": FixedArm(), "five": held}, bandit, horizon=50, paths=3, record=50)
+    gaps = {name: np.diff(c.regret, axis=1, prepend=0) for name, c in result.curves.items()}
+    np.testing.assert_allclose(gaps["five"][:, ::5], gaps["one"][:, :10])
+    np.testing.assert_allclose(gaps["five"].reshape(3, 10, 5).std(axis=2), 0, atol=1e-9)
+
+
+def test_a_further_policy_changes_no_other_curve() -> None:
+    bandit = neutral(Cauchy(), arms=4, dim=3)
+    settings: dict[str, Any] = {"horizon": 60, "paths": 5, "seed": 3}
+    alone = simulate({"OFUL": OFUL()}, bandit, **settings)
+    both = simulate({"u": Uniform(), "OFUL": OFUL()}, bandit, **settings)
+    np.testing.assert_array_equal(alone.curves["OFUL"].regret, both.curves["OFUL"].regret)
+    other = simulate({"OFUL": OFUL()}, bandit, **{**settings, "seed": 4})
+    assert not np.array_equal(alone.curves["OFUL"].regret, other.curves["OFUL"].regret)
+
+
+def test_workers_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulation, "CHUNK", 3)
+    policies: dict[str, Policy[Any]] = {"OFUL": OFUL(), "UCB1": UCB1()}
+    bandit = neutral(Cauchy(), arms=4, dim=3, fresh=False)
+    steps: list[tuple[int, int]] = []
+    one, two = (
+        simulate(
+            policies,
+            bandit,
+            horizon=40,
+            paths=8,
+            workers=workers,
+            progress=lambda done, total: steps.append((done, total)),
+        )
+        for workers in (1, 2)
+    )
+    assert steps == [(i, 6) for i in range(1, 7)] * 2
+    for name in policies:
+        assert one.curves[name].regret.shape == (8, 40)
+        np.testing.assert_array_equal(one.curves[name].regret, two.curves[name].regret)
+
+
+def test_full_chunks_do_not_depend_on_the_number_of_paths(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulation, "CHUNK", 4)
+    few, many = (simulate({"o": OFUL()}, ARMS, horizon=30, paths=paths) for paths in (4, 9))
+    np.testing.assert_array_equal(few.curves["o"].regret, many.curves["o"].regret[:4])
+
+
+def test_estimation_error_is_recorded_where_there_is_an_estimate() -> None:
+    bandit = paper(Normal(0.1))
+    result = simulate({"OFUL": OFUL(), "u": Uniform()}, bandit, horizon=400, paths=4, record=8)
+    assert result.curves["u"].error is None
+    error = result.curves["OFUL"].error
+    assert error is not None
+    assert error.shape == (4, 8)
+    assert (error[:, -1] < 0.3).all()
+    unlearned = simulate(
+        {"f": Filtered(OFUL(), pulls=50)}, bandit, horizon=100, paths=2, record=[49]
+    )
+    assert unlearned.curves["f"].error is not None
+    np.testing.assert_allclose(unlearned.curves["f"].error[:, 0], 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listening(FixedArm):
+    """A policy that keeps what it was told."""
+
+    heard: Any
+
+    def _learn(self, memory: Any, arms: Any, chosen: Any, rewards: Any) -> None:
+        self.heard.append(rewards.copy())
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda p: Filtered(p, pulls=15, estimator=Median()),
+        lambda p: Filtered(p, pulls=30, estimator=MeanOfMedians(block=6)),
+        lambda p: Filtered(p, pulls=21, estimator=MedianOfMeans(blocks=7)),
+        lambda p: Filtered(p, pulls=9, estimator=TruncatedMean(threshold=3)),
+        lambda p: Filtered(Filtered(p, pulls=4, estimator=Median()), pulls=9, estimator=Median()),
+        lambda p: Filtered(
+            Filtered(p, pulls=3, estimator=TruncatedMean(threshold=1)), pulls=5, estimator=Median()
+        ),
+        lambda p: Filtered(Filtered(p, pulls=3, estimator=Mean()), pulls=7, estimator=Median()),
+    ],
+)
+def test_a_filter_moved_into_the_noise_changes_no_law(wrap: Any) -> None:
+    """False-alarm rate 1e-4 for each composition."""
+    heard: list[Any] = []
+    policy = wrap(Listening(arm=2, heard=heard))
+    cost = policy.pulls
+    simulate({"a": policy}, ARMS, horizon=10 * cost, paths=300)
+    rng = np.random.default_rng(0)
+    direct: list[Any] = []
+    outer = wrap(Listening(arm=2, heard=direct))
+    memory = outer.init(3000, 3, 3)
+    raw = 1.0 + rng.standard_cauchy((3000, cost))
+    outer.learn(memory, np.tile(np.eye(3), (3000, 1, 1)), np.full(3000, 2), raw)
+    assert kstest(np.concatenate(heard).ravel(), direct[0].ravel()).pvalue > 1e-4
+
+
+def test_huge_filters_cost_no_memory() -> None:
+    policy = Filtered(OFUL(), pulls=10**6, estimator=MeanOfMedians(epsilon=0.75))
+    result = simulate({"a": policy}, ARMS, horizon=10**7, paths=20)
+    assert result.curves["a"].decisions[-1] == 10
+
+
+@pytest.mark.parametrize("df", [3, 1, 0.5])
+def test_the_filter_learns_where_there_is_no_mean(df: float) -> None:
+    policies: dict[str, Policy[Any]] = {
+        "filtered": Filtered(OFUL(noise_scale=0.5), pulls=15, estimator=Median()),
+        "uniform": Uniform(),
+    }
+    bandit = neutral(StudentT(df), arms=10, dim=4)
+    result = simulate(policies, bandit, horizon=3000, paths=20, seed=1)
+    assert (result.mean("filtered")[-1] < 0.25 * result.mean("uniform")[-1]).all()
+
+
+def test_infinite_rewards_are_survived() -> None:
+    """Student-t with 0.01 degrees of freedom gives infinities all the time."""
+    policies: dict[str, Policy[Any]] = {
+        "OFUL": OFUL(),
+        "UCB1": UCB1(),
+        "f": Filtered(OFUL(), pulls=9),
+    }
+    result = simulate(policies, k_armed(StudentT(0.01), locations=(0, 1)), horizon=90, paths=10)
+    assert all(np.isfinite(curves.regret).all() for curves in result.curves.values())
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"horizon": 0}, "horizon must be a whole number of at least 1, got 0"),
+        ({"paths": 0}, "paths"),
+        ({"paths": 2.0}, "paths"),
+        ({"seed": -1}, "seed"),
+        ({"workers": 0}, "workers"),
+        ({"record": 0}, "record"),
+        ({"record": [5, 101]}, "record must be a whole number of at least 1 and at most 100"),
+        ({"policies": {}}, "policies must be at least one policy"),
+        ({"policies": {"a": "oful"}}, r"policies\['a'\] must be a policy, got 'oful'"),
+        ({"policies": {"a": FixedArm(arm=3)}}, "arm must be below 3, the number of arms, got 3"),
+        ({"environment": "paper"}, "environment must be a linear bandit, got 'paper'"),
+    ],
+)
+def test_bad_input_is_named(change: dict[str, Any], words: str) -> None:
+    settings: dict[str, Any] = {
+        "policies": {"a": Uniform()},
+        "environment": ARMS,
+        "horizon": 100,
+        "paths": 2,
+    }
+    with pytest.raises(ValueError, match=words):
+        simulate(**{**settings, **change})
+
+
+@pytest.mark.parametrize(
+    ("horizon", "record", "expected"),
+    [(10, 5, [2, 4, 6, 8, 10]), (3, 200, [1, 2, 3]), (7, [2], [2, 7]), (5, [5, 1, 1], [1, 5])],
+)
+def test_checkpoints(horizon: int, record: int | Sequence[int], expected: list[int]) -> None:
+    result = simulate({"u": Uniform()}, ARMS, horizon=horizon, paths=1, record=record)
+    assert result.pulls.tolist() == expected
+
+
+@pytest.mark.slow
+def test_regret_bars_on_the_neutral_environment() -> None:
+    """Cauchy noise, 10⁴ pulls, 100 paths: the filter learns, OFUL alone does not."""
+    policies: dict[str, Policy[Any]] = {
+        "OFUL": OFUL(),
+        "filtered": Filtered(OFUL(noise_scale=0.45), pulls=15, estimator=MeanOfMedians(block=15)),
+    }
+    result = simulate(policies, neutral(Cauchy()), horizon=10_000, paths=100, workers=2)
+    assert result.mean("filtered")[-1] < 600
+    assert result.mean("OFUL")[-1] > 4000
+    assert math.isclose(result.curves["filtered"].decisions[-1], 666)
