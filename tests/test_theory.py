@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
@@ -26,6 +26,7 @@ from tailproof.theory import (
 FALSE_ALARM = 1e-4  # of each statistical test
 ROUNDING = 1e-9  # far above what logarithms and exponentials lose, far below any real error
 
+repeatable = settings(derandomize=True, deadline=None)
 deltas = st.floats(1e-12, 0.5)
 alphas = st.floats(0.25, 4)
 epsilons = st.floats(0.2, 0.8)
@@ -37,6 +38,7 @@ def test_filter_pulls_reference(alpha: float, pulls: int) -> None:
     assert filter_pulls(horizon=10_000, delta=0.01, alpha=alpha, epsilon=0.5) == pulls
 
 
+@repeatable
 @given(st.integers(1, 10**9), deltas, alphas, epsilons)
 def test_filter_pulls_is_the_formula(
     horizon: int, delta: float, alpha: float, epsilon: float
@@ -80,6 +82,7 @@ def powers(draw: st.DrawFn) -> tuple[int, int, int]:
     return draw(st.integers(1, int(10 ** (10 / p)))), p, q
 
 
+@repeatable
 @given(powers())
 @example((1, 1, 2))
 @example((10**10, 1, 2))
@@ -91,6 +94,7 @@ def test_block_size_is_the_smallest_whole_number_above_the_power(
     assert (k - 1) ** q < n**p <= k**q
 
 
+@repeatable
 @given(st.integers(1, 200), st.integers(2, 8), st.data())
 def test_block_size_of_perfect_powers(root: int, q: int, data: st.DataObject) -> None:
     p = data.draw(st.integers(1, q - 1))
@@ -102,6 +106,7 @@ def test_block_size_just_above_a_perfect_power(root: int) -> None:
     assert block_size(root**2 + 1, 0.5) == root + 1
 
 
+@repeatable
 @given(st.floats(1e-3, 10), deltas, alphas, epsilons)
 def test_sample_complexity_reaches_the_accuracy(
     accuracy: float, delta: float, alpha: float, epsilon: float
@@ -112,6 +117,7 @@ def test_sample_complexity_reaches_the_accuracy(
     assert reached <= accuracy * (1 + ROUNDING)
 
 
+@repeatable
 @given(st.floats(1, 1e6), deltas, alphas, epsilons)
 def test_error_bound_inverts_sample_complexity(
     factor: float, delta: float, alpha: float, epsilon: float
@@ -139,6 +145,7 @@ def test_error_bound_refuses_what_is_not_proved(delta: float, epsilon: float, le
         error_bound(n=least - 1, delta=delta, alpha=1, epsilon=epsilon)
 
 
+@repeatable
 @given(st.integers(1, 10**9), deltas, st.floats(0.05, 20))
 def test_balancing_epsilon_makes_the_terms_equal(horizon: int, delta: float, alpha: float) -> None:
     def log_terms(epsilon: float) -> tuple[float, float]:

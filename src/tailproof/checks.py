@@ -1,6 +1,7 @@
 """Checks of arguments: each refusal names the parameter, the rule and the value."""
 
 import math
+import sys
 from numbers import Integral, Real
 from typing import Any
 
@@ -38,7 +39,8 @@ def number(
     bounds = {"above": above, "at least": at_least, "below": below, "at most": at_most}
     given = {word: bound for word, bound in bounds.items() if math.isfinite(bound)}
     words = " and ".join(f"{word} {bound:g}" for word, bound in given.items())
-    ok = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    ok = isinstance(value, Real) and not isinstance(value, bool)
+    ok = ok and abs(value) <= sys.float_info.max  # compares exactly, also for huge integers
     ok = ok and above < float(value) < below and at_least <= float(value) <= at_most
     require(ok, name, f"a number {words}" if words else "a finite number", value)
     return float(value)

@@ -38,10 +38,9 @@ def _sphere(rng: np.random.Generator, paths: int, arms: int, dim: int) -> Array:
     radius, angle = (bits.astype(np.float32) + np.float32(0.5)).reshape(2, -1) * 2.0**-32
     np.sqrt(1e-9 - np.log(radius, out=radius), out=radius)
     angle *= 2 * math.pi
-    x = np.empty((2, len(radius)))
-    np.multiply(radius, np.cos(angle), out=x[0])
-    np.multiply(radius, np.sin(angle), out=x[1])
-    return _directions(x.reshape(-1)[:size].reshape(paths, dim, arms))
+    x = np.stack([np.cos(angle), np.sin(angle)])
+    x *= radius
+    return _directions(x.reshape(-1)[:size].reshape(paths, dim, arms).astype(np.float64))
 
 
 def _directions(x: Array) -> Array:

@@ -288,7 +288,8 @@ def _mean(x: Array) -> Array:
     if np.isnan(mean).any():
         surplus = np.isposinf(x).sum(axis=-1) - np.isneginf(x).sum(axis=-1)
         finite = (np.where(np.isinf(x), 0.0, x) / x.shape[-1]).sum(axis=-1)
-        mean = finite + np.where(surplus == 0, 0.0, np.copysign(np.inf, surplus))
+        limit = finite + np.where(surplus == 0, 0.0, np.copysign(np.inf, surplus))
+        mean = np.where(np.isnan(mean), limit, mean)
     return mean
 
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import simpson
 from scipy.interpolate import CubicHermiteSpline, CubicSpline, PPoly
 from scipy.optimize import minimize_scalar
-from scipy.special import betaln, expit, gamma, log_ndtr, logit, ndtr, ndtri, stdtr
+from scipy.special import betaln, expit, gamma, gammaln, log_ndtr, logit, ndtr, ndtri, stdtr
 
 from tailproof.checks import number, require, whole
 
@@ -49,23 +49,27 @@ class Noise(ABC):
 
     def pdf(self, x: ArrayLike) -> Array:
         """Return the density."""
-        return self._pdf(np.asarray(x, dtype=np.float64) / self.scale) / self.scale
+        with np.errstate(over="ignore"):
+            return self._pdf(np.asarray(x, dtype=np.float64) / self.scale) / self.scale
 
     def cdf(self, x: ArrayLike) -> Array:
         """Return P(η ≤ x), with full relative accuracy in the lower tail."""
-        return self._cdf(np.asarray(x, dtype=np.float64) / self.scale)
+        with np.errstate(over="ignore"):
+            return self._cdf(np.asarray(x, dtype=np.float64) / self.scale)
 
     def ppf(self, u: ArrayLike) -> Array:
         """Return the quantile function."""
         levels = np.asarray(u, dtype=np.float64)
         require(bool(np.all((levels >= 0) & (levels <= 1))), "u", "between 0 and 1", u)
         s = logit(levels)
-        inside = self.scale * self._quantile(np.clip(s, -800, 800))
+        with np.errstate(over="ignore"):
+            inside = self.scale * self._quantile(np.clip(s, -709, 709))
         return np.where(np.isinf(s), s, inside)
 
     def sample(self, rng: np.random.Generator, shape: Shape) -> Array:
         """Draw independent samples."""
-        return self.scale * self._sample(rng, shape)
+        with np.errstate(over="ignore"):
+            return self.scale * self._sample(rng, shape)
 
     def sample_median(self, k: int, rng: np.random.Generator, shape: Shape) -> Array:
         """Draw independent medians of k samples, one or two quantiles each.
@@ -80,12 +84,14 @@ class Noise(ABC):
         Source: order statistics of uniform samples, through the quantile function Q.
         Differences: U is drawn by its logit, which is 2 asinh(T/√(k+1)) with T ~ Student-t(k+1).
         """
-        if whole("k", k) % 2:
-            s = 2 * np.arcsinh(rng.standard_t(k + 1, shape) / math.sqrt(k + 1))
-            return self.scale * self._quantile(s)
-        lower = rng.beta(k / 2, k / 2 + 1, shape)
-        above_upper = (1 - lower) * rng.random(shape) ** (2 / k)
-        return self.scale / 2 * (self._quantile(logit(lower)) + self._quantile(-logit(above_upper)))
+        with np.errstate(over="ignore", invalid="ignore"):
+            if whole("k", k) % 2:
+                s = 2 * np.arcsinh(rng.standard_t(k + 1, shape) / math.sqrt(k + 1))
+                return self.scale * self._quantile(s)
+            lower = rng.beta(k / 2, k / 2 + 1, shape)
+            above_upper = (1 - lower) * rng.random(shape) ** (2 / k)
+            total = self._quantile(logit(lower)) + self._quantile(-logit(above_upper))
+            return self.scale / 2 * np.where(np.isnan(total), 0.0, total)  # infinities cancel
 
     def tail_constant(self, alpha: float | None = None) -> float:
         """Return the smallest c such that P(|η| > y) ≤ c/y^α for every y > 0.
@@ -98,7 +104,8 @@ class Noise(ABC):
         Source: the definition of an α-heavy tail in Zhong et al. 2021.
         Differences: any α up to the law's own may be asked for, which the paper allows.
         """
-        return math.exp(self._log_tail_constant(alpha))
+        with np.errstate(over="ignore"):
+            return float(np.exp(self._log_tail_constant(alpha)))
 
     def unit_scale(self, alpha: float | None = None) -> float:
         """Return the number c^(1/α) by which to divide for P(|η| > y) ≤ 1/y^α.
@@ -115,20 +122,21 @@ class Noise(ABC):
         number("alpha", alpha, above=0, at_most=self.alpha)
 
         def height(log_y: ArrayLike) -> Array:
-            return alpha * np.asarray(log_y) + self._log_tail(np.exp(log_y))
+            log_tail = self._log_tail(np.exp(log_y))
+            exact = log_tail > -700  # further out floats are no longer dense
+            return np.where(exact, alpha * np.asarray(log_y) + log_tail, -math.inf)
 
-        grid = np.linspace(-20, 60, 801)
-        peak = int(np.argmax(height(grid)))
+        grid = np.linspace(-100, 700, 3201)
+        heights = height(grid)
+        peak = int(np.argmax(heights))
+        found = minimize_scalar(
+            lambda log_y: -max(float(height(log_y)), -1e300),
+            bounds=(grid[max(peak - 1, 0)], grid[min(peak + 1, len(grid) - 1)]),
+            method="bounded",
+            options={"xatol": 1e-10},
+        )
         limit = self._log_tail_limit if alpha == self.alpha else -math.inf
-        if 0 < peak < len(grid) - 1:
-            found = minimize_scalar(
-                lambda log_y: -float(height(log_y)),
-                bounds=(grid[peak - 1], grid[peak + 1]),
-                method="bounded",
-                options={"xatol": 1e-10},
-            )
-            limit = max(limit, -float(found.fun))
-        return limit + alpha * math.log(self.scale)
+        return max(limit, float(heights[peak]), -float(found.fun)) + alpha * math.log(self.scale)
 
     def _log_tail(self, y: Array) -> Array:
         """Logarithm of P(|η| > y) of the standard law."""
@@ -152,8 +160,7 @@ class Noise(ABC):
     def _quantile(self, s: Array) -> Array:
         """Quantile of the standard law at the level whose logit is s."""
         curve = _quantile_curve(self)
-        with np.errstate(over="ignore"):
-            return np.copysign(np.sinh(curve(np.abs(s))) / self._pdf(np.zeros(())), s)
+        return np.copysign(np.sinh(curve(np.abs(s))) / self._pdf(np.zeros(())), s)
 
 
 @cache
@@ -262,8 +269,7 @@ class Cauchy(Noise):
         return np.arctan2(1, -x) / math.pi
 
     def _quantile(self, s: Array) -> Array:
-        with np.errstate(divide="ignore"):
-            return np.copysign(1 / np.tan(math.pi * expit(-np.abs(s))), s)
+        return np.copysign(1 / np.tan(math.pi * expit(-np.abs(s))), s)
 
     def _sample(self, rng: np.random.Generator, shape: Shape) -> Array:
         return rng.standard_cauchy(shape)
@@ -273,21 +279,21 @@ class Cauchy(Noise):
 class Stable(Noise):
     """The symmetric α-stable law: sums of its samples have its own shape.
 
-    E exp(itη) = exp(−|scale·t|^α), 0 < α < 2
+    E exp(itη) = exp(−|scale·t|^α), α = index < 2
 
     >>> float(Stable(1.0).cdf(1.0).round(12)), float(Stable(0.5).cdf(-1.0).round(6))
     (0.75, 0.27128)
 
     Source: samples by Chambers, Mallows and Stuck 1976; given its uniform angle θ that formula
     leaves one exponential variable, so P(η > x) is a one-dimensional integral (Zolotarev, Nolan).
-    Differences: α = 2 is left to `Normal`, whose tail is light.
+    Differences: α = 2 is left to `Normal`, whose tail is light, and α < 0.02 to no one.
     """
 
     index: float
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        number("index", self.index, above=0, below=2)
+        number("index", self.index, at_least=0.02, below=2)
         number("scale", self.scale, above=0)
 
     @property
@@ -313,7 +319,7 @@ class Stable(Noise):
     def _sample(self, rng: np.random.Generator, shape: Shape) -> Array:
         alpha = self.index
         angle = rng.uniform(-math.pi / 2, math.pi / 2, shape)
-        with np.errstate(divide="ignore", over="ignore"):
+        with np.errstate(divide="ignore"):
             log_size = np.log(np.abs(np.sin(alpha * angle))) - np.log(np.cos(angle)) / alpha
             spread = np.log(np.cos((1 - alpha) * angle)) - np.log(rng.standard_exponential(shape))
             return np.copysign(np.exp(log_size + (1 - alpha) / alpha * spread), angle)
@@ -361,8 +367,7 @@ class SymmetricPareto(Noise):
         return np.where(x < 0, tail, 1 - tail)
 
     def _quantile(self, s: Array) -> Array:
-        with np.errstate(divide="ignore", over="ignore"):
-            return np.sign(s) * (2 * expit(-np.abs(s))) ** (-1 / self.index)
+        return np.sign(s) * (2 * expit(-np.abs(s))) ** (-1 / self.index)
 
     def _sample(self, rng: np.random.Generator, shape: Shape) -> Array:
         return self._quantile(rng.logistic(size=shape))
@@ -465,8 +470,8 @@ def _stable(law: Stable, x: Array, density: bool) -> Array:
     the trapezoid rule is centred there, fine by |1 − α| at first and even further out.
     """
     alpha = law.index
-    values = np.full(x.size, gamma(1 + 1 / alpha) / math.pi if density else 0.5)
     flat = x.reshape(-1)
+    values = np.where(np.isnan(flat), np.nan, gamma(1 + 1 / alpha) / math.pi if density else 0.5)
     with np.errstate(divide="ignore", over="ignore"):
         log_x = np.log(flat)
         far = alpha * log_x > 50  # the leading term of the tail is exact here
@@ -474,19 +479,24 @@ def _stable(law: Stable, x: Array, density: bool) -> Array:
         values[far] = alpha * tail / flat[far] if density else tail
 
         fine = abs(1 - alpha) / 2
-        tau = np.arange(-120, 120, 0.2)
+        reach = 100 + 6 / alpha
+        tau = np.arange(-reach, reach, 0.2)
         rise = math.sqrt((1 - fine) / (1 + fine))
         lag = 2 / math.sqrt(1 - fine**2) * np.arctanh(rise * np.tanh(tau / 2))
         step = 0.2 * (1 - 1 / (1 + fine * np.cosh(tau)))
-        for part in np.array_split(np.flatnonzero(~far & (log_x > -70)), 1 + x.size // 1024):
+        near = ~far & (log_x > -70 - gammaln(1 + 1 / alpha))
+        for part in np.array_split(np.flatnonzero(near), 1 + x.size // 1024):
             centre = _stable_centre(alpha, log_x[part])
-            t = centre[:, None] + tau - lag
+            t = np.clip(centre[:, None] + tau - lag, -740, 740)
             log_z = _stable_exponent(alpha, log_x[part, None], t)
+            z = np.exp(log_z)
+            inner = centre < 0  # near zero 1/2 − P(η > x) is the small part, 1 − w its integrand
             if density:
-                w = np.exp(log_z - np.exp(log_z) - log_x[part, None]) * alpha / abs(alpha - 1)
+                w = np.exp(log_z - z - log_x[part, None]) * alpha / abs(alpha - 1)
             else:
-                w = np.exp(-np.exp(log_z)) if alpha > 1 else -np.expm1(-np.exp(log_z))
-            values[part] = (w * expit(t) * expit(-t) * step).sum(axis=1) / 2
+                w = np.where(inner[:, None] == (alpha < 1), np.exp(-z), -np.expm1(-z))
+            sums = (w * expit(t) * expit(-t) * step).sum(axis=1) / 2
+            values[part] = np.where(inner, 0.5 - sums, sums) if not density else sums
     return values.reshape(x.shape)
 
 
@@ -499,7 +509,7 @@ def _stable_exponent(alpha: float, log_x: Array, t: Array) -> Array:
 
 def _stable_centre(alpha: float, log_x: Array) -> Array:
     """Return the t at which z = 1, by bisection."""
-    low, high = np.full_like(log_x, -300.0), np.full_like(log_x, 300.0)
+    low, high = np.full_like(log_x, -740.0), np.full_like(log_x, 740.0)
     for _ in range(60):
         middle = (low + high) / 2
         before = _stable_exponent(alpha, log_x, middle) * (alpha - 1) > 0

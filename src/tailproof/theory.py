@@ -38,7 +38,7 @@ def block_size(n: int, epsilon: float) -> int:
     """
     power: float = whole("n", n) ** number("epsilon", epsilon, above=0, below=1)
     nearest = round(power)
-    return nearest if math.isclose(power, nearest, rel_tol=1e-12) else math.ceil(power)
+    return nearest if math.isclose(power, nearest, rel_tol=4e-15) else math.ceil(power)
 
 
 def constant(epsilon: float) -> float:
@@ -136,6 +136,8 @@ def _log_constant(epsilon: float) -> float:
         return math.log(2) + a * math.log(y) - y / 16
 
     above = 16 * a + 32
+    if above == math.inf:
+        return math.inf
     while excess(above) > 0:
         above *= 2
     return math.log(brentq(excess, 16 * a, above, xtol=1e-14, rtol=1e-14)) / epsilon
@@ -144,16 +146,15 @@ def _log_constant(epsilon: float) -> float:
 def _log_block(delta: float, epsilon: float, horizon: int = 1) -> float:
     """Logarithm of (16 ln(2T/δ))^(1/ε): blocks long enough for every median to be tame."""
     number("delta", delta, above=0, below=1)
-    return math.log(16 * math.log(2 * horizon / delta)) / number(
-        "epsilon", epsilon, above=0, below=1
-    )
+    number("epsilon", epsilon, above=0, below=1)
+    return math.log(16 * (math.log(2) + math.log(horizon) - math.log(delta))) / epsilon
 
 
 def _log_count(delta: float, alpha: float) -> float:
     """Logarithm of 2·4^(2/α) ln(4/δ): blocks enough for their mean to concentrate."""
     number("delta", delta, above=0, below=1)
     number("alpha", alpha, above=0)
-    return math.log(2) + 2 / alpha * math.log(4) + math.log(math.log(4 / delta))
+    return math.log(2) + 2 / alpha * math.log(4) + math.log(math.log(4) - math.log(delta))
 
 
 def _exp(log: float) -> float:

@@ -49,9 +49,10 @@ class Ridge(Memory):
         """Return xᵀθ̂ and ‖x‖ in the norm of V⁻¹ for every arm, each of shape (paths, K)."""
         with np.errstate(invalid="ignore", over="ignore"):
             mean = np.matvec(arms, self.theta)
-        if self.fixed is not None and self.fixed[0] is arms:
-            return mean, np.sqrt(self.fixed[1])
-        return mean, np.sqrt(self._squared_norms(arms))
+        known, squared = self.fixed or (None, mean)
+        if known is not arms:
+            squared = self._squared_norms(arms)
+        return mean, np.sqrt(np.maximum(squared, 0))
 
     def update(self, arms: Array, chosen: Index, y: Array) -> None:
         """Observe rewards y, of shape (paths,), at the chosen arms.
@@ -70,10 +71,10 @@ class Ridge(Memory):
             self.theta = np.matvec(self.inverse, self.moment)
         # Read-only arms are measured once, and from then on only corrected.
         if not arms.flags.writeable:
-            if self.fixed is not None and self.fixed[0] is arms:
-                self.fixed[1][:] -= np.matvec(arms, gain) ** 2
-            else:
+            if self.fixed is None or self.fixed[0] is not arms:
                 self.fixed = arms, self._squared_norms(arms)
+            else:
+                np.subtract(self.fixed[1], np.matvec(arms, gain) ** 2, out=self.fixed[1])
 
     def _squared_norms(self, arms: Array) -> Array:
         squared: Array = np.einsum("pkd,pkd->pk", arms @ self.inverse, arms)
