@@ -113,7 +113,7 @@ LAYOUTS: dict[str, Callable[[Array], Array]] = {
 
 @every_estimator
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("axis", [0, 1, 2, -1, -2, -3])
+@pytest.mark.parametrize("axis", [0, 1, 2, -2])
 def test_any_axis_of_any_layout(estimator: Estimator, layout: str, axis: int) -> None:
     # Sums of whole numbers are exact, so that the order of summation does not matter.
     x = np.round(wild(0, 11, 12, 13))

@@ -96,8 +96,8 @@ def test_ucb1_is_the_published_algorithm() -> None:
 
 
 GOLDEN: dict[str, tuple[Policy[Any], str]] = {
-    "OFUL": (OFUL(), "2410232220012411023204040344044144311441"),
-    "greedy": (OFUL(bonus=0), "3112411013204043142133103400302231202224"),
+    "OFUL": (OFUL(), "4443232423132312034244344344220443341341"),
+    "greedy": (OFUL(bonus=0), "3112414413300343334433333212223431222244"),
     "UCB1": (UCB1(), "3102444343444444444344444444444444444344"),
     "Uniform": (Uniform(), "4321100004342343322414301420334004020122"),
     "FixedArm": (FixedArm(arm=1), "1111111111111111111111111111111111111111"),
@@ -109,7 +109,8 @@ GOLDEN: dict[str, tuple[Policy[Any], str]] = {
 def test_golden_trace(name: str) -> None:
     policy, golden = GOLDEN[name]
     rewards = np.random.default_rng(5).standard_normal((40, 1, 5)) + np.arange(5)
-    trace = trace_of(policy, contexts(40, 1, 5, 3, seed=6), rewards)
+    lengths = np.linspace(0.5, 1, 5)[:, None]  # so that rounding decides nothing
+    trace = trace_of(policy, lengths * contexts(40, 1, 5, 3, seed=6), rewards)
     assert "".join(map(str, trace[:, 0])) == golden
 
 
@@ -196,3 +197,17 @@ def test_live_use_is_a_batch_of_one() -> None:
         rewards[0, 3] = 1e12
         policy.learn(memory, arms, chosen, rewards)
     assert np.linalg.norm(memory.theta[0] - theta) < 0.5
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, 1e200])
+def test_linear_policies_refuse_vectors_without_a_length(bad: float) -> None:
+    policy = OFUL()
+    memory = policy.init(1, 2, 2)
+    before = memory.to_arrays()
+    arms = np.array([[[1.0, 0.0], [0.0, bad]]])
+    with pytest.raises(ValueError, match="arms must be finite"):
+        policy.choose(memory, arms, np.random.default_rng(0))
+    with pytest.raises(ValueError, match="arms must be finite"):
+        policy.learn(memory, arms, [1], [[1.0]])
+    for name, value in memory.to_arrays().items():
+        np.testing.assert_array_equal(value, before[name])

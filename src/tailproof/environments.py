@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tailproof.batches import batches
 from tailproof.checks import require, whole
 from tailproof.noise import Noise
 
@@ -21,38 +22,49 @@ Array = NDArray[np.float64]
 Law = Literal["orthant", "sphere"]
 
 
-def _orthant(rng: np.random.Generator, paths: int, arms: int, dim: int) -> Array:
-    """Coordinates uniform in [0, 1], normalised: the paper's contexts."""
-    return _directions(rng.random((paths, dim, arms)))
+def _orthant(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Coordinates uniform in [0, 1]: the paper's contexts, once normalised."""
+    return rng.random(shape)
 
 
-def _sphere(rng: np.random.Generator, paths: int, arms: int, dim: int) -> Array:
-    """Directions without preference: normal coordinates, normalised.
+def _sphere(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """Normal coordinates: directions without preference, once normalised.
 
     Drawing contexts is what a simulation with fresh arms spends most time on, so this is Box and
     Muller in single precision, plenty for a direction. The 0.5 keeps the logarithm finite, the
     1e-9 keeps a vector from zero.
     """
-    size = paths * dim * arms
+    size = math.prod(shape)
     bits = rng.bit_generator.random_raw((size + 1) // 2).view(np.uint32)
-    radius, angle = (bits.astype(np.float32) + np.float32(0.5)).reshape(2, -1) * 2.0**-32
-    np.sqrt(1e-9 - np.log(radius, out=radius), out=radius)
+    uniform = bits.astype(np.float32)
+    uniform += 0.5
+    uniform *= 2.0**-32
+    radius, angle = uniform.reshape(2, -1)
+    np.log(radius, out=radius)
+    np.subtract(1e-9, radius, out=radius)
+    np.sqrt(radius, out=radius)
     angle *= 2 * math.pi
-    x = np.stack([np.cos(angle), np.sin(angle)])
+    x = np.empty((2, len(radius)), dtype=np.float32)
+    np.cos(angle, out=x[0])
+    np.sin(angle, out=x[1])
     x *= radius
-    return _directions(x.reshape(-1)[:size].reshape(paths, dim, arms).astype(np.float64))
+    return x.reshape(-1)[:size].reshape(shape)
 
 
-def _directions(x: Array) -> Array:
-    """Normalise vectors of shape (paths, dim, arms) and view them as (paths, arms, dim)."""
-    x *= (1 / np.sqrt(np.einsum("pda,pda->pa", x, x)))[:, None]
-    return x.transpose(0, 2, 1)
-
-
-_LAWS: dict[Law, Callable[[np.random.Generator, int, int, int], Array]] = {
+_LAWS: dict[Law, Callable[[np.random.Generator, tuple[int, ...]], NDArray[np.floating]]] = {
     "orthant": _orthant,
     "sphere": _sphere,
 }
+
+
+def _directions(law: Law, rng: np.random.Generator, paths: int, arms: int, dim: int) -> Array:
+    """Draw unit vectors of shape (paths, arms, dim), stored with the coordinates first."""
+    x = np.empty((paths, dim, arms))
+    for rows in batches(paths, arms * dim):
+        part = x[rows]
+        part[:] = _LAWS[law](rng, part.shape)
+        part *= (1 / np.sqrt(np.einsum("pda,pda->pa", part, part)))[:, None]
+    return x.mT
 
 
 class ArmSet(ABC):
@@ -87,7 +99,7 @@ class Drawn(ArmSet):
 
     def draw(self, rng: np.random.Generator, paths: int) -> Array:
         """Draw vectors of shape (paths, arms, dim)."""
-        return _LAWS[self.law](rng, paths, self.arms, self.dim)
+        return _directions(self.law, rng, paths, self.arms, self.dim)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,7 +198,7 @@ class World:
         self._contexts, self._rng, self._paths = bandit.contexts, rng, paths
         dim = bandit.contexts.dim
         if bandit.theta == "sphere":
-            self.theta = _sphere(rng, paths, 1, dim)[:, 0]
+            self.theta = _directions("sphere", rng, paths, 1, dim)[:, 0]
         elif bandit.theta == "diagonal":
             self.theta = np.full((paths, dim), 1 / math.sqrt(dim))
         else:

@@ -87,10 +87,7 @@ class Policy(ABC, Generic[M]):
     @final
     def choose(self, memory: M, arms: ArrayLike, rng: np.random.Generator) -> Index:
         """Return the arm to pull in each path; the memory stays as it is."""
-        vectors = _shaped_arms(memory, arms)
-        flat = vectors.ravel(order="K")
-        require(bool(np.isfinite(flat @ flat)), "arms", "finite", arms)
-        return self._choose(memory, vectors, rng)
+        return self._choose(memory, _shaped_arms(memory, arms), rng)
 
     @final
     def learn(self, memory: M, arms: ArrayLike, chosen: ArrayLike, rewards: ArrayLike) -> None:

@@ -5,6 +5,7 @@ from typing import Self
 
 import numpy as np
 
+from tailproof.batches import batches
 from tailproof.checks import require
 from tailproof.policies.base import Array, Index, Memory, picked
 
@@ -52,6 +53,7 @@ class Ridge(Memory):
         known, squared = self.fixed or (None, mean)
         if known is not arms:
             squared = self._squared_norms(arms)
+            require(bool(np.isfinite(squared.sum())), "arms", "finite", arms)
         return mean, np.sqrt(np.maximum(squared, 0))
 
     def update(self, arms: Array, chosen: Index, y: Array) -> None:
@@ -60,11 +62,13 @@ class Ridge(Memory):
         (V + x xᵀ)⁻¹ = V⁻¹ − g gᵀ/(1 + xᵀg),  g = V⁻¹x  (Sherman and Morrison)
         """
         x = picked(arms, chosen)
-        gain = np.matvec(self.inverse, x)
-        growth = 1 + np.vecdot(x, gain)
+        with np.errstate(invalid="ignore", over="ignore"):
+            gain = np.matvec(self.inverse, x)
+            growth = 1 + np.vecdot(x, gain)
         require(bool(np.isfinite(growth).all()), "arms", "finite", arms)
         gain /= np.sqrt(growth)[:, None]
-        self.inverse -= np.einsum("pi,pj->pij", gain, gain)
+        for rows in batches(self.paths, self.dim**2):
+            self.inverse[rows] -= np.einsum("pi,pj->pij", gain[rows], gain[rows])
         self.log_det += np.log(growth)
         with np.errstate(invalid="ignore", over="ignore"):
             self.moment += y[:, None] * x
@@ -77,5 +81,9 @@ class Ridge(Memory):
                 np.subtract(self.fixed[1], np.matvec(arms, gain) ** 2, out=self.fixed[1])
 
     def _squared_norms(self, arms: Array) -> Array:
-        squared: Array = np.einsum("pkd,pkd->pk", arms @ self.inverse, arms)
+        squared = np.empty(arms.shape[:2])
+        for rows in batches(self.paths, self.arms * self.dim):
+            x = arms[rows].mT
+            with np.errstate(invalid="ignore", over="ignore"):
+                np.einsum("pdk,pdk->pk", self.inverse[rows] @ x, x, out=squared[rows])
         return squared
