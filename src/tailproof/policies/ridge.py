@@ -1,7 +1,7 @@
 """Ridge regression by rank-one updates, for all paths at once."""
 
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -9,12 +9,12 @@ from tailproof.batches import batches
 from tailproof.checks import require
 from tailproof.policies.base import Array, Index, Memory, picked
 
-__all__ = ["Ridge"]
+__all__ = ["Design", "Ridge"]
 
 
 @dataclass
-class Ridge(Memory):
-    """The memory of a linear policy: V = λI + Σ x xᵀ, b = Σ y x and θ̂ = V⁻¹ b.
+class Design(Memory):
+    """The arms learned from: V = λI + Σ x xᵀ.
 
     Attributes
     ----------
@@ -22,42 +22,36 @@ class Ridge(Memory):
         V⁻¹.
     log_det : array of shape (paths,)
         ln(det V / det λI).
-    moment, theta : arrays of shape (paths, d)
-        b and θ̂.
     """
 
     inverse: Array
     log_det: Array
-    moment: Array
-    theta: Array
     fixed: tuple[Array, Array] | None = field(default=None, init=False, repr=False)
     """Read-only arms, which will come again, and their squared norms: derived, never saved."""
 
     @classmethod
-    def start(cls, paths: int, arms: int, dim: int, penalty: float) -> Self:
-        """Return the regression before any observation, with λ = `penalty`."""
+    def start(cls, paths: int, arms: int, dim: int, penalty: float, **more: Any) -> Self:
+        """Return the design before any observation, with λ = `penalty`."""
         return cls(
             arms=arms,
             dim=dim,
             decisions=np.zeros(paths, dtype=np.int64),
             inverse=np.tile(np.eye(dim) / penalty, (paths, 1, 1)),
             log_det=np.zeros(paths),
-            moment=np.zeros((paths, dim)),
-            theta=np.zeros((paths, dim)),
+            **more,
         )
 
-    def predict(self, arms: Array) -> tuple[Array, Array]:
-        """Return xᵀθ̂ and ‖x‖ in the norm of V⁻¹ for every arm, each of shape (paths, K)."""
-        with np.errstate(invalid="ignore", over="ignore"):
-            mean = np.matvec(arms, self.theta)
-        known, squared = self.fixed or (None, mean)
-        if known is not arms:
+    def widths(self, arms: Array) -> Array:
+        """Return ‖x‖ in the norm of V⁻¹ for every arm, of shape (paths, K)."""
+        if self.fixed is not None and self.fixed[0] is arms:
+            squared = self.fixed[1]
+        else:
             squared = self._squared_norms(arms)
             require(bool(np.isfinite(squared.sum())), "arms", "finite", arms)
-        return mean, np.sqrt(np.maximum(squared, 0))
+        return np.sqrt(np.maximum(squared, 0))
 
-    def update(self, arms: Array, chosen: Index, y: Array) -> None:
-        """Observe rewards y, of shape (paths,), at the chosen arms.
+    def grow(self, arms: Array, chosen: Index) -> Array:
+        """Add the chosen arms to the design and return them, of shape (paths, d).
 
         (V + x xᵀ)⁻¹ = V⁻¹ − g gᵀ/(1 + xᵀg),  g = V⁻¹x  (Sherman and Morrison)
         """
@@ -70,15 +64,13 @@ class Ridge(Memory):
         for rows in batches(self.paths, self.dim**2):
             self.inverse[rows] -= np.einsum("pi,pj->pij", gain[rows], gain[rows])
         self.log_det += np.log(growth)
-        with np.errstate(invalid="ignore", over="ignore"):
-            self.moment += y[:, None] * x
-            self.theta = np.matvec(self.inverse, self.moment)
         # Read-only arms are measured once, and from then on only corrected.
         if not arms.flags.writeable:
             if self.fixed is None or self.fixed[0] is not arms:
                 self.fixed = arms, self._squared_norms(arms)
             else:
                 np.subtract(self.fixed[1], np.matvec(arms, gain) ** 2, out=self.fixed[1])
+        return x
 
     def _squared_norms(self, arms: Array) -> Array:
         squared = np.empty(arms.shape[:2])
@@ -87,3 +79,30 @@ class Ridge(Memory):
             with np.errstate(invalid="ignore", over="ignore"):
                 np.einsum("pdk,pdk->pk", self.inverse[rows] @ x, x, out=squared[rows])
         return squared
+
+
+@dataclass
+class Ridge(Design):
+    """A design with rewards: b = Σ y x and θ̂ = V⁻¹ b, each of shape (paths, d)."""
+
+    moment: Array
+    theta: Array
+
+    @classmethod
+    def start(cls, paths: int, arms: int, dim: int, penalty: float, **more: Any) -> Self:
+        """Return the regression before any observation, with λ = `penalty`."""
+        moment, theta = np.zeros((2, paths, dim))
+        return super().start(paths, arms, dim, penalty, moment=moment, theta=theta, **more)
+
+    def predict(self, arms: Array) -> tuple[Array, Array]:
+        """Return xᵀθ̂ and ‖x‖ in the norm of V⁻¹ for every arm, each of shape (paths, K)."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            mean = np.matvec(arms, self.theta)
+        return mean, self.widths(arms)
+
+    def update(self, arms: Array, chosen: Index, y: Array) -> None:
+        """Observe rewards y, of shape (paths,), at the chosen arms."""
+        x = self.grow(arms, chosen)
+        with np.errstate(invalid="ignore", over="ignore"):
+            self.moment += y[:, None] * x
+            self.theta = np.matvec(self.inverse, self.moment)
