@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from tailproof import OFUL, Filtered, MeanOfMedians, Result, environments, noise, spec
 from tailproof.cli import app
+from tailproof.paper import overview
 
 ROOT = Path(__file__).parent.parent
 SMALL = "--horizon 60 --paths 3 --environment 'neutral(arms=4, dim=3)'"
@@ -63,7 +64,7 @@ def test_the_same_command_gives_the_same_numbers() -> None:
             "--policy 'oful(wrong=1)'",
             r"oful\(wrong=1\): .*wrong.*; it takes noise_scale, norm_bound",
         ),
-        ("--policy 'oful(ridge=-1)'", "ridge must be a number above 0, got -1"),
+        ("--policy 'oful(ridge=-1)'", "ridge must be a finite number at least 1e-08, got -1"),
         ("--policy 'oful(ridge=x)'", "'x' is neither a value nor a known name"),
         ("--policy 'filtered(oful)'", r"filtered\(oful\): missing a required .*argument: 'pulls'"),
         ("--policy oful --policy oful", "policy must be given only once, got 'oful'"),
@@ -71,10 +72,19 @@ def test_the_same_command_gives_the_same_numbers() -> None:
         ("--filter 5 --block 9", "block must be at most 5, the number of samples, got 9"),
         ("--block 9", "block must be given together with --filter, got 9"),
         ("--noise student_t", "student_t: missing a required .*argument: 'df'"),
-        ("--noise 'student_t(df=0)'", "df must be a number above 0, got 0"),
+        ("--noise 'student_t(df=0)'", "df must be a finite number above 0, got 0"),
         ("--noise weibull", "noise must be one of cauchy, laplace"),
         ("--environment moon", "environment must be one of k_armed, neutral, paper, got 'moon'"),
-        ("--environment 'k_armed(locations=())'", "locations must be at least one number"),
+        (
+            "--environment 'k_armed(locations=())'",
+            "locations must be a sequence of at least one number",
+        ),
+        ("--environment 'k_armed(locations=5)'", "locations must be a sequence"),
+        (
+            "--environment \"k_armed(locations=('a',))\"",
+            "an entry of theta must be a finite number",
+        ),
+        ("--environment 'neutral(fresh=1)'", "fresh must be true or false, got 1"),
         ("--horizon 0", "horizon must be a whole number of at least 1, got 0"),
         ("--paths -3", "paths must be a whole number of at least 1, got -3"),
         ("--seed -1", "seed"),
@@ -95,7 +105,7 @@ def test_an_unwritable_folder_is_a_sentence() -> None:
     assert output.startswith("tailproof: ")
 
 
-def test_reproduce_keeps_what_is_finished(tmp_path: Path) -> None:
+def test_reproduce_keeps_what_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "r"
     first = run(f"reproduce --size smoke --workers 1 --out {out}")
     assert "overview.png" in first
@@ -109,6 +119,12 @@ def test_reproduce_keeps_what_is_finished(tmp_path: Path) -> None:
     (out / "df-3.npz").unlink()
     assert run(f"reproduce --size smoke --workers 1 --out {out}") == first
     assert (out / "df-1.npz").stat().st_mtime_ns == stamp
+    monkeypatch.setitem(overview.POLICIES, "OFUL", OFUL(bonus=2))
+    assert "out must be a new folder" in run(f"reproduce --size smoke --out {out}", code=2)
+    monkeypatch.undo()
+    (out / "letter.txt").touch()
+    assert "out must be a new folder" in run(f"reproduce --size smoke --out {out}", code=2)
+    (out / "letter.txt").unlink()
     assert "out must be a new folder" in run(f"reproduce --size smoke --seed 1 --out {out}", code=2)
     assert "size must be one of" in run(f"reproduce --size huge --out {out}", code=2)
 

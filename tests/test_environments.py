@@ -80,7 +80,7 @@ def test_given_arms() -> None:
         (lambda: Given(()), "vectors"),
         (lambda: Given(((1.0, float("nan")),)), "vectors must be finite"),
         (lambda: k_armed(Cauchy(), locations=()), "locations"),
-        (lambda: k_armed(Cauchy(), locations=(0.0, float("inf"))), "theta"),
+        (lambda: k_armed(Cauchy(), locations=(0.0, float("inf"))), "an entry of theta"),
         (lambda: neutral("cauchy"), "noise must be a noise law, got 'cauchy'"),  # type: ignore[arg-type]
         (
             lambda: LinearBandit(contexts=Given(((1.0,),)), theta="cube", noise=Cauchy()),  # type: ignore[arg-type]

@@ -149,6 +149,21 @@ def test_ties_are_broken_fairly() -> None:
     assert chisquare(counts[[1, 2, 4]]).pvalue > 1e-4  # the false-alarm rate
 
 
+def test_an_undefined_index_loses_whatever_other_paths_do() -> None:
+    rng = np.random.default_rng(0)
+    assert pick_largest(np.array([[np.nan, 1.0, 2.0]]), rng).tolist() == [2]
+    assert pick_largest(np.array([[np.nan, 1.0, 2.0], [1.0, 1.0, 1.0]]), rng)[0] == 2
+
+
+def test_read_only_views_are_not_trusted() -> None:
+    base, policy = contexts(1, 1, 3, 2)[0, 0], OFUL()
+    memory = policy.init(1, 3, 2)
+    arms = np.broadcast_to(base, (1, 3, 2))
+    policy.learn(memory, arms, [0], [[1.0]])
+    base *= 3
+    np.testing.assert_array_equal(memory.widths(arms), memory.widths(arms.copy()))
+
+
 def test_a_path_without_any_index_plays_at_random() -> None:
     picks = pick_largest(np.full((5000, 4), np.nan), np.random.default_rng(0))
     assert chisquare(np.bincount(picks, minlength=4)).pvalue > 1e-4  # the false-alarm rate
@@ -164,8 +179,8 @@ def test_uniform_is_uniform() -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: OFUL(noise_scale=0), "noise_scale must be a number above 0, got 0"),
-        (lambda: OFUL(ridge=-1), "ridge"),
+        (lambda: OFUL(noise_scale=0), "noise_scale must be a finite number above 0, got 0"),
+        (lambda: OFUL(ridge=1e-9), "ridge must be a finite number at least 1e-08"),
         (lambda: OFUL(delta=1.0), "delta must be a number above 0 and below 1, got 1.0"),
         (lambda: OFUL(bonus=-0.1), "bonus"),
         (lambda: OFUL(norm_bound=math.nan), "norm_bound"),

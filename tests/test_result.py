@@ -62,8 +62,10 @@ def test_foreign_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "text.npz").write_text("no archive")
     (tmp_path / "empty.npz").write_bytes(b"")
     np.savez(tmp_path / "pickle.npz", header=np.array([{}], dtype=object))
-    for name in ("other", "text", "empty", "pickle"):
-        with pytest.raises(ValueError, match="path must be a result file written by save"):
+    np.savez(tmp_path / "list.npz", header=np.array("[]"))
+    np.savez(tmp_path / "part.npz", header=np.array('{"format": "tailproof result 1"}'))
+    for name in ("other", "text", "empty", "pickle", "list", "part"):
+        with pytest.raises(ValueError, match="path must be a whole result file written by save"):
             Result.load(tmp_path / f"{name}.npz")
 
 
@@ -75,3 +77,17 @@ def test_pandas(result: Result) -> None:
     np.testing.assert_array_equal(last.regret, result.curves["u"].regret[:, -1])
     assert frame[frame.policy == "u"].error.isna().all()
     assert frame[frame.policy == "OFUL"].error.notna().all()
+
+
+def test_damage_is_noticed(result: Result, tmp_path: Path) -> None:
+    """Whatever byte is damaged, what is read is what was written, or nothing."""
+    whole = result.save(tmp_path / "r.npz").read_bytes()
+    for place in range(0, len(whole), max(1, len(whole) // 97)):
+        damaged = bytearray(whole)
+        damaged[place] ^= 0xFF
+        (tmp_path / "d.npz").write_bytes(damaged)
+        try:
+            read = Result.load(tmp_path / "d.npz")
+        except ValueError:
+            continue
+        np.testing.assert_array_equal(read.curves["u"].regret, result.curves["u"].regret)

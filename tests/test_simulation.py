@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -179,6 +180,24 @@ def test_infinite_rewards_are_survived() -> None:
     assert all(np.isfinite(curves.regret).all() for curves in result.curves.values())
 
 
+def test_whole_numbers_of_numpy_are_welcome(tmp_path: Path) -> None:
+    one: Any = np.int64(1)
+    result = simulate({"u": Uniform()}, ARMS, horizon=one, paths=one, seed=one, record=one)
+    result.save(tmp_path / "r.npz")
+
+
+def test_nested_filters_survive_opposite_infinities() -> None:
+    policy = Filtered(Filtered(OFUL(), pulls=2, estimator=Median()), pulls=2, estimator=Median())
+    simulate({"a": policy}, k_armed(StudentT(0.0005), locations=(0, 1)), horizon=80, paths=10)
+
+
+def test_the_error_of_no_parameter_is_undefined() -> None:
+    bandit = k_armed(Cauchy(), locations=(0.0, 0.0))
+    error = simulate({"a": OFUL()}, bandit, horizon=5, paths=1).curves["a"].error
+    assert error is not None
+    assert np.isnan(error).all()
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -188,6 +207,8 @@ def test_infinite_rewards_are_survived() -> None:
         ({"seed": -1}, "seed"),
         ({"workers": 0}, "workers"),
         ({"record": 0}, "record"),
+        ({"record": 2.5}, "record"),
+        ({"record": None}, "record"),
         ({"record": [5, 101]}, "record must be a whole number of at least 1 and at most 100"),
         ({"policies": {}}, "policies must be at least one policy"),
         ({"policies": {"a": "oful"}}, r"policies\['a'\] must be a policy, got 'oful'"),

@@ -42,7 +42,8 @@ def number(
     ok = isinstance(value, Real) and not isinstance(value, bool)
     ok = ok and abs(value) <= sys.float_info.max  # compares exactly, also for huge integers
     ok = ok and above < float(value) < below and at_least <= float(value) <= at_most
-    require(ok, name, f"a number {words}" if words else "a finite number", value)
+    kind = "a number" if min(below, at_most) < math.inf else "a finite number"
+    require(ok, name, f"{kind} {words}".rstrip(), value)
     return float(value)
 
 

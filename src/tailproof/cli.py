@@ -36,7 +36,7 @@ def _clear_errors(command: Callable[..., None]) -> Callable[..., None]:
     def run(*args: Any, **kwargs: Any) -> None:
         try:
             command(*args, **kwargs)
-        except (ValueError, OSError) as error:
+        except (ValueError, OSError, MemoryError) as error:
             print(f"tailproof: {error}", file=sys.stderr)
             raise typer.Exit(2) from None
         except KeyboardInterrupt:
@@ -144,6 +144,7 @@ def reproduce_command(
 
 
 @app.command("list")
+@_clear_errors
 def list_command() -> None:
     """Show what can be named: policies, estimators, noises, environments."""
     table = Table(title="Names for --policy, --noise and --environment")
@@ -204,7 +205,7 @@ def _print_table(results: Mapping[str, Result]) -> None:
     first = next(iter(results.values()))
     paths, pulls = first.settings["paths"], first.pulls[-1]
     table = Table(title=f"Cumulative regret after {pulls} pulls, {paths} paths")
-    table.add_column("policy")
+    table.add_column("policy", overflow="fold")
     for column in ("mean ± s.e.", "median", "10–90 %", "decisions"):
         table.add_column(column, justify="right", no_wrap=True)
     for setting, result in results.items():

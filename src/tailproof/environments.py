@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailproof.batches import batches
-from tailproof.checks import require, whole
+from tailproof.checks import number, require, whole
 from tailproof.noise import Noise
 
 __all__ = ["ArmSet", "Drawn", "Fresh", "Given", "LinearBandit", "k_armed", "neutral", "paper"]
@@ -104,7 +104,11 @@ class Drawn(ArmSet):
 
 @dataclass(frozen=True, kw_only=True)
 class Fresh(Drawn):
-    """Unit vectors drawn anew for each decision, and kept while it is pulled."""
+    """Unit vectors drawn anew for each decision, and kept while it is pulled.
+
+    >>> Fresh(law="orthant", arms=20, dim=10).fresh
+    True
+    """
 
     fresh = True
 
@@ -169,13 +173,14 @@ class LinearBandit:
     def __post_init__(self) -> None:
         require(isinstance(self.contexts, ArmSet), "contexts", "an arm set", self.contexts)
         require(isinstance(self.noise, Noise), "noise", "a noise law", self.noise)
-        if isinstance(self.theta, str):
+        if isinstance(self.theta, tuple):
+            rule = f"{self.contexts.dim} finite numbers"
+            require(len(self.theta) == self.contexts.dim, "theta", rule, self.theta)
+            for entry in self.theta:
+                number("an entry of theta", entry)
+        else:
             rule = "'sphere', 'diagonal' or a tuple of numbers"
             require(self.theta in ("sphere", "diagonal"), "theta", rule, self.theta)
-        else:
-            rule = f"{self.contexts.dim} finite numbers"
-            ok = len(self.theta) == self.contexts.dim and bool(np.isfinite(self.theta).all())
-            require(ok, "theta", rule, self.theta)
 
     def start(self, paths: int, rng: np.random.Generator) -> "World":
         """Draw what stays the same on each path, and the first arms."""
@@ -207,7 +212,9 @@ class World:
 
     def _draw(self) -> None:
         self.arms = self._contexts.draw(self._rng, self._paths)
-        self.arms.flags.writeable = self._contexts.fresh  # read-only arms come again
+        if not self._contexts.fresh:  # arms that own their data and are read-only come again
+            self.arms = self.arms.copy(order="K")
+            self.arms.flags.writeable = False
         self.locations = np.matvec(self.arms, self.theta)
         self.best = self.locations[np.arange(self._paths), self.locations.argmax(axis=1)]
 
@@ -225,6 +232,7 @@ def paper(noise: Noise, *, arms: int = 20, dim: int = 10) -> LinearBandit:
     'diagonal'
 
     Source: section 5 of Zhong et al. 2021. Note that a heavy ridge penalty alone finds this θ.
+    Differences: none.
     """
     contexts = Fresh(law="orthant", arms=arms, dim=dim)
     return LinearBandit(contexts=contexts, theta="diagonal", noise=noise)
@@ -238,7 +246,10 @@ def neutral(noise: Noise, *, arms: int = 20, dim: int = 10, fresh: bool = True) 
     >>> from tailproof.noise import Cauchy
     >>> neutral(Cauchy(), fresh=False).contexts
     Drawn(law='sphere', arms=20, dim=10)
+
+    Source: our own. Differences: none.
     """
+    require(isinstance(fresh, bool), "fresh", "true or false", fresh)
     contexts = (Fresh if fresh else Drawn)(law="sphere", arms=arms, dim=dim)
     return LinearBandit(contexts=contexts, theta="sphere", noise=noise)
 
@@ -249,7 +260,10 @@ def k_armed(noise: Noise, *, locations: Sequence[float]) -> LinearBandit:
     >>> from tailproof.noise import Cauchy
     >>> k_armed(Cauchy(), locations=(0.0, 0.5, 1.0)).contexts.arms
     3
+
+    Source: section 2.2 of Zhong et al. 2021. Differences: none.
     """
-    require(len(locations) > 0, "locations", "at least one number", locations)
+    ok = isinstance(locations, Sequence) and len(locations) > 0
+    require(ok, "locations", "a sequence of at least one number", locations)
     basis = tuple(tuple(row) for row in np.eye(len(locations)).tolist())
     return LinearBandit(contexts=Given(basis), theta=tuple(locations), noise=noise)

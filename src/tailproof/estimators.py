@@ -44,7 +44,7 @@ class Source(Protocol):
 class Estimator(ABC):
     """A frozen estimator: call it on samples, or let it draw its own error under a noise."""
 
-    equivariant: ClassVar[bool] = True
+    equivariant: ClassVar[bool] = False
     """Whether shifting the samples shifts the estimate, so that the noise alone tells its error."""
 
     @abstractmethod
@@ -82,6 +82,8 @@ class Mean(Estimator):
     Source: elementary. Differences: opposite infinities cancel.
     """
 
+    equivariant: ClassVar[bool] = True
+
     def check(self, n: int) -> None:
         """Accept any number of samples."""
 
@@ -101,6 +103,8 @@ class Median(Estimator):
 
     Source: elementary. Differences: opposite infinities cancel.
     """
+
+    equivariant: ClassVar[bool] = True
 
     def check(self, n: int) -> None:
         """Accept any number of samples."""
@@ -136,6 +140,7 @@ class MeanOfMedians(Estimator):
     Differences: the block length may be given; opposite infinities cancel.
     """
 
+    equivariant: ClassVar[bool] = True
     block: int | None = None
     epsilon: float | None = None
 
@@ -195,6 +200,7 @@ class MedianOfMeans(Estimator):
     Differences: opposite infinities cancel.
     """
 
+    equivariant: ClassVar[bool] = True
     blocks: int
 
     def __post_init__(self) -> None:
@@ -228,7 +234,6 @@ class TruncatedMean(Estimator):
     Source: equation 1 of Zhong et al. 2021, there from Bubeck et al. 2013. Differences: none.
     """
 
-    equivariant: ClassVar[bool] = False
     threshold: float
 
     def __post_init__(self) -> None:

@@ -41,10 +41,10 @@ def regret_figure(results: Mapping[str, Result]) -> Figure:
             axes.plot(result.pulls, result.median(name), style, color=colour, label=name)
             axes.plot(result.pulls, result.mean(name), "--", color=colour, linewidth=0.9)
         axes.set_title(title, fontsize=10)
-        axes.set_ylim(bottom=0)
         axes.set_xlim(0, result.pulls[-1])
         axes.grid(alpha=0.25)
         axes.tick_params(labelsize=8)
+    panels[0, 0].set_ylim(bottom=0)
     for axes in panels[:, 0]:
         axes.set_ylabel("cumulative regret", fontsize=9)
     for axes in panels[-1]:

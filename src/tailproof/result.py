@@ -1,9 +1,9 @@
 """What a simulation found: frozen values with provenance."""
 
 import json
-import os
 import platform
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -23,6 +23,17 @@ __all__ = ["Curves", "Result", "provenance"]
 Array = NDArray[np.float64]
 
 _FORMAT = "tailproof result 1"
+_DAMAGE = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    EOFError,
+    NotImplementedError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What reading a damaged or foreign file may raise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +47,7 @@ class Curves:
     decisions : array of shape (checkpoints,)
         Decisions learned from by then.
     error : array of shape (paths, checkpoints), or None
-        ‖θ̂ − θ‖/‖θ‖, where the policy has an estimate.
+        ‖θ̂ − θ‖/‖θ‖, where the policy has an estimate; NaN for θ = 0.
     """
 
     regret: Array
@@ -129,39 +140,43 @@ class Result:
             if curves.error is not None:
                 arrays[f"error{i}"] = curves.error
         header = {"format": _FORMAT, "policies": list(self.curves), "settings": self.settings}
-        part = target.with_name(f".{target.name}.{os.getpid()}.part")
         try:
-            with part.open("xb") as file:
+            file = target.open("xb")
+        except FileExistsError:
+            raise ValueError(
+                f"path must be a file that does not exist yet, got {str(target)!r}"
+            ) from None
+        try:
+            with file:
                 np.savez_compressed(
                     file, allow_pickle=False, header=np.array(json.dumps(header)), **arrays
                 )
-            os.link(part, target)  # unlike a rename, this refuses an existing file
-        except FileExistsError:
-            require(False, "path", "a file that does not exist yet", str(target))
-        finally:
-            part.unlink(missing_ok=True)
+        except BaseException:
+            target.unlink()
+            raise
         return target
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read what `save` wrote."""
-        rule = "a result file written by save"
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as file:
                 arrays = dict(file)
             header = json.loads(str(arrays["header"]))
-        except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            raise ValueError(f"path must be {rule}, got {str(path)!r}") from error
-        require(header.get("format") == _FORMAT, "path", rule, str(path))
-        curves = {
-            name: Curves(
-                regret=arrays[f"regret{i}"],
-                decisions=arrays[f"decisions{i}"],
-                error=arrays.get(f"error{i}"),
-            )
-            for i, name in enumerate(header["policies"])
-        }
-        return cls(pulls=arrays["pulls"], curves=curves, settings=header["settings"])
+            require(header["format"] == _FORMAT, "format", _FORMAT, header["format"])
+            curves = {
+                name: Curves(
+                    regret=arrays[f"regret{i}"],
+                    decisions=arrays[f"decisions{i}"],
+                    error=arrays.get(f"error{i}"),
+                )
+                for i, name in enumerate(header["policies"])
+            }
+            return cls(pulls=arrays["pulls"], curves=curves, settings=header["settings"])
+        except _DAMAGE as error:
+            raise ValueError(
+                f"path must be a whole result file written by save, got {str(path)!r}"
+            ) from error
 
     def _regret(self, policy: str) -> Array:
         require(policy in self.curves, "policy", f"one of {', '.join(self.curves)}", policy)

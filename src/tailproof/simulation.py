@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tailproof.checks import require, whole
 from tailproof.environments import LinearBandit
-from tailproof.estimators import Array, Estimator, Shape, Source
+from tailproof.estimators import Array, Estimator, Median, Shape, Source
 from tailproof.filters import Filtered
 from tailproof.policies.base import Policy
 from tailproof.result import Curves, Result, provenance
@@ -71,23 +71,14 @@ def simulate(
     for name, policy in policies.items():
         require(isinstance(policy, Policy), f"policies[{name!r}]", "a policy", policy)
     require(isinstance(environment, LinearBandit), "environment", "a linear bandit", environment)
-    whole("paths", paths)
-    whole("seed", seed, at_least=0)
-    marks = _checkpoints(whole("horizon", horizon), record)
+    paths, horizon = whole("paths", paths), whole("horizon", horizon)
+    seed, workers = whole("seed", seed, at_least=0), whole("workers", workers)
+    marks = _checkpoints(horizon, record)
     sizes = [min(CHUNK, paths - start) for start in range(0, paths, CHUNK)]
     cells = [(name, chunk) for name in policies for chunk in range(len(sizes))]
     for policy in policies.values():  # a recipe that does not fit fails before the work begins
+        whole("pulls", policy.pulls)
         policy.init(1, environment.contexts.arms, environment.contexts.dim)
-
-    runs = joblib.Parallel(n_jobs=whole("workers", workers), return_as="generator")(
-        joblib.delayed(_run)(name, policies[name], environment, marks, sizes[chunk], seed, chunk)
-        for name, chunk in cells
-    )
-    found: dict[str, list[Curves]] = {name: [] for name in policies}
-    for done, ((name, _), curves) in enumerate(zip(cells, runs, strict=True), start=1):
-        found[name].append(curves)
-        if progress is not None:
-            progress(done, len(cells))
     settings = {
         "seed": seed,
         "horizon": horizon,
@@ -97,6 +88,16 @@ def simulate(
         "policies": {name: repr(policy) for name, policy in policies.items()},
         "versions": provenance(),
     }
+
+    runs = joblib.Parallel(n_jobs=workers, return_as="generator")(
+        joblib.delayed(_run)(name, policies[name], environment, marks, sizes[chunk], seed, chunk)
+        for name, chunk in cells
+    )
+    found: dict[str, list[Curves]] = {name: [] for name in policies}
+    for done, ((name, _), curves) in enumerate(zip(cells, runs, strict=True), start=1):
+        found[name].append(curves)
+        if progress is not None:
+            progress(done, len(cells))
     joined = {name: _join(parts) for name, parts in found.items()}
     return Result(pulls=marks, curves=joined, settings=settings)
 
@@ -116,6 +117,7 @@ def _run(
     policy, noise, price = _absorbed(policy, environment.noise)
     memory = policy.init(paths, environment.contexts.arms, environment.contexts.dim)
     size = np.linalg.norm(world.theta, axis=1)
+    size[size == 0] = np.nan
 
     def miss() -> Array | float:
         estimate = policy.estimate(memory)
@@ -163,7 +165,7 @@ class _Reduced:
         return self.estimator.draw(self.noise, rng, (*shape, self.each))
 
     def sample_median(self, k: int, rng: np.random.Generator, shape: Shape) -> Array:
-        return np.median(self.sample(rng, (*shape, k)), axis=-1)
+        return Median()(self.sample(rng, (*shape, k)))
 
 
 def _absorbed(policy: Policy[Any], noise: Source) -> tuple[Policy[Any], Source, int]:
@@ -181,7 +183,7 @@ def _absorbed(policy: Policy[Any], noise: Source) -> tuple[Policy[Any], Source, 
 
 
 def _checkpoints(horizon: int, record: int | Sequence[int]) -> NDArray[np.int64]:
-    if isinstance(record, int):
+    if not isinstance(record, Sequence | np.ndarray):
         count = min(whole("record", record), horizon)
         return np.unique(np.linspace(horizon / count, horizon, count).round().astype(np.int64))
     marks = np.unique([whole("record", mark, at_most=horizon) for mark in record] + [horizon])

@@ -15,7 +15,7 @@ import io
 import math
 import pickle
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import FrozenInstanceError, fields
 from typing import Any
 
@@ -102,9 +102,9 @@ def paths_do_not_mix(policy: Policy[Any]) -> None:
     """Whatever happens on one path, the others do not notice."""
     rewards = _rewards(policy)
     calm = _play(policy, _arms(), rewards)
-    for shock in (1e300, -1e300, math.inf, -math.inf):
+    for shock in ([1e300], [-1e300], [math.inf], [-math.inf], [math.inf, -math.inf]):
         shocked = rewards.copy()
-        shocked[2:5, 0] = shock
+        shocked[2:8, 0] = np.resize(shock, 6)[:, None]
         wild = _play(policy, _arms(), shocked)
         np.testing.assert_array_equal(calm[1][:, 1:], wild[1][:, 1:])
         _assert_same(calm[0].take([1, 2]).to_arrays(), wild[0].take([1, 2]).to_arrays())
@@ -135,6 +135,15 @@ def batch_equals_singles(policy: Policy[Any]) -> None:
         np.testing.assert_array_equal(trace[:, rows], own)
         for name, value in memory.take([path]).to_arrays().items():
             np.testing.assert_allclose(alone.to_arrays()[name], value, rtol=1e-9, atol=1e-12)
+
+
+def read_only_arms_change_nothing(policy: Policy[Any]) -> None:
+    """Arms that nobody can change may be remembered, but decide nothing differently."""
+    arms, rewards = np.repeat(_arms()[:1], _DECISIONS, axis=0), _rewards(policy)
+    usual = _play(policy, arms, rewards)[1]
+    constant = arms[0].copy()
+    constant.flags.writeable = False
+    np.testing.assert_array_equal(usual, _play(policy, [constant] * _DECISIONS, rewards)[1])
 
 
 def nan_is_refused(policy: Policy[Any]) -> None:
@@ -255,6 +264,7 @@ POLICY_CHECKS: tuple[Callable[[Policy[Any]], None], ...] = (
     paths_do_not_mix,
     memory_round_trips,
     batch_equals_singles,
+    read_only_arms_change_nothing,
     nan_is_refused,
 )
 NOISE_CHECKS: tuple[Callable[[Noise], None], ...] = (
@@ -293,14 +303,14 @@ class _OnePath:
 
 def _play(
     policy: Policy[Any],
-    arms: Array,
+    arms: Sequence[Array] | Array,
     rewards: Array,
     memory: Memory | None = None,
     rng: Any = None,
 ) -> tuple[Any, Index]:
     """Play prepared decisions; return what was learned and the choices."""
     rng = np.random.default_rng(1) if rng is None else rng
-    memory = policy.init(arms.shape[1], _ARMS, _DIM) if memory is None else memory
+    memory = policy.init(len(arms[0]), _ARMS, _DIM) if memory is None else memory
     trace = []
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -36,7 +36,9 @@ def block_size(n: int, epsilon: float) -> int:
     Source: Algorithm 1, line 2.
     Differences: an n^ε that misses a whole number by rounding alone counts as that number.
     """
-    power: float = whole("n", n) ** number("epsilon", epsilon, above=0, below=1)
+    power: float = whole("n", n, at_most=sys.float_info.max) ** number(
+        "epsilon", epsilon, above=0, below=1
+    )
     nearest = round(power)
     return nearest if math.isclose(power, nearest, rel_tol=4e-15) else math.ceil(power)
 

@@ -16,7 +16,7 @@ from tailproof.figures import regret_figure
 from tailproof.filters import Filtered
 from tailproof.noise import StudentT
 from tailproof.policies import OFUL, Policy, Uniform
-from tailproof.result import Result
+from tailproof.result import Result, provenance
 from tailproof.simulation import simulate
 
 __all__ = ["DFS", "POLICIES", "SIZES", "draw", "run"]
@@ -44,6 +44,9 @@ def run(
     """Simulate each noise into a file of its own; files of the same run are kept and reused."""
     require(size in SIZES, "size", f"one of {', '.join(SIZES)}", size)
     out.mkdir(parents=True, exist_ok=True)
+    own = {"overview.png", "table.csv", *(f"df-{df}.npz" for df in DFS)}
+    foreign = {path.name for path in out.iterdir()} - own
+    require(not foreign, "out", "a new folder, or one of this command", str(out))
     results = {}
     for i, df in enumerate(DFS):
         file = out / f"df-{df}.npz"
@@ -62,9 +65,15 @@ def run(
                 progress=step,
             ).save(file)
         result = Result.load(file)
-        wanted = {**SIZES[size], "seed": seed}
+        wanted = {
+            **SIZES[size],
+            "seed": seed,
+            "environment": repr(neutral(StudentT(df))),
+            "policies": {name: repr(policy) for name, policy in POLICIES.items()},
+            "versions": provenance(),
+        }
         same = all(result.settings[key] == value for key, value in wanted.items())
-        require(same, "out", f"a new folder, or one made with {wanted}", str(out))
+        require(same, "out", "a new folder, or one with the same settings and versions", str(out))
         results[_title(df)] = result
     return results
 

@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 
-@dataclass
+@dataclass(eq=False)
 class Memory:
     """What a policy has learned: plain arrays with the paths axis first.
 
@@ -149,7 +149,8 @@ def pick_largest(index: Array, rng: np.random.Generator) -> Index:
     largest = picked(index, best)
     if np.isnan(largest).any():  # argmax puts NaN first
         index = np.where(np.isnan(index), -np.inf, index)
-        largest = index.max(axis=1)
+        best = np.argmax(index, axis=1)
+        largest = picked(index, best)
     tied = index == largest[:, None]
     if np.count_nonzero(tied) > len(index):
         rank = (lot * tied.sum(axis=1)).astype(np.int64)

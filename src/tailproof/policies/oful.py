@@ -57,7 +57,7 @@ class OFUL(Policy[Ridge]):
     def __post_init__(self) -> None:
         number("noise_scale", self.noise_scale, above=0)
         number("norm_bound", self.norm_bound, at_least=0)
-        number("ridge", self.ridge, above=0)
+        number("ridge", self.ridge, at_least=1e-8)
         number("delta", self.delta, above=0, below=1)
         number("bonus", self.bonus, at_least=0)
 

@@ -9,10 +9,25 @@ from tailproof.batches import batches
 from tailproof.checks import require
 from tailproof.policies.base import Array, Index, Memory, picked
 
-__all__ = ["Design", "Ridge"]
+__all__ = ["Design", "Ridge", "rank_one"]
 
 
-@dataclass
+_SHORT = "finite, and so must their squares be"
+
+
+def rank_one(inverse: Array, x: Array) -> tuple[Array, Array]:
+    """Return h and the growth of the determinant with (V + x xᵀ)⁻¹ = V⁻¹ − h hᵀ.
+
+    h = V⁻¹x/√(1 + xᵀV⁻¹x),  det(V + x xᵀ) = (1 + xᵀV⁻¹x) det V  (Sherman and Morrison)
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        gain = np.matvec(inverse, x)
+        growth = 1 + np.vecdot(x, gain)
+    require(bool(np.isfinite(growth).all()), "arms", _SHORT, float(np.abs(x).max()))
+    return gain / np.sqrt(growth)[:, None], growth
+
+
+@dataclass(eq=False)
 class Design(Memory):
     """The arms learned from: V = λI + Σ x xᵀ.
 
@@ -27,7 +42,7 @@ class Design(Memory):
     inverse: Array
     log_det: Array
     fixed: tuple[Array, Array] | None = field(default=None, init=False, repr=False)
-    """Read-only arms, which will come again, and their squared norms: derived, never saved."""
+    """Arms that own their data and are read-only, with squared norms: derived, never saved."""
 
     @classmethod
     def start(cls, paths: int, arms: int, dim: int, penalty: float, **more: Any) -> Self:
@@ -47,25 +62,17 @@ class Design(Memory):
             squared = self.fixed[1]
         else:
             squared = self._squared_norms(arms)
-            require(bool(np.isfinite(squared.sum())), "arms", "finite", arms)
         return np.sqrt(np.maximum(squared, 0))
 
     def grow(self, arms: Array, chosen: Index) -> Array:
-        """Add the chosen arms to the design and return them, of shape (paths, d).
-
-        (V + x xᵀ)⁻¹ = V⁻¹ − g gᵀ/(1 + xᵀg),  g = V⁻¹x  (Sherman and Morrison)
-        """
+        """Add the chosen arms to the design and return them, of shape (paths, d)."""
         x = picked(arms, chosen)
-        with np.errstate(invalid="ignore", over="ignore"):
-            gain = np.matvec(self.inverse, x)
-            growth = 1 + np.vecdot(x, gain)
-        require(bool(np.isfinite(growth).all()), "arms", "finite", arms)
-        gain /= np.sqrt(growth)[:, None]
+        gain, growth = rank_one(self.inverse, x)
         for rows in batches(self.paths, self.dim**2):
             self.inverse[rows] -= np.einsum("pi,pj->pij", gain[rows], gain[rows])
         self.log_det += np.log(growth)
-        # Read-only arms are measured once, and from then on only corrected.
-        if not arms.flags.writeable:
+        # Arms that nobody can change are measured once, and from then on only corrected.
+        if arms.flags.owndata and not arms.flags.writeable:
             if self.fixed is None or self.fixed[0] is not arms:
                 self.fixed = arms, self._squared_norms(arms)
             else:
@@ -78,10 +85,11 @@ class Design(Memory):
             x = arms[rows].mT
             with np.errstate(invalid="ignore", over="ignore"):
                 np.einsum("pdk,pdk->pk", self.inverse[rows] @ x, x, out=squared[rows])
+        require(bool(np.isfinite(squared.sum())), "arms", _SHORT, float(np.abs(arms).max()))
         return squared
 
 
-@dataclass
+@dataclass(eq=False)
 class Ridge(Design):
     """A design with rewards: b = Σ y x and θ̂ = V⁻¹ b, each of shape (paths, d)."""
 

@@ -10,7 +10,7 @@ from tailproof.policies.base import Array, Index, Memory, Policy, pick_largest
 __all__ = ["UCB1", "Tally"]
 
 
-@dataclass
+@dataclass(eq=False)
 class Tally(Memory):
     """How often each arm was learned from, and the sum of its rewards, each (paths, K)."""
 
