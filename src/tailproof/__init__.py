@@ -1,6 +1,6 @@
 """Bandits whose rewards may have no mean."""
 
-from tailproof import environments, noise, theory
+from tailproof import compositions, environments, noise, theory
 from tailproof.estimators import (
     Estimator,
     Mean,
@@ -13,26 +13,66 @@ from tailproof.estimators import (
     truncated_mean,
 )
 from tailproof.filters import Filtered
-from tailproof.policies import OFUL, UCB1, FixedArm, Memory, Policy, Uniform
+from tailproof.policies import (
+    CRT,
+    MENU,
+    OFUL,
+    TOFU,
+    UCB1,
+    ClippedSGDUCB,
+    ConfidenceBall,
+    FixedArm,
+    HeavyOFUL,
+    HvtUCB,
+    LinTS,
+    MedianUCB,
+    Memory,
+    MoM,
+    Policy,
+    RobustUCB,
+    SupBMM,
+    SupBTC,
+    SupLinRel,
+    SupLinUCB,
+    ThompsonSampling,
+    Uniform,
+)
 from tailproof.result import Curves, Result
 from tailproof.simulation import simulate
 
 __all__ = [
+    "CRT",
+    "MENU",
     "OFUL",
+    "TOFU",
     "UCB1",
+    "ClippedSGDUCB",
+    "ConfidenceBall",
     "Curves",
     "Estimator",
     "Filtered",
     "FixedArm",
+    "HeavyOFUL",
+    "HvtUCB",
+    "LinTS",
     "Mean",
     "MeanOfMedians",
     "Median",
     "MedianOfMeans",
+    "MedianUCB",
     "Memory",
+    "MoM",
     "Policy",
     "Result",
+    "RobustUCB",
+    "SupBMM",
+    "SupBTC",
+    "SupLinRel",
+    "SupLinUCB",
+    "ThompsonSampling",
     "TruncatedMean",
     "Uniform",
+    "compositions",
     "environments",
     "mean_of_medians",
     "median_of_means",

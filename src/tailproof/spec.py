@@ -65,10 +65,10 @@ def build(kind: str, text: str, *first: Any) -> Any:
 def snake_case(name: str) -> str:
     """Return the name with its words in lower case, joined by underscores.
 
-    >>> snake_case("MeanOfMedians"), snake_case("OFUL"), snake_case("StudentT")
-    ('mean_of_medians', 'oful', 'student_t')
+    >>> snake_case("MeanOfMedians"), snake_case("SupBTC"), snake_case("StudentT"), snake_case("MoM")
+    ('mean_of_medians', 'sup_btc', 'student_t', 'mom')
     """
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[a-z]{2})(?=[A-Z])", "_", name).lower()
 
 
 def _recipe(kind: str, tree: ast.expr, *first: Any) -> Any:

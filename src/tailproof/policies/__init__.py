@@ -2,7 +2,46 @@
 
 from tailproof.policies.base import Memory, Policy
 from tailproof.policies.baselines import FixedArm, Uniform
+from tailproof.policies.clipped_sgd import ClippedSGDUCB
+from tailproof.policies.confidence_ball import ConfidenceBall
+from tailproof.policies.crt import CRT
+from tailproof.policies.heavy_oful import HeavyOFUL
+from tailproof.policies.hvt_ucb import HvtUCB
+from tailproof.policies.lin_ts import LinTS
+from tailproof.policies.median_ucb import MedianUCB
+from tailproof.policies.menu import MENU
+from tailproof.policies.mom import MoM
 from tailproof.policies.oful import OFUL
+from tailproof.policies.robust_ucb import RobustUCB
+from tailproof.policies.sup_bmm import SupBMM
+from tailproof.policies.sup_btc import SupBTC
+from tailproof.policies.sup_lin_rel import SupLinRel
+from tailproof.policies.sup_lin_ucb import SupLinUCB
+from tailproof.policies.thompson import ThompsonSampling
+from tailproof.policies.tofu import TOFU
 from tailproof.policies.ucb1 import UCB1
 
-__all__ = ["OFUL", "UCB1", "FixedArm", "Memory", "Policy", "Uniform"]
+__all__ = [
+    "CRT",
+    "MENU",
+    "OFUL",
+    "TOFU",
+    "UCB1",
+    "ClippedSGDUCB",
+    "ConfidenceBall",
+    "FixedArm",
+    "HeavyOFUL",
+    "HvtUCB",
+    "LinTS",
+    "MedianUCB",
+    "Memory",
+    "MoM",
+    "Policy",
+    "RobustUCB",
+    "SupBMM",
+    "SupBTC",
+    "SupLinRel",
+    "SupLinUCB",
+    "ThompsonSampling",
+    "Uniform",
+]

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from tailproof.checks import number
-from tailproof.policies.base import Array, Index, Policy, pick_largest
+from tailproof.policies.base import Array
+from tailproof.policies.optimism import Optimism
 from tailproof.policies.ridge import Ridge
 
 __all__ = ["OFUL"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class OFUL(Policy[Ridge]):
+class OFUL(Optimism):
     """Pull the arm whose reward is largest under the most favourable plausible θ.
 
     x_t = argmax_x xᵀθ̂ + bonus·β ‖x‖_{V⁻¹},
@@ -65,17 +66,3 @@ class OFUL(Policy[Ridge]):
         """Return the radius β of the confidence set in each path."""
         spread = np.sqrt(memory.log_det + 2 * math.log(1 / self.delta))
         return self.noise_scale * spread + math.sqrt(self.ridge) * self.norm_bound
-
-    def estimate(self, memory: Ridge) -> Array:
-        """Return the ridge estimate of θ."""
-        return memory.theta
-
-    def _init(self, paths: int, arms: int, dim: int) -> Ridge:
-        return Ridge.start(paths, arms, dim, self.ridge)
-
-    def _choose(self, memory: Ridge, arms: Array, rng: np.random.Generator) -> Index:
-        mean, width = memory.predict(arms)
-        return pick_largest(mean + self.bonus * self.radius(memory)[:, None] * width, rng)
-
-    def _learn(self, memory: Ridge, arms: Array, chosen: Index, rewards: Array) -> None:
-        memory.update(arms, chosen, rewards[:, 0])

@@ -6,13 +6,14 @@ from typing import Any, Self
 import numpy as np
 
 from tailproof.batches import batches
-from tailproof.checks import require
 from tailproof.policies.base import Array, Index, Memory, picked
 
 __all__ = ["Design", "Ridge", "rank_one"]
 
 
-_SHORT = "finite, and so must their squares be"
+def _require_finite(squares: Array, arms: Array) -> None:
+    if not np.isfinite(squares.sum()):
+        raise ValueError(f"arms must be finite, squares included, got {np.abs(arms).max()}")
 
 
 def rank_one(inverse: Array, x: Array) -> tuple[Array, Array]:
@@ -22,8 +23,8 @@ def rank_one(inverse: Array, x: Array) -> tuple[Array, Array]:
     """
     with np.errstate(invalid="ignore", over="ignore"):
         gain = np.matvec(inverse, x)
-        growth = 1 + np.vecdot(x, gain)
-    require(bool(np.isfinite(growth).all()), "arms", _SHORT, float(np.abs(x).max()))
+        growth = 1 + np.maximum(np.vecdot(x, gain), 0)  # rounding may leave less than nothing
+    _require_finite(growth, x)
     return gain / np.sqrt(growth)[:, None], growth
 
 
@@ -85,7 +86,7 @@ class Design(Memory):
             x = arms[rows].mT
             with np.errstate(invalid="ignore", over="ignore"):
                 np.einsum("pdk,pdk->pk", self.inverse[rows] @ x, x, out=squared[rows])
-        require(bool(np.isfinite(squared.sum())), "arms", _SHORT, float(np.abs(arms).max()))
+        _require_finite(squared, arms)
         return squared
 
 

@@ -5,17 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tailproof.checks import number
-from tailproof.policies.base import Array, Index, Memory, Policy, pick_largest
+from tailproof.policies.base import Array, Index, Policy, pick_largest
+from tailproof.policies.history import Tally
 
-__all__ = ["UCB1", "Tally"]
-
-
-@dataclass(eq=False)
-class Tally(Memory):
-    """How often each arm was learned from, and the sum of its rewards, each (paths, K)."""
-
-    counts: Index
-    sums: Array
+__all__ = ["UCB1"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,13 +43,7 @@ class UCB1(Policy[Tally]):
         number("bonus", self.bonus, at_least=0)
 
     def _init(self, paths: int, arms: int, dim: int) -> Tally:
-        return Tally(
-            arms=arms,
-            dim=dim,
-            decisions=np.zeros(paths, dtype=np.int64),
-            counts=np.zeros((paths, arms), dtype=np.int64),
-            sums=np.zeros((paths, arms)),
-        )
+        return Tally.start(paths, arms, dim)
 
     def _choose(self, memory: Tally, arms: Array, rng: np.random.Generator) -> Index:
         n = np.maximum(memory.counts, 1)
@@ -65,7 +52,4 @@ class UCB1(Policy[Tally]):
         return pick_largest(np.where(memory.counts == 0, np.inf, index), rng)
 
     def _learn(self, memory: Tally, arms: Array, chosen: Index, rewards: Array) -> None:
-        path = np.arange(memory.paths)
-        memory.counts[path, chosen] += 1
-        with np.errstate(invalid="ignore", over="ignore"):
-            memory.sums[path, chosen] += rewards[:, 0]
+        memory.add(chosen, rewards[:, 0])

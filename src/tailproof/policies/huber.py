@@ -1,0 +1,139 @@
+"""What bandits with Huber regression share."""
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, TypeVar
+
+import numpy as np
+
+from tailproof.checks import number, whole
+from tailproof.policies.base import Array, Index, Policy, pick_largest, picked
+from tailproof.policies.ridge import Design
+
+__all__ = ["Huber", "HuberMemory", "project"]
+
+
+@dataclass(eq=False)
+class HuberMemory(Design):
+    """The design V = λI + Σ x xᵀ/(ασ²) and the estimate θ, of shape (paths, d)."""
+
+    theta: Array
+
+    @classmethod
+    def start(cls, paths: int, arms: int, dim: int, penalty: float, **more: Any) -> Self:
+        """Return the regression before any observation, with λ = `penalty`."""
+        theta = np.zeros((paths, dim))
+        return super().start(paths, arms, dim, penalty, theta=theta, **more)
+
+
+H = TypeVar("H", bound=HuberMemory)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Huber(Policy[H]):
+    """Optimism on a Huber regression; a subclass says how it regresses, and how wide its set is."""
+
+    horizon: int
+    epsilon: float
+    nu: float
+    delta: float = 0.01
+    norm_bound: float = 1.0
+    ridge: float | None = None
+    bonus: float = 1.0
+    alpha: ClassVar[float] = 1.0
+
+    def __post_init__(self) -> None:
+        whole("horizon", self.horizon)
+        number("epsilon", self.epsilon, above=0, at_most=1)
+        number("nu", self.nu, at_least=0)
+        number("delta", self.delta, above=0, below=1)
+        number("norm_bound", self.norm_bound, above=0)
+        if self.ridge is not None:
+            number("ridge", self.ridge, above=0)
+        number("bonus", self.bonus, at_least=0)
+
+    @abstractmethod
+    def radius(self, memory: H) -> Array:
+        """Return the radius β of the confidence set in each path."""
+
+    def estimate(self, memory: H) -> Array:
+        """Return the Huber estimate of θ."""
+        return memory.theta
+
+    @property
+    def _log(self) -> float:
+        return math.log(2 * self.horizon**2 / self.delta)
+
+    @property
+    def _power(self) -> float:
+        """g, the exponent of t in the source."""
+        return (1 - self.epsilon) / (2 * (1 + self.epsilon))
+
+    def _penalty(self, dim: int) -> float:
+        return float(dim) if self.ridge is None else self.ridge
+
+    def _tau0(self, dim: int) -> float:
+        # κ = d ln(1 + T/(dλα σ_min²)) with σ_min = 1/√T
+        kappa = dim * math.log1p(self.horizon**2 / (dim * self._penalty(dim) * self.alpha))
+        stretch = math.pow(math.log(3 * self.horizon), self._power)
+        return math.sqrt(2 * kappa) * stretch / math.pow(self._log, 1 / (1 + self.epsilon))
+
+    def _level(self, dim: int, t: Index) -> Array:
+        """Return τ₀ t^g in each path."""
+        return self._tau0(dim) * np.power(t, self._power, dtype=np.float64)
+
+    def _choose(self, memory: H, arms: Array, rng: np.random.Generator) -> Index:
+        width = self.bonus * self.radius(memory)[:, None] * memory.widths(arms)
+        return pick_largest(np.matvec(arms, memory.theta) + width, rng)
+
+    def _learn(self, memory: H, arms: Array, chosen: Index, rewards: Array) -> None:
+        x = picked(arms, chosen)
+        width = memory.widths(x[:, None])[:, 0]
+        floor = max(self.nu, 1 / math.sqrt(self.horizon))
+        sigma = np.maximum(self._scale(memory, width), floor)
+        w = width / (sigma * math.sqrt(self.alpha))
+        level = self._level(memory.dim, memory.decisions + 1)
+        tau = np.zeros(memory.paths)  # stays 0 for x = 0, which teaches nothing
+        np.divide(level * np.hypot(1, w), w, out=tau, where=w > 0)
+        x = x / sigma[:, None]
+        memory.grow(x[:, None] / math.sqrt(self.alpha), np.zeros(memory.paths, dtype=np.int64))
+        with np.errstate(over="ignore"):
+            self._regress(memory, x, rewards[:, 0] / sigma, tau)
+
+    @abstractmethod
+    def _scale(self, memory: H, width: Array) -> Array:
+        """Return the σ that an observation needs for its width ‖x‖_{V⁻¹}."""
+
+    @abstractmethod
+    def _regress(self, memory: H, x: Array, y: Array, tau: Array) -> None:
+        """Move θ, given x/σ, y/σ and τ of a new observation that is in V already."""
+
+
+def project(theta: Array, inverse: Array, radius: float) -> Array:
+    """Return the points of the ball ‖θ‖ ≤ `radius` that are nearest in the norm of V.
+
+    θ = (V + μI)⁻¹ V θ̃ with μ ≥ 0 such that ‖θ‖ = `radius`, by Newton's method on 1/‖θ‖, which is
+    concave in μ: from μ = 0 it never overshoots.
+
+    >>> project(np.array([[3.0, 4.0]]), np.eye(2)[None], 1.0).round(12).tolist()
+    [[0.6, 0.8]]
+    """
+    outside = np.flatnonzero(np.linalg.norm(theta, axis=1) > radius)
+    if not len(outside):
+        return theta
+    q, basis = np.linalg.eigh(inverse[outside])
+    q = np.maximum(q, 1e-15 * q[:, -1:])  # rounding may leave a negative one
+    c = np.vecmat(theta[outside], basis)
+    mu = np.zeros((len(outside), 1))
+    for _ in range(100):
+        shrunk = c / (1 + mu * q)
+        length = np.linalg.norm(shrunk, axis=1, keepdims=True)
+        far = length > radius * (1 + 1e-12)
+        if not far.any():
+            break
+        slope = np.sum(shrunk**2 * q / (1 + mu * q), axis=1, keepdims=True)
+        mu = np.where(far, mu + (length / radius - 1) * length**2 / slope, mu)
+    result = theta.copy()
+    result[outside] = np.matvec(basis, shrunk)
+    return result

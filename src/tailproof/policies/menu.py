@@ -1,0 +1,121 @@
+"""MENU: median of means under optimism."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tailproof.checks import number, whole
+from tailproof.policies.base import Array, Index, Policy, pick_largest, picked
+from tailproof.policies.replicates import Replicates
+
+__all__ = ["MENU"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MENU(Policy[Replicates]):
+    """Pull each choice k times, regress on each replicate, keep the estimate nearest the others.
+
+    k = ⌈24 ln(eT/δ)⌉;  θ^j = V⁻¹ Σ_i y_i^j x_i for j = 1 … k,
+    k* = argmin_j median_{s≠j} ‖θ^j − θ^s‖_V,
+    x_{n+1} = argmax_x xᵀθ^{k*} + bonus·β_n ‖x‖_{V⁻¹},
+    β_n = 3 ((9 d c)^{1/(1+ε)} n^{(1−ε)/(2(1+ε))} + √λ S),  β_0 = √λ S
+
+    Parameters
+    ----------
+    horizon : int
+        T, in pulls.
+    epsilon : float
+        ε in (0, 1]: moments of order 1 + ε are finite.
+    c : float
+        A bound on the central moment of order 1 + ε.
+    delta : float
+        δ, the probability with which the confidence set may fail.
+    ridge, norm_bound : float
+        λ, the penalty of the regression, and S, a bound on the norm of θ.
+    replicates : int, optional
+        k in place of the formula; the paper's experiments used 51.
+    bonus : float
+        Multiplies β: 1 is the published algorithm; the paper's experiments used 1/50.
+
+    Examples
+    --------
+    >>> MENU(horizon=10_000, epsilon=1, c=3).pulls
+    356
+
+    Source: Shao, Yu, King and Lyu 2018, algorithm 1; constants agree in three public codes.
+    Differences: the multiplier `bonus`; `replicates` may be given.
+    """
+
+    horizon: int
+    epsilon: float
+    c: float
+    delta: float = 0.01
+    ridge: float = 1.0
+    norm_bound: float = 1.0
+    replicates: int | None = None
+    bonus: float = 1.0
+
+    def __post_init__(self) -> None:
+        whole("horizon", self.horizon)
+        number("epsilon", self.epsilon, above=0, at_most=1)
+        number("c", self.c, above=0)
+        number("delta", self.delta, above=0, below=1)
+        number("ridge", self.ridge, above=0)
+        number("norm_bound", self.norm_bound, at_least=0)
+        if self.replicates is not None:
+            whole("replicates", self.replicates)
+        number("bonus", self.bonus, at_least=0)
+        whole("horizon", self.horizon, at_least=self.pulls)
+
+    @property
+    def pulls(self) -> int:
+        """The replicates k of each decision."""
+        if self.replicates is not None:
+            return self.replicates
+        return math.ceil(24 + 24 * math.log(self.horizon / self.delta))
+
+    def radius(self, memory: Replicates) -> Array:
+        """Return the radius β in each path."""
+        start = math.sqrt(self.ridge) * self.norm_bound
+        n = np.maximum(memory.decisions, 1)
+        power = 1 / (1 + self.epsilon)
+        growth = n ** ((1 - self.epsilon) * power / 2)
+        beta = 3 * ((9 * memory.dim * self.c) ** power * growth + start)
+        return np.where(memory.decisions == 0, start, beta)
+
+    def estimate(self, memory: Replicates) -> Array:
+        """Return the estimate nearest the others."""
+        return _nearest(memory.thetas, memory.moments)
+
+    def _init(self, paths: int, arms: int, dim: int) -> Replicates:
+        moments = np.zeros((paths, self.pulls, dim))
+        return Replicates.start(paths, arms, dim, self.ridge, moments=moments)
+
+    def _choose(self, memory: Replicates, arms: Array, rng: np.random.Generator) -> Index:
+        with np.errstate(invalid="ignore", over="ignore"):
+            mean = np.matvec(arms, self.estimate(memory))
+        width = memory.widths(arms)
+        return pick_largest(mean + self.bonus * self.radius(memory)[:, None] * width, rng)
+
+    def _learn(self, memory: Replicates, arms: Array, chosen: Index, rewards: Array) -> None:
+        memory.update(arms, chosen, rewards)
+
+
+def _nearest(thetas: Array, moments: Array) -> Array:
+    """Return the replicate with the smallest median distance to the others, in the norm of V.
+
+    With b = Vθ the inner products of the replicates are θ^jᵀb^s, and V itself is not needed.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        inner = thetas @ moments.mT
+        inner = (inner + inner.mT) / 2  # two replicates may have each other as median: a tie
+        own = np.diagonal(inner, axis1=1, axis2=2)
+        squared = own[:, :, None] + own[:, None, :] - 2 * inner
+        distance = np.sqrt(np.maximum(squared, 0))
+    distance[np.isnan(distance)] = np.inf  # a replicate that saw an infinity is far from all
+    k = distance.shape[1]
+    distance[:, range(k), range(k)] = -1
+    others = np.sort(distance, axis=2)[:, :, min(1, k - 1) :]
+    best = np.median(others, axis=2).argmin(axis=1)
+    return picked(thetas, best)

@@ -1,0 +1,65 @@
+"""Thompson sampling: pull each arm as often as it seems to be the best."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tailproof.checks import number
+from tailproof.policies.base import Array, Index, Policy, pick_largest
+from tailproof.policies.history import Tally
+
+__all__ = ["ThompsonSampling"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThompsonSampling(Policy[Tally]):
+    """Draw the mean of every arm from its posterior, and pull the arm with the largest.
+
+    a_t = argmax_a μ̂_a + z_a √variance_a, z_a ~ N(0, 1), where N(μ̂, variance) is the posterior
+    of a mean with prior N(0, prior_scale²) after n rewards N(mean, noise_scale²):
+    variance = 1/(1/prior_scale² + n/noise_scale²), μ̂ = variance Σ reward/noise_scale²
+
+    Parameters
+    ----------
+    noise_scale : float
+        The standard deviation of the rewards, which is taken as known.
+    prior_scale : float
+        The standard deviation of the prior of each mean.
+
+    Examples
+    --------
+    >>> policy, rng = ThompsonSampling(), np.random.default_rng(0)
+    >>> memory = policy.init(paths=1, arms=2, dim=2)
+    >>> arms = np.eye(2)[None]
+    >>> for _ in range(500):
+    ...     chosen = policy.choose(memory, arms, rng)
+    ...     policy.learn(memory, arms, chosen, chosen[:, None] + rng.standard_normal((1, 1)))
+    >>> int(memory.counts[0].argmax())
+    1
+
+    Source: Thompson 1933 in idea; Agrawal and Goyal 2013, algorithm 2 (Gaussian priors), which
+    is ``noise_scale=1, prior_scale=1``: N(Σ reward/(n + 1), 1/(n + 1)). Differences: both scales
+    may be chosen. The noise is assumed Gaussian: an infinite reward makes the
+    average of that arm infinite, or undefined, for good.
+    """
+
+    noise_scale: float = 1.0
+    prior_scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        number("noise_scale", self.noise_scale, above=0)
+        number("prior_scale", self.prior_scale, above=0)
+
+    def _init(self, paths: int, arms: int, dim: int) -> Tally:
+        return Tally.start(paths, arms, dim)
+
+    def _choose(self, memory: Tally, arms: Array, rng: np.random.Generator) -> Index:
+        z = rng.standard_normal((memory.paths, memory.arms))
+        ratio = (self.noise_scale / self.prior_scale) ** 2  # the rewards that the prior is worth
+        weight = memory.counts + ratio
+        with np.errstate(invalid="ignore"):
+            drawn = memory.sums / weight + z * self.noise_scale / np.sqrt(weight)
+        return pick_largest(drawn, rng)
+
+    def _learn(self, memory: Tally, arms: Array, chosen: Index, rewards: Array) -> None:
+        memory.add(chosen, rewards[:, 0])
