@@ -56,7 +56,7 @@ def test_the_same_command_gives_the_same_numbers() -> None:
     [
         (
             "--policy nonsense",
-            "policy must be one of filtered, fixed_arm, oful, ucb1, uniform, got 'nonsense'",
+            "policy must be one of clipped_sgducb, .*, uniform, got 'nonsense'",
         ),
         ("--policy 'oful('", r"policy must be a name or a call like name\(key=1\), got 'oful\('"),
         ("--policy '3'", "policy must be a name or a call"),
@@ -74,7 +74,10 @@ def test_the_same_command_gives_the_same_numbers() -> None:
         ("--noise student_t", "student_t: missing a required .*argument: 'df'"),
         ("--noise 'student_t(df=0)'", "df must be a finite number above 0, got 0"),
         ("--noise weibull", "noise must be one of cauchy, laplace"),
-        ("--environment moon", "environment must be one of k_armed, neutral, paper, got 'moon'"),
+        (
+            "--environment moon",
+            "environment must be one of k_armed, neutral, paper, unit_ball, got 'moon'",
+        ),
         (
             "--environment 'k_armed(locations=())'",
             "locations must be a sequence of at least one number",
@@ -157,7 +160,7 @@ def test_specs_run_no_code(tmp_path: Path) -> None:
             spec.build("policy", text)
 
 
-@pytest.mark.parametrize("command", ["simulate", "reproduce", "list"])
+@pytest.mark.parametrize("command", ["simulate", "reproduce", "compare", "list"])
 def test_every_command_has_help_and_is_in_the_readme(command: str) -> None:
     assert len(run(f"{command} --help").splitlines()) > 5
     assert f"tailproof {command}" in (ROOT / "README.md").read_text()
@@ -184,3 +187,19 @@ def test_the_commands_of_the_readme_work(tmp_path: Path, monkeypatch: pytest.Mon
     for command in commands:
         run(command)
     assert (tmp_path / "trial" / "regret.png").exists()
+
+
+def test_every_policy_has_a_row_in_the_docs() -> None:
+    page = (ROOT / "docs" / "algorithms.md").read_text()
+    trivial = {"Filtered", "FixedArm", "Uniform"}
+    for policy in {thing.__name__ for thing in spec.names("policy").values()} - trivial:
+        assert f"| `{policy}` |" in page
+
+
+@pytest.mark.slow
+def test_the_papers_regrets_agree_with_the_reference() -> None:
+    """Eighteen comparisons within three standard errors, as the table prints them."""
+    output = run("compare --paths 10")
+    differences = [float(text) for text in re.findall(r"([+-]\d+\.\d) s\.e\.", output)]
+    assert len(differences) == 18
+    assert max(map(abs, differences)) <= 3

@@ -6,9 +6,22 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 from scipy.stats import chisquare
 
-from tailproof import OFUL, UCB1, Filtered, FixedArm, Median, Policy, Uniform
+from tailproof import (
+    OFUL,
+    UCB1,
+    Filtered,
+    FixedArm,
+    Median,
+    Policy,
+    Uniform,
+    environments,
+    noise,
+    simulate,
+)
+from tailproof.policies.ball import optimistic_direction
 from tailproof.policies.base import pick_largest
 from tailproof.policies.ridge import Ridge
 
@@ -226,3 +239,63 @@ def test_linear_policies_refuse_vectors_without_a_length(bad: float) -> None:
         policy.learn(memory, arms, [1], [[1.0]])
     for name, value in memory.to_arrays().items():
         np.testing.assert_array_equal(value, before[name])
+
+
+def ball_value(x: Array, theta: Array, inverse: Array, radius: float) -> float:
+    return float(x @ theta + radius * math.sqrt(x @ inverse @ x))
+
+
+@pytest.mark.parametrize("case", ["plain", "known", "hard", "start", "greedy", "huge"])
+def test_the_unit_ball_is_searched_exactly(case: str) -> None:
+    """No other direction, found by search from many starts, promises more."""
+    rng = np.random.default_rng(4)
+    for dim in (1, 2, 3, 6):
+        root = rng.standard_normal((dim, dim)) * np.geomspace(1, 30, dim)
+        v = np.eye(dim) + (root @ root.T if case != "start" else 0)
+        inverse: Any = np.linalg.inv(v)
+        theta = rng.standard_normal(dim)
+        radius = {"known": 0.01, "greedy": 0.0, "huge": 1e6}.get(case, 1.5)
+        if case == "start":
+            theta *= 0
+        if case == "hard":  # nothing in the least known direction
+            least = np.linalg.eigh(inverse).eigenvectors[:, -1]
+            theta = 0.01 * (theta - (theta @ least) * least)
+        x = optimistic_direction(
+            theta[None], inverse[None], np.array([radius]), rng.standard_normal((1, dim))
+        )[0]
+        assert np.linalg.norm(x) == pytest.approx(1)
+        found = ball_value(x, theta, inverse, radius)
+        for _ in range(30):
+            start = rng.standard_normal(dim)
+            best = minimize(
+                lambda z, t=theta, i=inverse, r=radius: -ball_value(z / np.linalg.norm(z), t, i, r),
+                start,
+                method="Nelder-Mead" if dim < 3 else "BFGS",
+            )
+            assert found >= -best.fun - 1e-7 * max(1, radius)
+
+
+def test_optimism_learns_on_the_unit_ball() -> None:
+    """Regret per pull falls, also behind a filter under noise without a mean."""
+    for policy, law in (
+        (OFUL(noise_scale=0.3), noise.Normal(0.3)),
+        (Filtered(OFUL(noise_scale=0.45), pulls=15, estimator=Median()), noise.Cauchy()),
+    ):
+        bandit = environments.unit_ball(law, dim=3)
+        result = simulate({"a": policy}, bandit, horizon=4500, paths=10, seed=1, record=[450])
+        early, late = result.mean("a")
+        assert (late - early) / 4050 < 0.5 * early / 450
+
+
+def test_policies_without_proposals_say_so() -> None:
+    with pytest.raises(ValueError, match="must be one that can play on the unit ball, got UCB1"):
+        simulate({"a": UCB1()}, environments.unit_ball(noise.Cauchy()), horizon=5, paths=1)
+    with pytest.raises(ValueError, match="arms must be left out"):
+        environments.UnitBall(dim=2, arms=3)
+
+
+def test_lost_estimates_go_anywhere_on_the_ball() -> None:
+    memory = OFUL().init(2, 1, 3)
+    memory.theta[0] = np.inf
+    x = OFUL().propose(memory, np.random.default_rng(0))
+    np.testing.assert_allclose(np.linalg.norm(x, axis=1), 1)

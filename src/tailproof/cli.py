@@ -134,13 +134,48 @@ def reproduce_command(
     """
     from tailproof.paper import overview
 
-    count = whole("workers", workers, at_least=0) or os.cpu_count() or 1
     with _progress("reproducing") as progress:
-        results = overview.run(out, size=size, seed=seed, workers=count, progress=progress)
+        results = overview.run(
+            out, size=size, seed=seed, workers=_workers(workers), progress=progress
+        )
     overview.draw(results).savefig(out / "overview.png")
     _write_table(results, out / "table.csv")
     _print_table(results)
     console.print(f"Picture: {escape(str(out / 'overview.png'))}", soft_wrap=True)
+
+
+@app.command("compare")
+@_clear_errors
+def compare_command(
+    paths: Annotated[int, typer.Option(help="Independent paths.")] = 10,
+    seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
+    workers: Annotated[int, typer.Option(help="Processes; 0 means one for each core.")] = 0,
+) -> None:
+    """Play the paper's figures 2 and 3 for df 3 and 1, and put the regrets beside a reference.
+
+    The reference was computed independently, under the settings of the published curves.
+    """
+    from tailproof.paper import regret
+
+    whole("paths", paths, at_least=2)
+    table = Table(title=f"Regret after {regret.HORIZON} pulls, {paths} paths")
+    for column in ("df", "policy", "mean (s.d.)", "reference", "difference"):
+        table.add_column(column, justify="left" if column == "policy" else "right")
+    for df in regret.REFERENCE:
+        with _progress(f"df = {df:g}") as progress:
+            result = regret.run(
+                df, paths=paths, seed=seed, workers=_workers(workers), progress=progress
+            )
+        for row in regret.compare(df, result):
+            table.add_row(
+                f"{df:g}",
+                row.policy,
+                f"{row.mean:.0f} ({row.deviation:.0f})",
+                f"{row.reference:.0f}",
+                f"{row.errors:+.1f} s.e.",
+            )
+        table.add_section()
+    console.print(table)
 
 
 @app.command("list")
@@ -155,6 +190,10 @@ def list_command() -> None:
         for name, thing in sorted(spec.names(kind).items()):
             table.add_row(kind, name, escape((thing.__doc__ or "").split("\n", 1)[0]))
     console.print(table)
+
+
+def _workers(asked: int) -> int:
+    return whole("workers", asked, at_least=0) or os.cpu_count() or 1
 
 
 @contextmanager

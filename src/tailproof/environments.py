@@ -16,7 +16,18 @@ from tailproof.batches import batches
 from tailproof.checks import number, require, whole
 from tailproof.noise import Noise
 
-__all__ = ["ArmSet", "Drawn", "Fresh", "Given", "LinearBandit", "k_armed", "neutral", "paper"]
+__all__ = [
+    "ArmSet",
+    "Drawn",
+    "Fresh",
+    "Given",
+    "LinearBandit",
+    "UnitBall",
+    "k_armed",
+    "neutral",
+    "paper",
+    "unit_ball",
+]
 
 Array = NDArray[np.float64]
 Law = Literal["orthant", "sphere"]
@@ -144,6 +155,26 @@ class Given(ArmSet):
 
 
 @dataclass(frozen=True, kw_only=True)
+class UnitBall(ArmSet):
+    """Every vector of length one or less: policies propose one instead of choosing.
+
+    >>> UnitBall(dim=3).draw(np.random.default_rng(0), 2).shape
+    (2, 1, 3)
+    """
+
+    dim: int
+    arms: int = 1
+
+    def __post_init__(self) -> None:
+        whole("dim", self.dim)
+        require(self.arms == 1, "arms", "left out: the ball is one set", self.arms)
+
+    def draw(self, rng: np.random.Generator, paths: int) -> Array:
+        """Return the centre of the ball, as if it were the only arm."""
+        return np.zeros((paths, 1, self.dim))
+
+
+@dataclass(frozen=True, kw_only=True)
 class LinearBandit:
     """Rewards xᵀθ + η.
 
@@ -218,6 +249,12 @@ class World:
         self.locations = np.matvec(self.arms, self.theta)
         self.best = self.locations[np.arange(self._paths), self.locations.argmax(axis=1)]
 
+    def offer(self, x: Array) -> None:
+        """Take proposed vectors of the unit ball, of shape (paths, d), as the only arms."""
+        self.arms = x[:, None, :]
+        self.locations = np.matvec(self.arms, self.theta)
+        self.best = np.linalg.norm(self.theta, axis=1)
+
     def advance(self) -> None:
         """Move on to the next decision."""
         if self._contexts.fresh:
@@ -252,6 +289,18 @@ def neutral(noise: Noise, *, arms: int = 20, dim: int = 10, fresh: bool = True) 
     require(isinstance(fresh, bool), "fresh", "true or false", fresh)
     contexts = (Fresh if fresh else Drawn)(law="sphere", arms=arms, dim=dim)
     return LinearBandit(contexts=contexts, theta="sphere", noise=noise)
+
+
+def unit_ball(noise: Noise, *, dim: int = 10) -> LinearBandit:
+    """Return the unit ball as arm set, with θ uniform on the sphere.
+
+    >>> from tailproof.noise import Cauchy
+    >>> unit_ball(Cauchy(), dim=3).contexts
+    UnitBall(dim=3, arms=1)
+
+    Source: the infinite arm sets of section 1.1 of Zhong et al. 2021. Differences: none.
+    """
+    return LinearBandit(contexts=UnitBall(dim=dim), theta="sphere", noise=noise)
 
 
 def k_armed(noise: Noise, *, locations: Sequence[float]) -> LinearBandit:

@@ -93,6 +93,10 @@ class Filtered(Policy[M]):
         """The raw rewards wanted for one decision."""
         return self.policy.pulls * self.each
 
+    def propose(self, memory: M, rng: np.random.Generator) -> Array:
+        """Return the proposal of the policy inside."""
+        return self.policy.propose(memory, rng)
+
     def estimate(self, memory: M) -> Array | None:
         """Return the estimate of the policy inside."""
         return self.policy.estimate(memory)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailproof.checks import require, whole
-from tailproof.environments import LinearBandit
+from tailproof.environments import LinearBandit, UnitBall
 from tailproof.estimators import Array, Estimator, Median, Shape, Source
 from tailproof.filters import Filtered
 from tailproof.policies.base import Policy
@@ -78,7 +78,9 @@ def simulate(
     cells = [(name, chunk) for name in policies for chunk in range(len(sizes))]
     for policy in policies.values():  # a recipe that does not fit fails before the work begins
         whole("pulls", policy.pulls)
-        policy.init(1, environment.contexts.arms, environment.contexts.dim)
+        memory = policy.init(1, environment.contexts.arms, environment.contexts.dim)
+        if isinstance(environment.contexts, UnitBall):
+            policy.propose(memory, np.random.default_rng(0))
     settings = {
         "seed": seed,
         "horizon": horizon,
@@ -129,9 +131,12 @@ def _run(
     regret, error = np.empty((2, paths, len(marks)))
     rows, total = np.arange(paths), np.zeros(paths)
     horizon, cost = int(marks[-1]), policy.pulls * price
+    continuous = isinstance(environment.contexts, UnitBall)
     pulled = recorded = 0
     while pulled < horizon:
-        chosen = policy.choose(memory, world.arms, own)
+        if continuous:
+            world.offer(policy.propose(memory, own))
+        chosen = rows * 0 if continuous else policy.choose(memory, world.arms, own)
         location = world.locations[rows, chosen]
         gap = world.best - location
         end = min(pulled + cost, horizon)

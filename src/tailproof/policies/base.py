@@ -112,6 +112,14 @@ class Policy(ABC, Generic[M]):
         self._learn(memory, vectors, index, values)
         memory.decisions += 1
 
+    def propose(self, memory: M, rng: np.random.Generator) -> Array:
+        """Return the vector of the unit ball to pull in each path; the memory stays as it is.
+
+        This takes the place of `choose` where every vector of the ball may be pulled; `learn` is
+        then told of the proposed vectors as the only arm, of shape (paths, 1, d).
+        """
+        raise ValueError(f"policy must be one that can play on the unit ball, got {self!r}")
+
     def estimate(self, memory: M) -> Array | None:
         """Return the estimate of θ, of shape (paths, d), where the algorithm has one."""
         return None

@@ -4,6 +4,7 @@ from abc import abstractmethod
 
 import numpy as np
 
+from tailproof.policies.ball import optimistic_direction
 from tailproof.policies.base import Array, Index, Policy, pick_largest
 from tailproof.policies.ridge import Ridge
 
@@ -23,6 +24,12 @@ class Optimism(Policy[Ridge]):
     def estimate(self, memory: Ridge) -> Array:
         """Return the ridge estimate of θ."""
         return memory.theta
+
+    def propose(self, memory: Ridge, rng: np.random.Generator) -> Array:
+        """Return the vector of the unit ball that is best for the most favourable θ."""
+        fallback = rng.standard_normal((memory.paths, memory.dim))
+        radius = self.bonus * self.radius(memory)
+        return optimistic_direction(memory.theta, memory.inverse, radius, fallback)
 
     def _init(self, paths: int, arms: int, dim: int) -> Ridge:
         return Ridge.start(paths, arms, dim, self.ridge)

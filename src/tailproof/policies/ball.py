@@ -1,0 +1,52 @@
+"""Optimism when every vector of the unit ball may be pulled."""
+
+import numpy as np
+
+from tailproof.policies.base import Array
+
+__all__ = ["optimistic_direction"]
+
+
+def optimistic_direction(theta: Array, inverse: Array, radius: Array, fallback: Array) -> Array:
+    """Return the unit vectors x that maximise xᵀθ̂ + β ‖x‖_{V⁻¹}, for all paths at once.
+
+    The maximum is the length of the longest θ with ‖θ − θ̂‖_V ≤ β, and x its direction. In the
+    directions of V, with eigenvalues v, θ_i − θ̂_i = θ̂_i/(μ v_i − 1), where μ > 1/min v is the one
+    root of Σ v_i (θ_i − θ̂_i)² = β²; if θ̂ has nothing in the least known direction and there is no
+    root, what is missing goes there, on the side of `fallback`.
+
+    >>> theta, inverse = np.array([[0.3, 0.4]]), np.eye(2)[None]
+    >>> fallback = np.array([[1.0, 0.0]])
+    >>> optimistic_direction(theta, inverse, np.array([2.0]), fallback).round(9).tolist()
+    [[0.6, 0.8]]
+
+    Source: the maximisation of OFUL (Abbasi-Yadkori et al. 2011, figure 1) over the unit ball, a
+    trust-region problem. Differences: a path whose estimate is lost goes where `fallback` points.
+    """
+    q, basis = np.linalg.eigh(inverse)  # q = 1/v, the least known direction last
+    ratio = q[:, -1:] / np.maximum(q, 1e-300)
+    lost = np.flatnonzero(~np.isfinite(theta).all(axis=1))
+    sound = theta.copy()
+    sound[lost] = 0.0
+    own: Array = np.asarray(np.vecmat(sound, basis))
+    beta = radius[:, None]
+
+    def step(log_s: Array) -> Array:  # μ = (1 + s) max q
+        s = np.exp(log_s)
+        return np.asarray(own / ((ratio - 1) + s * ratio))
+
+    low, high = np.full_like(beta, -32.0), np.full_like(beta, 700.0)
+    for _ in range(64):
+        middle = (low + high) / 2
+        long = np.sum(step(middle) ** 2 / q, axis=1, keepdims=True) > beta**2
+        low, high = np.where(long, middle, low), np.where(long, high, middle)
+    move = step(high)
+    missing = beta**2 - np.sum(move**2 / q, axis=1, keepdims=True)
+    side = np.copysign(1.0, np.vecdot(basis[:, :, -1], fallback))
+    fill = side * np.sqrt(np.maximum(missing, 0) * q[:, -1:])[:, 0]
+    move[:, -1] += np.where(high[:, 0] < -31, fill, 0.0)
+    target = np.matvec(basis, own + move)
+    target[lost] = fallback[lost]
+    length = np.linalg.norm(target, axis=1, keepdims=True)
+    target = np.where(length > 0, target, fallback)
+    return np.asarray(target / np.linalg.norm(target, axis=1, keepdims=True))
