@@ -28,6 +28,7 @@ lint: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/core.py
+	$(BIN)/python benchmarks/policies.py
 
 reproduce: $(READY)
 	$(BIN)/tailproof reproduce --out $(OUT)

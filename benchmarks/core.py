@@ -4,21 +4,16 @@ Run with ``make bench``. Machines are noisy: every time is the best of several, 
 with its reference, and the ratio says more than the time.
 """
 
-import os
+from timing import one_core, race, show, start_table
 
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"  # one core, before NumPy starts
+one_core()
 
 import math
-import time
 import tracemalloc
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.table import Table
 
 from tailproof import (
     OFUL,
@@ -32,22 +27,7 @@ from tailproof import (
 )
 from tailproof.noise import Cauchy, StudentT
 
-table = Table(title="tailproof core, one core", caption=f"NumPy {np.__version__}")
-for column in ("what", "ours", "reference", "ratio", "bar"):
-    table.add_column(column, justify="left" if column in ("what", "bar") else "right")
-
-
-def race(
-    ours: Callable[[], object], reference: Callable[[], object], rounds: int = 7
-) -> list[float]:
-    """Return the best time of each, taken in turns."""
-    best = [math.inf, math.inf]
-    for _ in range(rounds):
-        for i, run in enumerate((ours, reference)):
-            start = time.perf_counter()
-            run()
-            best[i] = min(best[i], time.perf_counter() - start)
-    return best
+table = start_table("tailproof core, one core", "what", "ours", "reference", "ratio", "bar")
 
 
 def theory_values() -> None:
@@ -169,4 +149,4 @@ def regret() -> None:
 if __name__ == "__main__":
     for part in (theory_values, medians, draws, oful, peak_memory, regret):
         part()
-    Console(width=130).print(table)
+    show(table)

@@ -33,6 +33,9 @@ class Noise(ABC):
 
     scale: float
 
+    def __post_init__(self) -> None:
+        number("scale", self.scale, above=0)
+
     @property
     @abstractmethod
     def alpha(self) -> float:
@@ -204,7 +207,7 @@ class StudentT(Noise):
 
     def __post_init__(self) -> None:
         number("df", self.df, above=0)
-        number("scale", self.scale, above=0)
+        super().__post_init__()
 
     @property
     def alpha(self) -> float:
@@ -248,9 +251,6 @@ class Cauchy(Noise):
     """
 
     scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        number("scale", self.scale, above=0)
 
     @property
     def alpha(self) -> float:
@@ -298,7 +298,7 @@ class Stable(Noise):
 
     def __post_init__(self) -> None:
         number("index", self.index, at_least=0.02, below=2)
-        number("scale", self.scale, above=0)
+        super().__post_init__()
 
     @property
     def alpha(self) -> float:
@@ -346,7 +346,7 @@ class SymmetricPareto(Noise):
 
     def __post_init__(self) -> None:
         number("index", self.index, above=0)
-        number("scale", self.scale, above=0)
+        super().__post_init__()
 
     @property
     def alpha(self) -> float:
@@ -391,9 +391,6 @@ class Normal(Noise):
 
     scale: float = 1.0
 
-    def __post_init__(self) -> None:
-        number("scale", self.scale, above=0)
-
     @property
     def alpha(self) -> float:
         """Infinite."""
@@ -433,9 +430,6 @@ class Laplace(Noise):
     """
 
     scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        number("scale", self.scale, above=0)
 
     @property
     def alpha(self) -> float:
