@@ -71,7 +71,8 @@ class Policy(ABC, Generic[M]):
     """A bandit algorithm: it chooses arms and learns from rewards.
 
     Arms have the shape (paths, K, d), choices (paths,), rewards (paths, `pulls`). A policy of your
-    own writes `_init`, `_choose` and `_learn`, for arguments that are checked already.
+    own writes `_init`, `_choose` and `_learn`, for arguments that are checked already; inside
+    them NumPy does not warn of infinities, which are legitimate.
     """
 
     @property
@@ -87,7 +88,8 @@ class Policy(ABC, Generic[M]):
     @final
     def choose(self, memory: M, arms: ArrayLike, rng: np.random.Generator) -> Index:
         """Return the arm to pull in each path; the memory stays as it is."""
-        return self._choose(memory, _shaped_arms(memory, arms), rng)
+        with np.errstate(invalid="ignore", over="ignore"):
+            return self._choose(memory, _shaped_arms(memory, arms), rng)
 
     @final
     def learn(self, memory: M, arms: ArrayLike, chosen: ArrayLike, rewards: ArrayLike) -> None:
@@ -109,7 +111,8 @@ class Policy(ABC, Generic[M]):
             f"whole numbers from 0 to {memory.arms - 1}",
             chosen,
         )
-        self._learn(memory, vectors, index, values)
+        with np.errstate(invalid="ignore", over="ignore"):
+            self._learn(memory, vectors, index, values)
         memory.decisions += 1
 
     def propose(self, memory: M, rng: np.random.Generator) -> Array:
@@ -137,7 +140,8 @@ class Policy(ABC, Generic[M]):
 def _shaped_arms(memory: Memory, arms: ArrayLike) -> Array:
     vectors = np.asarray(arms, dtype=np.float64)
     expected = (memory.paths, memory.arms, memory.dim)
-    require(vectors.shape == expected, "arms", f"of shape {expected}", vectors.shape)
+    if vectors.shape != expected:
+        raise ValueError(f"arms must be of shape {expected}, got {vectors.shape}")
     return vectors
 
 

@@ -67,8 +67,7 @@ class Tally(Counted):
         """Add one reward of the chosen arm of each path."""
         at = np.arange(self.paths), chosen
         self.counts[at] += 1
-        with np.errstate(invalid="ignore", over="ignore"):
-            self.sums[at] += y
+        self.sums[at] += y
 
 
 @dataclass(eq=False)

@@ -113,9 +113,7 @@ class LayeredRegression(Layered[Layers]):
         self, memory: Layers, arms: Array, level: int, paths: Index
     ) -> tuple[Array, Array]:
         inverse = memory.inverse[paths, level]
-        with np.errstate(invalid="ignore", over="ignore"):
-            thetas = memory.moments[paths, level] @ inverse
-            values = arms @ thetas.mT
+        values = arms @ (memory.moments[paths, level] @ inverse).mT
         values[np.isnan(values)] = np.inf  # a replicate that saw an infinity
         squared = np.einsum("pdk,pdk->pk", inverse @ arms.mT, arms.mT)
         return np.median(values, axis=2), self._multiplier(memory)[paths, None] * np.sqrt(squared)
@@ -123,5 +121,4 @@ class LayeredRegression(Layered[Layers]):
     def _add(self, memory: Layers, level: Index, paths: Index, x: Array, rewards: Array) -> None:
         gain, _ = rank_one(memory.inverse[paths, level], x)
         memory.inverse[paths, level] -= np.einsum("pi,pj->pij", gain, gain)
-        with np.errstate(invalid="ignore", over="ignore"):
-            memory.moments[paths, level] += rewards[:, :, None] * x[:, None, :]
+        memory.moments[paths, level] += rewards[:, :, None] * x[:, None, :]

@@ -93,8 +93,7 @@ class MENU(Policy[Replicates]):
         return Replicates.start(paths, arms, dim, self.ridge, moments=moments)
 
     def _choose(self, memory: Replicates, arms: Array, rng: np.random.Generator) -> Index:
-        with np.errstate(invalid="ignore", over="ignore"):
-            mean = np.matvec(arms, self.estimate(memory))
+        mean = np.matvec(arms, self.estimate(memory))
         width = memory.widths(arms)
         return pick_largest(mean + self.bonus * self.radius(memory)[:, None] * width, rng)
 

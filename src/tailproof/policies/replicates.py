@@ -25,5 +25,4 @@ class Replicates(Design):
     def update(self, arms: Array, chosen: Index, rewards: Array) -> None:
         """Observe rewards of shape (paths, replicates) at the chosen arms."""
         x = self.grow(arms, chosen)
-        with np.errstate(invalid="ignore", over="ignore"):
-            self.moments += rewards[:, :, None] * x[:, None, :]
+        self.moments += rewards[:, :, None] * x[:, None, :]

@@ -21,9 +21,8 @@ def rank_one(inverse: Array, x: Array) -> tuple[Array, Array]:
 
     h = V⁻¹x/√(1 + xᵀV⁻¹x),  det(V + x xᵀ) = (1 + xᵀV⁻¹x) det V  (Sherman and Morrison)
     """
-    with np.errstate(invalid="ignore", over="ignore"):
-        gain = np.matvec(inverse, x)
-        growth = 1 + np.maximum(np.vecdot(x, gain), 0)  # rounding may leave less than nothing
+    gain = np.matvec(inverse, x)
+    growth = 1 + np.maximum(np.vecdot(x, gain), 0)  # rounding may leave less than nothing
     _require_finite(growth, x)
     return gain / np.sqrt(growth)[:, None], growth
 
@@ -84,8 +83,7 @@ class Design(Memory):
         squared = np.empty(arms.shape[:2])
         for rows in batches(self.paths, self.arms * self.dim):
             x = arms[rows].mT
-            with np.errstate(invalid="ignore", over="ignore"):
-                np.einsum("pdk,pdk->pk", self.inverse[rows] @ x, x, out=squared[rows])
+            np.einsum("pdk,pdk->pk", self.inverse[rows] @ x, x, out=squared[rows])
         _require_finite(squared, arms)
         return squared
 
@@ -105,13 +103,10 @@ class Ridge(Design):
 
     def predict(self, arms: Array) -> tuple[Array, Array]:
         """Return xᵀθ̂ and ‖x‖ in the norm of V⁻¹ for every arm, each of shape (paths, K)."""
-        with np.errstate(invalid="ignore", over="ignore"):
-            mean = np.matvec(arms, self.theta)
-        return mean, self.widths(arms)
+        return np.matvec(arms, self.theta), self.widths(arms)
 
     def update(self, arms: Array, chosen: Index, y: Array) -> None:
         """Observe rewards y, of shape (paths,), at the chosen arms."""
         x = self.grow(arms, chosen)
-        with np.errstate(invalid="ignore", over="ignore"):
-            self.moment += y[:, None] * x
-            self.theta = np.matvec(self.inverse, self.moment)
+        self.moment += y[:, None] * x
+        self.theta = np.matvec(self.inverse, self.moment)

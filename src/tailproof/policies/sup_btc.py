@@ -99,8 +99,7 @@ class SupBTC(Layered[Samples]):
             past = memory.x[paths, level, :used]
             level_h = (np.abs(weights @ past.mT) ** order).sum(axis=2) ** (1 / order)
         x, y = memory.unsettled(paths, level)
-        with np.errstate(invalid="ignore", over="ignore"):
-            terms = (weights @ x.mT) * y[:, None, :]
+        terms = (weights @ x.mT) * y[:, None, :]
         kept = np.where(np.abs(terms) <= level_h[:, :, None], terms, 0.0)
         value = np.matvec(weights, memory.moment[paths, level]) + kept.sum(axis=2)
         return value, self._multiplier(memory)[paths, None] * np.sqrt(squared)

@@ -63,9 +63,8 @@ class SupLinRel(LayeredRegression):
         known = strength >= 1 - 1e-9
         weight = np.where(known, 1 / np.where(known, strength, 1.0), 0.0)
         turned = arms @ directions
-        with np.errstate(invalid="ignore", over="ignore"):
-            moment = np.vecmat(memory.moments[paths, level, 0], directions)
-            value = np.matvec(turned, weight * moment)
+        moment = np.vecmat(memory.moments[paths, level, 0], directions)
+        value = np.matvec(turned, weight * moment)
         spread = np.sqrt(np.matvec(turned**2, weight))
         unknown = np.sqrt(np.matvec(turned**2, (~known).astype(np.float64)))
         return value, self.bonus * (self._multiplier(memory)[paths, None] * spread + unknown)
