@@ -98,8 +98,7 @@ class Huber(Policy[H]):
         np.divide(level * np.hypot(1, w), w, out=tau, where=w > 0)
         x = x / sigma[:, None]
         memory.grow(x[:, None] / math.sqrt(self.alpha), np.zeros(memory.paths, dtype=np.int64))
-        with np.errstate(over="ignore"):
-            self._regress(memory, x, rewards[:, 0] / sigma, tau)
+        self._regress(memory, x, rewards[:, 0] / sigma, tau)
 
     @abstractmethod
     def _scale(self, memory: H, width: Array) -> Array:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tailproof.policies.base import Array, Index, M, Memory, Policy, pick_largest
-from tailproof.policies.ridge import rank_one
+from tailproof.policies.ridge import rank_one, squared_norms
 
 __all__ = ["Layered", "LayeredRegression", "Layers"]
 
@@ -115,8 +115,8 @@ class LayeredRegression(Layered[Layers]):
         inverse = memory.inverse[paths, level]
         values = arms @ (memory.moments[paths, level] @ inverse).mT
         values[np.isnan(values)] = np.inf  # a replicate that saw an infinity
-        squared = np.einsum("pdk,pdk->pk", inverse @ arms.mT, arms.mT)
-        return np.median(values, axis=2), self._multiplier(memory)[paths, None] * np.sqrt(squared)
+        width = np.sqrt(np.maximum(squared_norms(inverse, arms), 0))
+        return np.median(values, axis=2), self._multiplier(memory)[paths, None] * width
 
     def _add(self, memory: Layers, level: Index, paths: Index, x: Array, rewards: Array) -> None:
         gain, _ = rank_one(memory.inverse[paths, level], x)

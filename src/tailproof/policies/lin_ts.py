@@ -75,9 +75,8 @@ class LinTS(Policy[Ridge]):
         normal = rng.standard_normal((memory.paths, memory.dim))
         root = np.linalg.cholesky(memory.inverse + _JITTER / self.ridge * np.eye(memory.dim))
         noise = self.bonus * self.spread(memory)[:, None] * np.matvec(root, normal)
-        with np.errstate(invalid="ignore", over="ignore"):
-            require(bool(np.isfinite(np.vecdot(arms, arms).sum())), "arms", "finite", arms)
-            return pick_largest(np.matvec(arms, memory.theta + noise), rng)
+        require(bool(np.isfinite(np.vecdot(arms, arms).sum())), "arms", "finite", arms)
+        return pick_largest(np.matvec(arms, memory.theta + noise), rng)
 
     def _learn(self, memory: Ridge, arms: Array, chosen: Index, rewards: Array) -> None:
         memory.update(arms, chosen, rewards[:, 0])

@@ -8,7 +8,7 @@ import numpy as np
 from tailproof.batches import batches
 from tailproof.policies.base import Array, Index, Memory, picked
 
-__all__ = ["Design", "Ridge", "rank_one"]
+__all__ = ["Design", "Ridge", "rank_one", "squared_norms"]
 
 
 def _require_finite(squares: Array, arms: Array) -> None:
@@ -25,6 +25,16 @@ def rank_one(inverse: Array, x: Array) -> tuple[Array, Array]:
     growth = 1 + np.maximum(np.vecdot(x, gain), 0)  # rounding may leave less than nothing
     _require_finite(growth, x)
     return gain / np.sqrt(growth)[:, None], growth
+
+
+def squared_norms(inverse: Array, arms: Array) -> Array:
+    """Return xᵀV⁻¹x for every arm, of shape (paths, K)."""
+    squared = np.empty(arms.shape[:2])
+    for rows in batches(len(arms), arms[0].size):
+        x = arms[rows].mT
+        np.einsum("pdk,pdk->pk", inverse[rows] @ x, x, out=squared[rows])
+    _require_finite(squared, arms)
+    return squared
 
 
 @dataclass(eq=False)
@@ -61,7 +71,7 @@ class Design(Memory):
         if self.fixed is not None and self.fixed[0] is arms:
             squared = self.fixed[1]
         else:
-            squared = self._squared_norms(arms)
+            squared = squared_norms(self.inverse, arms)
         return np.sqrt(np.maximum(squared, 0))
 
     def grow(self, arms: Array, chosen: Index) -> Array:
@@ -74,18 +84,10 @@ class Design(Memory):
         # Arms that nobody can change are measured once, and from then on only corrected.
         if arms.flags.owndata and not arms.flags.writeable:
             if self.fixed is None or self.fixed[0] is not arms:
-                self.fixed = arms, self._squared_norms(arms)
+                self.fixed = arms, squared_norms(self.inverse, arms)
             else:
                 np.subtract(self.fixed[1], np.matvec(arms, gain) ** 2, out=self.fixed[1])
         return x
-
-    def _squared_norms(self, arms: Array) -> Array:
-        squared = np.empty(arms.shape[:2])
-        for rows in batches(self.paths, self.arms * self.dim):
-            x = arms[rows].mT
-            np.einsum("pdk,pdk->pk", self.inverse[rows] @ x, x, out=squared[rows])
-        _require_finite(squared, arms)
-        return squared
 
 
 @dataclass(eq=False)

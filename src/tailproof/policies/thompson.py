@@ -57,8 +57,7 @@ class ThompsonSampling(Policy[Tally]):
         z = rng.standard_normal((memory.paths, memory.arms))
         ratio = (self.noise_scale / self.prior_scale) ** 2  # the rewards that the prior is worth
         weight = memory.counts + ratio
-        with np.errstate(invalid="ignore"):
-            drawn = memory.sums / weight + z * self.noise_scale / np.sqrt(weight)
+        drawn = memory.sums / weight + z * self.noise_scale / np.sqrt(weight)
         return pick_largest(drawn, rng)
 
     def _learn(self, memory: Tally, arms: Array, chosen: Index, rewards: Array) -> None:

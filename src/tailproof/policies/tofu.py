@@ -7,6 +7,7 @@ import numpy as np
 
 from tailproof.checks import number, whole
 from tailproof.policies.base import Array, Index, Policy, pick_largest, picked
+from tailproof.policies.ridge import squared_norms
 from tailproof.policies.samples import Samples
 
 __all__ = ["TOFU"]
@@ -107,8 +108,7 @@ class TOFU(Policy[Samples]):
 
     def _choose(self, memory: Samples, arms: Array, rng: np.random.Generator) -> Index:
         mean = np.matvec(arms, self.estimate(memory))
-        squared = np.einsum("pdk,pdk->pk", memory.inverse[:, 0] @ arms.mT, arms.mT)
-        width = np.sqrt(np.maximum(squared, 0))
+        width = np.sqrt(np.maximum(squared_norms(memory.inverse[:, 0], arms), 0))
         return pick_largest(mean + self.bonus * self.radius(memory)[:, None] * width, rng)
 
     def _learn(self, memory: Samples, arms: Array, chosen: Index, rewards: Array) -> None:
