@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-__all__ = ["batches"]
+__all__ = ["batches", "stock"]
 
 _FLOATS = 1 << 16  # 512 kB, a second-level cache
 
@@ -16,3 +16,12 @@ def batches(paths: int, floats: int) -> Iterator[slice]:
     step = max(1, _FLOATS // floats)
     for start in range(0, paths, step):
         yield slice(start, min(start + step, paths))
+
+
+def stock(floats: int) -> int:
+    """Return how many decisions, of `floats` numbers each, to draw at a time.
+
+    >>> stock(2_000), stock(100_000)
+    (32, 1)
+    """
+    return max(1, _FLOATS // floats)

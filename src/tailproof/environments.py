@@ -5,14 +5,14 @@ Pulling arm x gives xᵀθ + η. A K-armed bandit is the case of unit vectors.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tailproof.batches import batches
+from tailproof.batches import batches, stock
 from tailproof.checks import number, require, whole
 from tailproof.noise import Noise
 
@@ -233,21 +233,29 @@ class World:
     def __init__(self, bandit: LinearBandit, paths: int, rng: np.random.Generator) -> None:
         self._contexts, self._rng, self._paths = bandit.contexts, rng, paths
         dim = bandit.contexts.dim
+        self._ahead = stock(paths * bandit.contexts.arms * dim)
         if bandit.theta == "sphere":
             self.theta = _directions("sphere", rng, paths, 1, dim)[:, 0]
         elif bandit.theta == "diagonal":
             self.theta = np.full((paths, dim), 1 / math.sqrt(dim))
         else:
             self.theta = np.tile(np.asarray(bandit.theta, dtype=np.float64), (paths, 1))
-        self._draw()
-
-    def _draw(self) -> None:
-        self.arms = self._contexts.draw(self._rng, self._paths)
-        if not self._contexts.fresh:  # arms that own their data and are read-only come again
-            self.arms = self.arms.copy(order="K")
+        if self._contexts.fresh:
+            self._coming = self._offers()
+            self.advance()
+        else:  # arms that own their data and are read-only come again
+            self.arms = self._contexts.draw(rng, paths).copy(order="K")
             self.arms.flags.writeable = False
-        self.locations = np.matvec(self.arms, self.theta)
-        self.best = self.locations[np.arange(self._paths), self.locations.argmax(axis=1)]
+            self.locations = np.matvec(self.arms, self.theta)
+            self.best = self.locations.max(axis=1)
+
+    def _offers(self) -> Iterator[tuple[Array, Array, Array]]:
+        """Draw the arms of several decisions at a time: few paths are then no slower than many."""
+        while True:
+            arms = self._contexts.draw(self._rng, self._ahead * self._paths)
+            arms = arms.reshape(self._ahead, self._paths, *arms.shape[1:])
+            locations = np.matvec(arms, self.theta)
+            yield from zip(arms, locations, locations.max(axis=2), strict=True)
 
     def offer(self, x: Array) -> None:
         """Take proposed vectors of the unit ball, of shape (paths, d), as the only arms."""
@@ -258,7 +266,7 @@ class World:
     def advance(self) -> None:
         """Move on to the next decision."""
         if self._contexts.fresh:
-            self._draw()
+            self.arms, self.locations, self.best = next(self._coming)
 
 
 def paper(noise: Noise, *, arms: int = 20, dim: int = 10) -> LinearBandit:

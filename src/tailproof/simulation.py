@@ -1,7 +1,7 @@
 """The loop: policies against an environment, all paths at once."""
 
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,7 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
+from tailproof.batches import stock
 from tailproof.checks import require, whole
 from tailproof.environments import LinearBandit, UnitBall
 from tailproof.estimators import Array, Estimator, Median, Shape, Source
@@ -130,6 +131,7 @@ def _run(
 
     regret, error = np.empty((2, paths, len(marks)))
     rows, total = np.arange(paths), np.zeros(paths)
+    noises = _drawn_ahead(noise, noise_rng, (paths, policy.pulls), paths * policy.pulls * price)
     horizon, cost = int(marks[-1]), policy.pulls * price
     continuous = isinstance(environment.contexts, UnitBall)
     pulled = recorded = 0
@@ -146,8 +148,7 @@ def _run(
             recorded += 1
         total += gap * (end - pulled)
         if pulled + cost <= horizon:
-            rewards = location[:, None] + noise.sample(noise_rng, (paths, policy.pulls))
-            policy.learn(memory, world.arms, chosen, rewards)
+            policy.learn(memory, world.arms, chosen, location[:, None] + next(noises))
         if marks[recorded] == end:
             regret[:, recorded] = total
             error[:, recorded] = miss()
@@ -156,6 +157,14 @@ def _run(
         world.advance()
     has_estimate = policy.estimate(memory) is not None
     return Curves(regret=regret, decisions=marks // cost, error=error if has_estimate else None)
+
+
+def _drawn_ahead(
+    noise: Source, rng: np.random.Generator, shape: Shape, floats: int
+) -> Iterator[Array]:
+    """Draw the noise of several decisions at a time, of `floats` numbers each."""
+    while True:
+        yield from noise.sample(rng, (stock(floats), *shape))
 
 
 @dataclass(frozen=True)

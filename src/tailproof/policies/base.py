@@ -5,6 +5,7 @@ outside it. Everything is written once, for many independent paths at a time; li
 of one path.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -102,15 +103,14 @@ class Policy(ABC, Generic[M]):
         index = np.asarray(chosen)
         values = np.asarray(rewards, dtype=np.float64)
         expected = (memory.paths, self.pulls)
-        require(values.shape == expected, "rewards", f"of shape {expected}", values.shape)
-        require(not np.isnan(values.min()), "rewards", "free of NaN", np.nan)
-        require(index.shape == expected[:1], "chosen", f"of shape {expected[:1]}", index.shape)
-        require(
-            index.dtype.kind in "iu" and index.min() >= 0 and index.max() < memory.arms,
-            "chosen",
-            f"whole numbers from 0 to {memory.arms - 1}",
-            chosen,
-        )
+        if values.shape != expected:
+            raise ValueError(f"rewards must be of shape {expected}, got {values.shape}")
+        require(not math.isnan(values.min()), "rewards", "free of NaN", np.nan)
+        if index.shape != expected[:1]:
+            raise ValueError(f"chosen must be of shape {expected[:1]}, got {index.shape}")
+        if index.dtype.kind not in "iu" or index.min() < 0 or index.max() >= memory.arms:
+            rule = f"whole numbers from 0 to {memory.arms - 1}"
+            raise ValueError(f"chosen must be {rule}, got {chosen!r}")
         with np.errstate(invalid="ignore", over="ignore"):
             self._learn(memory, vectors, index, values)
         memory.decisions += 1
@@ -157,14 +157,11 @@ def pick_largest(index: Array, rng: np.random.Generator) -> Index:
     whatever the indices are, so that no path can disturb another.
     """
     lot = rng.random(len(index))
-    best: Index = np.argmax(index, axis=1)
-    largest = picked(index, best)
-    if np.isnan(largest).any():  # argmax puts NaN first
+    largest = index.max(axis=1, keepdims=True)
+    tied = index == largest
+    if np.count_nonzero(tied) > len(index) or math.isnan(largest.sum()):  # NaN is the largest
         index = np.where(np.isnan(index), -np.inf, index)
-        best = np.argmax(index, axis=1)
-        largest = picked(index, best)
-    tied = index == largest[:, None]
-    if np.count_nonzero(tied) > len(index):
-        rank = (lot * tied.sum(axis=1)).astype(np.int64)
-        best = np.argmax(tied.cumsum(axis=1) > rank[:, None], axis=1)
+        tied = index == index.max(axis=1, keepdims=True)
+        tied &= tied.cumsum(axis=1) > (lot * tied.sum(axis=1)).astype(np.int64)[:, None]
+    best: Index = tied.argmax(axis=1)
     return best

@@ -56,11 +56,12 @@ class CRT(Optimism):
 
     def radius(self, memory: Ridge) -> Array:
         """Return the radius β in each path."""
-        t = np.maximum(memory.decisions, 1)
-        spread = memory.log_det / 2 + math.log(1 / self.delta)
-        beta = 2 * np.sqrt(2 * t ** (1 / (1 + self.epsilon)) * spread)
-        beta += self.v * np.sqrt(2 * np.log(t)) + 1
-        return np.where(memory.decisions == 0, 1.0, beta)
+        t = np.maximum(memory.decisions, 1.0)
+        spread = 4 * memory.log_det + 8 * math.log(1 / self.delta)
+        beta = np.sqrt(t ** (1 / (1 + self.epsilon)) * spread)
+        beta += np.sqrt(2 * self.v**2 * np.log(t)) + 1
+        beta[memory.decisions == 0] = 1.0
+        return beta
 
     def _learn(self, memory: Ridge, arms: Array, chosen: Index, rewards: Array) -> None:
         y = rewards[:, 0]

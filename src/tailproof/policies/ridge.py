@@ -1,5 +1,6 @@
 """Ridge regression by rank-one updates, for all paths at once."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -12,7 +13,7 @@ __all__ = ["Design", "Ridge", "rank_one", "squared_norms"]
 
 
 def _require_finite(squares: Array, arms: Array) -> None:
-    if not np.isfinite(squares.sum()):
+    if not math.isfinite(squares.sum()):
         raise ValueError(f"arms must be finite, squares included, got {np.abs(arms).max()}")
 
 
