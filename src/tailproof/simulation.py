@@ -17,7 +17,7 @@ from tailproof.filters import Filtered
 from tailproof.policies.base import Policy
 from tailproof.result import Curves, Result, provenance
 
-__all__ = ["simulate"]
+__all__ = ["Cell", "Plan", "simulate"]
 
 CHUNK = 500
 """Paths simulated together; each chunk has random streams of its own."""
@@ -68,95 +68,171 @@ def simulate(
     >>> bool(result.median("filtered")[-1] < result.median("OFUL")[-1])
     True
     """
-    require(len(policies) > 0, "policies", "at least one policy", policies)
-    for name, policy in policies.items():
-        require(isinstance(policy, Policy), f"policies[{name!r}]", "a policy", policy)
-    require(isinstance(environment, LinearBandit), "environment", "a linear bandit", environment)
-    paths, horizon = whole("paths", paths), whole("horizon", horizon)
-    seed, workers = whole("seed", seed, at_least=0), whole("workers", workers)
-    marks = _checkpoints(horizon, record)
-    sizes = [min(CHUNK, paths - start) for start in range(0, paths, CHUNK)]
-    cells = [(name, chunk) for name in policies for chunk in range(len(sizes))]
-    for policy in policies.values():  # a recipe that does not fit fails before the work begins
-        whole("pulls", policy.pulls)
-        memory = policy.init(1, environment.contexts.arms, environment.contexts.dim)
-        if isinstance(environment.contexts, UnitBall):
-            policy.propose(memory, np.random.default_rng(0))
-    settings = {
-        "seed": seed,
-        "horizon": horizon,
-        "paths": paths,
-        "chunk": CHUNK,
-        "environment": repr(environment),
-        "policies": {name: repr(policy) for name, policy in policies.items()},
-        "versions": provenance(),
-    }
-
-    runs = joblib.Parallel(n_jobs=workers, return_as="generator")(
-        joblib.delayed(_run)(name, policies[name], environment, marks, sizes[chunk], seed, chunk)
-        for name, chunk in cells
+    plan = Plan(
+        policies=policies,
+        environment=environment,
+        horizon=horizon,
+        paths=paths,
+        seed=seed,
+        record=record,
     )
-    found: dict[str, list[Curves]] = {name: [] for name in policies}
-    for done, ((name, _), curves) in enumerate(zip(cells, runs, strict=True), start=1):
-        found[name].append(curves)
+    cells = plan.cells()
+    runs = joblib.Parallel(n_jobs=whole("workers", workers), return_as="generator")(
+        joblib.delayed(Cell.run)(cell) for cell in cells
+    )
+    curves = []
+    for done, found in enumerate(runs, start=1):
+        curves.append(found)
         if progress is not None:
             progress(done, len(cells))
-    joined = {name: _join(parts) for name, parts in found.items()}
-    return Result(pulls=marks, curves=joined, settings=settings)
+    return plan.join(curves)
 
 
-def _run(
-    name: str,
-    policy: Policy[Any],
-    environment: LinearBandit,
-    marks: NDArray[np.int64],
-    paths: int,
-    seed: int,
-    chunk: int,
-) -> Curves:
-    """Play one policy on one chunk of paths."""
-    world = environment.start(paths, _stream(seed, "environment", chunk))
-    own, noise_rng = _stream(seed, f"policy {name}", chunk), _stream(seed, "noise", chunk)
-    policy, noise, price = _absorbed(policy, environment.noise)
-    memory = policy.init(paths, environment.contexts.arms, environment.contexts.dim)
-    size = np.linalg.norm(world.theta, axis=1)
-    size[size == 0] = np.nan
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One policy on one chunk of paths: a piece of work that runs anywhere, with the same bits."""
 
-    def miss() -> Array | float:
-        estimate = policy.estimate(memory)
-        if estimate is None:
-            return np.nan
-        with np.errstate(invalid="ignore", over="ignore"):
-            return np.asarray(np.linalg.norm(estimate - world.theta, axis=1) / size)
+    name: str
+    policy: Policy[Any]
+    environment: LinearBandit
+    marks: tuple[int, ...]
+    paths: int
+    seed: int
+    chunk: int
 
-    regret, error = np.empty((2, paths, len(marks)))
-    rows, total = np.arange(paths), np.zeros(paths)
-    noises = _drawn_ahead(noise, noise_rng, (paths, policy.pulls), paths * policy.pulls * price)
-    horizon, cost = int(marks[-1]), policy.pulls * price
-    continuous = isinstance(environment.contexts, UnitBall)
-    pulled = recorded = 0
-    while pulled < horizon:
-        if continuous:
-            world.offer(policy.propose(memory, own))
-        chosen = rows * 0 if continuous else policy.choose(memory, world.arms, own)
-        location = world.locations[rows, chosen]
-        gap = world.best - location
-        end = min(pulled + cost, horizon)
-        while marks[recorded] < end:  # checkpoints inside this decision
-            regret[:, recorded] = total + gap * (marks[recorded] - pulled)
-            error[:, recorded] = miss()
-            recorded += 1
-        total += gap * (end - pulled)
-        if pulled + cost <= horizon:
-            policy.learn(memory, world.arms, chosen, location[:, None] + next(noises))
-        if marks[recorded] == end:
-            regret[:, recorded] = total
-            error[:, recorded] = miss()
-            recorded += 1
-        pulled = end
-        world.advance()
-    has_estimate = policy.estimate(memory) is not None
-    return Curves(regret=regret, decisions=marks // cost, error=error if has_estimate else None)
+    @property
+    def decisions(self) -> int:
+        """How many decisions it takes."""
+        return -(-self.marks[-1] // self.policy.pulls)
+
+    def run(self) -> Curves:
+        """Play the policy."""
+        paths, marks, contexts = self.paths, self.marks, self.environment.contexts
+        world = self.environment.start(paths, self._stream("environment"))
+        own, noise_rng = self._stream(f"policy {self.name}"), self._stream("noise")
+        policy, noise, price = _absorbed(self.policy, self.environment.noise)
+        memory = policy.init(paths, contexts.arms, contexts.dim)
+        size = np.linalg.norm(world.theta, axis=1)
+        size[size == 0] = np.nan
+
+        def miss() -> Array | float:
+            estimate = policy.estimate(memory)
+            if estimate is None:
+                return np.nan
+            with np.errstate(invalid="ignore", over="ignore"):
+                return np.asarray(np.linalg.norm(estimate - world.theta, axis=1) / size)
+
+        regret, error = np.empty((2, paths, len(marks)))
+        rows, total = np.arange(paths), np.zeros(paths)
+        noises = _drawn_ahead(noise, noise_rng, (paths, policy.pulls), paths * policy.pulls * price)
+        horizon, cost = marks[-1], policy.pulls * price
+        continuous = isinstance(contexts, UnitBall)
+        pulled = recorded = 0
+        while pulled < horizon:
+            if continuous:
+                world.offer(policy.propose(memory, own))
+            chosen = rows * 0 if continuous else policy.choose(memory, world.arms, own)
+            location = world.locations[rows, chosen]
+            gap = world.best - location
+            end = min(pulled + cost, horizon)
+            while marks[recorded] < end:  # checkpoints inside this decision
+                regret[:, recorded] = total + gap * (marks[recorded] - pulled)
+                error[:, recorded] = miss()
+                recorded += 1
+            total += gap * (end - pulled)
+            if pulled + cost <= horizon:
+                policy.learn(memory, world.arms, chosen, location[:, None] + next(noises))
+            if marks[recorded] == end:
+                regret[:, recorded] = total
+                error[:, recorded] = miss()
+                recorded += 1
+            pulled = end
+            world.advance()
+        return Curves(
+            regret=regret,
+            decisions=np.array(marks) // cost,
+            error=None if policy.estimate(memory) is None else error,
+        )
+
+    def _stream(self, purpose: str) -> np.random.Generator:
+        """Return the random stream of a purpose, named by what it feeds."""
+        key = (zlib.crc32(purpose.encode()), self.chunk)
+        sequence = np.random.SeedSequence(self.seed, spawn_key=key)
+        return np.random.Generator(np.random.SFC64(sequence))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What `simulate` would do, cut into cells; its parameters are those of `simulate`.
+
+    >>> from tailproof import Uniform, environments, noise
+    >>> bandit = environments.neutral(noise.Cauchy(), arms=5, dim=3)
+    >>> plan = Plan(policies={"uniform": Uniform()}, environment=bandit, horizon=50, paths=600)
+    >>> [cell.paths for cell in plan.cells()]
+    [500, 100]
+    >>> plan.join([cell.run() for cell in plan.cells()]).curves["uniform"].regret.shape
+    (600, 50)
+    """
+
+    policies: Mapping[str, Policy[Any]]
+    environment: LinearBandit
+    horizon: int
+    paths: int
+    seed: int = 0
+    record: int | Sequence[int] = 200
+
+    def __post_init__(self) -> None:
+        require(len(self.policies) > 0, "policies", "at least one policy", self.policies)
+        for name, policy in self.policies.items():
+            require(isinstance(policy, Policy), f"policies[{name!r}]", "a policy", policy)
+        ok = isinstance(self.environment, LinearBandit)
+        require(ok, "environment", "a linear bandit", self.environment)
+        whole("paths", self.paths)
+        whole("seed", self.seed, at_least=0)
+        _checkpoints(whole("horizon", self.horizon), self.record)
+        contexts = self.environment.contexts
+        for policy in self.policies.values():  # a recipe that does not fit fails before the work
+            whole("pulls", policy.pulls)
+            memory = policy.init(1, contexts.arms, contexts.dim)
+            if isinstance(contexts, UnitBall):
+                policy.propose(memory, np.random.default_rng(0))
+
+    def cells(self) -> list[Cell]:
+        """Cut the work by policy and chunk of paths."""
+        marks = tuple(_checkpoints(self.horizon, self.record).tolist())
+        return [
+            Cell(
+                name=name,
+                policy=policy,
+                environment=self.environment,
+                marks=marks,
+                paths=min(CHUNK, int(self.paths) - start),
+                seed=int(self.seed),
+                chunk=start // CHUNK,
+            )
+            for name, policy in self.policies.items()
+            for start in range(0, self.paths, CHUNK)
+        ]
+
+    def join(self, curves: Sequence[Curves]) -> Result:
+        """Put together what the cells found, in the order of the cells."""
+        each = len(curves) // len(self.policies)
+        return Result(
+            pulls=_checkpoints(self.horizon, self.record),
+            curves={
+                name: _join(curves[i * each : (i + 1) * each])
+                for i, name in enumerate(self.policies)
+            },
+            settings={
+                "seed": int(self.seed),
+                "horizon": int(self.horizon),
+                "paths": int(self.paths),
+                "chunk": CHUNK,
+                "environment": repr(self.environment),
+                "policies": {name: repr(policy) for name, policy in self.policies.items()},
+                "versions": provenance(),
+            },
+        )
 
 
 def _drawn_ahead(
@@ -212,9 +288,3 @@ def _join(parts: Sequence[Curves]) -> Curves:
         decisions=parts[0].decisions,
         error=np.concatenate(errors) if errors else None,
     )
-
-
-def _stream(seed: int, purpose: str, chunk: int) -> np.random.Generator:
-    """Return the random stream of a purpose, named by what it feeds."""
-    key = (zlib.crc32(purpose.encode()), chunk)
-    return np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=key)))
