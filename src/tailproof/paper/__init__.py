@@ -1,1 +1,59 @@
-"""Experiments: one file each, with settings, a `run` and a `draw`."""
+"""The paper's figures, one module each, and four warnings with pictures of their own.
+
+Every module is an `Exhibit`: settings as data, a `run` that simulates, a `draw` and a `judge` that
+read results alone, and the claim that is judged.
+"""
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from tailproof.checks import require
+from tailproof.paper import (
+    figure_1,
+    figure_2_3,
+    figure_4_5,
+    figure_6,
+    figure_7,
+    figure_8_9,
+    overview,
+    warning_bonus,
+    warning_defects,
+    warning_pulls,
+    warning_shrinkage,
+)
+from tailproof.paper.exhibit import Exhibit
+
+__all__ = ["EXHIBITS", "SIZES", "select"]
+
+SIZES = ("smoke", "quick", "paper")
+
+EXHIBITS: Mapping[str, Exhibit] = MappingProxyType(
+    {
+        "overview": overview,
+        "1": figure_1,
+        "2-3": figure_2_3,
+        "4-5": figure_4_5,
+        "6": figure_6,
+        "7": figure_7,
+        "8-9": figure_8_9,
+        "pulls": warning_pulls,
+        "bonus": warning_bonus,
+        "shrinkage": warning_shrinkage,
+        "defects": warning_defects,
+    }
+)
+"""By the name to type: the figures that a module draws, or what it warns of."""
+
+
+def select(names: Iterable[str]) -> list[str]:
+    """Return the exhibits that are asked for, in their order; a figure names its pair too.
+
+    >>> select(["3", "pulls"])
+    ['2-3', 'pulls']
+    """
+    wanted = set()
+    for name in names:
+        found = [key for key in EXHIBITS if name in (key, "all", *key.split("-"))]
+        require(bool(found), "figure", f"all or one of {', '.join(EXHIBITS)}", name)
+        wanted.update(found)
+    return [key for key in EXHIBITS if key in wanted]

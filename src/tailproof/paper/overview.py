@@ -3,84 +3,79 @@
 The neutral environment gives no policy a gift, and one setting of the filter serves every noise.
 """
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
-from matplotlib.figure import Figure
-
-from tailproof.checks import require
 from tailproof.environments import neutral
 from tailproof.estimators import Median
 from tailproof.figures import regret_figure
 from tailproof.filters import Filtered
 from tailproof.noise import StudentT
+from tailproof.paper.exhibit import Finding, Picture, Sweep, below, final
 from tailproof.policies import OFUL, Policy, Uniform
-from tailproof.result import Result, provenance
-from tailproof.simulation import simulate
+from tailproof.result import Result
+from tailproof.simulation import Plan
 
-__all__ = ["DFS", "POLICIES", "SIZES", "draw", "run"]
+__all__ = ["CLAIM", "DIFFERENCES", "REFERENCE", "SETTINGS", "TITLE", "draw", "judge", "run"]
 
-SIZES = {
+TITLE = "OFUL alone and behind the filter, as the noise loses its mean"
+CLAIM = (
+    "A filter lets an ordinary algorithm learn where there is no mean: OFUL behind a median of 15 "
+    "pulls beats OFUL alone, and chance, for df = 1.02, 1 and 0.5."
+)
+SETTINGS: dict[str, dict[str, Any]] = {
     "smoke": {"horizon": 300, "paths": 4},
     "quick": {"horizon": 10_000, "paths": 100},
+    "paper": {"horizon": 10_000, "paths": 500},
 }
+DIFFERENCES = (
+    "Not a figure of the paper: its idea in a neutral environment, with an algorithm of which it "
+    "proves a corollary.",
+)
+REFERENCE: dict[str, dict[str, tuple[float, float]]] = {}
 DFS = (3, 1.02, 1, 0.5)
+ALONE, FILTERED, CHANCE = "OFUL", "OFUL behind a median of 15", "uniformly random arm"
 POLICIES: dict[str, Policy[Any]] = {
-    "OFUL": OFUL(),
-    "OFUL behind a median of 15": Filtered(OFUL(noise_scale=0.45), pulls=15, estimator=Median()),
-    "uniformly random arm": Uniform(),
+    ALONE: OFUL(),
+    FILTERED: Filtered(OFUL(noise_scale=0.45), pulls=15, estimator=Median()),
+    CHANCE: Uniform(),
 }
 
 
-def run(
-    out: Path,
-    *,
-    size: str = "quick",
-    seed: int = 0,
-    workers: int = 1,
-    progress: Callable[[int, int], None] | None = None,
-) -> dict[str, Result]:
-    """Simulate each noise into a file of its own; files of the same run are kept and reused."""
-    require(size in SIZES, "size", f"one of {', '.join(SIZES)}", size)
-    out.mkdir(parents=True, exist_ok=True)
-    own = {"overview.png", "table.csv", *(f"df-{df}.npz" for df in DFS)}
-    foreign = {path.name for path in out.iterdir()} - own
-    require(not foreign, "out", "a new folder, or one of this command", str(out))
-    results = {}
-    for i, df in enumerate(DFS):
-        file = out / f"df-{df}.npz"
-        if not file.exists():
-
-            def step(done: int, total: int, before: int = i) -> None:
-                if progress is not None:
-                    progress(before * total + done, len(DFS) * total)
-
-            simulate(
-                POLICIES,
-                neutral(StudentT(df)),
-                **SIZES[size],
-                seed=seed,
-                workers=workers,
-                progress=step,
-            ).save(file)
-        result = Result.load(file)
-        wanted = {
-            **SIZES[size],
-            "seed": seed,
-            "environment": repr(neutral(StudentT(df))),
-            "policies": {name: repr(policy) for name, policy in POLICIES.items()},
-            "versions": provenance(),
+def run(sweep: Sweep, size: str, seed: int) -> dict[str, Result]:
+    """Simulate the four noises."""
+    return sweep(
+        {
+            f"df = {df}": Plan(
+                policies=POLICIES, environment=neutral(StudentT(df)), seed=seed, **SETTINGS[size]
+            )
+            for df in DFS
         }
-        same = all(result.settings[key] == value for key, value in wanted.items())
-        require(same, "out", "a new folder, or one with the same settings and versions", str(out))
-        results[_title(df)] = result
-    return results
+    )
 
 
-def draw(results: Mapping[str, Result]) -> Figure:
+def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     """Draw one panel for each noise."""
-    return regret_figure(results)
+    ends = "; ".join(
+        f"df = {df}: "
+        + ", ".join(f"{name} {final(results[f'df = {df}'], name).mean():.0f}" for name in POLICIES)
+        for df in DFS
+    )
+    figure = regret_figure({_title(df): results[f"df = {df}"] for df in DFS})
+    return {"overview": Picture(figure, f"Cumulative regret against pulls. Final means, {ends}.")}
+
+
+def judge(results: Mapping[str, Result]) -> list[Finding]:
+    """Set the filtered form against OFUL alone and against chance."""
+    return [
+        below(
+            f"df = {df}: {FILTERED} minus {other}",
+            final(results[f"df = {df}"], FILTERED),
+            final(results[f"df = {df}"], other),
+        )
+        for df in (1.02, 1, 0.5)
+        for other in (ALONE, CHANCE)
+    ]
 
 
 def _title(df: float) -> str:

@@ -1,0 +1,156 @@
+"""What every figure of the paper is made of, and how a claim is measured."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from scipy.stats import ttest_ind
+
+from tailproof.filters import Filtered
+from tailproof.policies import Policy
+from tailproof.result import Result
+from tailproof.simulation import Plan
+
+__all__ = [
+    "Exhibit",
+    "Finding",
+    "Picture",
+    "Sweep",
+    "altered",
+    "below",
+    "best",
+    "final",
+    "ratio",
+    "recipe",
+    "verdict",
+    "within",
+]
+
+Array = NDArray[np.float64]
+Sweep = Callable[[Mapping[str, Plan]], dict[str, Result]]
+"""Runs named plans and returns their results."""
+Word = Literal["holds", "holds partly", "does not hold"]
+
+
+class Picture(NamedTuple):
+    """A figure, and the words for those who cannot see it."""
+
+    figure: Figure
+    alt: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One measured part of a claim: a number with its 95 % interval, and whether it agrees."""
+
+    text: str
+    value: float
+    low: float
+    high: float
+    holds: bool | None
+    """None where the interval leaves it open."""
+
+    def __str__(self) -> str:
+        if self.low == self.high:
+            return f"{self.text}: {self.value:.3g}"
+        return f"{self.text}: {self.value:.3g} [{self.low:.3g}, {self.high:.3g}]"
+
+
+class Exhibit(Protocol):
+    """A module of this package: settings as data, a run, a drawing and a claim."""
+
+    TITLE: str
+    CLAIM: str
+    SETTINGS: Mapping[str, Mapping[str, Any]]
+    DIFFERENCES: Sequence[str]
+    REFERENCE: Mapping[str, Mapping[str, tuple[float, float]]]
+    """Mean and standard deviation of final regrets computed elsewhere, by result and policy."""
+
+    def run(self, sweep: Sweep, size: str, seed: int) -> dict[str, Result]:
+        """Simulate; nothing is drawn."""
+
+    def draw(self, results: Mapping[str, Result]) -> dict[str, Picture]:
+        """Draw from results alone."""
+
+    def judge(self, results: Mapping[str, Result]) -> list[Finding]:
+        """Measure each part of the claim."""
+
+
+def final(result: Result, policy: str) -> Array:
+    """Return the regret of each path at the horizon."""
+    return result.curves[policy].regret[:, -1]
+
+
+def best(result: Result, names: Iterable[str]) -> str:
+    """Return the policy with the smallest mean regret at the horizon."""
+    return min(names, key=lambda name: float(final(result, name).mean()))
+
+
+def recipe(policy: Policy[Any]) -> Any:
+    """Return the policy inside all filters."""
+    return recipe(policy.policy) if isinstance(policy, Filtered) else policy
+
+
+def altered(policy: Policy[Any], **changes: Any) -> Policy[Any]:
+    """Return the policy with other settings, inside the same filters.
+
+    >>> from tailproof import OFUL
+    >>> altered(Filtered(OFUL(), pulls=15), ridge=2.0).policy.ridge
+    2.0
+    """
+    if isinstance(policy, Filtered):
+        inner = altered(policy.policy, **changes)
+        return Filtered(inner, pulls=policy.each, estimator=policy.estimator)
+    inside: Any = policy
+    return replace(inside, **changes)  # type: ignore[no-any-return]
+
+
+def below(text: str, smaller: Array, larger: Array) -> Finding:
+    """Measure whether one sample has the smaller mean: their difference, by Welch's interval.
+
+    >>> below("a − b", np.array([1.0, 2.0, 3.0]), np.array([9.0, 8.0, 7.0])).holds
+    True
+    """
+    value = float(smaller.mean() - larger.mean())
+    if len(smaller) < 2 or (smaller.std() == 0 and larger.std() == 0):
+        return Finding(text, value, value, value, value < 0)
+    low, high = ttest_ind(smaller, larger, equal_var=False).confidence_interval(0.95)
+    return Finding(text, value, float(low), float(high), _agrees(bool(high < 0), bool(low > 0)))
+
+
+def ratio(text: str, sample: Array, other: Array, *, at_most: float) -> Finding:
+    """Measure whether a ratio of means stays under a bound: interval by the delta method.
+
+    >>> str(ratio("a / b", np.array([1.0, 1.1, 0.9]), np.array([1.0, 0.8, 1.2]), at_most=2))
+    'a / b: 1 [0.721, 1.39]'
+    """
+    value = float(sample.mean() / other.mean())
+    squares = sum(float((x.std(ddof=1) / x.mean()) ** 2 / len(x)) for x in (sample, other))
+    stretch = math.exp(1.96 * math.sqrt(squares))
+    low, high = value / stretch, value * stretch
+    return Finding(text, value, low, high, _agrees(high <= at_most, low > at_most))
+
+
+def within(text: str, value: float, low: float, high: float) -> Finding:
+    """State whether a number without chance lies in a range."""
+    return Finding(text, value, value, value, low <= value <= high)
+
+
+def verdict(findings: Sequence[Finding]) -> Word:
+    """Sum up: a claim holds if all its parts do, and does not if none does.
+
+    >>> verdict([within("a", 1, 0, 2), within("b", 3, 0, 2)])
+    'holds partly'
+    """
+    agreeing = sum(finding.holds is True for finding in findings)
+    if agreeing == len(findings):
+        return "holds"
+    return "holds partly" if agreeing else "does not hold"
+
+
+def _agrees(yes: bool, no: bool) -> bool | None:
+    return True if yes else False if no else None

@@ -1,0 +1,68 @@
+"""Figure 1 of the paper: five densities, from light to ever heavier tails."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tailproof.figures import PALETTE, canvas
+from tailproof.noise import Noise, Normal, Stable, StudentT
+from tailproof.paper.exhibit import Finding, Picture, Sweep, within
+from tailproof.result import Result
+
+__all__ = ["CLAIM", "DIFFERENCES", "REFERENCE", "SETTINGS", "TITLE", "draw", "judge", "run"]
+
+TITLE = "Densities with light and heavy tails"
+CLAIM = (
+    "Student's t has tail index α = df and the ½-stable law α = ½: for α ≤ 1 there is no mean. "
+    "The normal law is heavy-tailed for no finite α."
+)
+LAWS: dict[str, Noise] = {
+    "normal": Normal(),
+    "½-stable": Stable(0.5),
+    "Student-t, df = 0.5": StudentT(0.5),
+    "Student-t, df = 1": StudentT(1),
+    "Student-t, df = 3": StudentT(3),
+}
+SETTINGS: dict[str, dict[str, Any]] = {size: {} for size in ("smoke", "quick", "paper")}
+DIFFERENCES = (
+    "The right panel, the tails themselves, is ours: on the left all laws look alike.",
+    "The paper does not say which ½-stable law it draws; ours is the symmetric one, scale 1.",
+)
+REFERENCE: dict[str, dict[str, tuple[float, float]]] = {}
+
+
+def run(sweep: Sweep, size: str, seed: int) -> dict[str, Result]:
+    """Simulate nothing: the densities are known."""
+    return {}
+
+
+def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
+    """Draw the densities, and beside them the tails on logarithmic axes."""
+    figure, ((centre, tails),) = canvas(1, 2, height=3.0, share=False)
+    x, y = np.linspace(-5, 5, 801), np.logspace(-1, 6, 400)
+    for colour, (name, law) in zip(PALETTE, LAWS.items(), strict=False):
+        centre.plot(x, law.pdf(x), color=colour, label=name)
+        tails.loglog(y, 2 * law.cdf(-y), color=colour)
+    centre.set(xlabel="x", ylabel="density", ylim=(0, 0.7))
+    tails.set(xlabel="y", ylabel="P(|η| > y)", ylim=(1e-8, 2))
+    figure.legend(loc="outside lower center", ncols=3, fontsize=8, frameon=False)
+    alt = (
+        "Left: five bell-shaped densities around zero. Right: their tail probabilities on "
+        "logarithmic axes; the normal tail drops at once, the others are straight lines."
+    )
+    return {"figure-1": Picture(figure, alt)}
+
+
+def judge(results: Mapping[str, Result]) -> list[Finding]:
+    """Measure the slope of each tail far out, between 10⁸ and 10¹⁰ standard units."""
+    found = []
+    for name, law in LAWS.items():
+        ends = np.array([1e8, 1e10])
+        if np.all(law.cdf(-ends) > 0):
+            slope = -float(np.diff(np.log(law.cdf(-ends)))[0] / np.log(100))
+            text = f"{name}: slope of the tail, stated {law.alpha:g}"
+            found.append(within(text, slope, law.alpha - 0.01, law.alpha + 0.01))
+        else:
+            found.append(within(f"{name}: P(|η| > 10⁸)", 2 * float(law.cdf(-1e8)), 0, 0))
+    return found

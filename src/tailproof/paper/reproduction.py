@@ -1,0 +1,139 @@
+"""A folder in which exhibits are simulated, kept and resumed."""
+
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+from tailproof.checks import require, whole
+from tailproof.paper import EXHIBITS, SIZES, select
+from tailproof.result import Result, provenance
+from tailproof.sweep import sweep
+
+__all__ = ["Reproduction", "reproduce"]
+
+_FORMAT = "tailproof reproduction 1"
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What a folder holds: one size, one seed, one set of versions, and the finished exhibits."""
+
+    out: Path
+    size: str
+    seed: int
+    versions: dict[str, str]
+    seconds: dict[str, float] = field(default_factory=dict)
+    """The time that each finished exhibit took."""
+
+    @classmethod
+    def load(cls, out: Path) -> Self:
+        """Read the description that `save` wrote."""
+        try:
+            record: dict[str, Any] = json.loads((out / "run.json").read_text(encoding="utf-8"))
+            require(record.pop("format") == _FORMAT, "format", _FORMAT, record)
+            return cls(out=out, **record)
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+            raise ValueError(
+                f"out must be a folder written by tailproof reproduce, got {str(out)!r}"
+            ) from error
+
+    def save(self) -> None:
+        """Write the description in one step."""
+        record = {"format": _FORMAT, **asdict(self)}
+        del record["out"]
+        self.out.mkdir(parents=True, exist_ok=True)
+        _replace(self.out / "run.json", json.dumps(record, indent=2).encode())
+
+    def results(self, name: str) -> dict[str, Result]:
+        """Load the results of a finished exhibit."""
+        folder = self.out / "results" / name
+        names = json.loads((folder / "names.json").read_text(encoding="utf-8"))
+        return {key: Result.load(folder / _file(key)) for key in names}
+
+    def keep(self, name: str, results: dict[str, Result]) -> None:
+        """Save the results of an exhibit, each in one step."""
+        folder = self.out / "results" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        for key, result in results.items():
+            part = folder / f"{_file(key)}.part"
+            part.unlink(missing_ok=True)
+            os.replace(result.save(part), folder / _file(key))
+        _replace(folder / "names.json", json.dumps(list(results)).encode())
+
+
+def reproduce(
+    names: Iterable[str],
+    out: Path,
+    *,
+    size: str = "quick",
+    seed: int = 0,
+    engine: str = "processes",
+    workers: int = 0,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Reproduction:
+    """Simulate the named exhibits into a folder; what is there already is not simulated again.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Figures, or "all"; see `select`.
+    out : Path
+        A new folder, or one of the same size, seed and versions.
+    size : "smoke", "quick" or "paper"
+        How many paths and pulls.
+    seed, engine, workers :
+        As for `sweep`.
+    progress : callable, optional
+        Called with the exhibit, its finished cells, and their number.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run = reproduce(["overview"], Path(folder) / "new", size="smoke", engine="serial")
+    ...     sorted(run.results("overview"))
+    ['df = 0.5', 'df = 1', 'df = 1.02', 'df = 3']
+    """
+    require(size in SIZES, "size", f"one of {', '.join(SIZES)}", size)
+    whole("seed", seed, at_least=0)
+    selected = select(names)
+    run = Reproduction(out=out, size=size, seed=seed, versions=provenance())
+    if out.exists() and any(out.iterdir()):
+        before = Reproduction.load(out)
+        same = (before.size, before.seed, before.versions) == (size, seed, run.versions)
+        rule = f"a new folder, or one of size {size}, seed {seed} and the versions installed"
+        require(same, "out", rule, str(out))
+        run = before
+    run.save()
+    for name in selected:
+        step = None if progress is None else partial(progress, name)
+        begin = time.perf_counter()
+        cells = partial(
+            sweep, out=out / "cells", engine=engine, workers=workers, progress=step
+        )
+        run.keep(name, EXHIBITS[name].run(cells, size, seed))
+        run.seconds.setdefault(name, time.perf_counter() - begin)
+        run.save()
+    return run
+
+
+def _file(key: str) -> str:
+    """Name a file after a result.
+
+    >>> _file("tuned, df = 0.5")
+    'tuned-df-0.5.npz'
+    """
+    return re.sub(r"[^\w.]+", "-", key) + ".npz"
+
+
+def _replace(file: Path, content: bytes) -> None:
+    """Write a file in one step."""
+    part = file.with_suffix(".part")
+    part.write_bytes(content)
+    os.replace(part, file)

@@ -1,0 +1,120 @@
+"""Results to one offline page."""
+
+import base64
+import io
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from matplotlib import rc_context
+
+from tailproof.paper import EXHIBITS
+from tailproof.paper.exhibit import Exhibit, Finding, verdict
+from tailproof.paper.figure_2_3 import compare
+from tailproof.paper.reproduction import Reproduction
+from tailproof.result import Result
+
+__all__ = ["write_report"]
+
+
+@dataclass(frozen=True)
+class _Section:
+    """One exhibit, drawn and judged."""
+
+    name: str
+    exhibit: Exhibit
+    settings: Mapping[str, Any]
+    pictures: Mapping[str, tuple[str, str]]
+    """File name, to the picture as a data address and its words."""
+    findings: list[Finding]
+    rows: list[tuple[str, ...]]
+    seconds: float
+
+    @property
+    def heading(self) -> str:
+        numbers = self.name.split("-")
+        if not numbers[0].isdigit():
+            return self.exhibit.TITLE
+        word = "Figure" if len(numbers) == 1 else "Figures"
+        return f"{word} {' and '.join(numbers)}: {self.exhibit.TITLE}"
+
+    @property
+    def verdict(self) -> str:
+        return verdict(self.findings)
+
+    @property
+    def agreeing(self) -> int:
+        return sum(finding.holds is True for finding in self.findings)
+
+
+def write_report(out: Path) -> Path:
+    """Draw every finished exhibit of a folder and write ``report.html`` there.
+
+    The pictures are also left in the folder ``figures``, as PNG and SVG. Nothing is simulated.
+    """
+    run = Reproduction.load(out)
+    (out / "figures").mkdir(exist_ok=True)
+    sections = [_section(run, name) for name in EXHIBITS if name in run.seconds]
+    environment = Environment(
+        loader=PackageLoader("tailproof.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    page = environment.get_template("page.html").render(
+        run=run,
+        sections=sections,
+        command=f"tailproof reproduce {' '.join(run.seconds)} --size {run.size} --seed {run.seed}",
+    )
+    target = out / "report.html"
+    target.write_text(page, encoding="utf-8")
+    return target
+
+
+def _section(run: Reproduction, name: str) -> _Section:
+    exhibit, results = EXHIBITS[name], run.results(name)
+    pictures = {}
+    for file, (figure, alt) in exhibit.draw(results).items():
+        figure.savefig(run.out / "figures" / f"{file}.png", dpi=200)
+        stream = io.BytesIO()
+        with rc_context({"svg.hashsalt": file}):
+            figure.savefig(stream, format="svg", metadata={"Date": None})
+        (run.out / "figures" / f"{file}.svg").write_bytes(stream.getvalue())
+        address = "data:image/svg+xml;base64," + base64.b64encode(stream.getvalue()).decode()
+        pictures[file] = (address, alt)
+    return _Section(
+        name=name,
+        exhibit=exhibit,
+        settings=exhibit.SETTINGS[run.size],
+        pictures=pictures,
+        findings=exhibit.judge(results),
+        rows=[row for key in results for row in _rows(key, results[key], exhibit)],
+        seconds=run.seconds[name],
+    )
+
+
+def _rows(key: str, result: Result, exhibit: Exhibit) -> list[tuple[str, ...]]:
+    """Return the final regrets of one result, beside the reference where there is one."""
+    reference = exhibit.REFERENCE.get(key, {})
+    compared = {row.policy: row for row in compare(result, reference)}
+    rows = []
+    for policy, row in result.summary().items():
+        beside = compared.get(policy)
+        rows.append(
+            (
+                key,
+                policy,
+                f"{row['mean']:.0f}",
+                "" if math.isnan(row["standard_error"]) else f"{row['standard_error']:.0f}",
+                f"{row['median']:.0f}",
+                f"{row['low']:.0f} – {row['high']:.0f}",
+                f"{row['decisions']:.0f}",
+                "" if beside is None else f"{beside.reference:.0f}",
+                "" if beside is None else f"{beside.errors:+.1f}",
+            )
+        )
+    return rows
