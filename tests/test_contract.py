@@ -143,4 +143,4 @@ def test_every_public_name_teaches(name: str) -> None:
         assert inspect.ismodule(thing) or thing is tailproof.Result or "Differences" in doc
 
 
-_PLAIN = {tailproof.Memory, tailproof.Curves}
+_PLAIN = {tailproof.Memory, tailproof.Curves, tailproof.Plan}

@@ -38,7 +38,7 @@ from tailproof.policies import (
     Uniform,
 )
 from tailproof.result import Curves, Result
-from tailproof.simulation import simulate
+from tailproof.simulation import Plan, simulate
 
 __all__ = [
     "CRT",
@@ -62,6 +62,7 @@ __all__ = [
     "MedianUCB",
     "Memory",
     "MoM",
+    "Plan",
     "Policy",
     "Result",
     "RobustUCB",

@@ -1,0 +1,367 @@
+"""Sweeps: the same bits on every engine, and nothing lost or trusted after a stop."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tailproof import OFUL, Curves, Filtered, Plan, Result, Uniform, simulate, simulation
+from tailproof.environments import Given, LinearBandit, k_armed, neutral
+from tailproof.noise import Cauchy, StudentT
+from tailproof.simulation import Cell
+from tailproof.sweep import sweep
+
+BANDIT = neutral(Cauchy(), arms=4, dim=3)
+SHARED = Plan(policies={"OFUL": OFUL()}, environment=BANDIT, horizon=40, paths=10, record=4)
+PLANS = {
+    "alone": SHARED,
+    "beside": replace(SHARED, policies={"OFUL": OFUL(), "filtered": Filtered(OFUL(), pulls=5)}),
+    "other noise": replace(SHARED, environment=neutral(StudentT(3), arms=4, dim=3)),
+}
+CELLS = 3 * 4
+"""In chunks of three paths, with the cells of the first plan shared."""
+
+
+@pytest.fixture(autouse=True)
+def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulation, "CHUNK", 3)
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[Cell]:
+    """The cells run in this process."""
+    cells: list[Cell] = []
+    run = Cell.run
+
+    def note(cell: Cell) -> Curves:
+        cells.append(cell)
+        return run(cell)
+
+    monkeypatch.setattr(Cell, "run", note)
+    return cells
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The files of an undisturbed sweep."""
+    folder = tmp_path_factory.mktemp("expected")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(simulation, "CHUNK", 3)
+        sweep(PLANS, out=folder, engine="serial")
+    return files(folder)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def assert_same(one: Result, two: Result) -> None:
+    assert one.settings == two.settings
+    np.testing.assert_array_equal(one.pulls, two.pulls)
+    assert list(one.curves) == list(two.curves)
+    for name, curves in one.curves.items():
+        for field in ("regret", "decisions", "error"):
+            np.testing.assert_array_equal(getattr(curves, field), getattr(two.curves[name], field))
+
+
+def test_a_plan_gives_what_simulate_gives(tmp_path: Path) -> None:
+    plans = {**PLANS, "no estimate": replace(SHARED, policies={"uniform": Uniform()})}
+    first = sweep(plans, out=tmp_path, engine="serial")
+    second = sweep(plans, out=tmp_path, engine="serial")
+    assert list(first) == list(second) == list(plans)
+    for name, plan in plans.items():
+        alone = simulate(plan.policies, plan.environment, horizon=40, paths=10, record=4, workers=1)
+        assert_same(first[name], alone)
+        assert_same(second[name], alone)
+
+
+def test_each_cell_runs_once_ever(tmp_path: Path, ran: list[Cell]) -> None:
+    steps: list[tuple[int, int]] = []
+
+    def run(plans: dict[str, Plan]) -> None:
+        ran.clear()
+        steps.clear()
+        sweep(plans, out=tmp_path / "new" / "cells", engine="serial", progress=note)
+
+    def note(done: int, total: int) -> None:
+        steps.append((done, total))
+
+    run(PLANS)
+    assert len(ran) == len(set(map(repr, ran))) == CELLS
+    assert steps == [(done, CELLS) for done in range(CELLS + 1)]
+    run(PLANS)
+    assert not ran
+    assert steps == [(CELLS, CELLS)]
+    run({**PLANS, "longer": replace(SHARED, paths=12)})  # the last chunk grows from one path to 3
+    assert [(cell.chunk, cell.paths) for cell in ran] == [(3, 3)]
+
+
+def test_the_longest_cells_run_first(tmp_path: Path, ran: list[Cell]) -> None:
+    sweep(
+        {"short": SHARED, "long": replace(SHARED, horizon=80), **PLANS},
+        out=tmp_path,
+        engine="serial",
+    )
+    sizes = [cell.decisions * cell.paths for cell in ran]
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(set(sizes)) > 3
+
+
+ENGINES = [("processes", 1), ("processes", 2), ("processes", 0), ("dask", 2), ("ray", 2)]
+
+
+@pytest.mark.parametrize(("engine", "workers"), ENGINES)
+def test_every_engine_gives_the_same_bits(
+    engine: str, workers: int, tmp_path: Path, expected: dict[str, bytes]
+) -> None:
+    assert len(expected) == CELLS
+    steps: list[int] = []
+    sweep(
+        PLANS,
+        out=tmp_path,
+        engine=engine,
+        workers=workers,
+        progress=lambda done, total: steps.append(done),
+    )
+    assert files(tmp_path) == expected
+    assert steps == list(range(CELLS + 1))
+
+
+def test_a_dask_client_is_used_and_left_open(tmp_path: Path, expected: dict[str, bytes]) -> None:
+    from distributed import Client
+
+    with Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None) as own:
+        sweep(PLANS, out=tmp_path, engine="dask")
+        assert own.status == "running"
+        assert len(own.run(os.getpid)) == 1
+    assert files(tmp_path) == expected
+
+
+@pytest.mark.slow
+def test_a_ray_cluster_is_used_and_left_running(tmp_path: Path, expected: dict[str, bytes]) -> None:
+    import ray
+
+    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        sweep(PLANS, out=tmp_path, engine="ray")
+        assert ray.is_initialized()
+    finally:
+        ray.shutdown()
+    assert files(tmp_path) == expected
+
+
+@pytest.mark.parametrize("engine", ["serial", "processes"])
+def test_a_stop_keeps_what_is_finished(
+    engine: str, tmp_path: Path, expected: dict[str, bytes]
+) -> None:
+    def stop(done: int, total: int) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sweep(PLANS, out=tmp_path, engine=engine, workers=2, progress=stop)
+    kept = files(tmp_path)
+    assert len(kept) == 2
+    assert kept.items() <= expected.items()
+    sweep(PLANS, out=tmp_path, engine=engine, workers=2)
+    assert files(tmp_path) == expected
+
+
+def test_a_failing_cell_keeps_what_is_finished(tmp_path: Path, ran: list[Cell]) -> None:
+    bad = replace(SHARED, policies={"broken": Broken()}, horizon=30)  # shorter, so run last
+    with pytest.raises(RuntimeError, match="broken on purpose"):
+        sweep({**PLANS, "bad": bad}, out=tmp_path, engine="processes", workers=2)
+    kept = len(files(tmp_path))
+    assert kept > 0
+    sweep(PLANS, out=tmp_path, engine="serial")
+    assert len(ran) == CELLS - kept
+
+
+@dataclass(frozen=True, kw_only=True)
+class Broken(Uniform):
+    def _choose(self, *given: Any) -> Any:
+        raise RuntimeError("broken on purpose")
+
+
+def test_a_stop_while_writing_leaves_no_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: dict[str, bytes]
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="the disk is full"):
+            sweep(PLANS, out=tmp_path, engine="serial")
+    (leftover,) = tmp_path.iterdir()
+    assert leftover.suffix == ".part"
+    leftover.rename(leftover.with_suffix(".of-another-run.part"))
+    sweep(PLANS, out=tmp_path, engine="serial")
+    assert files(tmp_path) == expected
+
+
+def test_damaged_files_are_run_again(
+    tmp_path: Path, ran: list[Cell], expected: dict[str, bytes]
+) -> None:
+    sweep(PLANS, out=tmp_path, engine="serial")
+    name, whole = next(iter(expected.items()))
+    other = list(expected)[-1]
+    flips = [0, 10, 20, 82, 90, 150, 160, 300, len(whole) // 2, len(whole) - 1]
+    harms = {
+        "empty": b"",
+        "foreign": b"not a cell\n",
+        "zeros": bytes(len(whole)),
+        "renamed": expected[other],
+        "longer": whole + b"\n",
+        "head cut off": whole.partition(b"\n")[2],
+        **{f"cut at {at}": whole[:at] for at in (1, 16, 17, 82, 83, 147, 148, len(whole) - 1)},
+        **{f"flip {at}": whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :] for at in flips},
+    }
+    for harm, data in harms.items():
+        (tmp_path / name).write_bytes(data)
+        ran.clear()
+        sweep(PLANS, out=tmp_path, engine="serial")
+        assert len(ran) == 1, harm
+        assert files(tmp_path) == expected, harm
+
+
+def test_foreign_files_stay(tmp_path: Path) -> None:
+    strangers = {"notes.txt": b"mine", "film.part": b"mine", "a.cell": b"mine"}
+    for name, data in strangers.items():
+        (tmp_path / name).write_bytes(data)
+    sweep({"a": SHARED}, out=tmp_path, engine="serial")
+    assert strangers.items() <= files(tmp_path).items()
+
+
+def given(vectors: Any) -> Plan:
+    bandit = LinearBandit(contexts=Given(vectors), theta=(1.0, 0.0), noise=Cauchy())
+    return replace(SHARED, environment=bandit, paths=1)
+
+
+MANY = np.random.default_rng(0).normal(size=(600, 2))
+NUDGED = np.where(np.arange(600)[:, None] == 300, np.nextafter(MANY, 2), MANY)
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        (SHARED, replace(SHARED, seed=1)),
+        (SHARED, replace(SHARED, record=5)),
+        (SHARED, replace(SHARED, policies={"o": OFUL()})),
+        (SHARED, replace(SHARED, policies={"OFUL": OFUL(delta=0.010000000000000002)})),
+        (SHARED, replace(SHARED, environment=k_armed(Cauchy(), locations=(0.0, 1.0)))),
+        (given(MANY), given(NUDGED)),
+    ],
+)
+def test_other_settings_are_other_cells(
+    one: Plan, two: Plan, tmp_path: Path, ran: list[Cell]
+) -> None:
+    sweep({"one": one}, out=tmp_path, engine="serial")
+    before = len(ran)
+    sweep({"two": two}, out=tmp_path, engine="serial")
+    assert len(ran) == before + len(two.cells())
+
+
+def test_other_versions_are_other_cells(
+    tmp_path: Path, ran: list[Cell], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep({"a": SHARED}, out=tmp_path, engine="serial")
+    monkeypatch.setattr("tailproof.sweep.provenance", lambda: {"numpy": "99"})
+    sweep({"a": SHARED}, out=tmp_path, engine="serial")
+    assert len(ran) == 2 * len(SHARED.cells())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opaque(Uniform):
+    rule: Any = test_other_versions_are_other_cells
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"plans": {}}, "plans must be at least one plan, got {}"),
+        ({"plans": {"a": 3}}, r"plans\['a'\] must be a plan, got 3"),
+        ({"engine": "threads"}, "engine must be one of serial, processes, dask, ray, got 'threa"),
+        ({"workers": -1}, "workers must be a whole number of at least 0, got -1"),
+        ({"out": Path(__file__)}, "out must be a folder, got '.*test_sweep.py'"),
+        (
+            {"plans": {"a": replace(SHARED, policies={"a": Opaque()})}},
+            "plans must be of policies and environments whose repr shows their settings, got Cell",
+        ),
+    ],
+)
+def test_refusals(settings: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=message):
+        sweep(**{"plans": PLANS, "out": tmp_path, "engine": "serial", **settings})
+    assert not files(tmp_path)
+
+
+@pytest.mark.parametrize(("engine", "package"), [("dask", "distributed"), ("ray", "ray")])
+def test_a_missing_package_is_named(
+    engine: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    message = rf"engine '{engine}' needs the package {package}: pip install 'tailproof\[{engine}\]'"
+    with pytest.raises(ValueError, match=message):
+        sweep(PLANS, out=tmp_path, engine=engine)
+
+
+SCRIPT = """
+import os, signal, sys, threading
+from pathlib import Path
+from tailproof import OFUL, Curves, Filtered, Plan, environments, noise
+from tailproof.sweep import sweep
+
+plans = {
+    f"seed {seed}": Plan(
+        policies={"OFUL": OFUL(), "filtered": Filtered(OFUL(), pulls=3)},
+        environment=environments.neutral(noise.Cauchy(), arms=10, dim=5),
+        horizon=200,
+        paths=3,
+        seed=seed,
+    )
+    for seed in range(20)
+}
+out, engine, point, delay = sys.argv[1:]
+
+def kill_soon(done, total):
+    if done >= int(point):
+        threading.Timer(float(delay), os.killpg, (0, signal.SIGKILL)).start()
+
+sweep(plans, out=Path(out), engine=engine, workers=2, progress=kill_soon)
+"""
+
+
+def test_a_killed_sweep_goes_on_and_ends_with_the_same_bytes(tmp_path: Path) -> None:
+    """Five kills at random moments, each of a sweep that resumes the one before."""
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+
+    def play(out: Path, engine: str, point: int, delay: float = 0) -> int:
+        command = [sys.executable, "-c", SCRIPT, str(out), engine, str(point), str(delay)]
+        return subprocess.run(command, start_new_session=True, check=False).returncode
+
+    assert play(whole, "serial", point=99) == 0
+    expected = files(whole)
+    assert len(expected) == 40
+
+    rng = random.Random(1)
+    finished: dict[Path, int] = {}
+    for i in range(5):
+        point = 7 * i + rng.randrange(5)
+        engine = ("serial", "processes")[i % 2]
+        assert play(cut, engine, point, rng.uniform(0, 0.05)) == -signal.SIGKILL
+        for path in cut.glob("*.cell"):
+            assert path.read_bytes() == expected[path.name]
+            finished.setdefault(path, path.stat().st_mtime_ns)
+        assert point <= len(finished) < len(expected)
+
+    assert play(cut, "serial", point=99) == 0
+    assert files(cut) == expected
+    assert {path: path.stat().st_mtime_ns for path in finished} == finished
