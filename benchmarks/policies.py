@@ -34,7 +34,7 @@ from tailproof import (
     simulate,
 )
 from tailproof.noise import StudentT
-from tailproof.paper import regret
+from tailproof.paper import figure_2_3
 
 HORIZON, PATHS, DECISIONS = 10_000, 10, 300
 BUDGET = 4.0
@@ -120,7 +120,7 @@ def everything() -> float:
     """Return the time of the six baselines and their filtered forms under the four noises."""
     seconds = 0.0
     for df in (3, 1.02, 1, 0.5):
-        baselines = regret.policies(df)
+        baselines = figure_2_3.policies(df)
         plain = {
             name: baselines[name] for name in ("MoM", "CRT", "MENU", "TOFU", "SupBMM", "SupBTC")
         }

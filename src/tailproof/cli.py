@@ -7,13 +7,22 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
+from rich.text import Text
 
 from tailproof import Filtered, MeanOfMedians, Result, simulate, spec
 from tailproof.checks import require, whole
@@ -121,27 +130,50 @@ def simulate_command(
 @app.command("reproduce")
 @_clear_errors
 def reproduce_command(
-    out: Annotated[Path, typer.Option(help="The folder for results and picture.")] = Path(
+    figures: Annotated[
+        list[str] | None,
+        typer.Argument(help="Figures by number, or a warning by name (tailproof list); or all."),
+    ] = None,
+    size: Annotated[
+        str, typer.Option(help="quick (minutes), paper (its number of paths), or smoke (a test).")
+    ] = "quick",
+    out: Annotated[Path, typer.Option(help="The folder for results, pictures and report.")] = Path(
         "out/reproduce"
     ),
-    size: Annotated[str, typer.Option(help="smoke or quick.")] = "quick",
+    engine: Annotated[
+        str, typer.Option(help="serial, processes, dask or ray; results are the same.")
+    ] = "processes",
     seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
     workers: Annotated[int, typer.Option(help="Processes; 0 means one for each core.")] = 0,
 ) -> None:
-    """Draw OFUL alone and behind the filter, under four ever wilder noises.
+    """Reproduce the paper: every figure, every claim measured, one offline report.
 
-    Finished noises are kept: a second run in the same folder redraws from them.
+    What is finished is kept: stop it at any time, type the same command, and it goes on.
+
+        tailproof reproduce 2 7 --size paper --out trial
     """
-    from tailproof.paper import overview
+    from tailproof.paper.reproduction import reproduce
 
     with _progress("reproducing") as progress:
-        results = overview.run(
-            out, size=size, seed=seed, workers=_workers(workers), progress=progress
+        reproduce(
+            figures or ["all"],
+            out,
+            size=size,
+            seed=seed,
+            engine=engine,
+            workers=workers,
+            progress=lambda name, done, total: progress(done, total, f"figure {name}"),
         )
-    overview.draw(results).savefig(out / "overview.png")
-    _write_table(results, out / "table.csv")
-    _print_table(results)
-    console.print(f"Picture: {escape(str(out / 'overview.png'))}", soft_wrap=True)
+    _report(out)
+
+
+@app.command("report")
+@_clear_errors
+def report_command(
+    out: Annotated[Path, typer.Argument(help="A folder written by tailproof reproduce.")],
+) -> None:
+    """Draw the pictures and the report again from results alone."""
+    _report(out)
 
 
 @app.command("compare")
@@ -155,20 +187,19 @@ def compare_command(
 
     The reference was computed independently, under the settings of the published curves.
     """
-    from tailproof.paper import regret
+    from tailproof.paper import figure_2_3
 
     whole("paths", paths, at_least=2)
-    table = Table(title=f"Regret after {regret.HORIZON} pulls, {paths} paths")
-    for column in ("df", "policy", "mean (s.d.)", "reference", "difference"):
-        table.add_column(column, justify="left" if column == "policy" else "right")
-    for df in regret.REFERENCE:
-        with _progress(f"df = {df:g}") as progress:
-            result = regret.run(
-                df, paths=paths, seed=seed, workers=_workers(workers), progress=progress
-            )
-        for row in regret.compare(df, result):
+    table = Table(title=f"Regret after 10000 pulls, {paths} paths")
+    for column in ("noise", "policy", "mean (s.d.)", "reference", "difference"):
+        table.add_column(column, justify="left" if column in ("noise", "policy") else "right")
+    for noise, reference in figure_2_3.REFERENCE.items():
+        plan = figure_2_3.plan(float(noise.removeprefix("df = ")), paths=paths, seed=seed)
+        with _progress(noise) as progress:
+            result = simulate(**vars(plan), workers=_workers(workers), progress=progress)
+        for row in figure_2_3.compare(result, reference):
             table.add_row(
-                f"{df:g}",
+                noise,
                 row.policy,
                 f"{row.mean:.0f} ({row.deviation:.0f})",
                 f"{row.reference:.0f}",
@@ -181,11 +212,15 @@ def compare_command(
 @app.command("list")
 @_clear_errors
 def list_command() -> None:
-    """Show what can be named: policies, estimators, noises, environments."""
-    table = Table(title="Names for --policy, --noise and --environment")
+    """Show what can be named: figures, policies, estimators, noises, environments."""
+    from tailproof.paper import EXHIBITS
+
+    table = Table(title="Names for reproduce, --policy, --noise and --environment")
     table.add_column("kind")
     table.add_column("name")
     table.add_column("what it is")
+    for name, exhibit in EXHIBITS.items():
+        table.add_row("figure", name, escape(exhibit.TITLE))
     for kind in ("policy", "estimator", "noise", "environment"):
         for name, thing in sorted(spec.names(kind).items()):
             table.add_row(kind, name, escape((thing.__doc__ or "").split("\n", 1)[0]))
@@ -213,19 +248,57 @@ def _claimed(out: Path | None) -> Iterator[None]:
         raise
 
 
+def _report(out: Path) -> None:
+    """Write the report, print the verdict on each claim, and say where to read more."""
+    from tailproof.report import write_report
+
+    table = Table(title="What holds")
+    for column in ("figure", "what it shows", "verdict"):
+        table.add_column(column)
+    colours = {"holds": "green", "holds partly": "yellow", "does not hold": "red"}
+    for section in write_report(out):
+        word = section.verdict
+        table.add_row(section.name, section.exhibit.TITLE, f"[{colours[word]}]{word}[/]")
+    console.print(table)
+    console.print(f"Report: {escape(str(out / 'report.html'))}", soft_wrap=True)
+
+
+class _Rate(ProgressColumn):
+    """How much is done in a minute."""
+
+    def render(self, task: Task) -> Text:
+        """Show the rate once there is one."""
+        return Text(f"{60 * task.speed:.3g} a minute" if task.speed else "", style="dim")
+
+
+class _Step(Protocol):
+    """Tells of progress: work done, work in all, and perhaps another name for it."""
+
+    def __call__(self, done: int, total: int, task: str = ...) -> None: ...
+
+
 @contextmanager
-def _progress(task: str) -> Iterator[Callable[[int, int], None]]:
+def _progress(first: str) -> Iterator[_Step]:
     """Show a bar on a terminal, nothing elsewhere."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
+        _Rate(),
         TimeRemainingColumn(),
     )
     hidden = not console.is_terminal
     with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
-        shown = bar.add_task(task, total=None)
-        yield lambda done, total: bar.update(shown, completed=done, total=total)
+        shown = {first: bar.add_task(first, total=None)}
+
+        def step(done: int, total: int, task: str = first) -> None:
+            if task not in shown:
+                for other in shown.values():
+                    bar.update(other, visible=False)
+                shown[task] = bar.add_task(task, total=total)
+            bar.update(shown[task], completed=done, total=total)
+
+        yield step
 
 
 _COLUMNS = ("mean", "standard_error", "median", "low", "high", "decisions", "pulls")

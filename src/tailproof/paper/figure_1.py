@@ -1,6 +1,6 @@
 """Figure 1 of the paper: five densities, from light to ever heavier tails."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,12 +24,12 @@ LAWS: dict[str, Noise] = {
     "Student-t, df = 1": StudentT(1),
     "Student-t, df = 3": StudentT(3),
 }
-SETTINGS: dict[str, dict[str, Any]] = {size: {} for size in ("smoke", "quick", "paper")}
-DIFFERENCES = (
+SETTINGS: Mapping[str, Mapping[str, Any]] = {size: {} for size in ("smoke", "quick", "paper")}
+DIFFERENCES: Sequence[str] = (
     "The right panel, the tails themselves, is ours: on the left all laws look alike.",
     "The paper does not say which ½-stable law it draws; ours is the symmetric one, scale 1.",
 )
-REFERENCE: dict[str, dict[str, tuple[float, float]]] = {}
+REFERENCE: Mapping[str, Mapping[str, tuple[float, float]]] = {}
 
 
 def run(sweep: Sweep, size: str, seed: int) -> dict[str, Result]:

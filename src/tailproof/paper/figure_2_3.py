@@ -5,7 +5,7 @@ Euclidean threshold in SupBTC. `REFERENCE` holds what these settings give elsewh
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,12 +40,12 @@ CLAIM = (
     "For df = 1.02, 1 and 0.5 SupBMM_mom and SupBTC_mom outperform all six baselines, and for "
     "df = 1 and 0.5 SupBTC_mom is the better of the two."
 )
-SETTINGS: dict[str, dict[str, Any]] = {
+SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "smoke": {"horizon": 300, "paths": {3: 3, 1.02: 3, 1: 3, 0.5: 3}},
     "quick": {"horizon": 10_000, "paths": {3: 10, 1.02: 4, 1: 10, 0.5: 4}},
     "paper": {"horizon": 10_000, "paths": {3: 10, 1.02: 10, 1: 10, 0.5: 10}},
 }
-DIFFERENCES = (
+DIFFERENCES: Sequence[str] = (
     "The bonuses, replicates and filter lengths are those of the published curves, not of the "
     "theory: no layers, no “+ 1”, a Euclidean threshold in SupBTC, truncation exponent ½ in TOFU.",
     "SupBMM_mom filters each of its 31 replicates; the public script reduces them to one number "
@@ -54,7 +54,7 @@ DIFFERENCES = (
 )
 BASELINES = ("MoM", "CRT", "MENU", "TOFU", "SupBMM", "SupBTC")
 
-REFERENCE: dict[str, dict[str, tuple[float, float]]] = {
+REFERENCE: Mapping[str, Mapping[str, tuple[float, float]]] = {
     "df = 3": {
         "uniform": (797, 5),
         "MoM": (1348, 41),
@@ -120,7 +120,7 @@ def policies(df: float, horizon: int = 10_000) -> dict[str, Policy[Any]]:
             horizon=horizon,
             epsilon=epsilon,
             v=v,
-            decisions=horizon ** (2 * epsilon / (1 + 3 * epsilon)) + more,
+            decisions=min(horizon ** (2 * epsilon / (1 + 3 * epsilon)) + more, horizon / 42),
             bonus=1 / 40,
         ),
         "CRT": CRT(epsilon=epsilon, v=v, bonus=1 / 10),

@@ -1,6 +1,6 @@
 """Figures 4 and 5 of the paper: each algorithm against its own filtered form."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tailproof.compositions import (
@@ -28,19 +28,19 @@ CLAIM = (
     "not settle, while that of their filtered forms goes to 0 and their regret is smaller; "
     "MENU_mom gains more than TOFU_mom."
 )
-SETTINGS: dict[str, dict[str, Any]] = {
+SETTINGS: Mapping[str, Mapping[str, Any]] = {
     size: {key: value for key, value in settings.items() if key == "horizon"}
     | {"paths": {df: settings["paths"][df] for df in (3, 1.02)}}
     for size, settings in figure_2_3.SETTINGS.items()
 }
-DIFFERENCES = (
+DIFFERENCES: Sequence[str] = (
     "The algorithm behind a filter of ñ pulls is told the horizon T/ñ, as in Theorem 2.",
     "MoM then has r = 12 rewards for a decision, fewer than its 42 blocks at δ = 0.01; it is given "
     "δ = 0.4, which makes 12 blocks. How the public scripts settle this is not known.",
     "With ñ = 64 MENU_mom spends 3264 pulls on a decision and SupBMM_mom 1984: three and five "
     "decisions in all.",
 )
-REFERENCE: dict[str, dict[str, tuple[float, float]]] = {}
+REFERENCE: Mapping[str, Mapping[str, tuple[float, float]]] = {}
 ESTIMATORS = ("MoM", "CRT", "MENU", "TOFU")
 
 

@@ -1,7 +1,7 @@
 """Figure 7 of the paper: the regret of SupBTC_mom against the ε of its filter."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,18 +21,18 @@ __all__ = ["CLAIM", "DIFFERENCES", "REFERENCE", "SETTINGS", "TITLE", "draw", "ju
 TITLE = "SupBTC_mom against the ε of its filter, df = 1"
 CLAIM = "Results vary little with ε, and the best ε lies between 0.5 and 0.6."
 EPSILONS = tuple(round(0.3 + 0.05 * i, 2) for i in range(11))
-SETTINGS: dict[str, dict[str, Any]] = {
+SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "smoke": {"horizon": 600, "paths": 3},
     "quick": {"horizon": 10_000, "paths": 100},
     "paper": {"horizon": 10_000, "paths": 100},
 }
-DIFFERENCES = (
+DIFFERENCES: Sequence[str] = (
     "“Vary little” is measured as: the worst mean regret over the grid is at most 1.5 times the "
     "best.",
     "The regret at a horizon of a few dozen decisions jumps with ñ(ε), which the paper lets vary "
     "together with ε; the pulls are shown beside the regret.",
 )
-REFERENCE: dict[str, dict[str, tuple[float, float]]] = {}
+REFERENCE: Mapping[str, Mapping[str, tuple[float, float]]] = {}
 
 
 def pulls(epsilon: float) -> int:

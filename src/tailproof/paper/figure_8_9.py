@@ -1,6 +1,6 @@
 """Figures 8 and 9 of the paper: SupBMM_mom and SupBTC_mom for three moment bounds v."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tailproof.environments import paper
@@ -16,18 +16,18 @@ __all__ = ["CLAIM", "DIFFERENCES", "REFERENCE", "SETTINGS", "TITLE", "draw", "ju
 TITLE = "The filtered algorithms for three moment bounds v, df = 0.5"
 CLAIM = "SupBMM_mom and SupBTC_mom are not sensitive to the moment bound v they are given."
 FACTORS = (0.1, 1, 10)
-SETTINGS: dict[str, dict[str, Any]] = {
+SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "smoke": {"horizon": 600, "paths": 3},
     "quick": {"horizon": 10_000, "paths": 500},
     "paper": {"horizon": 10_000, "paths": 500},
 }
-DIFFERENCES = (
+DIFFERENCES: Sequence[str] = (
     "The paper does not name its three values of v; ours are a tenth of, equal to, and ten times "
     "the v of figure 3.",
     "“Not sensitive” is measured as: mean regrets within a factor of 1.25 of one another over this "
     "hundredfold range.",
 )
-REFERENCE: dict[str, dict[str, tuple[float, float]]] = {}
+REFERENCE: Mapping[str, Mapping[str, tuple[float, float]]] = {}
 FIGURES = {"figure-8": "SupBMM_mom", "figure-9": "SupBTC_mom"}
 
 

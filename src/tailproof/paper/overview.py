@@ -3,7 +3,7 @@
 The neutral environment gives no policy a gift, and one setting of the filter serves every noise.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tailproof.environments import neutral
@@ -23,16 +23,16 @@ CLAIM = (
     "A filter lets an ordinary algorithm learn where there is no mean: OFUL behind a median of 15 "
     "pulls beats OFUL alone, and chance, for df = 1.02, 1 and 0.5."
 )
-SETTINGS: dict[str, dict[str, Any]] = {
+SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "smoke": {"horizon": 300, "paths": 4},
     "quick": {"horizon": 10_000, "paths": 100},
     "paper": {"horizon": 10_000, "paths": 500},
 }
-DIFFERENCES = (
+DIFFERENCES: Sequence[str] = (
     "Not a figure of the paper: its idea in a neutral environment, with an algorithm of which it "
     "proves a corollary.",
 )
-REFERENCE: dict[str, dict[str, tuple[float, float]]] = {}
+REFERENCE: Mapping[str, Mapping[str, tuple[float, float]]] = {}
 DFS = (3, 1.02, 1, 0.5)
 ALONE, FILTERED, CHANCE = "OFUL", "OFUL behind a median of 15", "uniformly random arm"
 POLICIES: dict[str, Policy[Any]] = {

@@ -114,9 +114,7 @@ def reproduce(
     for name in selected:
         step = None if progress is None else partial(progress, name)
         begin = time.perf_counter()
-        cells = partial(
-            sweep, out=out / "cells", engine=engine, workers=workers, progress=step
-        )
+        cells = partial(sweep, out=out / "cells", engine=engine, workers=workers, progress=step)
         run.keep(name, EXHIBITS[name].run(cells, size, seed))
         run.seconds.setdefault(name, time.perf_counter() - begin)
         run.save()

@@ -4,7 +4,7 @@ In the paper's environment the most novel unit vectors are the worst arms. One m
 bonus is therefore chosen for each algorithm, on seeds that the comparison does not use.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ CLAIM = (
     "SupBTC_mom outperforms the baselines also when one bonus multiplier is tuned for each "
     "algorithm, and the baselines do worse than a random arm because of the noise alone."
 )
-SETTINGS: dict[str, dict[str, Any]] = {
+SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "smoke": {"horizon": 300, "paths": {1: 3}, "tuning_paths": 2, "multipliers": (0.1, 1)},
     "quick": {
         "horizon": 10_000,
@@ -40,11 +40,11 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "multipliers": (0.001, 0.01, 0.1, 1),
     },
 }
-DIFFERENCES = (
+DIFFERENCES: Sequence[str] = (
     "The paper has no such comparison. The multiplier multiplies the bonus of figures 2 and 3; it "
     "is chosen for each algorithm and noise by the mean regret on other seeds.",
 )
-REFERENCE: dict[str, dict[str, tuple[float, float]]] = {}
+REFERENCE: Mapping[str, Mapping[str, tuple[float, float]]] = {}
 ALGORITHMS = (*figure_2_3.BASELINES, "SupBMM_mom", "SupBTC_mom")
 TUNING_SEEDS = 1_000_003
 """Added to the seed, so that the comparison meets paths that no tuning has seen."""

@@ -1,6 +1,6 @@
 """Warning 4: what changes when the published definitions replace the scripts' variants."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,17 +23,17 @@ CLAIM = (
     "The defects of the public scripts do not matter: with the published definitions the regrets "
     "stay within 10 %."
 )
-SETTINGS: dict[str, dict[str, Any]] = {
+SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "smoke": {"horizon": 300, "paths": 3, "filter_horizon": 600, "filter_paths": 3},
     "quick": {"horizon": 1500, "paths": 4, "filter_horizon": 10_000, "filter_paths": 100},
     "paper": {"horizon": 4000, "paths": 10, "filter_horizon": 10_000, "filter_paths": 500},
 }
-DIFFERENCES = (
+DIFFERENCES: Sequence[str] = (
     "The paper makes no such claim; it is the question a reader of its scripts must ask.",
     "SupBTC with its own norm re-reads all history, so the horizon is shorter here.",
     "One averaging script mixes algorithms; there is no published definition to compare it with.",
 )
-REFERENCE: dict[str, dict[str, tuple[float, float]]] = {}
+REFERENCE: Mapping[str, Mapping[str, tuple[float, float]]] = {}
 VARIANTS = {
     "TOFU: exponent ½ → 1/(1+ε)": "TOFU",
     "SupBTC: Euclidean → own threshold": "SupBTC",

@@ -1,6 +1,6 @@
 """Warning 1: the pulls that the theorem asks for, those used, and those needed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,19 +29,19 @@ DFS = (3, 1.02, 1, 0.5)
 USED = {3: 256, 1.02: 256, 1: 256, 0.5: 400}
 """The ñ of SupBTC_mom in figures 2 and 3."""
 PULLS = (1, 3, 5, 7, 9, 15, 31, 63, 127, 255)
-SETTINGS: dict[str, dict[str, Any]] = {
+SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "smoke": {"horizon": 600, "paths": 3},
     "quick": {"horizon": HORIZON, "paths": 50},
     "paper": {"horizon": HORIZON, "paths": 200},
 }
-DIFFERENCES = (
+DIFFERENCES: Sequence[str] = (
     "“Needed” is the smallest odd ñ whose median misses by more than 1 with probability at most "
     "δ/T, from the exact law of the median: what the theorem promises of each decision.",
     "The regret on the right is that of OFUL behind a median of ñ pulls in the neutral "
     "environment, told the standard deviation of that median (of the noise's middle 98 % where "
     "there is none).",
 )
-REFERENCE: dict[str, dict[str, tuple[float, float]]] = {}
+REFERENCE: Mapping[str, Mapping[str, tuple[float, float]]] = {}
 
 
 def needed(noise: Noise) -> int:

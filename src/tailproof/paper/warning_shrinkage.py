@@ -4,7 +4,7 @@ Its contexts lie in the positive orthant and θ is their mean direction, so that
 penalty alone finds θ. Two other environments give no such gift.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,16 +27,16 @@ CLAIM = (
     "than three, and makes it worse in a neutral one and on a fixed arm set."
 )
 RIDGES = (0.1, 0.3, 1, 3, 10, 30, 100)
-SETTINGS: dict[str, dict[str, Any]] = {
+SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "smoke": {"horizon": 300, "paths": 3},
     "quick": {"horizon": 10_000, "paths": 50},
     "paper": {"horizon": 10_000, "paths": 200},
 }
-DIFFERENCES = (
+DIFFERENCES: Sequence[str] = (
     "The paper has no such comparison. The policy is OFUL behind a median of 15 pulls, the noise "
     "is Cauchy.",
 )
-REFERENCE: dict[str, dict[str, tuple[float, float]]] = {}
+REFERENCE: Mapping[str, Mapping[str, tuple[float, float]]] = {}
 ENVIRONMENTS = {
     "paper": environments.paper(Cauchy()),
     "neutral": environments.neutral(Cauchy()),

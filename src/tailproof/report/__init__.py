@@ -17,11 +17,11 @@ from tailproof.paper.figure_2_3 import compare
 from tailproof.paper.reproduction import Reproduction
 from tailproof.result import Result
 
-__all__ = ["write_report"]
+__all__ = ["Section", "write_report"]
 
 
 @dataclass(frozen=True)
-class _Section:
+class Section:
     """One exhibit, drawn and judged."""
 
     name: str
@@ -35,6 +35,7 @@ class _Section:
 
     @property
     def heading(self) -> str:
+        """The title, with the numbers of the figures."""
         numbers = self.name.split("-")
         if not numbers[0].isdigit():
             return self.exhibit.TITLE
@@ -43,14 +44,16 @@ class _Section:
 
     @property
     def verdict(self) -> str:
+        """Whether the claim holds."""
         return verdict(self.findings)
 
     @property
     def agreeing(self) -> int:
+        """How many parts of the claim do."""
         return sum(finding.holds is True for finding in self.findings)
 
 
-def write_report(out: Path) -> Path:
+def write_report(out: Path) -> list[Section]:
     """Draw every finished exhibit of a folder and write ``report.html`` there.
 
     The pictures are also left in the folder ``figures``, as PNG and SVG. Nothing is simulated.
@@ -70,12 +73,11 @@ def write_report(out: Path) -> Path:
         sections=sections,
         command=f"tailproof reproduce {' '.join(run.seconds)} --size {run.size} --seed {run.seed}",
     )
-    target = out / "report.html"
-    target.write_text(page, encoding="utf-8")
-    return target
+    (out / "report.html").write_text(page, encoding="utf-8")
+    return sections
 
 
-def _section(run: Reproduction, name: str) -> _Section:
+def _section(run: Reproduction, name: str) -> Section:
     exhibit, results = EXHIBITS[name], run.results(name)
     pictures = {}
     for file, (figure, alt) in exhibit.draw(results).items():
@@ -86,7 +88,7 @@ def _section(run: Reproduction, name: str) -> _Section:
         (run.out / "figures" / f"{file}.svg").write_bytes(stream.getvalue())
         address = "data:image/svg+xml;base64," + base64.b64encode(stream.getvalue()).decode()
         pictures[file] = (address, alt)
-    return _Section(
+    return Section(
         name=name,
         exhibit=exhibit,
         settings=exhibit.SETTINGS[run.size],
@@ -101,7 +103,7 @@ def _rows(key: str, result: Result, exhibit: Exhibit) -> list[tuple[str, ...]]:
     """Return the final regrets of one result, beside the reference where there is one."""
     reference = exhibit.REFERENCE.get(key, {})
     compared = {row.policy: row for row in compare(result, reference)}
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for policy, row in result.summary().items():
         beside = compared.get(policy)
         rows.append(
