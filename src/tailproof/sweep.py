@@ -27,7 +27,7 @@ Work = tuple[str, Cell]
 def sweep(
     plans: Mapping[str, Plan],
     *,
-    out: Path,
+    out: str | Path,
     engine: str = "processes",
     workers: int = 0,
     progress: Callable[[int, int], None] | None = None,
@@ -38,14 +38,15 @@ def sweep(
     ----------
     plans : mapping from names to plans
         A cell that several plans share is run once.
-    out : Path
+    out : str or Path
         The folder of finished cells, for one sweep at a time. A sweep that was stopped, or
         killed, goes on from there, and a finished one runs nothing; damaged files are run again.
         A cell is known by its settings and the versions it ran with, so a policy of your own
         that changed its code, but neither its name nor its settings, needs a new folder.
     engine : "serial", "processes", "dask" or "ray"
         Results are the same bit for bit. "dask" and "ray" use the client or cluster you are
-        connected to, or start a local one and stop it again.
+        connected to, or start a local one and stop it again; a script that lets dask start one
+        needs the line ``if __name__ == "__main__":``.
     workers : int
         Processes to start; 0 means one for each core. A dask client keeps those it has.
     progress : callable, optional
@@ -65,8 +66,8 @@ def sweep(
     ...     for df in (3, 1)
     ... }
     >>> with TemporaryDirectory() as folder:
-    ...     results = sweep(plans, out=Path(folder), engine="serial")
-    ...     again = sweep(plans, out=Path(folder), engine="serial", progress=print)
+    ...     results = sweep(plans, out=folder, engine="serial")
+    ...     again = sweep(plans, out=folder, engine="serial", progress=print)
     2 2
     >>> bool(results["df = 3"].mean("OFUL")[-1] == again["df = 3"].mean("OFUL")[-1])
     True
@@ -76,9 +77,10 @@ def sweep(
         require(isinstance(plan, Plan), f"plans[{name!r}]", "a plan", plan)
     require(engine in _ENGINES, "engine", f"one of {', '.join(_ENGINES)}", engine)
     whole("workers", workers, at_least=0)
-    require(out.is_dir() or not out.exists(), "out", "a folder", str(out))
-    out.mkdir(parents=True, exist_ok=True)
-    for leftover in out.glob("*.cell.*.part"):
+    folder = Path(out)
+    require(folder.is_dir() or not folder.exists(), "out", "a folder", str(out))
+    folder.mkdir(parents=True, exist_ok=True)
+    for leftover in folder.glob("*.cell.*.part"):
         leftover.unlink()
 
     versions = repr(provenance())
@@ -86,7 +88,7 @@ def sweep(
         name: {_key(cell, versions): cell for cell in plan.cells()} for name, plan in plans.items()
     }
     cells = {key: cell for own in keyed.values() for key, cell in own.items()}
-    kept = ((key, _read(out, key)) for key in cells)
+    kept = ((key, _read(folder, key)) for key in cells)
     found = {key: curves for key, curves in kept if curves is not None}
     work = [(key, cell) for key, cell in cells.items() if key not in found]
     work.sort(key=lambda item: _cost(item[1]), reverse=True)  # the longest first, for balance
@@ -96,7 +98,7 @@ def sweep(
     if work:
         with _ENGINES[engine](workers), _runs(work, engine) as runs:
             for key, curves in runs:
-                _write(out, key, curves)
+                _write(folder, key, curves)
                 found[key] = curves
                 report(len(found), len(cells))
     return {name: plan.join([found[key] for key in keyed[name]]) for name, plan in plans.items()}
@@ -107,7 +109,7 @@ def _key(cell: Cell, versions: str) -> str:
     with np.printoptions(threshold=sys.maxsize, floatmode="unique"):  # arrays to the last digit
         text = repr(cell)
     rule = "of policies and environments whose repr shows their settings"
-    require(" at 0x" not in text, "plans", rule, cell)
+    require(" at 0x" not in text, "plans", rule, (cell.policy, cell.environment))
     return sha256(f"{text}\n{versions}".encode()).hexdigest()
 
 
@@ -197,33 +199,34 @@ def _needs(package: str, *, engine: str) -> None:
         )
 
 
-def _head(key: str) -> bytes:
-    return f"tailproof cell 1\n{key}\n".encode()
+def _sealed(key: str, body: bytes) -> bytes:
+    """Put the key and a checksum of everything before the arrays."""
+    head = f"tailproof cell 1\n{key}\n".encode()
+    return head + sha256(head + body).hexdigest().encode() + b"\n" + body
 
 
-def _write(out: Path, key: str, curves: Curves) -> None:
-    """Write a cell's file, whole or not at all: head, checksum, arrays."""
+def _write(folder: Path, key: str, curves: Curves) -> None:
+    """Write a cell's file, whole or not at all."""
     body = io.BytesIO()
     for array in (curves.regret, curves.decisions, curves.error):
         if array is not None:
             np.save(body, array, allow_pickle=False)
-    checksum = sha256(_head(key) + body.getvalue()).hexdigest()
-    part = out / f"{key}.cell.{os.getpid()}.part"
+    part = folder / f"{key}.cell.{os.getpid()}.part"
     with part.open("wb") as file:
-        file.write(_head(key) + f"{checksum}\n".encode() + body.getvalue())
+        file.write(_sealed(key, body.getvalue()))
         file.flush()
         os.fsync(file.fileno())
-    part.replace(out / f"{key}.cell")
+    part.replace(folder / f"{key}.cell")
 
 
-def _read(out: Path, key: str) -> Curves | None:
+def _read(folder: Path, key: str) -> Curves | None:
     """Read what `_write` wrote for this key; anything else is nothing."""
     try:
-        data = (out / f"{key}.cell").read_bytes()
+        data = (folder / f"{key}.cell").read_bytes()
     except FileNotFoundError:
         return None
-    checksum, _, body = data.removeprefix(_head(key)).partition(b"\n")
-    if checksum != sha256(_head(key) + body).hexdigest().encode():
+    body = data[len(_sealed(key, b"")) :]
+    if data != _sealed(key, body):
         return None
     file = io.BytesIO(body)
     regret, decisions = (np.load(file, allow_pickle=False) for _ in range(2))
