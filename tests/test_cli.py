@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from tailproof import OFUL, Filtered, MeanOfMedians, Result, environments, noise, spec
 from tailproof.cli import app
-from tailproof.paper import overview
+from tailproof.paper import EXHIBITS
 
 ROOT = Path(__file__).parent.parent
 SMALL = "--horizon 60 --paths 3 --environment 'neutral(arms=4, dim=3)'"
@@ -108,32 +108,10 @@ def test_an_unwritable_folder_is_a_sentence() -> None:
     assert output.startswith("tailproof: ")
 
 
-def test_reproduce_keeps_what_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    out = tmp_path / "r"
-    first = run(f"reproduce --size smoke --workers 1 --out {out}")
-    assert "overview.png" in first
-    files = {path.name for path in out.iterdir()}
-    assert files == {
-        "overview.png",
-        "table.csv",
-        *(f"df-{df}.npz" for df in ("3", "1.02", "1", "0.5")),
-    }
-    stamp = (out / "df-1.npz").stat().st_mtime_ns
-    (out / "df-3.npz").unlink()
-    assert run(f"reproduce --size smoke --workers 1 --out {out}") == first
-    assert (out / "df-1.npz").stat().st_mtime_ns == stamp
-    monkeypatch.setitem(overview.POLICIES, "OFUL", OFUL(bonus=2))
-    assert "out must be a new folder" in run(f"reproduce --size smoke --out {out}", code=2)
-    monkeypatch.undo()
-    (out / "letter.txt").touch()
-    assert "out must be a new folder" in run(f"reproduce --size smoke --out {out}", code=2)
-    (out / "letter.txt").unlink()
-    assert "out must be a new folder" in run(f"reproduce --size smoke --seed 1 --out {out}", code=2)
-    assert "size must be one of" in run(f"reproduce --size huge --out {out}", code=2)
-
-
 def test_list_names_everything() -> None:
     output = run("list")
+    for figure in EXHIBITS.values():
+        assert figure.TITLE.split()[0] in output
     for kind in ("policy", "estimator", "noise", "environment"):
         for name in spec.names(kind):
             assert name in output
@@ -160,7 +138,7 @@ def test_specs_run_no_code(tmp_path: Path) -> None:
             spec.build("policy", text)
 
 
-@pytest.mark.parametrize("command", ["simulate", "reproduce", "compare", "list"])
+@pytest.mark.parametrize("command", ["simulate", "reproduce", "report", "compare", "list"])
 def test_every_command_has_help_and_is_in_the_readme(command: str) -> None:
     assert len(run(f"{command} --help").splitlines()) > 5
     assert f"tailproof {command}" in (ROOT / "README.md").read_text()
@@ -168,12 +146,12 @@ def test_every_command_has_help_and_is_in_the_readme(command: str) -> None:
 
 @pytest.mark.slow
 def test_the_numbers_of_the_readme_are_true(tmp_path: Path) -> None:
-    run(f"reproduce --out {tmp_path / 'r'}")
+    out = tmp_path / "r"
+    run(f"reproduce overview --out {out}")
     readme = (ROOT / "README.md").read_text()
-    with (tmp_path / "r" / "table.csv").open() as stream:
-        rows = list(csv.DictReader(stream))
     for df in ("3", "1.02", "1", "0.5"):
-        means = [round(float(row["mean"])) for row in rows if f"df = {df}:" in row["setting"]]
+        result = Result.load(out / "results" / "overview" / f"df-{df}.npz")
+        means = [round(row["mean"]) for row in result.summary().values()]
         line = next(line for line in readme.splitlines() if line.startswith(f"| df = {df} "))
         assert [int(cell) for cell in line.split("|")[2:5]] == means
 

@@ -255,7 +255,12 @@ def _report(out: Path) -> None:
     table = Table(title="What holds")
     for column in ("figure", "what it shows", "verdict"):
         table.add_column(column)
-    colours = {"holds": "green", "holds partly": "yellow", "does not hold": "red"}
+    colours = {
+        "holds": "green",
+        "holds partly": "yellow",
+        "does not hold": "red",
+        "not decided": "dim",
+    }
     for section in write_report(out):
         word = section.verdict
         table.add_row(section.name, section.exhibit.TITLE, f"[{colours[word]}]{word}[/]")

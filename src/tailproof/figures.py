@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
 from numpy.typing import NDArray
 
 from tailproof.checks import require
@@ -14,17 +13,26 @@ from tailproof.result import Result
 
 __all__ = ["PALETTE", "band", "canvas", "regret_figure"]
 
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
-"""The colours of Okabe and Ito, told apart with any kind of colour vision."""
-
-_THOUSANDS = FuncFormatter(lambda value, _: f"{value:,.0f}".replace(",", "\u202f"))
+PALETTE = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#000000",
+    "#882255",
+    "#999999",
+)
+"""After Okabe and Ito, told apart with any kind of colour vision; wine in place of their yellow."""
 
 
 def canvas(
     rows: int, columns: int, *, height: float = 2.6, share: bool = True
 ) -> tuple[Figure, Any]:
     """Return a figure of panels, two columns of a printed page wide, and the panels."""
-    figure = Figure(figsize=(max(3.5 * columns, 5.2), height * rows), dpi=150, layout="constrained")
+    figure = Figure(figsize=(max(3.5 * columns, 5.2), height * rows), dpi=150)
+    figure.set_layout_engine("constrained", wspace=0.06)
     panels = figure.subplots(rows, columns, squeeze=False, sharex=share, sharey=share)
     for axes in panels.flat:
         axes.grid(alpha=0.25)
@@ -69,24 +77,19 @@ def regret_figure(results: Mapping[str, Result]) -> Figure:
             band(axes, result.pulls, curves.regret, order.index(name), name)
         axes.set_title(title, fontsize=10)
         axes.set_xlim(0, result.pulls[-1])
-        axes.xaxis.set_major_formatter(_THOUSANDS)
     panels[0, 0].set_ylim(bottom=0)
     for axes in panels[:, 0]:
         axes.set_ylabel("cumulative regret", fontsize=9)
     for axes in panels[-1]:
         axes.set_xlabel("pulls", fontsize=9)
-    below = len(order) > 4  # many curves leave no room for names among them
-    if below:
-        handles, labels = panels[0, 0].get_legend_handles_labels()
-        figure.legend(
-            handles, labels, loc="outside lower center", ncols=5, fontsize=8, frameon=False
-        )
-    else:
-        panels[0, 0].legend(fontsize=8, frameon=False, loc="upper left")
     counts = sorted({result.settings["paths"] for result in results.values()})
-    figure.supxlabel(
-        f"median (line), 10–90 % (band) and mean (dashes) of {'–'.join(map(str, counts))} paths",
+    figure.legend(
+        *panels[0, 0].get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=min(len(order), 5),
         fontsize=8,
-        color="0.4",
+        frameon=False,
+        title=f"median (line), 10–90 % (band), mean (dashes); paths: {', '.join(map(str, counts))}",
+        title_fontsize=8,
     )
     return figure

@@ -33,7 +33,7 @@ __all__ = [
 Array = NDArray[np.float64]
 Sweep = Callable[[Mapping[str, Plan]], dict[str, Result]]
 """Runs named plans and returns their results."""
-Word = Literal["holds", "holds partly", "does not hold"]
+Word = Literal["holds", "holds partly", "does not hold", "not decided"]
 
 
 class Picture(NamedTuple):
@@ -55,9 +55,11 @@ class Finding:
     """None where the interval leaves it open."""
 
     def __str__(self) -> str:
-        if self.low == self.high:
-            return f"{self.text}: {self.value:.3g}"
-        return f"{self.text}: {self.value:.3g} [{self.low:.3g}, {self.high:.3g}]"
+        value, low, high = (
+            f"{x:.0f}".replace("-", "−") if abs(x) >= 100 else f"{x:.3g}".replace("-", "−")
+            for x in (self.value, self.low, self.high)
+        )
+        return f"{self.text}: {value}" + ("" if self.low == self.high else f" [{low}, {high}]")
 
 
 class Exhibit(Protocol):
@@ -129,7 +131,7 @@ def ratio(text: str, sample: Array, other: Array, *, at_most: float) -> Finding:
     """Measure whether a ratio of means stays under a bound: interval by the delta method.
 
     >>> str(ratio("a / b", np.array([1.0, 1.1, 0.9]), np.array([1.0, 0.8, 1.2]), at_most=2))
-    'a / b: 1 [0.721, 1.39]'
+    'a / b: 1 [0.776, 1.29]'
     """
     value = float(sample.mean() / other.mean())
     squares = sum(float((x.std(ddof=1) / x.mean()) ** 2 / len(x)) for x in (sample, other))
@@ -144,15 +146,17 @@ def within(text: str, value: float, low: float, high: float) -> Finding:
 
 
 def verdict(findings: Sequence[Finding]) -> Word:
-    """Sum up: a claim holds if all its parts do, and does not if none does.
+    """Sum up: a claim holds if all its parts agree, and does not if none does and one disagrees.
 
     >>> verdict([within("a", 1, 0, 2), within("b", 3, 0, 2)])
     'holds partly'
     """
-    agreeing = sum(finding.holds is True for finding in findings)
-    if agreeing == len(findings):
+    parts = {finding.holds for finding in findings}
+    if parts == {True}:
         return "holds"
-    return "holds partly" if agreeing else "does not hold"
+    if True in parts:
+        return "holds partly"
+    return "does not hold" if False in parts else "not decided"
 
 
 def _agrees(yes: bool, no: bool) -> bool | None:

@@ -42,7 +42,7 @@ CLAIM = (
 )
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "smoke": {"horizon": 300, "paths": {3: 3, 1.02: 3, 1: 3, 0.5: 3}},
-    "quick": {"horizon": 10_000, "paths": {3: 10, 1.02: 4, 1: 10, 0.5: 4}},
+    "quick": {"horizon": 10_000, "paths": {3: 10, 1.02: 3, 1: 10, 0.5: 3}},
     "paper": {"horizon": 10_000, "paths": {3: 10, 1.02: 10, 1: 10, 0.5: 10}},
 }
 DIFFERENCES: Sequence[str] = (
@@ -115,7 +115,6 @@ def policies(df: float, horizon: int = 10_000) -> dict[str, Policy[Any]]:
         "bonus": 0.01 / 3,
     }
     return {
-        "uniform": Uniform(),
         "MoM": MoM(
             horizon=horizon,
             epsilon=epsilon,
@@ -130,6 +129,7 @@ def policies(df: float, horizon: int = 10_000) -> dict[str, Policy[Any]]:
         "SupBTC": SupBTC(epsilon=epsilon, v=v, **flat_btc),
         "SupBMM_mom": sup_bmm_filtered(pulls=256 if df == 0.5 else 64, v=1, **flat_bmm),
         "SupBTC_mom": sup_btc_filtered(pulls=400 if df == 0.5 else 256, v=0.5, **flat_btc),
+        "uniform": Uniform(),
     }
 
 

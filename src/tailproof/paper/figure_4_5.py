@@ -106,7 +106,7 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
             above.set_title(name, fontsize=9)
             above.set_ylim(bottom=0)
             if name in ESTIMATORS:
-                under.set_ylim(0, 2)
+                under.set(yscale="log", ylim=(0.05, 20))
                 under.set_xlabel("pulls", fontsize=8)
             else:
                 under.remove()

@@ -1,10 +1,9 @@
 """A folder in which exhibits are simulated, kept and resumed."""
 
 import json
-import os
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -30,6 +29,8 @@ class Reproduction:
     versions: dict[str, str]
     seconds: dict[str, float] = field(default_factory=dict)
     """The time that each finished exhibit took."""
+    names: dict[str, list[str]] = field(default_factory=dict)
+    """The names of its results."""
 
     @classmethod
     def load(cls, out: Path) -> Self:
@@ -48,23 +49,28 @@ class Reproduction:
         record = {"format": _FORMAT, **asdict(self)}
         del record["out"]
         self.out.mkdir(parents=True, exist_ok=True)
-        _replace(self.out / "run.json", json.dumps(record, indent=2).encode())
+        part = self.out / "run.part"
+        part.write_text(json.dumps(record, indent=2), encoding="utf-8")
+        part.replace(self.out / "run.json")
 
     def results(self, name: str) -> dict[str, Result]:
         """Load the results of a finished exhibit."""
-        folder = self.out / "results" / name
-        names = json.loads((folder / "names.json").read_text(encoding="utf-8"))
-        return {key: Result.load(folder / _file(key)) for key in names}
+        return {key: Result.load(self._file(name, key)) for key in self.names[name]}
 
-    def keep(self, name: str, results: dict[str, Result]) -> None:
-        """Save the results of an exhibit, each in one step."""
-        folder = self.out / "results" / name
-        folder.mkdir(parents=True, exist_ok=True)
+    def keep(self, name: str, results: Mapping[str, Result], seconds: float) -> None:
+        """Save the results of an exhibit, each in one step; the time counts when it is new."""
         for key, result in results.items():
-            part = folder / f"{_file(key)}.part"
+            file = self._file(name, key)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            part = file.with_suffix(".part")
             part.unlink(missing_ok=True)
-            os.replace(result.save(part), folder / _file(key))
-        _replace(folder / "names.json", json.dumps(list(results)).encode())
+            result.save(part).replace(file)
+        self.names[name] = list(results)
+        self.seconds.setdefault(name, seconds)
+        self.save()
+
+    def _file(self, name: str, key: str) -> Path:
+        return self.out / "results" / name / (re.sub(r"[^\w.]+", "-", key) + ".npz")
 
 
 def reproduce(
@@ -115,23 +121,6 @@ def reproduce(
         step = None if progress is None else partial(progress, name)
         begin = time.perf_counter()
         cells = partial(sweep, out=out / "cells", engine=engine, workers=workers, progress=step)
-        run.keep(name, EXHIBITS[name].run(cells, size, seed))
-        run.seconds.setdefault(name, time.perf_counter() - begin)
-        run.save()
+        results = EXHIBITS[name].run(cells, size, seed)
+        run.keep(name, results, time.perf_counter() - begin)
     return run
-
-
-def _file(key: str) -> str:
-    """Name a file after a result.
-
-    >>> _file("tuned, df = 0.5")
-    'tuned-df-0.5.npz'
-    """
-    return re.sub(r"[^\w.]+", "-", key) + ".npz"
-
-
-def _replace(file: Path, content: bytes) -> None:
-    """Write a file in one step."""
-    part = file.with_suffix(".part")
-    part.write_bytes(content)
-    os.replace(part, file)

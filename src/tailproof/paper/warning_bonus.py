@@ -26,23 +26,23 @@ CLAIM = (
     "algorithm, and the baselines do worse than a random arm because of the noise alone."
 )
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
-    "smoke": {"horizon": 300, "paths": {1: 3}, "tuning_paths": 2, "multipliers": (0.1, 1)},
+    "smoke": {"horizon": 300, "paths": {1: 3}, "tuning_paths": 2, "multipliers": (0, 1)},
     "quick": {
-        "horizon": 10_000,
+        "horizon": 5000,
         "paths": {1: 4},
         "tuning_paths": 2,
-        "multipliers": (0.01, 0.1, 1),
+        "multipliers": (0, 0.01, 1),
     },
     "paper": {
         "horizon": 10_000,
         "paths": {3: 10, 1.02: 10, 1: 10, 0.5: 10},
         "tuning_paths": 10,
-        "multipliers": (0.001, 0.01, 0.1, 1),
+        "multipliers": (0, 0.001, 0.01, 0.1, 1),
     },
 }
 DIFFERENCES: Sequence[str] = (
     "The paper has no such comparison. The multiplier multiplies the bonus of figures 2 and 3; it "
-    "is chosen for each algorithm and noise by the mean regret on other seeds.",
+    "is chosen for each algorithm and noise by the mean regret on other seeds; 0 plays greedily.",
 )
 REFERENCE: Mapping[str, Mapping[str, tuple[float, float]]] = {}
 ALGORITHMS = (*figure_2_3.BASELINES, "SupBMM_mom", "SupBTC_mom")

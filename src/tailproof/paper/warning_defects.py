@@ -109,7 +109,7 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
         alt.append(f"{label}: {scripts.mean():.0f} and {published.mean():.0f}")
     axes.set_yticks(rows, VARIANTS, fontsize=8)
     axes.set_xlim(left=0)
-    axes.set_xlabel("final regret (median, 10–90 %) over the scripts' mean", fontsize=8)
+    axes.set_xlabel("regret over the scripts' mean: median, 10–90 %", fontsize=8)
     axes.legend(fontsize=8, frameon=False)
     words = "Mean final regret of the scripts' variant and of the published one. "
     return {"defects": Picture(figure, words + "; ".join(alt) + ".")}

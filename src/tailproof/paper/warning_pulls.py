@@ -96,10 +96,9 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     for i, (name, values) in enumerate(numbers.items()):
         drawn = bars.bar(places + 0.27 * (i - 1), values, 0.25, color=PALETTE[i], label=name)
         bars.bar_label(
-            drawn, [f"{value:.0f}" for value in values], fontsize=5, rotation=90, padding=2
+            drawn, [f"{value:.0f}" for value in values], fontsize=6, rotation=90, padding=2
         )
-    bars.axhline(HORIZON, color="0.4", linestyle=":")
-    bars.text(-0.4, HORIZON * 1.15, "the whole horizon", fontsize=7, color="0.4")
+    bars.axhline(HORIZON, color="0.4", linestyle=":", label="the whole horizon")
     bars.set(yscale="log", ylim=(1, 1e9), ylabel="pulls of a decision", xticks=places)
     bars.set_xticklabels([f"df = {df}" for df in DFS])
     bars.legend(fontsize=7, frameon=False, loc="upper left")

@@ -82,6 +82,7 @@ def _section(run: Reproduction, name: str) -> Section:
     pictures = {}
     for file, (figure, alt) in exhibit.draw(results).items():
         figure.savefig(run.out / "figures" / f"{file}.png", dpi=200)
+        figure.set_layout_engine("none")  # it is laid out; once is enough
         stream = io.BytesIO()
         with rc_context({"svg.hashsalt": file}):
             figure.savefig(stream, format="svg", metadata={"Date": None})

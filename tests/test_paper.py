@@ -1,0 +1,272 @@
+"""The paper's figures, the folder they are kept in, and the report."""
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from tailproof.cli import app
+from tailproof.paper import EXHIBITS, SIZES, reproduction, select
+from tailproof.paper.exhibit import Finding, below, ratio, verdict, within
+from tailproof.paper.figure_2_3 import compare
+from tailproof.paper.reproduction import Reproduction
+from tailproof.report import write_report
+from tailproof.sweep import sweep
+
+ROOT = Path(__file__).parent.parent
+pytestmark = pytest.mark.xdist_group("paper")  # one run of all figures serves every test
+
+
+def run(command: str, code: int = 0) -> str:
+    done = CliRunner().invoke(app, shlex.split(command), env={"COLUMNS": "120", "TERM": "dumb"})
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All figures at their smallest size, as the command leaves them."""
+    out = tmp_path_factory.mktemp("paper") / "run"
+    output = run(f"reproduce --size smoke --engine serial --out {out}")
+    assert str(out / "report.html") in output
+    return out
+
+
+def stamps(out: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mtime_ns for path in (out / "cells").iterdir()}
+
+
+def test_all_nine_figures_and_four_warnings_are_there() -> None:
+    numbers = [int(n) for name in EXHIBITS for n in name.split("-") if n.isdigit()]
+    assert sorted(numbers) == list(range(1, 10))
+    assert {"pulls", "bonus", "shrinkage", "defects"} <= set(EXHIBITS)
+    for exhibit in EXHIBITS.values():
+        assert set(exhibit.SETTINGS) == set(SIZES)
+        assert exhibit.CLAIM.endswith((".", ".)"))
+
+
+def test_every_picture_is_drawn_and_told_in_words(folder: Path) -> None:
+    drawn = {path.name for path in (folder / "figures").iterdir()}
+    names = [f"figure-{n}" for n in range(1, 10)]
+    names += ["overview", "pulls", "bonus", "shrinkage", "defects"]
+    assert drawn == {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
+    kept = Reproduction.load(folder)
+    for name, exhibit in EXHIBITS.items():
+        results = kept.results(name)
+        assert exhibit.judge(results)
+        for picture in exhibit.draw(results).values():
+            assert len(picture.alt) > 40
+            assert "nan" not in picture.alt
+
+
+class Page(HTMLParser):
+    """Collects what a page refers to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.images: list[dict[str, str | None]] = []
+        self.links: list[str] = []
+        self.places: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag == "img":
+            self.images.append(given)
+        self.links += [value for key, value in attrs if key in ("src", "href") and value]
+        if given.get("id"):
+            self.places.add(str(given["id"]))
+
+
+def test_the_report_needs_no_network_and_no_eyes(folder: Path) -> None:
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    page = Page()
+    page.feed(text)
+    assert len(page.images) == 14
+    assert all(len(image["alt"] or "") > 40 for image in page.images)
+    for link in page.links:
+        assert link.startswith("data:") or link.removeprefix("#") in page.places
+    assert not re.search(r"@import|url\(|<script|<link rel=.stylesheet", text)
+    assert page.places >= set(EXHIBITS)
+    assert "prefers-color-scheme: dark" in text
+    assert 'name="viewport"' in text
+    first = text.index("Verdicts")
+    assert first < min(text.index(f'<section id="{name}"') for name in EXHIBITS)
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs Chromium")
+def test_the_report_opens_in_a_browser(folder: Path, tmp_path: Path) -> None:
+    options = "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking"
+    options += " --disable-component-update --disable-sync --enable-logging=stderr --dump-dom"
+    page = (folder / "report.html").resolve().as_uri()
+    done = subprocess.run(
+        ["chromium", *options.split(), f"--user-data-dir={tmp_path}", page],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert done.stdout.count("<section") == len(EXHIBITS)
+    assert "CONSOLE" not in done.stderr
+    assert "Failed to load resource" not in done.stderr
+
+
+def test_the_report_shows_the_reference_and_the_verdicts(folder: Path) -> None:
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    assert text.count("difference in s.e.") == 1
+    assert re.search(r"holds partly|does not hold|holds", text)
+    assert "tailproof reproduce overview 1 2-3" in text
+    sections = write_report(folder)
+    assert (folder / "report.html").read_text(encoding="utf-8") == text
+    for section in sections:
+        assert section.verdict == verdict(section.findings)
+
+
+def test_what_is_finished_is_not_simulated_again(folder: Path) -> None:
+    before = stamps(folder)
+    page = (folder / "report.html").read_bytes()
+    lost = folder / "results" / "7" / "df-1.npz"
+    content = lost.read_bytes()
+    lost.unlink()
+    damaged = next((folder / "cells").iterdir())
+    whole = damaged.read_bytes()
+    damaged.write_bytes(whole[:-1])
+    run(f"reproduce all --size smoke --engine serial --out {folder}")
+    after = stamps(folder)
+    assert {name for name in before if after[name] != before[name]} == {damaged.name}
+    assert damaged.read_bytes() == whole
+    assert lost.read_bytes() == content
+    assert (folder / "report.html").read_bytes() == page
+
+
+def test_the_report_is_drawn_from_results_alone(folder: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("cells", "figures", "*.html"))
+    assert "What holds" in run(f"report {copy}")
+    assert (copy / "report.html").read_bytes() == (folder / "report.html").read_bytes()
+    assert (copy / "figures" / "figure-9.svg").exists()
+    assert not (copy / "cells").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (
+            "reproduce 12 --size smoke",
+            "figure must be all or one of overview, 1, 2-3, .*, got '12'",
+        ),
+        ("reproduce 1 --size huge", "size must be one of smoke, quick, paper, got 'huge'"),
+        (
+            "reproduce 1 --size smoke --seed 1",
+            "out must be a new folder, or one of size smoke, seed 1",
+        ),
+        ("reproduce 1 --size quick", "out must be a new folder, or one of size quick, seed 0"),
+        (
+            "reproduce 7 --size smoke --engine x",
+            "engine must be one of serial, processes, dask, ray",
+        ),
+        ("reproduce 7 --size smoke --workers -1", "workers must be a whole number of at least 0"),
+    ],
+)
+def test_bad_input_is_one_sentence(folder: Path, command: str, words: str) -> None:
+    before = stamps(folder)
+    output = run(f"{command} --out {folder}", code=2)
+    assert re.search(words, output.replace("\n", " ")), output
+    assert "Traceback" not in output
+    assert stamps(folder) == before
+
+
+def test_a_foreign_folder_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("dear")
+    for command in ("reproduce 1 --size smoke --out", "report"):
+        output = run(f"{command} {tmp_path}", code=2)
+        assert "out must be a folder written by tailproof reproduce" in output
+    assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
+    (tmp_path / "run.json").write_text("[]")
+    assert "out must be" in run(f"report {tmp_path}", code=2)
+    assert run("reproduce 1 --size smoke --out /dev/null/x", code=2).startswith("tailproof: ")
+    assert run(f"report {tmp_path / 'absent'}", code=2).startswith("tailproof: ")
+
+
+def test_a_folder_of_other_versions_is_not_mixed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(f"reproduce 1 --size smoke --out {tmp_path / 'r'}")
+    monkeypatch.setattr(reproduction, "provenance", lambda: {"numpy": "1.0"})
+    assert "out must be a new folder" in run(f"reproduce 1 --size smoke --out {tmp_path / 'r'}", 2)
+
+
+def test_a_stop_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "r"
+    whole = sweep
+
+    def stopped(plans: object, **more: object) -> object:
+        if "df = 3" in plans:  # type: ignore[operator]
+            raise KeyboardInterrupt
+        return whole(plans, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(reproduction, "sweep", stopped)
+    assert "stopped" in run(f"reproduce 7 pulls --size smoke --engine serial --out {out}", 130)
+    assert list(json.loads((out / "run.json").read_text())["seconds"]) == ["7"]
+    assert len(stamps(out)) == 11
+    assert "SupBTC_mom" in run(f"report {out}")
+
+
+def test_select_knows_figures_by_number() -> None:
+    assert select(["all"]) == list(EXHIBITS)
+    assert select(["9", "4", "5"]) == ["4-5", "8-9"]
+
+
+def test_findings_agree_disagree_or_stay_open() -> None:
+    """Ten numbers each; the gap of 5 is 11 standard errors, the gap of 0.1 a quarter of one."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(0, 1, 10), rng.normal(0, 1, 10)
+    assert below("", x - 5, y).holds is True
+    assert below("", x + 5, y).holds is False
+    assert below("", x - x.mean(), y - y.mean() + 0.1).holds is None
+    assert below("", np.ones(3), np.ones(3) * 2).holds is True
+    assert ratio("", x + 100, y + 100, at_most=1.2).holds is True
+    assert ratio("", x + 200, y + 100, at_most=1.2).holds is False
+    assert ratio("", x - x.mean() + 100, y - y.mean() + 100, at_most=1).holds is None
+    yes, no = within("", 1, 0, 2), within("", 3, 0, 2)
+    perhaps = Finding("", 0, -1, 1, None)
+    cases = ([yes, yes], [yes, no], [yes, perhaps], [no, perhaps], [perhaps])
+    assert [verdict(parts) for parts in cases] == [
+        "holds",
+        "holds partly",
+        "holds partly",
+        "does not hold",
+        "not decided",
+    ]
+    assert str(Finding("gap", 1.5, 1.25, 1.75, True)) == "gap: 1.5 [1.25, 1.75]"
+
+
+def test_intervals_cover_as_they_say() -> None:
+    """2000 intervals at 95 %: coverage within 4 standard errors, false alarm below 1e-4."""
+    rng = np.random.default_rng(1)
+    covered = 0
+    for _ in range(2000):
+        found = below("", rng.normal(1, 1, 10), rng.normal(0, 3, 6))
+        covered += found.low <= 1 <= found.high
+    assert abs(covered / 2000 - 0.95) < 4 * np.sqrt(0.95 * 0.05 / 2000)
+
+
+def test_the_comparison_is_in_standard_errors(folder: Path) -> None:
+    result = Reproduction.load(folder).results("2-3")["df = 3"]
+    regret = result.curves["uniform"].regret[:, -1]
+    (row,) = compare(result, {"uniform": (float(regret.mean()) - 1, 0.0)})
+    assert row.errors == pytest.approx(np.sqrt(len(regret)) / regret.std(ddof=1))
+
+
+def test_the_picture_of_the_readme_has_a_command() -> None:
+    readme = (ROOT / "README.md").read_text()
+    picture = re.search(r"!\[[^]]{40,}\]\((docs/images/[^)]+)\)", readme)
+    assert picture is not None
+    assert (ROOT / picture[1]).stat().st_size < 400_000
+    assert picture[1] in (ROOT / "Makefile").read_text()
