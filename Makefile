@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 OUT ?= out/reproduce
 
-.PHONY: test test-slow lint bench reproduce clean
+.PHONY: test test-slow lint bench reproduce pictures docs clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml
@@ -15,10 +15,10 @@ $(READY): pyproject.toml
 	@touch $(READY)
 
 test: lint
-	$(BIN)/python -m pytest -q -n auto
+	$(BIN)/python -m pytest -q -n auto --dist loadgroup
 
 test-slow: $(READY)
-	$(BIN)/python -m pytest -q -n auto -m slow
+	$(BIN)/python -m pytest -q -n auto --dist loadgroup -m slow
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -32,6 +32,15 @@ bench: $(READY)
 
 reproduce: $(READY)
 	$(BIN)/tailproof reproduce --out $(OUT)
+
+# The picture of the README, and the verdicts of docs/paper.md (the paper's own size).
+pictures: $(READY)
+	$(BIN)/tailproof reproduce overview --out out/pictures
+	cp out/pictures/figures/overview.png docs/images/overview.png
+
+docs: $(READY)
+	$(BIN)/tailproof reproduce --size paper --out out/paper
+	$(BIN)/python docs/build.py out/paper
 
 clean:
 	rm -rf .venv out

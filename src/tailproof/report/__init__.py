@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from matplotlib import rc_context
 
 from tailproof.paper import EXHIBITS
@@ -56,24 +56,25 @@ class Section:
 def write_report(out: Path) -> list[Section]:
     """Draw every finished exhibit of a folder and write ``report.html`` there.
 
-    The pictures are also left in the folder ``figures``, as PNG and SVG. Nothing is simulated.
+    The pictures are also left in the folder ``figures``, as PNG and SVG, and the verdicts in
+    ``verdicts.md``. Nothing is simulated.
     """
     run = Reproduction.load(out)
     (out / "figures").mkdir(exist_ok=True)
     sections = [_section(run, name) for name in EXHIBITS if name in run.seconds]
     environment = Environment(
         loader=PackageLoader("tailproof.report", "."),
-        autoescape=True,
+        autoescape=select_autoescape(["html"]),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    page = environment.get_template("page.html").render(
-        run=run,
-        sections=sections,
-        command=f"tailproof reproduce {' '.join(run.seconds)} --size {run.size} --seed {run.seed}",
-    )
-    (out / "report.html").write_text(page, encoding="utf-8")
+    command = f"tailproof reproduce {' '.join(run.seconds)} --size {run.size} --seed {run.seed}"
+    for template, target in (("page.html", "report.html"), ("verdicts.md", "verdicts.md")):
+        page = environment.get_template(template).render(
+            run=run, sections=sections, command=command
+        )
+        (out / target).write_text(page, encoding="utf-8")
     return sections
 
 
