@@ -17,7 +17,6 @@ from tailproof.paper import EXHIBITS, SIZES, reproduction, select
 from tailproof.paper.exhibit import Finding, below, ratio, verdict, within
 from tailproof.paper.figure_2_3 import compare
 from tailproof.paper.reproduction import Reproduction
-from tailproof.report import write_report
 from tailproof.sweep import sweep
 
 ROOT = Path(__file__).parent.parent
