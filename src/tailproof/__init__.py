@@ -1,6 +1,7 @@
 """Bandits whose rewards may have no mean."""
 
 from tailproof import compositions, environments, noise, theory
+from tailproof.auto import AutoFiltered
 from tailproof.estimators import (
     Estimator,
     Mean,
@@ -46,6 +47,7 @@ __all__ = [
     "OFUL",
     "TOFU",
     "UCB1",
+    "AutoFiltered",
     "ClippedSGDUCB",
     "ConfidenceBall",
     "Curves",
