@@ -2,6 +2,7 @@
 
 from tailproof import compositions, environments, noise, theory
 from tailproof.auto import AutoFiltered
+from tailproof.calibration import Calibration, calibrate
 from tailproof.estimators import (
     Estimator,
     Mean,
@@ -48,6 +49,7 @@ __all__ = [
     "TOFU",
     "UCB1",
     "AutoFiltered",
+    "Calibration",
     "ClippedSGDUCB",
     "ConfidenceBall",
     "Curves",
@@ -74,6 +76,7 @@ __all__ = [
     "ThompsonSampling",
     "TruncatedMean",
     "Uniform",
+    "calibrate",
     "compositions",
     "environments",
     "mean_of_medians",

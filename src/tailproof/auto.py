@@ -104,7 +104,8 @@ class AutoFiltered(Policy[Any]):
 
     def _init(self, paths: int, arms: int, dim: int) -> Any:
         inside: Memory = self.policy._init(paths, arms, dim)
-        return _tuned(type(inside))(
+        kind: Any = type(inside)
+        return _tuned(kind)(
             **{name: getattr(inside, name) for name in inside._names()},
             spread=np.ones(paths),
             pilot_arms=np.empty((paths, 0, arms, dim)),
