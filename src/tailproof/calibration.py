@@ -153,11 +153,16 @@ class Calibration:
         figure = Figure(figsize=(8.4, 3.4), dpi=150, layout="constrained")
         cost, tails = figure.subplots(1, 2)
         blocks, costs = list(self.costs), list(self.costs.values())
-        cost.loglog(blocks, costs, "o-", color="#0072B2", markersize=3, label="block median")
-        cost.axhline(self._bound, color="0.5", linestyle="--", label="bound")
+        cost.semilogx(blocks, costs, "o-", color="#0072B2", markersize=3, label="block median")
+        known = not isinstance(self.source, Rewards)
+        label = "Cramér–Rao bound" if known else "best block"
+        cost.axhline(self._bound, color="0.5", linestyle="--", label=label)
         here = self.block * self.law.variance
         cost.plot([self.block], [here], "o", color="#D55E00", label=f"block {self.block}")
         cost.set(xlabel="block: mean (1) to median", ylabel="variance × pulls")
+        cost.set_ylim(0, 1.05 * min(max(*costs, here), 5 * min(*costs, here)))
+        cost.set_xticks([1, 3, 7, 15, 31, 101], ["1", "3", "7", "15", "31", "101"])
+        cost.set_xticks([], minor=True)
         z = self.scale * np.geomspace(0.05, 20, 40)
         tails.loglog(z, self.exceedance(z), color="#D55E00", label="filtered")
         tails.loglog(z, _median(self.source, 1).beyond(z), color="0.5", label="one reward")
