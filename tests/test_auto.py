@@ -157,16 +157,16 @@ def test_a_filter_compares_by_value_and_shows_how_it_was_made() -> None:
     "law", [StudentT(0.8, scale=30), Stable(1.3, scale=0.02), Normal(5)], ids=repr
 )
 def test_laws_and_scales_it_was_not_tuned_on(law: noise.Noise) -> None:
-    """Regret stays within 2.5 times that of OFUL that knows the scale, without heavy tails.
+    """Regret on two arms stays within 1.3 times that of OFUL with the scale and no heavy tail.
 
-    The ratios measured are below 1.8, with standard errors below 0.15: false alarms below 1e-5.
+    The ratios measured are below 0.95, with standard errors below 0.09: false alarms below 1e-4.
     """
     size = 1 / math.sqrt(law.fisher_information)
     bandit, calm = (environments.k_armed(n, locations=(0, size)) for n in (law, Normal(size)))
     options: dict[str, Any] = {"horizon": 3000, "paths": 40, "seed": 5, "record": 1}
     tuned = simulate({"a": AutoFiltered(OFUL())}, bandit, **options).mean("a")[-1]
     oracle = simulate({"a": OFUL(noise_scale=size, norm_bound=size)}, calm, **options)
-    assert tuned < 2.5 * oracle.mean("a")[-1]
+    assert tuned < 1.3 * oracle.mean("a")[-1]
 
 
 @pytest.mark.slow

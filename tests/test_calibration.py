@@ -38,6 +38,7 @@ FALSE_ALARM = 1e-5  # of each comparison with draws, all with fixed seeds
         (Normal(2), 1, 4.0),
         (Normal(2), 2, 4.0),
         (StudentT(5), 2, 5 / 3),
+        (StudentT(2.05), 1, 41.0),
         (Laplace(3), 1, 18.0),
         (SymmetricPareto(5), 1, 5 / 3),
     ],
@@ -50,7 +51,7 @@ def test_known_variances(law: Noise, block: int, cost: float) -> None:
 def test_the_numbers_of_the_docs_are_true() -> None:
     page = (Path(__file__).parent.parent / "docs" / "choosing.md").read_text()
     laws = {"normal": Normal(), "Cauchy": Cauchy()}
-    laws |= {f"Student-t, df = {df}": StudentT(df) for df in (3, 0.5)}  # type: ignore[dict-item]
+    laws |= {f"Student-t, df = {df}": StudentT(df) for df in (3, 0.5)}
     for name, law in laws.items():
         costs = [block * NoiseMedian(law, block).variance for block in (1, 7, 15, 31, 101)]
         cells = [f"{cost:.2f}" for cost in (*costs, 1 / law.fisher_information)]
@@ -405,6 +406,18 @@ def test_one_arm_with_one_reward_is_a_sentence(tmp_path: Path) -> None:
     output = run(f"calibrate {file} --reward revenue --arm variant", code=2)
     assert "every arm must have at least 2 rewards, got 1 of arm b; leave that arm out" in output
     assert "No such file" in run(f"calibrate {tmp_path}/none.csv --reward x", code=2)
+
+
+def test_strange_files_are_sentences(tmp_path: Path) -> None:
+    (tmp_path / "empty.csv").touch()
+    assert "reward must be one of the columns" in run(
+        f"calibrate {tmp_path}/empty.csv --reward x", code=2
+    )
+    (tmp_path / "long.csv").write_text("x\n" + "1" * 200_000)
+    output = run(f"calibrate {tmp_path}/long.csv --reward x", code=2)
+    assert "long.csv must be comma-separated values, got field larger" in output
+    (tmp_path / "short.csv").write_text("x,y\n1,2\n\n3\n")
+    np.testing.assert_array_equal(read_columns(tmp_path / "short.csv", "y")[0], [2, np.nan])
 
 
 def test_parquet_needs_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

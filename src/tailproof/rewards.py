@@ -187,9 +187,11 @@ def _number(text: Any, column: str, row: int) -> float:
 
 def _csv_columns(file: Path) -> dict[str, list[Any]]:
     with file.open(newline="", encoding="utf-8-sig") as stream:
-        rows = csv.reader(stream)
-        header = next(rows, [])
-        cells = [row + [""] * (len(header) - len(row)) for row in rows if row]
+        try:
+            header, *rows = [row for row in csv.reader(stream) if row] or [[]]
+        except csv.Error as error:
+            raise ValueError(f"{file.name} must be comma-separated values, got {error}") from None
+    cells = [row + [""] * (len(header) - len(row)) for row in rows]
     return {name: [row[place] for row in cells] for place, name in enumerate(header)}
 
 
