@@ -340,6 +340,39 @@ def test_bad_rewards_are_named(rewards: Any, arms: Any, words: str) -> None:
         calibrate(rewards=rewards, arms=arms)
 
 
+@pytest.mark.parametrize("absurd", [1e12, 1e300, math.inf])
+def test_one_absurd_reward_spoils_the_mean_and_nothing_else(absurd: float) -> None:
+    rewards = np.random.default_rng(4).standard_normal(1000)
+    before = calibrate(rewards=rewards, block=15)
+    after = calibrate(rewards=np.append(rewards, absurd), block=15)
+    assert isinstance(before.source, Rewards)
+    assert isinstance(after.source, Rewards)
+    assert before.source.mean_is_safe
+    assert not after.source.mean_is_safe
+    assert after.variance == pytest.approx(before.variance, rel=0.02)
+    chosen = calibrate(rewards=np.append(rewards, absurd))
+    assert 3 <= chosen.block <= 31
+    assert chosen.efficiency >= 0.8
+
+
+def test_mostly_equal_rewards() -> None:
+    """Clicks have a mean; rare and wild sales have no use for a median."""
+    rng = np.random.default_rng(0)
+    clicks = calibrate(rewards=rng.random(5000) < 0.05)
+    assert (clicks.pulls, clicks.block) == (1, 1)
+    assert "can be relied on" in clicks.explain()
+    sales = np.where(rng.random(5000) < 0.05, rng.pareto(0.7, 5000), 0)
+    with pytest.raises(ValueError, match="medians cannot tell arms apart"):
+        calibrate(rewards=sales)
+
+
+def test_tiny_scales_take_many_pulls() -> None:
+    found = calibrate(noise=Normal(), scale=1e-3)
+    assert found.pulls == pytest.approx(10**6, rel=0.01)
+    with pytest.raises(ValueError, match="scale must be at least 1e-06, which takes"):
+        calibrate(noise=Normal(), scale=1e-9)
+
+
 def test_a_block_the_data_cannot_support() -> None:
     rewards = np.random.default_rng(0).standard_normal(60)
     with pytest.raises(

@@ -287,7 +287,9 @@ def _for_efficiency(source: Source, costs: Costs, share: float | None) -> Choice
 
 def _for_scale(source: Source, costs: Costs, target: float, delta: float) -> Choice:
     """Try the blocks whose variance promises the fewest pulls, and count them exactly."""
-    need = {k: math.ceil(cost / k / target**2) for k, cost in costs.items()}
+    least = 1e-6 * math.sqrt(min(costs.values()))
+    require(target >= least, "scale", f"at least {least:.3g}, which takes 10¹² pulls", target)
+    need = {k: math.ceil(cost / k / target**2) for k, cost in costs.items() if cost < math.inf}
     found = []
     for k in sorted(need, key=lambda k: k * need[k])[:6]:
         count = need[k]
@@ -326,7 +328,14 @@ def _alpha(source: Source) -> float:
 def _tame_blocks(source: Source) -> list[int]:
     """Return the blocks whose median has a variance, and for which there are enough rewards."""
     if isinstance(source, Rewards):
-        most, low = len(source.errors) // 5, source.alpha[1]
+        if np.mean(source.errors == 0) > 0.5:
+            if source.mean_is_safe:
+                return [1]
+            raise ValueError(
+                "rewards must differ from the median of their arm more often than not; here "
+                "medians cannot tell arms apart, and a mean cannot be relied on"
+            )
+        most, low = len(source.errors) // 5, max(source.alpha[1], source.bulk_alpha)
         tame = [k for k in _BLOCKS if k <= most and low * (k + 1) / 2 > 1.5]
         if not tame:
             raise ValueError(

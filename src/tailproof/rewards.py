@@ -101,17 +101,29 @@ class Rewards:
 
         Source: Hill 1975. Differences: m is fixed; the interval is α(1 ± 1.645/√m).
         """
+        alpha = _inverse(float(self._log_ratios.mean()))
+        spread = _NORMAL_95 / math.sqrt(len(self._log_ratios))
+        return alpha, alpha * (1 - spread), alpha * (1 + spread)
+
+    @property
+    def bulk_alpha(self) -> float:
+        """The low end of a tail index that a few absurd rewards cannot move.
+
+        The median of ln(x_(i)/x_(m+1)) is ln 2/α, and takes the place of the mean of `alpha`.
+        """
+        alpha = math.log(2) * _inverse(float(np.median(self._log_ratios)))
+        return alpha * (1 - _NORMAL_95 / math.log(2) / math.sqrt(len(self._log_ratios)))
+
+    @cached_property
+    def _log_ratios(self) -> Array:
+        """ln(x_(i)/x_(m+1)) of the m largest |errors|; zeros if nearly all rewards are equal."""
         size = np.sort(np.abs(self.errors))[::-1]
         size = size[size > 0]
         m = min(int(2 * math.sqrt(len(self.errors))), len(size) - 1)
         if m < 10:
-            return math.inf, math.inf, math.inf  # nearly all rewards are equal: no tail to see
-        if math.isinf(size[m]):
-            return 0.0, 0.0, 0.0
-        slope = float(np.mean(np.log(size[:m]) - math.log(size[m])))
-        alpha = 1 / slope if slope > 0 else math.inf
-        spread = _NORMAL_95 / math.sqrt(m)
-        return alpha, alpha * (1 - spread), alpha * (1 + spread)
+            return np.zeros(10)
+        top = np.log(size[:m])
+        return np.where(np.isinf(top), math.inf, top - np.log(min(size[m], 1e308)))
 
     @property
     def mean_is_safe(self) -> bool:
@@ -157,6 +169,10 @@ class Rewards:
                 + (f" ({self.mean:.4g})." if self.mean_is_safe else ".")
             )
         return tail
+
+
+def _inverse(slope: float) -> float:
+    return 1 / slope if slope > 0 else math.inf
 
 
 def read_columns(file: Path, reward: str, arm: str | None = None) -> tuple[Array, Any]:
