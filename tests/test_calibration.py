@@ -188,7 +188,20 @@ def test_the_table_and_the_picture_show_the_dial() -> None:
         "block 5",
     }
     assert len(tails.lines) == 2
-    assert "take the mean of 4 medians" in found.explain()
+
+
+@pytest.mark.parametrize(
+    ("pulls", "block", "words"),
+    [
+        (1, 1, "for 1 pull: as asked."),
+        (4, 1, "for 4 pulls and take their mean: as asked."),
+        (5, 5, "for 5 pulls and take their median: as asked."),
+        (7, 5, "for 7 pulls and take the median of 5: as asked."),
+        (20, 5, "for 20 pulls and take the mean of 4 medians of 5: as asked."),
+    ],
+)
+def test_the_choice_in_words(pulls: int, block: int, words: str) -> None:
+    assert words in calibrate(noise=Cauchy(), pulls=pulls, block=block).explain()
 
 
 @pytest.mark.parametrize(
@@ -252,9 +265,9 @@ LAWS: dict[str, tuple[bool, Callable[[np.random.Generator, int], Array]]] = {
 
 @pytest.mark.parametrize("name", LAWS)
 def test_the_verdict_on_the_mean(name: str) -> None:
-    """Right in at least 26 of 30 samples; it is in 97 % of the hardest: false alarms below 1e-2.
+    """Right in at least 26 of 30 samples.
 
-    The seed is fixed; the exact bar is in the slow test.
+    It was right in 200 of 200 of each; if it is in 97 %, false alarms are below 2e-3.
     """
     assert share_of_means(name, samples=30) >= 26 / 30
 

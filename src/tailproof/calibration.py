@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,9 @@ from tailproof.estimators import MeanOfMedians
 from tailproof.medians import Array, MedianLaw, NoiseMedian, SampleMedian, beyond, scale
 from tailproof.noise import Noise
 from tailproof.rewards import Rewards
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["Calibration", "calibrate"]
 
@@ -69,7 +72,7 @@ class Calibration:
 
     @property
     def blocks(self) -> int:
-        """K' = ⌊pulls/k⌋."""
+        """The number k' = ⌊pulls/k⌋ of block medians."""
         return self.pulls // self.block
 
     @property
@@ -129,14 +132,16 @@ class Calibration:
     def explain(self) -> str:
         """Return the choice in plain words."""
         pulls = "1 pull" if self.pulls == 1 else f"{self.pulls} pulls"
-        cut = "" if self.block == self.pulls else f" and take the mean of {self.blocks} medians"
         if self.block == 1:
-            cut = "" if self.pulls == 1 else " and take their mean"
-        elif not cut:
-            cut = " and take their median"
+            then = " and take their mean" if self.pulls > 1 else ""
+        elif self.blocks == 1:
+            of = "their median" if self.block == self.pulls else f"the median of {self.block}"
+            then = f" and take {of}"
+        else:
+            then = f" and take the mean of {self.blocks} medians of {self.block}"
         share = "of the best block" if isinstance(self.source, Rewards) else "of what is possible"
         parts = [
-            f"Hold each choice for {pulls}{cut}: {self.reason}.",
+            f"Hold each choice for {pulls}{then}: {self.reason}.",
             f"Expect a noise of scale {self.scale:.3g} (level {self.delta:g}), tail index "
             f"{self.tail_index:.3g} and efficiency {self.efficiency:.2f} {share}.",
         ]
@@ -146,7 +151,7 @@ class Calibration:
                 parts.append(f"{self.source.missing} missing rewards were left out.")
         return " ".join(parts)
 
-    def plot(self) -> Any:
+    def plot(self) -> "Figure":
         """Draw what each block costs, and how often the filtered noise is how far off."""
         from matplotlib.figure import Figure
 
