@@ -13,6 +13,7 @@ from tailproof import (
     OFUL,
     TOFU,
     UCB1,
+    AutoFiltered,
     ClippedSGDUCB,
     ConfidenceBall,
     Estimator,
@@ -70,6 +71,11 @@ FILTERS: list[Policy[Any]] = [
     Filtered(OFUL(), pulls=8, estimator=TruncatedMean(threshold=2)),
     Filtered(OFUL(), pulls=7, estimator=MedianOfMeans(blocks=2)),
     Filtered(Filtered(UCB1(), pulls=3, estimator=Median()), pulls=4, estimator=Mean()),
+    AutoFiltered(OFUL()),
+    AutoFiltered(OFUL(), pulls=3, settle=30),
+    AutoFiltered(MedianUCB(), pulls=5, settle=4),
+    AutoFiltered(SupBMM(horizon=1000, epsilon=1, v=1, replicates=3), pulls=4, settle=4),
+    AutoFiltered(Filtered(LinTS(), pulls=2, estimator=Mean()), pulls=3, settle=1),
 ]
 ESTIMATORS = [
     Mean(),

@@ -1,6 +1,8 @@
 """Bandits whose rewards may have no mean."""
 
 from tailproof import compositions, environments, noise, theory
+from tailproof.auto import AutoFiltered
+from tailproof.calibration import Calibration, calibrate
 from tailproof.estimators import (
     Estimator,
     Mean,
@@ -46,6 +48,8 @@ __all__ = [
     "OFUL",
     "TOFU",
     "UCB1",
+    "AutoFiltered",
+    "Calibration",
     "ClippedSGDUCB",
     "ConfidenceBall",
     "Curves",
@@ -73,6 +77,7 @@ __all__ = [
     "ThompsonSampling",
     "TruncatedMean",
     "Uniform",
+    "calibrate",
     "compositions",
     "environments",
     "mean_of_medians",

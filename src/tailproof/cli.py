@@ -227,6 +227,42 @@ def list_command() -> None:
     console.print(table)
 
 
+@app.command("calibrate")
+@_clear_errors
+def calibrate_command(
+    file: Annotated[Path, typer.Argument(help="Recorded rewards: a CSV or a .parquet file.")],
+    reward: Annotated[str, typer.Option(help="The column of the rewards.")],
+    arm: Annotated[str | None, typer.Option(help="The column of the arms, if several.")] = None,
+    pulls: Annotated[int | None, typer.Option(help="Pulls of each choice, if fixed.")] = None,
+    block: Annotated[int | None, typer.Option(help="Block length, if fixed.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="A new file for a picture, .png.")] = None,
+) -> None:
+    """Say from recorded rewards whether a mean would do, and how long to hold each choice.
+
+        tailproof calibrate rewards.csv --reward revenue --arm variant --plot choice.png
+
+    No tail index is needed. Missing rewards are counted and left out.
+    """
+    from tailproof.calibration import calibrate
+    from tailproof.rewards import read_columns
+
+    if plot is not None:
+        require(not plot.exists(), "plot", "a file that does not exist yet", str(plot))
+    rewards, arms = read_columns(file, reward, arm)
+    found = calibrate(rewards=rewards, arms=arms, pulls=pulls, block=block)
+    table = Table(title="One block of each length, beside the best")
+    rows = found.table()
+    for column in rows[0]:
+        table.add_column(column, justify="right")
+    for row in rows:
+        table.add_row(*(f"{value:.4g}" for value in row.values()))
+    console.print(table)
+    console.print(escape(found.explain()))
+    if plot is not None:
+        found.plot().savefig(plot)
+        console.print(f"Picture: {escape(str(plot))}", soft_wrap=True)
+
+
 def _workers(asked: int) -> int:
     return whole("workers", asked, at_least=0) or os.cpu_count() or 1
 

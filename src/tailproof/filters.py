@@ -2,11 +2,12 @@
 
 import math
 import warnings
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
+from tailproof.calibration import calibrate
 from tailproof.checks import require, whole
 from tailproof.estimators import Estimator, MeanOfMedians
 from tailproof.policies.base import Array, Index, M, Policy
@@ -87,6 +88,23 @@ class Filtered(Policy[M]):
                 stacklevel=2,
             )
         return cls(policy, pulls=int(pulls), estimator=MeanOfMedians(epsilon=epsilon))
+
+    @classmethod
+    def calibrated(cls, policy: Policy[M], **settings: Any) -> Self:
+        """Return the filter that `tailproof.calibrate` chooses, and tell A the scale it leaves.
+
+        A policy that declares no `scale_field` is left as it is.
+
+        >>> from tailproof import OFUL, noise
+        >>> policy = Filtered.calibrated(OFUL(), noise=noise.Cauchy(), horizon=10_000, dim=10)
+        >>> policy.pulls, policy.estimator, round(policy.policy.noise_scale, 3)
+        (25, MeanOfMedians(block=25, epsilon=None), 0.363)
+        """
+        require(isinstance(policy, Policy), "policy", "a policy", policy)
+        found = calibrate(**settings)
+        if policy.scale_field is not None:
+            policy = replace(policy, **{policy.scale_field: found.scale})  # type: ignore[type-var]
+        return cls(policy, pulls=found.pulls, estimator=found.estimator)
 
     @property
     def pulls(self) -> int:

@@ -9,7 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Generic, Self, TypeVar, final
+from typing import Any, ClassVar, Generic, Self, TypeVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -75,6 +75,9 @@ class Policy(ABC, Generic[M]):
     own writes `_init`, `_choose` and `_learn`, for arguments that are checked already; inside
     them NumPy does not warn of infinities, which are legitimate.
     """
+
+    scale_field: ClassVar[str | None] = None
+    """The field that holds the scale of the noise, if the recipe has one."""
 
     @property
     def pulls(self) -> int:

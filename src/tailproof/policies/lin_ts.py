@@ -1,6 +1,7 @@
 """LinTS: linear Thompson sampling."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -48,6 +49,7 @@ class LinTS(Policy[Ridge]):
     random.
     """
 
+    scale_field: ClassVar[str | None] = "noise_scale"
     noise_scale: float = 1.0
     ridge: float = 1.0
     delta: float = 0.01

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -49,6 +50,7 @@ class OFUL(Optimism):
     sub-Gaussian: after an infinite reward a path knows nothing any more and plays at random.
     """
 
+    scale_field: ClassVar[str | None] = "noise_scale"
     noise_scale: float = 1.0
     norm_bound: float = 1.0
     ridge: float = 1.0

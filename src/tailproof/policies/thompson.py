@@ -1,6 +1,7 @@
 """Thompson sampling: pull each arm as often as it seems to be the best."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -43,6 +44,7 @@ class ThompsonSampling(Policy[Tally]):
     average of that arm infinite, or undefined, for good.
     """
 
+    scale_field: ClassVar[str | None] = "noise_scale"
     noise_scale: float = 1.0
     prior_scale: float = 1.0
 
