@@ -76,7 +76,7 @@ def test_the_same_command_gives_the_same_numbers() -> None:
         ("--noise weibull", "noise must be one of cauchy, laplace"),
         (
             "--environment moon",
-            "environment must be one of k_armed, neutral, paper, unit_ball, got 'moon'",
+            "environment must be one of k_armed, near_tie, neutral, paper, unit_ball, got 'moon'",
         ),
         (
             "--environment 'k_armed(locations=())'",

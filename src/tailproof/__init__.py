@@ -1,6 +1,6 @@
 """Bandits whose rewards may have no mean."""
 
-from tailproof import compositions, environments, noise, theory
+from tailproof import bestarm, compositions, environments, noise, theory
 from tailproof.estimators import (
     Estimator,
     Mean,
@@ -13,6 +13,7 @@ from tailproof.estimators import (
     truncated_mean,
 )
 from tailproof.filters import Filtered
+from tailproof.identification import identify
 from tailproof.policies import (
     CRT,
     MENU,
@@ -39,6 +40,7 @@ from tailproof.policies import (
 )
 from tailproof.result import Curves, Result
 from tailproof.simulation import simulate
+from tailproof.verdicts import Identification, Verdicts
 
 __all__ = [
     "CRT",
@@ -54,6 +56,7 @@ __all__ = [
     "FixedArm",
     "HeavyOFUL",
     "HvtUCB",
+    "Identification",
     "LinTS",
     "Mean",
     "MeanOfMedians",
@@ -72,8 +75,11 @@ __all__ = [
     "ThompsonSampling",
     "TruncatedMean",
     "Uniform",
+    "Verdicts",
+    "bestarm",
     "compositions",
     "environments",
+    "identify",
     "mean_of_medians",
     "median_of_means",
     "noise",

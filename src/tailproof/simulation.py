@@ -17,7 +17,7 @@ from tailproof.filters import Filtered
 from tailproof.policies.base import Policy
 from tailproof.result import Curves, Result, provenance
 
-__all__ = ["simulate"]
+__all__ = ["CHUNK", "absorbed", "simulate", "stream"]
 
 CHUNK = 500
 """Paths simulated together; each chunk has random streams of its own."""
@@ -115,9 +115,9 @@ def _run(
     chunk: int,
 ) -> Curves:
     """Play one policy on one chunk of paths."""
-    world = environment.start(paths, _stream(seed, "environment", chunk))
-    own, noise_rng = _stream(seed, f"policy {name}", chunk), _stream(seed, "noise", chunk)
-    policy, noise, price = _absorbed(policy, environment.noise)
+    world = environment.start(paths, stream(seed, "environment", chunk))
+    own, noise_rng = stream(seed, f"policy {name}", chunk), stream(seed, "noise", chunk)
+    policy, noise, price = absorbed(policy, environment.noise)
     memory = policy.init(paths, environment.contexts.arms, environment.contexts.dim)
     size = np.linalg.norm(world.theta, axis=1)
     size[size == 0] = np.nan
@@ -182,7 +182,7 @@ class _Reduced:
         return Median()(self.sample(rng, (*shape, k)))
 
 
-def _absorbed(policy: Policy[Any], noise: Source) -> tuple[Policy[Any], Source, int]:
+def absorbed(policy: Policy[Any], noise: Source) -> tuple[Policy[Any], Source, int]:
     """Move filters from the policy into the noise; also return the raw pulls behind each pull.
 
     A policy behind a filter that follows shifts is, equal in law, the policy alone under the
@@ -214,7 +214,7 @@ def _join(parts: Sequence[Curves]) -> Curves:
     )
 
 
-def _stream(seed: int, purpose: str, chunk: int) -> np.random.Generator:
+def stream(seed: int, purpose: str, chunk: int) -> np.random.Generator:
     """Return the random stream of a purpose, named by what it feeds."""
     key = (zlib.crc32(purpose.encode()), chunk)
     return np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=key)))
