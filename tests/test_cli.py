@@ -8,7 +8,17 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tailproof import OFUL, Filtered, MeanOfMedians, Result, environments, noise, spec
+from tailproof import (
+    OFUL,
+    Filtered,
+    Identification,
+    MeanOfMedians,
+    Result,
+    bestarm,
+    environments,
+    noise,
+    spec,
+)
 from tailproof.cli import app
 from tailproof.paper import overview
 
@@ -56,7 +66,7 @@ def test_the_same_command_gives_the_same_numbers() -> None:
     [
         (
             "--policy nonsense",
-            "policy must be one of clipped_sgducb, .*, uniform, got 'nonsense'",
+            "policy must be one of clipped_sgducb, .*, xyallocation, got 'nonsense'",
         ),
         ("--policy 'oful('", r"policy must be a name or a call like name\(key=1\), got 'oful\('"),
         ("--policy '3'", "policy must be a name or a call"),
@@ -101,6 +111,43 @@ def test_bad_input_gets_one_sentence(command: str, words: str, tmp_path: Path) -
     assert re.search(words, " ".join(output.replace("│", " ").split())), output
     assert "Traceback" not in output
     assert not (tmp_path / "new").exists()
+
+
+def test_identify_prints_and_writes(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    command = f"identify --block 41 --delta 0.1 --paths 5 --seed 3 --out {out} "
+    command += "--policy 'lin_gap_e(norm_bound=2, ridge=0.1)' --environment 'near_tie(angle=1)'"
+    output = run(command)
+    assert "Naming the best arm" in output
+    assert str(out) in output
+    found = Identification.load(out / "identification.npz")
+    plain, filtered = found.settings["policies"].values()
+    assert plain == repr(bestarm.LinGapE(norm_bound=2, ridge=0.1, delta=0.1))
+    tame = bestarm.behind_filter(
+        bestarm.LinGapE(norm_bound=2, ridge=0.1, delta=0.1),
+        noise.Cauchy(),
+        block=41,
+        max_pulls=100_000,
+    )
+    assert filtered == repr(tame)
+    assert found.settings["seed"] == 3
+    assert "out must be a folder that does not exist yet" in run(command, code=2)
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("--policy oful", "policy must be one that names a best arm, got OFUL"),
+        ("--policy 'filtered(rage, pulls=3)' --delta 0.1", "policy must be a best-arm recipe"),
+        ("--policy rage --policy rage", "policy must be given only once, got 'rage'"),
+        ("--delta 2", "delta must be a number above 0 and below 1, got 2"),
+        ("--block 4", "block must be odd, got 4"),
+        ("--environment neutral", "environment must be one whose arms stay the same"),
+        ("--max-pulls 0", "max_pulls must be a whole number of at least 1, got 0"),
+    ],
+)
+def test_identify_refuses_bad_input_in_one_sentence(command: str, words: str) -> None:
+    assert words in " ".join(run(f"identify --paths 1 {command}", code=2).split())
 
 
 def test_an_unwritable_folder_is_a_sentence() -> None:
@@ -160,7 +207,7 @@ def test_specs_run_no_code(tmp_path: Path) -> None:
             spec.build("policy", text)
 
 
-@pytest.mark.parametrize("command", ["simulate", "reproduce", "compare", "list"])
+@pytest.mark.parametrize("command", ["simulate", "reproduce", "compare", "list", "identify"])
 def test_every_command_has_help_and_is_in_the_readme(command: str) -> None:
     assert len(run(f"{command} --help").splitlines()) > 5
     assert f"tailproof {command}" in (ROOT / "README.md").read_text()

@@ -1,7 +1,7 @@
 """The loop for naming the best arm: all paths at once, until each has its answer."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -113,9 +113,10 @@ def _ready(name: str, policy: Policy[Any], delta: float | None) -> Policy[Any]:
     if delta is None:
         return policy
     number("delta", delta, above=0, below=1)
-    rule = "a best-arm recipe of its own when delta is given, neither filtered nor from regret"
-    require(isinstance(policy, BestArm), f"policies[{name!r}]", rule, policy)
-    return replace(policy, delta=delta)  # type: ignore[type-var]
+    if not isinstance(policy, BestArm):
+        rule = "a best-arm recipe without a filter when delta is given"
+        raise ValueError(f"policies[{name!r}] must be {rule}, got {policy!r}")
+    return policy.at(delta)
 
 
 def _run(

@@ -58,13 +58,13 @@ class GAllocation(_Allocation):
 
     Examples
     --------
-    >>> policy, rng = GAllocation(noise_scale=0.1), np.random.default_rng(0)
+    >>> policy, rng = GAllocation(noise_scale=0.5), np.random.default_rng(0)
     >>> memory, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
     >>> while not policy.stopped(memory).all():
     ...     chosen = policy.choose(memory, arms, rng)
     ...     policy.learn(memory, arms, chosen, [[float(chosen[0])]])
     >>> policy.recommend(memory).tolist(), memory.decisions.tolist()
-    ([1], [4])
+    ([1], [106])
 
     Source: Soare, Lazaric and Munos 2014, figure 1 and section 3.
     Differences: a ridge penalty of 10⁻⁴ in place of none; ties are broken at random; ε.
@@ -88,13 +88,13 @@ class XYAllocation(_Allocation):
 
     Examples
     --------
-    >>> policy, rng = XYAllocation(noise_scale=0.1), np.random.default_rng(0)
+    >>> policy, rng = XYAllocation(noise_scale=0.5), np.random.default_rng(0)
     >>> memory, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
     >>> while not policy.stopped(memory).all():
     ...     chosen = policy.choose(memory, arms, rng)
     ...     policy.learn(memory, arms, chosen, [[float(chosen[0])]])
     >>> policy.recommend(memory).tolist(), memory.decisions.tolist()
-    ([1], [4])
+    ([1], [106])
 
     Source: Soare, Lazaric and Munos 2014, section 4.
     Differences: as in `GAllocation`.

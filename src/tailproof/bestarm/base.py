@@ -1,7 +1,7 @@
 """What every best-arm recipe shares: δ, the noise scale, an answer that stands."""
 
 from abc import ABC
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -79,6 +79,10 @@ class BestArm(Policy[A], ABC):
     def __post_init__(self) -> None:
         number("delta", self.delta, above=0, below=1)
         number("noise_scale", self.noise_scale, above=0)
+
+    def at(self, delta: float) -> Self:
+        """Return the same recipe for another δ."""
+        return replace(self, delta=delta)
 
     def recommend(self, memory: A) -> Index:
         """Return the arm named as the best in each path, and −1 where none is named yet."""

@@ -57,13 +57,13 @@ class LazyTrackAndStop(BestArm[_Tracking]):
 
     Examples
     --------
-    >>> policy, rng = LazyTrackAndStop(noise_scale=0.1), np.random.default_rng(0)
+    >>> policy, rng = LazyTrackAndStop(noise_scale=0.5), np.random.default_rng(0)
     >>> memory, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
     >>> while not policy.stopped(memory).all():
     ...     chosen = policy.choose(memory, arms, rng)
     ...     policy.learn(memory, arms, chosen, [[float(chosen[0])]])
     >>> policy.recommend(memory).tolist(), memory.decisions.tolist()
-    ([1], [2])
+    ([1], [17])
 
     Source: Jedra and Proutière 2020, algorithm 1, constants from the authors' code.
     Differences: A₀ is found by pivoting and not drawn; it enters A only when pulled.

@@ -41,13 +41,13 @@ class LinGapE(NearBestArm[_Doubt]):
 
     Examples
     --------
-    >>> policy, rng = LinGapE(noise_scale=0.1), np.random.default_rng(0)
+    >>> policy, rng = LinGapE(noise_scale=0.5), np.random.default_rng(0)
     >>> memory, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
     >>> while not policy.stopped(memory).all():
     ...     chosen = policy.choose(memory, arms, rng)
     ...     policy.learn(memory, arms, chosen, [[float(chosen[0])]])
     >>> policy.recommend(memory).tolist(), memory.decisions.tolist()
-    ([1], [12])
+    ([1], [36])
 
     Source: Xu, Honda and Sugiyama 2018, algorithm 1. Differences: the greedy choice of the
     source's experiments, not the ratio rule of its proof; first each arm once, in order.

@@ -39,13 +39,13 @@ class RAGE(NearBestArm[_Planned]):
 
     Examples
     --------
-    >>> policy, rng = RAGE(noise_scale=0.1), np.random.default_rng(0)
+    >>> policy, rng = RAGE(noise_scale=0.5), np.random.default_rng(0)
     >>> memory, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
     >>> while not policy.stopped(memory).all():
     ...     chosen = policy.choose(memory, arms, rng)
     ...     policy.learn(memory, arms, chosen, [[float(chosen[0])]])
     >>> policy.recommend(memory).tolist(), memory.decisions.tolist()
-    ([1], [40])
+    ([1], [715])
 
     Source: Fiez, Jain, Jamieson and Ratliff 2019, algorithm 1, with η = 1/10.
     Differences: 2K² for K² in the logarithm and the width itself for its bound 2^−(t+2), both as

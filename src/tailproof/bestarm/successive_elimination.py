@@ -32,13 +32,13 @@ class SuccessiveElimination(NearBestArm[_Standing]):
 
     Examples
     --------
-    >>> policy, rng = SuccessiveElimination(noise_scale=0.1), np.random.default_rng(0)
+    >>> policy, rng = SuccessiveElimination(noise_scale=0.5), np.random.default_rng(0)
     >>> memory, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
     >>> while not policy.stopped(memory).all():
     ...     chosen = policy.choose(memory, arms, rng)
     ...     policy.learn(memory, arms, chosen, [[float(chosen[0])]])
     >>> policy.recommend(memory).tolist(), memory.decisions.tolist()
-    ([1], [2])
+    ([1], [46])
 
     Source: Even-Dar, Mannor and Mansour 2006, algorithm 3, where c > 4 for rewards in [0, 1].
     Differences: σ-sub-Gaussian rewards, for which c = 4 is enough: 2K Σ_t δ/(4Kt²) < δ; ε.

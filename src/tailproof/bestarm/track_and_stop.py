@@ -1,6 +1,5 @@
 """Track-and-Stop for K arms without structure."""
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -32,13 +31,13 @@ class TrackAndStop(BestArm[TallyRace]):
 
     Examples
     --------
-    >>> policy, rng = TrackAndStop(noise_scale=0.1), np.random.default_rng(0)
+    >>> policy, rng = TrackAndStop(noise_scale=0.5), np.random.default_rng(0)
     >>> memory, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
     >>> while not policy.stopped(memory).all():
     ...     chosen = policy.choose(memory, arms, rng)
     ...     policy.learn(memory, arms, chosen, [[float(chosen[0])]])
     >>> policy.recommend(memory).tolist(), memory.decisions.tolist()
-    ([1], [2])
+    ([1], [13])
 
     Source: Garivier and Kaufmann 2016, D-tracking and Chernoff's stopping rule; both thresholds
     as recalled. Differences: for normal rewards, for which the source proves its threshold only
@@ -98,14 +97,13 @@ def optimal_proportions(means: Array) -> Array:
     squares = np.where(np.isfinite(squares), squares, np.inf)
     nearest = squares.min(axis=1, keepdims=True)
     clear = (nearest > 0) & np.isfinite(nearest)
-    ratio = np.where(clear, squares, 1.0) / np.where(clear, nearest, 1.0)
-
+    near = np.where(clear, nearest, 1.0) / np.where(clear, squares, 1.0)
     share = np.full_like(nearest, 0.5)  # y/nearest; from here Newton descends to the root
     for _ in range(8):
-        x = share / (ratio - share)
-        rise = 2 * (x * ratio / (ratio - share) ** 2).sum(axis=1, keepdims=True)
+        x = share * near / (1 - share * near)
+        rise = 2 * (x * near / (1 - share * near) ** 2).sum(axis=1, keepdims=True)
         share = share - ((x * x).sum(axis=1, keepdims=True) - 1) / rise
-    x = np.where(clear, share / (ratio - share), np.where(squares == nearest, 1.0, 0.0))
+    x = np.where(clear, share * near / (1 - share * near), squares == nearest)
     x[rows, best] = 1.0
     even: Array = x / x.sum(axis=1, keepdims=True)
     return even

@@ -40,7 +40,7 @@ class XYAdaptive(NearBestArm[_Goals]):
 
     Examples
     --------
-    >>> policy, rng = XYAdaptive(noise_scale=0.1), np.random.default_rng(0)
+    >>> policy, rng = XYAdaptive(noise_scale=0.5), np.random.default_rng(0)
     >>> memory, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
     >>> while not policy.stopped(memory).all():
     ...     chosen = policy.choose(memory, arms, rng)
