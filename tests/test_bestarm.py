@@ -1,10 +1,11 @@
 """Best-arm recipes: the contract, answers that stand, designs, one-path references."""
 
 import inspect
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -107,10 +108,9 @@ def test_an_answer_is_right_consistent_pure_and_stands(policy: Policy[Any]) -> N
     for name, value in memory.to_arrays().items():
         np.testing.assert_array_equal(value, before[name])
     first = policy.recommend(memory)
-    rng = np.random.default_rng(0)
-    for _ in range(100):  # later rewards speak for the first arm
-        chosen = policy.choose(memory, arms[None], rng)
-        policy.learn(memory, arms[None], chosen, [[100.0 * (chosen[0] == 0)] * policy.pulls])
+    other = [(int(first[0]) + 1) % 3]
+    for _ in range(100):  # later plays and rewards speak for another arm
+        policy.learn(memory, arms[None], other, [[100.0] * policy.pulls])
     np.testing.assert_array_equal(policy.recommend(memory), first)
 
 
@@ -456,6 +456,108 @@ def test_lazy_track_and_stop_does_what_the_paper_says(seed: int) -> None:
     expected = lazy_track_and_stop(recipe, arms, basis, rewards)
     assert len(expected) > 20
     assert [*trace, -1 - int(recipe.recommend(memory)[0])] == expected
+
+
+def worst(gram: Array, pool: list[Array]) -> float:
+    return max(float(y @ np.linalg.solve(gram, y)) for y in pool)
+
+
+def greedy_arm(gram: Array, arms: Array, pool: list[Array]) -> int:
+    left = [worst(gram + np.outer(x, x), pool) for x in arms]
+    return int(np.argmin(left))
+
+
+def allocation(
+    p: GAllocation | XYAllocation, arms: Array, rewards: Callable[[int, int], float]
+) -> list[int]:
+    count, dim = arms.shape
+    gram: Array = 1e-4 * np.eye(dim)
+    moment: Array = np.zeros(dim)
+    trace: list[int] = []
+    pool = [x - z for x in arms for z in arms] if isinstance(p, XYAllocation) else list(arms)
+    for n in range(1, 10_000):
+        k = greedy_arm(gram, arms, pool)
+        gram = gram + np.outer(arms[k], arms[k])
+        moment = moment + rewards(k, n - 1) * arms[k]
+        trace.append(k)
+        theta = np.linalg.solve(gram, moment)
+        best = int(np.argmax(arms @ theta))
+        log = math.log(6 / math.pi**2 * n**2 * count**2 / p.delta)
+        sure = True
+        for z in np.delete(arms, best, axis=0):
+            y = arms[best] - z
+            width = 2 * math.sqrt(2) * p.noise_scale * math.sqrt(worst(gram, [y]) * log)
+            sure = sure and bool(y @ theta >= width)
+        if sure:
+            return [*trace, -1 - best]
+    raise AssertionError
+
+
+@pytest.mark.parametrize("recipe", [GAllocation(noise_scale=0.1), XYAllocation(noise_scale=0.1)])
+def test_allocations_do_what_the_paper_says(recipe: GAllocation | XYAllocation) -> None:
+    arms = np.array([[1.0, 0.1], [0.2, 1.1], [0.9, 0.45]])
+    rewards = wave(5, arms, np.array([1.0, 0.1]), 0.1)
+    memory, trace = play(recipe, arms, rewards, 5000)
+    assert [*trace, -1 - int(recipe.recommend(memory)[0])] == allocation(recipe, arms, rewards)
+    assert len(trace) > 50
+
+
+def test_xy_adaptive_goes_through_the_phases_of_the_paper() -> None:
+    arms, sigma, delta = np.array([[1.0, 0.1], [0.2, 1.1], [0.9, 0.45]]), 0.5, 0.1
+    policy = XYAdaptive(noise_scale=sigma, delta=delta)
+    rewards = wave(2, arms, np.array([1.0, 0.1]), sigma)
+    memory, trace = play(policy, arms, rewards, 5000)
+    active, goal, j, t = {0, 1, 2}, 1 / 7, 1, 0
+    while len(active) > 1:
+        gram: Array = 1e-4 * np.eye(2)
+        moment: Array = np.zeros(2)
+        pool: list[Array] = [arms[i] - arms[k] for i, k in itertools.permutations(active, 2)]
+        n = 0
+        while n == 0 or worst(gram, pool) / n > 0.1 * goal:
+            k = greedy_arm(gram, arms, pool)
+            assert trace[t] == k
+            gram = gram + np.outer(arms[k], arms[k])
+            moment = moment + rewards(k, t) * arms[k]
+            n, t = n + 1, t + 1
+        theta = np.linalg.solve(gram, moment)
+        log = math.log(2 * math.pi**2 * 9 * j**2 / (6 * delta))
+        goal, j = worst(gram, pool) / n, j + 1
+        for i, k in itertools.permutations(tuple(active), 2):
+            y = arms[k] - arms[i]
+            if y @ theta >= sigma * math.sqrt(2 * log * worst(gram, [y])):
+                active = active - {i}
+    assert j > 3
+    assert t == len(trace)
+    assert set(policy.recommend(memory).tolist()) == active
+
+
+@pytest.mark.parametrize("threshold", ["proved", "experiments"])
+def test_track_and_stop_does_what_the_paper_says(
+    threshold: Literal["proved", "experiments"],
+) -> None:
+    means, k, sigma, delta = np.array([0.2, 1.0, 0.6, 0.8]), 4, 0.5, 0.1
+    policy = TrackAndStop(noise_scale=sigma, delta=delta, threshold=threshold)
+    rewards = wave(4, np.eye(k), means, sigma)
+    memory, trace = play(policy, np.eye(k), rewards, 5000)
+    n: Array = np.zeros(k)
+    sums: Array = np.zeros(k)
+    for t, arm in enumerate(trace):  # t pulls were made before this one
+        if t < k:
+            assert arm == t
+        elif n.min() < math.sqrt(t) - k / 2:
+            assert arm == n.argmin()
+        else:
+            assert arm == (t * optimal_proportions((sums / n)[None])[0] - n).argmax()
+        n[arm], sums[arm] = n[arm] + 1, sums[arm] + rewards(arm, t)
+        if t + 1 < k:
+            continue
+        best, now = int((sums / n).argmax()), t + 1
+        evidence: Array = n[best] * n / (n[best] + n) * (sums[best] / n[best] - sums / n) ** 2
+        z = float(np.delete(evidence, best).min()) / (2 * sigma**2)
+        proved = math.log(2 * now * (k - 1) / delta)
+        beta = proved if threshold == "proved" else math.log((math.log(now) + 1) / delta)
+        assert (z > beta) == (now == len(trace))
+    assert policy.recommend(memory).tolist() == [best] == [1]
 
 
 def test_from_regret_names_what_the_policy_played_most() -> None:

@@ -82,7 +82,6 @@ class LinGapE(NearBestArm[_Doubt]):
         log = memory.log_det / 2 + math.log(memory.arms**2 / self.delta)
         radius = self.noise_scale * np.sqrt(2 * log) + math.sqrt(self.ridge) * self.norm_bound
         doubt = np.matvec(y, memory.theta) + radius[:, None] * width
-        doubt[np.arange(memory.paths), memory.leader] = -np.inf
         memory.rival = lead(doubt)
         tried = memory.decisions + 1 >= memory.arms
         memory.settle(tried & (doubt.max(axis=1) <= self.epsilon), memory.leader)
