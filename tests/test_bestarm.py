@@ -196,7 +196,7 @@ def test_bad_input(make: Callable[[], object], words: str) -> None:
 def test_arms_that_do_not_span_are_refused_where_that_matters() -> None:
     flat = np.array([[[1.0, 0.0], [0.5, 0.0]]])
     policy = LazyTrackAndStop()
-    with pytest.raises(ValueError, match="arms must be spanning the space"):
+    with pytest.raises(ValueError, match="arms must be 2 independent ones, got 1"):
         policy.choose(policy.init(1, 2, 2), flat, np.random.default_rng(0))
 
 

@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from tailproof.bestarm.base import PENALTY, BestArm, Race, lead, rivals
 from tailproof.bestarm.design import optimal_design
-from tailproof.checks import number, require
-from tailproof.policies.base import Array, Index, picked
+from tailproof.bestarm.spanning import spanning
+from tailproof.checks import number
+from tailproof.policies.base import Array, Index
 from tailproof.policies.ridge import squared_norms
 
 __all__ = ["LazyTrackAndStop"]
@@ -95,14 +96,14 @@ class LazyTrackAndStop(BestArm[_Tracking]):
         )
 
     def _choose(self, memory: _Tracking, arms: Array, rng: np.random.Generator) -> Index:
-        basis, base = self._based(memory, arms)
+        basis, base = _based(memory, arms)
         ahead = memory.counts - memory.targets - memory.weights
         tracked = np.where(memory.targets + memory.weights > 0, ahead, np.inf).argmin(axis=1)
         next_basis = basis[np.arange(memory.paths), memory.turn % memory.dim]
         return np.where(_starving(memory, base), next_basis, tracked)
 
     def _learn(self, memory: _Tracking, arms: Array, chosen: Index, rewards: Array) -> None:
-        memory.basis, memory.base = self._based(memory, arms)
+        memory.basis, memory.base = _based(memory, arms)
         forced = _starving(memory, memory.base)
         memory.turn += forced
         memory.targets += np.where(forced[:, None], 0.0, memory.weights)
@@ -127,22 +128,14 @@ class LazyTrackAndStop(BestArm[_Tracking]):
         if due.any():
             memory.weights[due] = _followed(arms[due], y[due], gaps[due])
 
-    def _based(self, memory: _Tracking, arms: Array) -> tuple[Index, Array]:
-        """Return A₀ and λ_min(Σ_{A₀} x xᵀ), found by pivoting where they are not known yet."""
-        basis, base = memory.basis.copy(), memory.base.copy()
-        new = np.flatnonzero(basis[:, 0] < 0)
-        left = arms[new]
-        for k in range(memory.dim if len(new) else 0):
-            norms = np.vecdot(left, left)
-            basis[new, k] = norms.argmax(axis=1)
-            x = picked(left, basis[new, k])
-            require(bool((norms.max(axis=1) > 1e-18).all()), "arms", "spanning the space", k)
-            x = x / np.sqrt(norms.max(axis=1))[:, None]
-            left = left - np.matvec(left, x)[:, :, None] * x[:, None, :]
-        if len(new):
-            found = arms[new[:, None], basis[new]]
-            base[new] = np.linalg.eigvalsh(found.mT @ found)[:, 0]
-        return basis, base
+
+def _based(memory: _Tracking, arms: Array) -> tuple[Index, Array]:
+    """Return A₀ and λ_min(Σ_{A₀} x xᵀ), found where they are not known yet."""
+    basis, base = memory.basis.copy(), memory.base.copy()
+    new = np.flatnonzero(basis[:, 0] < 0)
+    if len(new):
+        basis[new], base[new] = spanning(arms[new])
+    return basis, base
 
 
 def _starving(memory: _Tracking, base: Array) -> NDArray[np.bool_]:
