@@ -8,7 +8,17 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tailproof import OFUL, Filtered, MeanOfMedians, Result, environments, noise, spec
+from tailproof import (
+    OFUL,
+    Filtered,
+    Identification,
+    MeanOfMedians,
+    Result,
+    bestarm,
+    environments,
+    noise,
+    spec,
+)
 from tailproof.cli import app
 from tailproof.paper import EXHIBITS
 
@@ -56,7 +66,7 @@ def test_the_same_command_gives_the_same_numbers() -> None:
     [
         (
             "--policy nonsense",
-            "policy must be one of auto_filtered, .*, uniform, got 'nonsense'",
+            "policy must be one of auto_filtered, .*, xyallocation, got 'nonsense'",
         ),
         ("--policy 'oful('", r"policy must be a name or a call like name\(key=1\), got 'oful\('"),
         ("--policy '3'", "policy must be a name or a call"),
@@ -76,7 +86,7 @@ def test_the_same_command_gives_the_same_numbers() -> None:
         ("--noise weibull", "noise must be one of cauchy, laplace"),
         (
             "--environment moon",
-            "environment must be one of k_armed, neutral, paper, unit_ball, got 'moon'",
+            "environment must be one of k_armed, near_tie, neutral, paper, unit_ball, got 'moon'",
         ),
         (
             "--environment 'k_armed(locations=())'",
@@ -101,6 +111,43 @@ def test_bad_input_gets_one_sentence(command: str, words: str, tmp_path: Path) -
     assert re.search(words, " ".join(output.replace("│", " ").split())), output
     assert "Traceback" not in output
     assert not (tmp_path / "new").exists()
+
+
+def test_identify_prints_and_writes(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    command = f"identify --block 41 --delta 0.1 --paths 5 --seed 3 --out {out} "
+    command += "--policy 'lin_gap_e(norm_bound=2, ridge=0.1)' --environment 'near_tie(angle=1)'"
+    output = run(command)
+    assert "Naming the best arm" in output
+    assert str(out) in output
+    found = Identification.load(out / "identification.npz")
+    plain, filtered = found.settings["policies"].values()
+    assert plain == repr(bestarm.LinGapE(norm_bound=2, ridge=0.1, delta=0.1))
+    tame = bestarm.behind_filter(
+        bestarm.LinGapE(norm_bound=2, ridge=0.1, delta=0.1),
+        noise.Cauchy(),
+        block=41,
+        max_pulls=100_000,
+    )
+    assert filtered == repr(tame)
+    assert found.settings["seed"] == 3
+    assert "out must be a folder that does not exist yet" in run(command, code=2)
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("--policy oful", "policy must be one that names a best arm, got OFUL"),
+        ("--policy 'filtered(rage, pulls=3)' --delta 0.1", "policy must be a best-arm recipe"),
+        ("--policy rage --policy rage", "policy must be given only once, got 'rage'"),
+        ("--delta 2", "delta must be a number above 0 and below 1, got 2"),
+        ("--block 4", "block must be odd, got 4"),
+        ("--environment neutral", "environment must be one whose arms stay the same"),
+        ("--max-pulls 0", "max_pulls must be a whole number of at least 1, got 0"),
+    ],
+)
+def test_identify_refuses_bad_input_in_one_sentence(command: str, words: str) -> None:
+    assert words in " ".join(run(f"identify --paths 1 {command}", code=2).split())
 
 
 def test_an_unwritable_folder_is_a_sentence() -> None:
@@ -150,7 +197,7 @@ def test_the_numbers_of_the_readme_are_true(tmp_path: Path) -> None:
     run(f"reproduce overview --out {out}")
     readme = (ROOT / "README.md").read_text()
     for df in ("3", "1.02", "1", "0.5"):
-        result = Result.load(out / "results" / "overview" / f"df-{df}.npz")
+        result = Result.load(out / "results" / "overview" / f"regret-df-{df}.npz")
         means = [round(row["mean"]) for row in result.summary().values()]
         line = next(line for line in readme.splitlines() if line.startswith(f"| df = {df} "))
         assert [int(cell) for cell in line.split("|")[2:5]] == means

@@ -17,6 +17,7 @@ from tailproof.paper import EXHIBITS, SIZES, reproduction, select
 from tailproof.paper.exhibit import Finding, below, ratio, verdict, within
 from tailproof.paper.figure_2_3 import compare
 from tailproof.paper.reproduction import Reproduction
+from tailproof.result import Result
 from tailproof.sweep import sweep
 
 ROOT = Path(__file__).parent.parent
@@ -61,7 +62,7 @@ def test_all_nine_figures_and_four_warnings_are_there() -> None:
 def test_every_picture_is_drawn_and_told_in_words(folder: Path) -> None:
     drawn = {path.name for path in (folder / "figures").iterdir()}
     names = [f"figure-{n}" for n in range(1, 10)]
-    names += ["overview", "pulls", "bonus", "shrinkage", "defects"]
+    names += ["overview", "pulls", "bonus", "shrinkage", "defects", "best-arm"]
     assert drawn == {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
     kept = Reproduction.load(folder)
     for name, exhibit in EXHIBITS.items():
@@ -94,7 +95,7 @@ def test_the_report_needs_no_network_and_no_eyes(folder: Path) -> None:
     text = (folder / "report.html").read_text(encoding="utf-8")
     page = Page()
     page.feed(text)
-    assert len(page.images) == 14
+    assert len(page.images) == 15
     assert all(len(image["alt"] or "") > 40 for image in page.images)
     for link in page.links:
         assert link.startswith("data:") or link.removeprefix("#") in page.places
@@ -137,7 +138,7 @@ def test_the_report_shows_the_reference_and_the_verdicts(folder: Path) -> None:
 def test_what_is_finished_is_not_simulated_again(small: Path) -> None:
     before = stamps(small)
     page = (small / "report.html").read_bytes()
-    lost = small / "results" / "7" / "df-1.npz"
+    lost = small / "results" / "7" / "regret-df-1.npz"
     content = lost.read_bytes()
     lost.unlink()
     damaged = next((small / "cells").iterdir())
@@ -265,6 +266,7 @@ def test_intervals_cover_as_they_say() -> None:
 
 def test_the_comparison_is_in_standard_errors(folder: Path) -> None:
     result = Reproduction.load(folder).results("2-3")["df = 3"]
+    assert isinstance(result, Result)
     regret = result.curves["uniform"].regret[:, -1]
     (row,) = compare(result, {"uniform": (float(regret.mean()) - 1, 0.0)})
     assert row.errors == pytest.approx(np.sqrt(len(regret)) / regret.std(ddof=1))

@@ -1,6 +1,6 @@
 """Bandits whose rewards may have no mean."""
 
-from tailproof import compositions, environments, noise, theory
+from tailproof import bestarm, compositions, environments, noise, theory
 from tailproof.auto import AutoFiltered
 from tailproof.calibration import Calibration, calibrate
 from tailproof.estimators import (
@@ -15,6 +15,7 @@ from tailproof.estimators import (
     truncated_mean,
 )
 from tailproof.filters import Filtered
+from tailproof.identification import identify
 from tailproof.policies import (
     CRT,
     MENU,
@@ -41,6 +42,7 @@ from tailproof.policies import (
 )
 from tailproof.result import Curves, Result
 from tailproof.simulation import Plan, simulate
+from tailproof.verdicts import Identification, Verdicts
 
 __all__ = [
     "CRT",
@@ -58,6 +60,7 @@ __all__ = [
     "FixedArm",
     "HeavyOFUL",
     "HvtUCB",
+    "Identification",
     "LinTS",
     "Mean",
     "MeanOfMedians",
@@ -77,9 +80,12 @@ __all__ = [
     "ThompsonSampling",
     "TruncatedMean",
     "Uniform",
+    "Verdicts",
+    "bestarm",
     "calibrate",
     "compositions",
     "environments",
+    "identify",
     "mean_of_medians",
     "median_of_means",
     "noise",

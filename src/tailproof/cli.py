@@ -263,6 +263,79 @@ def calibrate_command(
         console.print(f"Picture: {escape(str(plot))}", soft_wrap=True)
 
 
+@app.command("identify")
+@_clear_errors
+def identify_command(
+    policy: Annotated[
+        list[str],
+        typer.Option(help="A best-arm recipe: lin_gap_e, 'rage(offset=-1)'. Repeatable."),
+    ] = ["lin_gap_e(norm_bound=2, ridge=0.1)"],  # noqa: B006
+    block: Annotated[
+        int | None,
+        typer.Option(help="Also let each recipe decide behind medians of this many pulls."),
+    ] = None,
+    noise: Annotated[
+        str, typer.Option(help="The noise: cauchy, 'student_t(df=0.5)', …")
+    ] = "cauchy",
+    environment: Annotated[
+        str, typer.Option(help="near_tie, 'near_tie(angle=0.1)', 'k_armed(locations=(0, 1))'.")
+    ] = "near_tie",
+    delta: Annotated[
+        float | None, typer.Option(help="δ for every recipe; its own if left out.")
+    ] = None,
+    paths: Annotated[int, typer.Option(help="Independent paths.")] = 200,
+    max_pulls: Annotated[int, typer.Option(help="Pulls on each path at most.")] = 100_000,
+    seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="A new folder for the results.")] = None,
+) -> None:
+    """Let recipes name the best arm, and count pulls and errors.
+
+    LinGapE alone and behind medians of 41 pulls, under Cauchy noise:
+
+        tailproof identify --policy "lin_gap_e(norm_bound=2, ridge=0.1)" --block 41
+    """
+    from tailproof import bestarm, identify
+
+    law = spec.build("noise", noise)
+    policies: dict[str, Any] = {}
+    for text in policy:
+        require(text not in policies, "policy", "given only once", text)
+        recipe = spec.build("policy", text)
+        if delta is not None:
+            rule = "a best-arm recipe without a filter when --delta is given"
+            require(isinstance(recipe, bestarm.BestArm), "policy", rule, text)
+            recipe = recipe.at(delta)
+        policies[text] = recipe
+    if block is not None:
+        policies |= {
+            f"{name}, filtered": bestarm.behind_filter(
+                recipe, law, block=block, max_pulls=max_pulls
+            )
+            for name, recipe in policies.items()
+        }
+    bandit = spec.build("environment", environment, law)
+    with _claimed(out), _progress("identifying") as progress:
+        found = identify(
+            policies, bandit, paths=paths, max_pulls=max_pulls, seed=seed, progress=progress
+        )
+    table = Table(title=f"Naming the best arm, {environment}, {noise}, {paths} paths")
+    table.add_column("policy", overflow="fold")
+    for column in ("wrong (95 %)", "undecided", "mean pulls", "median"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for name, row in found.summary().items():
+        table.add_row(
+            escape(name),
+            f"{row['error']:.1%} ({row['low']:.1%} – {row['high']:.1%})",
+            f"{row['undecided']:.0f}",
+            f"{row['mean_pulls']:.0f}",
+            f"{row['median_pulls']:.0f}",
+        )
+    console.print(table)
+    if out is not None:
+        found.save(out / "identification.npz")
+        console.print(f"Written to {escape(str(out))}", soft_wrap=True)
+
+
 def _workers(asked: int) -> int:
     return whole("workers", asked, at_least=0) or os.cpu_count() or 1
 

@@ -24,6 +24,7 @@ __all__ = [
     "LinearBandit",
     "UnitBall",
     "k_armed",
+    "near_tie",
     "neutral",
     "paper",
     "unit_ball",
@@ -297,6 +298,26 @@ def neutral(noise: Noise, *, arms: int = 20, dim: int = 10, fresh: bool = True) 
     require(isinstance(fresh, bool), "fresh", "true or false", fresh)
     contexts = (Fresh if fresh else Drawn)(law="sphere", arms=arms, dim=dim)
     return LinearBandit(contexts=contexts, theta="sphere", noise=noise)
+
+
+def near_tie(noise: Noise, *, dim: int = 5, angle: float = 0.3) -> LinearBandit:
+    """Return the unit vectors and one more at a small angle ω to the best of them.
+
+    X = {e₁, …, e_d, cos ω e₁ + sin ω e₂},  θ = 2e₁:  the gap is 2(1 − cos ω), and pulling neither
+    of the two arms in question but e₂ tells them apart
+
+    >>> from tailproof.noise import Cauchy
+    >>> near_tie(Cauchy(), dim=2, angle=0.1).contexts.arms
+    3
+
+    Source: Soare et al. 2014, section 6. Differences: the angle may be given.
+    """
+    whole("dim", dim, at_least=2)
+    number("angle", angle, above=0, below=math.pi)
+    last = (math.cos(angle), math.sin(angle), *(0.0,) * (dim - 2))
+    basis = tuple(tuple(row) for row in np.eye(dim).tolist())
+    theta = (2.0, *(0.0,) * (dim - 1))
+    return LinearBandit(contexts=Given((*basis, last)), theta=theta, noise=noise)
 
 
 def unit_ball(noise: Noise, *, dim: int = 10) -> LinearBandit:

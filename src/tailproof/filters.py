@@ -119,6 +119,10 @@ class Filtered(Policy[M]):
         """Return the estimate of the policy inside."""
         return self.policy.estimate(memory)
 
+    def recommend(self, memory: M) -> Index:
+        """Return the arm that the policy inside names."""
+        return self.policy.recommend(memory)
+
     def _init(self, paths: int, arms: int, dim: int) -> M:
         return self.policy._init(paths, arms, dim)
 

@@ -4,7 +4,8 @@ import json
 import platform
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -18,7 +19,7 @@ from tailproof.checks import require
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Curves", "Result", "provenance"]
+__all__ = ["Curves", "Result", "opened", "provenance", "write_file"]
 
 Array = NDArray[np.float64]
 
@@ -132,7 +133,6 @@ class Result:
 
     def save(self, path: str | Path) -> Path:
         """Write an ``.npz`` file of plain arrays and text; an existing file is refused."""
-        target = Path(path)
         arrays: dict[str, NDArray[Any]] = {"pulls": self.pulls}
         for i, curves in enumerate(self.curves.values()):
             arrays[f"regret{i}"] = curves.regret
@@ -140,30 +140,12 @@ class Result:
             if curves.error is not None:
                 arrays[f"error{i}"] = curves.error
         header = {"format": _FORMAT, "policies": list(self.curves), "settings": self.settings}
-        try:
-            file = target.open("xb")
-        except FileExistsError:
-            raise ValueError(
-                f"path must be a file that does not exist yet, got {str(target)!r}"
-            ) from None
-        try:
-            with file:
-                np.savez_compressed(
-                    file, allow_pickle=False, header=np.array(json.dumps(header)), **arrays
-                )
-        except BaseException:
-            target.unlink()
-            raise
-        return target
+        return write_file(path, header, arrays)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read what `save` wrote."""
-        try:
-            with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-                arrays = dict(file)
-            header = json.loads(str(arrays["header"]))
-            require(header["format"] == _FORMAT, "format", _FORMAT, header["format"])
+        with opened(path, _FORMAT) as (header, arrays):
             curves = {
                 name: Curves(
                     regret=arrays[f"regret{i}"],
@@ -173,14 +155,48 @@ class Result:
                 for i, name in enumerate(header["policies"])
             }
             return cls(pulls=arrays["pulls"], curves=curves, settings=header["settings"])
-        except _DAMAGE as error:
-            raise ValueError(
-                f"path must be a whole result file written by save, got {str(path)!r}"
-            ) from error
 
     def _regret(self, policy: str) -> Array:
         require(policy in self.curves, "policy", f"one of {', '.join(self.curves)}", policy)
         return self.curves[policy].regret
+
+
+def write_file(
+    path: str | Path, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+) -> Path:
+    """Write plain arrays and a header to an ``.npz`` file; an existing file is refused."""
+    target = Path(path)
+    try:
+        file = target.open("xb")
+    except FileExistsError:
+        raise ValueError(
+            f"path must be a file that does not exist yet, got {str(target)!r}"
+        ) from None
+    try:
+        with file:
+            text = np.array(json.dumps(header))
+            np.savez_compressed(file, allow_pickle=False, header=text, **arrays)
+    except BaseException:
+        target.unlink()
+        raise
+    return target
+
+
+@contextmanager
+def opened(
+    path: str | Path, file_format: str
+) -> Iterator[tuple[dict[str, Any], dict[str, NDArray[Any]]]]:
+    """Give the header and arrays that `write_file` wrote; anything else is refused."""
+    try:
+        with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as file:
+            arrays = dict(file)
+        header = json.loads(str(arrays["header"]))
+        require(header["format"] == file_format, "format", file_format, header["format"])
+        yield header, arrays
+    except _DAMAGE as error:
+        raise ValueError(
+            f"path must be a whole result file written by save, got {str(path)!r}"
+        ) from error
 
 
 def provenance() -> dict[str, str]:

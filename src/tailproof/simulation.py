@@ -17,7 +17,7 @@ from tailproof.filters import Filtered
 from tailproof.policies.base import Policy
 from tailproof.result import Curves, Result, provenance
 
-__all__ = ["Cell", "Plan", "simulate"]
+__all__ = ["CHUNK", "Cell", "Plan", "absorbed", "simulate", "stream"]
 
 CHUNK = 500
 """Paths simulated together; each chunk has random streams of its own."""
@@ -108,9 +108,10 @@ class Cell:
     def run(self) -> Curves:
         """Play the policy."""
         paths, marks, contexts = self.paths, self.marks, self.environment.contexts
-        world = self.environment.start(paths, self._stream("environment"))
-        own, noise_rng = self._stream(f"policy {self.name}"), self._stream("noise")
-        policy, noise, price = _absorbed(self.policy, self.environment.noise)
+        world = self.environment.start(paths, stream(self.seed, "environment", self.chunk))
+        own = stream(self.seed, f"policy {self.name}", self.chunk)
+        noise_rng = stream(self.seed, "noise", self.chunk)
+        policy, noise, price = absorbed(self.policy, self.environment.noise)
         memory = policy.init(paths, contexts.arms, contexts.dim)
         size = np.linalg.norm(world.theta, axis=1)
         size[size == 0] = np.nan
@@ -153,12 +154,6 @@ class Cell:
             decisions=np.array(marks) // cost,
             error=None if policy.estimate(memory) is None else error,
         )
-
-    def _stream(self, purpose: str) -> np.random.Generator:
-        """Return the random stream of a purpose, named by what it feeds."""
-        key = (zlib.crc32(purpose.encode()), self.chunk)
-        sequence = np.random.SeedSequence(self.seed, spawn_key=key)
-        return np.random.Generator(np.random.SFC64(sequence))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,7 +253,7 @@ class _Reduced:
         return Median()(self.sample(rng, (*shape, k)))
 
 
-def _absorbed(policy: Policy[Any], noise: Source) -> tuple[Policy[Any], Source, int]:
+def absorbed(policy: Policy[Any], noise: Source) -> tuple[Policy[Any], Source, int]:
     """Move filters from the policy into the noise; also return the raw pulls behind each pull.
 
     A policy behind a filter that follows shifts is, equal in law, the policy alone under the
@@ -288,3 +283,9 @@ def _join(parts: Sequence[Curves]) -> Curves:
         decisions=parts[0].decisions,
         error=np.concatenate(errors) if errors else None,
     )
+
+
+def stream(seed: int, purpose: str, chunk: int) -> np.random.Generator:
+    """Return the random stream of a purpose, named by what it feeds."""
+    key = (zlib.crc32(purpose.encode()), chunk)
+    return np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=key)))

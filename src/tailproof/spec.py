@@ -11,12 +11,12 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from tailproof import auto, environments, estimators, filters, noise, policies
+from tailproof import auto, bestarm, environments, estimators, filters, noise, policies
 
 __all__ = ["build", "names", "snake_case"]
 
 _KINDS: dict[str, tuple[Any, ...]] = {
-    "policy": (policies, filters, auto),
+    "policy": (policies, filters, auto, bestarm),
     "estimator": (estimators,),
     "noise": (noise,),
     "environment": (environments,),

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from tailproof.checks import require
 from tailproof.paper import (
+    best_arm,
     figure_1,
     figure_2_3,
     figure_4_5,
@@ -40,6 +41,7 @@ EXHIBITS: Mapping[str, Exhibit] = MappingProxyType(
         "bonus": warning_bonus,
         "shrinkage": warning_shrinkage,
         "defects": warning_defects,
+        "best-arm": best_arm,
     }
 )
 """By the name to type: the figures that a module draws, or what it warns of."""
@@ -53,7 +55,11 @@ def select(names: Iterable[str]) -> list[str]:
     """
     wanted = set()
     for name in names:
-        found = [key for key in EXHIBITS if name in (key, "all", *key.split("-"))]
+        found = [key for key in EXHIBITS if name in (key, "all") or name in _numbers(key)]
         require(bool(found), "figure", f"all or one of {', '.join(EXHIBITS)}", name)
         wanted.update(found)
     return [key for key in EXHIBITS if key in wanted]
+
+
+def _numbers(key: str) -> list[str]:
+    return [part for part in key.split("-") if part.isdigit()]

@@ -14,10 +14,12 @@ from tailproof.filters import Filtered
 from tailproof.policies import Policy
 from tailproof.result import Result
 from tailproof.simulation import Plan
+from tailproof.verdicts import Identification
 
 __all__ = [
     "Exhibit",
     "Finding",
+    "Found",
     "Picture",
     "Sweep",
     "altered",
@@ -33,6 +35,8 @@ __all__ = [
 Array = NDArray[np.float64]
 Sweep = Callable[[Mapping[str, Plan]], dict[str, Result]]
 """Runs named plans and returns their results."""
+Found = Result | Identification
+"""What an exhibit may find."""
 Word = Literal["holds", "holds partly", "does not hold", "not decided"]
 
 
@@ -72,13 +76,13 @@ class Exhibit(Protocol):
     REFERENCE: Mapping[str, Mapping[str, tuple[float, float]]]
     """Mean and standard deviation of final regrets computed elsewhere, by result and policy."""
 
-    def run(self, sweep: Sweep, size: str, seed: int) -> dict[str, Result]:
+    def run(self, sweep: Sweep, size: str, seed: int) -> Mapping[str, Found]:
         """Simulate; nothing is drawn."""
 
-    def draw(self, results: Mapping[str, Result]) -> dict[str, Picture]:
+    def draw(self, results: Mapping[str, Any]) -> dict[str, Picture]:
         """Draw from results alone."""
 
-    def judge(self, results: Mapping[str, Result]) -> list[Finding]:
+    def judge(self, results: Mapping[str, Any]) -> list[Finding]:
         """Measure each part of the claim."""
 
 

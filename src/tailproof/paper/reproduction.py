@@ -11,8 +11,10 @@ from typing import Any, Self
 
 from tailproof.checks import require, whole
 from tailproof.paper import EXHIBITS, SIZES, select
+from tailproof.paper.exhibit import Found
 from tailproof.result import Result, provenance
 from tailproof.sweep import sweep
+from tailproof.verdicts import Identification
 
 __all__ = ["Reproduction", "reproduce"]
 
@@ -29,8 +31,8 @@ class Reproduction:
     versions: dict[str, str]
     seconds: dict[str, float] = field(default_factory=dict)
     """The time that each finished exhibit took."""
-    names: dict[str, list[str]] = field(default_factory=dict)
-    """The names of its results."""
+    files: dict[str, dict[str, str]] = field(default_factory=dict)
+    """The files of its results, by name."""
 
     @classmethod
     def load(cls, out: Path) -> Self:
@@ -53,24 +55,28 @@ class Reproduction:
         part.write_text(json.dumps(record, indent=2), encoding="utf-8")
         part.replace(self.out / "run.json")
 
-    def results(self, name: str) -> dict[str, Result]:
+    def results(self, name: str) -> dict[str, Found]:
         """Load the results of a finished exhibit."""
-        return {key: Result.load(self._file(name, key)) for key in self.names[name]}
+        folder = self.out / "results" / name
+        return {
+            key: (Identification if file.startswith("names") else Result).load(folder / file)
+            for key, file in self.files[name].items()
+        }
 
-    def keep(self, name: str, results: Mapping[str, Result], seconds: float) -> None:
+    def keep(self, name: str, results: Mapping[str, Found], seconds: float) -> None:
         """Save the results of an exhibit, each in one step; the time counts when it is new."""
+        folder = self.out / "results" / name
+        files = {}
         for key, result in results.items():
-            file = self._file(name, key)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            part = file.with_suffix(".part")
+            kind = "names" if isinstance(result, Identification) else "regret"
+            files[key] = re.sub(r"[^\w.]+", "-", f"{kind} {key}") + ".npz"
+            folder.mkdir(parents=True, exist_ok=True)
+            part = folder / "part"
             part.unlink(missing_ok=True)
-            result.save(part).replace(file)
-        self.names[name] = list(results)
+            result.save(part).replace(folder / files[key])
+        self.files[name] = files
         self.seconds.setdefault(name, seconds)
         self.save()
-
-    def _file(self, name: str, key: str) -> Path:
-        return self.out / "results" / name / (re.sub(r"[^\w.]+", "-", key) + ".npz")
 
 
 def reproduce(

@@ -130,6 +130,18 @@ class Policy(ABC, Generic[M]):
         """Return the estimate of θ, of shape (paths, d), where the algorithm has one."""
         return None
 
+    def recommend(self, memory: M) -> Index:
+        """Return the arm named as the best in each path, and −1 where none is named yet.
+
+        Only policies that identify a best arm have an answer, see `tailproof.bestarm`.
+        """
+        raise ValueError(f"policy must be one that names a best arm, got {self!r}")
+
+    @final
+    def stopped(self, memory: M) -> NDArray[np.bool_]:
+        """Return whether each path has named a best arm, and needs no more pulls."""
+        return self.recommend(memory) >= 0
+
     @abstractmethod
     def _init(self, paths: int, arms: int, dim: int) -> M: ...
 

@@ -2,7 +2,6 @@
 
 import base64
 import io
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +11,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from matplotlib import rc_context
 
 from tailproof.paper import EXHIBITS
-from tailproof.paper.exhibit import Exhibit, Finding, verdict
+from tailproof.paper.exhibit import Exhibit, Finding, Found, verdict
 from tailproof.paper.figure_2_3 import compare
 from tailproof.paper.reproduction import Reproduction
-from tailproof.result import Result
+from tailproof.verdicts import Identification
 
 __all__ = ["Section", "write_report"]
 
@@ -30,7 +29,7 @@ class Section:
     pictures: Mapping[str, tuple[str, str]]
     """File name, to the picture as a data address and its words."""
     findings: list[Finding]
-    rows: list[tuple[str, ...]]
+    rows: list[dict[str, str]]
     seconds: float
 
     @property
@@ -101,24 +100,36 @@ def _section(run: Reproduction, name: str) -> Section:
     )
 
 
-def _rows(key: str, result: Result, exhibit: Exhibit) -> list[tuple[str, ...]]:
-    """Return the final regrets of one result, beside the reference where there is one."""
-    reference = exhibit.REFERENCE.get(key, {})
-    compared = {row.policy: row for row in compare(result, reference)}
-    rows: list[tuple[str, ...]] = []
-    for policy, row in result.summary().items():
-        beside = compared.get(policy)
-        rows.append(
-            (
-                key,
-                policy,
-                f"{row['mean']:.0f}",
-                "" if math.isnan(row["standard_error"]) else f"{row['standard_error']:.0f}",
-                f"{row['median']:.0f}",
-                f"{row['low']:.0f} – {row['high']:.0f}",
-                f"{row['decisions']:.0f}",
-                "" if beside is None else f"{beside.reference:.0f}",
-                "" if beside is None else f"{beside.errors:+.1f}",
-            )
-        )
+def _rows(key: str, found: Found, exhibit: Exhibit) -> list[dict[str, str]]:
+    """Return what each policy came to, beside the reference where there is one."""
+    if isinstance(found, Identification):
+        return [
+            {
+                "result": key,
+                "policy": policy,
+                "wrong": f"{row['error']:.1%}",
+                "95 %": f"{row['low']:.1%} – {row['high']:.1%}",
+                "undecided": f"{row['undecided']:.0f}",
+                "mean pulls": f"{row['mean_pulls']:.0f}",
+            }
+            for policy, row in found.summary().items()
+        ]
+    rows = [
+        {
+            "result": key,
+            "policy": policy,
+            "mean": f"{row['mean']:.0f}",
+            "s.e.": f"{row['standard_error']:.0f}",
+            "median": f"{row['median']:.0f}",
+            "10–90 %": f"{row['low']:.0f} – {row['high']:.0f}",
+            "decisions": f"{row['decisions']:.0f}",
+        }
+        for policy, row in found.summary().items()
+    ]
+    if exhibit.REFERENCE:
+        beside = {row.policy: row for row in compare(found, exhibit.REFERENCE.get(key, {}))}
+        for row in rows:
+            other = beside.get(row["policy"])
+            row["reference"] = "" if other is None else f"{other.reference:.0f}"
+            row["difference in s.e."] = "" if other is None else f"{other.errors:+.1f}"
     return rows

@@ -1,0 +1,36 @@
+"""Naming the best arm: one file for each algorithm; `base` holds what they share.
+
+A best-arm recipe is a policy that also answers: `recommend` names the best arm of each path, −1
+while it has none, and `stopped` says whether it has. The arms are the same at every decision.
+"""
+
+from tailproof.bestarm.allocation import GAllocation, XYAllocation
+from tailproof.bestarm.base import BestArm, NearBestArm
+from tailproof.bestarm.behind_filter import behind_filter, median_scale
+from tailproof.bestarm.design import complexity, lower_bound, optimal_design
+from tailproof.bestarm.from_regret import FromRegret
+from tailproof.bestarm.lazy_track_and_stop import LazyTrackAndStop
+from tailproof.bestarm.lin_gap_e import LinGapE
+from tailproof.bestarm.rage import RAGE
+from tailproof.bestarm.successive_elimination import SuccessiveElimination
+from tailproof.bestarm.track_and_stop import TrackAndStop
+from tailproof.bestarm.xy_adaptive import XYAdaptive
+
+__all__ = [
+    "RAGE",
+    "BestArm",
+    "FromRegret",
+    "GAllocation",
+    "LazyTrackAndStop",
+    "LinGapE",
+    "NearBestArm",
+    "SuccessiveElimination",
+    "TrackAndStop",
+    "XYAdaptive",
+    "XYAllocation",
+    "behind_filter",
+    "complexity",
+    "lower_bound",
+    "median_scale",
+    "optimal_design",
+]

@@ -1,0 +1,105 @@
+"""G- and XY-allocation: the same greedy pulls whatever the rewards."""
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from tailproof.bestarm.base import NearBestArm, Race, lead, rivals
+from tailproof.bestarm.design import greedy, pairs
+from tailproof.policies.base import Array, Index, pick_largest
+from tailproof.policies.ridge import squared_norms
+
+__all__ = ["GAllocation", "XYAllocation"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Allocation(NearBestArm[Race]):
+    """Pull argmin_x max_y ‖y‖_{(A + x xᵀ)⁻¹}; a subclass says over which directions y."""
+
+    @abstractmethod
+    def directions(self, arms: Array) -> Array:
+        """Return the directions to measure."""
+
+    def estimate(self, memory: Race) -> Array:
+        """Return the least-squares estimate of θ."""
+        return memory.theta
+
+    def _init(self, paths: int, arms: int, dim: int) -> Race:
+        return Race.start(paths, arms, dim)
+
+    def _choose(self, memory: Race, arms: Array, rng: np.random.Generator) -> Index:
+        return pick_largest(-greedy(memory.inverse, arms, self.directions(arms)), rng)
+
+    def _learn(self, memory: Race, arms: Array, chosen: Index, rewards: Array) -> None:
+        memory.update(arms, chosen, rewards[:, 0])
+        leader = lead(np.matvec(arms, memory.theta))
+        y = rivals(arms, leader)
+        log = 2 * np.log(memory.decisions + 1) + math.log(
+            6 / math.pi**2 * memory.arms**2 / self.delta
+        )
+        width = np.sqrt(8 * log[:, None] * np.maximum(squared_norms(memory.inverse, y), 0))
+        doubt = np.matvec(y, memory.theta) + self.noise_scale * width
+        memory.settle((doubt <= self.epsilon).all(axis=1), leader)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GAllocation(_Allocation):
+    """Pull so that every arm is known well, until one arm beats the others for sure.
+
+    x_t = argmin_x max_{x' ∈ X} ‖x'‖_{(A + x xᵀ)⁻¹};  name x when for every x'
+    (x − x')ᵀθ̂ + ε ≥ 2√2 σ ‖x − x'‖_{A⁻¹} √(ln((6/π²) n² K²/δ))
+
+    Parameters
+    ----------
+    delta, noise_scale, epsilon : float
+        δ, σ and ε.
+
+    Examples
+    --------
+    >>> policy, rng = GAllocation(noise_scale=0.5), np.random.default_rng(0)
+    >>> memory, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
+    >>> while not policy.stopped(memory).all():
+    ...     chosen = policy.choose(memory, arms, rng)
+    ...     policy.learn(memory, arms, chosen, [[float(chosen[0])]])
+    >>> policy.recommend(memory).tolist(), memory.decisions.tolist()
+    ([1], [106])
+
+    Source: Soare, Lazaric and Munos 2014, figure 1 and section 3.
+    Differences: a ridge penalty of 10⁻⁴ in place of none; ties are broken at random; ε.
+    """
+
+    def directions(self, arms: Array) -> Array:
+        """Return the arms."""
+        return arms
+
+
+@dataclass(frozen=True, kw_only=True)
+class XYAllocation(_Allocation):
+    """Pull so that every difference of arms is known well, until one arm is the best for sure.
+
+    x_t = argmin_x max_{x', x'' ∈ X} ‖x' − x''‖_{(A + x xᵀ)⁻¹};  name x as in `GAllocation`
+
+    Parameters
+    ----------
+    delta, noise_scale, epsilon : float
+        δ, σ and ε.
+
+    Examples
+    --------
+    >>> policy, rng = XYAllocation(noise_scale=0.5), np.random.default_rng(0)
+    >>> memory, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
+    >>> while not policy.stopped(memory).all():
+    ...     chosen = policy.choose(memory, arms, rng)
+    ...     policy.learn(memory, arms, chosen, [[float(chosen[0])]])
+    >>> policy.recommend(memory).tolist(), memory.decisions.tolist()
+    ([1], [106])
+
+    Source: Soare, Lazaric and Munos 2014, section 4.
+    Differences: as in `GAllocation`.
+    """
+
+    def directions(self, arms: Array) -> Array:
+        """Return the differences of arms."""
+        return pairs(arms)[2]

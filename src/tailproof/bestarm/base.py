@@ -1,0 +1,117 @@
+"""What every best-arm recipe shares: δ, the noise scale, an answer that stands."""
+
+from abc import ABC
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailproof.checks import number, whole
+from tailproof.policies.base import Array, Index, Memory, Policy, picked
+from tailproof.policies.history import Tally
+from tailproof.policies.ridge import Ridge
+
+__all__ = ["PENALTY", "Answer", "BestArm", "NearBestArm", "Race", "TallyRace", "lead", "rivals"]
+
+PENALTY = 1e-4
+"""The ridge penalty of what the sources call least squares: A is invertible from the start."""
+
+
+@dataclass(eq=False)
+class Answer(Memory):
+    """The arm named as the best in each path, −1 while there is none; once named, it stands."""
+
+    answer: Index
+
+    def settle(self, paths: NDArray[np.bool_], arm: Index) -> None:
+        """Name an arm in those of the given paths that have not named one yet."""
+        self.answer = np.where((self.answer < 0) & paths, arm, self.answer)
+
+
+@dataclass(eq=False)
+class Race(Answer, Ridge):
+    """A regression on the way to an answer."""
+
+    @classmethod
+    def start(cls, paths: int, arms: int, dim: int, penalty: float = PENALTY, **more: Any) -> Self:
+        """Return the regression before any observation."""
+        whole("arms", arms, at_least=2)
+        return super().start(paths, arms, dim, penalty, answer=np.full(paths, -1), **more)
+
+    def restart(self, paths: Index) -> None:
+        """Forget the observations of some paths."""
+        self.inverse[paths] = np.eye(self.dim) / PENALTY
+        self.moment[paths] = self.theta[paths] = 0.0
+        self.log_det[paths] = 0.0
+        self.fixed = None
+
+
+@dataclass(eq=False)
+class TallyRace(Answer, Tally):
+    """The sums of K arms on the way to an answer."""
+
+    @classmethod
+    def start(cls, paths: int, arms: int, dim: int, **more: Any) -> Self:
+        """Return the sums before any observation."""
+        whole("arms", arms, at_least=2)
+        return super().start(paths, arms, dim, answer=np.full(paths, -1), **more)
+
+
+A = TypeVar("A", bound=Answer)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BestArm(Policy[A], ABC):
+    """A policy that names the best arm, wrong with probability at most δ.
+
+    Parameters
+    ----------
+    delta : float
+        δ, the probability with which the answer may be wrong.
+    noise_scale : float
+        σ, the sub-Gaussian scale of the noise.
+    """
+
+    delta: float = 0.05
+    noise_scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        number("delta", self.delta, above=0, below=1)
+        number("noise_scale", self.noise_scale, above=0)
+
+    def at(self, delta: float) -> Self:
+        """Return the same recipe for another δ."""
+        return replace(self, delta=delta)
+
+    def recommend(self, memory: A) -> Index:
+        """Return the arm named as the best in each path, and −1 where none is named yet."""
+        return memory.answer.copy()
+
+
+@dataclass(frozen=True, kw_only=True)
+class NearBestArm(BestArm[A], ABC):
+    """A policy that is content with an arm whose location is within ε of the best.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε; with 0 only the best arm will do.
+    """
+
+    epsilon: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        number("epsilon", self.epsilon, at_least=0)
+
+
+def lead(values: Array) -> Index:
+    """Return the position of the largest value in each path; NaN loses against any other."""
+    best: Index = np.where(np.isnan(values), -np.inf, values).argmax(axis=1)
+    return best
+
+
+def rivals(arms: Array, leader: Index) -> Array:
+    """Return x_a − x_leader for every arm, of shape (paths, K, d)."""
+    return arms - picked(arms, leader)[:, None, :]

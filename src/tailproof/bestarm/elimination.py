@@ -1,0 +1,59 @@
+"""What the phased algorithms share: arms still in the race, and when one of them is out."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailproof.bestarm.base import Race, lead
+from tailproof.bestarm.design import pairs
+from tailproof.policies.base import Array, Index
+
+__all__ = ["Phases", "active_pairs"]
+
+
+@dataclass(eq=False)
+class Phases(Race):
+    """A regression of the phase at hand.
+
+    Attributes
+    ----------
+    active : array of shape (paths, K)
+        The arms still in the race.
+    phase : array of shape (paths,)
+        The phases begun, from 1.
+    """
+
+    active: NDArray[np.bool_]
+    phase: Index
+
+    def finish(self, arms: Array, paths: Index, factor: Array, epsilon: float) -> None:
+        """End a phase in some paths: drop beaten arms, answer if all is clear, forget the rest.
+
+        An arm is beaten by another whose estimate is larger by `factor` ‖x' − x‖ or more.
+        """
+        x, kept = arms[paths], self.active[paths]
+        values = np.matvec(x, self.theta[paths])
+        lag = values[:, None, :] - values[:, :, None]
+        y = x[:, None, :, :] - x[:, :, None, :]
+        half = y @ self.inverse[paths][:, None]
+        width = factor[:, None, None] * np.sqrt(np.maximum(np.vecdot(half, y), 0))
+        beaten = (lag >= width) & (lag > 0) & kept[:, None, :]
+        kept = kept & ~beaten.any(axis=2)
+        leader = lead(np.where(kept, values, -np.inf))
+        rows = np.arange(len(paths))
+        doubt = (lag + width)[rows, leader]
+        clear = ((doubt <= epsilon) | ~kept).all(axis=1) | (kept.sum(axis=1) == 1)
+        sure = np.zeros(self.paths, dtype=bool)
+        named = np.zeros(self.paths, dtype=np.int64)
+        sure[paths], named[paths] = clear, leader
+        self.settle(sure, named)
+        self.active[paths] = kept
+        self.phase[paths] += 1
+        self.restart(paths)
+
+
+def active_pairs(arms: Array, active: NDArray[np.bool_]) -> Array:
+    """Return the differences of arms still in the race, and zero for the other pairs."""
+    i, j, y = pairs(arms)
+    return y * (active[:, i] & active[:, j])[:, :, None]

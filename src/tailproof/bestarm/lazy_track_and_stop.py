@@ -1,0 +1,161 @@
+"""Lazy Track-and-Stop: follow the optimal design of what is believed now."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailproof.bestarm.base import PENALTY, BestArm, Race, lead, rivals
+from tailproof.bestarm.design import optimal_design
+from tailproof.bestarm.spanning import spanning
+from tailproof.checks import number
+from tailproof.policies.base import Array, Index
+from tailproof.policies.ridge import squared_norms
+
+__all__ = ["LazyTrackAndStop"]
+
+
+@dataclass(eq=False)
+class _Tracking(Race):
+    """A regression on the track of a design.
+
+    Attributes
+    ----------
+    basis, base : arrays of shape (paths, d) and (paths,)
+        Arms A₀ that span the space (−1 before the first lesson), and λ_min(Σ_{A₀} x xᵀ).
+    turn : array of shape (paths,)
+        How often an arm of A₀ was forced.
+    lowest : array of shape (paths,)
+        λ_min(A).
+    counts, targets, weights : arrays of shape (paths, K)
+        Pulls N_a, the sum of the designs so far, and the design followed now.
+    """
+
+    basis: Index
+    base: Array
+    turn: Index
+    lowest: Array
+    counts: Index
+    targets: Array
+    weights: Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class LazyTrackAndStop(BestArm[_Tracking]):
+    """Keep the pulls near the design that would be optimal if θ̂ were θ, renewed ever more rarely.
+
+    If λ_min(A) < c₀√t pull the next arm of A₀, else argmin_{a ∈ supp} N_a − Σ_s w_a(s), where
+    w = argmin_w max_{a ≠ â} ‖x_â − x_a‖²_{A(w)⁻¹}/gap_a² is renewed at t = d, 2d, 4d, …;
+    name â when A ≥ c₁I and
+    min_{a ≠ â} gap_a²/(2‖x_â − x_a‖²_{A⁻¹}) > (1 + u) σ² ln(det(A/(u c₁) + I)^½/δ)
+
+    Parameters
+    ----------
+    u : float
+        How much of the threshold is paid for exploring; c₁ = λ_min(Σ_{A₀} x xᵀ), c₀ = c₁/√d.
+    delta, noise_scale : float
+        δ and σ.
+
+    Examples
+    --------
+    >>> policy, rng = LazyTrackAndStop(noise_scale=0.5), np.random.default_rng(0)
+    >>> memory, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
+    >>> while not policy.stopped(memory).all():
+    ...     chosen = policy.choose(memory, arms, rng)
+    ...     policy.learn(memory, arms, chosen, [[float(chosen[0])]])
+    >>> policy.recommend(memory).tolist(), memory.decisions.tolist()
+    ([1], [17])
+
+    Source: Jedra and Proutière 2020, algorithm 1, constants from the authors' code.
+    Differences: A₀ is found by pivoting and not drawn; it enters A only when pulled.
+    """
+
+    u: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        number("u", self.u, above=0)
+
+    def estimate(self, memory: _Tracking) -> Array:
+        """Return the least-squares estimate of θ."""
+        return memory.theta
+
+    def _init(self, paths: int, arms: int, dim: int) -> _Tracking:
+        zeros = np.zeros(paths)
+        return _Tracking.start(
+            paths,
+            arms,
+            dim,
+            basis=np.full((paths, dim), -1),
+            base=zeros.copy(),
+            turn=np.zeros(paths, dtype=np.int64),
+            lowest=zeros.copy(),
+            counts=np.zeros((paths, arms), dtype=np.int64),
+            targets=np.zeros((paths, arms)),
+            weights=np.full((paths, arms), 1 / arms),
+        )
+
+    def _choose(self, memory: _Tracking, arms: Array, rng: np.random.Generator) -> Index:
+        basis, base = _based(memory, arms)
+        ahead = memory.counts - memory.targets - memory.weights
+        tracked = np.where(memory.targets + memory.weights > 0, ahead, np.inf).argmin(axis=1)
+        next_basis = basis[np.arange(memory.paths), memory.turn % memory.dim]
+        return np.where(_starving(memory, base), next_basis, tracked)
+
+    def _learn(self, memory: _Tracking, arms: Array, chosen: Index, rewards: Array) -> None:
+        memory.basis, memory.base = _based(memory, arms)
+        forced = _starving(memory, memory.base)
+        memory.turn += forced
+        memory.targets += np.where(forced[:, None], 0.0, memory.weights)
+        memory.counts[np.arange(memory.paths), chosen] += 1
+        memory.update(arms, chosen, rewards[:, 0])
+        spectrum = 1 / np.maximum(np.linalg.eigvalsh(memory.inverse), 1e-300)
+        spectrum = np.maximum(spectrum - PENALTY, 0)
+        memory.lowest = spectrum[:, -1]
+
+        leader = lead(np.matvec(arms, memory.theta))
+        y = rivals(arms, leader)
+        gaps = -np.matvec(y, memory.theta)
+        log_det = np.log1p(spectrum / (self.u * memory.base[:, None])).sum(axis=1)
+        threshold = (1 + self.u) * self.noise_scale**2 * (log_det / 2 - np.log(self.delta))
+        width = np.sqrt(2 * threshold[:, None] * np.maximum(squared_norms(memory.inverse, y), 0))
+        beaten = gaps > width
+        beaten[np.arange(memory.paths), leader] = True
+        spanned = memory.lowest >= memory.base * (1 - 1e-9)
+        memory.settle(spanned & beaten.all(axis=1), leader)
+
+        due = _due(memory.decisions + 1, memory.dim) & (memory.answer < 0)
+        if due.any():
+            memory.weights[due] = _followed(arms[due], y[due], gaps[due])
+
+
+def _based(memory: _Tracking, arms: Array) -> tuple[Index, Array]:
+    """Return A₀ and λ_min(Σ_{A₀} x xᵀ), found where they are not known yet."""
+    basis, base = memory.basis.copy(), memory.base.copy()
+    new = np.flatnonzero(basis[:, 0] < 0)
+    if len(new):
+        basis[new], base[new] = spanning(arms[new])
+    return basis, base
+
+
+def _starving(memory: _Tracking, base: Array) -> NDArray[np.bool_]:
+    """Whether some direction was measured too little: λ_min(A) < c₀√t."""
+    least = base * np.sqrt((memory.decisions + 1) / memory.dim)
+    return np.asarray(memory.lowest < least * (1 - 1e-9))
+
+
+def _due(t: Index, dim: int) -> NDArray[np.bool_]:
+    """Whether t is d, 2d, 4d and so on."""
+    times = t // dim
+    return np.asarray((t % dim == 0) & (times & (times - 1) == 0))
+
+
+def _followed(arms: Array, y: Array, gaps: Array) -> Array:
+    """Return the optimal design for the estimated gaps, even weights where there are none."""
+    known = np.isfinite(gaps).all(axis=1) & (gaps.max(axis=1) > 0)
+    weights = np.full(gaps.shape, 1 / gaps.shape[1])
+    if known.any():
+        gaps = gaps[known] / gaps[known].max(axis=1, keepdims=True)
+        directions = y[known] / np.maximum(gaps, 1e-6)[:, :, None]
+        weights[known] = optimal_design(arms[known], directions)[0]
+    return weights

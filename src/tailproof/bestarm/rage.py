@@ -1,0 +1,102 @@
+"""RAGE: halve the gap in sight, phase by phase."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tailproof.bestarm.base import NearBestArm
+from tailproof.bestarm.design import optimal_design, rounded
+from tailproof.bestarm.elimination import Phases, active_pairs
+from tailproof.checks import whole
+from tailproof.policies.base import Array, Index
+
+__all__ = ["RAGE"]
+
+_ROUNDING = 0.1
+
+
+@dataclass(eq=False)
+class _Planned(Phases):
+    """A phase, and how often each arm is still to be pulled in it, of shape (paths, K)."""
+
+    plan: Index
+
+
+@dataclass(frozen=True, kw_only=True)
+class RAGE(NearBestArm[_Planned]):
+    """In phase t, measure the differences of the arms left to a precision of 2^−(t+2).
+
+    w = argmin_w max_{y ∈ Y(Z_t)} ‖y‖²_{A(w)⁻¹} with value ρ,  δ_t = δ/t²,
+    N_t = max(⌈8 (2^{t+offset})² σ² ρ (1 + η) ln(2K²/δ_t)⌉, 2|supp w|/η) pulls by rounding w,
+    drop z if some z' left has (z' − z)ᵀθ̂ ≥ σ √(2 ln(2K²/δ_t)) ‖z' − z‖_{A⁻¹}
+
+    Parameters
+    ----------
+    offset : int
+        1 is the published algorithm; the authors' code begins with −1, a coarser first phase.
+    delta, noise_scale, epsilon : float
+        δ, σ and ε.
+
+    Examples
+    --------
+    >>> policy, rng = RAGE(noise_scale=0.5), np.random.default_rng(0)
+    >>> memory, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
+    >>> while not policy.stopped(memory).all():
+    ...     chosen = policy.choose(memory, arms, rng)
+    ...     policy.learn(memory, arms, chosen, [[float(chosen[0])]])
+    >>> policy.recommend(memory).tolist(), memory.decisions.tolist()
+    ([1], [715])
+
+    Source: Fiez, Jain, Jamieson and Ratliff 2019, algorithm 1, with η = 1/10.
+    Differences: 2K² for K² in the logarithm and the width itself for its bound 2^−(t+2), both as
+    in the authors' code, so that the phases add up to less than δ; σ; ε; a ridge penalty of 10⁻⁴.
+    """
+
+    offset: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        whole("offset", self.offset, at_least=-10, at_most=10)
+
+    def _init(self, paths: int, arms: int, dim: int) -> _Planned:
+        return _Planned.start(
+            paths,
+            arms,
+            dim,
+            active=np.ones((paths, arms), dtype=bool),
+            phase=np.ones(paths, dtype=np.int64),
+            plan=np.zeros((paths, arms), dtype=np.int64),
+        )
+
+    def _choose(self, memory: _Planned, arms: Array, rng: np.random.Generator) -> Index:
+        most: Index = self._planned(memory, arms).argmax(axis=1)
+        return most
+
+    def _learn(self, memory: _Planned, arms: Array, chosen: Index, rewards: Array) -> None:
+        at = np.arange(memory.paths), chosen
+        memory.plan = self._planned(memory, arms)
+        memory.plan[at] = np.maximum(memory.plan[at] - 1, 0)
+        memory.update(arms, chosen, rewards[:, 0])
+        over = np.flatnonzero(~memory.plan.any(axis=1))
+        if len(over):
+            factor = self.noise_scale * np.sqrt(2 * self._log(memory)[over])
+            memory.finish(arms, over, factor, self.epsilon)
+
+    def _log(self, memory: _Planned) -> Array:
+        """Return ln(2K²/δ_t)."""
+        return np.asarray(np.log(2 * memory.arms**2 * memory.phase**2 / self.delta))
+
+    def _planned(self, memory: _Planned, arms: Array) -> Index:
+        """Return the pulls left, with a new plan where there is none."""
+        plan = memory.plan.copy()
+        new = np.flatnonzero(~plan.any(axis=1))
+        if len(new):
+            y = active_pairs(arms[new], memory.active[new])
+            weights, value = optimal_design(arms[new], y)
+            value = np.where(memory.answer[new] < 0, value, 0)  # nothing left to measure
+            step = 2.0 ** np.minimum(memory.phase[new] + self.offset, 25)
+            scale = 8 * step**2 * self.noise_scale**2 * (1 + _ROUNDING)
+            pulls = np.ceil(scale * value * self._log(memory)[new])
+            least = np.ceil(2 / _ROUNDING * (weights > 0).sum(axis=1))
+            plan[new] = rounded(weights, np.clip(pulls, least, 1e15).astype(np.int64))
+        return plan

@@ -1,0 +1,30 @@
+"""A few arms that span the space."""
+
+import numpy as np
+
+from tailproof.checks import require
+from tailproof.policies.base import Array, Index, picked
+
+__all__ = ["spanning"]
+
+
+def spanning(arms: Array) -> tuple[Index, Array]:
+    """Return d arms that span the space, and the least eigenvalue of the sum of their x xᵀ.
+
+    Each is the arm farthest from the span of those before it.
+
+    >>> basis, least = spanning(np.array([[[1.0, 0.0], [2.0, 0.0], [2.0, 1.0]]]))
+    >>> basis.tolist(), least.round(2).tolist()
+    ([[2, 1]], [0.47])
+    """
+    paths, _, dim = arms.shape
+    basis, left = np.empty((paths, dim), dtype=np.int64), arms
+    for k in range(dim):
+        norms = np.vecdot(left, left)
+        require(bool((norms.max(axis=1) > 1e-18).all()), "arms", f"{dim} independent ones", k)
+        basis[:, k] = norms.argmax(axis=1)
+        x = picked(left, basis[:, k]) / np.sqrt(norms.max(axis=1))[:, None]
+        left = left - np.matvec(left, x)[:, :, None] * x[:, None, :]
+    found = arms[np.arange(paths)[:, None], basis]
+    spectrum: Array = np.asarray(np.linalg.eigvalsh(found.mT @ found), dtype=np.float64)
+    return basis, spectrum[:, 0]

@@ -1,0 +1,70 @@
+"""Successive elimination for K arms without structure."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailproof.bestarm.base import NearBestArm, TallyRace, lead
+from tailproof.policies.base import Array, Index
+
+__all__ = ["SuccessiveElimination"]
+
+
+@dataclass(eq=False)
+class _Standing(TallyRace):
+    """Sums, and the arms still in the race, of shape (paths, K)."""
+
+    active: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuccessiveElimination(NearBestArm[_Standing]):
+    """Pull the arms in turn, and drop each that is clearly not the best.
+
+    After t rounds drop a if max_b μ̂_b − μ̂_a ≥ 2α_t, α_t = σ √(2 ln(4Kt²/δ)/t); name the last
+    arm, or the leader when 2α_t ≤ ε. The vectors of the arms are ignored.
+
+    Parameters
+    ----------
+    delta, noise_scale, epsilon : float
+        δ, σ and ε.
+
+    Examples
+    --------
+    >>> policy, rng = SuccessiveElimination(noise_scale=0.5), np.random.default_rng(0)
+    >>> memory, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
+    >>> while not policy.stopped(memory).all():
+    ...     chosen = policy.choose(memory, arms, rng)
+    ...     policy.learn(memory, arms, chosen, [[float(chosen[0])]])
+    >>> policy.recommend(memory).tolist(), memory.decisions.tolist()
+    ([1], [46])
+
+    Source: Even-Dar, Mannor and Mansour 2006, algorithm 3, where c > 4 for rewards in [0, 1].
+    Differences: σ-sub-Gaussian rewards, for which c = 4 is enough: 2K Σ_t δ/(4Kt²) < δ; ε.
+    """
+
+    def _init(self, paths: int, arms: int, dim: int) -> _Standing:
+        return _Standing.start(paths, arms, dim, active=np.ones((paths, arms), dtype=bool))
+
+    def _choose(self, memory: _Standing, arms: Array, rng: np.random.Generator) -> Index:
+        fewest = np.where(memory.active, memory.counts, np.iinfo(np.int64).max)
+        least: Index = fewest.argmin(axis=1)
+        return least
+
+    def _learn(self, memory: _Standing, arms: Array, chosen: Index, rewards: Array) -> None:
+        memory.add(chosen, rewards[:, 0])
+        fewest = np.where(memory.active, memory.counts, np.iinfo(np.int64).max).min(axis=1)
+        most = np.where(memory.active, memory.counts, 0).max(axis=1)
+        over = (fewest == most) & (fewest > 0)  # a round is complete
+        t = np.maximum(most, 1)
+        radius = self.noise_scale * np.sqrt(
+            2 * np.log(4 * memory.arms * t.astype(np.float64) ** 2 / self.delta) / t
+        )
+        means = np.where(memory.active, memory.sums / np.maximum(memory.counts, 1), -np.inf)
+        leader = lead(means)
+        beaten = means.max(axis=1, keepdims=True) - means >= 2 * radius[:, None]
+        beaten[np.arange(memory.paths), leader] = False
+        memory.active &= ~(beaten & over[:, None])
+        alone = memory.active.sum(axis=1) == 1
+        memory.settle(over & (alone | (2 * radius <= self.epsilon)), leader)
