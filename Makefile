@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 OUT ?= out/reproduce
 
-.PHONY: test test-slow lint bench reproduce clean
+.PHONY: test test-slow lint bench bench-regret reproduce clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml
@@ -29,6 +29,9 @@ lint: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/core.py
 	$(BIN)/python benchmarks/policies.py
+
+bench-regret: $(READY)
+	$(BIN)/python benchmarks/regret.py
 
 reproduce: $(READY)
 	$(BIN)/tailproof reproduce --out $(OUT)

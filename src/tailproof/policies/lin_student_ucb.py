@@ -25,8 +25,8 @@ class LinStudentUCB(Policy[StudentRegression]):
 
     The scale s is learned for each ν of 1/2, 1, 2 and 4 by Fisher's scoring, ln s ← ln s +
     (ν + 3)/(2ν t) (u ψ(u) − 1), and ν is the likeliest of them; E ψ² and E ψ' are running means.
-    The first `room`·d pulls are kept, and all of them looked at again after each; there σ²I is
-    multiplied by their share t/(room·d). A later pull is seen once and costs O(d²).
+    A pull costs O(d²) and is seen once, but the first `room`·d are kept and all looked at again
+    when their number has grown by an eighth; until then σ²I is multiplied by t/(room·d).
 
     Parameters
     ----------
@@ -100,9 +100,5 @@ class LinStudentUCB(Policy[StudentRegression]):
         return pick_largest(np.matvec(arms, theta) + np.where(seen, 0, self.bonus * wide), rng)
 
     def _learn(self, memory: StudentRegression, arms: Array, chosen: Index, rewards: Array) -> None:
-        x, y = memory.grow(arms, chosen), tame(rewards[:, 0])
-        young = memory.decisions < self.room * memory.dim
-        if young.any():
-            memory.refit(self.ridge, self.shrinkage, x, y, np.flatnonzero(young))
-        if not young.all():
-            memory.advance(x, y, np.flatnonzero(~young))
+        x = memory.grow(arms, chosen)
+        memory.learn(x, tame(rewards[:, 0]), self.ridge, self.shrinkage)

@@ -14,7 +14,7 @@ from scipy.special import betaln
 from tailproof.batches import batches
 from tailproof.policies.base import Array, Index
 
-__all__ = ["advance", "deviation", "refit", "start"]
+__all__ = ["advance", "deviation", "middle", "refit", "start"]
 
 SHAPES = np.array([0.5, 1.0, 2.0, 4.0])
 """The degrees of freedom ν to choose from."""
@@ -31,6 +31,12 @@ def start(paths: int) -> Array:
     return law
 
 
+def middle(residuals: Array, used: NDArray[np.bool_]) -> Array:
+    """Return the lower median of the sizes of the residuals that are `used`, in each path."""
+    sizes = np.sort(np.where(used, np.abs(residuals), np.inf), axis=1)
+    return np.asarray(sizes[np.arange(len(sizes)), (used.sum(axis=1) - 1) // 2])
+
+
 def refit(residuals: Array, used: NDArray[np.bool_]) -> tuple[Array, Array]:
     """Learn the law afresh from the residuals that are `used`, of shape (paths, pulls).
 
@@ -45,8 +51,7 @@ def refit(residuals: Array, used: NDArray[np.bool_]) -> tuple[Array, Array]:
 def _refit(law: Array, residuals: Array, used: NDArray[np.bool_]) -> Array:
     """Fill in the law, and return the moves."""
     path, n = np.arange(len(residuals)), used.sum(axis=1)
-    sizes = np.sort(np.where(used, np.abs(residuals), np.inf), axis=1)
-    law[:, 0] = np.log(np.maximum(sizes[path, (n - 1) // 2], np.exp(_LOWEST)))[:, None]
+    law[:, 0] = np.log(np.maximum(middle(residuals, used), np.exp(_LOWEST)))[:, None]
     r, weight = residuals[..., None], used[..., None]
     for _ in range(3):  # Fisher's scoring for ln s, no further than a factor e at a time
         u = r * np.exp(-law[:, None, 0])
@@ -89,7 +94,7 @@ def _best(law: Array) -> Index:
 def _mean_slope(law: Array, n: Index, best: Index) -> Array:
     """Return E ψ' as measured, but no less than a quarter of what the law says."""
     measured = law[np.arange(len(law)), 2, best] / (n + 1)
-    return np.maximum(measured, _INFORMATION[best] / 4)
+    return np.asarray(np.maximum(measured, _INFORMATION[best] / 4))
 
 
 def _look(r: Array, log_scale: Array) -> tuple[Array, Array, Array, Array]:

@@ -43,25 +43,38 @@ class StudentRegression(Design):
         more |= {"contexts": np.zeros((paths, room, dim)), "rewards": np.zeros((paths, room))}
         return super().start(paths, arms, dim, penalty, **more)
 
-    def refit(self, penalty: float, shrinkage: float, x: Array, y: Array, rows: Index) -> None:
-        """Keep a pull of the given paths, and move θ towards the root of Σ xψ = λθ."""
-        last = self.decisions[rows]
-        self.contexts[rows, last], self.rewards[rows, last] = x[rows], y[rows]
-        pulls = slice(int(last.max()) + 1)
-        used = np.arange(pulls.stop) <= last[:, None]
+    def learn(self, x: Array, y: Array, penalty: float, shrinkage: float) -> None:
+        """Learn from one pull in each path, which is in V already."""
+        room, n = self.rewards.shape[1], self.decisions + 1
+        (kept,) = np.nonzero(n <= room)
+        self.contexts[kept, n[kept] - 1], self.rewards[kept, n[kept] - 1] = x[kept], y[kept]
+        due = (n <= room) & ((n % np.maximum(n // 8, 1) == 0) | (n == room))
+        if not due.all():
+            self._advance(x, y, slice(None) if not due.any() else np.flatnonzero(~due))
+        if due.any():
+            self._refit(penalty, shrinkage, np.flatnonzero(due))
+
+    def _refit(self, penalty: float, shrinkage: float, rows: Index) -> None:
+        """Look at all pulls of the given paths again: move θ towards the root of Σ xψ = λθ."""
+        n = self.decisions[rows] + 1
+        pulls = slice(int(n.max()))
+        used = np.arange(pulls.stop) < n[:, None]
         x, y = self.contexts[rows, pulls], self.rewards[rows, pulls]
         theta, inverse = self.theta[rows], self.inverse[rows]
+        # a first reward may have led astray: zero is the better start where it explains more
+        astray = student.middle(y, used) < student.middle(y - np.matvec(x, theta), used)
+        theta = np.where(astray[:, None], 0.0, theta)
         for _ in range(2):
             law, moves = student.refit(y - np.matvec(x, theta), used)
             theta = theta + np.matvec(inverse, np.vecmat(moves, x) - penalty * theta)
         self.law[rows], self.theta[rows] = law, theta
-        share = (last + 1) / self.rewards.shape[1]
-        self.extra[rows] = shrinkage * share * student.deviation(law, last + 1) ** 2
+        share = n / self.rewards.shape[1]
+        self.extra[rows] = shrinkage * share * student.deviation(law, n) ** 2
         more = (penalty + self.extra[rows])[:, None, None] * np.eye(self.dim)
         self.shrunk[rows] = np.linalg.inv(x.mT @ x + more)
 
-    def advance(self, x: Array, y: Array, rows: Index) -> None:
-        """Move θ by one pull of the given paths, which is in V already."""
+    def _advance(self, x: Array, y: Array, rows: Index | slice) -> None:
+        """Look once at the pulls of the given paths."""
         x = x[rows]
         gain = np.matvec(self.inverse[rows], x)
         # before the pull its location was known to ± ‖x‖ in the norm of V⁻¹, on top of the noise

@@ -53,7 +53,8 @@ class StudentLocations(Counted):
             ordered = np.sort(self.first[young, arm], axis=1)
             middle = np.stack([n[young] // 2, (n[young] + 1) // 2], axis=1)
             self.locations[young, arm] = np.take_along_axis(ordered, middle, axis=1).mean(axis=1)
-        rows = np.flatnonzero(self.decisions < self.arms * room)
+        t = self.decisions + 1
+        rows = np.flatnonzero((t <= self.arms * room) & (t % np.maximum(t // 8, 1) == 0))
         if len(rows):
             first = self.first[rows]
             used = np.isfinite(first)
@@ -72,7 +73,7 @@ class StudentUCB(Policy[StudentLocations]):
 
     The median of the first `room` rewards of an arm is its location until then. The scale s and
     ν of 1/2, 1, 2 and 4 are learned as in `LinStudentUCB`, from all arms together and from the
-    rewards kept while there are at most `room`·K; a later reward is seen once.
+    rewards kept, looked at again now and then while there are at most `room`·K.
 
     Parameters
     ----------
@@ -99,7 +100,7 @@ class StudentUCB(Policy[StudentLocations]):
     Differences: no algorithm was published under this name.
     """
 
-    bonus: float = 0.5
+    bonus: float = 0.55
     room: int = 16
 
     def __post_init__(self) -> None:
