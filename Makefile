@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 OUT ?= out/reproduce
 
-.PHONY: test test-slow lint bench bench-bestarm reproduce pictures docs clean
+.PHONY: test test-slow lint bench bench-bestarm bench-regret reproduce pictures docs clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml
@@ -33,13 +33,18 @@ bench: $(READY)
 bench-bestarm: $(READY)
 	$(BIN)/python benchmarks/bestarm.py
 
+bench-regret: $(READY)
+	$(BIN)/python benchmarks/regret.py
+
 reproduce: $(READY)
 	$(BIN)/tailproof reproduce --out $(OUT)
 
-# The picture of the README, and the verdicts of docs/paper.md (the paper's own size).
+# The pictures of README and docs, and the verdicts of docs/paper.md (the paper's own size).
 pictures: $(READY)
-	$(BIN)/tailproof reproduce overview --out out/pictures
+	$(BIN)/tailproof reproduce overview choices best-arm --out out/pictures
 	cp out/pictures/figures/overview.png docs/images/overview.png
+	cp out/pictures/figures/choices.png docs/images/choices.png
+	cp out/pictures/figures/best-arm.png docs/images/best-arm.png
 
 docs: $(READY)
 	$(BIN)/tailproof reproduce --size paper --out out/paper

@@ -21,6 +21,7 @@ from tailproof import (
     FixedArm,
     HeavyOFUL,
     HvtUCB,
+    LinStudentUCB,
     LinTS,
     Mean,
     MeanOfMedians,
@@ -30,6 +31,7 @@ from tailproof import (
     MoM,
     Policy,
     RobustUCB,
+    StudentUCB,
     SupBMM,
     SupBTC,
     SupLinRel,
@@ -57,6 +59,8 @@ POLICIES: list[Policy[Any]] = [
     SupLinUCB(horizon=1000),
     SupLinRel(horizon=1000),
     LinTS(),
+    LinStudentUCB(),
+    LinStudentUCB(room=2),
     ConfidenceBall(),
     HeavyOFUL(horizon=1000, epsilon=1, nu=1),
     HvtUCB(horizon=1000, epsilon=1, nu=1),
@@ -64,6 +68,8 @@ POLICIES: list[Policy[Any]] = [
     MedianUCB(),
     ClippedSGDUCB(horizon=1000),
     ThompsonSampling(),
+    StudentUCB(),
+    StudentUCB(room=3, bonus=0),
 ]
 FILTERS: list[Policy[Any]] = [
     *(Filtered(policy, pulls=5, estimator=MeanOfMedians(block=5)) for policy in POLICIES),

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from tailproof.checks import require
 from tailproof.paper import (
     best_arm,
+    choices,
     figure_1,
     figure_2_3,
     figure_4_5,
@@ -41,6 +42,7 @@ EXHIBITS: Mapping[str, Exhibit] = MappingProxyType(
         "bonus": warning_bonus,
         "shrinkage": warning_shrinkage,
         "defects": warning_defects,
+        "choices": choices,
         "best-arm": best_arm,
     }
 )

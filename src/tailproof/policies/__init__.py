@@ -7,12 +7,14 @@ from tailproof.policies.confidence_ball import ConfidenceBall
 from tailproof.policies.crt import CRT
 from tailproof.policies.heavy_oful import HeavyOFUL
 from tailproof.policies.hvt_ucb import HvtUCB
+from tailproof.policies.lin_student_ucb import LinStudentUCB
 from tailproof.policies.lin_ts import LinTS
 from tailproof.policies.median_ucb import MedianUCB
 from tailproof.policies.menu import MENU
 from tailproof.policies.mom import MoM
 from tailproof.policies.oful import OFUL
 from tailproof.policies.robust_ucb import RobustUCB
+from tailproof.policies.student_ucb import StudentUCB
 from tailproof.policies.sup_bmm import SupBMM
 from tailproof.policies.sup_btc import SupBTC
 from tailproof.policies.sup_lin_rel import SupLinRel
@@ -32,12 +34,14 @@ __all__ = [
     "FixedArm",
     "HeavyOFUL",
     "HvtUCB",
+    "LinStudentUCB",
     "LinTS",
     "MedianUCB",
     "Memory",
     "MoM",
     "Policy",
     "RobustUCB",
+    "StudentUCB",
     "SupBMM",
     "SupBTC",
     "SupLinRel",

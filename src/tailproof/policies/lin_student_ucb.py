@@ -1,0 +1,104 @@
+"""LinStudentUCB: linear optimism that learns the law of the noise, from single pulls."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tailproof.checks import number, whole
+from tailproof.policies import student
+from tailproof.policies.base import Array, Index, Policy, pick_largest
+from tailproof.policies.history import tame
+from tailproof.policies.student_regression import StudentRegression
+
+__all__ = ["LinStudentUCB"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinStudentUCB(Policy[StudentRegression]):
+    """Greedy first, then optimistic, on a regression that learns the noise; no moment is needed.
+
+    θ ← θ + V⁻¹x s ψ(u)/E ψ',  u = (y − xᵀθ)/s,  ψ(u) = (ν + 1)u/(ν + u²),  V = λI + Σ x xᵀ,
+    σ = s √(E ψ²)/E ψ',  L = ln(det V/det λI) + 2 ln(1/δ),  norms of x in V⁻¹:
+    where t ‖x‖² ≤ share·d for all x on offer,  x_t = argmax_x xᵀ(V + shrinkage·σ²I)⁻¹Vθ,
+    elsewhere  x_t = argmax_x xᵀθ + bonus (max(σ √L, 7 √λ ‖θ‖) ‖x‖ + σ L ‖x‖²/10)
+
+    The scale s is learned for each ν of 1/2, 1, 2 and 4 by Fisher's scoring, ln s ← ln s +
+    (ν + 3)/(2ν t) (u ψ(u) − 1), and ν is the likeliest of them; E ψ² and E ψ' are running means.
+    A pull costs O(d²) and is seen once, but the first `room`·d are kept and all looked at again
+    when their number has grown by an eighth; until then σ²I is multiplied by t/(room·d).
+
+    Parameters
+    ----------
+    bonus : float
+        Multiplies the optimism.
+    ridge : float
+        λ, the penalty of the regression.
+    shrinkage : float
+        The precision with which a greedy choice expects θ near zero, in units of 1/‖θ‖².
+    share : float
+        An arm ‖x‖² calls for optimism where it exceeds its fair share d/t so many times.
+    delta : float
+        δ, a probability with which the estimate may be further off than the width.
+    room : int
+        How many first pulls are kept, for each dimension.
+
+    Examples
+    --------
+    >>> policy, rng = LinStudentUCB(), np.random.default_rng(0)
+    >>> memory = policy.init(paths=1, arms=3, dim=2)
+    >>> theta = np.array([0.6, -0.8])
+    >>> for _ in range(2000):
+    ...     arms = rng.uniform(-1, 1, (1, 3, 2))
+    ...     chosen = policy.choose(memory, arms, rng)
+    ...     reward = arms[0, chosen] @ theta + rng.standard_cauchy()
+    ...     policy.learn(memory, arms, chosen, reward[:, None])
+    >>> policy.estimate(memory).round(1).tolist()
+    [[0.6, -0.8]]
+
+    Source: our own, from known parts. Score and scoring steps are those of Student's t (Lange,
+    Little and Taylor 1989), σ is Huber's asymptotic deviation (1964), the test of diversity is in
+    the spirit of Greedy-First (Bastani, Bayati and Khosravi 2021); all from memory, not read again.
+    Proved elsewhere: M-estimates of this kind are asymptotically normal with deviation σ ‖x‖, for
+    independent pulls of a law that is symmetric with a single peak. Only measured here: everything
+    about regret, the settings, and the constants 7 and 1/10 (``make bench-regret``).
+    Differences: no algorithm was published under this name.
+    """
+
+    bonus: float = 0.2
+    ridge: float = 0.5
+    shrinkage: float = 150.0
+    share: float = 8.0
+    delta: float = 0.01
+    room: int = 16
+
+    def __post_init__(self) -> None:
+        number("bonus", self.bonus, at_least=0)
+        number("ridge", self.ridge, at_least=1e-8)
+        number("delta", self.delta, above=0, below=1)
+        number("shrinkage", self.shrinkage, at_least=0)
+        number("share", self.share, at_least=0)
+        whole("room", self.room)
+
+    def estimate(self, memory: StudentRegression) -> Array:
+        """Return the estimate of θ."""
+        return memory.theta
+
+    def _init(self, paths: int, arms: int, dim: int) -> StudentRegression:
+        return StudentRegression.start(paths, arms, dim, self.ridge, room=self.room * dim)
+
+    def _choose(self, memory: StudentRegression, arms: Array, rng: np.random.Generator) -> Index:
+        log = (memory.log_det + 2 * math.log(1 / self.delta))[:, None]
+        sigma = student.deviation(memory.law, memory.decisions)[:, None]
+        norm = math.sqrt(self.ridge) * np.linalg.norm(memory.theta, axis=1)[:, None]
+        width = memory.widths(arms)
+        wide = np.maximum(sigma * np.sqrt(log), 7 * norm) * width + sigma * log * width**2 / 10
+        least = memory.decisions * width.max(axis=1) ** 2
+        seen = (least <= self.share * memory.dim)[:, None]
+        bias = memory.extra[:, None] * np.matvec(memory.shrunk, memory.theta)
+        theta = memory.theta - np.where(seen, bias, 0)
+        return pick_largest(np.matvec(arms, theta) + np.where(seen, 0, self.bonus * wide), rng)
+
+    def _learn(self, memory: StudentRegression, arms: Array, chosen: Index, rewards: Array) -> None:
+        x = memory.grow(arms, chosen)
+        memory.learn(x, tame(rewards[:, 0]), self.ridge, self.shrinkage)
