@@ -39,16 +39,16 @@ bench-regret: $(READY)
 reproduce: $(READY)
 	$(BIN)/tailproof reproduce --out $(OUT)
 
-# The pictures of README and docs, and the verdicts of docs/paper.md (the paper's own size).
+# The picture of the README; the pictures and verdicts of the docs, at the paper's own size.
 pictures: $(READY)
-	$(BIN)/tailproof reproduce overview choices best-arm --out out/pictures
+	$(BIN)/tailproof reproduce overview --out out/pictures
 	cp out/pictures/figures/overview.png docs/images/overview.png
-	cp out/pictures/figures/choices.png docs/images/choices.png
-	cp out/pictures/figures/best-arm.png docs/images/best-arm.png
 
 docs: $(READY)
 	$(BIN)/tailproof reproduce --size paper --out out/paper
 	$(BIN)/python docs/build.py out/paper
+	cp out/paper/figures/choices.png docs/images/choices.png
+	cp out/paper/figures/best-arm.png docs/images/best-arm.png
 
 clean:
 	rm -rf .venv out

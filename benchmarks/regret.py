@@ -12,15 +12,15 @@ from timing import one_core, show, start_table
 one_core()
 
 
-from tailproof import OFUL, LinStudentUCB, Policy, environments, noise, simulate
+from tailproof import OFUL, AutoFiltered, LinStudentUCB, Policy, environments, noise, simulate
 from tailproof.paper import figure_2_3 as paper
 
-CONTENDERS: dict[str, Policy[Any]] = {"LinStudentUCB": LinStudentUCB()}
-BARS = {"LinStudentUCB": {"fresh": 1.25, "fresh, df 0.5": 1.5, "fixed": 1.5, "fixed, df 0.5": 2.0}}
-"""The ratio to the oracle that is allowed at scale 1."""
+CONTENDERS: dict[str, Policy[Any]] = {
+    "LinStudentUCB": LinStudentUCB(),
+    "AutoFiltered": AutoFiltered(OFUL()),
+}
 DFS = (3, 1.02, 1, 0.5)
 SCALES = (1, 10, 0.1)
-SCALE_BARS = {10: 1.25, 0.1: 2.0}
 BONUSES = {True: (0.1, 0.3, 0.5), False: (0.1, 0.2, 0.3, 0.5)}
 PATHS, HORIZON, SEED = 100, 10_000, 0
 
@@ -45,6 +45,16 @@ def oracle(law: noise.Noise, fresh: bool) -> tuple[float, float, float]:
     return *mean_and_error(found[best]), float(best)
 
 
+def bar(name: str, fresh: bool, df: float, scale: float) -> float:
+    """Return the ratio to the oracle that is allowed, inf where there is no bar."""
+    if name == "AutoFiltered":
+        return 2.2 if fresh and scale == 1 else math.inf
+    if scale != 1:
+        return {10: 1.25, 0.1: 2.0}[scale]
+    usual, wild = (1.25, 1.5) if fresh else (1.5, 2.0)
+    return wild if df == 0.5 else usual
+
+
 def against_the_oracle() -> None:
     table = start_table(
         f"Regret / regret of the oracle, {PATHS} paths, T = {HORIZON}",
@@ -61,13 +71,13 @@ def against_the_oracle() -> None:
                     ratio = mean / base
                     spread = ratio * math.hypot(error / mean, base_error / base)
                     arms = "fresh" if fresh else "fixed"
-                    key = arms + (", df 0.5" if df == 0.5 else "")
-                    bar = SCALE_BARS.get(scale, BARS[name][key])
+                    most = bar(name, fresh, df, scale)
+                    told = "" if most == math.inf else f"≤ {most}"
                     table.add_row(
                         *(name, arms, f"{df}", f"{scale}"),
                         *(f"{base:.1f} ± {base_error:.1f}", f"{bonus}"),
                         *(f"{mean:.1f} ± {error:.1f}", f"{ratio:.2f} ± {spread:.2f}"),
-                        f"≤ {bar}" + ("" if ratio <= bar else " missed"),
+                        told + ("" if ratio <= most else " missed"),
                     )
     show(table)
 

@@ -25,8 +25,8 @@ CLAIM = (
 )
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "smoke": {"horizon": 300, "paths": 3, "dfs": (3, 1, 0.5)},
-    "quick": {"horizon": 10_000, "paths": 30, "dfs": (3, 1.5, 1, 0.5)},
-    "paper": {"horizon": 10_000, "paths": 200, "dfs": (10, 5, 3, 2, 1.5, 1.2, 1, 0.8, 0.65, 0.5)},
+    "quick": {"horizon": 5000, "paths": 30, "dfs": (3, 1, 0.5)},
+    "paper": {"horizon": 10_000, "paths": 100, "dfs": (10, 3, 2, 1.5, 1, 0.7, 0.5)},
 }
 DIFFERENCES: Sequence[str] = (
     "Not in the paper. The neutral environment with fresh contexts, Student-t noise; every tool "
