@@ -10,6 +10,7 @@ from tailproof.environments import neutral
 from tailproof.estimators import Median
 from tailproof.figures import PALETTE, band, canvas
 from tailproof.filters import Filtered
+from tailproof.medians import NoiseMedian, scale
 from tailproof.noise import Noise, StudentT
 from tailproof.paper.exhibit import Finding, Picture, Sweep, final, ratio, within
 from tailproof.policies import OFUL
@@ -38,8 +39,8 @@ DIFFERENCES: Sequence[str] = (
     "“Needed” is the smallest odd ñ whose median misses by more than 1 with probability at most "
     "δ/T, from the exact law of the median: what the theorem promises of each decision.",
     "The regret on the right is that of OFUL behind a median of ñ pulls in the neutral "
-    "environment, told the standard deviation of that median (of the noise's middle 98 % where "
-    "there is none).",
+    "environment, told the scale of that median: the deviation of the normal noise that is as "
+    "often as far off at level δ.",
 )
 REFERENCE: Mapping[str, Mapping[str, tuple[float, float]]] = {}
 
@@ -56,12 +57,6 @@ def needed(noise: Noise) -> int:
     return k
 
 
-def scale(noise: Noise, k: int) -> float:
-    """Return the standard deviation of the median of k samples, its outer 2 % left out."""
-    medians = np.sort(noise.sample_median(k, np.random.default_rng(0), (100_000,)))
-    return float(medians[1000:-1000].std())
-
-
 def run(sweep: Sweep, size: str, seed: int) -> dict[str, Result]:
     """Simulate OFUL behind ever longer medians."""
     return sweep(
@@ -69,7 +64,7 @@ def run(sweep: Sweep, size: str, seed: int) -> dict[str, Result]:
             f"df = {df}": Plan(
                 policies={
                     f"ñ = {k}": Filtered(
-                        OFUL(noise_scale=round(scale(StudentT(df), k), 3)),
+                        OFUL(noise_scale=scale(NoiseMedian(StudentT(df), k), 1, DELTA)),
                         pulls=k,
                         estimator=Median(),
                     )
