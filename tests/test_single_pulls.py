@@ -95,7 +95,7 @@ def lin_student(
         else:
             log = math.log(np.linalg.det(v) / policy.ridge**d) + 2 * math.log(1 / policy.delta)
             sigma, size = law.sigma(n), math.sqrt(policy.ridge) * float(np.linalg.norm(theta))
-            wide = max(sigma * math.sqrt(log), 7 * size) * w + sigma * log * w**2 / 10
+            wide = max(sigma * math.sqrt(log), 7 * size) * w + sigma * log * w**2 / 4
             index = x @ theta + policy.bonus * wide
         k = int(np.argmax(index)) if n else first
         chosen.append(k)
