@@ -198,6 +198,8 @@ def test_a_foreign_folder_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text("[]")
     assert "out must be" in run(f"report {tmp_path}", code=2)
     assert run("reproduce 1 --size smoke --out /dev/null/x", code=2).startswith("tailproof: ")
+    run(f"reproduce 7 --size smoke --engine spark --out {tmp_path / 'new'}", code=2)
+    assert not (tmp_path / "new").exists()
     assert run(f"report {tmp_path / 'absent'}", code=2).startswith("tailproof: ")
 
 

@@ -18,7 +18,7 @@ from tailproof.checks import require, whole
 from tailproof.result import Curves, Result, provenance
 from tailproof.simulation import Cell, Plan
 
-__all__ = ["sweep"]
+__all__ = ["check_engine", "sweep"]
 
 Work = tuple[str, Cell]
 """A cell and the key that stands for it."""
@@ -75,8 +75,7 @@ def sweep(
     require(len(plans) > 0, "plans", "at least one plan", plans)
     for name, plan in plans.items():
         require(isinstance(plan, Plan), f"plans[{name!r}]", "a plan", plan)
-    require(engine in _ENGINES, "engine", f"one of {', '.join(_ENGINES)}", engine)
-    whole("workers", workers, at_least=0)
+    check_engine(engine, workers)
     folder = Path(out)
     require(folder.is_dir() or not folder.exists(), "out", "a folder", str(out))
     folder.mkdir(parents=True, exist_ok=True)
@@ -144,7 +143,6 @@ def _runs(work: Sequence[Work], engine: str) -> Iterator[Iterator[tuple[str, Cur
 
 @contextmanager
 def _dask(workers: int) -> Iterator[None]:
-    _needs("distributed", engine="dask")
     import distributed
 
     try:
@@ -159,7 +157,6 @@ def _dask(workers: int) -> Iterator[None]:
 
 @contextmanager
 def _ray(workers: int) -> Iterator[None]:
-    _needs("ray", engine="ray")
     import ray
     from ray.util.joblib import register_ray
 
@@ -192,8 +189,15 @@ _ENGINES: dict[str, Callable[[int], AbstractContextManager[object]]] = {
 }
 
 
-def _needs(package: str, *, engine: str) -> None:
-    if find_spec(package) is None:
+_PACKAGES = {"dask": "distributed", "ray": "ray"}
+
+
+def check_engine(engine: str, workers: int) -> None:
+    """Refuse an engine that is unknown or not installed, and a number of workers below zero."""
+    require(engine in _ENGINES, "engine", f"one of {', '.join(_ENGINES)}", engine)
+    whole("workers", workers, at_least=0)
+    package = _PACKAGES.get(engine)
+    if package is not None and find_spec(package) is None:
         raise ValueError(
             f"engine {engine!r} needs the package {package}: pip install 'tailproof[{engine}]'"
         )

@@ -13,7 +13,7 @@ from tailproof.checks import require, whole
 from tailproof.paper import EXHIBITS, SIZES, select
 from tailproof.paper.exhibit import Found
 from tailproof.result import Result, provenance
-from tailproof.sweep import sweep
+from tailproof.sweep import check_engine, sweep
 from tailproof.verdicts import Identification
 
 __all__ = ["Reproduction", "reproduce"]
@@ -114,6 +114,7 @@ def reproduce(
     """
     require(size in SIZES, "size", f"one of {', '.join(SIZES)}", size)
     whole("seed", seed, at_least=0)
+    check_engine(engine, workers)
     selected = select(names)
     run = Reproduction(out=out, size=size, seed=seed, versions=provenance())
     if out.exists() and any(out.iterdir()):
