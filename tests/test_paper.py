@@ -137,7 +137,7 @@ def test_the_report_shows_the_reference_and_the_verdicts(folder: Path) -> None:
 
 def test_what_is_finished_is_not_simulated_again(small: Path) -> None:
     before = stamps(small)
-    page = (small / "report.html").read_bytes()
+    page, record = (small / "report.html").read_bytes(), (small / "run.json").read_bytes()
     lost = small / "results" / "7" / "regret-df-1.npz"
     content = lost.read_bytes()
     lost.unlink()
@@ -150,6 +150,7 @@ def test_what_is_finished_is_not_simulated_again(small: Path) -> None:
     assert damaged.read_bytes() == whole
     assert lost.read_bytes() == content
     assert (small / "report.html").read_bytes() == page
+    assert (small / "run.json").read_bytes() == record
 
 
 def test_the_report_is_drawn_from_results_alone(small: Path, tmp_path: Path) -> None:
