@@ -37,7 +37,7 @@ def canvas(
     panels = figure.subplots(rows, columns, squeeze=False, sharex=share, sharey=share)
     for axes in panels.flat:
         axes.grid(alpha=0.25)
-        axes.tick_params(labelsize=8)
+        axes.tick_params(labelsize=8, which="both")
     return figure, panels
 
 
@@ -135,10 +135,12 @@ def pulls_figure(panels: Mapping[str, Mapping[float, Identification]]) -> Figure
         axes.set_xscale("log")
         if max(points) < 100 * min(points):  # too few decades for ticks of their own
             axes.set_xticks(sorted(points), [f"{x:.2g}" for x in sorted(points)])
-            axes.minorticks_off()
+            axes.set_xticks([], minor=True)
         axes.set_yscale("log")
-        axes.sharey(plots[0])
         axes.set_xlabel(title, fontsize=9)
+    heights = np.array([axes.get_ylim() for axes in plots])
+    for axes in plots:
+        axes.set_ylim(heights.min(), heights.max())
     plots[0].set_ylabel("pulls until an answer", fontsize=9)
     plots[0].legend(fontsize=8, frameon=False)
     return figure

@@ -76,9 +76,9 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
         sample = np.array([final(result, name) for result in results.values()])
         band(axes, dfs, sample.T, place, name)
     axes.set(xscale="log", yscale="log", ylabel="regret at the horizon")
-    axes.set_xlabel("degrees of freedom of the noise: no mean up to 1, no variance up to 2")
+    axes.set_xlabel("degrees of freedom (no mean up to 1, no variance up to 2)", fontsize=9)
     axes.set_xticks(dfs, [f"{df:g}" for df in dfs])
-    axes.minorticks_off()
+    axes.set_xticks([], minor=True)
     figure.legend(loc="outside lower center", ncols=3, fontsize=8, frameon=False)
     words = "; ".join(
         f"{key}: " + ", ".join(f"{name} {final(result, name).mean():.0f}" for name in first.curves)

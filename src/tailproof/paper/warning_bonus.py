@@ -104,7 +104,7 @@ def multipliers(trial: Result) -> dict[str, float]:
 def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     """Draw the final regrets, as published and tuned, one panel for each noise."""
     noises = _noises(results)
-    figure, panels = canvas(-(-len(noises) // 2), min(len(noises), 2), height=3.2)
+    figure, panels = canvas(-(-len(noises) // 2), min(len(noises), 2), height=3.2, share=False)
     alt = []
     for axes, noise in zip(panels.flat, noises, strict=False):
         chosen = multipliers(results[f"tuning, {noise}"])
@@ -122,7 +122,6 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
         axes.axvline(chance, color="0.4", linestyle=":", label="random arm")
         axes.set_yticks(rows, [f"{name}  × {chosen[name]:g}" for name in ALGORITHMS], fontsize=7)
         axes.set_title(f"Student-t, {noise}", fontsize=9)
-        axes.set_xlim(left=0)
         ends = ", ".join(
             f"{name} {final(results[f'published, {noise}'], name).mean():.0f} and "
             f"{final(results[f'tuned, {noise}'], name).mean():.0f}"
@@ -131,6 +130,9 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
         alt.append(f"{noise}: {ends}")
     for axes in panels.flat[len(noises) :]:
         axes.remove()
+    widest = max(axes.get_xlim()[1] for axes in panels.flat)
+    for axes in panels.flat:
+        axes.set_xlim(0, widest)
     for axes in panels[-1]:
         axes.set_xlabel("regret at the horizon: median and 10–90 %", fontsize=8)
     panels[0, 0].legend(fontsize=7, frameon=False, loc="lower right")
