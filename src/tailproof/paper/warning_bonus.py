@@ -134,7 +134,7 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     for axes in panels.flat:
         axes.set_xlim(0, widest)
     for axes in panels[-1]:
-        axes.set_xlabel("regret at the horizon: median and 10–90 %", fontsize=8)
+        axes.set_xlabel("regret: median and 10–90 %", fontsize=8)
     panels[0, 0].legend(fontsize=7, frameon=False, loc="lower right")
     words = "Mean final regret as published and with a tuned bonus; " + "; ".join(alt) + "."
     return {"bonus": Picture(figure, words)}
