@@ -140,7 +140,7 @@ def test_a_dask_client_is_used_and_left_open(
 ) -> None:
     from distributed import Client
 
-    with Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None) as own:
+    with Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=":0") as own:
         sweep(PLANS, out=tmp_path, engine="dask")
         assert own.status == "running"
     assert len(ran) == CELLS  # its workers are threads of this process

@@ -149,7 +149,7 @@ def _dask(workers: int) -> Iterator[None]:
         found = nullcontext(distributed.get_client())
     except ValueError:  # there is none
         found = distributed.Client(
-            n_workers=workers or joblib.cpu_count(), threads_per_worker=1, dashboard_address=None
+            n_workers=workers or joblib.cpu_count(), threads_per_worker=1, dashboard_address=":0"
         )
     with found as client, joblib.parallel_config("dask", client=client):
         yield
