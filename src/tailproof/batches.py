@@ -13,13 +13,13 @@ def batches(paths: int, floats: int) -> Iterator[slice]:
     >>> list(batches(paths=5, floats=30_000))
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
-    step = max(1, _FLOATS // floats)
+    step = stock(floats)
     for start in range(0, paths, step):
         yield slice(start, min(start + step, paths))
 
 
 def stock(floats: int) -> int:
-    """Return how many decisions, of `floats` numbers each, to draw at a time.
+    """Return how many pieces, of `floats` numbers each, fit into the cache; one at least.
 
     >>> stock(2_000), stock(100_000)
     (32, 1)

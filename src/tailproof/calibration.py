@@ -83,7 +83,7 @@ class Calibration:
     @property
     def tail_index(self) -> float:
         """α⌈k/2⌉: the filtered noise has moments below this order. From rewards, an estimate."""
-        return _alpha(self.source) * ((self.block + 1) // 2)
+        return _tail_index(self.source, self.block)
 
     @property
     def variance(self) -> float:
@@ -122,7 +122,7 @@ class Calibration:
         return [
             {
                 "block": block,
-                "tail index": _alpha(self.source) * ((block + 1) // 2),
+                "tail index": _tail_index(self.source, block),
                 "variance × pulls": cost,
                 "efficiency": self._bound / cost,
             }
@@ -326,8 +326,9 @@ def _median(source: Source, block: int) -> MedianLaw:
     return NoiseMedian(source, block)
 
 
-def _alpha(source: Source) -> float:
-    return source.alpha[0] if isinstance(source, Rewards) else source.alpha
+def _tail_index(source: Source, block: int) -> float:
+    alpha = source.alpha[0] if isinstance(source, Rewards) else source.alpha
+    return alpha * ((block + 1) // 2)
 
 
 def _tame_blocks(source: Source) -> list[int]:
