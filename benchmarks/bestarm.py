@@ -30,8 +30,8 @@ from tailproof.bestarm import (
     complexity,
     lower_bound,
 )
-from tailproof.environments import near_tie
 from tailproof.noise import Cauchy, Noise, Normal, StudentT
+from tailproof.simulation.environments import near_tie
 
 PATHS, BUDGET, DELTA = 200, 200_000, 0.05
 WORLD = near_tie(Normal()).start(1, np.random.default_rng(0))
@@ -95,7 +95,7 @@ def heavy_tails() -> None:
         median = MeanOfMedians(block=block)
         rows: dict[str, tuple[Policy[Any], int]] = {
             "OFUL's play": (regret, 20_000),
-            "OFUL's play, filtered": (Filtered(regret, pulls=block, estimator=median), BUDGET),
+            "OFUL's play, filtered": (Filtered(regret, repeats=block, estimator=median), BUDGET),
         }
         for name, recipe in LINEAR.items():
             rows[name] = recipe, 20_000

@@ -32,7 +32,7 @@ table = start_table("tailproof core, one core", "what", "ours", "reference", "ra
 
 def theory_values() -> None:
     for alpha, expected in ((1, 53_889), (0.5, 9_410_353)):
-        found = theory.filter_pulls(horizon=10_000, delta=0.01, alpha=alpha, epsilon=0.5)
+        found = theory.filter_pulls(horizon=10_000, delta=0.01, alpha=alpha, block_exponent=0.5)
         table.add_row(f"filter_pulls, alpha {alpha}", f"{found}", f"{expected}", "", "equal")
 
 
@@ -58,7 +58,7 @@ def medians() -> None:
 
 
 def draws() -> None:
-    estimator, n, rng = MeanOfMedians(epsilon=0.5), 53_889, np.random.default_rng(0)
+    estimator, n, rng = MeanOfMedians(block_exponent=0.5), 53_889, np.random.default_rng(0)
     for df in (0.5, 1.0):
         noise = StudentT(df)
         ours, raw = race(
@@ -103,7 +103,9 @@ def oful() -> None:
     for fresh, bar in ((False, 1.2), (True, 3.0)):
         bandit = environments.neutral(Cauchy(), fresh=fresh)
         ours, plain = race(
-            partial(simulate, {"OFUL": OFUL()}, bandit, horizon=decisions, paths=paths, record=1),
+            partial(
+                simulate, {"OFUL": OFUL()}, bandit, horizon=decisions, paths=paths, checkpoints=1
+            ),
             partial(plain_oful, decisions, fresh),
         )
         ours, plain = ours / (paths * decisions), plain / decisions
@@ -130,7 +132,7 @@ def regret() -> None:
     result = simulate(
         {
             "alone": OFUL(),
-            "filtered": Filtered(OFUL(noise_scale=0.45), pulls=15, estimator=one_block),
+            "filtered": Filtered(OFUL(noise_scale=0.45), repeats=15, estimator=one_block),
         },
         environments.neutral(Cauchy()),
         horizon=10_000,

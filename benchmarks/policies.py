@@ -34,26 +34,26 @@ from tailproof import (
     simulate,
 )
 from tailproof.noise import StudentT
-from tailproof.paper import figure_2_3
+from tailproof.paper import published
 
 HORIZON, PATHS, DECISIONS = 10_000, 10, 300
 BUDGET = 4.0
 """Seconds after which a run is not repeated: the slow ones are run once."""
-BANDIT = environments.paper(StudentT(3))
+BANDIT = environments.orthant(StudentT(3))
 
 CASES: dict[str, tuple[Any, Reference, str]] = {
-    "CRT": (CRT(epsilon=1, v=3, bonus=1 / 10), crt, "≤ 1.5 s"),
+    "CRT": (CRT(epsilon=1, moment_bound=3, bonus=1 / 10), crt, "≤ 1.5 s"),
     "MENU, 51 replicates": (
-        MENU(horizon=HORIZON, epsilon=1, c=3, replicates=51, bonus=1 / 50),
+        MENU(horizon=HORIZON, epsilon=1, moment_bound=3, replicates=51, bonus=1 / 50),
         menu,
         "≤ 1 s",
     ),
-    "MoM": (MoM(horizon=HORIZON, epsilon=1, v=3, bonus=1 / 40), mom, ""),
+    "MoM": (MoM(horizon=HORIZON, epsilon=1, moment_bound=3, bonus=1 / 40), mom, ""),
     "SupBMM, 31 replicates, no layers": (
         SupBMM(
             horizon=HORIZON,
             epsilon=1,
-            v=3,
+            moment_bound=3,
             replicates=31,
             layered=False,
             plus_one=False,
@@ -62,12 +62,12 @@ CASES: dict[str, tuple[Any, Reference, str]] = {
         sup,
         "",
     ),
-    "TOFU": (TOFU(horizon=HORIZON, epsilon=1, b=3, bonus=1 / 5), tofu, "≤ 40 s"),
+    "TOFU": (TOFU(horizon=HORIZON, epsilon=1, moment_bound=3, bonus=1 / 5), tofu, "≤ 40 s"),
     "SupBTC, no layers": (
         SupBTC(
             horizon=HORIZON,
             epsilon=1,
-            v=3,
+            moment_bound=3,
             layered=False,
             threshold="euclidean",
             width="experiments",
@@ -76,13 +76,13 @@ CASES: dict[str, tuple[Any, Reference, str]] = {
         sup,
         "≤ 60 s",
     ),
-    "SupBTC as published": (SupBTC(horizon=HORIZON, epsilon=1, v=3), sup, ""),
+    "SupBTC as published": (SupBTC(horizon=HORIZON, epsilon=1, moment_bound=3), sup, ""),
 }
 GROWING = ("TOFU", "SupBTC, no layers", "SupBTC as published")
 
 
 def run_time(policy: Policy[Any], horizon: int = HORIZON) -> float:
-    run = partial(simulate, {"it": policy}, BANDIT, horizon=horizon, paths=PATHS, record=1)
+    run = partial(simulate, {"it": policy}, BANDIT, horizon=horizon, paths=PATHS, checkpoints=1)
     return race(run, budget=BUDGET)[0]
 
 
@@ -120,15 +120,15 @@ def everything() -> float:
     """Return the time of the six baselines and their filtered forms under the four noises."""
     seconds = 0.0
     for df in (3, 1.02, 1, 0.5):
-        baselines = figure_2_3.policies(df)
+        baselines = published.policies(df)
         plain = {
             name: baselines[name] for name in ("MoM", "CRT", "MENU", "TOFU", "SupBMM", "SupBTC")
         }
-        filtered = {f"{name}_mom": Filtered(policy, pulls=64) for name, policy in plain.items()}
+        filtered = {f"{name}_mom": Filtered(policy, repeats=64) for name, policy in plain.items()}
         run = partial(
             simulate,
             {**plain, **filtered},
-            environments.paper(StudentT(df)),
+            environments.orthant(StudentT(df)),
             horizon=HORIZON,
             paths=PATHS,
             workers=2,

@@ -13,7 +13,7 @@ one_core()
 
 
 from tailproof import OFUL, AutoFiltered, LinStudentUCB, Policy, environments, noise, simulate
-from tailproof.paper import figure_2_3 as paper
+from tailproof.paper import published as paper
 
 CONTENDERS: dict[str, Policy[Any]] = {
     "LinStudentUCB": LinStudentUCB(),
@@ -89,7 +89,7 @@ def on_the_papers_ground() -> None:
     )
     for df in DFS:
         theirs = {"SupBTC_mom": paper.policies(df)["SupBTC_mom"]}
-        found = final(theirs | CONTENDERS, environments.paper(noise.StudentT(df)))
+        found = final(theirs | CONTENDERS, environments.orthant(noise.StudentT(df)))
         base, base_error = mean_and_error(found["SupBTC_mom"])
         for name in CONTENDERS:
             mean, error = mean_and_error(found[name])

@@ -19,11 +19,11 @@ Appraise = Callable[[list[Array], list[Array], Array, int], tuple[float, float]]
 
 def trace_of(policy: Policy[Any], arms: Array, rewards: Array) -> NDArray[np.int64]:
     """Return what a policy itself chooses, of shape (decisions, paths)."""
-    rng, memory = np.random.default_rng(0), policy.init(*arms.shape[1:])
+    rng, state = np.random.default_rng(0), policy.init(*arms.shape[1:])
     trace = []
     for offer, table in zip(arms, rewards, strict=True):
-        chosen = policy.choose(memory, offer, rng)
-        policy.learn(memory, offer, chosen, table[np.arange(len(chosen)), chosen])
+        chosen = policy.choose(state, offer, rng)
+        policy.learn(state, offer, chosen, table[np.arange(len(chosen)), chosen])
         trace.append(chosen)
     return np.array(trace)
 
@@ -44,7 +44,7 @@ def crt(policy: CRT, arms: Array, rewards: Array) -> list[int]:
         a, b = a + np.outer(xs[best], xs[best]), b + y * xs[best]
         log = math.log(math.sqrt(np.linalg.det(a)) / policy.delta)
         beta = 2 * math.sqrt(2 * t ** (1 / (1 + e)) * log)
-        beta += math.sqrt(2 * policy.v**2 * math.log(t)) + 1
+        beta += math.sqrt(2 * policy.moment_bound**2 * math.log(t)) + 1
         chosen.append(best)
     return chosen
 
@@ -61,9 +61,9 @@ def mom(policy: MoM, arms: Array, rewards: Array) -> list[int]:
         n = r // k
         y = np.median([np.mean(ys[best, j * n : (j + 1) * n]) for j in range(k)])
         a, b = a + np.outer(xs[best], xs[best]), b + y * xs[best]
-        beta = (12 * policy.v) ** (1 / (1 + e)) * (8 * math.log(2 * m / policy.delta) / r) ** (
-            e / (1 + e)
-        )
+        beta = (12 * policy.moment_bound) ** (1 / (1 + e)) * (
+            8 * math.log(2 * m / policy.delta) / r
+        ) ** (e / (1 + e))
         beta *= math.sqrt(2 * math.log(m * math.sqrt(np.linalg.det(a)))) + math.sqrt(t + 1)
         beta += 1
         chosen.append(best)
@@ -87,7 +87,7 @@ def menu(policy: MENU, arms: Array, rewards: Array) -> list[int]:
             spread.append(np.median(others))
         theta = thetas[int(np.argmin(spread))]
         growth = n ** ((1 - e) / (2 * (1 + e)))
-        beta = 3 * ((9 * d * policy.c) ** (1 / (1 + e)) * growth + start)
+        beta = 3 * ((9 * d * policy.moment_bound) ** (1 / (1 + e)) * growth + start)
         chosen.append(best)
     return chosen
 
@@ -106,13 +106,18 @@ def tofu(policy: TOFU, arms: Array, rewards: Array) -> list[int]:
         past_y.append(ys[best, 0])
         v = v + np.outer(xs[best], xs[best])
         growth = t ** ((1 - e) / (2 * (1 + e)))
-        level = (policy.b / math.log(2 * horizon / policy.delta)) ** (1 / (1 + e)) * growth
+        level = (policy.moment_bound / math.log(2 * horizon / policy.delta)) ** (
+            1 / (1 + e)
+        ) * growth
         values, vectors = np.linalg.eigh(v)
         root = vectors @ np.diag(values**-0.5) @ vectors.T
         u, y = root @ np.array(past_x).T, np.array(past_y)
         theta = root @ np.array([np.sum(row * np.where(abs(row * y) <= level, y, 0)) for row in u])
         log = math.log(2 * d * horizon / policy.delta)
-        beta = 4 * math.sqrt(d) * policy.b ** (1 / (1 + e)) * log ** (e / (1 + e)) * growth + start
+        beta = (
+            4 * math.sqrt(d) * policy.moment_bound ** (1 / (1 + e)) * log ** (e / (1 + e)) * growth
+            + start
+        )
         chosen.append(best)
     return chosen
 
@@ -176,7 +181,7 @@ def sup(policy: Any, arms: Array, rewards: Array) -> list[int]:
         moment = sum(
             (np.outer(y, z) for y, z in zip(ys, xs, strict=True)), np.zeros((policy.pulls, d))
         )
-        alpha = (12 * policy.v) ** (1 / (1 + e)) * t ** ((1 - e) / (2 * (1 + e)))
+        alpha = (12 * policy.moment_bound) ** (1 / (1 + e)) * t ** ((1 - e) / (2 * (1 + e)))
         scale = policy.bonus * (alpha + 1 if policy.plus_one else alpha)
         return float(np.median(moment @ inverse @ x)), scale * norm(x, inverse)
 
@@ -189,8 +194,10 @@ def sup(policy: Any, arms: Array, rewards: Array) -> list[int]:
         value = float(np.sum(beta * np.where(np.abs(beta * y) <= h, y, 0)))
         load = math.log(2 * policy.horizon * k * math.log(policy.horizon) / policy.delta)
         growth = t ** ((1 - e) / (2 * (1 + e)))
-        alpha = (2 / 3 * load + math.sqrt(2 * policy.v * load) + policy.v) * growth
-        scale = policy.v * growth if policy.width == "experiments" else alpha + 1
+        alpha = (
+            2 / 3 * load + math.sqrt(2 * policy.moment_bound * load) + policy.moment_bound
+        ) * growth
+        scale = policy.moment_bound * growth if policy.width == "experiments" else alpha + 1
         return value, policy.bonus * scale * norm(x, inverse)
 
     def ucb(xs: list[Array], ys: list[Array], x: Array, t: int) -> tuple[float, float]:

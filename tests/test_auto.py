@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tailproof import OFUL, UCB1, AutoFiltered, LinTS, environments, noise, simulate
-from tailproof.auto import pitman
 from tailproof.noise import Cauchy, Normal, Stable, StudentT
 from tailproof.policies.base import Array
+from tailproof.wrappers.auto import pitman
 
 ONE = np.array(1.0)
 
@@ -74,20 +74,20 @@ def test_no_law_costs_much(law: noise.Noise, most: float) -> None:
 
 
 def lessons(policy: AutoFiltered, count: int, scale: float) -> tuple[Any, Array, Array]:
-    """Teach a policy by Cauchy rewards; return its memory, and the arms and rewards."""
+    """Teach a policy by Cauchy rewards; return its state, and the arms and rewards."""
     rng = np.random.default_rng(3)
     arms = rng.standard_normal((count, 2, 4, 3))
     rewards = scale * rng.standard_cauchy((count, 2, policy.pulls))
-    memory = policy.init(2, 4, 3)
+    state = policy.init(2, 4, 3)
     for t in range(count):
-        policy.learn(memory, arms[t], [t % 4, (t + 1) % 4], rewards[t])
-    return memory, arms, rewards
+        policy.learn(state, arms[t], [t % 4, (t + 1) % 4], rewards[t])
+    return state, arms, rewards
 
 
 @pytest.mark.parametrize("count", [1, 3, 5, 9])
 def test_the_policy_inside_learns_every_decision_at_the_settled_scale(count: int) -> None:
-    policy = AutoFiltered(OFUL(), pulls=7, settle=5)
-    memory, arms, rewards = lessons(policy, count, 1.0)
+    policy = AutoFiltered(OFUL(), repeats=7, settle=5)
+    state, arms, rewards = lessons(policy, count, 1.0)
     early = rewards[:5]
     distance = np.abs(early - np.median(early, axis=2, keepdims=True))
     spread = np.median(distance.swapaxes(0, 1).reshape(2, -1), axis=1)
@@ -96,16 +96,16 @@ def test_the_policy_inside_learns_every_decision_at_the_settled_scale(count: int
         y = pitman(rewards[t], spread) / (spread * math.sqrt(2 / 7))
         OFUL().learn(plain, arms[t], [t % 4, (t + 1) % 4], y[:, None])
     for name, value in plain.to_arrays().items():
-        np.testing.assert_allclose(memory.to_arrays()[name], value, rtol=1e-12)
-    estimate = policy.estimate(memory)
+        np.testing.assert_allclose(state.to_arrays()[name], value, rtol=1e-12)
+    estimate = policy.estimate(state)
     assert estimate is not None
     np.testing.assert_allclose(estimate, plain.theta * spread[:, None] * math.sqrt(2 / 7))
-    assert memory.pilot_rewards.shape[1] == (count if count < 5 else 0)
+    assert state.pilot_rewards.shape[1] == (count if count < 5 else 0)
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1e8])
 def test_the_scale_of_the_rewards_decides_nothing(scale: float) -> None:
-    policy = AutoFiltered(LinTS(), pulls=5, settle=3)
+    policy = AutoFiltered(LinTS(), repeats=5, settle=3)
     plain, scaled = (lessons(policy, 6, size)[0] for size in (1.0, scale))
     np.testing.assert_allclose(scaled.theta, plain.theta)
     small, large = policy.estimate(plain), policy.estimate(scaled)
@@ -116,22 +116,22 @@ def test_the_scale_of_the_rewards_decides_nothing(scale: float) -> None:
 
 @pytest.mark.parametrize("value", [2.0, math.inf, 0.0])
 def test_rewards_without_a_spread_are_handed_on(value: float) -> None:
-    policy = AutoFiltered(UCB1(), pulls=8, settle=2)
-    memory = policy.init(1, 2, 1)
+    policy = AutoFiltered(UCB1(), repeats=8, settle=2)
+    state = policy.init(1, 2, 1)
     for _ in range(3):
-        policy.learn(memory, np.ones((1, 2, 1)), [0], np.full((1, 8), value))
-    assert memory.spread == 1
-    assert memory.sums[0, 0] * math.sqrt(2 / 8) == pytest.approx(3 * value)
+        policy.learn(state, np.ones((1, 2, 1)), [0], np.full((1, 8), value))
+    assert state.spread == 1
+    assert state.sums[0, 0] * math.sqrt(2 / 8) == pytest.approx(3 * value)
 
 
 def test_a_refused_lesson_leaves_the_pilot_as_it_was() -> None:
-    policy = AutoFiltered(OFUL(), pulls=3, settle=4)
-    memory = lessons(policy, 2, 1.0)[0]
-    before = memory.to_arrays()
+    policy = AutoFiltered(OFUL(), repeats=3, settle=4)
+    state = lessons(policy, 2, 1.0)[0]
+    before = state.to_arrays()
     with pytest.raises(ValueError, match="arms must be finite"):
-        policy.learn(memory, np.full((2, 4, 3), 1e200), [0, 0], np.ones((2, 3)))
+        policy.learn(state, np.full((2, 4, 3), 1e200), [0, 0], np.ones((2, 3)))
     for name, value in before.items():
-        np.testing.assert_array_equal(memory.to_arrays()[name], value)
+        np.testing.assert_array_equal(state.to_arrays()[name], value)
 
 
 @pytest.mark.parametrize(
@@ -148,8 +148,8 @@ def test_bad_settings_are_named(settings: dict[str, Any], words: str) -> None:
 
 
 def test_a_filter_compares_by_value_and_shows_how_it_was_made() -> None:
-    policy = AutoFiltered(OFUL(), pulls=8, settle=3)
-    assert policy == AutoFiltered(OFUL(), pulls=8, settle=3) != AutoFiltered(OFUL(), pulls=8)
+    policy = AutoFiltered(OFUL(), repeats=8, settle=3)
+    assert policy == AutoFiltered(OFUL(), repeats=8, settle=3) != AutoFiltered(OFUL(), repeats=8)
     assert eval(repr(policy)) == policy
 
 

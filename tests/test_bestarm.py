@@ -35,14 +35,14 @@ from tailproof.bestarm import (
 )
 from tailproof.bestarm.design import greedy, pairs, rounded
 from tailproof.bestarm.track_and_stop import optimal_proportions
-from tailproof.environments import near_tie
 from tailproof.noise import Cauchy, Noise, Normal, StudentT
+from tailproof.simulation.environments import near_tie
 
 Array = NDArray[np.float64]
 
 RECIPES: list[Policy[Any]] = [
     LinGapE(),
-    LinGapE(norm_bound=2, ridge=0.1, epsilon=0.2),
+    LinGapE(norm_bound=2, ridge=0.1, gap_tolerance=0.2),
     GAllocation(),
     XYAllocation(),
     XYAdaptive(),
@@ -65,22 +65,22 @@ def play(
     policy: Policy[Any], arms: Array, rewards: Callable[[int, int], float], decisions: int
 ) -> tuple[Any, list[int]]:
     """Play one path; rewards are a function of arm and decision."""
-    rng, memory = np.random.default_rng(0), policy.init(1, *arms.shape)
+    rng, state = np.random.default_rng(0), policy.init(1, *arms.shape)
     trace = []
     for t in range(decisions):
-        chosen = policy.choose(memory, arms[None], rng)
+        chosen = policy.choose(state, arms[None], rng)
         reward = [[rewards(int(chosen[0]), t)] * policy.pulls]
-        policy.learn(memory, arms[None], chosen, reward)
+        policy.learn(state, arms[None], chosen, reward)
         trace.append(int(chosen[0]))
-        if policy.stopped(memory).all():
+        if policy.stopped(state).all():
             break
-    return memory, trace
+    return state, trace
 
 
 @pytest.mark.parametrize("check", testing.POLICY_CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize(
     "policy",
-    [*RECIPES, *SURE, *(Filtered(r, pulls=3, estimator=Median()) for r in RECIPES)],
+    [*RECIPES, *SURE, *(Filtered(r, repeats=3, estimator=Median()) for r in RECIPES)],
     ids=repr,
 )
 def test_recipes_keep_the_contract(policy: Policy[Any], check: Callable[[object], None]) -> None:
@@ -99,41 +99,41 @@ def test_no_recipe_is_left_out() -> None:
 def test_an_answer_is_right_consistent_pure_and_stands(policy: Policy[Any]) -> None:
     arms = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
     theta = np.array([0.5, 1.0])  # the third arm is best
-    memory, trace = play(policy, arms, lambda arm, t: float(arms[arm] @ theta), 500)
+    state, trace = play(policy, arms, lambda arm, t: float(arms[arm] @ theta), 500)
     assert len(trace) < 500
-    before = memory.to_arrays()
-    assert policy.stopped(memory).tolist() == [True]
-    assert policy.recommend(memory).tolist() == [2] or isinstance(policy, FromRegret)
-    policy.recommend(memory)[0] = 0  # what a caller does with an answer is his own business
-    for name, value in memory.to_arrays().items():
+    before = state.to_arrays()
+    assert policy.stopped(state).tolist() == [True]
+    assert policy.recommend(state).tolist() == [2] or isinstance(policy, FromRegret)
+    policy.recommend(state)[0] = 0  # what a caller does with an answer is his own business
+    for name, value in state.to_arrays().items():
         np.testing.assert_array_equal(value, before[name])
-    first = policy.recommend(memory)
+    first = policy.recommend(state)
     other = [(int(first[0]) + 1) % 3]
     for _ in range(100):  # later plays and rewards speak for another arm
-        policy.learn(memory, arms[None], other, [[100.0] * policy.pulls])
-    np.testing.assert_array_equal(policy.recommend(memory), first)
+        policy.learn(state, arms[None], other, [[100.0] * policy.pulls])
+    np.testing.assert_array_equal(policy.recommend(state), first)
 
 
 @pytest.mark.parametrize("policy", RECIPES, ids=repr)
 def test_nothing_is_named_too_soon(policy: Policy[Any]) -> None:
-    memory = policy.init(3, 4, 2)
-    assert policy.recommend(memory).tolist() == [-1] * 3
-    assert not policy.stopped(memory).any()
+    state = policy.init(3, 4, 2)
+    assert policy.recommend(state).tolist() == [-1] * 3
+    assert not policy.stopped(state).any()
 
 
 def test_regret_policies_have_no_answer() -> None:
-    for policy in (OFUL(), Filtered(OFUL(), pulls=3)):
+    for policy in (OFUL(), Filtered(OFUL(), repeats=3)):
         with pytest.raises(ValueError, match="policy must be one that names a best arm, got"):
             policy.recommend(policy.init(1, 2, 2))
 
 
 def test_a_filter_passes_the_answer_through() -> None:
     plain = LinGapE(noise_scale=0.1)
-    memory, trace = play(plain, np.eye(2), lambda arm, t: float(arm), 100)
-    filtered = Filtered(plain, pulls=4, estimator=Mean())
+    state, trace = play(plain, np.eye(2), lambda arm, t: float(arm), 100)
+    filtered = Filtered(plain, repeats=4, estimator=Mean())
     other, same = play(filtered, np.eye(2), lambda arm, t: float(arm), 100)
     assert trace == same
-    assert filtered.recommend(other).tolist() == plain.recommend(memory).tolist() == [1]
+    assert filtered.recommend(other).tolist() == plain.recommend(state).tolist() == [1]
 
 
 @pytest.mark.parametrize(
@@ -153,9 +153,9 @@ def test_content_with_less_means_fewer_pulls(recipe: NearBestArm[Any]) -> None:
     pulls = []
     for epsilon in (0.0, 0.5):
         policy = replace(recipe, epsilon=epsilon, noise_scale=0.5)
-        memory, trace = play(policy, arms, lambda arm, t: float(arms[arm] @ theta), 30_000)
-        gap = (arms @ theta).max() - arms[policy.recommend(memory)[0]] @ theta
-        assert policy.stopped(memory).all()
+        state, trace = play(policy, arms, lambda arm, t: float(arms[arm] @ theta), 30_000)
+        gap = (arms @ theta).max() - arms[policy.recommend(state)[0]] @ theta
+        assert policy.stopped(state).all()
         assert gap <= epsilon
         pulls.append(len(trace))
     assert pulls[1] < pulls[0]
@@ -169,7 +169,10 @@ def test_content_with_less_means_fewer_pulls(recipe: NearBestArm[Any]) -> None:
         (lambda: RAGE(offset=99), "offset must be a whole number of at least -10 and at most 10"),
         (lambda: XYAdaptive(alpha=1), "alpha must be a number above 0 and below 1, got 1"),
         (lambda: GAllocation(noise_scale=0), "noise_scale must be a finite number above 0, got 0"),
-        (lambda: GAllocation(epsilon=-1), "epsilon must be a finite number at least 0, got -1"),
+        (
+            lambda: GAllocation(gap_tolerance=-1),
+            "epsilon must be a finite number at least 0, got -1",
+        ),
         (lambda: LinGapE(ridge=0), "ridge must be a finite number at least 1e-08, got 0"),
         (lambda: LazyTrackAndStop(u=0), "u must be a finite number above 0, got 0"),
         (lambda: TrackAndStop(threshold="x"), "threshold must be one of proved, experiments"),  # type: ignore[arg-type]
@@ -368,13 +371,13 @@ def lin_gap_e(p: LinGapE, arms: Array, rewards: Callable[[int, int], float]) -> 
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("recipe", [LinGapE(norm_bound=2), LinGapE(ridge=0.3, epsilon=0.05)])
+@pytest.mark.parametrize("recipe", [LinGapE(norm_bound=2), LinGapE(ridge=0.3, gap_tolerance=0.05)])
 def test_lin_gap_e_does_what_the_paper_says(recipe: LinGapE, seed: int) -> None:
     arms = np.array([[1.0, 0.1, 0.0], [0.0, 1.0, 0.2], [0.1, 0.0, 1.0], [0.9, 0.4, 0.1]])
     recipe = replace(recipe, noise_scale=0.3)
     rewards = wave(seed, arms, np.array([1.0, 0.1, 0.3]), 0.3)
-    memory, trace = play(recipe, arms, rewards, 5000)
-    assert [*trace, -1 - int(recipe.recommend(memory)[0])] == lin_gap_e(recipe, arms, rewards)
+    state, trace = play(recipe, arms, rewards, 5000)
+    assert [*trace, -1 - int(recipe.recommend(state)[0])] == lin_gap_e(recipe, arms, rewards)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -383,16 +386,16 @@ def test_rage_goes_through_the_phases_of_the_paper(seed: int) -> None:
     means, k, sigma, delta = np.array([1.0, 0.9, 0.4, -0.5]), 4, 0.7, 0.1
     policy = RAGE(noise_scale=sigma, delta=delta, offset=-1)
     rewards, rng = wave(seed, np.eye(k), means, sigma), np.random.default_rng(0)
-    memory, active, t = policy.init(1, k, k), [0, 1, 2, 3], 0
+    state, active, t = policy.init(1, k, k), [0, 1, 2, 3], 0
     for phase in range(1, 20):
         log = math.log(2 * k**2 * phase**2 / delta)
         wanted = 8 * 4 ** (phase - 1) * sigma**2 * 2 * len(active) * 1.1 * log
         wanted = max(math.ceil(wanted), 20 * len(active))
         counts, sums = np.zeros(k), np.zeros(k)
-        while memory.phase[0] == phase:
-            chosen = policy.choose(memory, np.eye(k)[None], rng)
+        while state.phase[0] == phase:
+            chosen = policy.choose(state, np.eye(k)[None], rng)
             reward = rewards(int(chosen[0]), t)
-            policy.learn(memory, np.eye(k)[None], chosen, [[reward]])
+            policy.learn(state, np.eye(k)[None], chosen, [[reward]])
             counts[chosen], sums[chosen], t = counts[chosen] + 1, sums[chosen] + reward, t + 1
         left = [a for a in range(k) if a not in active]
         assert counts[left].sum() <= 0.02 * wanted  # the design is good to 1 %, and so is ρ
@@ -402,12 +405,12 @@ def test_rage_goes_through_the_phases_of_the_paper(seed: int) -> None:
         width = sigma * np.sqrt(2 * log * (1 / counts[active] + 1 / counts[active][:, None]))
         kept = ~(mean[None, :] - mean[:, None] >= width).any(axis=1)
         active = np.array(active)[kept].tolist()
-        assert memory.active[0].nonzero()[0].tolist() == active
+        assert state.active[0].nonzero()[0].tolist() == active
         if len(active) == 1:
             break
-        assert not policy.stopped(memory).any()
+        assert not policy.stopped(state).any()
     assert phase >= 2
-    assert policy.recommend(memory).tolist() == active == [0]
+    assert policy.recommend(state).tolist() == active == [0]
 
 
 def lazy_track_and_stop(
@@ -450,12 +453,12 @@ def test_lazy_track_and_stop_does_what_the_paper_says(seed: int) -> None:
     arms = np.array([[1.0, 0.1, 0.0], [0.0, 1.1, 0.2], [0.1, 0.0, 1.3], [0.9, 0.3, 0.1]])
     recipe = LazyTrackAndStop(noise_scale=0.2)
     rewards = wave(seed, arms, np.array([1.0, 0.1, 0.3]), 0.2)
-    memory, trace = play(recipe, arms, rewards, 5000)
-    basis = memory.basis[0].tolist()
+    state, trace = play(recipe, arms, rewards, 5000)
+    basis = state.basis[0].tolist()
     assert len(set(basis)) == 3
     expected = lazy_track_and_stop(recipe, arms, basis, rewards)
     assert len(expected) > 20
-    assert [*trace, -1 - int(recipe.recommend(memory)[0])] == expected
+    assert [*trace, -1 - int(recipe.recommend(state)[0])] == expected
 
 
 def worst(gram: Array, pool: list[Array]) -> float:
@@ -497,8 +500,8 @@ def allocation(
 def test_allocations_do_what_the_paper_says(recipe: GAllocation | XYAllocation) -> None:
     arms = np.array([[1.0, 0.1], [0.2, 1.1], [0.9, 0.45]])
     rewards = wave(5, arms, np.array([1.0, 0.1]), 0.1)
-    memory, trace = play(recipe, arms, rewards, 5000)
-    assert [*trace, -1 - int(recipe.recommend(memory)[0])] == allocation(recipe, arms, rewards)
+    state, trace = play(recipe, arms, rewards, 5000)
+    assert [*trace, -1 - int(recipe.recommend(state)[0])] == allocation(recipe, arms, rewards)
     assert len(trace) > 50
 
 
@@ -506,7 +509,7 @@ def test_xy_adaptive_goes_through_the_phases_of_the_paper() -> None:
     arms, sigma, delta = np.array([[1.0, 0.1], [0.2, 1.1], [0.9, 0.45]]), 0.5, 0.1
     policy = XYAdaptive(noise_scale=sigma, delta=delta)
     rewards = wave(2, arms, np.array([1.0, 0.1]), sigma)
-    memory, trace = play(policy, arms, rewards, 5000)
+    state, trace = play(policy, arms, rewards, 5000)
     active, goal, j, t = {0, 1, 2}, 1 / 7, 1, 0
     while len(active) > 1:
         gram: Array = 1e-4 * np.eye(2)
@@ -528,7 +531,7 @@ def test_xy_adaptive_goes_through_the_phases_of_the_paper() -> None:
                 active = active - {i}
     assert j > 3
     assert t == len(trace)
-    assert set(policy.recommend(memory).tolist()) == active
+    assert set(policy.recommend(state).tolist()) == active
 
 
 @pytest.mark.parametrize("threshold", ["proved", "experiments"])
@@ -538,7 +541,7 @@ def test_track_and_stop_does_what_the_paper_says(
     means, k, sigma, delta = np.array([0.2, 1.0, 0.6, 0.8]), 4, 0.5, 0.1
     policy = TrackAndStop(noise_scale=sigma, delta=delta, threshold=threshold)
     rewards = wave(4, np.eye(k), means, sigma)
-    memory, trace = play(policy, np.eye(k), rewards, 5000)
+    state, trace = play(policy, np.eye(k), rewards, 5000)
     n: Array = np.zeros(k)
     sums: Array = np.zeros(k)
     for t, arm in enumerate(trace):  # t pulls were made before this one
@@ -557,33 +560,33 @@ def test_track_and_stop_does_what_the_paper_says(
         proved = math.log(2 * now * (k - 1) / delta)
         beta = proved if threshold == "proved" else math.log((math.log(now) + 1) / delta)
         assert (z > beta) == (now == len(trace))
-    assert policy.recommend(memory).tolist() == [best] == [1]
+    assert policy.recommend(state).tolist() == [best] == [1]
 
 
 def test_from_regret_names_what_the_policy_played_most() -> None:
     policy = FromRegret(UCB1(), decisions=30)
-    memory, trace = play(policy, np.eye(3), lambda arm, t: float(arm == 1), 100)
+    state, trace = play(policy, np.eye(3), lambda arm, t: float(arm == 1), 100)
     assert len(trace) == 30
-    assert memory.plays[0].tolist() == [trace.count(a) for a in range(3)]
-    assert policy.recommend(memory)[0] == np.bincount(trace).argmax() == 1
+    assert state.plays[0].tolist() == [trace.count(a) for a in range(3)]
+    assert policy.recommend(state)[0] == np.bincount(trace).argmax() == 1
     _, inner = play_plain(UCB1(), 30)
     assert trace == inner
 
 
 def play_plain(policy: Policy[Any], decisions: int) -> tuple[Any, list[int]]:
-    rng, memory, trace = np.random.default_rng(0), policy.init(1, 3, 3), []
+    rng, state, trace = np.random.default_rng(0), policy.init(1, 3, 3), []
     for _ in range(decisions):
-        chosen = policy.choose(memory, np.eye(3)[None], rng)
-        policy.learn(memory, np.eye(3)[None], chosen, [[float(chosen[0] == 1)]])
+        chosen = policy.choose(state, np.eye(3)[None], rng)
+        policy.learn(state, np.eye(3)[None], chosen, [[float(chosen[0] == 1)]])
         trace.append(int(chosen[0]))
-    return memory, trace
+    return state, trace
 
 
 def test_successive_elimination_keeps_the_rounds_of_the_paper() -> None:
     policy = SuccessiveElimination(noise_scale=0.5, delta=0.1)
     means = np.array([0.0, 1.0, 0.3])
     rewards = wave(1, np.eye(3), means, 0.5)
-    memory, trace = play(policy, np.eye(3), rewards, 5000)
+    state, trace = play(policy, np.eye(3), rewards, 5000)
     active, sums, t, place = [0, 1, 2], np.zeros(3), 0, 0
     while len(active) > 1:
         t += 1
@@ -595,4 +598,4 @@ def test_successive_elimination_keeps_the_rounds_of_the_paper() -> None:
         top = max(sums[a] / t for a in active)
         active = [a for a in active if top - sums[a] / t < 2 * radius]
     assert place == len(trace)
-    assert policy.recommend(memory).tolist() == active == [1]
+    assert policy.recommend(state).tolist() == active == [1]

@@ -16,10 +16,11 @@ from typer.testing import CliRunner
 
 from tailproof import OFUL, UCB1, Filtered, LinTS, MeanOfMedians, ThompsonSampling, calibrate
 from tailproof.cli import app
-from tailproof.medians import NoiseMedian, SampleMedian, beyond, scale
 from tailproof.noise import Cauchy, Laplace, Noise, Normal, Stable, StudentT, SymmetricPareto
 from tailproof.policies.base import Array
-from tailproof.rewards import Rewards, read_columns
+from tailproof.stats.medians import NoiseMedian, SampleMedian, beyond, scale
+from tailproof.stats.reading import read_columns
+from tailproof.stats.recorded import Rewards
 
 FALSE_ALARM = 1e-5  # of each comparison with draws, all with fixed seeds
 

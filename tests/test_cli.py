@@ -17,7 +17,7 @@ from tailproof import (
     bestarm,
     environments,
     noise,
-    spec,
+    recipes,
 )
 from tailproof.cli import app
 from tailproof.paper import EXHIBITS
@@ -45,7 +45,7 @@ def test_simulate_writes_results(tmp_path: Path) -> None:
     assert str(out) in run(command)
     assert sorted(path.name for path in out.iterdir()) == ["regret.png", "result.npz", "table.csv"]
     result = Result.load(out / "result.npz")
-    filtered = Filtered(OFUL(), pulls=15, estimator=MeanOfMedians(block=5))
+    filtered = Filtered(OFUL(), repeats=15, estimator=MeanOfMedians(block=5))
     assert result.settings["policies"] == {"oful": repr(OFUL()), "oful, filtered": repr(filtered)}
     assert result.settings["seed"] == 3
     with (out / "table.csv").open() as stream:
@@ -138,7 +138,7 @@ def test_identify_prints_and_writes(tmp_path: Path) -> None:
     ("command", "words"),
     [
         ("--policy oful", "policy must be one that names a best arm, got OFUL"),
-        ("--policy 'filtered(rage, pulls=3)' --delta 0.1", "policy must be a best-arm recipe"),
+        ("--policy 'filtered(rage, repeats=3)' --delta 0.1", "policy must be a best-arm recipe"),
         ("--policy rage --policy rage", "policy must be given only once, got 'rage'"),
         ("--delta 2", "delta must be a number above 0 and below 1, got 2"),
         ("--block 4", "block must be odd, got 4"),
@@ -160,17 +160,17 @@ def test_list_names_everything() -> None:
     for figure in EXHIBITS.values():
         assert figure.TITLE.split()[0] in output
     for kind in ("policy", "estimator", "noise", "environment"):
-        for name in spec.names(kind):
+        for name in recipes.names(kind):
             assert name in output
 
 
 def test_specs_are_python_calls_in_any_case() -> None:
-    policy = spec.build(
-        "policy", "Filtered(OFUL(bonus=0), pulls=9, estimator=mean_of_medians(block=3))"
+    policy = recipes.build(
+        "policy", "Filtered(OFUL(bonus=0), repeats=9, estimator=mean_of_medians(block=3))"
     )
-    assert policy == Filtered(OFUL(bonus=0), pulls=9, estimator=MeanOfMedians(block=3))
-    assert spec.build("noise", "studentt(0.5, scale=2)") == noise.StudentT(0.5, scale=2)
-    bandit = spec.build("environment", "k_armed(locations=[0, -1.5])", noise.Cauchy())
+    assert policy == Filtered(OFUL(bonus=0), repeats=9, estimator=MeanOfMedians(block=3))
+    assert recipes.build("noise", "studentt(0.5, scale=2)") == noise.StudentT(0.5, scale=2)
+    bandit = recipes.build("environment", "k_armed(locations=[0, -1.5])", noise.Cauchy())
     assert bandit == environments.k_armed(noise.Cauchy(), locations=(0, -1.5))
 
 
@@ -182,7 +182,7 @@ def test_specs_run_no_code(tmp_path: Path) -> None:
         "(oful)(1)(2)",
     ):
         with pytest.raises(ValueError, match=r"must|neither"):
-            spec.build("policy", text)
+            recipes.build("policy", text)
 
 
 @pytest.mark.parametrize("command", [str(command.name) for command in app.registered_commands])
@@ -217,7 +217,7 @@ def test_the_commands_of_the_readme_work(tmp_path: Path, monkeypatch: pytest.Mon
 def test_every_policy_has_a_row_in_the_docs() -> None:
     page = (ROOT / "docs" / "algorithms.md").read_text()
     trivial = {"Filtered", "FixedArm", "Uniform"}
-    for policy in {thing.__name__ for thing in spec.names("policy").values()} - trivial:
+    for policy in {thing.__name__ for thing in recipes.names("policy").values()} - trivial:
         assert f"| `{policy}` |" in page
 
 

@@ -50,21 +50,21 @@ POLICIES: list[Policy[Any]] = [
     UCB1(),
     Uniform(),
     FixedArm(arm=2),
-    CRT(epsilon=1, v=3),
-    MoM(horizon=1000, epsilon=1, v=1, delta=0.5),
-    MENU(horizon=1000, epsilon=1, c=1, replicates=5),
-    TOFU(horizon=1000, epsilon=1, b=1),
-    SupBMM(horizon=1000, epsilon=1, v=1, replicates=3),
-    SupBTC(horizon=1000, epsilon=1, v=1),
+    CRT(epsilon=1, moment_bound=3),
+    MoM(horizon=1000, epsilon=1, moment_bound=1, delta=0.5),
+    MENU(horizon=1000, epsilon=1, moment_bound=1, replicates=5),
+    TOFU(horizon=1000, epsilon=1, moment_bound=1),
+    SupBMM(horizon=1000, epsilon=1, moment_bound=1, replicates=3),
+    SupBTC(horizon=1000, epsilon=1, moment_bound=1),
     SupLinUCB(horizon=1000),
     SupLinRel(horizon=1000),
     LinTS(),
     LinStudentUCB(),
     LinStudentUCB(room=2),
     ConfidenceBall(),
-    HeavyOFUL(horizon=1000, epsilon=1, nu=1),
-    HvtUCB(horizon=1000, epsilon=1, nu=1),
-    RobustUCB(epsilon=1, v=1),
+    HeavyOFUL(decisions=1000, epsilon=1, moment_bound=1),
+    HvtUCB(decisions=1000, epsilon=1, moment_bound=1),
+    RobustUCB(epsilon=1, moment_bound=1),
     MedianUCB(),
     ClippedSGDUCB(horizon=1000),
     ThompsonSampling(),
@@ -72,16 +72,18 @@ POLICIES: list[Policy[Any]] = [
     StudentUCB(room=3, bonus=0),
 ]
 FILTERS: list[Policy[Any]] = [
-    *(Filtered(policy, pulls=5, estimator=MeanOfMedians(block=5)) for policy in POLICIES),
-    Filtered(OFUL(), pulls=1),
-    Filtered(OFUL(), pulls=8, estimator=TruncatedMean(threshold=2)),
-    Filtered(OFUL(), pulls=7, estimator=MedianOfMeans(blocks=2)),
-    Filtered(Filtered(UCB1(), pulls=3, estimator=Median()), pulls=4, estimator=Mean()),
+    *(Filtered(policy, repeats=5, estimator=MeanOfMedians(block=5)) for policy in POLICIES),
+    Filtered(OFUL(), repeats=1),
+    Filtered(OFUL(), repeats=8, estimator=TruncatedMean(threshold=2)),
+    Filtered(OFUL(), repeats=7, estimator=MedianOfMeans(blocks=2)),
+    Filtered(Filtered(UCB1(), repeats=3, estimator=Median()), repeats=4, estimator=Mean()),
     AutoFiltered(OFUL()),
-    AutoFiltered(OFUL(), pulls=3, settle=30),
-    AutoFiltered(MedianUCB(), pulls=5, settle=4),
-    AutoFiltered(SupBMM(horizon=1000, epsilon=1, v=1, replicates=3), pulls=4, settle=4),
-    AutoFiltered(Filtered(LinTS(), pulls=2, estimator=Mean()), pulls=3, settle=1),
+    AutoFiltered(OFUL(), repeats=3, settle=30),
+    AutoFiltered(MedianUCB(), repeats=5, settle=4),
+    AutoFiltered(
+        SupBMM(horizon=1000, epsilon=1, moment_bound=1, replicates=3), repeats=4, settle=4
+    ),
+    AutoFiltered(Filtered(LinTS(), repeats=2, estimator=Mean()), repeats=3, settle=1),
 ]
 ESTIMATORS = [
     Mean(),
@@ -89,7 +91,7 @@ ESTIMATORS = [
     MeanOfMedians(),
     MeanOfMedians(block=7),
     MeanOfMedians(block=8),
-    MeanOfMedians(epsilon=0.9),
+    MeanOfMedians(block_exponent=0.9),
     MedianOfMeans(blocks=7),
     MedianOfMeans(blocks=8),
     TruncatedMean(threshold=2),
@@ -155,5 +157,5 @@ def test_every_public_name_teaches(name: str) -> None:
         assert thing in _FOUND or "Differences" in doc
 
 
-_PLAIN = {tailproof.Memory, tailproof.Curves, tailproof.Plan, tailproof.Verdicts}
+_PLAIN = {tailproof.State, tailproof.Curves, tailproof.Plan, tailproof.Verdicts}
 _FOUND = {tailproof.Result, tailproof.Identification}

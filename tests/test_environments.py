@@ -6,14 +6,22 @@ import numpy as np
 import pytest
 from scipy.stats import beta, kstest
 
-from tailproof.environments import Drawn, Fresh, Given, LinearBandit, k_armed, neutral, paper
 from tailproof.noise import Cauchy, StudentT
+from tailproof.simulation.environments import (
+    FixedArms,
+    FreshArms,
+    GivenArms,
+    LinearBandit,
+    k_armed,
+    neutral,
+    orthant,
+)
 
 ALARM = 1e-4  # the false-alarm rate of each statistical test
 
 
 def test_papers_setting() -> None:
-    world = paper(StudentT(1)).start(50, np.random.default_rng(0))
+    world = orthant(StudentT(1)).start(50, np.random.default_rng(0))
     np.testing.assert_allclose(world.theta, 1 / np.sqrt(10))
     assert world.arms.shape == (50, 20, 10)
     assert world.arms.min() >= 0
@@ -22,7 +30,7 @@ def test_papers_setting() -> None:
 
 def test_papers_contexts_are_normalised_uniforms() -> None:
     """The ratio of two uniform coordinates is below r with probability r/2 for r ≤ 1."""
-    arms = paper(StudentT(1)).start(100, np.random.default_rng(0)).arms.reshape(-1, 10)
+    arms = orthant(StudentT(1)).start(100, np.random.default_rng(0)).arms.reshape(-1, 10)
     ratio = arms[:, 0] / arms[:, 1]
     level = np.where(ratio <= 1, ratio / 2, 1 - 1 / (2 * np.maximum(ratio, 1e-300)))
     assert kstest(level, "uniform").pvalue > ALARM
@@ -65,7 +73,7 @@ def test_k_armed_locations() -> None:
 
 def test_given_arms() -> None:
     bandit = LinearBandit(
-        contexts=Given(((1.0, 0.0), (0.6, 0.8))), theta=(0.0, 1.0), noise=Cauchy()
+        contexts=GivenArms(((1.0, 0.0), (0.6, 0.8))), theta=(0.0, 1.0), noise=Cauchy()
     )
     assert bandit.start(2, np.random.default_rng(0)).locations.tolist() == [[0.0, 0.8]] * 2
 
@@ -74,20 +82,20 @@ def test_given_arms() -> None:
     ("make", "words"),
     [
         (lambda: neutral(Cauchy(), arms=0), "arms must be a whole number of at least 1, got 0"),
-        (lambda: paper(Cauchy(), dim=-1), "dim"),
-        (lambda: Fresh(law="cube", arms=2, dim=2), "law must be one of orthant, sphere"),  # type: ignore[arg-type]
-        (lambda: Drawn(law="sphere", arms=2, dim=0.5), "dim"),  # type: ignore[arg-type]
-        (lambda: Given(()), "vectors"),
-        (lambda: Given(((1.0, float("nan")),)), "vectors must be finite"),
+        (lambda: orthant(Cauchy(), dim=-1), "dim"),
+        (lambda: FreshArms(law="cube", arms=2, dim=2), "law must be one of orthant, sphere"),  # type: ignore[arg-type]
+        (lambda: FixedArms(law="sphere", arms=2, dim=0.5), "dim"),  # type: ignore[arg-type]
+        (lambda: GivenArms(()), "vectors"),
+        (lambda: GivenArms(((1.0, float("nan")),)), "vectors must be finite"),
         (lambda: k_armed(Cauchy(), locations=()), "locations"),
         (lambda: k_armed(Cauchy(), locations=(0.0, float("inf"))), "an entry of theta"),
         (lambda: neutral("cauchy"), "noise must be a noise law, got 'cauchy'"),  # type: ignore[arg-type]
         (
-            lambda: LinearBandit(contexts=Given(((1.0,),)), theta="cube", noise=Cauchy()),  # type: ignore[arg-type]
+            lambda: LinearBandit(contexts=GivenArms(((1.0,),)), theta="cube", noise=Cauchy()),  # type: ignore[arg-type]
             "theta must be 'sphere', 'diagonal' or a tuple of numbers, got 'cube'",
         ),
         (
-            lambda: LinearBandit(contexts=Given(((1.0,),)), theta=(1.0, 2.0), noise=Cauchy()),
+            lambda: LinearBandit(contexts=GivenArms(((1.0,),)), theta=(1.0, 2.0), noise=Cauchy()),
             "theta must be 1 finite numbers",
         ),
     ],

@@ -16,7 +16,8 @@ from scipy import stats
 from scipy.integrate import quad
 from scipy.special import betaln
 
-from tailproof.estimators import (
+from tailproof.noise import Cauchy, Noise, Stable, StudentT, SymmetricPareto
+from tailproof.stats.estimators import (
     Estimator,
     Mean,
     MeanOfMedians,
@@ -27,7 +28,6 @@ from tailproof.estimators import (
     median_of_means,
     truncated_mean,
 )
-from tailproof.noise import Cauchy, Noise, Stable, StudentT, SymmetricPareto
 
 FALSE_ALARM = 1e-4  # of each Kolmogorov-Smirnov test
 MANY = 501  # blocks of up to 13 samples go through the sorting network from here on
@@ -38,7 +38,7 @@ ESTIMATORS: list[Estimator] = [
     Mean(),
     Median(),
     MeanOfMedians(),
-    MeanOfMedians(epsilon=0.3),
+    MeanOfMedians(block_exponent=0.3),
     MeanOfMedians(block=4),
     MeanOfMedians(block=5),
     MedianOfMeans(blocks=4),
@@ -73,8 +73,8 @@ def test_mean_of_medians_is_its_definition(k: int, blocks: int) -> None:
 @given(st.integers(1, 400), st.floats(0.01, 0.99), st.integers(0, 1000))
 def test_epsilon_sets_the_block(n: int, epsilon: float, seed: int) -> None:
     x = wild(seed, n)
-    assert mean_of_medians(x, epsilon=epsilon) == by_definition(x, math.ceil(n**epsilon))
-    assert mean_of_medians(x) == mean_of_medians(x, epsilon=0.5)
+    assert mean_of_medians(x, block_exponent=epsilon) == by_definition(x, math.ceil(n**epsilon))
+    assert mean_of_medians(x) == mean_of_medians(x, block_exponent=0.5)
 
 
 @pytest.mark.parametrize("k", range(1, 14))
@@ -300,7 +300,7 @@ def test_bad_settings_are_refused(
 
 def test_block_and_epsilon_together_are_refused() -> None:
     with pytest.raises(ValueError, match=r"^block must be left out when epsilon is given, got 3$"):
-        mean_of_medians([1.0, 2.0, 3.0], block=3, epsilon=0.5)
+        mean_of_medians([1.0, 2.0, 3.0], block=3, block_exponent=0.5)
 
 
 # Draws: equal in law to the reduction of raw noise

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from tailproof import OFUL, Filtered, Mean, MeanOfMedians, Median, TruncatedMean, mean_of_medians
-from tailproof.policies.base import Array, Index, Memory, Policy
+from tailproof.policies.base import Array, Index, Policy, State
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recorder(Policy[Memory]):
+class Recorder(Policy[State]):
     """A policy that wants three rewards and remembers them in a list."""
 
     lessons: Any
@@ -21,25 +21,25 @@ class Recorder(Policy[Memory]):
     def pulls(self) -> int:
         return 3
 
-    def _init(self, paths: int, arms: int, dim: int) -> Memory:
-        return Memory(arms=arms, dim=dim, decisions=np.zeros(paths, dtype=np.int64))
+    def _init(self, paths: int, arms: int, dim: int) -> State:
+        return State(arms=arms, dim=dim, decisions=np.zeros(paths, dtype=np.int64))
 
-    def _choose(self, memory: Memory, arms: Array, rng: np.random.Generator) -> Index:
-        return np.zeros(memory.paths, dtype=np.int64)
+    def _choose(self, state: State, arms: Array, rng: np.random.Generator) -> Index:
+        return np.zeros(state.paths, dtype=np.int64)
 
-    def _learn(self, memory: Memory, arms: Array, chosen: Index, rewards: Array) -> None:
+    def _learn(self, state: State, arms: Array, chosen: Index, rewards: Array) -> None:
         self.lessons.append(rewards)
 
 
 def lesson(policy: Policy[Any], rewards: Array) -> None:
-    memory = policy.init(len(rewards), 2, 1)
-    policy.learn(memory, np.ones((len(rewards), 2, 1)), [0] * len(rewards), rewards)
-    assert memory.decisions.tolist() == [1] * len(rewards)
+    state = policy.init(len(rewards), 2, 1)
+    policy.learn(state, np.ones((len(rewards), 2, 1)), [0] * len(rewards), rewards)
+    assert state.decisions.tolist() == [1] * len(rewards)
 
 
 def test_each_reward_of_the_policy_stands_for_its_own_pulls() -> None:
     lessons: list[Array] = []
-    policy = Filtered(Recorder(lessons=lessons), pulls=20, estimator=MeanOfMedians(block=6))
+    policy = Filtered(Recorder(lessons=lessons), repeats=20, estimator=MeanOfMedians(block=6))
     assert policy.pulls == 60
     rewards = np.random.default_rng(0).standard_cauchy((2, 60))
     lesson(policy, rewards)
@@ -51,8 +51,8 @@ def test_each_reward_of_the_policy_stands_for_its_own_pulls() -> None:
 
 def test_filters_nest() -> None:
     lessons: list[Array] = []
-    inner = Filtered(Recorder(lessons=lessons), pulls=2, estimator=Mean())
-    outer = Filtered(inner, pulls=5, estimator=Median())
+    inner = Filtered(Recorder(lessons=lessons), repeats=2, estimator=Mean())
+    outer = Filtered(inner, repeats=5, estimator=Median())
     assert outer.pulls == 30
     rewards = np.random.default_rng(0).standard_cauchy((1, 30))
     lesson(outer, rewards)
@@ -61,20 +61,20 @@ def test_filters_nest() -> None:
 
 
 def test_the_default_is_the_papers_estimator() -> None:
-    assert Filtered(OFUL(), pulls=64).estimator.length(64) == 8  # type: ignore[attr-defined]
+    assert Filtered(OFUL(), repeats=64).estimator.length(64) == 8  # type: ignore[attr-defined]
 
 
 def test_estimates_pass_through() -> None:
-    policy = Filtered(OFUL(), pulls=3)
-    memory = policy.init(2, 2, 2)
-    assert policy.estimate(memory) is memory.theta
-    assert Filtered(Recorder(lessons=[]), pulls=3).estimate(memory) is None
+    policy = Filtered(OFUL(), repeats=3)
+    state = policy.init(2, 2, 2)
+    assert policy.estimate(state) is state.theta
+    assert Filtered(Recorder(lessons=[]), repeats=3).estimate(state) is None
 
 
 def test_from_theory_takes_the_theorems_pulls() -> None:
-    policy = Filtered.from_theory(OFUL(), horizon=10**7, delta=0.01, alpha=1, epsilon=0.5)
+    policy = Filtered.from_theory(OFUL(), horizon=10**7, delta=0.01, alpha=1, block_exponent=0.5)
     assert policy.pulls == math.ceil((16 * math.log(2e9)) ** 2)
-    assert policy.estimator == MeanOfMedians(epsilon=0.5)
+    assert policy.estimator == MeanOfMedians(block_exponent=0.5)
 
 
 def test_from_theory_warns_when_no_decision_fits() -> None:
@@ -86,21 +86,24 @@ def test_from_theory_warns_when_no_decision_fits() -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Filtered(OFUL(), pulls=0), "pulls must be a whole number of at least 1, got 0"),
-        (lambda: Filtered(OFUL(), pulls=2.5), "pulls"),  # type: ignore[arg-type]
+        (lambda: Filtered(OFUL(), repeats=0), "pulls must be a whole number of at least 1, got 0"),
+        (lambda: Filtered(OFUL(), repeats=2.5), "pulls"),  # type: ignore[arg-type]
         (
-            lambda: Filtered(OFUL(), pulls=9, estimator=MeanOfMedians(block=15)),
+            lambda: Filtered(OFUL(), repeats=9, estimator=MeanOfMedians(block=15)),
             "block must be at most 9, the number of samples, got 15",
         ),
-        (lambda: Filtered("oful", pulls=3), "policy must be a policy, got 'oful'"),  # type: ignore[arg-type]
-        (lambda: Filtered(OFUL(), pulls=3, estimator=np.median), "estimator"),  # type: ignore[arg-type]
+        (lambda: Filtered("oful", repeats=3), "policy must be a policy, got 'oful'"),  # type: ignore[arg-type]
+        (lambda: Filtered(OFUL(), repeats=3, estimator=np.median), "estimator"),  # type: ignore[arg-type]
         (
             lambda: Filtered.from_theory(OFUL(), horizon=10, delta=0.1, alpha=1e-3),
             "alpha must be large enough",
         ),
         (lambda: Filtered.from_theory(OFUL(), horizon=0, delta=0.1, alpha=1), "horizon"),
         (lambda: Filtered.from_theory(OFUL(), horizon=9, delta=1.1, alpha=1), "delta"),
-        (lambda: Filtered.from_theory(OFUL(), horizon=9, delta=0.1, alpha=1, epsilon=1), "epsilon"),
+        (
+            lambda: Filtered.from_theory(OFUL(), horizon=9, delta=0.1, alpha=1, block_exponent=1),
+            "epsilon",
+        ),
     ],
 )
 def test_bad_settings_are_named(make: Any, words: str) -> None:
@@ -109,7 +112,7 @@ def test_bad_settings_are_named(make: Any, words: str) -> None:
 
 
 def test_a_filter_compares_by_value_and_shows_how_it_was_made() -> None:
-    policy = Filtered(OFUL(), pulls=8, estimator=TruncatedMean(threshold=2))
-    assert policy == Filtered(OFUL(), pulls=8, estimator=TruncatedMean(threshold=2))
-    assert policy != Filtered(OFUL(), pulls=9, estimator=TruncatedMean(threshold=2))
+    policy = Filtered(OFUL(), repeats=8, estimator=TruncatedMean(threshold=2))
+    assert policy == Filtered(OFUL(), repeats=8, estimator=TruncatedMean(threshold=2))
+    assert policy != Filtered(OFUL(), repeats=9, estimator=TruncatedMean(threshold=2))
     assert eval(repr(policy)) == policy

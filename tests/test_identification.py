@@ -39,10 +39,10 @@ from tailproof.bestarm import (
     XYAllocation,
     behind_filter,
 )
-from tailproof.environments import k_armed, near_tie, neutral, paper, unit_ball
 from tailproof.figures import pulls_figure
 from tailproof.noise import Cauchy, Noise, Normal, StudentT
-from tailproof.policies.base import Array, Index, Memory
+from tailproof.policies.base import Array, Index, State
+from tailproof.simulation.environments import k_armed, near_tie, neutral, orthant, unit_ball
 
 FALSE_ALARM = 1e-6
 """The probability with which a statistical test here fails code that keeps its promise."""
@@ -50,26 +50,26 @@ EASY = near_tie(Normal(), angle=1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Slow(Policy[Memory]):
+class Slow(Policy[State]):
     """A policy that names arm 0 after as many decisions as its first reward says."""
 
     def _init(self, paths: int, arms: int, dim: int) -> Any:
         return _Waiting(arms=arms, dim=dim, decisions=np.zeros(paths, int), wait=np.zeros(paths))
 
-    def _choose(self, memory: Memory, arms: Array, rng: np.random.Generator) -> Index:
-        return np.zeros(memory.paths, dtype=np.int64)
+    def _choose(self, state: State, arms: Array, rng: np.random.Generator) -> Index:
+        return np.zeros(state.paths, dtype=np.int64)
 
-    def _learn(self, memory: Any, arms: Array, chosen: Index, rewards: Array) -> None:
-        first = memory.decisions == 0
-        memory.wait = np.where(first, np.ceil(np.abs(rewards[:, 0])), memory.wait)
+    def _learn(self, state: Any, arms: Array, chosen: Index, rewards: Array) -> None:
+        first = state.decisions == 0
+        state.wait = np.where(first, np.ceil(np.abs(rewards[:, 0])), state.wait)
 
-    def recommend(self, memory: Any) -> Index:
-        over = (memory.decisions > 0) & (memory.decisions >= memory.wait)
+    def recommend(self, state: Any) -> Index:
+        over = (state.decisions > 0) & (state.decisions >= state.wait)
         return np.where(over, 0, -1)
 
 
 @dataclass(eq=False)
-class _Waiting(Memory):
+class _Waiting(State):
     wait: NDArray[np.float64]
 
 
@@ -89,7 +89,7 @@ def test_finished_paths_drop_out_and_keep_their_place() -> None:
 
 
 def _first_noise(name: str, paths: int) -> Array:
-    from tailproof.simulation import stream
+    from tailproof.simulation.plan import stream
 
     return Normal().sample(stream(0, f"noise {name}", 0), (paths, 1))[:, 0]
 
@@ -98,8 +98,10 @@ def test_pulls_are_counted_raw() -> None:
     inner = FromRegret(FixedArm(arm=1), decisions=7)
     policies: dict[str, Policy[Any]] = {
         "plain": inner,
-        "median": Filtered(inner, pulls=5, estimator=Median()),
-        "nested": Filtered(Filtered(inner, pulls=5, estimator=Median()), pulls=2, estimator=Mean()),
+        "median": Filtered(inner, repeats=5, estimator=Median()),
+        "nested": Filtered(
+            Filtered(inner, repeats=5, estimator=Median()), repeats=2, estimator=Mean()
+        ),
     }
     bandit = k_armed(Cauchy(), locations=(0.0, 1.0))
     found = identify(policies, bandit, paths=3, max_pulls=100)
@@ -111,7 +113,7 @@ def test_pulls_are_counted_raw() -> None:
 
 @pytest.mark.parametrize(("budget", "answer", "used"), [(34, -1, 30), (35, 1, 35), (36, 1, 35)])
 def test_a_budget_that_runs_out_names_no_arm(budget: int, answer: int, used: int) -> None:
-    policy = Filtered(FromRegret(FixedArm(arm=1), decisions=7), pulls=5, estimator=Median())
+    policy = Filtered(FromRegret(FixedArm(arm=1), decisions=7), repeats=5, estimator=Median())
     bandit = k_armed(Cauchy(), locations=(0.0, 1.0))
     found = identify({"it": policy}, bandit, paths=2, max_pulls=budget)
     assert found.verdicts["it"].recommended.tolist() == [answer] * 2
@@ -137,14 +139,14 @@ def test_each_path_is_judged_by_its_own_arms() -> None:
 
 
 def _environment_stream() -> np.random.Generator:
-    from tailproof.simulation import stream
+    from tailproof.simulation.plan import stream
 
     return stream(0, "environment", 0)
 
 
 def test_a_near_best_arm_counts_where_the_recipe_is_content() -> None:
     for epsilon, right in ((0.0, False), (0.5, True)):
-        policy = SuccessiveElimination(epsilon=epsilon)
+        policy = SuccessiveElimination(gap_tolerance=epsilon)
         bandit = k_armed(Normal(1e-9), locations=(1.0, 1.0 + 1e-7, -9.0))
         if right:
             found = identify({"it": policy}, bandit, paths=20, max_pulls=5000)
@@ -162,7 +164,7 @@ def test_adding_a_policy_or_a_chunk_changes_no_other(monkeypatch: pytest.MonkeyP
     np.testing.assert_array_equal(one.verdicts["a"].pulls, two.verdicts["a"].pulls)
     other = identify({"a": LinGapE(norm_bound=2)}, EASY, paths=7, max_pulls=5000, seed=4)
     assert one.verdicts["a"].pulls.tolist() != other.verdicts["a"].pulls.tolist()
-    monkeypatch.setattr("tailproof.identification.CHUNK", 3)
+    monkeypatch.setattr("tailproof.simulation.identification.CHUNK", 3)
     parts = identify({"a": LinGapE(norm_bound=2)}, EASY, paths=7, max_pulls=5000, seed=3)
     assert len(parts.verdicts["a"].pulls) == 7
     assert parts.errors("a") + parts.undecided("a") == 0
@@ -238,7 +240,7 @@ def test_files_keep_everything_and_are_never_overwritten(tmp_path: Path) -> None
         ({"policies": {"a": 3}}, r"policies\['a'\] must be a policy, got 3"),
         ({"policies": {"a": OFUL()}}, "policy must be one that names a best arm, got OFUL"),
         ({"environment": 3}, "environment must be a linear bandit, got 3"),
-        ({"environment": paper(Cauchy())}, "environment must be one whose arms stay the same"),
+        ({"environment": orthant(Cauchy())}, "environment must be one whose arms stay the same"),
         ({"environment": unit_ball(Cauchy())}, "environment must be one whose arms stay the same"),
         (
             {"environment": k_armed(Cauchy(), locations=(1.0, 0.0, 1.0))},
@@ -249,13 +251,13 @@ def test_files_keep_everything_and_are_never_overwritten(tmp_path: Path) -> None
         ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
         ({"max_pulls": 0}, "max_pulls must be a whole number of at least 1, got 0"),
         (
-            {"policies": {"a": Filtered(LinGapE(), pulls=9)}, "max_pulls": 8},
+            {"policies": {"a": Filtered(LinGapE(), repeats=9)}, "max_pulls": 8},
             "max_pulls must be a whole number of at least 9, got 8",
         ),
         ({"delta": 0}, "delta must be a number above 0 and below 1, got 0"),
         ({"delta": 1.5}, "delta must be a number above 0 and below 1, got 1.5"),
         (
-            {"policies": {"a": Filtered(LinGapE(), pulls=9)}, "delta": 0.1},
+            {"policies": {"a": Filtered(LinGapE(), repeats=9)}, "delta": 0.1},
             r"policies\['a'\] must be a best-arm recipe without a filter when delta is given",
         ),
     ],

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from tailproof import Filtered, Median, Policy, Uniform, environments, noise, simulate, testing
-from tailproof.policies.catoni_means import CatoniMeans
 from tailproof.policies.clipped_sgd import ClippedSGDUCB
 from tailproof.policies.median_ucb import MedianUCB, RunningMedians
-from tailproof.policies.robust_means import MediansOfMeans, RobustMeans, TruncatedMeans
 from tailproof.policies.robust_ucb import RobustUCB
+from tailproof.policies.state.catoni_means import CatoniMeans
+from tailproof.policies.state.robust_means import MediansOfMeans, RobustMeans, TruncatedMeans
 from tailproof.policies.thompson import ThompsonSampling
 
 Array = NDArray[np.float64]
@@ -26,11 +26,11 @@ def trace_of(policy: Policy[Any], table: Array, rng: Any = None) -> NDArray[np.i
     """Play a table of rewards, of shape (decisions, paths, K, pulls)."""
     rng = np.random.default_rng(0) if rng is None else rng
     _, paths, arms, _ = table.shape
-    memory, offer = policy.init(paths, arms, 1), np.ones((paths, arms, 1))
+    state, offer = policy.init(paths, arms, 1), np.ones((paths, arms, 1))
     trace = []
     for rewards in table:
-        chosen = policy.choose(memory, offer, rng)
-        policy.learn(memory, offer, chosen, rewards[np.arange(paths), chosen])
+        chosen = policy.choose(state, offer, rng)
+        policy.learn(state, offer, chosen, rewards[np.arange(paths), chosen])
         trace.append(chosen)
     return np.array(trace)
 
@@ -149,17 +149,17 @@ def clipped_sgd_index(horizon: int, bound: float, m: int, n: int, coefficient: f
 
 
 PLAIN: dict[str, tuple[Policy[Any], Index]] = {
-    "truncated": (RobustUCB(estimator="truncated", v=3.0), truncated_index(1, 3, 1)),
+    "truncated": (RobustUCB(estimator="truncated", moment_bound=3.0), truncated_index(1, 3, 1)),
     "truncated ε": (
-        RobustUCB(estimator="truncated", epsilon=0.4, v=0.7, bonus=0.1),
+        RobustUCB(estimator="truncated", epsilon=0.4, moment_bound=0.7, bonus=0.1),
         truncated_index(0.4, 0.7, 0.1),
     ),
-    "median of means": (RobustUCB(v=0.5), median_of_means_index(1, 0.5, 1)),
+    "median of means": (RobustUCB(moment_bound=0.5), median_of_means_index(1, 0.5, 1)),
     "median of means ε": (
-        RobustUCB(estimator="median_of_means", epsilon=0.3, v=2.0, bonus=0.02),
+        RobustUCB(estimator="median_of_means", epsilon=0.3, moment_bound=2.0, bonus=0.02),
         median_of_means_index(0.3, 2, 0.02),
     ),
-    "catoni": (RobustUCB(estimator="catoni", v=0.3, bonus=0.3), catoni_index(0.3, 0.3)),
+    "catoni": (RobustUCB(estimator="catoni", moment_bound=0.3, bonus=0.3), catoni_index(0.3, 0.3)),
     "median": (MedianUCB(bonus=0.05), median_index(1, 4, 0.05)),
     "median α": (
         MedianUCB(hazard=0.6, confidence=1.5, bonus=0.3),
@@ -218,7 +218,7 @@ def test_thompson_is_the_published_algorithm(noise_scale: float, prior_scale: fl
 
 GOLDEN: dict[str, tuple[Policy[Any], str]] = {
     "truncated": (
-        RobustUCB(estimator="truncated", v=20.0, bonus=0.1),
+        RobustUCB(estimator="truncated", moment_bound=20.0, bonus=0.1),
         "3102421024331122133333333333333333343003",
     ),
     "median of means": (RobustUCB(bonus=0.05), "3100442321444444444444444344444444444444"),
@@ -247,13 +247,15 @@ def test_golden_trace(name: str) -> None:
 POLICIES: list[Policy[Any]] = [
     RobustUCB(estimator="truncated", epsilon=0.5),
     RobustUCB(estimator="median_of_means", bonus=0.01),
-    RobustUCB(estimator="catoni", v=0.5),
+    RobustUCB(estimator="catoni", moment_bound=0.5),
     MedianUCB(bonus=0.1),
     ClippedSGDUCB(horizon=1000, m=0, n=1),
     ClippedSGDUCB(horizon=1000, m=2, n=3),
     ThompsonSampling(noise_scale=0.5),
 ]
-FILTERED: list[Policy[Any]] = [Filtered(policy, pulls=3, estimator=Median()) for policy in POLICIES]
+FILTERED: list[Policy[Any]] = [
+    Filtered(policy, repeats=3, estimator=Median()) for policy in POLICIES
+]
 
 
 @pytest.mark.parametrize("check", testing.POLICY_CHECKS, ids=lambda check: check.__name__)
@@ -284,42 +286,42 @@ def test_robust_means_are_exact_for_many_samples(name: str) -> None:
     """Means that are seldom refreshed equal means from scratch, also on uneven paths."""
     kind, reference = MEANS[name]
     rng, index = np.random.default_rng(6), reference(1.0, 2.0, 0.0)
-    memory = kind.start(3, 2, 1)
+    state = kind.start(3, 2, 1)
     samples: list[Samples] = [[[], []] for _ in range(3)]
     for decision in range(1500):
         chosen = (rng.random(3) < [0.5, 0.9, 0.02]).astype(np.int64)
         rewards = rng.standard_t(1.5, 3) * 2 + 5
-        memory.learn(chosen, rewards, 1.0, 2.0)
-        memory.decisions += 1
+        state.learn(chosen, rewards, 1.0, 2.0)
+        state.decisions += 1
         for path in range(3):
             samples[path][chosen[path]].append(rewards[path])
         if decision % 50 == 49:
             for path in range(3):
                 expected = np.array(index(samples[path], decision + 2))
-                found = np.where(np.isinf(expected), np.inf, memory.means[path])
+                found = np.where(np.isinf(expected), np.inf, state.means[path])
                 np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("drift", [0.0, 0.05, -0.05])
 def test_running_medians_are_exact(drift: float) -> None:
     """A drift moves the median out of the window again and again; ties are frequent."""
-    rng, memory = np.random.default_rng(7), RunningMedians.start(4, 2, 1)
+    rng, state = np.random.default_rng(7), RunningMedians.start(4, 2, 1)
     samples: list[Samples] = [[[], []] for _ in range(4)]
     for decision in range(1500):
         chosen = (rng.random(4) < 0.8).astype(np.int64)
         rewards = np.round(rng.standard_cauchy(4), 1) + drift * decision
-        memory.learn(chosen, rewards)
-        memory.decisions += 1
+        state.learn(chosen, rewards)
+        state.decisions += 1
         for path in range(4):
             samples[path][chosen[path]].append(rewards[path])
             mine = samples[path][chosen[path]]
-            assert memory.medians[path, chosen[path]] == pytest.approx(np.median(mine), abs=1e-12)
+            assert state.medians[path, chosen[path]] == pytest.approx(np.median(mine), abs=1e-12)
 
 
 WINS: dict[str, tuple[Policy[Any], noise.Noise]] = {
-    "truncated": (RobustUCB(estimator="truncated", v=1.0), noise.StudentT(3, scale=0.3)),
-    "median of means": (RobustUCB(v=0.27), noise.StudentT(3, scale=0.3)),
-    "catoni": (RobustUCB(estimator="catoni", v=0.27), noise.StudentT(3, scale=0.3)),
+    "truncated": (RobustUCB(estimator="truncated", moment_bound=1.0), noise.StudentT(3, scale=0.3)),
+    "median of means": (RobustUCB(moment_bound=0.27), noise.StudentT(3, scale=0.3)),
+    "catoni": (RobustUCB(estimator="catoni", moment_bound=0.27), noise.StudentT(3, scale=0.3)),
     "median": (MedianUCB(hazard=2 / math.pi, bonus=0.1), noise.Cauchy()),
     "SGD": (ClippedSGDUCB(horizon=3000, m=1), noise.Cauchy()),
     "Thompson": (ThompsonSampling(), noise.Normal()),
@@ -354,7 +356,7 @@ def test_policy_beats_uniform_play(name: str) -> None:
             lambda: RobustUCB(estimator="catoni", epsilon=0.5),
             "epsilon must be 1 for Catoni's mean, got 0.5",
         ),
-        (lambda: RobustUCB(v=-1.0), "v must be .* got -1.0"),
+        (lambda: RobustUCB(moment_bound=-1.0), "v must be .* got -1.0"),
         (lambda: RobustUCB(bonus=math.inf), "bonus must be .* got inf"),
         (lambda: MedianUCB(hazard=0), "hazard must be .* got 0"),
         (lambda: MedianUCB(confidence=-1), "confidence must be .* got -1"),

@@ -24,11 +24,17 @@ POLICIES: list[Policy[Any]] = [
     LinTS(bonus=0.1, noise_scale=0.5, ridge=2.5, delta=0.1),
     ConfidenceBall(),
     ConfidenceBall(bonus=0.02, ridge=2.5, delta=0.1),
-    HeavyOFUL(horizon=300, epsilon=1, nu=1),
-    HeavyOFUL(horizon=300, epsilon=0.5, nu=0, bonus=1e-3, ridge=0.2, norm_bound=0.3, delta=0.1),
-    HeavyOFUL(horizon=300, epsilon=1, nu=0, bonus=1e-3, ridge=50, norm_bound=50),  # S decides σ
-    HvtUCB(horizon=300, epsilon=1, nu=1),
-    HvtUCB(horizon=300, epsilon=0.5, nu=0, bonus=1e-3, ridge=0.2, norm_bound=0.3, delta=0.1),
+    HeavyOFUL(decisions=300, epsilon=1, moment_bound=1),
+    HeavyOFUL(
+        decisions=300, epsilon=0.5, moment_bound=0, bonus=1e-3, ridge=0.2, norm_bound=0.3, delta=0.1
+    ),
+    HeavyOFUL(
+        decisions=300, epsilon=1, moment_bound=0, bonus=1e-3, ridge=50, norm_bound=50
+    ),  # S decides σ
+    HvtUCB(decisions=300, epsilon=1, moment_bound=1),
+    HvtUCB(
+        decisions=300, epsilon=0.5, moment_bound=0, bonus=1e-3, ridge=0.2, norm_bound=0.3, delta=0.1
+    ),
 ]
 
 
@@ -41,12 +47,12 @@ def offers(decisions: int, paths: int, arms: int, dim: int, seed: int = 0) -> Ar
 
 def play(policy: Policy[Any], arms: Array, rewards: Array) -> tuple[Any, NDArray[np.int64]]:
     """Play a table of rewards, one for each decision, path and arm."""
-    rng, memory, trace = np.random.default_rng(0), policy.init(*arms.shape[1:]), []
+    rng, state, trace = np.random.default_rng(0), policy.init(*arms.shape[1:]), []
     for offer, table in zip(arms, rewards, strict=True):
-        chosen = policy.choose(memory, offer, rng)
-        policy.learn(memory, offer, chosen, table[np.arange(len(chosen)), chosen][:, None])
+        chosen = policy.choose(state, offer, rng)
+        policy.learn(state, offer, chosen, table[np.arange(len(chosen)), chosen][:, None])
         trace.append(chosen)
-    return memory, np.array(trace)
+    return state, np.array(trace)
 
 
 def lin_ts(policy: LinTS, arms: Array, rewards: Array, path: int) -> Lesson:
@@ -193,14 +199,14 @@ def test_policy_is_the_published_algorithm(policy: Any) -> None:
     rewards = arms @ theta + shocks * rng.standard_normal(arms.shape[:3])
     if isinstance(policy, LinTS | ConfidenceBall):  # they assume light tails
         rewards = np.clip(rewards, -1, 1)
-    memory, trace = play(policy, arms, rewards)
-    before = memory.take([0, 1])
+    state, trace = play(policy, arms, rewards)
+    before = state.take([0, 1])
     before.decisions -= 1
     radius = policy.spread(before) if isinstance(policy, LinTS) else policy.radius(before)
     for path in range(2):
         chosen, theta, beta = REFERENCES[type(policy)](policy, arms, rewards, path)
         assert trace[:, path].tolist() == chosen
-        np.testing.assert_allclose(memory.theta[path], theta, rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(state.theta[path], theta, rtol=1e-6, atol=1e-7)
         np.testing.assert_allclose(radius[path], beta, rtol=1e-9)
 
 
@@ -213,11 +219,11 @@ GOLDEN: dict[str, tuple[Policy[Any], str]] = {
     "LinTS": (LinTS(), "1423224424124112443234033333444434402434"),
     "ConfidenceBall": (ConfidenceBall(bonus=0.1), "4443234423132312034244344344243443341441"),
     "HeavyOFUL": (
-        HeavyOFUL(horizon=40, epsilon=1, nu=1, bonus=1e-4),
+        HeavyOFUL(decisions=40, epsilon=1, moment_bound=1, bonus=1e-4),
         "4443232423132312034244343013120443141340",
     ),
     "HvtUCB": (
-        HvtUCB(horizon=40, epsilon=1, nu=1, bonus=1e-3),
+        HvtUCB(decisions=40, epsilon=1, moment_bound=1, bonus=1e-3),
         "4443232423243232443323133432343131402403",
     ),
 }
@@ -236,7 +242,7 @@ def test_golden_trace(name: str) -> None:
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 def test_contract(policy: Policy[Any], check: Callable[[object], None]) -> None:
     check(policy)
-    check(Filtered(policy, pulls=5, estimator=Median()))
+    check(Filtered(policy, repeats=5, estimator=Median()))
 
 
 @pytest.mark.parametrize(
@@ -245,8 +251,14 @@ def test_contract(policy: Policy[Any], check: Callable[[object], None]) -> None:
         # the published radii explore for most of so short a horizon, hence the multipliers
         (LinTS(bonus=0.1), noise.Normal()),
         (ConfidenceBall(bonus=0.02), noise.Normal(0.3)),
-        (HeavyOFUL(horizon=500, epsilon=1, nu=math.sqrt(3), bonus=1e-3), noise.StudentT(3)),
-        (HvtUCB(horizon=500, epsilon=1, nu=math.sqrt(3), bonus=1e-3), noise.StudentT(3)),
+        (
+            HeavyOFUL(decisions=500, epsilon=1, moment_bound=math.sqrt(3), bonus=1e-3),
+            noise.StudentT(3),
+        ),
+        (
+            HvtUCB(decisions=500, epsilon=1, moment_bound=math.sqrt(3), bonus=1e-3),
+            noise.StudentT(3),
+        ),
     ],
     ids=repr,
 )
@@ -258,7 +270,7 @@ def test_policy_beats_uniform_play(policy: Policy[Any], law: noise.Noise) -> Non
         horizon=500,
         paths=40,
         seed=1,
-        record=1,
+        checkpoints=1,
     )
     mine, uniform = (result.curves[name].regret[:, -1] for name in ("policy", "uniform"))
     gain = uniform / 2 - mine
@@ -267,12 +279,12 @@ def test_policy_beats_uniform_play(policy: Policy[Any], law: noise.Noise) -> Non
 
 @pytest.mark.parametrize("policy_class", [HeavyOFUL, HvtUCB])
 def test_huber_policies_survive_an_infinite_reward(policy_class: type) -> None:
-    policy = policy_class(horizon=2000, epsilon=1, nu=1, bonus=1e-4)
+    policy = policy_class(decisions=2000, epsilon=1, moment_bound=1, bonus=1e-4)
     arms, theta = offers(2000, 5, 4, 2), np.array([0.6, -0.8])
     rewards = arms @ theta + 0.1 * np.random.default_rng(1).standard_normal(arms.shape[:3])
     rewards[10] = math.inf
-    memory, _ = play(policy, arms, rewards)
-    found = policy.estimate(memory)
+    state, _ = play(policy, arms, rewards)
+    found = policy.estimate(state)
     length = np.linalg.norm(found, axis=1)
     assert (length <= 1 + 1e-9).all()
     assert (found @ theta / length > 0.9).all()
@@ -281,21 +293,21 @@ def test_huber_policies_survive_an_infinite_reward(policy_class: type) -> None:
 @pytest.mark.parametrize("bound", [0.3, 5.0])
 def test_heavy_oful_finds_the_minimum(bound: float) -> None:
     """Against a general solver, with rewards beyond τ, the ball binding or not, room doubled."""
-    policy = HeavyOFUL(horizon=100, epsilon=0.5, nu=0.1, ridge=0.1, norm_bound=bound)
+    policy = HeavyOFUL(decisions=100, epsilon=0.5, moment_bound=0.1, ridge=0.1, norm_bound=bound)
     arms, rng = offers(50, 2, 4, 3), np.random.default_rng(2)
     rewards = arms @ np.array([1.0, -1.0, 0.5]) + 0.1 * rng.standard_normal(arms.shape[:3])
     rewards[::7] = 1e6
-    memory, _ = play(policy, arms, rewards)
-    assert memory.rewards.shape == (2, 64)
+    state, _ = play(policy, arms, rewards)
+    assert state.rewards.shape == (2, 64)
     for path in range(2):
-        x, y, tau = memory.contexts[path], memory.rewards[path], memory.thresholds[path]
+        x, y, tau = state.contexts[path], state.rewards[path], state.thresholds[path]
 
         def loss(theta: Array, x: Array = x, y: Array = y, tau: Array = tau) -> float:
             r = np.abs(y - x @ theta)
             huber = np.where(r <= tau, r**2 / 2, tau * r - tau**2 / 2)
             return float(0.05 * theta @ theta + huber.sum())
 
-        theta = memory.theta[path]
+        theta = state.theta[path]
         assert (np.abs(y - x @ theta) > tau).any()
         ball = NonlinearConstraint(lambda theta: theta @ theta, 0, bound**2)
         best = minimize(loss, np.zeros(3), constraints=[ball], method="SLSQP", tol=1e-12)
@@ -315,23 +327,23 @@ def test_projection_is_the_nearest_point() -> None:
 
 @pytest.mark.parametrize("policy_class", [HeavyOFUL, HvtUCB])
 def test_an_arm_without_length_teaches_nothing(policy_class: type) -> None:
-    policy = policy_class(horizon=10, epsilon=1, nu=1)
-    memory = policy.init(1, 2, 2)
-    policy.learn(memory, np.zeros((1, 2, 2)), [0], [[math.inf]])
-    assert memory.theta.tolist() == [[0, 0]]
+    policy = policy_class(decisions=10, epsilon=1, moment_bound=1)
+    state = policy.init(1, 2, 2)
+    policy.learn(state, np.zeros((1, 2, 2)), [0], [[math.inf]])
+    assert state.theta.tolist() == [[0, 0]]
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 @pytest.mark.parametrize("bad", [math.nan, math.inf, 1e200])
 def test_vectors_without_a_length_are_refused(policy: Policy[Any], bad: float) -> None:
-    memory = policy.init(1, 2, 2)
-    before = memory.to_arrays()
+    state = policy.init(1, 2, 2)
+    before = state.to_arrays()
     arms = np.array([[[1.0, 0.0], [0.0, bad]]])
     with pytest.raises(ValueError, match="arms must be finite"):
-        policy.choose(memory, arms, np.random.default_rng(0))
+        policy.choose(state, arms, np.random.default_rng(0))
     with pytest.raises(ValueError, match="arms must be finite"):
-        policy.learn(memory, arms, [1], [[1.0]])
-    for name, value in memory.to_arrays().items():
+        policy.learn(state, arms, [1], [[1.0]])
+    for name, value in state.to_arrays().items():
         np.testing.assert_array_equal(value, before[name])
 
 
@@ -340,8 +352,8 @@ def test_a_very_long_vector_is_no_trouble(policy: Policy[Any]) -> None:
     """Rounding leaves no positive definite V⁻¹ after it."""
     arms = offers(5, 3, 4, 3)
     arms[0] *= 1e9
-    memory, _ = play(policy, arms, np.zeros(arms.shape[:3]))
-    assert np.isfinite(memory.theta).all()
+    state, _ = play(policy, arms, np.zeros(arms.shape[:3]))
+    assert np.isfinite(state.theta).all()
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from tailproof.paper import EXHIBITS, SIZES, reproduction, select
 from tailproof.paper.exhibit import Finding, below, ratio, verdict, within
 from tailproof.paper.figure_2_3 import compare
 from tailproof.paper.reproduction import Reproduction
-from tailproof.result import Result
-from tailproof.sweep import sweep
+from tailproof.results.regret import Result
+from tailproof.simulation.sweeps import sweep
 
 ROOT = Path(__file__).parent.parent
 pytestmark = pytest.mark.xdist_group("paper")  # one run of all figures serves every test

@@ -25,8 +25,8 @@ from tailproof import (
     simulate,
     testing,
 )
-from tailproof.environments import neutral
 from tailproof.noise import StudentT
+from tailproof.simulation.environments import neutral
 
 
 def stage(decisions: int, paths: int, pulls: int, noise: str, seed: int = 0) -> tuple[Array, Array]:
@@ -42,31 +42,45 @@ def stage(decisions: int, paths: int, pulls: int, noise: str, seed: int = 0) -> 
 
 T = 10_000
 CASES: dict[str, tuple[Any, Reference]] = {
-    "CRT": (CRT(epsilon=1, v=3, bonus=0.1), crt),
-    "CRT, half": (CRT(epsilon=0.5, v=2, delta=0.1), crt),
-    "MoM": (MoM(horizon=1000, epsilon=1, v=1, delta=0.2, bonus=0.05), mom),
-    "MoM, half": (MoM(horizon=3000, epsilon=0.5, v=2, delta=0.1, bonus=0.02), mom),
-    "MENU": (MENU(horizon=T, epsilon=1, c=1, replicates=9, bonus=0.05), menu),
-    "MENU, half": (MENU(horizon=T, epsilon=0.5, c=3, replicates=8, ridge=2, bonus=0.02), menu),
-    "TOFU": (TOFU(horizon=T, epsilon=1, b=2, bonus=0.05), tofu),
-    "TOFU, half": (TOFU(horizon=T, epsilon=0.5, b=9, ridge=2, norm_bound=2, bonus=0.02), tofu),
-    "SupBMM": (SupBMM(horizon=T, epsilon=1, v=1, replicates=5, bonus=0.1), sup),
+    "CRT": (CRT(epsilon=1, moment_bound=3, bonus=0.1), crt),
+    "CRT, half": (CRT(epsilon=0.5, moment_bound=2, delta=0.1), crt),
+    "MoM": (MoM(horizon=1000, epsilon=1, moment_bound=1, delta=0.2, bonus=0.05), mom),
+    "MoM, half": (MoM(horizon=3000, epsilon=0.5, moment_bound=2, delta=0.1, bonus=0.02), mom),
+    "MENU": (MENU(horizon=T, epsilon=1, moment_bound=1, replicates=9, bonus=0.05), menu),
+    "MENU, half": (
+        MENU(horizon=T, epsilon=0.5, moment_bound=3, replicates=8, ridge=2, bonus=0.02),
+        menu,
+    ),
+    "TOFU": (TOFU(horizon=T, epsilon=1, moment_bound=2, bonus=0.05), tofu),
+    "TOFU, half": (
+        TOFU(horizon=T, epsilon=0.5, moment_bound=9, ridge=2, norm_bound=2, bonus=0.02),
+        tofu,
+    ),
+    "SupBMM": (SupBMM(horizon=T, epsilon=1, moment_bound=1, replicates=5, bonus=0.1), sup),
     "SupBMM, flat": (
-        SupBMM(horizon=T, epsilon=0.5, v=1, replicates=4, bonus=0.1, layered=False),
+        SupBMM(horizon=T, epsilon=0.5, moment_bound=1, replicates=4, bonus=0.1, layered=False),
         sup,
     ),
     "SupBMM, experiments": (
-        SupBMM(horizon=T, epsilon=1, v=1, replicates=5, bonus=0.1, layered=False, plus_one=False),
+        SupBMM(
+            horizon=T,
+            epsilon=1,
+            moment_bound=1,
+            replicates=5,
+            bonus=0.1,
+            layered=False,
+            plus_one=False,
+        ),
         sup,
     ),
-    "SupBTC": (SupBTC(horizon=T, epsilon=1, v=1, bonus=0.02), sup),
-    "SupBTC, half": (SupBTC(horizon=T, epsilon=0.5, v=1, bonus=0.02), sup),
-    "SupBTC, flat": (SupBTC(horizon=T, epsilon=1, v=1, bonus=0.02, layered=False), sup),
+    "SupBTC": (SupBTC(horizon=T, epsilon=1, moment_bound=1, bonus=0.02), sup),
+    "SupBTC, half": (SupBTC(horizon=T, epsilon=0.5, moment_bound=1, bonus=0.02), sup),
+    "SupBTC, flat": (SupBTC(horizon=T, epsilon=1, moment_bound=1, bonus=0.02, layered=False), sup),
     "SupBTC, experiments": (
         SupBTC(
             horizon=T,
             epsilon=0.5,
-            v=1,
+            moment_bound=1,
             bonus=0.2,
             layered=False,
             threshold="euclidean",
@@ -95,7 +109,7 @@ def test_the_batch_decides_as_the_reference(name: str, noise: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_contract(name: str, check: Callable[[Any], None]) -> None:
     check(CASES[name][0])
-    check(Filtered(CASES[name][0], pulls=3, estimator=Mean()))
+    check(Filtered(CASES[name][0], repeats=3, estimator=Mean()))
 
 
 GOLDEN = {
@@ -127,12 +141,12 @@ def test_golden_trace(name: str) -> None:
 
 
 LEARNERS: dict[str, Policy[Any]] = {
-    "CRT": CRT(epsilon=1, v=3, bonus=0.1),
-    "MoM": MoM(horizon=3000, epsilon=1, v=3, delta=0.2, bonus=1 / 40),
-    "MENU": MENU(horizon=3000, epsilon=1, c=3, replicates=11, bonus=1 / 50),
-    "TOFU": TOFU(horizon=3000, epsilon=1, b=3, bonus=0.05),
-    "SupBMM": SupBMM(horizon=3000, epsilon=1, v=3, replicates=11, bonus=0.01),
-    "SupBTC": SupBTC(horizon=3000, epsilon=1, v=3, bonus=0.01),
+    "CRT": CRT(epsilon=1, moment_bound=3, bonus=0.1),
+    "MoM": MoM(horizon=3000, epsilon=1, moment_bound=3, delta=0.2, bonus=1 / 40),
+    "MENU": MENU(horizon=3000, epsilon=1, moment_bound=3, replicates=11, bonus=1 / 50),
+    "TOFU": TOFU(horizon=3000, epsilon=1, moment_bound=3, bonus=0.05),
+    "SupBMM": SupBMM(horizon=3000, epsilon=1, moment_bound=3, replicates=11, bonus=0.01),
+    "SupBTC": SupBTC(horizon=3000, epsilon=1, moment_bound=3, bonus=0.01),
     "SupLinUCB": SupLinUCB(horizon=3000, bonus=0.2),
     "SupLinRel": SupLinRel(horizon=3000, bonus=0.1),
 }
@@ -168,17 +182,38 @@ def test_the_papers_names_are_compositions(label: str) -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: CRT(epsilon=0, v=1), "epsilon must be a number above 0 and at most 1, got 0"),
-        (lambda: CRT(epsilon=1, v=-1), "v must be a finite number above 0, got -1"),
-        (lambda: MoM(horizon=30, epsilon=1, v=1), "horizon must be long enough for 42 pulls"),
-        (lambda: MENU(horizon=50, epsilon=1, c=1), "horizon must be a whole number of at least"),
-        (lambda: MENU(horizon=50, epsilon=1.1, c=1), "epsilon"),
-        (lambda: TOFU(horizon=50, epsilon=1, b=0), "b must be a finite number above 0, got 0"),
-        (lambda: SupBMM(horizon=50, epsilon=1, v=1), "arms must be given, or else replicates"),
-        (lambda: SupBMM(horizon=50, epsilon=1, v=1, arms=20), "horizon must be a whole number"),
-        (lambda: SupBMM(horizon=50, epsilon=1, v=1, replicates=0), "replicates"),
-        (lambda: SupBTC(horizon=50, epsilon=1, v=1, threshold="x"), "threshold must be one of"),  # type: ignore[arg-type]
-        (lambda: SupBTC(horizon=1, epsilon=1, v=1), "horizon"),
+        (
+            lambda: CRT(epsilon=0, moment_bound=1),
+            "epsilon must be a number above 0 and at most 1, got 0",
+        ),
+        (lambda: CRT(epsilon=1, moment_bound=-1), "v must be a finite number above 0, got -1"),
+        (
+            lambda: MoM(horizon=30, epsilon=1, moment_bound=1),
+            "horizon must be long enough for 42 pulls",
+        ),
+        (
+            lambda: MENU(horizon=50, epsilon=1, moment_bound=1),
+            "horizon must be a whole number of at least",
+        ),
+        (lambda: MENU(horizon=50, epsilon=1.1, moment_bound=1), "epsilon"),
+        (
+            lambda: TOFU(horizon=50, epsilon=1, moment_bound=0),
+            "b must be a finite number above 0, got 0",
+        ),
+        (
+            lambda: SupBMM(horizon=50, epsilon=1, moment_bound=1),
+            "arms must be given, or else replicates",
+        ),
+        (
+            lambda: SupBMM(horizon=50, epsilon=1, moment_bound=1, arms=20),
+            "horizon must be a whole number",
+        ),
+        (lambda: SupBMM(horizon=50, epsilon=1, moment_bound=1, replicates=0), "replicates"),
+        (
+            lambda: SupBTC(horizon=50, epsilon=1, moment_bound=1, threshold="x"),
+            "threshold must be one of",
+        ),  # type: ignore[arg-type]
+        (lambda: SupBTC(horizon=1, epsilon=1, moment_bound=1), "horizon"),
         (lambda: SupLinUCB(horizon=50, delta=0), "delta"),
         (lambda: SupLinRel(horizon=50, bonus=-1), "bonus"),
     ],
@@ -190,16 +225,16 @@ def test_bad_settings_are_named(make: Any, words: str) -> None:
 
 def test_settling_changes_no_value() -> None:
     """Truncation that looks at all samples again gives the same values as one that settles."""
-    policy = SupBTC(horizon=T, epsilon=1, v=1, layered=False, bonus=0.1)
+    policy = SupBTC(horizon=T, epsilon=1, moment_bound=1, layered=False, bonus=0.1)
     arms, rewards = stage(400, 3, 1, "cauchy")
-    memory, rng = policy.init(3, 6, 3), np.random.default_rng(0)
+    state, rng = policy.init(3, 6, 3), np.random.default_rng(0)
     for offer, table in zip(arms, rewards, strict=True):
-        chosen = policy.choose(memory, offer, rng)
-        policy.learn(memory, offer, chosen, table[np.arange(3), chosen])
-    assert (memory.settled > 1).all()
+        chosen = policy.choose(state, offer, rng)
+        policy.learn(state, offer, chosen, table[np.arange(3), chosen])
+    assert (state.settled > 1).all()
     everyone = np.arange(3)
-    value, _ = policy._appraise(memory, arms[0], 0, everyone)
-    memory.settled[:] = -1
-    memory.moment[:] = 0
-    again, _ = policy._appraise(memory, arms[0], 0, everyone)
+    value, _ = policy._appraise(state, arms[0], 0, everyone)
+    state.settled[:] = -1
+    state.moment[:] = 0
+    again, _ = policy._appraise(state, arms[0], 0, everyone)
     np.testing.assert_allclose(value, again, rtol=1e-9, atol=1e-12)

@@ -23,7 +23,7 @@ from tailproof import (
 )
 from tailproof.policies.ball import optimistic_direction
 from tailproof.policies.base import pick_largest
-from tailproof.policies.ridge import Ridge
+from tailproof.policies.state.regression import Ridge
 
 Array = NDArray[np.float64]
 
@@ -36,11 +36,11 @@ def contexts(decisions: int, paths: int, arms: int, dim: int, seed: int = 0) -> 
 def trace_of(policy: Policy[Any], arms: Array, rewards: Array) -> NDArray[np.int64]:
     """Play a table of rewards, one for each decision, path and arm."""
     rng = np.random.default_rng(0)
-    memory = policy.init(*arms.shape[1:])
+    state = policy.init(*arms.shape[1:])
     trace = []
     for offer, table in zip(arms, rewards, strict=True):
-        chosen = policy.choose(memory, offer, rng)
-        policy.learn(memory, offer, chosen, table[np.arange(len(chosen)), chosen][:, None])
+        chosen = policy.choose(state, offer, rng)
+        policy.learn(state, offer, chosen, table[np.arange(len(chosen)), chosen][:, None])
         trace.append(chosen)
     return np.array(trace)
 
@@ -85,11 +85,11 @@ def test_read_only_arms_change_no_decision() -> None:
     offer = arms[0].copy()
     offer.flags.writeable = False
     policy, rng = OFUL(), np.random.default_rng(0)
-    memory = policy.init(5, 8, 4)
+    state = policy.init(5, 8, 4)
     for decision, table in enumerate(rewards):
-        chosen = policy.choose(memory, offer, rng)
+        chosen = policy.choose(state, offer, rng)
         assert chosen.tolist() == usual[decision].tolist()
-        policy.learn(memory, offer, chosen, table[np.arange(5), chosen][:, None])
+        policy.learn(state, offer, chosen, table[np.arange(5), chosen][:, None])
 
 
 def test_ucb1_is_the_published_algorithm() -> None:
@@ -170,11 +170,11 @@ def test_an_undefined_index_loses_whatever_other_paths_do() -> None:
 
 def test_read_only_views_are_not_trusted() -> None:
     base, policy = contexts(1, 1, 3, 2)[0, 0], OFUL()
-    memory = policy.init(1, 3, 2)
+    state = policy.init(1, 3, 2)
     arms = np.broadcast_to(base, (1, 3, 2))
-    policy.learn(memory, arms, [0], [[1.0]])
+    policy.learn(state, arms, [0], [[1.0]])
     base *= 3
-    np.testing.assert_array_equal(memory.widths(arms), memory.widths(arms.copy()))
+    np.testing.assert_array_equal(state.widths(arms), state.widths(arms.copy()))
 
 
 def test_a_path_without_any_index_plays_at_random() -> None:
@@ -184,8 +184,8 @@ def test_a_path_without_any_index_plays_at_random() -> None:
 
 def test_uniform_is_uniform() -> None:
     policy = Uniform()
-    memory = policy.init(20_000, 5, 1)
-    chosen = policy.choose(memory, np.ones((20_000, 5, 1)), np.random.default_rng(0))
+    state = policy.init(20_000, 5, 1)
+    chosen = policy.choose(state, np.ones((20_000, 5, 1)), np.random.default_rng(0))
     assert chisquare(np.bincount(chosen, minlength=5)).pvalue > 1e-4  # the false-alarm rate
 
 
@@ -216,28 +216,28 @@ def test_positional_settings_are_refused() -> None:
 def test_live_use_is_a_batch_of_one() -> None:
     """A practitioner's loop: wild rewards, one path, a 10¹² outlier."""
     rng, theta = np.random.default_rng(1), np.array([0.6, -0.8])
-    policy = Filtered(OFUL(noise_scale=0.45), pulls=15, estimator=Median())
-    memory = policy.init(paths=1, arms=3, dim=2)
+    policy = Filtered(OFUL(noise_scale=0.45), repeats=15, estimator=Median())
+    state = policy.init(paths=1, arms=3, dim=2)
     for _ in range(100):
         arms = contexts(1, 1, 3, 2, seed=int(rng.integers(1 << 30)))[0]
-        chosen = policy.choose(memory, arms, rng)
+        chosen = policy.choose(state, arms, rng)
         rewards = arms[0, chosen] @ theta + rng.standard_cauchy((1, 15))
         rewards[0, 3] = 1e12
-        policy.learn(memory, arms, chosen, rewards)
-    assert np.linalg.norm(memory.theta[0] - theta) < 0.5
+        policy.learn(state, arms, chosen, rewards)
+    assert np.linalg.norm(state.theta[0] - theta) < 0.5
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, 1e200])
 def test_linear_policies_refuse_vectors_without_a_length(bad: float) -> None:
     policy = OFUL()
-    memory = policy.init(1, 2, 2)
-    before = memory.to_arrays()
+    state = policy.init(1, 2, 2)
+    before = state.to_arrays()
     arms = np.array([[[1.0, 0.0], [0.0, bad]]])
     with pytest.raises(ValueError, match="arms must be finite"):
-        policy.choose(memory, arms, np.random.default_rng(0))
+        policy.choose(state, arms, np.random.default_rng(0))
     with pytest.raises(ValueError, match="arms must be finite"):
-        policy.learn(memory, arms, [1], [[1.0]])
-    for name, value in memory.to_arrays().items():
+        policy.learn(state, arms, [1], [[1.0]])
+    for name, value in state.to_arrays().items():
         np.testing.assert_array_equal(value, before[name])
 
 
@@ -279,10 +279,10 @@ def test_optimism_learns_on_the_unit_ball() -> None:
     """Regret per pull falls, also behind a filter under noise without a mean."""
     for policy, law in (
         (OFUL(noise_scale=0.3), noise.Normal(0.3)),
-        (Filtered(OFUL(noise_scale=0.45), pulls=15, estimator=Median()), noise.Cauchy()),
+        (Filtered(OFUL(noise_scale=0.45), repeats=15, estimator=Median()), noise.Cauchy()),
     ):
         bandit = environments.unit_ball(law, dim=3)
-        result = simulate({"a": policy}, bandit, horizon=4500, paths=10, seed=1, record=[450])
+        result = simulate({"a": policy}, bandit, horizon=4500, paths=10, seed=1, checkpoints=[450])
         early, late = result.mean("a")
         assert (late - early) / 4050 < 0.5 * early / 450
 
@@ -295,7 +295,7 @@ def test_policies_without_proposals_say_so() -> None:
 
 
 def test_lost_estimates_go_anywhere_on_the_ball() -> None:
-    memory = OFUL().init(2, 1, 3)
-    memory.theta[0] = np.inf
-    x = OFUL().propose(memory, np.random.default_rng(0))
+    state = OFUL().init(2, 1, 3)
+    state.theta[0] = np.inf
+    x = OFUL().propose(state, np.random.default_rng(0))
     np.testing.assert_allclose(np.linalg.norm(x, axis=1), 1)

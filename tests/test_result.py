@@ -13,7 +13,7 @@ from tailproof import OFUL, Result, Uniform, environments, noise, simulate
 def result() -> Result:
     bandit = environments.neutral(noise.Cauchy(), arms=4, dim=3)
     return simulate(
-        {"OFUL": OFUL(), "u": Uniform()}, bandit, horizon=40, paths=11, record=4, seed=9
+        {"OFUL": OFUL(), "u": Uniform()}, bandit, horizon=40, paths=11, checkpoints=4, seed=9
     )
 
 

@@ -25,27 +25,27 @@ from tailproof import (
     simulate,
     simulation,
 )
-from tailproof.environments import k_armed, neutral, paper
 from tailproof.noise import Cauchy, Normal, StudentT
+from tailproof.simulation.environments import k_armed, neutral, orthant
 
 ARMS = k_armed(Cauchy(), locations=(0.0, 0.25, 1.0))
 
 
 def test_regret_is_charged_per_pull() -> None:
-    result = simulate({"worst": FixedArm(arm=0)}, ARMS, horizon=10, paths=2, record=10)
+    result = simulate({"worst": FixedArm(arm=0)}, ARMS, horizon=10, paths=2, checkpoints=10)
     np.testing.assert_allclose(result.curves["worst"].regret, [np.arange(1, 11)] * 2)
 
 
 def test_a_last_decision_that_does_not_fit_is_charged_and_teaches_nothing() -> None:
-    policy = Filtered(FixedArm(arm=1), pulls=4)
-    result = simulate({"a": policy}, ARMS, horizon=10, paths=1, record=[3, 4, 7, 9])
+    policy = Filtered(FixedArm(arm=1), repeats=4)
+    result = simulate({"a": policy}, ARMS, horizon=10, paths=1, checkpoints=[3, 4, 7, 9])
     assert result.pulls.tolist() == [3, 4, 7, 9, 10]
     np.testing.assert_allclose(result.curves["a"].regret[0], 0.75 * result.pulls)
     assert result.curves["a"].decisions.tolist() == [0, 1, 1, 2, 2]
 
 
 def test_a_horizon_shorter_than_one_decision_is_played_and_charged() -> None:
-    result = simulate({"a": Filtered(OFUL(), pulls=100)}, ARMS, horizon=7, paths=3)
+    result = simulate({"a": Filtered(OFUL(), repeats=100)}, ARMS, horizon=7, paths=3)
     assert result.curves["a"].decisions.max() == 0
     assert (np.diff(result.curves["a"].regret, axis=1) >= 0).all()
 
@@ -53,8 +53,10 @@ def test_a_horizon_shorter_than_one_decision_is_played_and_charged() -> None:
 def test_every_policy_meets_the_same_arms() -> None:
     """Regret of a fixed first arm shows the contexts; a filter holds each of them longer."""
     bandit = neutral(Normal(), arms=4, dim=3)
-    held = Filtered(FixedArm(), pulls=5)
-    result = simulate({"one": FixedArm(), "five": held}, bandit, horizon=50, paths=3, record=50)
+    held = Filtered(FixedArm(), repeats=5)
+    result = simulate(
+        {"one": FixedArm(), "five": held}, bandit, horizon=50, paths=3, checkpoints=50
+    )
     gaps = {name: np.diff(c.regret, axis=1, prepend=0) for name, c in result.curves.items()}
     np.testing.assert_allclose(gaps["five"][:, ::5], gaps["one"][:, :10])
     np.testing.assert_allclose(gaps["five"].reshape(3, 10, 5).std(axis=2), 0, atol=1e-9)
@@ -99,15 +101,15 @@ def test_full_chunks_do_not_depend_on_the_number_of_paths(monkeypatch: pytest.Mo
 
 
 def test_estimation_error_is_recorded_where_there_is_an_estimate() -> None:
-    bandit = paper(Normal(0.1))
-    result = simulate({"OFUL": OFUL(), "u": Uniform()}, bandit, horizon=400, paths=4, record=8)
+    bandit = orthant(Normal(0.1))
+    result = simulate({"OFUL": OFUL(), "u": Uniform()}, bandit, horizon=400, paths=4, checkpoints=8)
     assert result.curves["u"].error is None
     error = result.curves["OFUL"].error
     assert error is not None
     assert error.shape == (4, 8)
     assert (error[:, -1] < 0.3).all()
     unlearned = simulate(
-        {"f": Filtered(OFUL(), pulls=50)}, bandit, horizon=100, paths=2, record=[49]
+        {"f": Filtered(OFUL(), repeats=50)}, bandit, horizon=100, paths=2, checkpoints=[49]
     )
     assert unlearned.curves["f"].error is not None
     np.testing.assert_allclose(unlearned.curves["f"].error[:, 0], 1)
@@ -119,22 +121,26 @@ class Listening(FixedArm):
 
     heard: Any
 
-    def _learn(self, memory: Any, arms: Any, chosen: Any, rewards: Any) -> None:
+    def _learn(self, state: Any, arms: Any, chosen: Any, rewards: Any) -> None:
         self.heard.append(rewards.copy())
 
 
 @pytest.mark.parametrize(
     "wrap",
     [
-        lambda p: Filtered(p, pulls=15, estimator=Median()),
-        lambda p: Filtered(p, pulls=30, estimator=MeanOfMedians(block=6)),
-        lambda p: Filtered(p, pulls=21, estimator=MedianOfMeans(blocks=7)),
-        lambda p: Filtered(p, pulls=9, estimator=TruncatedMean(threshold=3)),
-        lambda p: Filtered(Filtered(p, pulls=4, estimator=Median()), pulls=9, estimator=Median()),
+        lambda p: Filtered(p, repeats=15, estimator=Median()),
+        lambda p: Filtered(p, repeats=30, estimator=MeanOfMedians(block=6)),
+        lambda p: Filtered(p, repeats=21, estimator=MedianOfMeans(blocks=7)),
+        lambda p: Filtered(p, repeats=9, estimator=TruncatedMean(threshold=3)),
         lambda p: Filtered(
-            Filtered(p, pulls=3, estimator=TruncatedMean(threshold=1)), pulls=5, estimator=Median()
+            Filtered(p, repeats=4, estimator=Median()), repeats=9, estimator=Median()
         ),
-        lambda p: Filtered(Filtered(p, pulls=3, estimator=Mean()), pulls=7, estimator=Median()),
+        lambda p: Filtered(
+            Filtered(p, repeats=3, estimator=TruncatedMean(threshold=1)),
+            repeats=5,
+            estimator=Median(),
+        ),
+        lambda p: Filtered(Filtered(p, repeats=3, estimator=Mean()), repeats=7, estimator=Median()),
     ],
 )
 def test_a_filter_moved_into_the_noise_changes_no_law(wrap: Any) -> None:
@@ -146,14 +152,14 @@ def test_a_filter_moved_into_the_noise_changes_no_law(wrap: Any) -> None:
     rng = np.random.default_rng(0)
     direct: list[Any] = []
     outer = wrap(Listening(arm=2, heard=direct))
-    memory = outer.init(3000, 3, 3)
+    state = outer.init(3000, 3, 3)
     raw = 1.0 + rng.standard_cauchy((3000, cost))
-    outer.learn(memory, np.tile(np.eye(3), (3000, 1, 1)), np.full(3000, 2), raw)
+    outer.learn(state, np.tile(np.eye(3), (3000, 1, 1)), np.full(3000, 2), raw)
     assert kstest(np.concatenate(heard).ravel(), direct[0].ravel()).pvalue > 1e-4
 
 
 def test_huge_filters_cost_no_memory() -> None:
-    policy = Filtered(OFUL(), pulls=10**6, estimator=MeanOfMedians(epsilon=0.75))
+    policy = Filtered(OFUL(), repeats=10**6, estimator=MeanOfMedians(block_exponent=0.75))
     result = simulate({"a": policy}, ARMS, horizon=10**7, paths=20)
     assert result.curves["a"].decisions[-1] == 10
 
@@ -161,7 +167,7 @@ def test_huge_filters_cost_no_memory() -> None:
 @pytest.mark.parametrize("df", [3, 1, 0.5])
 def test_the_filter_learns_where_there_is_no_mean(df: float) -> None:
     policies: dict[str, Policy[Any]] = {
-        "filtered": Filtered(OFUL(noise_scale=0.5), pulls=15, estimator=Median()),
+        "filtered": Filtered(OFUL(noise_scale=0.5), repeats=15, estimator=Median()),
         "uniform": Uniform(),
     }
     bandit = neutral(StudentT(df), arms=10, dim=4)
@@ -174,7 +180,7 @@ def test_infinite_rewards_are_survived() -> None:
     policies: dict[str, Policy[Any]] = {
         "OFUL": OFUL(),
         "UCB1": UCB1(),
-        "f": Filtered(OFUL(), pulls=9),
+        "f": Filtered(OFUL(), repeats=9),
     }
     result = simulate(policies, k_armed(StudentT(0.01), locations=(0, 1)), horizon=90, paths=10)
     assert all(np.isfinite(curves.regret).all() for curves in result.curves.values())
@@ -182,12 +188,14 @@ def test_infinite_rewards_are_survived() -> None:
 
 def test_whole_numbers_of_numpy_are_welcome(tmp_path: Path) -> None:
     one: Any = np.int64(1)
-    result = simulate({"u": Uniform()}, ARMS, horizon=one, paths=one, seed=one, record=one)
+    result = simulate({"u": Uniform()}, ARMS, horizon=one, paths=one, seed=one, checkpoints=one)
     result.save(tmp_path / "r.npz")
 
 
 def test_nested_filters_survive_opposite_infinities() -> None:
-    policy = Filtered(Filtered(OFUL(), pulls=2, estimator=Median()), pulls=2, estimator=Median())
+    policy = Filtered(
+        Filtered(OFUL(), repeats=2, estimator=Median()), repeats=2, estimator=Median()
+    )
     simulate({"a": policy}, k_armed(StudentT(0.0005), locations=(0, 1)), horizon=80, paths=10)
 
 
@@ -232,7 +240,7 @@ def test_bad_input_is_named(change: dict[str, Any], words: str) -> None:
     [(10, 5, [2, 4, 6, 8, 10]), (3, 200, [1, 2, 3]), (7, [2], [2, 7]), (5, [5, 1, 1], [1, 5])],
 )
 def test_checkpoints(horizon: int, record: int | Sequence[int], expected: list[int]) -> None:
-    result = simulate({"u": Uniform()}, ARMS, horizon=horizon, paths=1, record=record)
+    result = simulate({"u": Uniform()}, ARMS, horizon=horizon, paths=1, checkpoints=record)
     assert result.pulls.tolist() == expected
 
 
@@ -241,7 +249,7 @@ def test_regret_bars_on_the_neutral_environment() -> None:
     """Cauchy noise, 10⁴ pulls, 100 paths: the filter learns, OFUL alone does not."""
     policies: dict[str, Policy[Any]] = {
         "OFUL": OFUL(),
-        "filtered": Filtered(OFUL(noise_scale=0.45), pulls=15, estimator=MeanOfMedians(block=15)),
+        "filtered": Filtered(OFUL(noise_scale=0.45), repeats=15, estimator=MeanOfMedians(block=15)),
     }
     result = simulate(policies, neutral(Cauchy()), horizon=10_000, paths=100, workers=2)
     assert result.mean("filtered")[-1] < 600

@@ -17,7 +17,7 @@ from tailproof import (
     noise,
     simulate,
 )
-from tailproof.policies import student
+from tailproof.policies.state import student
 
 Array = NDArray[np.float64]
 NUS = (0.5, 1.0, 2.0, 4.0)
@@ -150,12 +150,12 @@ def offers(decisions: int, paths: int, arms: int, dim: int, seed: int = 0) -> Ar
 
 def play(policy: Policy[Any], arms: Array, rewards: Array, rng: Any = None) -> tuple[Any, Array]:
     rng = np.random.default_rng(0) if rng is None else rng
-    memory, trace = policy.init(*arms.shape[1:]), []
+    state, trace = policy.init(*arms.shape[1:]), []
     for offer, table in zip(arms, rewards, strict=True):
-        chosen = policy.choose(memory, offer, rng)
-        policy.learn(memory, offer, chosen, table[np.arange(len(chosen)), chosen][:, None])
+        chosen = policy.choose(state, offer, rng)
+        policy.learn(state, offer, chosen, table[np.arange(len(chosen)), chosen][:, None])
         trace.append(chosen)
-    return memory, np.array(trace)
+    return state, np.array(trace)
 
 
 LINEAR = [LinStudentUCB(), LinStudentUCB(room=3, bonus=1, ridge=2, delta=0.1, share=1, shrinkage=9)]
@@ -168,11 +168,11 @@ def test_lin_student_is_its_plain_form(policy: LinStudentUCB, fixed: bool) -> No
     arms = np.repeat(arms[:1], 200, axis=0) if fixed else arms
     theta = offers(1, 1, 1, 4, seed=9)[0, 0, 0]
     rewards = arms @ theta + 0.3 * rng.standard_t(0.8, arms.shape[:3])
-    memory, trace = play(policy, arms, rewards)
+    state, trace = play(policy, arms, rewards)
     for path in range(2):
         chosen, found = lin_student(policy, arms[:, path], rewards[:, path], trace[0, path])
         assert trace[:, path].tolist() == chosen
-        np.testing.assert_allclose(memory.theta[path], found, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(state.theta[path], found, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("policy", [StudentUCB(), StudentUCB(bonus=2, room=3)], ids=repr)
@@ -225,20 +225,18 @@ def test_absurd_rewards_are_harmless(policy: LinStudentUCB, wild: float) -> None
     arms, theta = offers(1500, 5, 4, 2), np.array([0.6, -0.8])
     rewards = arms @ theta + 0.1 * np.random.default_rng(1).standard_normal(arms.shape[:3])
     rewards[0], rewards[10], rewards[100::10] = wild, wild, wild
-    memory, _ = play(policy, arms, rewards)
-    found = policy.estimate(memory)
+    state, _ = play(policy, arms, rewards)
+    found = policy.estimate(state)
     assert (found @ theta / np.linalg.norm(found, axis=1) > 0.95).all()
 
 
 def test_rewards_without_noise_are_learned() -> None:
     arms, theta = offers(300, 3, 4, 2), np.array([0.6, -0.8])
-    memory, _ = play(LinStudentUCB(), arms, arms @ theta)
-    np.testing.assert_allclose(memory.theta, np.tile(theta, (3, 1)), atol=0.02)
-    memory, trace = play(
-        StudentUCB(), np.ones((300, 3, 4, 1)), np.tile(np.arange(4.0), (300, 3, 1))
-    )
+    state, _ = play(LinStudentUCB(), arms, arms @ theta)
+    np.testing.assert_allclose(state.theta, np.tile(theta, (3, 1)), atol=0.02)
+    state, trace = play(StudentUCB(), np.ones((300, 3, 4, 1)), np.tile(np.arange(4.0), (300, 3, 1)))
     assert (trace[50:] == 3).mean() > 0.9
-    assert memory.locations[:, 3].tolist() == [3.0] * 3
+    assert state.locations[:, 3].tolist() == [3.0] * 3
 
 
 def test_paths_of_different_age_learn_as_each_alone() -> None:
@@ -253,9 +251,9 @@ def test_paths_of_different_age_learn_as_each_alone() -> None:
     )
     for offer, table in zip(arms[30:], rewards[30:], strict=True):
         both = np.repeat(offer, 2, axis=0)
-        for memory, x in ((old, offer), (young, offer), (pair, both)):
+        for state, x in ((old, offer), (young, offer), (pair, both)):
             chosen = np.zeros(len(x), dtype=np.int64)
-            policy.learn(memory, x, chosen, table[[0] * len(x), :1])
+            policy.learn(state, x, chosen, table[[0] * len(x), :1])
     np.testing.assert_allclose(pair.theta, np.concatenate([old.theta, young.theta]), rtol=1e-9)
 
 
@@ -268,7 +266,12 @@ def test_policy_beats_uniform_play(policy: Policy[Any], law: noise.Noise) -> Non
     else:
         bandit = environments.k_armed(law, locations=(0.0, 0.5, 1.0, 1.5))
     result = simulate(
-        {"policy": policy, "uniform": Uniform()}, bandit, horizon=1500, paths=40, seed=1, record=1
+        {"policy": policy, "uniform": Uniform()},
+        bandit,
+        horizon=1500,
+        paths=40,
+        seed=1,
+        checkpoints=1,
     )
     mine, uniform = (result.curves[name].regret[:, -1] for name in ("policy", "uniform"))
     gain = uniform * 2 / 3 - mine

@@ -13,16 +13,16 @@ import numpy as np
 import pytest
 
 from tailproof import OFUL, Curves, Filtered, Plan, Result, Uniform, simulate, simulation
-from tailproof.environments import Given, LinearBandit, k_armed, neutral
 from tailproof.noise import Cauchy, StudentT
-from tailproof.simulation import Cell
-from tailproof.sweep import sweep
+from tailproof.simulation.environments import GivenArms, LinearBandit, k_armed, neutral
+from tailproof.simulation.plan import Cell
+from tailproof.simulation.sweeps import sweep
 
 BANDIT = neutral(Cauchy(), arms=4, dim=3)
-SHARED = Plan(policies={"OFUL": OFUL()}, environment=BANDIT, horizon=40, paths=10, record=4)
+SHARED = Plan(policies={"OFUL": OFUL()}, environment=BANDIT, horizon=40, paths=10, checkpoints=4)
 PLANS = {
     "alone": SHARED,
-    "beside": replace(SHARED, policies={"OFUL": OFUL(), "filtered": Filtered(OFUL(), pulls=5)}),
+    "beside": replace(SHARED, policies={"OFUL": OFUL(), "filtered": Filtered(OFUL(), repeats=5)}),
     "other noise": replace(SHARED, environment=neutral(StudentT(3), arms=4, dim=3)),
 }
 CELLS = 3 * 4
@@ -77,7 +77,9 @@ def test_a_plan_gives_what_simulate_gives(tmp_path: Path) -> None:
     second = sweep(plans, out=tmp_path, engine="serial")
     assert list(first) == list(second) == list(plans)
     for name, plan in plans.items():
-        alone = simulate(plan.policies, plan.environment, horizon=40, paths=10, record=4, workers=1)
+        alone = simulate(
+            plan.policies, plan.environment, horizon=40, paths=10, checkpoints=4, workers=1
+        )
         assert_same(first[name], alone)
         assert_same(second[name], alone)
 
@@ -245,7 +247,7 @@ def test_foreign_files_stay(tmp_path: Path) -> None:
 
 
 def given(vectors: Any) -> Plan:
-    bandit = LinearBandit(contexts=Given(vectors), theta=(1.0, 0.0), noise=Cauchy())
+    bandit = LinearBandit(contexts=GivenArms(vectors), theta=(1.0, 0.0), noise=Cauchy())
     return replace(SHARED, environment=bandit, paths=1)
 
 
@@ -257,7 +259,7 @@ NUDGED = np.where(np.arange(600)[:, None] == 300, np.nextafter(MANY, 2), MANY)
     ("one", "two"),
     [
         (SHARED, replace(SHARED, seed=1)),
-        (SHARED, replace(SHARED, record=5)),
+        (SHARED, replace(SHARED, checkpoints=5)),
         (SHARED, replace(SHARED, policies={"o": OFUL()})),
         (SHARED, replace(SHARED, policies={"OFUL": OFUL(delta=0.010000000000000002)})),
         (SHARED, replace(SHARED, environment=k_armed(Cauchy(), locations=(0.0, 1.0)))),
@@ -277,7 +279,7 @@ def test_other_versions_are_other_cells(
     tmp_path: Path, ran: list[Cell], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sweep({"a": SHARED}, out=tmp_path, engine="serial")
-    monkeypatch.setattr("tailproof.sweep.provenance", lambda: {"numpy": "99"})
+    monkeypatch.setattr("tailproof.simulation.sweeps.provenance", lambda: {"numpy": "99"})
     sweep({"a": SHARED}, out=tmp_path, engine="serial")
     assert len(ran) == 2 * len(SHARED.cells())
 
@@ -321,11 +323,11 @@ SCRIPT = """
 import os, signal, sys, threading
 from pathlib import Path
 from tailproof import OFUL, Curves, Filtered, Plan, environments, noise
-from tailproof.sweep import sweep
+from tailproof.simulation.sweeps import sweep
 
 plans = {
     f"seed {seed}": Plan(
-        policies={"OFUL": OFUL(), "filtered": Filtered(OFUL(), pulls=3)},
+        policies={"OFUL": OFUL(), "filtered": Filtered(OFUL(), repeats=3)},
         environment=environments.neutral(noise.Cauchy(), arms=10, dim=5),
         horizon=200,
         paths=3,

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from tailproof import theory
-from tailproof.estimators import MeanOfMedians
 from tailproof.noise import Cauchy, Noise, StudentT, SymmetricPareto
-from tailproof.theory import (
-    balancing_epsilon,
+from tailproof.stats.estimators import MeanOfMedians
+from tailproof.stats.theory import (
+    balancing_exponent,
     block_size,
     constant,
     error_bound,
@@ -35,7 +35,7 @@ epsilons = st.floats(0.2, 0.8)
 # The values of the summary of the paper, at T = 10⁴, δ = 0.01, ε = ½.
 @pytest.mark.parametrize(("alpha", "pulls"), [(1, 53_889), (2, 53_889), (0.5, 9_410_353)])
 def test_filter_pulls_reference(alpha: float, pulls: int) -> None:
-    assert filter_pulls(horizon=10_000, delta=0.01, alpha=alpha, epsilon=0.5) == pulls
+    assert filter_pulls(horizon=10_000, delta=0.01, alpha=alpha, block_exponent=0.5) == pulls
 
 
 @repeatable
@@ -48,7 +48,7 @@ def test_filter_pulls_is_the_formula(
         (16 * math.log(2 * horizon / delta)) ** (1 / epsilon),
         (2 * 4 ** (2 / alpha) * math.log(4 / delta)) ** (1 / (1 - epsilon)),
     )
-    pulls = filter_pulls(horizon=horizon, delta=delta, alpha=alpha, epsilon=epsilon)
+    pulls = filter_pulls(horizon=horizon, delta=delta, alpha=alpha, block_exponent=epsilon)
     assert isinstance(pulls, int)
     assert exact * (1 - ROUNDING) <= pulls < exact * (1 + ROUNDING) + 1
 
@@ -111,9 +111,9 @@ def test_block_size_just_above_a_perfect_power(root: int) -> None:
 def test_sample_complexity_reaches_the_accuracy(
     accuracy: float, delta: float, alpha: float, epsilon: float
 ) -> None:
-    n = sample_complexity(accuracy=accuracy, delta=delta, alpha=alpha, epsilon=epsilon)
+    n = sample_complexity(accuracy=accuracy, delta=delta, alpha=alpha, block_exponent=epsilon)
     assert isinstance(n, int)
-    reached = error_bound(n=n, delta=delta, alpha=alpha, epsilon=epsilon)
+    reached = error_bound(n=n, delta=delta, alpha=alpha, block_exponent=epsilon)
     assert reached <= accuracy * (1 + ROUNDING)
 
 
@@ -124,11 +124,11 @@ def test_error_bound_inverts_sample_complexity(
 ) -> None:
     condition = max(constant(epsilon), (16 * math.log(2 / delta)) ** (1 / epsilon))
     n = math.ceil(condition * factor * (1 + ROUNDING))
-    accuracy = error_bound(n=n, delta=delta, alpha=alpha, epsilon=epsilon)
+    accuracy = error_bound(n=n, delta=delta, alpha=alpha, block_exponent=epsilon)
     assert accuracy == pytest.approx(
         math.sqrt(2 * 4 ** (2 / alpha) * math.log(4 / delta) / n ** (1 - epsilon))
     )
-    back = sample_complexity(accuracy=accuracy, delta=delta, alpha=alpha, epsilon=epsilon)
+    back = sample_complexity(accuracy=accuracy, delta=delta, alpha=alpha, block_exponent=epsilon)
     assert abs(back - n) <= 1 + ROUNDING * n
 
 
@@ -140,20 +140,20 @@ def test_error_bound_inverts_sample_complexity(
     ],
 )
 def test_error_bound_refuses_what_is_not_proved(delta: float, epsilon: float, least: int) -> None:
-    assert error_bound(n=least, delta=delta, alpha=1, epsilon=epsilon) > 0
+    assert error_bound(n=least, delta=delta, alpha=1, block_exponent=epsilon) > 0
     with pytest.raises(ValueError, match=rf"^n must be at least {least}, .* got {least - 1}$"):
-        error_bound(n=least - 1, delta=delta, alpha=1, epsilon=epsilon)
+        error_bound(n=least - 1, delta=delta, alpha=1, block_exponent=epsilon)
 
 
 @repeatable
 @given(st.integers(1, 10**9), deltas, st.floats(0.05, 20))
-def test_balancing_epsilon_makes_the_terms_equal(horizon: int, delta: float, alpha: float) -> None:
+def test_balancing_exponent_makes_the_terms_equal(horizon: int, delta: float, alpha: float) -> None:
     def log_terms(epsilon: float) -> tuple[float, float]:
         block = math.log(16 * math.log(2 * horizon / delta)) / epsilon
         count = math.log(2 * 4 ** (2 / alpha) * math.log(4 / delta)) / (1 - epsilon)
         return block, count
 
-    epsilon = balancing_epsilon(horizon=horizon, delta=delta, alpha=alpha)
+    epsilon = balancing_exponent(horizon=horizon, delta=delta, alpha=alpha)
     block, count = log_terms(epsilon)
     assert block == pytest.approx(count, rel=ROUNDING)
     assert max(log_terms(epsilon * 0.99)) > block  # and the larger term is smallest there
@@ -165,7 +165,7 @@ def test_overflow_gives_infinity(alpha: float) -> None:
     assert filter_pulls(horizon=10_000, delta=0.01, alpha=alpha) == math.inf
     assert sample_complexity(accuracy=1, delta=0.01, alpha=alpha) == math.inf
     assert error_bound(n=10**6, delta=0.01, alpha=alpha) > 1e300
-    assert 0 <= balancing_epsilon(horizon=10_000, delta=0.01, alpha=alpha) < 0.01
+    assert 0 <= balancing_exponent(horizon=10_000, delta=0.01, alpha=alpha) < 0.01
 
 
 @pytest.mark.parametrize(
@@ -186,15 +186,15 @@ def test_theorem_1_holds(noise: Noise, alpha: float) -> None:
     delta, epsilon, paths = 0.2, 0.5, 100
     n = math.ceil(constant(epsilon))
     rewards = noise.sample(np.random.default_rng(1), (paths, n)) / noise.unit_scale(alpha)
-    misses = np.abs(MeanOfMedians(epsilon=epsilon)(rewards)) > error_bound(
-        n=n, delta=delta, alpha=alpha, epsilon=epsilon
+    misses = np.abs(MeanOfMedians(block_exponent=epsilon)(rewards)) > error_bound(
+        n=n, delta=delta, alpha=alpha, block_exponent=epsilon
     )
     test = binomtest(int(misses.sum()), paths, delta, alternative="greater")
     assert test.pvalue > FALSE_ALARM
 
 
 GOOD: dict[str, dict[str, Any]] = {
-    "balancing_epsilon": {"horizon": 10_000, "delta": 0.01, "alpha": 1},
+    "balancing_exponent": {"horizon": 10_000, "delta": 0.01, "alpha": 1},
     "block_size": {"n": 100, "epsilon": 0.5},
     "constant": {"epsilon": 0.5},
     "error_bound": {"n": 10_000, "delta": 0.01, "alpha": 1, "epsilon": 0.5},

@@ -1,21 +1,10 @@
 """Bandits whose rewards may have no mean."""
 
-from tailproof import bestarm, compositions, environments, noise, theory
-from tailproof.auto import AutoFiltered
-from tailproof.calibration import Calibration, calibrate
-from tailproof.estimators import (
-    Estimator,
-    Mean,
-    MeanOfMedians,
-    Median,
-    MedianOfMeans,
-    TruncatedMean,
-    mean_of_medians,
-    median_of_means,
-    truncated_mean,
-)
-from tailproof.filters import Filtered
-from tailproof.identification import identify
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from tailproof import bestarm, noise
 from tailproof.policies import (
     CRT,
     MENU,
@@ -30,10 +19,10 @@ from tailproof.policies import (
     LinStudentUCB,
     LinTS,
     MedianUCB,
-    Memory,
     MoM,
     Policy,
     RobustUCB,
+    State,
     StudentUCB,
     SupBMM,
     SupBTC,
@@ -42,9 +31,26 @@ from tailproof.policies import (
     ThompsonSampling,
     Uniform,
 )
-from tailproof.result import Curves, Result
-from tailproof.simulation import Plan, simulate
-from tailproof.verdicts import Identification, Verdicts
+from tailproof.results import Curves, Identification, Result, Verdicts
+from tailproof.simulation import Plan, environments, identify, simulate, sweep
+from tailproof.stats import (
+    Calibration,
+    Estimator,
+    Mean,
+    MeanOfMedians,
+    Median,
+    MedianOfMeans,
+    TruncatedMean,
+    calibrate,
+    mean_of_medians,
+    median_of_means,
+    theory,
+    truncated_mean,
+)
+from tailproof.wrappers import AutoFiltered, Filtered, FromRegret, Wrapper, compositions
+
+if TYPE_CHECKING:
+    from tailproof import figures, testing
 
 __all__ = [
     "CRT",
@@ -60,6 +66,7 @@ __all__ = [
     "Estimator",
     "Filtered",
     "FixedArm",
+    "FromRegret",
     "HeavyOFUL",
     "HvtUCB",
     "Identification",
@@ -70,12 +77,12 @@ __all__ = [
     "Median",
     "MedianOfMeans",
     "MedianUCB",
-    "Memory",
     "MoM",
     "Plan",
     "Policy",
     "Result",
     "RobustUCB",
+    "State",
     "StudentUCB",
     "SupBMM",
     "SupBTC",
@@ -85,15 +92,29 @@ __all__ = [
     "TruncatedMean",
     "Uniform",
     "Verdicts",
+    "Wrapper",
+    "__version__",
     "bestarm",
     "calibrate",
     "compositions",
     "environments",
+    "figures",
     "identify",
     "mean_of_medians",
     "median_of_means",
     "noise",
     "simulate",
+    "sweep",
+    "testing",
     "theory",
     "truncated_mean",
 ]
+
+__version__ = version("tailproof")
+
+
+def __getattr__(name: str) -> Any:
+    """Load what is seldom needed when it is asked for: pictures and contract checks."""
+    if name in ("figures", "testing"):
+        return import_module(f"tailproof.{name}")
+    raise AttributeError(f"module 'tailproof' has no attribute {name!r}")

@@ -24,7 +24,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from tailproof import Filtered, MeanOfMedians, Result, simulate, spec
+from tailproof import Filtered, MeanOfMedians, Result, recipes, simulate
 from tailproof.checks import require, whole
 
 __all__ = ["app"]
@@ -88,21 +88,21 @@ def simulate_command(
     OFUL with and without a filter under Cauchy noise:
 
         tailproof simulate --policy oful --policy
-        "filtered(oful(noise_scale=0.45), pulls=15, estimator=median)" --out trial --plot
+        "filtered(oful(noise_scale=0.45), repeats=15, estimator=median)" --out trial --plot
     """
     policies: dict[str, Any] = {}
     for text in policy:
         require(text not in policies, "policy", "given only once", text)
-        policies[text] = spec.build("policy", text)
+        policies[text] = recipes.build("policy", text)
     if filter_pulls is not None:
         estimator = MeanOfMedians(block=block)
         policies |= {
-            f"{name}, filtered": Filtered(recipe, pulls=filter_pulls, estimator=estimator)
+            f"{name}, filtered": Filtered(recipe, repeats=filter_pulls, estimator=estimator)
             for name, recipe in policies.items()
         }
     else:
         require(block is None, "block", "given together with --filter", block)
-    bandit = spec.build("environment", environment, spec.build("noise", noise))
+    bandit = recipes.build("environment", environment, recipes.build("noise", noise))
     require(not plot or out is not None, "plot", "given together with --out", plot)
 
     with _claimed(out), _progress("simulating") as progress:
@@ -187,17 +187,17 @@ def compare_command(
 
     The reference was computed independently, under the settings of the published curves.
     """
-    from tailproof.paper import figure_2_3
+    from tailproof.paper import figure_2_3, references
 
     whole("paths", paths, at_least=2)
     table = Table(title=f"Regret after 10000 pulls, {paths} paths")
     for column in ("noise", "policy", "mean (s.d.)", "reference", "difference"):
         table.add_column(column, justify="left" if column in ("noise", "policy") else "right")
-    for noise, reference in figure_2_3.REFERENCE.items():
+    for noise, reference in references.FIGURES_2_3.items():
         plan = figure_2_3.plan(float(noise.removeprefix("df = ")), paths=paths, seed=seed)
         with _progress(noise) as progress:
             result = simulate(**vars(plan), workers=_workers(workers), progress=progress)
-        for row in figure_2_3.compare(result, reference):
+        for row in references.compare(result, reference):
             table.add_row(
                 noise,
                 row.policy,
@@ -222,7 +222,7 @@ def list_command() -> None:
     for name, exhibit in EXHIBITS.items():
         table.add_row("figure", name, escape(exhibit.TITLE))
     for kind in ("policy", "estimator", "noise", "environment"):
-        for name, thing in sorted(spec.names(kind).items()):
+        for name, thing in sorted(recipes.names(kind).items()):
             table.add_row(kind, name, escape((thing.__doc__ or "").split("\n", 1)[0]))
     console.print(table)
 
@@ -243,8 +243,8 @@ def calibrate_command(
 
     No tail index is needed. Missing rewards are counted and left out.
     """
-    from tailproof.calibration import calibrate
-    from tailproof.rewards import read_columns
+    from tailproof.stats.calibration import calibrate
+    from tailproof.stats.reading import read_columns
 
     if plot is not None:
         require(not plot.exists(), "plot", "a file that does not exist yet", str(plot))
@@ -296,11 +296,11 @@ def identify_command(
     """
     from tailproof import bestarm, identify
 
-    law = spec.build("noise", noise)
+    law = recipes.build("noise", noise)
     policies: dict[str, Any] = {}
     for text in policy:
         require(text not in policies, "policy", "given only once", text)
-        recipe = spec.build("policy", text)
+        recipe = recipes.build("policy", text)
         if delta is not None:
             rule = "a best-arm recipe without a filter when --delta is given"
             require(isinstance(recipe, bestarm.BestArm), "policy", rule, text)
@@ -313,7 +313,7 @@ def identify_command(
             )
             for name, recipe in policies.items()
         }
-    bandit = spec.build("environment", environment, law)
+    bandit = recipes.build("environment", environment, law)
     with _claimed(out), _progress("identifying") as progress:
         found = identify(
             policies, bandit, paths=paths, max_pulls=max_pulls, seed=seed, progress=progress

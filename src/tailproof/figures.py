@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from tailproof.checks import require
-from tailproof.result import Result
-from tailproof.verdicts import Identification
+from tailproof.results.identification import Identification
+from tailproof.results.regret import Result
 
 __all__ = ["PALETTE", "band", "canvas", "pulls_figure", "regret_figure"]
 

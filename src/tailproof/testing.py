@@ -1,7 +1,7 @@
 """The contract as checks: run them over a policy, noise or estimator of your own.
 
 >>> from tailproof import OFUL, Filtered, Median
->>> check_policy(Filtered(OFUL(), pulls=5, estimator=Median()))
+>>> check_policy(Filtered(OFUL(), repeats=5, estimator=Median()))
 
 With pytest, one test for each promise::
 
@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta, kstest
 
-from tailproof.estimators import Array, Estimator
 from tailproof.noise import Laplace, Noise
-from tailproof.policies.base import Index, Memory, Policy
+from tailproof.policies.base import Index, Policy, State
+from tailproof.stats.estimators import Array, Estimator
 
 __all__ = [
     "ESTIMATOR_CHECKS",
@@ -74,20 +74,20 @@ def recipe_is_frozen(recipe: object) -> None:
 
 def choices_are_arms(policy: Policy[Any]) -> None:
     """Each path gets the index of one of its arms, and decisions are counted."""
-    memory, trace = _play(policy, _arms(), _rewards(policy))
+    state, trace = _play(policy, _arms(), _rewards(policy))
     assert trace.shape == (_DECISIONS, _PATHS)
     assert trace.dtype.kind == "i"
     assert trace.min() >= 0
     assert trace.max() < _ARMS
-    assert memory.decisions.tolist() == [_DECISIONS] * _PATHS
+    assert state.decisions.tolist() == [_DECISIONS] * _PATHS
 
 
 def choose_is_pure(policy: Policy[Any]) -> None:
     """Choosing changes nothing that was learned."""
-    memory, _ = _play(policy, _arms(), _rewards(policy))
-    before = memory.to_arrays()
-    first, second = (policy.choose(memory, _arms()[0], np.random.default_rng(5)) for _ in "ab")
-    _assert_same(before, memory.to_arrays())
+    state, _ = _play(policy, _arms(), _rewards(policy))
+    before = state.to_arrays()
+    first, second = (policy.choose(state, _arms()[0], np.random.default_rng(5)) for _ in "ab")
+    _assert_same(before, state.to_arrays())
     np.testing.assert_array_equal(first, second)
 
 
@@ -110,30 +110,30 @@ def paths_do_not_mix(policy: Policy[Any]) -> None:
         _assert_same(calm[0].take([1, 2]).to_arrays(), wild[0].take([1, 2]).to_arrays())
 
 
-def memory_round_trips(policy: Policy[Any]) -> None:
-    """A memory saved as plain arrays and restored goes on as if nothing had happened."""
-    memory, _ = _play(policy, _arms(), _rewards(policy))
-    arrays = memory.to_arrays()
+def state_round_trips(policy: Policy[Any]) -> None:
+    """A state saved as plain arrays and restored goes on as if nothing had happened."""
+    state, _ = _play(policy, _arms(), _rewards(policy))
+    arrays = state.to_arrays()
     assert all(a.shape[0] == _PATHS for a in arrays.values() if a.ndim), "paths come first"
     file = io.BytesIO()
     np.savez(file, allow_pickle=False, **arrays)
     file.seek(0)
     with np.load(file, allow_pickle=False) as saved:
-        restored = type(memory).from_arrays(saved)
+        restored = policy.restore(saved)
     _assert_same(arrays, restored.to_arrays())
-    first, second = (_play(policy, _arms(7), _rewards(policy, 7), m) for m in (memory, restored))
+    first, second = (_play(policy, _arms(7), _rewards(policy, 7), m) for m in (state, restored))
     np.testing.assert_array_equal(first[1], second[1])
 
 
 def batch_equals_singles(policy: Policy[Any]) -> None:
     """Many paths at once do what each would do alone; random draws have the paths axis first."""
     arms, rewards = _arms(), _rewards(policy)
-    memory, trace = _play(policy, arms, rewards)
+    state, trace = _play(policy, arms, rewards)
     for path in range(_PATHS):
         rows = slice(path, path + 1)
         alone, own = _play(policy, arms[:, rows], rewards[:, rows], rng=_OnePath(path))
         np.testing.assert_array_equal(trace[:, rows], own)
-        for name, value in memory.take([path]).to_arrays().items():
+        for name, value in state.take([path]).to_arrays().items():
             np.testing.assert_allclose(alone.to_arrays()[name], value, rtol=1e-9, atol=1e-12)
 
 
@@ -148,9 +148,9 @@ def read_only_arms_change_nothing(policy: Policy[Any]) -> None:
 
 def nan_is_refused(policy: Policy[Any]) -> None:
     """A NaN, a wrong shape or an impossible choice raises, and nothing is half-learned."""
-    memory, trace = _play(policy, _arms(), _rewards(policy))
+    state, trace = _play(policy, _arms(), _rewards(policy))
     arms, chosen, rewards = _arms()[0], trace[0], _rewards(policy)[0]
-    before = memory.to_arrays()
+    before = state.to_arrays()
     with_nan = rewards.copy()
     with_nan[-1, -1] = np.nan
     lessons: list[tuple[Any, Any, Any]] = [
@@ -164,11 +164,11 @@ def nan_is_refused(policy: Policy[Any]) -> None:
         (arms[..., :-1], chosen, rewards),
     ]
     for lesson in lessons:
-        _assert_raises(policy.learn, memory, *lesson)
-        _assert_same(before, memory.to_arrays())
+        _assert_raises(policy.learn, state, *lesson)
+        _assert_same(before, state.to_arrays())
     rng = np.random.default_rng(0)
     for wrong in (arms[0], arms[:-1], arms[:, :-1], arms[..., :-1]):
-        _assert_raises(policy.choose, memory, wrong, rng)
+        _assert_raises(policy.choose, state, wrong, rng)
     for size in ((0, 1, 1), (1, 0, 1), (1, 1, 0), (1.5, 1, 1)):
         _assert_raises(policy.init, *size)
 
@@ -262,7 +262,7 @@ POLICY_CHECKS: tuple[Callable[[Policy[Any]], None], ...] = (
     choose_is_pure,
     same_seed_same_trace,
     paths_do_not_mix,
-    memory_round_trips,
+    state_round_trips,
     batch_equals_singles,
     read_only_arms_change_nothing,
     nan_is_refused,
@@ -305,20 +305,20 @@ def _play(
     policy: Policy[Any],
     arms: Sequence[Array] | Array,
     rewards: Array,
-    memory: Memory | None = None,
+    state: State | None = None,
     rng: Any = None,
 ) -> tuple[Any, Index]:
     """Play prepared decisions; return what was learned and the choices."""
     rng = np.random.default_rng(1) if rng is None else rng
-    memory = policy.init(len(arms[0]), _ARMS, _DIM) if memory is None else memory
+    state = policy.init(len(arms[0]), _ARMS, _DIM) if state is None else state
     trace = []
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for offer, reward in zip(arms, rewards, strict=True):
-            chosen = policy.choose(memory, offer, rng)
-            policy.learn(memory, offer, chosen, reward)
+            chosen = policy.choose(state, offer, rng)
+            policy.learn(state, offer, chosen, reward)
             trace.append(chosen)
-    return memory, np.array(trace)
+    return state, np.array(trace)
 
 
 def _arms(seed: int = 3) -> Array:

@@ -6,9 +6,8 @@ while it has none, and `stopped` says whether it has. The arms are the same at e
 
 from tailproof.bestarm.allocation import GAllocation, XYAllocation
 from tailproof.bestarm.base import BestArm, NearBestArm
-from tailproof.bestarm.behind_filter import behind_filter, median_scale
+from tailproof.bestarm.behind_filter import behind_filter
 from tailproof.bestarm.design import complexity, lower_bound, optimal_design
-from tailproof.bestarm.from_regret import FromRegret
 from tailproof.bestarm.lazy_track_and_stop import LazyTrackAndStop
 from tailproof.bestarm.lin_gap_e import LinGapE
 from tailproof.bestarm.rage import RAGE
@@ -19,7 +18,6 @@ from tailproof.bestarm.xy_adaptive import XYAdaptive
 __all__ = [
     "RAGE",
     "BestArm",
-    "FromRegret",
     "GAllocation",
     "LazyTrackAndStop",
     "LinGapE",
@@ -31,6 +29,5 @@ __all__ = [
     "behind_filter",
     "complexity",
     "lower_bound",
-    "median_scale",
     "optimal_design",
 ]

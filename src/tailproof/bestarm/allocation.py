@@ -8,8 +8,8 @@ import numpy as np
 
 from tailproof.bestarm.base import NearBestArm, Race, lead, rivals
 from tailproof.bestarm.design import greedy, pairs
-from tailproof.policies.base import Array, Index, pick_largest
-from tailproof.policies.ridge import squared_norms
+from tailproof.policies.base import Array, Index, pick_largest, picked
+from tailproof.policies.state.regression import squared_norms
 
 __all__ = ["GAllocation", "XYAllocation"]
 
@@ -22,26 +22,26 @@ class _Allocation(NearBestArm[Race]):
     def directions(self, arms: Array) -> Array:
         """Return the directions to measure."""
 
-    def estimate(self, memory: Race) -> Array:
+    def estimate(self, state: Race) -> Array:
         """Return the least-squares estimate of θ."""
-        return memory.theta
+        return state.theta
 
     def _init(self, paths: int, arms: int, dim: int) -> Race:
         return Race.start(paths, arms, dim)
 
-    def _choose(self, memory: Race, arms: Array, rng: np.random.Generator) -> Index:
-        return pick_largest(-greedy(memory.inverse, arms, self.directions(arms)), rng)
+    def _choose(self, state: Race, arms: Array, rng: np.random.Generator) -> Index:
+        return pick_largest(-greedy(state.root, arms, self.directions(arms)), rng)
 
-    def _learn(self, memory: Race, arms: Array, chosen: Index, rewards: Array) -> None:
-        memory.update(arms, chosen, rewards[:, 0])
-        leader = lead(np.matvec(arms, memory.theta))
+    def _learn(self, state: Race, arms: Array, chosen: Index, rewards: Array) -> None:
+        state.update(picked(arms, chosen), rewards)
+        leader = lead(np.matvec(arms, state.theta))
         y = rivals(arms, leader)
-        log = 2 * np.log(memory.decisions + 1) + math.log(
-            6 / math.pi**2 * memory.arms**2 / self.delta
+        log = 2 * np.log(state.decisions + 1) + math.log(
+            6 / math.pi**2 * state.arms**2 / self.delta
         )
-        width = np.sqrt(8 * log[:, None] * np.maximum(squared_norms(memory.inverse, y), 0))
-        doubt = np.matvec(y, memory.theta) + self.noise_scale * width
-        memory.settle((doubt <= self.epsilon).all(axis=1), leader)
+        width = np.sqrt(8 * log[:, None] * squared_norms(state.root, y))
+        doubt = np.matvec(y, state.theta) + self.noise_scale * width
+        state.settle((doubt <= self.gap_tolerance).all(axis=1), leader)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,17 +53,17 @@ class GAllocation(_Allocation):
 
     Parameters
     ----------
-    delta, noise_scale, epsilon : float
+    delta, noise_scale, gap_tolerance : float
         δ, σ and ε.
 
     Examples
     --------
     >>> policy, rng = GAllocation(noise_scale=0.5), np.random.default_rng(0)
-    >>> memory, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
-    >>> while not policy.stopped(memory).all():
-    ...     chosen = policy.choose(memory, arms, rng)
-    ...     policy.learn(memory, arms, chosen, [[float(chosen[0])]])
-    >>> policy.recommend(memory).tolist(), memory.decisions.tolist()
+    >>> state, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
+    >>> while not policy.stopped(state).all():
+    ...     chosen = policy.choose(state, arms, rng)
+    ...     policy.learn(state, arms, chosen, [[float(chosen[0])]])
+    >>> policy.recommend(state).tolist(), state.decisions.tolist()
     ([1], [106])
 
     Source: Soare, Lazaric and Munos 2014, figure 1 and section 3.
@@ -83,17 +83,17 @@ class XYAllocation(_Allocation):
 
     Parameters
     ----------
-    delta, noise_scale, epsilon : float
+    delta, noise_scale, gap_tolerance : float
         δ, σ and ε.
 
     Examples
     --------
     >>> policy, rng = XYAllocation(noise_scale=0.5), np.random.default_rng(0)
-    >>> memory, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
-    >>> while not policy.stopped(memory).all():
-    ...     chosen = policy.choose(memory, arms, rng)
-    ...     policy.learn(memory, arms, chosen, [[float(chosen[0])]])
-    >>> policy.recommend(memory).tolist(), memory.decisions.tolist()
+    >>> state, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
+    >>> while not policy.stopped(state).all():
+    ...     chosen = policy.choose(state, arms, rng)
+    ...     policy.learn(state, arms, chosen, [[float(chosen[0])]])
+    >>> policy.recommend(state).tolist(), state.decisions.tolist()
     ([1], [106])
 
     Source: Soare, Lazaric and Munos 2014, section 4.

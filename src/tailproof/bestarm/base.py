@@ -2,15 +2,16 @@
 
 from abc import ABC
 from dataclasses import dataclass, replace
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tailproof.checks import number, whole
-from tailproof.policies.base import Array, Index, Memory, Policy, picked
-from tailproof.policies.history import Tally
-from tailproof.policies.ridge import Ridge
+from tailproof.policies.base import Array, Index, Policy, State, picked
+from tailproof.policies.state.base import Arms
+from tailproof.policies.state.counts import Tally
+from tailproof.policies.state.regression import Ridge, blank
 
 __all__ = ["PENALTY", "Answer", "BestArm", "NearBestArm", "Race", "TallyRace", "lead", "rivals"]
 
@@ -19,10 +20,10 @@ PENALTY = 1e-4
 
 
 @dataclass(eq=False)
-class Answer(Memory):
+class Answer(State):
     """The arm named as the best in each path, −1 while there is none; once named, it stands."""
 
-    answer: Index
+    answer: Arms
 
     def settle(self, paths: NDArray[np.bool_], arm: Index) -> None:
         """Name an arm in those of the given paths that have not named one yet."""
@@ -41,10 +42,8 @@ class Race(Answer, Ridge):
 
     def restart(self, paths: Index) -> None:
         """Forget the observations of some paths."""
-        self.inverse[paths] = np.eye(self.dim) / PENALTY
-        self.moment[paths] = self.theta[paths] = 0.0
+        self.block[paths] = blank(1, self.dim, PENALTY, responses=1)
         self.log_det[paths] = 0.0
-        self.fixed = None
 
 
 @dataclass(eq=False)
@@ -73,6 +72,7 @@ class BestArm(Policy[A], ABC):
         σ, the sub-Gaussian scale of the noise.
     """
 
+    scale_field: ClassVar[str | None] = "noise_scale"
     delta: float = 0.05
     noise_scale: float = 1.0
 
@@ -84,9 +84,9 @@ class BestArm(Policy[A], ABC):
         """Return the same recipe for another δ."""
         return replace(self, delta=delta)
 
-    def recommend(self, memory: A) -> Index:
+    def recommend(self, state: A) -> Index:
         """Return the arm named as the best in each path, and −1 where none is named yet."""
-        return memory.answer.copy()
+        return state.answer.copy()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,15 +95,15 @@ class NearBestArm(BestArm[A], ABC):
 
     Parameters
     ----------
-    epsilon : float
+    gap_tolerance : float
         ε; with 0 only the best arm will do.
     """
 
-    epsilon: float = 0.0
+    gap_tolerance: float = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        number("epsilon", self.epsilon, at_least=0)
+        number("gap_tolerance", self.gap_tolerance, at_least=0)
 
 
 def lead(values: Array) -> Index:

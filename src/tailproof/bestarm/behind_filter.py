@@ -3,59 +3,19 @@
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from scipy.special import betaincinv, expit, log_expit, logit, logsumexp
-
 from tailproof.bestarm.base import BestArm
-from tailproof.checks import number, require, whole
-from tailproof.estimators import MeanOfMedians
-from tailproof.filters import Filtered
+from tailproof.checks import require, whole
 from tailproof.noise import Noise
+from tailproof.stats.estimators import MeanOfMedians
+from tailproof.stats.medians import median_scale
+from tailproof.wrappers.filtered import Filtered
 
-__all__ = ["behind_filter", "median_scale"]
-
-
-def median_scale(noise: Noise, *, block: int, failure: float) -> float:
-    """Return the sub-Gaussian scale of block medians, rare ones left out.
-
-    σ² = sup_h 2 ln E[cosh(hM) | |M| ≤ q]/h²,  P(|M| > q) = failure,  M the median of the block
-
-    This is exact: given |M| ≤ q, E exp(hM) ≤ exp(σ²h²/2) for every h. Without the condition there
-    is no such σ, since the tail of M is a power of index α(block + 1)/2.
-
-    Parameters
-    ----------
-    noise : Noise
-    block : int
-        The length of a block, odd.
-    failure : float
-        The probability that one median is among the rare ones.
-
-    Examples
-    --------
-    >>> from tailproof.noise import Cauchy
-    >>> round(41 * median_scale(Cauchy(), block=41, failure=1e-5) ** 2, 2)
-    3.56
-
-    Source: our own; the law of M is that of `tailproof.noise.Noise.sample_median`.
-    Differences: none.
-    """
-    require(whole("block", block) % 2 == 1, "block", "odd", block)
-    number("failure", failure, above=0, below=1)
-    half = (block + 1) / 2
-    s = np.linspace(0, -logit(betaincinv(half, half, failure / 2)), 2001)
-    log_mass = half * (log_expit(s) + log_expit(-s))  # the density of the logit of Beta
-    log_mass[[0, -1]] -= np.log(2)  # the ends of the trapezoidal rule
-    log_mass -= logsumexp(log_mass)
-    size = noise.ppf(expit(s))
-    h = np.geomspace(1e-2, 1e3, 300)[:, None] / size[-1]
-    log_cosh = np.logaddexp(h * size, -h * size) - np.log(2)
-    return float(np.sqrt((2 * logsumexp(log_mass + log_cosh, axis=1) / h[:, 0] ** 2).max()))
+__all__ = ["behind_filter"]
 
 
 def behind_filter(
     policy: BestArm[Any], noise: Noise, *, block: int, max_pulls: int, blocks: int = 1
-) -> Filtered[Any]:
+) -> Filtered:
     """Return the recipe behind a mean of medians, wrong with probability at most its δ.
 
     Half of δ is the recipe's. The other half is for the event that any of the max_pulls/block
@@ -90,4 +50,4 @@ def behind_filter(
     share = policy.delta / 2
     scale = median_scale(noise, block=block, failure=share / medians)
     inner = replace(policy, delta=share, noise_scale=scale / whole("blocks", blocks) ** 0.5)
-    return Filtered(inner, pulls=block * blocks, estimator=MeanOfMedians(block=block))
+    return Filtered(inner, repeats=block * blocks, estimator=MeanOfMedians(block=block))

@@ -86,16 +86,17 @@ def pairs(arms: Array) -> tuple[Index, Index, Array]:
     return i, j, arms[:, i] - arms[:, j]
 
 
-def greedy(inverse: Array, arms: Array, directions: Array) -> Array:
+def greedy(root: Array, arms: Array, directions: Array) -> Array:
     """Return max_y ‖y‖² in the norm of (A + x xᵀ)⁻¹ for every arm x, of shape (paths, K).
+
+    The root S of A⁻¹ = SSᵀ turns the norm of A⁻¹ into the Euclidean one.
 
     >>> greedy(np.eye(2)[None], np.eye(2)[None], np.array([[[2.0, 1.0]]])).tolist()
     [[3.0, 4.5]]
     """
-    half = directions @ inverse
-    growth = 1 + np.vecdot(arms @ inverse, arms)
-    gain = (half @ arms.mT) ** 2 / growth[:, None, :]
-    left: Array = (np.vecdot(half, directions)[:, :, None] - gain).max(axis=1)
+    x, y = arms @ root, directions @ root
+    gain = (y @ x.mT) ** 2 / (1 + np.vecdot(x, x))[:, None, :]
+    left: Array = (np.vecdot(y, y)[:, :, None] - gain).max(axis=1)
     return left
 
 

@@ -27,7 +27,7 @@ class Phases(Race):
     active: NDArray[np.bool_]
     phase: Index
 
-    def finish(self, arms: Array, paths: Index, factor: Array, epsilon: float) -> None:
+    def finish(self, arms: Array, paths: Index, factor: Array, tolerance: float) -> None:
         """End a phase in some paths: drop beaten arms, answer if all is clear, forget the rest.
 
         An arm is beaten by another whose estimate is larger by `factor` ‖x' − x‖ or more.
@@ -36,14 +36,14 @@ class Phases(Race):
         values = np.matvec(x, self.theta[paths])
         lag = values[:, None, :] - values[:, :, None]
         y = x[:, None, :, :] - x[:, :, None, :]
-        half = y @ self.inverse[paths][:, None]
-        width = factor[:, None, None] * np.sqrt(np.maximum(np.vecdot(half, y), 0))
+        turned = y @ self.root[paths][:, None]
+        width = factor[:, None, None] * np.sqrt(np.vecdot(turned, turned))
         beaten = (lag >= width) & (lag > 0) & kept[:, None, :]
         kept = kept & ~beaten.any(axis=2)
         leader = lead(np.where(kept, values, -np.inf))
         rows = np.arange(len(paths))
         doubt = (lag + width)[rows, leader]
-        clear = ((doubt <= epsilon) | ~kept).all(axis=1) | (kept.sum(axis=1) == 1)
+        clear = ((doubt <= tolerance) | ~kept).all(axis=1) | (kept.sum(axis=1) == 1)
         sure = np.zeros(self.paths, dtype=bool)
         named = np.zeros(self.paths, dtype=np.int64)
         sure[paths], named[paths] = clear, leader

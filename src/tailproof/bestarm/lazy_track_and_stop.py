@@ -9,8 +9,9 @@ from tailproof.bestarm.base import PENALTY, BestArm, Race, lead, rivals
 from tailproof.bestarm.design import optimal_design
 from tailproof.bestarm.spanning import spanning
 from tailproof.checks import number
-from tailproof.policies.base import Array, Index
-from tailproof.policies.ridge import squared_norms
+from tailproof.policies.base import Array, Index, picked
+from tailproof.policies.state.base import Arms, Counts
+from tailproof.policies.state.regression import squared_norms
 
 __all__ = ["LazyTrackAndStop"]
 
@@ -31,11 +32,11 @@ class _Tracking(Race):
         Pulls N_a, the sum of the designs so far, and the design followed now.
     """
 
-    basis: Index
+    basis: Arms
     base: Array
-    turn: Index
+    turn: Counts
     lowest: Array
-    counts: Index
+    counts: Counts
     targets: Array
     weights: Array
 
@@ -59,11 +60,11 @@ class LazyTrackAndStop(BestArm[_Tracking]):
     Examples
     --------
     >>> policy, rng = LazyTrackAndStop(noise_scale=0.5), np.random.default_rng(0)
-    >>> memory, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
-    >>> while not policy.stopped(memory).all():
-    ...     chosen = policy.choose(memory, arms, rng)
-    ...     policy.learn(memory, arms, chosen, [[float(chosen[0])]])
-    >>> policy.recommend(memory).tolist(), memory.decisions.tolist()
+    >>> state, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
+    >>> while not policy.stopped(state).all():
+    ...     chosen = policy.choose(state, arms, rng)
+    ...     policy.learn(state, arms, chosen, [[float(chosen[0])]])
+    >>> policy.recommend(state).tolist(), state.decisions.tolist()
     ([1], [17])
 
     Source: Jedra and Proutière 2020, algorithm 1, constants from the authors' code.
@@ -76,9 +77,9 @@ class LazyTrackAndStop(BestArm[_Tracking]):
         super().__post_init__()
         number("u", self.u, above=0)
 
-    def estimate(self, memory: _Tracking) -> Array:
+    def estimate(self, state: _Tracking) -> Array:
         """Return the least-squares estimate of θ."""
-        return memory.theta
+        return state.theta
 
     def _init(self, paths: int, arms: int, dim: int) -> _Tracking:
         zeros = np.zeros(paths)
@@ -95,53 +96,53 @@ class LazyTrackAndStop(BestArm[_Tracking]):
             weights=np.full((paths, arms), 1 / arms),
         )
 
-    def _choose(self, memory: _Tracking, arms: Array, rng: np.random.Generator) -> Index:
-        basis, base = _based(memory, arms)
-        ahead = memory.counts - memory.targets - memory.weights
-        tracked = np.where(memory.targets + memory.weights > 0, ahead, np.inf).argmin(axis=1)
-        next_basis = basis[np.arange(memory.paths), memory.turn % memory.dim]
-        return np.where(_starving(memory, base), next_basis, tracked)
+    def _choose(self, state: _Tracking, arms: Array, rng: np.random.Generator) -> Index:
+        basis, base = _based(state, arms)
+        ahead = state.counts - state.targets - state.weights
+        tracked = np.where(state.targets + state.weights > 0, ahead, np.inf).argmin(axis=1)
+        next_basis = basis[np.arange(state.paths), state.turn % state.dim]
+        return np.where(_starving(state, base), next_basis, tracked)
 
-    def _learn(self, memory: _Tracking, arms: Array, chosen: Index, rewards: Array) -> None:
-        memory.basis, memory.base = _based(memory, arms)
-        forced = _starving(memory, memory.base)
-        memory.turn += forced
-        memory.targets += np.where(forced[:, None], 0.0, memory.weights)
-        memory.counts[np.arange(memory.paths), chosen] += 1
-        memory.update(arms, chosen, rewards[:, 0])
-        spectrum = 1 / np.maximum(np.linalg.eigvalsh(memory.inverse), 1e-300)
+    def _learn(self, state: _Tracking, arms: Array, chosen: Index, rewards: Array) -> None:
+        state.basis, state.base = _based(state, arms)
+        forced = _starving(state, state.base)
+        state.turn += forced
+        state.targets += np.where(forced[:, None], 0.0, state.weights)
+        state.counts[np.arange(state.paths), chosen] += 1
+        state.update(picked(arms, chosen), rewards)
+        spectrum = 1 / np.linalg.svd(state.root, compute_uv=False) ** 2
         spectrum = np.maximum(spectrum - PENALTY, 0)
-        memory.lowest = spectrum[:, -1]
+        state.lowest = spectrum[:, 0]
 
-        leader = lead(np.matvec(arms, memory.theta))
+        leader = lead(np.matvec(arms, state.theta))
         y = rivals(arms, leader)
-        gaps = -np.matvec(y, memory.theta)
-        log_det = np.log1p(spectrum / (self.u * memory.base[:, None])).sum(axis=1)
+        gaps = -np.matvec(y, state.theta)
+        log_det = np.log1p(spectrum / (self.u * state.base[:, None])).sum(axis=1)
         threshold = (1 + self.u) * self.noise_scale**2 * (log_det / 2 - np.log(self.delta))
-        width = np.sqrt(2 * threshold[:, None] * np.maximum(squared_norms(memory.inverse, y), 0))
+        width = np.sqrt(2 * threshold[:, None] * squared_norms(state.root, y))
         beaten = gaps > width
-        beaten[np.arange(memory.paths), leader] = True
-        spanned = memory.lowest >= memory.base * (1 - 1e-9)
-        memory.settle(spanned & beaten.all(axis=1), leader)
+        beaten[np.arange(state.paths), leader] = True
+        spanned = state.lowest >= state.base * (1 - 1e-9)
+        state.settle(spanned & beaten.all(axis=1), leader)
 
-        due = _due(memory.decisions + 1, memory.dim) & (memory.answer < 0)
+        due = _due(state.decisions + 1, state.dim) & (state.answer < 0)
         if due.any():
-            memory.weights[due] = _followed(arms[due], y[due], gaps[due])
+            state.weights[due] = _followed(arms[due], y[due], gaps[due])
 
 
-def _based(memory: _Tracking, arms: Array) -> tuple[Index, Array]:
+def _based(state: _Tracking, arms: Array) -> tuple[Index, Array]:
     """Return A₀ and λ_min(Σ_{A₀} x xᵀ), found where they are not known yet."""
-    basis, base = memory.basis.copy(), memory.base.copy()
+    basis, base = state.basis.copy(), state.base.copy()
     new = np.flatnonzero(basis[:, 0] < 0)
     if len(new):
         basis[new], base[new] = spanning(arms[new])
     return basis, base
 
 
-def _starving(memory: _Tracking, base: Array) -> NDArray[np.bool_]:
+def _starving(state: _Tracking, base: Array) -> NDArray[np.bool_]:
     """Whether some direction was measured too little: λ_min(A) < c₀√t."""
-    least = base * np.sqrt((memory.decisions + 1) / memory.dim)
-    return np.asarray(memory.lowest < least * (1 - 1e-9))
+    least = base * np.sqrt((state.decisions + 1) / state.dim)
+    return np.asarray(state.lowest < least * (1 - 1e-9))
 
 
 def _due(t: Index, dim: int) -> NDArray[np.bool_]:

@@ -9,7 +9,8 @@ from tailproof.bestarm.base import NearBestArm, Race, lead, rivals
 from tailproof.bestarm.design import greedy
 from tailproof.checks import number
 from tailproof.policies.base import Array, Index, pick_largest, picked
-from tailproof.policies.ridge import squared_norms
+from tailproof.policies.state.base import Arms
+from tailproof.policies.state.regression import squared_norms
 
 __all__ = ["LinGapE"]
 
@@ -18,8 +19,8 @@ __all__ = ["LinGapE"]
 class _Doubt(Race):
     """A regression, with the leading arm and the one most likely to be better."""
 
-    leader: Index
-    rival: Index
+    leader: Arms
+    rival: Arms
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,17 +37,17 @@ class LinGapE(NearBestArm[_Doubt]):
         S, a bound on the norm of θ.
     ridge : float
         λ, the penalty of the regression; σ² is a good size where σ is far from 1.
-    delta, noise_scale, epsilon : float
+    delta, noise_scale, gap_tolerance : float
         δ, σ and ε.
 
     Examples
     --------
     >>> policy, rng = LinGapE(noise_scale=0.5), np.random.default_rng(0)
-    >>> memory, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
-    >>> while not policy.stopped(memory).all():
-    ...     chosen = policy.choose(memory, arms, rng)
-    ...     policy.learn(memory, arms, chosen, [[float(chosen[0])]])
-    >>> policy.recommend(memory).tolist(), memory.decisions.tolist()
+    >>> state, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
+    >>> while not policy.stopped(state).all():
+    ...     chosen = policy.choose(state, arms, rng)
+    ...     policy.learn(state, arms, chosen, [[float(chosen[0])]])
+    >>> policy.recommend(state).tolist(), state.decisions.tolist()
     ([1], [36])
 
     Source: Xu, Honda and Sugiyama 2018, algorithm 1. Differences: the greedy choice of the
@@ -61,27 +62,27 @@ class LinGapE(NearBestArm[_Doubt]):
         number("norm_bound", self.norm_bound, at_least=0)
         number("ridge", self.ridge, at_least=1e-8)
 
-    def estimate(self, memory: _Doubt) -> Array:
+    def estimate(self, state: _Doubt) -> Array:
         """Return the ridge estimate of θ."""
-        return memory.theta
+        return state.theta
 
     def _init(self, paths: int, arms: int, dim: int) -> _Doubt:
         leader, rival = np.zeros((2, paths), dtype=np.int64)
         return _Doubt.start(paths, arms, dim, self.ridge, leader=leader, rival=rival)
 
-    def _choose(self, memory: _Doubt, arms: Array, rng: np.random.Generator) -> Index:
-        y = picked(arms, memory.leader) - picked(arms, memory.rival)
-        best = pick_largest(-greedy(memory.inverse, arms, y[:, None, :]), rng)
-        return np.where(memory.decisions < memory.arms, memory.decisions, best)
+    def _choose(self, state: _Doubt, arms: Array, rng: np.random.Generator) -> Index:
+        y = picked(arms, state.leader) - picked(arms, state.rival)
+        best = pick_largest(-greedy(state.root, arms, y[:, None, :]), rng)
+        return np.where(state.decisions < state.arms, state.decisions, best)
 
-    def _learn(self, memory: _Doubt, arms: Array, chosen: Index, rewards: Array) -> None:
-        memory.update(arms, chosen, rewards[:, 0])
-        memory.leader = lead(np.matvec(arms, memory.theta))
-        y = rivals(arms, memory.leader)
-        width = np.sqrt(np.maximum(squared_norms(memory.inverse, y), 0))
-        log = memory.log_det / 2 + math.log(memory.arms**2 / self.delta)
+    def _learn(self, state: _Doubt, arms: Array, chosen: Index, rewards: Array) -> None:
+        state.update(picked(arms, chosen), rewards)
+        state.leader = lead(np.matvec(arms, state.theta))
+        y = rivals(arms, state.leader)
+        width = np.sqrt(squared_norms(state.root, y))
+        log = state.log_det / 2 + math.log(state.arms**2 / self.delta)
         radius = self.noise_scale * np.sqrt(2 * log) + math.sqrt(self.ridge) * self.norm_bound
-        doubt = np.matvec(y, memory.theta) + radius[:, None] * width
-        memory.rival = lead(doubt)
-        tried = memory.decisions + 1 >= memory.arms
-        memory.settle(tried & (doubt.max(axis=1) <= self.epsilon), memory.leader)
+        doubt = np.matvec(y, state.theta) + radius[:, None] * width
+        state.rival = lead(doubt)
+        tried = state.decisions + 1 >= state.arms
+        state.settle(tried & (doubt.max(axis=1) <= self.gap_tolerance), state.leader)

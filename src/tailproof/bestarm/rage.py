@@ -8,7 +8,7 @@ from tailproof.bestarm.base import NearBestArm
 from tailproof.bestarm.design import optimal_design, rounded
 from tailproof.bestarm.elimination import Phases, active_pairs
 from tailproof.checks import whole
-from tailproof.policies.base import Array, Index
+from tailproof.policies.base import Array, Index, picked
 
 __all__ = ["RAGE"]
 
@@ -34,17 +34,17 @@ class RAGE(NearBestArm[_Planned]):
     ----------
     offset : int
         1 is the published algorithm; the authors' code begins with −1, a coarser first phase.
-    delta, noise_scale, epsilon : float
+    delta, noise_scale, gap_tolerance : float
         δ, σ and ε.
 
     Examples
     --------
     >>> policy, rng = RAGE(noise_scale=0.5), np.random.default_rng(0)
-    >>> memory, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
-    >>> while not policy.stopped(memory).all():
-    ...     chosen = policy.choose(memory, arms, rng)
-    ...     policy.learn(memory, arms, chosen, [[float(chosen[0])]])
-    >>> policy.recommend(memory).tolist(), memory.decisions.tolist()
+    >>> state, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
+    >>> while not policy.stopped(state).all():
+    ...     chosen = policy.choose(state, arms, rng)
+    ...     policy.learn(state, arms, chosen, [[float(chosen[0])]])
+    >>> policy.recommend(state).tolist(), state.decisions.tolist()
     ([1], [715])
 
     Source: Fiez, Jain, Jamieson and Ratliff 2019, algorithm 1, with η = 1/10.
@@ -68,35 +68,35 @@ class RAGE(NearBestArm[_Planned]):
             plan=np.zeros((paths, arms), dtype=np.int64),
         )
 
-    def _choose(self, memory: _Planned, arms: Array, rng: np.random.Generator) -> Index:
-        most: Index = self._planned(memory, arms).argmax(axis=1)
+    def _choose(self, state: _Planned, arms: Array, rng: np.random.Generator) -> Index:
+        most: Index = self._planned(state, arms).argmax(axis=1)
         return most
 
-    def _learn(self, memory: _Planned, arms: Array, chosen: Index, rewards: Array) -> None:
-        at = np.arange(memory.paths), chosen
-        memory.plan = self._planned(memory, arms)
-        memory.plan[at] = np.maximum(memory.plan[at] - 1, 0)
-        memory.update(arms, chosen, rewards[:, 0])
-        over = np.flatnonzero(~memory.plan.any(axis=1))
+    def _learn(self, state: _Planned, arms: Array, chosen: Index, rewards: Array) -> None:
+        at = np.arange(state.paths), chosen
+        state.plan = self._planned(state, arms)
+        state.plan[at] = np.maximum(state.plan[at] - 1, 0)
+        state.update(picked(arms, chosen), rewards)
+        over = np.flatnonzero(~state.plan.any(axis=1))
         if len(over):
-            factor = self.noise_scale * np.sqrt(2 * self._log(memory)[over])
-            memory.finish(arms, over, factor, self.epsilon)
+            factor = self.noise_scale * np.sqrt(2 * self._log(state)[over])
+            state.finish(arms, over, factor, self.gap_tolerance)
 
-    def _log(self, memory: _Planned) -> Array:
+    def _log(self, state: _Planned) -> Array:
         """Return ln(2K²/δ_t)."""
-        return np.asarray(np.log(2 * memory.arms**2 * memory.phase**2 / self.delta))
+        return np.asarray(np.log(2 * state.arms**2 * state.phase**2 / self.delta))
 
-    def _planned(self, memory: _Planned, arms: Array) -> Index:
+    def _planned(self, state: _Planned, arms: Array) -> Index:
         """Return the pulls left, with a new plan where there is none."""
-        plan = memory.plan.copy()
+        plan = state.plan.copy()
         new = np.flatnonzero(~plan.any(axis=1))
         if len(new):
-            y = active_pairs(arms[new], memory.active[new])
+            y = active_pairs(arms[new], state.active[new])
             weights, value = optimal_design(arms[new], y)
-            value = np.where(memory.answer[new] < 0, value, 0)  # nothing left to measure
-            step = 2.0 ** np.minimum(memory.phase[new] + self.offset, 25)
+            value = np.where(state.answer[new] < 0, value, 0)  # nothing left to measure
+            step = 2.0 ** np.minimum(state.phase[new] + self.offset, 25)
             scale = 8 * step**2 * self.noise_scale**2 * (1 + _ROUNDING)
-            pulls = np.ceil(scale * value * self._log(memory)[new])
+            pulls = np.ceil(scale * value * self._log(state)[new])
             least = np.ceil(2 / _ROUNDING * (weights > 0).sum(axis=1))
             plan[new] = rounded(weights, np.clip(pulls, least, 1e15).astype(np.int64))
         return plan

@@ -27,17 +27,17 @@ class SuccessiveElimination(NearBestArm[_Standing]):
 
     Parameters
     ----------
-    delta, noise_scale, epsilon : float
+    delta, noise_scale, gap_tolerance : float
         δ, σ and ε.
 
     Examples
     --------
     >>> policy, rng = SuccessiveElimination(noise_scale=0.5), np.random.default_rng(0)
-    >>> memory, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
-    >>> while not policy.stopped(memory).all():
-    ...     chosen = policy.choose(memory, arms, rng)
-    ...     policy.learn(memory, arms, chosen, [[float(chosen[0])]])
-    >>> policy.recommend(memory).tolist(), memory.decisions.tolist()
+    >>> state, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
+    >>> while not policy.stopped(state).all():
+    ...     chosen = policy.choose(state, arms, rng)
+    ...     policy.learn(state, arms, chosen, [[float(chosen[0])]])
+    >>> policy.recommend(state).tolist(), state.decisions.tolist()
     ([1], [46])
 
     Source: Even-Dar, Mannor and Mansour 2006, algorithm 3, where c > 4 for rewards in [0, 1].
@@ -47,24 +47,24 @@ class SuccessiveElimination(NearBestArm[_Standing]):
     def _init(self, paths: int, arms: int, dim: int) -> _Standing:
         return _Standing.start(paths, arms, dim, active=np.ones((paths, arms), dtype=bool))
 
-    def _choose(self, memory: _Standing, arms: Array, rng: np.random.Generator) -> Index:
-        fewest = np.where(memory.active, memory.counts, np.iinfo(np.int64).max)
+    def _choose(self, state: _Standing, arms: Array, rng: np.random.Generator) -> Index:
+        fewest = np.where(state.active, state.counts, np.iinfo(np.int64).max)
         least: Index = fewest.argmin(axis=1)
         return least
 
-    def _learn(self, memory: _Standing, arms: Array, chosen: Index, rewards: Array) -> None:
-        memory.add(chosen, rewards[:, 0])
-        fewest = np.where(memory.active, memory.counts, np.iinfo(np.int64).max).min(axis=1)
-        most = np.where(memory.active, memory.counts, 0).max(axis=1)
+    def _learn(self, state: _Standing, arms: Array, chosen: Index, rewards: Array) -> None:
+        state.update(chosen, rewards[:, 0])
+        fewest = np.where(state.active, state.counts, np.iinfo(np.int64).max).min(axis=1)
+        most = np.where(state.active, state.counts, 0).max(axis=1)
         over = (fewest == most) & (fewest > 0)  # a round is complete
         t = np.maximum(most, 1)
         radius = self.noise_scale * np.sqrt(
-            2 * np.log(4 * memory.arms * t.astype(np.float64) ** 2 / self.delta) / t
+            2 * np.log(4 * state.arms * t.astype(np.float64) ** 2 / self.delta) / t
         )
-        means = np.where(memory.active, memory.sums / np.maximum(memory.counts, 1), -np.inf)
+        means = np.where(state.active, state.sums / np.maximum(state.counts, 1), -np.inf)
         leader = lead(means)
         beaten = means.max(axis=1, keepdims=True) - means >= 2 * radius[:, None]
-        beaten[np.arange(memory.paths), leader] = False
-        memory.active &= ~(beaten & over[:, None])
-        alone = memory.active.sum(axis=1) == 1
-        memory.settle(over & (alone | (2 * radius <= self.epsilon)), leader)
+        beaten[np.arange(state.paths), leader] = False
+        state.active &= ~(beaten & over[:, None])
+        alone = state.active.sum(axis=1) == 1
+        state.settle(over & (alone | (2 * radius <= self.gap_tolerance)), leader)

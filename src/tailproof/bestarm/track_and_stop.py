@@ -32,11 +32,11 @@ class TrackAndStop(BestArm[TallyRace]):
     Examples
     --------
     >>> policy, rng = TrackAndStop(noise_scale=0.5), np.random.default_rng(0)
-    >>> memory, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
-    >>> while not policy.stopped(memory).all():
-    ...     chosen = policy.choose(memory, arms, rng)
-    ...     policy.learn(memory, arms, chosen, [[float(chosen[0])]])
-    >>> policy.recommend(memory).tolist(), memory.decisions.tolist()
+    >>> state, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
+    >>> while not policy.stopped(state).all():
+    ...     chosen = policy.choose(state, arms, rng)
+    ...     policy.learn(state, arms, chosen, [[float(chosen[0])]])
+    >>> policy.recommend(state).tolist(), state.decisions.tolist()
     ([1], [13])
 
     Source: Garivier and Kaufmann 2016, D-tracking and Chernoff's stopping rule; both thresholds
@@ -54,30 +54,30 @@ class TrackAndStop(BestArm[TallyRace]):
     def _init(self, paths: int, arms: int, dim: int) -> TallyRace:
         return TallyRace.start(paths, arms, dim)
 
-    def _choose(self, memory: TallyRace, arms: Array, rng: np.random.Generator) -> Index:
-        least: Index = memory.counts.argmin(axis=1)
-        means = memory.sums / np.maximum(memory.counts, 1)
-        t = memory.decisions[:, None]
-        behind = (t * optimal_proportions(means) - memory.counts).argmax(axis=1)
-        few = memory.counts.min(axis=1) < np.maximum(np.sqrt(t[:, 0]) - memory.arms / 2, 1)
+    def _choose(self, state: TallyRace, arms: Array, rng: np.random.Generator) -> Index:
+        least: Index = state.counts.argmin(axis=1)
+        means = state.sums / np.maximum(state.counts, 1)
+        t = state.decisions[:, None]
+        behind = (t * optimal_proportions(means) - state.counts).argmax(axis=1)
+        few = state.counts.min(axis=1) < np.maximum(np.sqrt(t[:, 0]) - state.arms / 2, 1)
         return np.where(few, least, behind)
 
-    def _learn(self, memory: TallyRace, arms: Array, chosen: Index, rewards: Array) -> None:
-        memory.add(chosen, rewards[:, 0])
-        n = np.maximum(memory.counts, 1)
-        means = memory.sums / n
-        rows, leader = np.arange(memory.paths), lead(means)
+    def _learn(self, state: TallyRace, arms: Array, chosen: Index, rewards: Array) -> None:
+        state.update(chosen, rewards[:, 0])
+        n = np.maximum(state.counts, 1)
+        means = state.sums / n
+        rows, leader = np.arange(state.paths), lead(means)
         first = n[rows, leader][:, None]
         gaps = means[rows, leader][:, None] - means
         evidence = first * n / (first + n) * gaps * gaps / (2 * self.noise_scale**2)
         evidence[rows, leader] = np.inf
-        t = memory.decisions + 1
+        t = state.decisions + 1
         if self.threshold == "proved":
-            beta = np.log(2 * t * (memory.arms - 1) / self.delta)
+            beta = np.log(2 * t * (state.arms - 1) / self.delta)
         else:
             beta = np.log((np.log(t) + 1) / self.delta)
-        tried = memory.counts.min(axis=1) > 0
-        memory.settle(tried & (evidence.min(axis=1) > beta), leader)
+        tried = state.counts.min(axis=1) > 0
+        state.settle(tried & (evidence.min(axis=1) > beta), leader)
 
 
 def optimal_proportions(means: Array) -> Array:
@@ -105,5 +105,5 @@ def optimal_proportions(means: Array) -> Array:
         share = share - ((x * x).sum(axis=1, keepdims=True) - 1) / rise
     x = np.where(clear, share * near / (1 - share * near), squares == nearest)
     x[rows, best] = 1.0
-    even: Array = x / x.sum(axis=1, keepdims=True)
-    return even
+    shares: Array = x / x.sum(axis=1, keepdims=True)
+    return shares

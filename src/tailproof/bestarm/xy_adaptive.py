@@ -9,8 +9,8 @@ from tailproof.bestarm.base import NearBestArm
 from tailproof.bestarm.design import greedy
 from tailproof.bestarm.elimination import Phases, active_pairs
 from tailproof.checks import number
-from tailproof.policies.base import Array, Index, pick_largest
-from tailproof.policies.ridge import squared_norms
+from tailproof.policies.base import Array, Index, pick_largest, picked
+from tailproof.policies.state.regression import squared_norms
 
 __all__ = ["XYAdaptive"]
 
@@ -35,17 +35,17 @@ class XYAdaptive(NearBestArm[_Goals]):
     ----------
     alpha : float
         α, how much more is known after each phase.
-    delta, noise_scale, epsilon : float
+    delta, noise_scale, gap_tolerance : float
         δ, σ and ε.
 
     Examples
     --------
     >>> policy, rng = XYAdaptive(noise_scale=0.5), np.random.default_rng(0)
-    >>> memory, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
-    >>> while not policy.stopped(memory).all():
-    ...     chosen = policy.choose(memory, arms, rng)
-    ...     policy.learn(memory, arms, chosen, [[float(chosen[0])]])
-    >>> policy.recommend(memory).tolist(), memory.decisions.tolist()
+    >>> state, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
+    >>> while not policy.stopped(state).all():
+    ...     chosen = policy.choose(state, arms, rng)
+    ...     policy.learn(state, arms, chosen, [[float(chosen[0])]])
+    >>> policy.recommend(state).tolist(), state.decisions.tolist()
     ([1], [17])
 
     Source: Soare, Lazaric and Munos 2014, figure 3; logarithm from the public code of Fiez et al.
@@ -70,18 +70,18 @@ class XYAdaptive(NearBestArm[_Goals]):
             goal=np.full(paths, 1 / (dim * (dim + 1) + 1)),
         )
 
-    def _choose(self, memory: _Goals, arms: Array, rng: np.random.Generator) -> Index:
-        y = active_pairs(arms, memory.active)
-        return pick_largest(-greedy(memory.inverse, arms, y), rng)
+    def _choose(self, state: _Goals, arms: Array, rng: np.random.Generator) -> Index:
+        y = active_pairs(arms, state.active)
+        return pick_largest(-greedy(state.root, arms, y), rng)
 
-    def _learn(self, memory: _Goals, arms: Array, chosen: Index, rewards: Array) -> None:
-        memory.update(arms, chosen, rewards[:, 0])
-        memory.pulls += 1
-        y = active_pairs(arms, memory.active)
-        reached = squared_norms(memory.inverse, y).max(axis=1) / memory.pulls
-        over = np.flatnonzero(reached <= self.alpha * memory.goal)
+    def _learn(self, state: _Goals, arms: Array, chosen: Index, rewards: Array) -> None:
+        state.update(picked(arms, chosen), rewards)
+        state.pulls += 1
+        y = active_pairs(arms, state.active)
+        reached = squared_norms(state.root, y).max(axis=1) / state.pulls
+        over = np.flatnonzero(reached <= self.alpha * state.goal)
         if len(over):
-            j = memory.phase[over]
-            log = np.log(math.pi**2 * memory.arms**2 * j**2 / (3 * self.delta))
-            memory.goal[over], memory.pulls[over] = reached[over], 0
-            memory.finish(arms, over, self.noise_scale * np.sqrt(2 * log), self.epsilon)
+            j = state.phase[over]
+            log = np.log(math.pi**2 * state.arms**2 * j**2 / (3 * self.delta))
+            state.goal[over], state.pulls[over] = reached[over], 0
+            state.finish(arms, over, self.noise_scale * np.sqrt(2 * log), self.gap_tolerance)

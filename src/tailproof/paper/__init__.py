@@ -8,22 +8,9 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from tailproof.checks import require
-from tailproof.paper import (
-    best_arm,
-    choices,
-    figure_1,
-    figure_2_3,
-    figure_4_5,
-    figure_6,
-    figure_7,
-    figure_8_9,
-    overview,
-    warning_bonus,
-    warning_defects,
-    warning_pulls,
-    warning_shrinkage,
-)
+from tailproof.paper import figure_1, figure_2_3, figure_4_5, figure_6, figure_7, figure_8_9
 from tailproof.paper.exhibit import Exhibit
+from tailproof.paper.ours import best_arm, bonus, choices, defects, overview, pulls, shrinkage
 
 __all__ = ["EXHIBITS", "SIZES", "select"]
 
@@ -38,10 +25,10 @@ EXHIBITS: Mapping[str, Exhibit] = MappingProxyType(
         "6": figure_6,
         "7": figure_7,
         "8-9": figure_8_9,
-        "pulls": warning_pulls,
-        "bonus": warning_bonus,
-        "shrinkage": warning_shrinkage,
-        "defects": warning_defects,
+        "pulls": pulls,
+        "bonus": bonus,
+        "shrinkage": shrinkage,
+        "defects": defects,
         "choices": choices,
         "best-arm": best_arm,
     }

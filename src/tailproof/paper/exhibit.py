@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -10,11 +10,9 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.stats import t as student_t
 
-from tailproof.filters import Filtered
-from tailproof.policies import Policy
-from tailproof.result import Result
-from tailproof.simulation import Plan
-from tailproof.verdicts import Identification
+from tailproof.results.identification import Identification
+from tailproof.results.regret import Result
+from tailproof.simulation.plan import Plan
 
 __all__ = [
     "Exhibit",
@@ -22,12 +20,10 @@ __all__ = [
     "Found",
     "Picture",
     "Sweep",
-    "altered",
     "below",
     "best",
     "final",
     "ratio",
-    "recipe",
     "verdict",
     "within",
 ]
@@ -94,25 +90,6 @@ def final(result: Result, policy: str) -> Array:
 def best(result: Result, names: Iterable[str]) -> str:
     """Return the policy with the smallest mean regret at the horizon."""
     return min(names, key=lambda name: float(final(result, name).mean()))
-
-
-def recipe(policy: Policy[Any]) -> Any:
-    """Return the policy inside all filters."""
-    return recipe(policy.policy) if isinstance(policy, Filtered) else policy
-
-
-def altered(policy: Policy[Any], **changes: Any) -> Policy[Any]:
-    """Return the policy with other settings, inside the same filters.
-
-    >>> from tailproof import OFUL
-    >>> altered(Filtered(OFUL(), pulls=15), ridge=2.0).policy.ridge
-    2.0
-    """
-    if isinstance(policy, Filtered):
-        inner = altered(policy.policy, **changes)
-        return Filtered(inner, pulls=policy.each, estimator=policy.estimator)
-    inside: Any = policy
-    return replace(inside, **changes)  # type: ignore[no-any-return]
 
 
 def below(text: str, smaller: Array, larger: Array) -> Finding:

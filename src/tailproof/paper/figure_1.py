@@ -8,7 +8,7 @@ import numpy as np
 from tailproof.figures import PALETTE, canvas
 from tailproof.noise import Noise, Normal, Stable, StudentT
 from tailproof.paper.exhibit import Finding, Picture, Sweep, within
-from tailproof.result import Result
+from tailproof.results.regret import Result
 
 __all__ = ["CLAIM", "DIFFERENCES", "REFERENCE", "SETTINGS", "TITLE", "draw", "judge", "run"]
 

@@ -3,20 +3,20 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tailproof.compositions import (
+from tailproof.figures import band, canvas
+from tailproof.noise import StudentT
+from tailproof.paper import figure_2_3, published
+from tailproof.paper.exhibit import Finding, Picture, Sweep, below, final, within
+from tailproof.policies import Policy
+from tailproof.results.regret import Result
+from tailproof.simulation.environments import orthant
+from tailproof.simulation.plan import Plan
+from tailproof.wrappers.compositions import (
     crt_filtered,
     menu_filtered,
     mom_filtered,
     tofu_filtered,
 )
-from tailproof.environments import paper
-from tailproof.figures import band, canvas
-from tailproof.noise import StudentT
-from tailproof.paper import figure_2_3
-from tailproof.paper.exhibit import Finding, Picture, Sweep, below, final, within
-from tailproof.policies import Policy
-from tailproof.result import Result
-from tailproof.simulation import Plan
 
 __all__ = ["CLAIM", "DIFFERENCES", "REFERENCE", "SETTINGS", "TITLE", "draw", "judge", "run"]
 
@@ -51,14 +51,18 @@ def filtered(horizon: int) -> dict[str, Policy[Any]]:
     """
     return {
         "MoM_mom": mom_filtered(
-            pulls=64, horizon=max(horizon // 64, 156), v=1 / 500, delta=0.4, bonus=1 / 40
+            repeats=64,
+            horizon=max(horizon // 64, 156),
+            moment_bound=1 / 500,
+            delta=0.4,
+            bonus=1 / 40,
         ),
-        "CRT_mom": crt_filtered(pulls=400, v=1, bonus=1 / 10),
+        "CRT_mom": crt_filtered(repeats=400, moment_bound=1, bonus=1 / 10),
         "MENU_mom": menu_filtered(
-            pulls=64, horizon=max(horizon // 64, 51), c=1, replicates=51, bonus=1 / 50
+            repeats=64, horizon=max(horizon // 64, 51), moment_bound=1, replicates=51, bonus=1 / 50
         ),
         "TOFU_mom": tofu_filtered(
-            pulls=400, horizon=max(horizon // 400, 1), b=1, exponent=0.5, bonus=1 / 5
+            repeats=400, horizon=max(horizon // 400, 1), moment_bound=1, exponent=0.5, bonus=1 / 5
         ),
     }
 
@@ -67,14 +71,14 @@ def run(sweep: Sweep, size: str, seed: int) -> dict[str, Result]:
     """Simulate all twelve under two noises; what figure 2 has too is taken from there."""
     horizon, plans = SETTINGS[size]["horizon"], {}
     for df, paths in SETTINGS[size]["paths"].items():
-        shown = figure_2_3.policies(df, horizon)
+        shown = published.policies(df, horizon)
         plans[f"df = {df}"] = Plan(
             policies={
-                **{name: shown[name] for name in figure_2_3.BASELINES},
+                **{name: shown[name] for name in published.BASELINES},
                 **filtered(horizon),
                 **{name: shown[name] for name in ("SupBMM_mom", "SupBTC_mom")},
             },
-            environment=paper(StudentT(df)),
+            environment=orthant(StudentT(df)),
             horizon=horizon,
             paths=paths,
             seed=seed,
@@ -88,7 +92,7 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     for figure_name, key in {"figure-4": "df = 3", "figure-5": "df = 1.02"}.items():
         result, noise = results[key], key
         figure, panels = canvas(4, 3, height=1.9, share=False)
-        for i, name in enumerate(figure_2_3.BASELINES):
+        for i, name in enumerate(published.BASELINES):
             above, under = panels[2 * (i // 3) : 2 * (i // 3) + 2, i % 3]
             for place, form in enumerate((name, f"{name}_mom")):
                 curves = result.curves[form]
@@ -109,7 +113,7 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
         figure.suptitle(f"Student-t noise, {noise}", fontsize=10)
         alt = f"Student-t noise, {noise}. Final mean regret alone and filtered: " + "; ".join(
             f"{name} {final(result, name).mean():.0f} and {final(result, name + '_mom').mean():.0f}"
-            for name in figure_2_3.BASELINES
+            for name in published.BASELINES
         )
         pictures[figure_name] = Picture(figure, alt + ".")
     return pictures
@@ -124,7 +128,7 @@ def judge(results: Mapping[str, Result]) -> list[Finding]:
         assert error is not None
         text = f"df = 3: median error of {name} at the end, good below 0.5"
         found.append(within(text, float(sorted(error[:, -1])[len(error) // 2]), 0, 0.5))
-    for name in figure_2_3.BASELINES:
+    for name in published.BASELINES:
         text = f"df = 1.02: regret of {name}_mom minus {name}"
         found.append(below(text, final(wild, f"{name}_mom"), final(wild, name)))
     for name in ESTIMATORS:

@@ -7,8 +7,8 @@ import numpy as np
 
 from tailproof.figures import PALETTE, canvas
 from tailproof.paper.exhibit import Finding, Picture, Sweep, within
-from tailproof.result import Result
-from tailproof.theory import balancing_epsilon, filter_pulls
+from tailproof.results.regret import Result
+from tailproof.stats.theory import balancing_exponent, filter_pulls
 
 __all__ = ["CLAIM", "DIFFERENCES", "REFERENCE", "SETTINGS", "TITLE", "draw", "judge", "run"]
 
@@ -30,7 +30,7 @@ def run(sweep: Sweep, size: str, seed: int) -> dict[str, Result]:
 def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     """Draw ε against α, and the pulls per decision that it leads to."""
     settings = SETTINGS["paper"]
-    epsilons = [balancing_epsilon(alpha=alpha, **settings) for alpha in ALPHAS]
+    epsilons = [balancing_exponent(alpha=alpha, **settings) for alpha in ALPHAS]
     figure, ((left, right),) = canvas(1, 2, height=2.8, share=False)
     left.plot(ALPHAS, epsilons, color=PALETTE[0])
     left.set(xlabel="α", ylabel="balancing ε", ylim=(0, 1))
@@ -38,7 +38,10 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
         (PALETTE[0], "balancing ε", zip(ALPHAS, epsilons, strict=True)),
         (PALETTE[1], "ε = ½", ((alpha, 0.5) for alpha in ALPHAS)),
     ):
-        pulls = [filter_pulls(alpha=alpha, epsilon=epsilon, **settings) for alpha, epsilon in pairs]
+        pulls = [
+            filter_pulls(alpha=alpha, block_exponent=epsilon, **settings)
+            for alpha, epsilon in pairs
+        ]
         right.semilogy(ALPHAS, pulls, color=colour, label=name)
     right.axhline(settings["horizon"], color="0.4", linestyle=":", label="the whole horizon")
     right.set(xlabel="α", ylabel="ñ of Theorem 2")
@@ -46,14 +49,14 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     alt = (
         f"Left: the balancing ε falls from {epsilons[-1]:.2f} at α = 3 to {epsilons[0]:.2f} at "
         "α = 0.2, as the tail grows heavier. Right: the pulls that it asks for grow from "
-        f"{filter_pulls(alpha=3, epsilon=epsilons[-1], **settings):.0f} to billions."
+        f"{filter_pulls(alpha=3, block_exponent=epsilons[-1], **settings):.0f} to billions."
     )
     return {"figure-6": Picture(figure, alt)}
 
 
 def judge(results: Mapping[str, Result]) -> list[Finding]:
     """Evaluate the balancing ε where the paper speaks of it."""
-    at = {alpha: balancing_epsilon(alpha=alpha, **SETTINGS["paper"]) for alpha in (0.5, 1, 3)}
+    at = {alpha: balancing_exponent(alpha=alpha, **SETTINGS["paper"]) for alpha in (0.5, 1, 3)}
     return [
         within("ε at α = 1, stated between 0.5 and 0.6", at[1], 0.5, 0.6),
         within("ε at α = 0.5 minus ε at α = 3, stated below 0", at[0.5] - at[3], -1, 0),

@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from tailproof.environments import paper
-from tailproof.estimators import MeanOfMedians
 from tailproof.figures import PALETTE, canvas
-from tailproof.filters import Filtered
 from tailproof.noise import StudentT
-from tailproof.paper import figure_2_3
-from tailproof.paper.exhibit import Finding, Picture, Sweep, below, final, ratio, recipe
-from tailproof.result import Result
-from tailproof.simulation import Plan
+from tailproof.paper import published
+from tailproof.paper.exhibit import Finding, Picture, Sweep, below, final, ratio
+from tailproof.results.regret import Result
+from tailproof.simulation.environments import orthant
+from tailproof.simulation.plan import Plan
+from tailproof.stats.estimators import MeanOfMedians
+from tailproof.wrappers.base import innermost
+from tailproof.wrappers.filtered import Filtered
 
 __all__ = ["CLAIM", "DIFFERENCES", "REFERENCE", "SETTINGS", "TITLE", "draw", "judge", "run"]
 
@@ -50,16 +51,16 @@ def pulls(epsilon: float) -> int:
 def run(sweep: Sweep, size: str, seed: int) -> dict[str, Result]:
     """Simulate each ε with its own number of pulls."""
     horizon, paths = SETTINGS[size]["horizon"], SETTINGS[size]["paths"]
-    inner = recipe(figure_2_3.policies(1, horizon)["SupBTC_mom"])
+    inner = innermost(published.policies(1, horizon)["SupBTC_mom"])
     policies = {
-        f"ε = {e}": Filtered(inner, pulls=pulls(e), estimator=MeanOfMedians(epsilon=e))
+        f"ε = {e}": Filtered(inner, repeats=pulls(e), estimator=MeanOfMedians(block_exponent=e))
         for e in EPSILONS
     }
     return sweep(
         {
             "df = 1": Plan(
                 policies=policies,
-                environment=paper(StudentT(1)),
+                environment=orthant(StudentT(1)),
                 horizon=horizon,
                 paths=paths,
                 seed=seed,

@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tailproof.environments import paper
 from tailproof.figures import PALETTE, canvas
 from tailproof.noise import StudentT
-from tailproof.paper import figure_2_3
-from tailproof.paper.exhibit import Finding, Picture, Sweep, altered, final, ratio, recipe
-from tailproof.result import Result
-from tailproof.simulation import Plan
+from tailproof.paper import published
+from tailproof.paper.exhibit import Finding, Picture, Sweep, final, ratio
+from tailproof.results.regret import Result
+from tailproof.simulation.environments import orthant
+from tailproof.simulation.plan import Plan
+from tailproof.wrappers.base import altered, innermost
 
 __all__ = ["CLAIM", "DIFFERENCES", "REFERENCE", "SETTINGS", "TITLE", "draw", "judge", "run"]
 
@@ -38,12 +39,12 @@ def run(sweep: Sweep, size: str, seed: int) -> dict[str, Result]:
     horizon, paths = SETTINGS[size]["horizon"], SETTINGS[size]["paths"]
     plans = {}
     for name in FIGURES.values():
-        usual = figure_2_3.policies(0.5, horizon)[name]
-        bounds = [factor * recipe(usual).v for factor in FACTORS]
-        policies = {f"v = {v:g}": altered(usual, v=v) for v in bounds}
+        usual = published.policies(0.5, horizon)[name]
+        bounds = [factor * innermost(usual).moment_bound for factor in FACTORS]
+        policies = {f"v = {v:g}": altered(usual, moment_bound=v) for v in bounds}
         plans[name] = Plan(
             policies=policies,
-            environment=paper(StudentT(0.5)),
+            environment=orthant(StudentT(0.5)),
             horizon=horizon,
             paths=paths,
             seed=seed,

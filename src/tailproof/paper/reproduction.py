@@ -12,9 +12,9 @@ from typing import Any, Self
 from tailproof.checks import require, whole
 from tailproof.paper import EXHIBITS, SIZES, select
 from tailproof.paper.exhibit import Found
-from tailproof.result import Result, provenance
-from tailproof.sweep import check_engine, sweep
-from tailproof.verdicts import Identification
+from tailproof.results import Result, provenance
+from tailproof.results.identification import Identification
+from tailproof.simulation.sweeps import check_engine, sweep
 
 __all__ = ["Reproduction", "reproduce"]
 

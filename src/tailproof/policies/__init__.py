@@ -1,6 +1,6 @@
 """Bandit algorithms, one file each; `base` holds the contract."""
 
-from tailproof.policies.base import Memory, Policy
+from tailproof.policies.base import Policy, State
 from tailproof.policies.baselines import FixedArm, Uniform
 from tailproof.policies.clipped_sgd import ClippedSGDUCB
 from tailproof.policies.confidence_ball import ConfidenceBall
@@ -37,10 +37,10 @@ __all__ = [
     "LinStudentUCB",
     "LinTS",
     "MedianUCB",
-    "Memory",
     "MoM",
     "Policy",
     "RobustUCB",
+    "State",
     "StudentUCB",
     "SupBMM",
     "SupBTC",

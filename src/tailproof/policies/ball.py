@@ -7,23 +7,24 @@ from tailproof.policies.base import Array
 __all__ = ["optimistic_direction"]
 
 
-def optimistic_direction(theta: Array, inverse: Array, radius: Array, fallback: Array) -> Array:
+def optimistic_direction(theta: Array, root: Array, radius: Array, fallback: Array) -> Array:
     """Return the unit vectors x that maximise xᵀθ̂ + β ‖x‖_{V⁻¹}, for all paths at once.
 
-    The maximum is the length of the longest θ with ‖θ − θ̂‖_V ≤ β, and x its direction. In the
-    directions of V, with eigenvalues v, θ_i − θ̂_i = θ̂_i/(μ v_i − 1), where μ > 1/min v is the one
+    V⁻¹ = SSᵀ with S = `root`. The maximum is the length of the longest θ with ‖θ − θ̂‖_V ≤ β, and
+    x its direction. In the directions of V, with eigenvalues v, θ_i − θ̂_i = θ̂_i/(μ v_i − 1), where μ > 1/min v is the one
     root of Σ v_i (θ_i − θ̂_i)² = β²; if θ̂ has nothing in the least known direction and there is no
     root, what is missing goes there, on the side of `fallback`.
 
-    >>> theta, inverse = np.array([[0.3, 0.4]]), np.eye(2)[None]
+    >>> theta, root = np.array([[0.3, 0.4]]), np.eye(2)[None]
     >>> fallback = np.array([[1.0, 0.0]])
-    >>> optimistic_direction(theta, inverse, np.array([2.0]), fallback).round(9).tolist()
+    >>> optimistic_direction(theta, root, np.array([2.0]), fallback).round(9).tolist()
     [[0.6, 0.8]]
 
     Source: the maximisation of OFUL (Abbasi-Yadkori et al. 2011, figure 1) over the unit ball, a
     trust-region problem. Differences: a path whose estimate is lost goes where `fallback` points.
     """
-    q, basis = np.linalg.eigh(inverse)  # q = 1/v, the least known direction last
+    basis, size, _ = np.linalg.svd(root)
+    q, basis = size[:, ::-1] ** 2, basis[:, :, ::-1]  # q = 1/v, the least known direction last
     ratio = q[:, -1:] / np.maximum(q, 1e-300)
     lost = np.flatnonzero(~np.isfinite(theta).all(axis=1))
     sound = theta.copy()

@@ -1,6 +1,6 @@
 """The contract of a policy, and what every policy shares.
 
-A policy is a recipe: a frozen dataclass of hyper-parameters. What it learns lives in a memory
+A policy is a recipe: a frozen dataclass of hyper-parameters. What it learns lives in a state
 outside it. Everything is written once, for many independent paths at a time; live use is a batch
 of one path.
 """
@@ -8,67 +8,24 @@ of one path.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import replace
 from typing import Any, ClassVar, Generic, Self, TypeVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tailproof.checks import require, whole
+from tailproof.checks import number, require, whole
+from tailproof.policies.state.base import Array, Index, State, picked
 
-__all__ = ["Array", "Index", "Memory", "Policy", "pick_largest", "picked"]
+__all__ = ["LONGEST", "Array", "Index", "Policy", "S", "State", "pick_largest", "picked"]
 
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
+LONGEST = 1e75
+"""The longest arm that is taken: squares of lengths can still be added up and multiplied."""
 
-
-@dataclass(eq=False)
-class Memory:
-    """What a policy has learned: plain arrays with the paths axis first.
-
-    Attributes
-    ----------
-    arms, dim : int
-        The number K of arms and the dimension d of their vectors.
-    decisions : array of shape (paths,)
-        How many decisions each path has learned from.
-    """
-
-    arms: int
-    dim: int
-    decisions: Index
-
-    @property
-    def paths(self) -> int:
-        """The number of paths."""
-        return len(self.decisions)
-
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return everything learned as named arrays, ready for ``numpy.savez``."""
-        return {name: np.array(getattr(self, name)) for name in self._names()}
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, ArrayLike]) -> Self:
-        """Restore what `to_arrays` returned."""
-        copies: dict[str, Any] = {name: np.array(arrays[name]) for name in cls._names()}
-        return cls(**{name: copy if copy.ndim else copy.item() for name, copy in copies.items()})
-
-    @classmethod
-    def _names(cls) -> list[str]:
-        return [field.name for field in fields(cls) if field.init]
-
-    def take(self, paths: ArrayLike) -> Self:
-        """Return a copy that holds the given paths alone."""
-        index = np.asarray(paths)
-        return type(self).from_arrays(
-            {name: a[index] if a.ndim else a for name, a in self.to_arrays().items()}
-        )
+S = TypeVar("S", bound=State)
 
 
-M = TypeVar("M", bound=Memory)
-
-
-class Policy(ABC, Generic[M]):
+class Policy(ABC, Generic[S]):
     """A bandit algorithm: it chooses arms and learns from rewards.
 
     Arms have the shape (paths, K, d), choices (paths,), rewards (paths, `pulls`). A policy of your
@@ -85,52 +42,79 @@ class Policy(ABC, Generic[M]):
         return 1
 
     @final
-    def init(self, paths: int, arms: int, dim: int) -> M:
-        """Return the memory of a policy that has learned nothing yet."""
-        return self._init(whole("paths", paths), whole("arms", arms), whole("dim", dim))
+    def init(self, paths: int, arms: int, dim: int) -> S:
+        """Return the state of a policy that has learned nothing yet."""
+        state = self._init(whole("paths", paths), whole("arms", arms), whole("dim", dim))
+        state.policy = type(self).__name__
+        return state
 
     @final
-    def choose(self, memory: M, arms: ArrayLike, rng: np.random.Generator) -> Index:
-        """Return the arm to pull in each path; the memory stays as it is."""
+    def restore(self, arrays: Mapping[str, ArrayLike]) -> S:
+        """Return the state that `State.to_arrays` was called on, checked.
+
+        Arrays with other names, shapes or types, of another policy or of another version, raise
+        ``ValueError``; so does a NaN or an infinity where nothing that was learned can leave one.
+
+        >>> from tailproof import OFUL, LinTS
+        >>> saved = OFUL().init(paths=1, arms=2, dim=2).to_arrays()
+        >>> OFUL().restore(saved).theta.tolist()
+        [[0.0, 0.0]]
+        >>> LinTS().restore(saved)
+        Traceback (most recent call last):
+        ValueError: policy must be LinTS, got 'OFUL'
+        """
+        missing = {"arms", "dim", "decisions", "policy"} - arrays.keys()
+        require(not missing, "arrays", f"those of a state of {type(self).__name__}", list(arrays))
+        owner, decisions = str(np.asarray(arrays["policy"])), np.asarray(arrays["decisions"])
+        require(owner == type(self).__name__, "policy", type(self).__name__, owner)
+        require(decisions.ndim == 1, "decisions", "an array with one axis", decisions.shape)
+        sizes: Any = (np.asarray(arrays[name])[()] for name in ("arms", "dim"))
+        state = self.init(1, *sizes)
+        state.fill(arrays, whole("the number of paths", len(decisions)))
+        return state
+
+    @final
+    def choose(self, state: S, arms: ArrayLike, rng: np.random.Generator) -> Index:
+        """Return the arm to pull in each path; the state stays as it is."""
         with np.errstate(invalid="ignore", over="ignore"):
-            return self._choose(memory, _shaped_arms(memory, arms), rng)
+            return self._choose(state, self._checked_arms(state, arms), rng)
 
     @final
-    def learn(self, memory: M, arms: ArrayLike, chosen: ArrayLike, rewards: ArrayLike) -> None:
+    def learn(self, state: S, arms: ArrayLike, chosen: ArrayLike, rewards: ArrayLike) -> None:
         """Learn from the rewards of the chosen arms.
 
-        ±inf and any finite size are legitimate rewards. A wrong shape or a NaN raises
-        ``ValueError`` and leaves the memory as it was.
+        ±inf and any finite size are legitimate rewards. A wrong shape, a NaN, or an arm that is
+        not finite raises ``ValueError`` and leaves the state as it was.
         """
-        vectors = _shaped_arms(memory, arms)
+        vectors = self._checked_arms(state, arms)
         index = np.asarray(chosen)
         values = np.asarray(rewards, dtype=np.float64)
-        expected = (memory.paths, self.pulls)
+        expected = (state.paths, self.pulls)
         if values.shape != expected:
             raise ValueError(f"rewards must be of shape {expected}, got {values.shape}")
         require(not math.isnan(values.min()), "rewards", "free of NaN", np.nan)
         if index.shape != expected[:1]:
             raise ValueError(f"chosen must be of shape {expected[:1]}, got {index.shape}")
-        if index.dtype.kind not in "iu" or index.min() < 0 or index.max() >= memory.arms:
-            rule = f"whole numbers from 0 to {memory.arms - 1}"
+        if index.dtype.kind not in "iu" or index.min() < 0 or index.max() >= state.arms:
+            rule = f"whole numbers from 0 to {state.arms - 1}"
             raise ValueError(f"chosen must be {rule}, got {chosen!r}")
         with np.errstate(invalid="ignore", over="ignore"):
-            self._learn(memory, vectors, index, values)
-        memory.decisions += 1
+            self._learn(state, vectors, index, values)
+        state.decisions += 1
 
-    def propose(self, memory: M, rng: np.random.Generator) -> Array:
-        """Return the vector of the unit ball to pull in each path; the memory stays as it is.
+    def propose(self, state: S, rng: np.random.Generator) -> Array:
+        """Return the vector of the unit ball to pull in each path; the state stays as it is.
 
         This takes the place of `choose` where every vector of the ball may be pulled; `learn` is
         then told of the proposed vectors as the only arm, of shape (paths, 1, d).
         """
         raise ValueError(f"policy must be one that can play on the unit ball, got {self!r}")
 
-    def estimate(self, memory: M) -> Array | None:
+    def estimate(self, state: S) -> Array | None:
         """Return the estimate of θ, of shape (paths, d), where the algorithm has one."""
         return None
 
-    def recommend(self, memory: M) -> Index:
+    def recommend(self, state: S) -> Index:
         """Return the arm named as the best in each path, and −1 where none is named yet.
 
         Only policies that identify a best arm have an answer, see `tailproof.bestarm`.
@@ -138,31 +122,48 @@ class Policy(ABC, Generic[M]):
         raise ValueError(f"policy must be one that names a best arm, got {self!r}")
 
     @final
-    def stopped(self, memory: M) -> NDArray[np.bool_]:
+    def stopped(self, state: S) -> NDArray[np.bool_]:
         """Return whether each path has named a best arm, and needs no more pulls."""
-        return self.recommend(memory) >= 0
+        return self.recommend(state) >= 0
+
+    def with_scale(self, scale: float) -> Self:
+        """Return the recipe told the scale of its noise; one that has no use for it refuses.
+
+        >>> from tailproof import OFUL
+        >>> OFUL().with_scale(0.4).noise_scale
+        0.4
+        """
+        number("scale", scale, above=0)
+        if self.scale_field is None:
+            raise ValueError(
+                f"policy must be one with a noise scale, such as OFUL, got {self!r}; "
+                "AutoFiltered brings the rewards of any policy to scale one"
+            )
+        return replace(self, **{self.scale_field: scale})  # type: ignore[type-var]
 
     @abstractmethod
-    def _init(self, paths: int, arms: int, dim: int) -> M: ...
+    def _init(self, paths: int, arms: int, dim: int) -> S: ...
 
     @abstractmethod
-    def _choose(self, memory: M, arms: Array, rng: np.random.Generator) -> Index: ...
+    def _choose(self, state: S, arms: Array, rng: np.random.Generator) -> Index: ...
 
     @abstractmethod
-    def _learn(self, memory: M, arms: Array, chosen: Index, rewards: Array) -> None: ...
+    def _learn(self, state: S, arms: Array, chosen: Index, rewards: Array) -> None: ...
 
-
-def _shaped_arms(memory: Memory, arms: ArrayLike) -> Array:
-    vectors = np.asarray(arms, dtype=np.float64)
-    expected = (memory.paths, memory.arms, memory.dim)
-    if vectors.shape != expected:
-        raise ValueError(f"arms must be of shape {expected}, got {vectors.shape}")
-    return vectors
-
-
-def picked(arms: Array, chosen: Index) -> Array:
-    """Return the vectors of the chosen arms, of shape (paths, d)."""
-    return arms[np.arange(len(arms)), chosen]
+    def _checked_arms(self, state: S, arms: ArrayLike) -> Array:
+        """Return the arms if they fit the state, and the state the policy."""
+        if state.policy != type(self).__name__:
+            raise ValueError(f"state must be one of {type(self).__name__}, got {state.policy!r}")
+        vectors = np.asarray(arms, dtype=np.float64)
+        expected = (state.paths, state.arms, state.dim)
+        if vectors.shape != expected:
+            raise ValueError(f"arms must be of shape {expected}, got {vectors.shape}")
+        flat = vectors.ravel(order="K")
+        with np.errstate(invalid="ignore", over="ignore"):
+            if not flat @ flat <= LONGEST**2:  # NaN, infinite and long arms stand out in the sum
+                length = float(np.linalg.norm(vectors, axis=-1).max())
+                require(length <= LONGEST, "arms", f"finite, no longer than {LONGEST:g}", length)
+        return vectors
 
 
 def pick_largest(index: Array, rng: np.random.Generator) -> Index:

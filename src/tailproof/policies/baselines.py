@@ -5,18 +5,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from tailproof.checks import require, whole
-from tailproof.policies.base import Array, Index, Memory, Policy
+from tailproof.policies.base import Array, Index, Policy, State
 
 __all__ = ["FixedArm", "Uniform"]
 
 
-class _Indifferent(Policy[Memory]):
+class _Indifferent(Policy[State]):
     """A policy that only counts its decisions."""
 
-    def _init(self, paths: int, arms: int, dim: int) -> Memory:
-        return Memory(arms=arms, dim=dim, decisions=np.zeros(paths, dtype=np.int64))
+    def _init(self, paths: int, arms: int, dim: int) -> State:
+        return State(arms=arms, dim=dim, decisions=np.zeros(paths, dtype=np.int64))
 
-    def _learn(self, memory: Memory, arms: Array, chosen: Index, rewards: Array) -> None:
+    def _learn(self, state: State, arms: Array, chosen: Index, rewards: Array) -> None:
         pass
 
 
@@ -27,15 +27,15 @@ class Uniform(_Indifferent):
     P(a_t = a) = 1/K
 
     >>> policy = Uniform()
-    >>> memory = policy.init(paths=4, arms=2, dim=1)
-    >>> policy.choose(memory, np.ones((4, 2, 1)), np.random.default_rng(0)).shape
+    >>> state = policy.init(paths=4, arms=2, dim=1)
+    >>> policy.choose(state, np.ones((4, 2, 1)), np.random.default_rng(0)).shape
     (4,)
 
     Source: elementary. Differences: none.
     """
 
-    def _choose(self, memory: Memory, arms: Array, rng: np.random.Generator) -> Index:
-        return rng.integers(memory.arms, size=memory.paths)
+    def _choose(self, state: State, arms: Array, rng: np.random.Generator) -> Index:
+        return rng.integers(state.arms, size=state.paths)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +45,8 @@ class FixedArm(_Indifferent):
     a_t = arm
 
     >>> policy = FixedArm(arm=1)
-    >>> memory = policy.init(paths=2, arms=3, dim=1)
-    >>> policy.choose(memory, np.ones((2, 3, 1)), np.random.default_rng(0)).tolist()
+    >>> state = policy.init(paths=2, arms=3, dim=1)
+    >>> policy.choose(state, np.ones((2, 3, 1)), np.random.default_rng(0)).tolist()
     [1, 1]
 
     Source: elementary. Differences: none.
@@ -57,9 +57,9 @@ class FixedArm(_Indifferent):
     def __post_init__(self) -> None:
         whole("arm", self.arm, at_least=0)
 
-    def _init(self, paths: int, arms: int, dim: int) -> Memory:
+    def _init(self, paths: int, arms: int, dim: int) -> State:
         require(self.arm < arms, "arm", f"below {arms}, the number of arms", self.arm)
         return super()._init(paths, arms, dim)
 
-    def _choose(self, memory: Memory, arms: Array, rng: np.random.Generator) -> Index:
-        return np.full(memory.paths, self.arm, dtype=np.int64)
+    def _choose(self, state: State, arms: Array, rng: np.random.Generator) -> Index:
+        return np.full(state.paths, self.arm, dtype=np.int64)

@@ -7,7 +7,7 @@ import numpy as np
 
 from tailproof.checks import number, whole
 from tailproof.policies.base import Array, Index, Policy, pick_largest
-from tailproof.policies.history import Counted, tame
+from tailproof.policies.state.counts import Counted, tame
 
 __all__ = ["ClippedSGDUCB", "Iterates"]
 
@@ -45,12 +45,12 @@ class ClippedSGDUCB(Policy[Iterates]):
     >>> policy, rng = ClippedSGDUCB(horizon=3000, mean_bound=2.0), np.random.default_rng(0)
     >>> policy.pulls
     3
-    >>> memory = policy.init(paths=1, arms=2, dim=2)
+    >>> state = policy.init(paths=1, arms=2, dim=2)
     >>> arms = np.eye(2)[None]
     >>> for _ in range(1000):
-    ...     chosen = policy.choose(memory, arms, rng)
-    ...     policy.learn(memory, arms, chosen, chosen[:, None] + rng.standard_cauchy((1, 3)))
-    >>> int(memory.counts[0].argmax())
+    ...     chosen = policy.choose(state, arms, rng)
+    ...     policy.learn(state, arms, chosen, chosen[:, None] + rng.standard_cauchy((1, 3)))
+    >>> int(state.counts[0].argmax())
     1
 
     Source: Dorn et al. 2024 (arXiv 2402.07062), from the public code; the paper itself was not
@@ -86,17 +86,17 @@ class ClippedSGDUCB(Policy[Iterates]):
     def _init(self, paths: int, arms: int, dim: int) -> Iterates:
         return Iterates.start(paths, arms, dim, points=np.zeros((paths, arms)))
 
-    def _choose(self, memory: Iterates, arms: Array, rng: np.random.Generator) -> Index:
-        log_t = np.log(np.maximum(memory.decisions, 1) * self.pulls)[:, None]
-        width = np.sqrt(log_t / (np.maximum(memory.counts, 1) * self.pulls))
-        index = memory.points + self.bonus * width
-        return pick_largest(np.where(memory.counts == 0, np.inf, index), rng)
+    def _choose(self, state: Iterates, arms: Array, rng: np.random.Generator) -> Index:
+        log_t = np.log(np.maximum(state.decisions, 1) * self.pulls)[:, None]
+        width = np.sqrt(log_t / (np.maximum(state.counts, 1) * self.pulls))
+        index = state.points + self.bonus * width
+        return pick_largest(np.where(state.counts == 0, np.inf, index), rng)
 
-    def _learn(self, memory: Iterates, arms: Array, chosen: Index, rewards: Array) -> None:
-        at, bound, y = (np.arange(memory.paths), chosen), self.mean_bound, tame(rewards)
-        x, first = memory.points[at], memory.counts[at] == 0
-        blocks = y.reshape(memory.paths, 2 * self.m + 1, self.n).mean(axis=2)
+    def _learn(self, state: Iterates, arms: Array, chosen: Index, rewards: Array) -> None:
+        at, bound, y = (np.arange(state.paths), chosen), self.mean_bound, tame(rewards)
+        x, first = state.points[at], state.counts[at] == 0
+        blocks = y.reshape(state.paths, 2 * self.m + 1, self.n).mean(axis=2)
         descended = x - self.step * np.clip(x - np.median(blocks, axis=1), -bound, bound)
         start = np.clip(np.median(y, axis=1), -bound, bound)
-        memory.points[at] = np.where(first, start, descended)
-        memory.counts[at] += 1
+        state.points[at] = np.where(first, start, descended)
+        state.counts[at] += 1

@@ -8,7 +8,7 @@ import numpy as np
 from tailproof.checks import number
 from tailproof.policies.base import Array
 from tailproof.policies.optimism import Optimism
-from tailproof.policies.ridge import Ridge
+from tailproof.policies.state.regression import Ridge
 
 __all__ = ["ConfidenceBall"]
 
@@ -33,12 +33,12 @@ class ConfidenceBall(Optimism):
     Examples
     --------
     >>> policy, rng = ConfidenceBall(bonus=0.05), np.random.default_rng(0)
-    >>> memory = policy.init(paths=1, arms=2, dim=2)
+    >>> state = policy.init(paths=1, arms=2, dim=2)
     >>> arms = np.eye(2)[None]
     >>> for _ in range(100):
-    ...     chosen = policy.choose(memory, arms, rng)
-    ...     policy.learn(memory, arms, chosen, [[float(chosen[0])]])
-    >>> bool(memory.theta[0, 1] > 0.9)
+    ...     chosen = policy.choose(state, arms, rng)
+    ...     policy.learn(state, arms, chosen, [[float(chosen[0])]])
+    >>> bool(state.theta[0, 1] > 0.9)
     True
 
     Source: Dani, Hayes and Kakade 2008, ConfidenceBall₂; β_t is recalled, not read again.
@@ -57,8 +57,8 @@ class ConfidenceBall(Optimism):
         number("ridge", self.ridge, above=0)
         number("bonus", self.bonus, at_least=0)
 
-    def radius(self, memory: Ridge) -> Array:
+    def radius(self, state: Ridge) -> Array:
         """Return √β_t, the radius of the ellipsoid, in each path."""
-        t = memory.decisions + 1
+        t = state.decisions + 1
         log = 2 * np.log(t) + math.log(1 / self.delta)
-        return np.sqrt(np.maximum(128 * memory.dim * np.log(t) * log, (8 / 3 * log) ** 2))
+        return np.sqrt(np.maximum(128 * state.dim * np.log(t) * log, (8 / 3 * log) ** 2))

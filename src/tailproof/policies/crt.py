@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tailproof.checks import number
-from tailproof.policies.base import Array, Index
+from tailproof.policies.base import Array, Index, picked
 from tailproof.policies.optimism import Optimism
-from tailproof.policies.ridge import Ridge
+from tailproof.policies.state.regression import Ridge
 
 __all__ = ["CRT"]
 
@@ -24,8 +24,8 @@ class CRT(Optimism):
     ----------
     epsilon : float
         ε in (0, 1]: moments of order 1 + ε are finite.
-    v : float
-        A bound on the moment of order 1 + ε.
+    moment_bound : float
+        v, a bound on the moment of order 1 + ε.
     delta : float
         δ, the probability with which the confidence set may fail.
     bonus : float
@@ -33,10 +33,10 @@ class CRT(Optimism):
 
     Examples
     --------
-    >>> policy = CRT(epsilon=1, v=3)
-    >>> memory = policy.init(paths=1, arms=2, dim=2)
-    >>> policy.learn(memory, np.eye(2)[None], [0], [[100.0]])
-    >>> memory.theta.tolist()
+    >>> policy = CRT(epsilon=1, moment_bound=3)
+    >>> state = policy.init(paths=1, arms=2, dim=2)
+    >>> policy.learn(state, np.eye(2)[None], [0], [[100.0]])
+    >>> state.theta.tolist()
     [[0.0, 0.0]]
 
     Source: Medina and Yang 2016, confidence region with truncation; constants from the public
@@ -44,26 +44,25 @@ class CRT(Optimism):
     """
 
     epsilon: float
-    v: float
+    moment_bound: float
     delta: float = 0.01
     bonus: float = 1.0
 
     def __post_init__(self) -> None:
         number("epsilon", self.epsilon, above=0, at_most=1)
-        number("v", self.v, above=0)
+        number("moment_bound", self.moment_bound, above=0)
         number("delta", self.delta, above=0, below=1)
         number("bonus", self.bonus, at_least=0)
 
-    def radius(self, memory: Ridge) -> Array:
+    def radius(self, state: Ridge) -> Array:
         """Return the radius β in each path."""
-        t = np.maximum(memory.decisions, 1.0)
-        spread = 4 * memory.log_det + 8 * math.log(1 / self.delta)
+        t = np.maximum(state.decisions, 1.0)
+        spread = 4 * state.log_det + 8 * math.log(1 / self.delta)
         beta = np.sqrt(t ** (1 / (1 + self.epsilon)) * spread)
-        beta += np.sqrt(2 * self.v**2 * np.log(t)) + 1
-        beta[memory.decisions == 0] = 1.0
+        beta += np.sqrt(2 * self.moment_bound**2 * np.log(t)) + 1
+        beta[state.decisions == 0] = 1.0
         return beta
 
-    def _learn(self, memory: Ridge, arms: Array, chosen: Index, rewards: Array) -> None:
-        y = rewards[:, 0]
-        level = (memory.decisions + 1) ** (1 / (2 * (1 + self.epsilon)))
-        memory.update(arms, chosen, np.where(np.abs(y) > level, 0.0, y))
+    def _learn(self, state: Ridge, arms: Array, chosen: Index, rewards: Array) -> None:
+        level = (state.decisions + 1) ** (1 / (2 * (1 + self.epsilon)))
+        state.update(picked(arms, chosen), np.where(np.abs(rewards) > level[:, None], 0.0, rewards))

@@ -2,13 +2,14 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
 from tailproof.batches import batches
 from tailproof.policies.base import Array
-from tailproof.policies.huber import Huber, HuberMemory, project
+from tailproof.policies.huber import Huber, HuberState, project
+from tailproof.policies.state.base import Buffer, Rule
 
 __all__ = ["HeavyOFUL", "HuberHistory"]
 
@@ -17,7 +18,7 @@ _TOLERANCE, _STEPS = 1e-9, 200
 
 
 @dataclass(eq=False)
-class HuberHistory(HuberMemory):
+class HuberHistory(HuberState):
     """All that was observed, in buffers with room for more that hold zeros.
 
     Attributes
@@ -28,9 +29,9 @@ class HuberHistory(HuberMemory):
         y/σ and τ.
     """
 
-    contexts: Array
-    rewards: Array
-    thresholds: Array
+    contexts: Annotated[Array, Rule(finite=True, buffer=1)]
+    rewards: Buffer
+    thresholds: Annotated[Array, Rule(finite=True, buffer=1)]
 
     @classmethod
     def start(cls, paths: int, arms: int, dim: int, penalty: float, **more: Any) -> Self:
@@ -66,10 +67,10 @@ class HeavyOFUL(Huber[HuberHistory]):
 
     Parameters
     ----------
-    horizon : int
-        T, in decisions.
-    epsilon, nu : float
-        ε in (0, 1] and ν: the noise has E|η|^{1+ε} ≤ ν^{1+ε}.
+    decisions : int
+        T, how many are to come.
+    epsilon, moment_bound : float
+        ε in (0, 1] and ν^{1+ε}: the noise has E|η|^{1+ε} ≤ ν^{1+ε}.
     delta : float
         δ, the probability with which the confidence set may fail.
     norm_bound : float
@@ -81,13 +82,14 @@ class HeavyOFUL(Huber[HuberHistory]):
 
     Examples
     --------
-    >>> policy, rng = HeavyOFUL(horizon=99, epsilon=1, nu=1, bonus=1e-4), np.random.default_rng(0)
-    >>> memory = policy.init(paths=1, arms=2, dim=2)
+    >>> policy = HeavyOFUL(decisions=99, epsilon=1, moment_bound=1, bonus=1e-4)
+    >>> rng = np.random.default_rng(0)
+    >>> state = policy.init(paths=1, arms=2, dim=2)
     >>> arms = np.eye(2)[None]
     >>> for t in range(99):
-    ...     chosen = policy.choose(memory, arms, rng)
-    ...     policy.learn(memory, arms, chosen, [[np.inf if t == 50 else float(chosen[0])]])
-    >>> int(policy.choose(memory, arms, rng)[0])
+    ...     chosen = policy.choose(state, arms, rng)
+    ...     policy.learn(state, arms, chosen, [[np.inf if t == 50 else float(chosen[0])]])
+    >>> int(policy.choose(state, arms, rng)[0])
     1
 
     Source: Huang, Zhong, Wang and Yang 2023, HEAVY-OFUL, with the constants of the public code of
@@ -97,36 +99,37 @@ class HeavyOFUL(Huber[HuberHistory]):
     counts as one of size στ.
     """
 
-    def radius(self, memory: HuberHistory) -> Array:
+    def radius(self, state: HuberHistory) -> Array:
         """Return the radius β of the confidence set in each path."""
-        growth = 24 * self._log * self._level(memory.dim, memory.decisions)
-        return growth + 3 * math.sqrt(self._penalty(memory.dim)) * self.norm_bound
+        growth = 24 * self._log * self._level(state.dim, state.decisions)
+        return growth + 3 * math.sqrt(self._penalty(state.dim)) * self.norm_bound
 
     def _init(self, paths: int, arms: int, dim: int) -> HuberHistory:
         return HuberHistory.start(paths, arms, dim, self._penalty(dim))
 
-    def _scale(self, memory: HuberHistory, width: Array) -> Array:
-        quarter = math.sqrt(self._tau0(memory.dim) / math.sqrt(48))  # (2c₁κ)^¼
+    def _scale(self, state: HuberHistory, width: Array) -> Array:
+        quarter = math.sqrt(self._tau0(state.dim) / math.sqrt(48))  # (2c₁κ)^¼
         by_bias = np.sqrt(self.norm_bound * width) / quarter
         return np.maximum(width * math.sqrt(23 * self._log), by_bias)
 
-    def _regress(self, memory: HuberHistory, x: Array, y: Array, tau: Array) -> None:
-        memory.append(x, y, tau)
-        past = int(memory.decisions.max()) + 1
-        for rows in batches(memory.paths, past * memory.dim):
-            memory.theta[rows] = self._argmin(memory, rows, past)
+    def _regress(self, state: HuberHistory, x: Array, y: Array, tau: Array) -> None:
+        state.append(x, y, tau)
+        past = int(state.decisions.max()) + 1
+        for rows in batches(state.paths, past * state.dim):
+            state.theta[rows] = self._argmin(state, rows, past)
 
-    def _argmin(self, memory: HuberHistory, rows: slice, past: int) -> Array:
-        theta, inverse = memory.theta[rows], memory.inverse[rows]
-        x, y, tau = (a[rows, :past] for a in (memory.contexts, memory.rewards, memory.thresholds))
-        penalty, moving = self._penalty(memory.dim), np.ones((len(theta), 1), dtype=bool)
+    def _argmin(self, state: HuberHistory, rows: slice, past: int) -> Array:
+        theta, root = state.theta[rows], state.root[rows]
+        x, y, tau = (a[rows, :past] for a in (state.contexts, state.rewards, state.thresholds))
+        penalty, moving = self._penalty(state.dim), np.ones((len(theta), 1), dtype=bool)
         for _ in range(_STEPS):
             score = np.clip(y - np.matvec(x, theta), -tau, tau)
             descent = np.vecmat(score, x) - penalty * theta
-            moved = project(theta + np.matvec(inverse, descent), inverse, self.norm_bound)
-            step = np.linalg.norm(moved - theta, axis=1, keepdims=True)
+            step = np.matvec(root, np.vecmat(descent, root))
+            moved = project(theta + step, root, self.norm_bound)
+            length = np.linalg.norm(moved - theta, axis=1, keepdims=True)
             theta = np.where(moving, moved, theta)  # a path that has arrived waits for the others
-            moving &= step > _TOLERANCE * self.norm_bound
+            moving &= length > _TOLERANCE * self.norm_bound
             if not moving.any():
                 break
         return theta

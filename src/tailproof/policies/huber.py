@@ -9,13 +9,13 @@ import numpy as np
 
 from tailproof.checks import number, whole
 from tailproof.policies.base import Array, Index, Policy, pick_largest, picked
-from tailproof.policies.ridge import Design
+from tailproof.policies.state.regression import Design
 
-__all__ = ["Huber", "HuberMemory", "project"]
+__all__ = ["Huber", "HuberState", "project"]
 
 
 @dataclass(eq=False)
-class HuberMemory(Design):
+class HuberState(Design):
     """The design V = λI + Σ x xᵀ/(ασ²) and the estimate θ, of shape (paths, d)."""
 
     theta: Array
@@ -27,16 +27,16 @@ class HuberMemory(Design):
         return super().start(paths, arms, dim, penalty, theta=theta, **more)
 
 
-H = TypeVar("H", bound=HuberMemory)
+H = TypeVar("H", bound=HuberState)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Huber(Policy[H]):
     """Optimism on a Huber regression; a subclass says how it regresses, and how wide its set is."""
 
-    horizon: int
+    decisions: int
     epsilon: float
-    nu: float
+    moment_bound: float
     delta: float = 0.01
     norm_bound: float = 1.0
     ridge: float | None = None
@@ -44,9 +44,9 @@ class Huber(Policy[H]):
     alpha: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
-        whole("horizon", self.horizon)
+        whole("decisions", self.decisions)
         number("epsilon", self.epsilon, above=0, at_most=1)
-        number("nu", self.nu, at_least=0)
+        number("moment_bound", self.moment_bound, at_least=0)
         number("delta", self.delta, above=0, below=1)
         number("norm_bound", self.norm_bound, above=0)
         if self.ridge is not None:
@@ -54,16 +54,16 @@ class Huber(Policy[H]):
         number("bonus", self.bonus, at_least=0)
 
     @abstractmethod
-    def radius(self, memory: H) -> Array:
+    def radius(self, state: H) -> Array:
         """Return the radius β of the confidence set in each path."""
 
-    def estimate(self, memory: H) -> Array:
+    def estimate(self, state: H) -> Array:
         """Return the Huber estimate of θ."""
-        return memory.theta
+        return state.theta
 
     @property
     def _log(self) -> float:
-        return math.log(2 * self.horizon**2 / self.delta)
+        return math.log(2 * self.decisions**2 / self.delta)
 
     @property
     def _power(self) -> float:
@@ -75,45 +75,46 @@ class Huber(Policy[H]):
 
     def _tau0(self, dim: int) -> float:
         # κ = d ln(1 + T/(dλα σ_min²)) with σ_min = 1/√T
-        kappa = dim * math.log1p(self.horizon**2 / (dim * self._penalty(dim) * self.alpha))
-        stretch = math.pow(math.log(3 * self.horizon), self._power)
+        kappa = dim * math.log1p(self.decisions**2 / (dim * self._penalty(dim) * self.alpha))
+        stretch = math.pow(math.log(3 * self.decisions), self._power)
         return math.sqrt(2 * kappa) * stretch / math.pow(self._log, 1 / (1 + self.epsilon))
 
     def _level(self, dim: int, t: Index) -> Array:
         """Return τ₀ t^g in each path."""
         return self._tau0(dim) * np.power(t, self._power, dtype=np.float64)
 
-    def _choose(self, memory: H, arms: Array, rng: np.random.Generator) -> Index:
-        width = self.bonus * self.radius(memory)[:, None] * memory.widths(arms)
-        return pick_largest(np.matvec(arms, memory.theta) + width, rng)
+    def _choose(self, state: H, arms: Array, rng: np.random.Generator) -> Index:
+        width = self.bonus * self.radius(state)[:, None] * state.widths(arms)
+        return pick_largest(np.matvec(arms, state.theta) + width, rng)
 
-    def _learn(self, memory: H, arms: Array, chosen: Index, rewards: Array) -> None:
+    def _learn(self, state: H, arms: Array, chosen: Index, rewards: Array) -> None:
         x = picked(arms, chosen)
-        width = memory.widths(x[:, None])[:, 0]
-        floor = max(self.nu, 1 / math.sqrt(self.horizon))
-        sigma = np.maximum(self._scale(memory, width), floor)
+        width = state.widths(x[:, None])[:, 0]
+        nu = self.moment_bound ** (1 / (1 + self.epsilon))
+        floor = max(nu, 1 / math.sqrt(self.decisions))
+        sigma = np.maximum(self._scale(state, width), floor)
         w = width / (sigma * math.sqrt(self.alpha))
-        level = self._level(memory.dim, memory.decisions + 1)
-        tau = np.zeros(memory.paths)  # stays 0 for x = 0, which teaches nothing
+        level = self._level(state.dim, state.decisions + 1)
+        tau = np.zeros(state.paths)  # stays 0 for x = 0, which teaches nothing
         np.divide(level * np.hypot(1, w), w, out=tau, where=w > 0)
         x = x / sigma[:, None]
-        memory.grow(x[:, None] / math.sqrt(self.alpha), np.zeros(memory.paths, dtype=np.int64))
-        self._regress(memory, x, rewards[:, 0] / sigma, tau)
+        state.update(x / math.sqrt(self.alpha), np.empty((state.paths, 0)))
+        self._regress(state, x, rewards[:, 0] / sigma, tau)
 
     @abstractmethod
-    def _scale(self, memory: H, width: Array) -> Array:
+    def _scale(self, state: H, width: Array) -> Array:
         """Return the σ that an observation needs for its width ‖x‖_{V⁻¹}."""
 
     @abstractmethod
-    def _regress(self, memory: H, x: Array, y: Array, tau: Array) -> None:
+    def _regress(self, state: H, x: Array, y: Array, tau: Array) -> None:
         """Move θ, given x/σ, y/σ and τ of a new observation that is in V already."""
 
 
-def project(theta: Array, inverse: Array, radius: float) -> Array:
+def project(theta: Array, root: Array, radius: float) -> Array:
     """Return the points of the ball ‖θ‖ ≤ `radius` that are nearest in the norm of V.
 
-    θ = (V + μI)⁻¹ V θ̃ with μ ≥ 0 such that ‖θ‖ = `radius`, by Newton's method on 1/‖θ‖, which is
-    concave in μ: from μ = 0 it never overshoots.
+    V⁻¹ = SSᵀ with S = `root`; θ = (V + μI)⁻¹ V θ̃ with μ ≥ 0 such that ‖θ‖ = `radius`, by Newton's
+    method on 1/‖θ‖, which is concave in μ: from μ = 0 it never overshoots.
 
     >>> project(np.array([[3.0, 4.0]]), np.eye(2)[None], 1.0).round(12).tolist()
     [[0.6, 0.8]]
@@ -121,8 +122,8 @@ def project(theta: Array, inverse: Array, radius: float) -> Array:
     outside = np.flatnonzero(np.linalg.norm(theta, axis=1) > radius)
     if not len(outside):
         return theta
-    q, basis = np.linalg.eigh(inverse[outside])
-    q = np.maximum(q, 1e-15 * q[:, -1:])  # rounding may leave a negative one
+    basis, size, _ = np.linalg.svd(root[outside])
+    q = size**2
     c = np.vecmat(theta[outside], basis)
     mu = np.zeros((len(outside), 1))
     for _ in range(100):

@@ -7,13 +7,13 @@ from typing import ClassVar
 import numpy as np
 
 from tailproof.policies.base import Array
-from tailproof.policies.huber import Huber, HuberMemory, project
+from tailproof.policies.huber import Huber, HuberState, project
 
 __all__ = ["HvtUCB"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class HvtUCB(Huber[HuberMemory]):
+class HvtUCB(Huber[HuberState]):
     """Optimism on a Huber regression that sees each reward once: one step of mirror descent.
 
     x_t = argmax_x xᵀθ_t + bonus·β_{t−1} ‖x‖_{V⁻¹},  θ_{t+1} = Π_V(θ_t + V⁻¹ (x_t/σ) ψ),
@@ -24,10 +24,10 @@ class HvtUCB(Huber[HuberMemory]):
 
     Parameters
     ----------
-    horizon : int
-        T, in decisions.
-    epsilon, nu : float
-        ε in (0, 1] and ν: the noise has E|η|^{1+ε} ≤ ν^{1+ε}.
+    decisions : int
+        T, how many are to come.
+    epsilon, moment_bound : float
+        ε in (0, 1] and ν^{1+ε}: the noise has E|η|^{1+ε} ≤ ν^{1+ε}.
     delta : float
         δ, the probability with which the confidence set may fail.
     norm_bound : float
@@ -40,13 +40,14 @@ class HvtUCB(Huber[HuberMemory]):
 
     Examples
     --------
-    >>> policy, rng = HvtUCB(horizon=200, epsilon=1, nu=1, bonus=1e-3), np.random.default_rng(0)
-    >>> memory = policy.init(paths=1, arms=2, dim=2)
+    >>> policy = HvtUCB(decisions=200, epsilon=1, moment_bound=1, bonus=1e-3)
+    >>> rng = np.random.default_rng(0)
+    >>> state = policy.init(paths=1, arms=2, dim=2)
     >>> arms = np.eye(2)[None]
     >>> for t in range(200):
-    ...     chosen = policy.choose(memory, arms, rng)
-    ...     policy.learn(memory, arms, chosen, [[np.inf if t == 50 else float(chosen[0])]])
-    >>> bool(memory.theta[0, 1] > 0.9)
+    ...     chosen = policy.choose(state, arms, rng)
+    ...     policy.learn(state, arms, chosen, [[np.inf if t == 50 else float(chosen[0])]])
+    >>> bool(state.theta[0, 1] > 0.9)
     True
 
     Source: Wang, Zhang, Zhao and Zhou 2025, algorithm 1 (Hvt-UCB). Update, σ, τ and V are from a
@@ -57,20 +58,20 @@ class HvtUCB(Huber[HuberMemory]):
 
     alpha: ClassVar[float] = 4.0
 
-    def radius(self, memory: HuberMemory) -> Array:
+    def radius(self, state: HuberState) -> Array:
         """Return the radius β of the confidence set in each path."""
-        growth = 107 * self._log * self._level(memory.dim, memory.decisions)
-        return growth + math.sqrt(self._penalty(memory.dim) * (2 + 4 * self.norm_bound**2))
+        growth = 107 * self._log * self._level(state.dim, state.decisions)
+        return growth + math.sqrt(self._penalty(state.dim) * (2 + 4 * self.norm_bound**2))
 
-    def _init(self, paths: int, arms: int, dim: int) -> HuberMemory:
-        return HuberMemory.start(paths, arms, dim, self._penalty(dim))
+    def _init(self, paths: int, arms: int, dim: int) -> HuberState:
+        return HuberState.start(paths, arms, dim, self._penalty(dim))
 
-    def _scale(self, memory: HuberMemory, width: Array) -> Array:
-        level = self._level(memory.dim, memory.decisions + 1)
-        beta = self.bonus * self.radius(memory)
+    def _scale(self, state: HuberState, width: Array) -> Array:
+        level = self._level(state.dim, state.decisions + 1)
+        beta = self.bonus * self.radius(state)
         return width * np.sqrt(2 * beta / (level * math.sqrt(self.alpha)))
 
-    def _regress(self, memory: HuberMemory, x: Array, y: Array, tau: Array) -> None:
-        score = np.clip(y - np.vecdot(x, memory.theta), -tau, tau)
-        moved = memory.theta + np.matvec(memory.inverse, score[:, None] * x)
-        memory.theta = project(moved, memory.inverse, self.norm_bound)
+    def _regress(self, state: HuberState, x: Array, y: Array, tau: Array) -> None:
+        score = np.clip(y - np.vecdot(x, state.theta), -tau, tau)
+        step = np.matvec(state.root, np.vecmat(score[:, None] * x, state.root))
+        state.theta = project(state.theta + step, state.root, self.norm_bound)

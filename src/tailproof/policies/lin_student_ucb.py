@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tailproof.checks import number, whole
-from tailproof.policies import student
-from tailproof.policies.base import Array, Index, Policy, pick_largest
-from tailproof.policies.history import tame
-from tailproof.policies.student_regression import StudentRegression
+from tailproof.policies.base import Array, Index, Policy, pick_largest, picked
+from tailproof.policies.state import student
+from tailproof.policies.state.counts import tame
+from tailproof.policies.state.student_regression import StudentRegression
 
 __all__ = ["LinStudentUCB"]
 
@@ -48,14 +48,14 @@ class LinStudentUCB(Policy[StudentRegression]):
     Examples
     --------
     >>> policy, rng = LinStudentUCB(), np.random.default_rng(0)
-    >>> memory = policy.init(paths=1, arms=3, dim=2)
+    >>> state = policy.init(paths=1, arms=3, dim=2)
     >>> theta = np.array([0.6, -0.8])
     >>> for _ in range(2000):
     ...     arms = rng.uniform(-1, 1, (1, 3, 2))
-    ...     chosen = policy.choose(memory, arms, rng)
+    ...     chosen = policy.choose(state, arms, rng)
     ...     reward = arms[0, chosen] @ theta + rng.standard_cauchy()
-    ...     policy.learn(memory, arms, chosen, reward[:, None])
-    >>> policy.estimate(memory).round(1).tolist()
+    ...     policy.learn(state, arms, chosen, reward[:, None])
+    >>> policy.estimate(state).round(1).tolist()
     [[0.6, -0.8]]
 
     Source: our own, from known parts. Score and scoring steps are those of Student's t (Lange,
@@ -82,25 +82,26 @@ class LinStudentUCB(Policy[StudentRegression]):
         number("share", self.share, at_least=0)
         whole("room", self.room)
 
-    def estimate(self, memory: StudentRegression) -> Array:
+    def estimate(self, state: StudentRegression) -> Array:
         """Return the estimate of θ."""
-        return memory.theta
+        return state.theta
 
     def _init(self, paths: int, arms: int, dim: int) -> StudentRegression:
         return StudentRegression.start(paths, arms, dim, self.ridge, room=self.room * dim)
 
-    def _choose(self, memory: StudentRegression, arms: Array, rng: np.random.Generator) -> Index:
-        log = (memory.log_det + 2 * math.log(1 / self.delta))[:, None]
-        sigma = student.deviation(memory.law, memory.decisions)[:, None]
-        norm = math.sqrt(self.ridge) * np.linalg.norm(memory.theta, axis=1)[:, None]
-        width = memory.widths(arms)
+    def _choose(self, state: StudentRegression, arms: Array, rng: np.random.Generator) -> Index:
+        log = (state.log_det + 2 * math.log(1 / self.delta))[:, None]
+        sigma = student.deviation(state.law, state.decisions)[:, None]
+        norm = math.sqrt(self.ridge) * np.linalg.norm(state.theta, axis=1)[:, None]
+        width = state.widths(arms)
         wide = np.maximum(sigma * np.sqrt(log), 7 * norm) * width + sigma * log * width**2 / 4
-        least = memory.decisions * width.max(axis=1) ** 2
-        seen = (least <= self.share * memory.dim)[:, None]
-        bias = memory.extra[:, None] * np.matvec(memory.shrunk, memory.theta)
-        theta = memory.theta - np.where(seen, bias, 0)
+        largest = state.decisions * width.max(axis=1) ** 2
+        seen = (largest <= self.share * state.dim)[:, None]
+        bias = state.extra[:, None] * np.matvec(state.shrunk, np.vecmat(state.theta, state.shrunk))
+        theta = state.theta - np.where(seen, bias, 0)
         return pick_largest(np.matvec(arms, theta) + np.where(seen, 0, self.bonus * wide), rng)
 
-    def _learn(self, memory: StudentRegression, arms: Array, chosen: Index, rewards: Array) -> None:
-        x = memory.grow(arms, chosen)
-        memory.learn(x, tame(rewards[:, 0]), self.ridge, self.shrinkage)
+    def _learn(self, state: StudentRegression, arms: Array, chosen: Index, rewards: Array) -> None:
+        x = picked(arms, chosen)
+        state.update(x, np.empty((state.paths, 0)))
+        state.regress(x, tame(rewards[:, 0]), self.ridge, self.shrinkage)

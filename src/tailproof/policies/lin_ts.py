@@ -5,13 +5,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from tailproof.checks import number, require
-from tailproof.policies.base import Array, Index, Policy, pick_largest
-from tailproof.policies.ridge import Ridge
+from tailproof.checks import number
+from tailproof.policies.base import Array, Index, Policy, pick_largest, picked
+from tailproof.policies.state.regression import Ridge
 
 __all__ = ["LinTS"]
-
-_JITTER = 1e-12  # keeps V⁻¹ positive definite when arms are so long that rounding decides
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,12 +33,12 @@ class LinTS(Policy[Ridge]):
     Examples
     --------
     >>> policy, rng = LinTS(bonus=0.1), np.random.default_rng(0)
-    >>> memory = policy.init(paths=1, arms=2, dim=2)
+    >>> state = policy.init(paths=1, arms=2, dim=2)
     >>> arms = np.eye(2)[None]
     >>> for _ in range(100):
-    ...     chosen = policy.choose(memory, arms, rng)
-    ...     policy.learn(memory, arms, chosen, [[float(chosen[0])]])
-    >>> bool(memory.theta[0, 1] > 0.9)
+    ...     chosen = policy.choose(state, arms, rng)
+    ...     policy.learn(state, arms, chosen, [[float(chosen[0])]])
+    >>> bool(state.theta[0, 1] > 0.9)
     True
 
     Source: Agrawal and Goyal 2013, algorithm 1; the constant 9 of v is recalled, not read again.
@@ -61,24 +59,22 @@ class LinTS(Policy[Ridge]):
         number("delta", self.delta, above=0, below=1)
         number("bonus", self.bonus, at_least=0)
 
-    def spread(self, memory: Ridge) -> Array:
+    def spread(self, state: Ridge) -> Array:
         """Return v, the width of the next draw, in each path."""
-        spread: Array = np.sqrt(9 * memory.dim * np.log((memory.decisions + 1) / self.delta))
+        spread: Array = np.sqrt(9 * state.dim * np.log((state.decisions + 1) / self.delta))
         return self.noise_scale * spread
 
-    def estimate(self, memory: Ridge) -> Array:
+    def estimate(self, state: Ridge) -> Array:
         """Return the ridge estimate of θ."""
-        return memory.theta
+        return state.theta
 
     def _init(self, paths: int, arms: int, dim: int) -> Ridge:
         return Ridge.start(paths, arms, dim, self.ridge)
 
-    def _choose(self, memory: Ridge, arms: Array, rng: np.random.Generator) -> Index:
-        normal = rng.standard_normal((memory.paths, memory.dim))
-        root = np.linalg.cholesky(memory.inverse + _JITTER / self.ridge * np.eye(memory.dim))
-        noise = self.bonus * self.spread(memory)[:, None] * np.matvec(root, normal)
-        require(bool(np.isfinite(np.vecdot(arms, arms).sum())), "arms", "finite", arms)
-        return pick_largest(np.matvec(arms, memory.theta + noise), rng)
+    def _choose(self, state: Ridge, arms: Array, rng: np.random.Generator) -> Index:
+        normal = rng.standard_normal((state.paths, state.dim))
+        noise = self.bonus * self.spread(state)[:, None] * np.matvec(state.root, normal)
+        return pick_largest(np.matvec(arms, state.theta + noise), rng)
 
-    def _learn(self, memory: Ridge, arms: Array, chosen: Index, rewards: Array) -> None:
-        memory.update(arms, chosen, rewards[:, 0])
+    def _learn(self, state: Ridge, arms: Array, chosen: Index, rewards: Array) -> None:
+        state.update(picked(arms, chosen), rewards)

@@ -7,13 +7,13 @@ import numpy as np
 
 from tailproof.checks import number, whole
 from tailproof.policies.base import Array, Index, Policy, pick_largest, picked
-from tailproof.policies.replicates import Replicates
+from tailproof.policies.state.regression import Design
 
 __all__ = ["MENU"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class MENU(Policy[Replicates]):
+class MENU(Policy[Design]):
     """Pull each choice k times, regress on each replicate, keep the estimate nearest the others.
 
     k = ⌈24 ln(eT/δ)⌉;  θ^j = V⁻¹ Σ_i y_i^j x_i for j = 1 … k,
@@ -27,8 +27,8 @@ class MENU(Policy[Replicates]):
         T, in pulls.
     epsilon : float
         ε in (0, 1]: moments of order 1 + ε are finite.
-    c : float
-        A bound on the central moment of order 1 + ε.
+    moment_bound : float
+        c, a bound on the central moment of order 1 + ε.
     delta : float
         δ, the probability with which the confidence set may fail.
     ridge, norm_bound : float
@@ -40,7 +40,7 @@ class MENU(Policy[Replicates]):
 
     Examples
     --------
-    >>> MENU(horizon=10_000, epsilon=1, c=3).pulls
+    >>> MENU(horizon=10_000, epsilon=1, moment_bound=3).pulls
     356
 
     Source: Shao, Yu, King and Lyu 2018, algorithm 1; constants agree in three public codes.
@@ -49,7 +49,7 @@ class MENU(Policy[Replicates]):
 
     horizon: int
     epsilon: float
-    c: float
+    moment_bound: float
     delta: float = 0.01
     ridge: float = 1.0
     norm_bound: float = 1.0
@@ -59,7 +59,7 @@ class MENU(Policy[Replicates]):
     def __post_init__(self) -> None:
         whole("horizon", self.horizon)
         number("epsilon", self.epsilon, above=0, at_most=1)
-        number("c", self.c, above=0)
+        number("moment_bound", self.moment_bound, above=0)
         number("delta", self.delta, above=0, below=1)
         number("ridge", self.ridge, above=0)
         number("norm_bound", self.norm_bound, at_least=0)
@@ -75,40 +75,39 @@ class MENU(Policy[Replicates]):
             return self.replicates
         return math.ceil(24 + 24 * math.log(self.horizon / self.delta))
 
-    def radius(self, memory: Replicates) -> Array:
+    def radius(self, state: Design) -> Array:
         """Return the radius β in each path."""
         start = math.sqrt(self.ridge) * self.norm_bound
-        n = np.maximum(memory.decisions, 1)
+        n = np.maximum(state.decisions, 1)
         power = 1 / (1 + self.epsilon)
         growth = n ** ((1 - self.epsilon) * power / 2)
-        beta = 3 * ((9 * memory.dim * self.c) ** power * growth + start)
-        return np.where(memory.decisions == 0, start, beta)
+        beta = 3 * ((9 * state.dim * self.moment_bound) ** power * growth + start)
+        return np.where(state.decisions == 0, start, beta)
 
-    def estimate(self, memory: Replicates) -> Array:
+    def estimate(self, state: Design) -> Array:
         """Return the estimate nearest the others."""
-        return _nearest(memory.thetas, memory.moments)
+        return _nearest(state.block[..., state.dim :].mT, state.root)
 
-    def _init(self, paths: int, arms: int, dim: int) -> Replicates:
-        moments = np.zeros((paths, self.pulls, dim))
-        return Replicates.start(paths, arms, dim, self.ridge, moments=moments)
+    def _init(self, paths: int, arms: int, dim: int) -> Design:
+        return Design.start(paths, arms, dim, self.ridge, responses=self.pulls)
 
-    def _choose(self, memory: Replicates, arms: Array, rng: np.random.Generator) -> Index:
-        mean = np.matvec(arms, self.estimate(memory))
-        width = memory.widths(arms)
-        return pick_largest(mean + self.bonus * self.radius(memory)[:, None] * width, rng)
+    def _choose(self, state: Design, arms: Array, rng: np.random.Generator) -> Index:
+        mean = np.matvec(arms, self.estimate(state))
+        width = state.widths(arms)
+        return pick_largest(mean + self.bonus * self.radius(state)[:, None] * width, rng)
 
-    def _learn(self, memory: Replicates, arms: Array, chosen: Index, rewards: Array) -> None:
-        memory.update(arms, chosen, rewards)
+    def _learn(self, state: Design, arms: Array, chosen: Index, rewards: Array) -> None:
+        state.update(picked(arms, chosen), rewards)
 
 
-def _nearest(thetas: Array, moments: Array) -> Array:
+def _nearest(thetas: Array, root: Array) -> Array:
     """Return the replicate with the smallest median distance to the others, in the norm of V.
 
-    With b = Vθ the inner products of the replicates are θ^jᵀb^s, and V itself is not needed.
+    ‖θ^j − θ^s‖_V = ‖z^j − z^s‖ with z = S⁻¹θ, where V⁻¹ = SSᵀ.
     """
     with np.errstate(invalid="ignore", over="ignore"):
-        inner = thetas @ moments.mT
-        inner = (inner + inner.mT) / 2  # two replicates may have each other as median: a tie
+        z = np.linalg.solve(root, thetas.mT).mT
+        inner = z @ z.mT
         own = np.diagonal(inner, axis1=1, axis2=2)
         squared = own[:, :, None] + own[:, None, :] - 2 * inner
         distance = np.sqrt(np.maximum(squared, 0))

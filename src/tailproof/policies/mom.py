@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tailproof.checks import number, require, whole
-from tailproof.estimators import MedianOfMeans
-from tailproof.policies.base import Array, Index
+from tailproof.policies.base import Array, Index, picked
 from tailproof.policies.optimism import Optimism
-from tailproof.policies.ridge import Ridge
+from tailproof.policies.state.regression import Ridge
+from tailproof.stats.estimators import MedianOfMeans
 
 __all__ = ["MoM"]
 
@@ -28,8 +28,8 @@ class MoM(Optimism):
         T, in pulls.
     epsilon : float
         ε in (0, 1]: moments of order 1 + ε are finite.
-    v : float
-        A bound on the central moment of order 1 + ε.
+    moment_bound : float
+        v, a bound on the central moment of order 1 + ε.
     delta : float
         δ, the probability with which the confidence set may fail.
     decisions : float, optional
@@ -39,7 +39,7 @@ class MoM(Optimism):
 
     Examples
     --------
-    >>> MoM(horizon=10_000, epsilon=1, v=3).pulls
+    >>> MoM(horizon=10_000, epsilon=1, moment_bound=3).pulls
     100
 
     Source: Medina and Yang 2016, median of means; constants from the public scripts of Zhong et
@@ -48,7 +48,7 @@ class MoM(Optimism):
 
     horizon: int
     epsilon: float
-    v: float
+    moment_bound: float
     delta: float = 0.01
     decisions: float | None = None
     bonus: float = 1.0
@@ -56,7 +56,7 @@ class MoM(Optimism):
     def __post_init__(self) -> None:
         whole("horizon", self.horizon)
         number("epsilon", self.epsilon, above=0, at_most=1)
-        number("v", self.v, above=0)
+        number("moment_bound", self.moment_bound, above=0)
         number("delta", self.delta, above=0, below=1)
         if self.decisions is not None:
             number("decisions", self.decisions, at_least=1)
@@ -78,14 +78,15 @@ class MoM(Optimism):
     def _blocks(self) -> int:
         return math.floor(8 * math.log(2 / self.delta))
 
-    def radius(self, memory: Ridge) -> Array:
+    def radius(self, state: Ridge) -> Array:
         """Return the radius β in each path."""
         power = 1 / (1 + self.epsilon)
         scale = (8 * math.log(2 * self._m / self.delta) / self.pulls) ** (self.epsilon * power)
-        scale *= (12 * self.v) ** power
-        spread = np.sqrt(2 * math.log(self._m) + memory.log_det)
-        beta = scale * (spread + np.sqrt(memory.decisions + 1)) + 1
-        return np.where(memory.decisions == 0, 1.0, beta)
+        scale *= (12 * self.moment_bound) ** power
+        spread = np.sqrt(2 * math.log(self._m) + state.log_det)
+        beta = scale * (spread + np.sqrt(state.decisions + 1)) + 1
+        return np.where(state.decisions == 0, 1.0, beta)
 
-    def _learn(self, memory: Ridge, arms: Array, chosen: Index, rewards: Array) -> None:
-        memory.update(arms, chosen, MedianOfMeans(blocks=self._blocks)(rewards))
+    def _learn(self, state: Ridge, arms: Array, chosen: Index, rewards: Array) -> None:
+        means = MedianOfMeans(blocks=self._blocks)(rewards)
+        state.update(picked(arms, chosen), means[:, None])

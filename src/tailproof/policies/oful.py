@@ -9,7 +9,7 @@ import numpy as np
 from tailproof.checks import number
 from tailproof.policies.base import Array
 from tailproof.policies.optimism import Optimism
-from tailproof.policies.ridge import Ridge
+from tailproof.policies.state.regression import Ridge
 
 __all__ = ["OFUL"]
 
@@ -37,12 +37,12 @@ class OFUL(Optimism):
     Examples
     --------
     >>> policy, rng = OFUL(), np.random.default_rng(0)
-    >>> memory = policy.init(paths=1, arms=2, dim=2)
+    >>> state = policy.init(paths=1, arms=2, dim=2)
     >>> arms = np.eye(2)[None]
     >>> for _ in range(100):
-    ...     chosen = policy.choose(memory, arms, rng)
-    ...     policy.learn(memory, arms, chosen, [[float(chosen[0])]])
-    >>> bool(memory.theta[0, 1] > 0.9)
+    ...     chosen = policy.choose(state, arms, rng)
+    ...     policy.learn(state, arms, chosen, [[float(chosen[0])]])
+    >>> bool(state.theta[0, 1] > 0.9)
     True
 
     Source: Abbasi-Yadkori, Pál and Szepesvári 2011, figure 1 and theorem 2.
@@ -64,7 +64,7 @@ class OFUL(Optimism):
         number("delta", self.delta, above=0, below=1)
         number("bonus", self.bonus, at_least=0)
 
-    def radius(self, memory: Ridge) -> Array:
+    def radius(self, state: Ridge) -> Array:
         """Return the radius β of the confidence set in each path."""
-        spread = np.sqrt(memory.log_det + 2 * math.log(1 / self.delta))
+        spread = np.sqrt(state.log_det + 2 * math.log(1 / self.delta))
         return self.noise_scale * spread + math.sqrt(self.ridge) * self.norm_bound

@@ -5,8 +5,8 @@ from abc import abstractmethod
 import numpy as np
 
 from tailproof.policies.ball import optimistic_direction
-from tailproof.policies.base import Array, Index, Policy, pick_largest
-from tailproof.policies.ridge import Ridge
+from tailproof.policies.base import Array, Index, Policy, pick_largest, picked
+from tailproof.policies.state.regression import Ridge
 
 __all__ = ["Optimism"]
 
@@ -18,25 +18,25 @@ class Optimism(Policy[Ridge]):
     bonus: float = 1.0
 
     @abstractmethod
-    def radius(self, memory: Ridge) -> Array:
+    def radius(self, state: Ridge) -> Array:
         """Return the radius β of the confidence set in each path."""
 
-    def estimate(self, memory: Ridge) -> Array:
+    def estimate(self, state: Ridge) -> Array:
         """Return the ridge estimate of θ."""
-        return memory.theta
+        return state.theta
 
-    def propose(self, memory: Ridge, rng: np.random.Generator) -> Array:
+    def propose(self, state: Ridge, rng: np.random.Generator) -> Array:
         """Return the vector of the unit ball that is best for the most favourable θ."""
-        fallback = rng.standard_normal((memory.paths, memory.dim))
-        radius = self.bonus * self.radius(memory)
-        return optimistic_direction(memory.theta, memory.inverse, radius, fallback)
+        fallback = rng.standard_normal((state.paths, state.dim))
+        radius = self.bonus * self.radius(state)
+        return optimistic_direction(state.theta, state.root, radius, fallback)
 
     def _init(self, paths: int, arms: int, dim: int) -> Ridge:
         return Ridge.start(paths, arms, dim, self.ridge)
 
-    def _choose(self, memory: Ridge, arms: Array, rng: np.random.Generator) -> Index:
-        mean, width = memory.predict(arms)
-        return pick_largest(mean + self.bonus * self.radius(memory)[:, None] * width, rng)
+    def _choose(self, state: Ridge, arms: Array, rng: np.random.Generator) -> Index:
+        mean, width = state.predict(arms)
+        return pick_largest(mean + self.bonus * self.radius(state)[:, None] * width, rng)
 
-    def _learn(self, memory: Ridge, arms: Array, chosen: Index, rewards: Array) -> None:
-        memory.update(arms, chosen, rewards[:, 0])
+    def _learn(self, state: Ridge, arms: Array, chosen: Index, rewards: Array) -> None:
+        state.update(picked(arms, chosen), rewards)

@@ -7,8 +7,8 @@ import numpy as np
 
 from tailproof.checks import number, require
 from tailproof.policies.base import Array, Index, Policy, pick_largest
-from tailproof.policies.catoni_means import CatoniMeans
-from tailproof.policies.robust_means import MediansOfMeans, RobustMeans, TruncatedMeans
+from tailproof.policies.state.catoni_means import CatoniMeans
+from tailproof.policies.state.robust_means import MediansOfMeans, RobustMeans, TruncatedMeans
 
 __all__ = ["RobustUCB"]
 
@@ -41,21 +41,21 @@ class RobustUCB(Policy[RobustMeans]):
         seldom looked at; Catoni's mean looks at all samples at every decision.
     epsilon : float
         ε in (0, 1]: the rewards have a moment of order 1 + ε. Catoni's mean needs ε = 1.
-    v : float
-        A bound on that moment: on E|X|^{1+ε} for the truncated mean (the paper's u), on
+    moment_bound : float
+        v, a bound on that moment: on E|X|^{1+ε} for the truncated mean (the paper's u), on
         E|X − μ|^{1+ε} for the others.
     bonus : float
         Multiplies the width: 1 is the published algorithm.
 
     Examples
     --------
-    >>> policy, rng = RobustUCB(estimator="truncated", v=2.0), np.random.default_rng(0)
-    >>> memory = policy.init(paths=1, arms=2, dim=2)
+    >>> policy, rng = RobustUCB(estimator="truncated", moment_bound=2.0), np.random.default_rng(0)
+    >>> state = policy.init(paths=1, arms=2, dim=2)
     >>> arms = np.eye(2)[None]
     >>> for _ in range(1000):
-    ...     chosen = policy.choose(memory, arms, rng)
-    ...     policy.learn(memory, arms, chosen, chosen[:, None] + rng.standard_t(3, (1, 1)) / 3)
-    >>> int(memory.counts[0].argmax())
+    ...     chosen = policy.choose(state, arms, rng)
+    ...     policy.learn(state, arms, chosen, chosen[:, None] + rng.standard_t(3, (1, 1)) / 3)
+    >>> int(state.counts[0].argmax())
     1
 
     Source: Bubeck, Cesa-Bianchi and Lugosi 2013, figure 1, with the estimators of its section 3.
@@ -68,7 +68,7 @@ class RobustUCB(Policy[RobustMeans]):
 
     estimator: Estimator = "median_of_means"
     epsilon: float = 1.0
-    v: float = 1.0
+    moment_bound: float = 1.0
     bonus: float = 1.0
 
     def __post_init__(self) -> None:
@@ -77,17 +77,17 @@ class RobustUCB(Policy[RobustMeans]):
         number("epsilon", self.epsilon, above=0, at_most=1)
         catoni = self.estimator == "catoni"
         require(not catoni or self.epsilon == 1, "epsilon", "1 for Catoni's mean", self.epsilon)
-        number("v", self.v, above=0)
+        number("moment_bound", self.moment_bound, above=0)
         number("bonus", self.bonus, at_least=0)
 
     def _init(self, paths: int, arms: int, dim: int) -> RobustMeans:
         return _MEANS[self.estimator].start(paths, arms, dim)
 
-    def _choose(self, memory: RobustMeans, arms: Array, rng: np.random.Generator) -> Index:
-        log = 2 * np.log(memory.decisions[:, None] + 1)
-        n = np.maximum(memory.counts, 1)
-        index = memory.means + self.bonus * memory.width(n, log, self.epsilon, self.v)
-        return pick_largest(np.where(memory.counts < memory.needed(log), np.inf, index), rng)
+    def _choose(self, state: RobustMeans, arms: Array, rng: np.random.Generator) -> Index:
+        log = 2 * np.log(state.decisions[:, None] + 1)
+        n = np.maximum(state.counts, 1)
+        index = state.means + self.bonus * state.width(n, log, self.epsilon, self.moment_bound)
+        return pick_largest(np.where(state.counts < state.needed(log), np.inf, index), rng)
 
-    def _learn(self, memory: RobustMeans, arms: Array, chosen: Index, rewards: Array) -> None:
-        memory.learn(chosen, rewards[:, 0], self.epsilon, self.v)
+    def _learn(self, state: RobustMeans, arms: Array, chosen: Index, rewards: Array) -> None:
+        state.update(chosen, rewards[:, 0], self.epsilon, self.moment_bound)

@@ -6,9 +6,9 @@ from typing import Any, Self
 import numpy as np
 
 from tailproof.checks import number, whole
-from tailproof.policies import student
 from tailproof.policies.base import Array, Index, Policy, pick_largest
-from tailproof.policies.history import Counted, tame
+from tailproof.policies.state import student
+from tailproof.policies.state.counts import Counted, tame
 
 __all__ = ["StudentLocations", "StudentUCB"]
 
@@ -32,12 +32,12 @@ class StudentLocations(Counted):
 
     @classmethod
     def start(cls, paths: int, arms: int, dim: int, **more: Any) -> Self:
-        """Return the memory before any decision, with room for `room` rewards of each arm."""
+        """Return the state before any decision, with room for `room` rewards of each arm."""
         first = np.full((paths, arms, more.pop("room")), np.inf)
         more |= {"locations": np.zeros((paths, arms)), "law": student.start(paths)}
         return super().start(paths, arms, dim, first=first, **more)
 
-    def learn(self, chosen: Index, y: Array) -> None:
+    def update(self, chosen: Index, y: Array) -> None:
         """Learn one reward in each path."""
         path, room = np.arange(self.paths), self.first.shape[-1]
         n = self.counts[path, chosen]
@@ -85,12 +85,12 @@ class StudentUCB(Policy[StudentLocations]):
     Examples
     --------
     >>> policy, rng = StudentUCB(), np.random.default_rng(0)
-    >>> memory = policy.init(paths=1, arms=2, dim=2)
+    >>> state = policy.init(paths=1, arms=2, dim=2)
     >>> arms = np.eye(2)[None]
     >>> for _ in range(1000):
-    ...     chosen = policy.choose(memory, arms, rng)
-    ...     policy.learn(memory, arms, chosen, chosen[:, None] + rng.standard_cauchy((1, 1)))
-    >>> int(memory.counts[0].argmax())
+    ...     chosen = policy.choose(state, arms, rng)
+    ...     policy.learn(state, arms, chosen, chosen[:, None] + rng.standard_cauchy((1, 1)))
+    >>> int(state.counts[0].argmax())
     1
 
     Source: our own, from the parts of `LinStudentUCB`. Proved elsewhere: for independent pulls of
@@ -110,12 +110,12 @@ class StudentUCB(Policy[StudentLocations]):
     def _init(self, paths: int, arms: int, dim: int) -> StudentLocations:
         return StudentLocations.start(paths, arms, dim, room=self.room)
 
-    def _choose(self, memory: StudentLocations, arms: Array, rng: np.random.Generator) -> Index:
-        n = np.maximum(memory.counts, 1)
-        rate = 2 * np.log(np.maximum(memory.decisions, 1))[:, None] / n
-        sigma = student.deviation(memory.law, memory.decisions)[:, None]
-        index = memory.locations + self.bonus * sigma * (np.sqrt(rate) + rate / 10)
-        return pick_largest(np.where(memory.counts < 3, np.inf, index), rng)
+    def _choose(self, state: StudentLocations, arms: Array, rng: np.random.Generator) -> Index:
+        n = np.maximum(state.counts, 1)
+        rate = 2 * np.log(np.maximum(state.decisions, 1))[:, None] / n
+        sigma = student.deviation(state.law, state.decisions)[:, None]
+        index = state.locations + self.bonus * sigma * (np.sqrt(rate) + rate / 10)
+        return pick_largest(np.where(state.counts < 3, np.inf, index), rng)
 
-    def _learn(self, memory: StudentLocations, arms: Array, chosen: Index, rewards: Array) -> None:
-        memory.learn(chosen, tame(rewards[:, 0]))
+    def _learn(self, state: StudentLocations, arms: Array, chosen: Index, rewards: Array) -> None:
+        state.update(chosen, tame(rewards[:, 0]))

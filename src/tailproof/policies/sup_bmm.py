@@ -7,7 +7,8 @@ import numpy as np
 
 from tailproof.checks import number, require, whole
 from tailproof.policies.base import Array
-from tailproof.policies.layers import LayeredRegression, Layers
+from tailproof.policies.layered import LayeredRegression
+from tailproof.policies.state.layers import Layers
 
 __all__ = ["SupBMM"]
 
@@ -25,8 +26,8 @@ class SupBMM(LayeredRegression):
         T, in pulls.
     epsilon : float
         ε in (0, 1]: moments of order 1 + ε are finite.
-    v : float
-        A bound on the central moment of order 1 + ε.
+    moment_bound : float
+        v, a bound on the central moment of order 1 + ε.
     delta : float
         δ, the probability with which the guarantee may fail.
     arms : int, optional
@@ -42,7 +43,7 @@ class SupBMM(LayeredRegression):
 
     Examples
     --------
-    >>> SupBMM(horizon=10_000, epsilon=1, v=3, arms=20).pulls
+    >>> SupBMM(horizon=10_000, epsilon=1, moment_bound=3, arms=20).pulls
     158
 
     Source: Xue, Wang, Wang and Zhang 2020, algorithms BMM and SupBMM; constants agree in two
@@ -52,7 +53,7 @@ class SupBMM(LayeredRegression):
 
     horizon: int
     epsilon: float
-    v: float
+    moment_bound: float
     delta: float = 0.01
     arms: int | None = None
     replicates: int | None = None
@@ -63,7 +64,7 @@ class SupBMM(LayeredRegression):
     def __post_init__(self) -> None:
         whole("horizon", self.horizon, at_least=2)
         number("epsilon", self.epsilon, above=0, at_most=1)
-        number("v", self.v, above=0)
+        number("moment_bound", self.moment_bound, above=0)
         number("delta", self.delta, above=0, below=1)
         given = [self.arms, self.replicates]
         require(None in given and given != [None, None], "arms", "given, or else replicates", given)
@@ -80,8 +81,8 @@ class SupBMM(LayeredRegression):
         load = 2 * self.arms * self.horizon * math.log(self.horizon) / self.delta
         return math.ceil(8 * math.log(load))
 
-    def _multiplier(self, memory: Layers) -> Array:
+    def _multiplier(self, state: Layers) -> Array:
         power = 1 / (1 + self.epsilon)
-        growth = (memory.decisions + 1) ** ((1 - self.epsilon) * power / 2)
-        alpha = (12 * self.v) ** power * growth
+        growth = (state.decisions + 1) ** ((1 - self.epsilon) * power / 2)
+        alpha = (12 * self.moment_bound) ** power * growth
         return np.asarray(self.bonus * (alpha + (1 if self.plus_one else 0)), dtype=np.float64)

@@ -8,8 +8,8 @@ import numpy as np
 
 from tailproof.checks import number, require, whole
 from tailproof.policies.base import Array, Index
-from tailproof.policies.layers import Layered
-from tailproof.policies.samples import Samples
+from tailproof.policies.layered import Layered
+from tailproof.policies.state.samples import Samples
 
 __all__ = ["SupBTC"]
 
@@ -28,8 +28,8 @@ class SupBTC(Layered[Samples]):
         T, in pulls.
     epsilon : float
         ε in (0, 1]: moments of order 1 + ε are finite.
-    v : float
-        A bound on the raw moment of order 1 + ε.
+    moment_bound : float
+        v, a bound on the raw moment of order 1 + ε.
     delta : float
         δ, the probability with which the guarantee may fail.
     layered : bool
@@ -43,10 +43,10 @@ class SupBTC(Layered[Samples]):
 
     Examples
     --------
-    >>> policy = SupBTC(horizon=1000, epsilon=1, v=3, layered=False)
-    >>> memory = policy.init(paths=1, arms=2, dim=2)
-    >>> policy.learn(memory, np.eye(2)[None], [0], [[1e9]])
-    >>> value, _ = policy._appraise(memory, np.eye(2)[None], 0, np.array([0]))
+    >>> policy = SupBTC(horizon=1000, epsilon=1, moment_bound=3, layered=False)
+    >>> state = policy.init(paths=1, arms=2, dim=2)
+    >>> policy.learn(state, np.eye(2)[None], [0], [[1e9]])
+    >>> value, _ = policy._appraise(state, np.eye(2)[None], 0, np.array([0]))
     >>> value.tolist()
     [[0.0, 0.0]]
 
@@ -57,7 +57,7 @@ class SupBTC(Layered[Samples]):
 
     horizon: int
     epsilon: float
-    v: float
+    moment_bound: float
     delta: float = 0.01
     layered: bool = True
     threshold: Literal["own", "euclidean"] = "own"
@@ -67,7 +67,7 @@ class SupBTC(Layered[Samples]):
     def __post_init__(self) -> None:
         whole("horizon", self.horizon, at_least=2)
         number("epsilon", self.epsilon, above=0, at_most=1)
-        number("v", self.v, above=0)
+        number("moment_bound", self.moment_bound, above=0)
         number("delta", self.delta, above=0, below=1)
         number("bonus", self.bonus, at_least=0)
         norms, widths = ("own", "euclidean"), ("published", "experiments")
@@ -77,33 +77,37 @@ class SupBTC(Layered[Samples]):
     def _init(self, paths: int, arms: int, dim: int) -> Samples:
         return Samples.start(paths, arms, dim, 1.0, self.levels)
 
-    def _multiplier(self, memory: Samples) -> Array:
-        growth = (memory.decisions + 1) ** ((1 - self.epsilon) / (2 * (1 + self.epsilon)))
+    def _multiplier(self, state: Samples) -> Array:
+        growth = (state.decisions + 1) ** ((1 - self.epsilon) / (2 * (1 + self.epsilon)))
         if self.width == "experiments":
-            return np.asarray(self.bonus * self.v * growth)
-        load = math.log(2 * self.horizon * memory.arms * math.log(self.horizon) / self.delta)
-        alpha = (2 / 3 * load + math.sqrt(2 * self.v * load) + self.v) * growth
+            return np.asarray(self.bonus * self.moment_bound * growth)
+        load = math.log(2 * self.horizon * state.arms * math.log(self.horizon) / self.delta)
+        alpha = (
+            2 / 3 * load + math.sqrt(2 * self.moment_bound * load) + self.moment_bound
+        ) * growth
         return np.asarray(self.bonus * (alpha + 1))
 
     def _appraise(
-        self, memory: Samples, arms: Array, level: int, paths: Index
+        self, state: Samples, arms: Array, level: int, paths: Index
     ) -> tuple[Array, Array]:
-        weights = arms @ memory.inverse[paths, level]
-        squared = np.maximum(np.vecdot(weights, arms), 0)
+        root = state.root[paths, level]
+        turned = arms @ root
+        weights = turned @ root.mT
+        squared = np.vecdot(turned, turned)
         if self.threshold == "euclidean" or self.epsilon == 1:
             # Σ_τ β² = xᵀA⁻¹(A − I)A⁻¹x
             level_h = np.sqrt(np.maximum(squared - np.vecdot(weights, weights), 0))
         else:
             order = 1 + self.epsilon
-            used = int(memory.count[paths, level].max(initial=0))
-            past = memory.x[paths, level, :used]
+            used = int(state.count[paths, level].max(initial=0))
+            past = state.x[paths, level, :used]
             level_h = (np.abs(weights @ past.mT) ** order).sum(axis=2) ** (1 / order)
-        x, y = memory.unsettled(paths, level)
+        x, y = state.unsettled(paths, level)
         terms = (weights @ x.mT) * y[:, None, :]
         kept = np.where(np.abs(terms) <= level_h[:, :, None], terms, 0.0)
-        value = np.matvec(weights, memory.moment[paths, level]) + kept.sum(axis=2)
-        return value, self._multiplier(memory)[paths, None] * np.sqrt(squared)
+        value = np.matvec(weights, state.moment[paths, level]) + kept.sum(axis=2)
+        return value, self._multiplier(state)[paths, None] * np.sqrt(squared)
 
-    def _add(self, memory: Samples, level: Index, paths: Index, x: Array, rewards: Array) -> None:
+    def _add(self, state: Samples, level: Index, paths: Index, x: Array, rewards: Array) -> None:
         # |β_{a,τ}| ≤ ‖x_a‖ ‖x_τ‖ in the norm of A⁻¹, and h_a ≥ ‖x_a‖ √(1 − top)
-        memory.add(paths, level, x, rewards[:, 0], lambda top: np.sqrt((1 - top) / top))
+        state.update(paths, level, x, rewards[:, 0], lambda top: np.sqrt((1 - top) / top))

@@ -7,7 +7,8 @@ import numpy as np
 
 from tailproof.checks import number, whole
 from tailproof.policies.base import Array, Index
-from tailproof.policies.layers import LayeredRegression, Layers
+from tailproof.policies.layered import LayeredRegression
+from tailproof.policies.state.layers import Layers
 
 __all__ = ["SupLinRel"]
 
@@ -50,21 +51,22 @@ class SupLinRel(LayeredRegression):
         number("delta", self.delta, above=0, below=1)
         number("bonus", self.bonus, at_least=0)
 
-    def _multiplier(self, memory: Layers) -> Array:
-        load = math.log(2 * self.horizon * memory.arms / self.delta)
-        return np.full(memory.paths, math.sqrt(load))
+    def _multiplier(self, state: Layers) -> Array:
+        load = math.log(2 * self.horizon * state.arms / self.delta)
+        return np.full(state.paths, math.sqrt(load))
 
     def _appraise(
-        self, memory: Layers, arms: Array, level: int, paths: Index
+        self, state: Layers, arms: Array, level: int, paths: Index
     ) -> tuple[Array, Array]:
-        # The memory holds (I + Σ x xᵀ)⁻¹, which has the same directions.
-        shrunk, directions = np.linalg.eigh(memory.inverse[paths, level])
-        strength = 1 / shrunk - 1
+        # The state holds S with (I + Σ x xᵀ)⁻¹ = SSᵀ, which has the same directions.
+        block = state.blocks[paths, level]
+        directions, size, _ = np.linalg.svd(block[..., :-1])
+        strength = 1 / size**2 - 1
         known = strength >= 1 - 1e-9
         weight = np.where(known, 1 / np.where(known, strength, 1.0), 0.0)
         turned = arms @ directions
-        moment = np.vecmat(memory.moments[paths, level, 0], directions)
+        moment = np.vecmat(block[..., -1], directions) / size**2
         value = np.matvec(turned, weight * moment)
         spread = np.sqrt(np.matvec(turned**2, weight))
         unknown = np.sqrt(np.matvec(turned**2, (~known).astype(np.float64)))
-        return value, self.bonus * (self._multiplier(memory)[paths, None] * spread + unknown)
+        return value, self.bonus * (self._multiplier(state)[paths, None] * spread + unknown)

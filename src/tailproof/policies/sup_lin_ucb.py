@@ -7,7 +7,8 @@ import numpy as np
 
 from tailproof.checks import number, whole
 from tailproof.policies.base import Array
-from tailproof.policies.layers import LayeredRegression, Layers
+from tailproof.policies.layered import LayeredRegression
+from tailproof.policies.state.layers import Layers
 
 __all__ = ["SupLinUCB"]
 
@@ -53,6 +54,6 @@ class SupLinUCB(LayeredRegression):
         """The number S = ⌈ln T⌉ of levels."""
         return math.ceil(math.log(self.horizon)) if self.layered else 1
 
-    def _multiplier(self, memory: Layers) -> Array:
-        alpha = math.sqrt(math.log(2 * self.horizon * memory.arms / self.delta) / 2)
-        return np.full(memory.paths, self.bonus * alpha)
+    def _multiplier(self, state: Layers) -> Array:
+        alpha = math.sqrt(math.log(2 * self.horizon * state.arms / self.delta) / 2)
+        return np.full(state.paths, self.bonus * alpha)

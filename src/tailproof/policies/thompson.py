@@ -7,7 +7,7 @@ import numpy as np
 
 from tailproof.checks import number
 from tailproof.policies.base import Array, Index, Policy, pick_largest
-from tailproof.policies.history import Tally
+from tailproof.policies.state.counts import Tally
 
 __all__ = ["ThompsonSampling"]
 
@@ -30,12 +30,12 @@ class ThompsonSampling(Policy[Tally]):
     Examples
     --------
     >>> policy, rng = ThompsonSampling(), np.random.default_rng(0)
-    >>> memory = policy.init(paths=1, arms=2, dim=2)
+    >>> state = policy.init(paths=1, arms=2, dim=2)
     >>> arms = np.eye(2)[None]
     >>> for _ in range(500):
-    ...     chosen = policy.choose(memory, arms, rng)
-    ...     policy.learn(memory, arms, chosen, chosen[:, None] + rng.standard_normal((1, 1)))
-    >>> int(memory.counts[0].argmax())
+    ...     chosen = policy.choose(state, arms, rng)
+    ...     policy.learn(state, arms, chosen, chosen[:, None] + rng.standard_normal((1, 1)))
+    >>> int(state.counts[0].argmax())
     1
 
     Source: Thompson 1933 in idea; Agrawal and Goyal 2013, algorithm 2 (Gaussian priors), which
@@ -55,12 +55,12 @@ class ThompsonSampling(Policy[Tally]):
     def _init(self, paths: int, arms: int, dim: int) -> Tally:
         return Tally.start(paths, arms, dim)
 
-    def _choose(self, memory: Tally, arms: Array, rng: np.random.Generator) -> Index:
-        z = rng.standard_normal((memory.paths, memory.arms))
+    def _choose(self, state: Tally, arms: Array, rng: np.random.Generator) -> Index:
+        z = rng.standard_normal((state.paths, state.arms))
         ratio = (self.noise_scale / self.prior_scale) ** 2  # the rewards that the prior is worth
-        weight = memory.counts + ratio
-        drawn = memory.sums / weight + z * self.noise_scale / np.sqrt(weight)
+        weight = state.counts + ratio
+        drawn = state.sums / weight + z * self.noise_scale / np.sqrt(weight)
         return pick_largest(drawn, rng)
 
-    def _learn(self, memory: Tally, arms: Array, chosen: Index, rewards: Array) -> None:
-        memory.add(chosen, rewards[:, 0])
+    def _learn(self, state: Tally, arms: Array, chosen: Index, rewards: Array) -> None:
+        state.update(chosen, rewards[:, 0])

@@ -6,7 +6,7 @@ import numpy as np
 
 from tailproof.checks import number
 from tailproof.policies.base import Array, Index, Policy, pick_largest
-from tailproof.policies.history import Tally
+from tailproof.policies.state.counts import Tally
 
 __all__ = ["UCB1"]
 
@@ -25,12 +25,12 @@ class UCB1(Policy[Tally]):
     Examples
     --------
     >>> policy, rng = UCB1(), np.random.default_rng(0)
-    >>> memory = policy.init(paths=1, arms=3, dim=3)
+    >>> state = policy.init(paths=1, arms=3, dim=3)
     >>> arms = np.eye(3)[None]
     >>> for _ in range(500):
-    ...     chosen = policy.choose(memory, arms, rng)
-    ...     policy.learn(memory, arms, chosen, [[chosen[0] / 2]])
-    >>> int(memory.counts[0].argmax())
+    ...     chosen = policy.choose(state, arms, rng)
+    ...     policy.learn(state, arms, chosen, [[chosen[0] / 2]])
+    >>> int(state.counts[0].argmax())
     2
 
     Source: Auer, Cesa-Bianchi and Fischer 2002, figure 1.
@@ -45,11 +45,11 @@ class UCB1(Policy[Tally]):
     def _init(self, paths: int, arms: int, dim: int) -> Tally:
         return Tally.start(paths, arms, dim)
 
-    def _choose(self, memory: Tally, arms: Array, rng: np.random.Generator) -> Index:
-        n = np.maximum(memory.counts, 1)
-        log_t = np.log(np.maximum(memory.decisions, 1))[:, None]
-        index = memory.sums / n + self.bonus * np.sqrt(2 * log_t / n)
-        return pick_largest(np.where(memory.counts == 0, np.inf, index), rng)
+    def _choose(self, state: Tally, arms: Array, rng: np.random.Generator) -> Index:
+        n = np.maximum(state.counts, 1)
+        log_t = np.log(np.maximum(state.decisions, 1))[:, None]
+        index = state.sums / n + self.bonus * np.sqrt(2 * log_t / n)
+        return pick_largest(np.where(state.counts == 0, np.inf, index), rng)
 
-    def _learn(self, memory: Tally, arms: Array, chosen: Index, rewards: Array) -> None:
-        memory.add(chosen, rewards[:, 0])
+    def _learn(self, state: Tally, arms: Array, chosen: Index, rewards: Array) -> None:
+        state.update(chosen, rewards[:, 0])

@@ -12,9 +12,9 @@ from matplotlib import rc_context
 
 from tailproof.paper import EXHIBITS
 from tailproof.paper.exhibit import Exhibit, Finding, Found, verdict
-from tailproof.paper.figure_2_3 import compare
+from tailproof.paper.references import compare
 from tailproof.paper.reproduction import Reproduction
-from tailproof.verdicts import Identification
+from tailproof.results.identification import Identification
 
 __all__ = ["Section", "write_report"]
 

@@ -1,0 +1,1 @@
+"""Exhibits of our own, beside the figures of the paper."""

@@ -1,0 +1,1 @@
+"""What policies learn: plain arrays with the paths axis first."""

@@ -1,0 +1,113 @@
+"""Recipes as text: ``filtered(oful(noise_scale=0.45), repeats=15)``.
+
+The text is the Python call, with names in any case and with or without underscores. What can be
+named is what the library exports.
+"""
+
+import ast
+import inspect
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from tailproof import bestarm, noise, policies, wrappers
+from tailproof.simulation import environments
+from tailproof.stats import estimators
+
+__all__ = ["build", "names", "snake_case"]
+
+_KINDS: dict[str, tuple[Any, ...]] = {
+    "policy": (policies, wrappers, bestarm),
+    "estimator": (estimators,),
+    "noise": (noise,),
+    "environment": (environments,),
+}
+
+
+@cache
+def names(kind: str) -> dict[str, Callable[..., Any]]:
+    """Return what can be built, by its name on the command line.
+
+    >>> sorted(names("noise"))
+    ['cauchy', 'laplace', 'normal', 'stable', 'student_t', 'symmetric_pareto']
+    """
+    base = {"policy": policies.Policy, "estimator": estimators.Estimator, "noise": noise.Noise}
+    found = {}
+    for module in _KINDS[kind]:
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if kind == "environment":
+                fits = inspect.isfunction(thing)
+            else:
+                fits = inspect.isclass(thing) and issubclass(thing, base[kind])
+            if fits and not inspect.isabstract(thing):
+                found[snake_case(name)] = thing
+    return found
+
+
+def build(kind: str, text: str, *first: Any) -> Any:
+    """Return the recipe of a kind that the text describes; `first` are further arguments for it.
+
+    >>> build("policy", "filtered(oful(noise_scale=0.45), repeats=15, estimator=median)")
+    Filtered(policy=OFUL(noise_scale=0.45, norm_bound=1.0, ridge=1.0, delta=0.01, bonus=1.0),
+    repeats=15, estimator=Median())
+    >>> build("noise", "weibull")
+    Traceback (most recent call last):
+    ValueError: noise must be one of cauchy, laplace, normal, stable, student_t, symmetric_pareto,
+    got 'weibull'
+    """
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError):
+        raise _not_a_recipe(kind, text) from None
+    return _recipe(kind, tree, *first)
+
+
+def snake_case(name: str) -> str:
+    """Return the name with its words in lower case, joined by underscores.
+
+    >>> snake_case("MeanOfMedians"), snake_case("SupBTC"), snake_case("StudentT"), snake_case("MoM")
+    ('mean_of_medians', 'sup_btc', 'student_t', 'mom')
+    """
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[a-z]{2})(?=[A-Z])", "_", name).lower()
+
+
+def _recipe(kind: str, tree: ast.expr, *first: Any) -> Any:
+    call = tree if isinstance(tree, ast.Call) else ast.Call(func=tree, args=[], keywords=[])
+    text = ast.unparse(tree)
+    if not isinstance(call.func, ast.Name) or any(word.arg is None for word in call.keywords):
+        raise _not_a_recipe(kind, text)
+    known = {name.replace("_", ""): thing for name, thing in names(kind).items()}
+    key = call.func.id.replace("_", "").lower()
+    if key not in known:
+        choices = ", ".join(sorted(names(kind)))
+        raise ValueError(f"{kind} must be one of {choices}, got {call.func.id!r}")
+    args = [*first, *(_value(arg) for arg in call.args)]
+    keywords = {word.arg: _value(word.value) for word in call.keywords if word.arg}
+    signature = inspect.signature(known[key])
+    try:
+        signature.bind(*args, **keywords)
+    except TypeError as error:
+        takes = ", ".join(list(signature.parameters)[len(first) :]) or "nothing"
+        raise ValueError(f"{text}: {error}; it takes {takes}") from None
+    return known[key](*args, **keywords)
+
+
+def _not_a_recipe(kind: str, text: str) -> ValueError:
+    return ValueError(f"{kind} must be a name or a call like name(key=1), got {text!r}")
+
+
+def _value(tree: ast.expr) -> Any:
+    """Return a number, a text, a tuple, or a recipe of whichever kind has the name."""
+    name = tree.func if isinstance(tree, ast.Call) else tree
+    if isinstance(name, ast.Name):
+        key = name.id.replace("_", "").lower()
+        for kind in _KINDS:
+            if key in {known.replace("_", "") for known in names(kind)}:
+                return _recipe(kind, tree)
+    try:
+        value = ast.literal_eval(tree)
+    except ValueError:
+        raise ValueError(f"{ast.unparse(tree)!r} is neither a value nor a known name") from None
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,7 @@
+"""What simulations found: frozen values with provenance, and their files."""
+
+from tailproof.results.identification import Identification, Verdicts
+from tailproof.results.provenance import provenance
+from tailproof.results.regret import Curves, Result
+
+__all__ = ["Curves", "Identification", "Result", "Verdicts", "provenance"]

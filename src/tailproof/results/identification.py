@@ -1,0 +1,133 @@
+"""What an identification found: frozen values with provenance."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import beta
+
+from tailproof.checks import number, require
+from tailproof.results.files import opened, write_file
+
+__all__ = ["Identification", "Verdicts"]
+
+_FORMAT = "tailproof identification 1"
+
+
+@dataclass(frozen=True, eq=False)
+class Verdicts:
+    """One policy's answers, each an array of shape (paths,).
+
+    Attributes
+    ----------
+    recommended : array of int
+        The arm named as the best, −1 where the budget ran out first.
+    correct : array of bool
+        Whether it is the best, or near enough for a policy that is content with that.
+    pulls, decisions : arrays of int
+        Raw pulls, and decisions learned from, until then.
+    """
+
+    recommended: NDArray[np.int64]
+    correct: NDArray[np.bool_]
+    pulls: NDArray[np.int64]
+    decisions: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Identification:
+    """A comparison of policies that name the best arm, and where it came from.
+
+    Attributes
+    ----------
+    verdicts : mapping from the policy's name to `Verdicts`
+    settings : mapping
+        Seed, paths, δ, budget, environment, policies and versions, as plain text and numbers.
+
+    Examples
+    --------
+    >>> from tailproof import environments, identify, noise
+    >>> from tailproof.bestarm import LinGapE
+    >>> found = identify(
+    ...     {"LinGapE": LinGapE(norm_bound=2)}, environments.near_tie(noise.Normal(), angle=1.0),
+    ...     paths=20, max_pulls=10_000,
+    ... )
+    >>> found.errors("LinGapE"), found.undecided("LinGapE")
+    (0, 0)
+    """
+
+    verdicts: Mapping[str, Verdicts]
+    settings: Mapping[str, Any]
+
+    def errors(self, policy: str) -> int:
+        """Return the number of paths that named a wrong arm."""
+        found = self._of(policy)
+        return int(np.sum((found.recommended >= 0) & ~found.correct))
+
+    def undecided(self, policy: str) -> int:
+        """Return the number of paths whose budget ran out before they named an arm."""
+        return int(np.sum(self._of(policy).recommended < 0))
+
+    def error_rate(self, policy: str, level: float = 0.95) -> tuple[float, float, float]:
+        """Return the share of paths that named a wrong arm, and its exact binomial interval.
+
+        >>> def found(wrong, paths):
+        ...     right = np.arange(paths) >= wrong
+        ...     verdicts = Verdicts(right * 1, right, right * 9, right * 9)
+        ...     return Identification(verdicts={"a": verdicts}, settings={})
+        >>> [round(x, 4) for x in found(5, 200).error_rate("a")]
+        [0.025, 0.0082, 0.0574]
+
+        Source: Clopper and Pearson 1934. Differences: none.
+        """
+        number("level", level, above=0, below=1)
+        n, wrong = len(self._of(policy).recommended), self.errors(policy)
+        tail = (1 - level) / 2
+        low = float(beta.ppf(tail, wrong, n - wrong + 1)) if wrong else 0.0
+        high = float(beta.ppf(1 - tail, wrong + 1, n - wrong)) if wrong < n else 1.0
+        return wrong / n, low, high
+
+    def summary(self) -> dict[str, dict[str, float]]:
+        """Return the errors and pulls of each policy; undecided paths count with what they used."""
+        rows = {}
+        for name, found in self.verdicts.items():
+            rate, low, high = self.error_rate(name)
+            rows[name] = {
+                "error": rate,
+                "low": low,
+                "high": high,
+                "undecided": self.undecided(name),
+                "mean_pulls": float(found.pulls.mean()),
+                "median_pulls": float(np.median(found.pulls)),
+                "mean_decisions": float(found.decisions.mean()),
+            }
+        return rows
+
+    def save(self, path: str | Path) -> Path:
+        """Write an ``.npz`` file of plain arrays and text; an existing file is refused."""
+        header = {"format": _FORMAT, "policies": list(self.verdicts), "settings": self.settings}
+        arrays = {
+            f"{part.name}{i}": getattr(found, part.name)
+            for i, found in enumerate(self.verdicts.values())
+            for part in fields(found)
+        }
+        return write_file(path, header, arrays)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what `save` wrote."""
+        with opened(path, _FORMAT) as (header, arrays):
+            verdicts = {
+                name: Verdicts(
+                    **{part.name: arrays[f"{part.name}{i}"] for part in fields(Verdicts)}
+                )
+                for i, name in enumerate(header["policies"])
+            }
+            return cls(verdicts=verdicts, settings=header["settings"])
+
+    def _of(self, policy: str) -> Verdicts:
+        require(policy in self.verdicts, "policy", f"one of {', '.join(self.verdicts)}", policy)
+        return self.verdicts[policy]

@@ -1,0 +1,149 @@
+"""What a simulation found: frozen values with provenance."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailproof.checks import require
+from tailproof.results.files import opened, write_file
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["Curves", "Result"]
+
+Array = NDArray[np.float64]
+
+_FORMAT = "tailproof result 1"
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """One policy's course, at the checkpoints of its `Result`.
+
+    Attributes
+    ----------
+    regret : array of shape (paths, checkpoints)
+        Cumulative pseudo-regret, counted per pull.
+    decisions : array of shape (checkpoints,)
+        Decisions learned from by then.
+    error : array of shape (paths, checkpoints), or None
+        ‖θ̂ − θ‖/‖θ‖, where the policy has an estimate; NaN for θ = 0.
+    """
+
+    regret: Array
+    decisions: NDArray[np.int64]
+    error: Array | None
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """A comparison of policies: regret at checkpoints, and where it came from.
+
+    Attributes
+    ----------
+    pulls : array of shape (checkpoints,)
+        The checkpoints.
+    curves : mapping from the policy's name to `Curves`
+    settings : mapping
+        Seed, horizon, paths, environment, policies and versions, as plain text and numbers.
+
+    Examples
+    --------
+    >>> from tailproof import OFUL, Uniform, environments, noise, simulate
+    >>> result = simulate(
+    ...     {"OFUL": OFUL(), "uniform": Uniform()},
+    ...     environments.neutral(noise.Normal(), arms=5, dim=3),
+    ...     horizon=200, paths=10, seed=1,
+    ... )
+    >>> bool(result.mean("OFUL")[-1] < result.mean("uniform")[-1])
+    True
+    """
+
+    pulls: NDArray[np.int64]
+    curves: Mapping[str, Curves]
+    settings: Mapping[str, Any]
+
+    def mean(self, policy: str) -> Array:
+        """Return the mean regret over the paths at each checkpoint."""
+        mean: Array = self._regret(policy).mean(axis=0)
+        return mean
+
+    def median(self, policy: str) -> Array:
+        """Return the median regret over the paths at each checkpoint."""
+        return self.quantile(policy, 0.5)
+
+    def quantile(self, policy: str, level: float) -> Array:
+        """Return a quantile of the regret over the paths at each checkpoint."""
+        return np.asarray(np.quantile(self._regret(policy), level, axis=0))
+
+    def summary(self) -> dict[str, dict[str, float]]:
+        """Return the final regret of each policy: mean, standard error, median, 10 and 90 %."""
+        return {
+            name: {
+                "mean": float(self.mean(name)[-1]),
+                "standard_error": _standard_error(curves.regret[:, -1]),
+                "median": float(self.median(name)[-1]),
+                "low": float(self.quantile(name, 0.1)[-1]),
+                "high": float(self.quantile(name, 0.9)[-1]),
+                "decisions": int(curves.decisions[-1]),
+                "pulls": int(self.pulls[-1]),
+            }
+            for name, curves in self.curves.items()
+        }
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """Return a long table, one row for each policy, path and checkpoint; needs pandas."""
+        import pandas
+
+        paths = self.settings["paths"]
+        return pandas.concat(
+            pandas.DataFrame(
+                {
+                    "policy": name,
+                    "path": np.repeat(np.arange(paths), len(self.pulls)),
+                    "pulls": np.tile(self.pulls, paths),
+                    "decisions": np.tile(curves.decisions, paths),
+                    "regret": curves.regret.ravel(),
+                    "error": np.nan if curves.error is None else curves.error.ravel(),
+                }
+            )
+            for name, curves in self.curves.items()
+        ).reset_index(drop=True)
+
+    def save(self, path: str | Path) -> Path:
+        """Write an ``.npz`` file of plain arrays and text; an existing file is refused."""
+        arrays: dict[str, NDArray[Any]] = {"pulls": self.pulls}
+        for i, curves in enumerate(self.curves.values()):
+            arrays[f"regret{i}"] = curves.regret
+            arrays[f"decisions{i}"] = curves.decisions
+            if curves.error is not None:
+                arrays[f"error{i}"] = curves.error
+        header = {"format": _FORMAT, "policies": list(self.curves), "settings": self.settings}
+        return write_file(path, header, arrays)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what `save` wrote."""
+        with opened(path, _FORMAT) as (header, arrays):
+            curves = {
+                name: Curves(
+                    regret=arrays[f"regret{i}"],
+                    decisions=arrays[f"decisions{i}"],
+                    error=arrays.get(f"error{i}"),
+                )
+                for i, name in enumerate(header["policies"])
+            }
+            return cls(pulls=arrays["pulls"], curves=curves, settings=header["settings"])
+
+    def _regret(self, policy: str) -> Array:
+        require(policy in self.curves, "policy", f"one of {', '.join(self.curves)}", policy)
+        return self.curves[policy].regret
+
+
+def _standard_error(sample: Array) -> float:
+    return float(sample.std(ddof=1) / np.sqrt(len(sample))) if len(sample) > 1 else float("nan")

@@ -1,0 +1,159 @@
+"""Where the arms of a linear bandit come from."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailproof.batches import batches
+from tailproof.checks import require, whole
+
+__all__ = ["ArmSet", "FixedArms", "FreshArms", "GivenArms", "UnitBall", "directions"]
+
+Array = NDArray[np.float64]
+Law = Literal["orthant", "sphere"]
+
+
+def _orthant(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Coordinates uniform in [0, 1]: the paper's contexts, once normalised."""
+    return rng.random(shape)
+
+
+def _sphere(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """Normal coordinates: directions without preference, once normalised.
+
+    Drawing contexts is what a simulation with fresh arms spends most time on, so this is Box and
+    Muller in single precision, plenty for a direction. The 0.5 keeps the logarithm finite, the
+    1e-9 keeps a vector from zero.
+    """
+    size = math.prod(shape)
+    bits = rng.bit_generator.random_raw((size + 1) // 2).view(np.uint32)
+    uniform = bits.astype(np.float32)
+    uniform += 0.5
+    uniform *= 2.0**-32
+    radius, angle = uniform.reshape(2, -1)
+    np.log(radius, out=radius)
+    np.subtract(1e-9, radius, out=radius)
+    np.sqrt(radius, out=radius)
+    angle *= 2 * math.pi
+    x = np.empty((2, len(radius)), dtype=np.float32)
+    np.cos(angle, out=x[0])
+    np.sin(angle, out=x[1])
+    x *= radius
+    return x.reshape(-1)[:size].reshape(shape)
+
+
+_LAWS: dict[Law, Callable[[np.random.Generator, tuple[int, ...]], NDArray[np.floating]]] = {
+    "orthant": _orthant,
+    "sphere": _sphere,
+}
+
+
+def directions(law: Law, rng: np.random.Generator, paths: int, arms: int, dim: int) -> Array:
+    """Draw unit vectors of shape (paths, arms, dim), stored with the coordinates first."""
+    x = np.empty((paths, dim, arms))
+    for rows in batches(paths, arms * dim):
+        part = x[rows]
+        part[:] = _LAWS[law](rng, part.shape)
+        part *= (1 / np.sqrt(np.einsum("pda,pda->pa", part, part)))[:, None]
+    return x.mT
+
+
+class ArmSet(ABC):
+    """The vectors on offer: `arms` of them, of dimension `dim`."""
+
+    arms: int
+    dim: int
+    fresh: bool = False
+    """Whether each decision sees new vectors."""
+
+    @abstractmethod
+    def draw(self, rng: np.random.Generator, paths: int) -> Array:
+        """Draw vectors of shape (paths, arms, dim)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixedArms(ArmSet):
+    """Unit vectors drawn once for each path.
+
+    >>> FixedArms(law="sphere", arms=20, dim=10).draw(np.random.default_rng(0), 3).shape
+    (3, 20, 10)
+    """
+
+    law: Law
+    arms: int
+    dim: int
+
+    def __post_init__(self) -> None:
+        require(self.law in _LAWS, "law", f"one of {', '.join(_LAWS)}", self.law)
+        whole("arms", self.arms)
+        whole("dim", self.dim)
+
+    def draw(self, rng: np.random.Generator, paths: int) -> Array:
+        """Draw vectors of shape (paths, arms, dim)."""
+        return directions(self.law, rng, paths, self.arms, self.dim)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FreshArms(FixedArms):
+    """Unit vectors drawn anew for each decision, and kept while it is pulled.
+
+    >>> FreshArms(law="orthant", arms=20, dim=10).fresh
+    True
+    """
+
+    fresh = True
+
+
+@dataclass(frozen=True)
+class GivenArms(ArmSet):
+    """The same given vectors in every path.
+
+    >>> GivenArms(((1.0, 0.0), (0.6, 0.8))).arms
+    2
+    """
+
+    vectors: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self) -> None:
+        shape = np.asarray(self.vectors, dtype=np.float64).shape
+        require(len(shape) == 2 and 0 not in shape, "vectors", "of shape (arms, dim)", shape)
+        require(bool(np.isfinite(self.vectors).all()), "vectors", "finite", self.vectors)
+
+    @property
+    def arms(self) -> int:  # type: ignore[override]
+        """The number of vectors."""
+        return len(self.vectors)
+
+    @property
+    def dim(self) -> int:  # type: ignore[override]
+        """Their dimension."""
+        return len(self.vectors[0])
+
+    def draw(self, rng: np.random.Generator, paths: int) -> Array:
+        """Return copies of the vectors, of shape (paths, arms, dim)."""
+        return np.tile(np.asarray(self.vectors, dtype=np.float64), (paths, 1, 1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnitBall(ArmSet):
+    """Every vector of length one or less: policies propose one instead of choosing.
+
+    >>> UnitBall(dim=3).draw(np.random.default_rng(0), 2).shape
+    (2, 1, 3)
+    """
+
+    dim: int
+    arms: int = 1
+
+    def __post_init__(self) -> None:
+        whole("dim", self.dim)
+        require(self.arms == 1, "arms", "left out: the ball is one set", self.arms)
+
+    def draw(self, rng: np.random.Generator, paths: int) -> Array:
+        """Return the centre of the ball, as if it were the only arm."""
+        return np.zeros((paths, 1, self.dim))

@@ -1,0 +1,212 @@
+"""Linear bandits: an arm set, a parameter θ and a noise.
+
+Pulling arm x gives xᵀθ + η. A K-armed bandit is the case of unit vectors.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailproof.batches import stock
+from tailproof.checks import number, require, whole
+from tailproof.noise import Noise
+from tailproof.simulation.arm_sets import (
+    ArmSet,
+    FixedArms,
+    FreshArms,
+    GivenArms,
+    UnitBall,
+    directions,
+)
+
+__all__ = [
+    "ArmSet",
+    "FixedArms",
+    "FreshArms",
+    "GivenArms",
+    "LinearBandit",
+    "UnitBall",
+    "k_armed",
+    "near_tie",
+    "neutral",
+    "orthant",
+    "unit_ball",
+]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearBandit:
+    """Rewards xᵀθ + η.
+
+    Parameters
+    ----------
+    contexts : ArmSet
+        Where the arms come from.
+    theta : "sphere", "diagonal" or a tuple of numbers
+        θ uniform on the unit sphere in each path, θ = (1, …, 1)/√d, or θ itself.
+    noise : Noise
+        The law of η.
+
+    Examples
+    --------
+    >>> from tailproof.noise import Cauchy
+    >>> bandit = LinearBandit(
+    ...     contexts=GivenArms(((1.0, 0.0), (0.0, 1.0))), theta=(0.0, 1.0), noise=Cauchy()
+    ... )
+    >>> bandit.start(paths=3, rng=np.random.default_rng(0)).locations.shape
+    (3, 2)
+    """
+
+    contexts: ArmSet
+    theta: Literal["sphere", "diagonal"] | tuple[float, ...]
+    noise: Noise
+
+    def __post_init__(self) -> None:
+        require(isinstance(self.contexts, ArmSet), "contexts", "an arm set", self.contexts)
+        require(isinstance(self.noise, Noise), "noise", "a noise law", self.noise)
+        if isinstance(self.theta, tuple):
+            rule = f"{self.contexts.dim} finite numbers"
+            require(len(self.theta) == self.contexts.dim, "theta", rule, self.theta)
+            for entry in self.theta:
+                number("an entry of theta", entry)
+        else:
+            rule = "'sphere', 'diagonal' or a tuple of numbers"
+            require(self.theta in ("sphere", "diagonal"), "theta", rule, self.theta)
+
+    def start(self, paths: int, rng: np.random.Generator) -> "World":
+        """Draw what stays the same on each path, and the first arms."""
+        return World(self, paths, rng)
+
+
+class World:
+    """A linear bandit as it unfolds on many paths.
+
+    Attributes
+    ----------
+    theta : array of shape (paths, d)
+    arms : array of shape (paths, K, d)
+        The vectors on offer for the decision at hand.
+    locations, best : arrays of shape (paths, K) and (paths,)
+        Their true locations xᵀθ, and the largest of them.
+    """
+
+    def __init__(self, bandit: LinearBandit, paths: int, rng: np.random.Generator) -> None:
+        self._contexts, self._rng, self._paths = bandit.contexts, rng, paths
+        dim = bandit.contexts.dim
+        self._ahead = stock(paths * bandit.contexts.arms * dim)
+        if bandit.theta == "sphere":
+            self.theta = directions("sphere", rng, paths, 1, dim)[:, 0]
+        elif bandit.theta == "diagonal":
+            self.theta = np.full((paths, dim), 1 / math.sqrt(dim))
+        else:
+            self.theta = np.tile(np.asarray(bandit.theta, dtype=np.float64), (paths, 1))
+        if self._contexts.fresh:
+            self._coming = self._offers()
+            self.advance()
+        else:  # arms that own their data and are read-only come again
+            self.arms = self._contexts.draw(rng, paths).copy(order="K")
+            self.arms.flags.writeable = False
+            self.locations = np.matvec(self.arms, self.theta)
+            self.best = self.locations.max(axis=1)
+
+    def _offers(self) -> Iterator[tuple[Array, Array, Array]]:
+        """Draw the arms of several decisions at a time: few paths are then no slower than many."""
+        while True:
+            arms = self._contexts.draw(self._rng, self._ahead * self._paths)
+            arms = arms.reshape(self._ahead, self._paths, *arms.shape[1:])
+            locations = np.matvec(arms, self.theta)
+            yield from zip(arms, locations, locations.max(axis=2), strict=True)
+
+    def offer(self, x: Array) -> None:
+        """Take proposed vectors of the unit ball, of shape (paths, d), as the only arms."""
+        self.arms = x[:, None, :]
+        self.locations = np.matvec(self.arms, self.theta)
+        self.best = np.linalg.norm(self.theta, axis=1)
+
+    def advance(self) -> None:
+        """Move on to the next decision."""
+        if self._contexts.fresh:
+            self.arms, self.locations, self.best = next(self._coming)
+
+
+def orthant(noise: Noise, *, arms: int = 20, dim: int = 10) -> LinearBandit:
+    """Return the paper's setting: contexts in the positive orthant, θ their mean direction.
+
+    >>> from tailproof.noise import StudentT
+    >>> orthant(StudentT(1)).theta
+    'diagonal'
+
+    Source: section 5 of Zhong et al. 2021. Note that a heavy ridge penalty alone finds this θ.
+    Differences: none.
+    """
+    contexts = FreshArms(law="orthant", arms=arms, dim=dim)
+    return LinearBandit(contexts=contexts, theta="diagonal", noise=noise)
+
+
+def neutral(noise: Noise, *, arms: int = 20, dim: int = 10, fresh: bool = True) -> LinearBandit:
+    """Return the neutral setting: contexts and θ uniform on the sphere.
+
+    The contexts are drawn anew for each decision, or with ``fresh=False`` once for each path.
+
+    >>> from tailproof.noise import Cauchy
+    >>> neutral(Cauchy(), fresh=False).contexts
+    FixedArms(law='sphere', arms=20, dim=10)
+
+    Source: our own. Differences: none.
+    """
+    require(isinstance(fresh, bool), "fresh", "true or false", fresh)
+    contexts = (FreshArms if fresh else FixedArms)(law="sphere", arms=arms, dim=dim)
+    return LinearBandit(contexts=contexts, theta="sphere", noise=noise)
+
+
+def near_tie(noise: Noise, *, dim: int = 5, angle: float = 0.3) -> LinearBandit:
+    """Return the unit vectors and one more at a small angle ω to the best of them.
+
+    X = {e₁, …, e_d, cos ω e₁ + sin ω e₂},  θ = 2e₁:  the gap is 2(1 − cos ω), and pulling neither
+    of the two arms in question but e₂ tells them apart
+
+    >>> from tailproof.noise import Cauchy
+    >>> near_tie(Cauchy(), dim=2, angle=0.1).contexts.arms
+    3
+
+    Source: Soare et al. 2014, section 6. Differences: the angle may be given.
+    """
+    whole("dim", dim, at_least=2)
+    number("angle", angle, above=0, below=math.pi)
+    last = (math.cos(angle), math.sin(angle), *(0.0,) * (dim - 2))
+    basis = tuple(tuple(row) for row in np.eye(dim).tolist())
+    theta = (2.0, *(0.0,) * (dim - 1))
+    return LinearBandit(contexts=GivenArms((*basis, last)), theta=theta, noise=noise)
+
+
+def unit_ball(noise: Noise, *, dim: int = 10) -> LinearBandit:
+    """Return the unit ball as arm set, with θ uniform on the sphere.
+
+    >>> from tailproof.noise import Cauchy
+    >>> unit_ball(Cauchy(), dim=3).contexts
+    UnitBall(dim=3, arms=1)
+
+    Source: the infinite arm sets of section 1.1 of Zhong et al. 2021. Differences: none.
+    """
+    return LinearBandit(contexts=UnitBall(dim=dim), theta="sphere", noise=noise)
+
+
+def k_armed(noise: Noise, *, locations: Sequence[float]) -> LinearBandit:
+    """Return K arms with the given locations.
+
+    >>> from tailproof.noise import Cauchy
+    >>> k_armed(Cauchy(), locations=(0.0, 0.5, 1.0)).contexts.arms
+    3
+
+    Source: section 2.2 of Zhong et al. 2021. Differences: none.
+    """
+    ok = isinstance(locations, Sequence) and len(locations) > 0
+    require(ok, "locations", "a sequence of at least one number", locations)
+    basis = tuple(tuple(row) for row in np.eye(len(locations)).tolist())
+    return LinearBandit(contexts=GivenArms(basis), theta=tuple(locations), noise=noise)

@@ -1,0 +1,286 @@
+"""The loop: policies against an environment, all paths at once."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+
+from tailproof.batches import stock
+from tailproof.checks import require, whole
+from tailproof.policies.base import Policy
+from tailproof.results import Curves, Result, provenance
+from tailproof.simulation.arm_sets import UnitBall
+from tailproof.simulation.environments import LinearBandit
+from tailproof.simulation.streams import stream
+from tailproof.stats.estimators import Array, Estimator, Median, Shape, Source
+from tailproof.wrappers.filtered import Filtered
+
+__all__ = ["CHUNK", "Cell", "Plan", "absorbed", "simulate"]
+
+CHUNK = 500
+"""Paths simulated together; each chunk has random streams of its own."""
+
+
+def simulate(
+    policies: Mapping[str, Policy[Any]],
+    environment: LinearBandit,
+    *,
+    horizon: int,
+    paths: int,
+    seed: int = 0,
+    checkpoints: int | Sequence[int] = 200,
+    workers: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> Result:
+    """Play each policy for a number of pulls on many independent paths.
+
+    Regret(T) = Σ_t (max_x xᵀθ − x_tᵀθ), one term for each pull. A last decision that does not
+    fit into the horizon is charged for the pulls it made and teaches nothing.
+
+    Parameters
+    ----------
+    policies : mapping from names to policies
+        Every policy meets the same arms and its random stream depends on its name alone, so
+        comparisons are paired, and adding a policy changes no other curve.
+    environment : LinearBandit
+    horizon : int
+        T, in pulls.
+    paths : int
+    seed : int
+    checkpoints : int or sequence of int
+        How many checkpoints to checkpoints, evenly spaced, or the pulls after which to record; the
+        horizon is always among them.
+    workers : int
+        Processes to use; results do not depend on their number.
+    progress : callable, optional
+        Called with the pieces of work done and their total.
+
+    Examples
+    --------
+    >>> from tailproof import Filtered, Median, OFUL, environments, noise
+    >>> result = simulate(
+    ...     {"OFUL": OFUL(), "filtered": Filtered(OFUL(), repeats=15, estimator=Median())},
+    ...     environments.neutral(noise.Cauchy(), arms=5, dim=3),
+    ...     horizon=3000, paths=20, seed=1,
+    ... )
+    >>> bool(result.median("filtered")[-1] < result.median("OFUL")[-1])
+    True
+    """
+    plan = Plan(
+        policies=policies,
+        environment=environment,
+        horizon=horizon,
+        paths=paths,
+        seed=seed,
+        checkpoints=checkpoints,
+    )
+    cells = plan.cells()
+    runs = joblib.Parallel(n_jobs=whole("workers", workers), return_as="generator")(
+        joblib.delayed(Cell.run)(cell) for cell in cells
+    )
+    curves = []
+    for done, found in enumerate(runs, start=1):
+        curves.append(found)
+        if progress is not None:
+            progress(done, len(cells))
+    return plan.join(curves)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One policy on one chunk of paths: a piece of work that runs anywhere, with the same bits."""
+
+    name: str
+    policy: Policy[Any]
+    environment: LinearBandit
+    checkpoints: tuple[int, ...]
+    paths: int
+    seed: int
+    chunk: int
+
+    @property
+    def decisions(self) -> int:
+        """How many decisions it takes."""
+        return -(-self.checkpoints[-1] // self.policy.pulls)
+
+    def run(self) -> Curves:
+        """Play the policy."""
+        paths, checkpoints, contexts = self.paths, self.checkpoints, self.environment.contexts
+        world = self.environment.start(paths, stream(self.seed, "environment", self.chunk))
+        own = stream(self.seed, f"policy {self.name}", self.chunk)
+        noise_rng = stream(self.seed, "noise", self.chunk)
+        policy, noise, price = absorbed(self.policy, self.environment.noise)
+        state = policy.init(paths, contexts.arms, contexts.dim)
+        size = np.linalg.norm(world.theta, axis=1)
+        size[size == 0] = np.nan
+
+        def miss() -> Array | float:
+            estimate = policy.estimate(state)
+            if estimate is None:
+                return np.nan
+            with np.errstate(invalid="ignore", over="ignore"):
+                return np.asarray(np.linalg.norm(estimate - world.theta, axis=1) / size)
+
+        regret, error = np.empty((2, paths, len(checkpoints)))
+        rows, total = np.arange(paths), np.zeros(paths)
+        noises = _drawn_ahead(noise, noise_rng, (paths, policy.pulls), paths * policy.pulls * price)
+        horizon, cost = checkpoints[-1], policy.pulls * price
+        continuous = isinstance(contexts, UnitBall)
+        pulled = recorded = 0
+        while pulled < horizon:
+            if continuous:
+                world.offer(policy.propose(state, own))
+            chosen = rows * 0 if continuous else policy.choose(state, world.arms, own)
+            location = world.locations[rows, chosen]
+            gap = world.best - location
+            end = min(pulled + cost, horizon)
+            while checkpoints[recorded] < end:  # checkpoints inside this decision
+                regret[:, recorded] = total + gap * (checkpoints[recorded] - pulled)
+                error[:, recorded] = miss()
+                recorded += 1
+            total += gap * (end - pulled)
+            if pulled + cost <= horizon:
+                policy.learn(state, world.arms, chosen, location[:, None] + next(noises))
+            if checkpoints[recorded] == end:
+                regret[:, recorded] = total
+                error[:, recorded] = miss()
+                recorded += 1
+            pulled = end
+            world.advance()
+        return Curves(
+            regret=regret,
+            decisions=np.array(checkpoints) // cost,
+            error=None if policy.estimate(state) is None else error,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What `simulate` would do, cut into cells; its parameters are those of `simulate`.
+
+    >>> from tailproof import Uniform, environments, noise
+    >>> bandit = environments.neutral(noise.Cauchy(), arms=5, dim=3)
+    >>> plan = Plan(policies={"uniform": Uniform()}, environment=bandit, horizon=50, paths=600)
+    >>> [cell.paths for cell in plan.cells()]
+    [500, 100]
+    >>> plan.join([cell.run() for cell in plan.cells()]).curves["uniform"].regret.shape
+    (600, 50)
+    """
+
+    policies: Mapping[str, Policy[Any]]
+    environment: LinearBandit
+    horizon: int
+    paths: int
+    seed: int = 0
+    checkpoints: int | Sequence[int] = 200
+
+    def __post_init__(self) -> None:
+        require(len(self.policies) > 0, "policies", "at least one policy", self.policies)
+        for name, policy in self.policies.items():
+            require(isinstance(policy, Policy), f"policies[{name!r}]", "a policy", policy)
+        ok = isinstance(self.environment, LinearBandit)
+        require(ok, "environment", "a linear bandit", self.environment)
+        whole("paths", self.paths)
+        whole("seed", self.seed, at_least=0)
+        _checkpoints(whole("horizon", self.horizon), self.checkpoints)
+        contexts = self.environment.contexts
+        for policy in self.policies.values():  # a recipe that does not fit fails before the work
+            whole("pulls", policy.pulls)
+            state = policy.init(1, contexts.arms, contexts.dim)
+            if isinstance(contexts, UnitBall):
+                policy.propose(state, np.random.default_rng(0))
+
+    def cells(self) -> list[Cell]:
+        """Cut the work by policy and chunk of paths."""
+        checkpoints = tuple(_checkpoints(self.horizon, self.checkpoints).tolist())
+        return [
+            Cell(
+                name=name,
+                policy=policy,
+                environment=self.environment,
+                checkpoints=checkpoints,
+                paths=min(CHUNK, int(self.paths) - start),
+                seed=int(self.seed),
+                chunk=start // CHUNK,
+            )
+            for name, policy in self.policies.items()
+            for start in range(0, self.paths, CHUNK)
+        ]
+
+    def join(self, curves: Sequence[Curves]) -> Result:
+        """Put together what the cells found, in the order of the cells."""
+        each = len(curves) // len(self.policies)
+        return Result(
+            pulls=_checkpoints(self.horizon, self.checkpoints),
+            curves={
+                name: _join(curves[i * each : (i + 1) * each])
+                for i, name in enumerate(self.policies)
+            },
+            settings={
+                "seed": int(self.seed),
+                "horizon": int(self.horizon),
+                "paths": int(self.paths),
+                "chunk": CHUNK,
+                "environment": repr(self.environment),
+                "policies": {name: repr(policy) for name, policy in self.policies.items()},
+                "versions": provenance(),
+            },
+        )
+
+
+def _drawn_ahead(
+    noise: Source, rng: np.random.Generator, shape: Shape, floats: int
+) -> Iterator[Array]:
+    """Draw the noise of several decisions at a time, of `floats` numbers each."""
+    while True:
+        yield from noise.sample(rng, (stock(floats), *shape))
+
+
+@dataclass(frozen=True)
+class _Reduced:
+    """The noise that is left when an estimator has reduced every few samples to one."""
+
+    noise: Source
+    estimator: Estimator
+    repeats: int
+
+    def sample(self, rng: np.random.Generator, shape: Shape) -> Array:
+        return self.estimator.draw(self.noise, rng, (*shape, self.repeats))
+
+    def sample_median(self, k: int, rng: np.random.Generator, shape: Shape) -> Array:
+        return Median()(self.sample(rng, (*shape, k)))
+
+
+def absorbed(policy: Policy[Any], noise: Source) -> tuple[Policy[Any], Source, int]:
+    """Move filters from the policy into the noise; also return the raw pulls behind each pull.
+
+    A policy behind a filter that follows shifts is, equal in law, the policy alone under the
+    noise of the filter's output, and that noise may be drawn directly.
+    """
+    price = 1
+    while isinstance(policy, Filtered) and policy.estimator.equivariant:
+        noise = _Reduced(noise, policy.estimator, policy.repeats)
+        price *= policy.repeats
+        policy = policy.policy
+    return policy, noise, price
+
+
+def _checkpoints(horizon: int, checkpoints: int | Sequence[int]) -> NDArray[np.int64]:
+    if not isinstance(checkpoints, Sequence | np.ndarray):
+        count = min(whole("checkpoints", checkpoints), horizon)
+        return np.unique(np.linspace(horizon / count, horizon, count).round().astype(np.int64))
+    pulls = [whole("checkpoints", mark, at_most=horizon) for mark in checkpoints]
+    return np.unique([*pulls, horizon]).astype(np.int64)
+
+
+def _join(parts: Sequence[Curves]) -> Curves:
+    """Put chunks of paths together."""
+    errors = [part.error for part in parts if part.error is not None]
+    return Curves(
+        regret=np.concatenate([part.regret for part in parts]),
+        decisions=parts[0].decisions,
+        error=np.concatenate(errors) if errors else None,
+    )

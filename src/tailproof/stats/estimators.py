@@ -1,0 +1,365 @@
+"""Estimators of a location: an array in, an array with one axis less out.
+
+Each estimator is a function, and a frozen object that a filter can hold. ±inf are legitimate
+samples, as the limit of ever larger ones: opposite infinities cancel. NaN is refused.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tailproof.checks import number, require, whole
+from tailproof.stats.theory import block_size
+
+__all__ = [
+    "Estimator",
+    "Mean",
+    "MeanOfMedians",
+    "Median",
+    "MedianOfMeans",
+    "TruncatedMean",
+    "mean_of_medians",
+    "median_of_means",
+    "truncated_mean",
+]
+
+Array = NDArray[np.float64]
+Shape = tuple[int, ...]
+
+
+class Source(Protocol):
+    """What an estimator needs of a noise in order to draw its own error."""
+
+    def sample(self, rng: np.random.Generator, shape: Shape) -> Array:
+        """Draw samples."""
+
+    def sample_median(self, k: int, rng: np.random.Generator, shape: Shape) -> Array:
+        """Draw medians of k samples."""
+
+
+class Estimator(ABC):
+    """A frozen estimator: call it on samples, or let it draw its own error under a noise."""
+
+    equivariant: ClassVar[bool] = False
+    """Whether shifting the samples shifts the estimate, so that the noise alone tells its error."""
+
+    @abstractmethod
+    def check(self, n: int) -> None:
+        """Raise ``ValueError`` if n samples are not enough."""
+
+    @abstractmethod
+    def reduce(self, x: Array) -> Array:
+        """Estimate along the last axis; NaN in, and only NaN in, gives NaN out."""
+
+    def __call__(self, x: ArrayLike, axis: int = -1) -> Array:
+        """Estimate along an axis."""
+        samples = np.asarray(x, dtype=np.float64)
+        require(samples.ndim > 0 and samples.size > 0, "x", "a non-empty array", x)
+        samples = np.moveaxis(samples, axis, -1)
+        self.check(samples.shape[-1])
+        estimate = self.reduce(samples)
+        _refuse_nan(estimate)
+        return estimate
+
+    def draw(self, noise: Source, rng: np.random.Generator, shape: Shape) -> Array:
+        """Draw what the estimator would return on ``noise.sample(rng, shape)``, equal in law."""
+        return self(noise.sample(rng, shape))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mean(Estimator):
+    """The sample mean: right for light tails, worthless without a mean.
+
+    (1/n) Σ X_i
+
+    >>> float(Mean()([1.0, 2.0, 6.0]))
+    3.0
+
+    Source: elementary. Differences: opposite infinities cancel.
+    """
+
+    equivariant: ClassVar[bool] = True
+
+    def check(self, n: int) -> None:
+        """Accept any number of samples."""
+
+    def reduce(self, x: Array) -> Array:
+        """Average the last axis."""
+        return _mean(x)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Median(Estimator):
+    """The sample median: one block of all samples.
+
+    median(X_1, …, X_n), the average of the two middle values when n is even
+
+    >>> float(Median()([1.0, 2.0, 1e300]))
+    2.0
+
+    Source: elementary. Differences: opposite infinities cancel.
+    """
+
+    equivariant: ClassVar[bool] = True
+
+    def check(self, n: int) -> None:
+        """Accept any number of samples."""
+
+    def reduce(self, x: Array) -> Array:
+        """Take the median of the last axis."""
+        return _medians(x)
+
+    def draw(self, noise: Source, rng: np.random.Generator, shape: Shape) -> Array:
+        """Draw the median from its exact law, one number instead of n."""
+        return noise.sample_median(shape[-1], rng, shape[:-1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeanOfMedians(Estimator):
+    """The paper's estimator: the mean of the medians of blocks of consecutive samples.
+
+    (1/k') Σ_j median(X_{(j−1)k+1}, …, X_{jk}),  k = ⌈n^ε⌉,  k' = ⌊n/k⌋
+
+    Parameters
+    ----------
+    block : int, optional
+        The block length k.
+    block_exponent : float, optional
+        ε in (0, 1), which sets the block length from n. One half where neither is given.
+
+    Examples
+    --------
+    >>> float(MeanOfMedians(block=3)([1.0, 2.0, 900.0, 4.0, -900.0, 6.0, 7.0]))
+    3.0
+
+    Source: Algorithm 1 of Zhong et al. 2021.
+    Differences: the block length may be given; opposite infinities cancel.
+    """
+
+    equivariant: ClassVar[bool] = True
+    block: int | None = None
+    block_exponent: float | None = None
+
+    def __post_init__(self) -> None:
+        require(
+            self.block is None or self.block_exponent is None,
+            "block",
+            "left out when block_exponent is given",
+            self.block,
+        )
+        if self.block is not None:
+            whole("block", self.block)
+        if self.block_exponent is not None:
+            number("block_exponent", self.block_exponent, above=0, below=1)
+
+    def length(self, n: int) -> int:
+        """Return the block length for n samples."""
+        if self.block is not None:
+            return self.block
+        return block_size(n, 0.5 if self.block_exponent is None else self.block_exponent)
+
+    def check(self, n: int) -> None:
+        """Refuse a block longer than the samples."""
+        block = self.length(n)
+        require(block <= n, "block", f"at most {n}, the number of samples", block)
+
+    def reduce(self, x: Array) -> Array:
+        """Average the block medians of the last axis."""
+        k = self.length(x.shape[-1])
+        return _mean(_medians(_blocks(x, x.shape[-1] // k, k)))
+
+    def draw(self, noise: Source, rng: np.random.Generator, shape: Shape) -> Array:
+        """Draw the block medians from their exact law: k' numbers instead of n."""
+        *outer, n = shape
+        self.check(n)
+        k = self.length(n)
+        return _mean(noise.sample_median(k, rng, (*outer, n // k)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MedianOfMeans(Estimator):
+    """The median of block means: robust as long as a mean exists.
+
+    median over k' blocks of (1/k) Σ_i X_{(j−1)k+i},  k = ⌊n/k'⌋
+
+    Parameters
+    ----------
+    blocks : int
+        The number k' of blocks.
+
+    Examples
+    --------
+    >>> float(MedianOfMeans(blocks=3)([1.0, 3.0, 4.0, 6.0, 900.0, 800.0]))
+    5.0
+
+    Source: equation 2 of Zhong et al. 2021, there from Bubeck et al. 2013.
+    Differences: opposite infinities cancel.
+    """
+
+    equivariant: ClassVar[bool] = True
+    blocks: int
+
+    def __post_init__(self) -> None:
+        whole("blocks", self.blocks)
+
+    def check(self, n: int) -> None:
+        """Refuse more blocks than samples."""
+        require(self.blocks <= n, "blocks", f"at most {n}, the number of samples", self.blocks)
+
+    def reduce(self, x: Array) -> Array:
+        """Take the median of the block means of the last axis."""
+        return _medians(_mean(_blocks(x, self.blocks, x.shape[-1] // self.blocks)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TruncatedMean(Estimator):
+    """The mean with large samples replaced by zero.
+
+    (1/n) Σ X_i 1{|X_i| ≤ c}
+
+    Parameters
+    ----------
+    threshold : float
+        The level c.
+
+    Examples
+    --------
+    >>> float(TruncatedMean(threshold=10)([1.0, 2.0, 6.0, 1e300]))
+    2.25
+
+    Source: equation 1 of Zhong et al. 2021, there from Bubeck et al. 2013. Differences: none.
+    """
+
+    threshold: float
+
+    def __post_init__(self) -> None:
+        number("threshold", self.threshold, above=0)
+
+    def check(self, n: int) -> None:
+        """Accept any number of samples."""
+
+    def reduce(self, x: Array) -> Array:
+        """Average the last axis without its large entries."""
+        return _mean(np.where(np.abs(x) > self.threshold, 0.0, x))
+
+
+def mean_of_medians(
+    x: ArrayLike, *, block: int | None = None, block_exponent: float | None = None, axis: int = -1
+) -> Array:
+    """Return the mean of block medians along an axis, see `MeanOfMedians`.
+
+    >>> float(mean_of_medians([1.0, 2.0, 900.0, 4.0, -900.0, 6.0, 7.0], block=3))
+    3.0
+    """
+    return MeanOfMedians(block=block, block_exponent=block_exponent)(x, axis)
+
+
+def median_of_means(x: ArrayLike, *, blocks: int, axis: int = -1) -> Array:
+    """Return the median of block means along an axis, see `MedianOfMeans`.
+
+    >>> float(median_of_means([1.0, 3.0, 4.0, 6.0, 900.0, 800.0], blocks=3))
+    5.0
+    """
+    return MedianOfMeans(blocks=blocks)(x, axis)
+
+
+def truncated_mean(x: ArrayLike, *, threshold: float, axis: int = -1) -> Array:
+    """Return the mean without large samples along an axis, see `TruncatedMean`.
+
+    >>> float(truncated_mean([1.0, 2.0, 6.0, 1e300], threshold=10))
+    2.25
+    """
+    return TruncatedMean(threshold=threshold)(x, axis)
+
+
+def _refuse_nan(x: Array) -> None:
+    require(not np.isnan(x).any(), "x", "free of NaN", np.nan)
+
+
+def _blocks(x: Array, count: int, k: int) -> Array:
+    """Cut the last axis into consecutive blocks of k; the remainder is not used."""
+    _refuse_nan(x[..., count * k :])
+    return x[..., : count * k].reshape(*x.shape[:-1], count, k)
+
+
+def _mean(x: Array) -> Array:
+    """Average the last axis; opposite infinities cancel, so that only NaN gives NaN."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean: Array = x.mean(axis=-1)
+    if np.isnan(mean).any():
+        surplus = np.isposinf(x).sum(axis=-1) - np.isneginf(x).sum(axis=-1)
+        finite = (np.where(np.isinf(x), 0.0, x) / x.shape[-1]).sum(axis=-1)
+        limit = finite + np.where(surplus == 0, 0.0, np.copysign(np.inf, surplus))
+        mean = np.where(np.isnan(mean), limit, mean)
+    return mean
+
+
+def _medians(x: Array) -> Array:
+    """Take the median of the last axis; only NaN gives NaN."""
+    *outer, k = x.shape
+    rows = x.reshape(-1, k)
+    middles = np.empty((len(rows), 2 - k % 2))
+    # Many short rows are fastest by a sorting network over whole columns, others by partition.
+    pick = _middles_by_network if k <= 13 and len(rows) > 500 else _middles_by_partition
+    step = max(1, (1 << 17) // k)  # the samples in hand stay in the cache
+    for start in range(0, len(rows), step):
+        pick(rows[start : start + step], middles[start : start + step])
+    return (middles[:, 0] if k % 2 else _mean(middles)).reshape(outer)
+
+
+def _middles_by_partition(rows: Array, middles: Array) -> None:
+    half = rows.shape[1] // 2
+    parts = np.partition(rows, half, axis=1)
+    middles[:, -1] = parts[:, half]
+    if middles.shape[1] == 2:
+        middles[:, 0] = parts[:, :half].max(axis=1)
+    if np.isnan(rows.min()):
+        middles[np.isnan(rows).any(axis=1)] = np.nan
+
+
+def _middles_by_network(rows: Array, middles: Array) -> None:
+    count, k = rows.shape
+    column = list(rows.T)
+    buffer = list(np.empty((k, count)))
+    low_spare, high_spare = np.empty((2, count))
+    for low, high, low_needed, high_needed in _network(k):
+        a, b = column[low], column[high]
+        if low_needed:
+            column[low] = np.minimum(a, b, out=low_spare)
+            low_spare, buffer[low] = buffer[low], low_spare
+        if high_needed:
+            column[high] = np.maximum(a, b, out=high_spare)
+            high_spare, buffer[high] = buffer[high], high_spare
+    middles[:, 0] = column[(k - 1) // 2]
+    middles[:, -1] = column[k // 2]
+
+
+@cache
+def _network(k: int) -> list[tuple[int, int, bool, bool]]:
+    """List the comparisons that bring the middle of k values to its place.
+
+    Batcher's merge exchange (Knuth, volume 3, algorithm 5.2.2M) sorts k values whatever they are.
+    Each entry names two places and whether the smaller and the larger value are needed later;
+    comparisons on which no middle value depends are left out.
+    """
+    pairs = []
+    top = p = (1 << (k - 1).bit_length()) // 2
+    while p:
+        q, r, d = top, 0, p
+        while True:
+            pairs += [(i, i + d) for i in range(k - d) if i & p == r]
+            if q == p:
+                break
+            q, r, d = q // 2, p, q - p
+        p //= 2
+    needed = {(k - 1) // 2, k // 2}
+    kept = []
+    for low, high in reversed(pairs):
+        if low in needed or high in needed:
+            kept.append((low, high, low in needed, high in needed))
+            needed |= {low, high}
+    return kept[::-1]

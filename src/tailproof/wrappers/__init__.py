@@ -1,0 +1,9 @@
+"""Policies around policies: each is a policy that forwards what it does not change."""
+
+from tailproof.wrappers import compositions
+from tailproof.wrappers.auto import AutoFiltered
+from tailproof.wrappers.base import Wrapped, Wrapper
+from tailproof.wrappers.filtered import Filtered
+from tailproof.wrappers.from_regret import FromRegret
+
+__all__ = ["AutoFiltered", "Filtered", "FromRegret", "Wrapped", "Wrapper", "compositions"]

@@ -1,0 +1,96 @@
+"""The one base of every wrapper: a policy around a policy."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Self, TypeVar
+
+import numpy as np
+
+from tailproof.checks import require
+from tailproof.policies.base import Array, Index, Policy, State
+
+__all__ = ["W", "Wrapped", "Wrapper", "altered", "innermost"]
+
+
+@dataclass(eq=False)
+class Wrapped(State):
+    """The state of the policy inside, and whatever the wrapper remembers beside it."""
+
+    inner: Any
+
+    @classmethod
+    def around(cls, inner: State, **more: Any) -> Self:
+        """Return the state around a state that has learned nothing yet."""
+        decisions = np.zeros(inner.paths, dtype=np.int64)
+        return cls(arms=inner.arms, dim=inner.dim, decisions=decisions, inner=inner, **more)
+
+
+W = TypeVar("W", bound=Wrapped)
+
+
+@dataclass(frozen=True)
+class Wrapper(Policy[W], Generic[W]):
+    """A policy that forwards the whole contract to the policy inside; subclasses change a part.
+
+    Parameters
+    ----------
+    policy : Policy
+        The policy inside.
+    """
+
+    policy: Policy[Any]
+
+    def __post_init__(self) -> None:
+        require(isinstance(self.policy, Policy), "policy", "a policy", self.policy)
+
+    @property
+    def pulls(self) -> int:
+        """The rewards wanted for one decision."""
+        return self.policy.pulls
+
+    def propose(self, state: W, rng: np.random.Generator) -> Array:
+        """Return the proposal of the policy inside."""
+        return self.policy.propose(state.inner, rng)
+
+    def estimate(self, state: W) -> Array | None:
+        """Return the estimate of the policy inside."""
+        return self.policy.estimate(state.inner)
+
+    def recommend(self, state: W) -> Index:
+        """Return the arm that the policy inside names."""
+        return self.policy.recommend(state.inner)
+
+    def with_scale(self, scale: float) -> Self:
+        """Return the same wrapper around the policy told a scale of its noise."""
+        return replace(self, policy=self.policy.with_scale(scale))
+
+    def _init(self, paths: int, arms: int, dim: int) -> Any:
+        return Wrapped.around(self.policy.init(paths, arms, dim))
+
+    def _choose(self, state: W, arms: Array, rng: np.random.Generator) -> Index:
+        return self.policy.choose(state.inner, arms, rng)
+
+    def _learn(self, state: W, arms: Array, chosen: Index, rewards: Array) -> None:
+        self.policy.learn(state.inner, arms, chosen, rewards)
+
+
+def innermost(policy: Policy[Any]) -> Any:
+    """Return the recipe inside all wrappers.
+
+    >>> from tailproof import UCB1, Filtered
+    >>> innermost(Filtered(Filtered(UCB1(), repeats=3), repeats=5))
+    UCB1(bonus=1.0)
+    """
+    return innermost(policy.policy) if isinstance(policy, Wrapper) else policy
+
+
+def altered(policy: Policy[Any], **changes: Any) -> Any:
+    """Return the policy with other settings of the recipe inside all wrappers.
+
+    >>> from tailproof import UCB1, Filtered
+    >>> altered(Filtered(UCB1(), repeats=3), bonus=0.5).policy
+    UCB1(bonus=0.5)
+    """
+    if isinstance(policy, Wrapper):
+        return replace(policy, policy=altered(policy.policy, **changes))
+    inside: Any = policy
+    return replace(inside, **changes)

@@ -1,0 +1,115 @@
+"""The filter: Algorithm 2 of the paper around any policy."""
+
+import math
+import warnings
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from tailproof.checks import require, whole
+from tailproof.policies.base import Array, Index, Policy
+from tailproof.stats.calibration import calibrate
+from tailproof.stats.estimators import Estimator, MeanOfMedians
+from tailproof.stats.theory import filter_pulls
+from tailproof.wrappers.base import Wrapped, Wrapper
+
+__all__ = ["Filtered"]
+
+
+@dataclass(frozen=True)
+class Filtered(Wrapper[Wrapped]):
+    """Any policy A, given one tame number in place of ñ wild rewards.
+
+    for t = 1, 2, …:  A chooses x_t;  x_t is pulled ñ times;  A learns r_t = estimator(r_1, …, r_ñ)
+
+    Filters nest. Where A wants several rewards for a decision, each of them is filtered, so that
+    `pulls` is ``A.pulls × ñ``.
+
+    Parameters
+    ----------
+    policy : Policy
+        The algorithm A.
+    repeats : int
+        ñ, the rewards behind each reward that A is given.
+    estimator : Estimator
+        What reduces them; by default the mean of medians with ε = ½.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tailproof import OFUL, Median
+    >>> policy, rng = Filtered(OFUL(), repeats=15, estimator=Median()), np.random.default_rng(0)
+    >>> state = policy.init(paths=1, arms=2, dim=2)
+    >>> arms = np.eye(2)[None]
+    >>> chosen = policy.choose(state, arms, rng)
+    >>> policy.learn(state, arms, chosen, rng.standard_cauchy((1, 15)))
+    >>> policy.pulls, state.decisions.tolist()
+    (15, [1])
+
+    Source: Algorithm 2 of Zhong et al. 2021. Differences: any estimator may take the place of the
+    mean of medians.
+    """
+
+    repeats: int = field(kw_only=True)
+    estimator: Estimator = field(kw_only=True, default=MeanOfMedians())
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(isinstance(self.estimator, Estimator), "estimator", "an estimator", self.estimator)
+        self.estimator.check(whole("repeats", self.repeats))
+
+    @classmethod
+    def from_theory(
+        cls,
+        policy: Policy[Any],
+        *,
+        horizon: int,
+        delta: float,
+        alpha: float,
+        block_exponent: float = 0.5,
+    ) -> Self:
+        """Return the filter with the ñ of Theorem 2, for noise with P(|η| > y) ≤ 1/y^α.
+
+        >>> from tailproof import OFUL
+        >>> Filtered.from_theory(OFUL(), horizon=10**6, delta=0.01, alpha=1).pulls
+        93527
+
+        Warns when not even one decision fits into the horizon.
+        """
+        repeats = filter_pulls(
+            horizon=horizon, delta=delta, alpha=alpha, block_exponent=block_exponent
+        )
+        require(repeats < math.inf, "alpha", "large enough for a finite number of pulls", alpha)
+        if repeats * policy.pulls > horizon:
+            warnings.warn(
+                f"the theorem asks for {repeats * policy.pulls} pulls for one decision, "
+                f"more than the horizon of {horizon}",
+                stacklevel=2,
+            )
+        estimator = MeanOfMedians(block_exponent=block_exponent)
+        return cls(policy, repeats=int(repeats), estimator=estimator)
+
+    @classmethod
+    def calibrated(cls, policy: Policy[Any], **settings: Any) -> Self:
+        """Return the filter that `tailproof.calibrate` chooses, and tell A the scale it leaves.
+
+        A policy that has no noise scale refuses, see `Policy.with_scale`.
+
+        >>> from tailproof import OFUL, noise
+        >>> policy = Filtered.calibrated(OFUL(), noise=noise.Cauchy(), horizon=10_000, dim=10)
+        >>> policy.pulls, policy.estimator, round(policy.policy.noise_scale, 3)
+        (25, MeanOfMedians(block=25, block_exponent=None), 0.363)
+        """
+        require(isinstance(policy, Policy), "policy", "a policy", policy)
+        policy.with_scale(1.0)  # one without a scale is refused before the work
+        found = calibrate(**settings)
+        told = policy.with_scale(found.scale)
+        return cls(told, repeats=found.pulls, estimator=found.estimator)
+
+    @property
+    def pulls(self) -> int:
+        """The raw rewards wanted for one decision."""
+        return self.policy.pulls * self.repeats
+
+    def _learn(self, state: Wrapped, arms: Array, chosen: Index, rewards: Array) -> None:
+        raw = rewards.reshape(state.paths, self.policy.pulls, self.repeats)
+        super()._learn(state, arms, chosen, self.estimator(raw))  # line 4: A receives r_t

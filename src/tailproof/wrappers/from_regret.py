@@ -1,0 +1,70 @@
+"""From regret: let a regret policy play, and believe in what it plays most."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tailproof.checks import whole
+from tailproof.policies.base import Array, Index
+from tailproof.policies.state.base import Counts
+from tailproof.wrappers.base import Wrapped, Wrapper
+
+__all__ = ["FromRegret"]
+
+
+@dataclass(eq=False)
+class Played(Wrapped):
+    """The state of the regret policy, and how often it played each arm, of shape (paths, K)."""
+
+    plays: Counts
+
+
+@dataclass(frozen=True)
+class FromRegret(Wrapper[Played]):
+    """Any regret policy for a number of decisions, then the arm it played most.
+
+    An arm with gap Δ played N ≥ T/K of T times costs NΔ ≤ R_T, the regret: so the arm named has
+    Δ ≤ K R_T/T, and it is the best as soon as the regret is below the smallest gap times T/K.
+
+    Parameters
+    ----------
+    policy : Policy
+        The regret policy.
+    decisions : int
+        T, its decisions before the answer.
+
+    Examples
+    --------
+    >>> from tailproof import OFUL
+    >>> policy, rng = FromRegret(OFUL(), decisions=20), np.random.default_rng(0)
+    >>> state, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
+    >>> while not policy.stopped(state).all():
+    ...     chosen = policy.choose(state, arms, rng)
+    ...     policy.learn(state, arms, chosen, [[float(chosen[0])]])
+    >>> policy.recommend(state).tolist(), state.plays.tolist()
+    ([1], [[4, 16]])
+
+    Source: the remark on best-arm identification of Zhong et al. 2021.
+    Differences: the arm played most, and not one drawn by its share of the play, so that the
+    answer is no matter of chance. How long to play is given and not derived from δ.
+    """
+
+    decisions: int = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        whole("decisions", self.decisions)
+
+    def recommend(self, state: Played) -> Index:
+        """Return the arm played most, and −1 before all decisions are made."""
+        over = state.decisions >= self.decisions
+        return np.where(over, state.plays.argmax(axis=1), -1)
+
+    def _init(self, paths: int, arms: int, dim: int) -> Played:
+        plays = np.zeros((paths, arms), dtype=np.int64)
+        return Played.around(self.policy.init(paths, arms, dim), plays=plays)
+
+    def _learn(self, state: Played, arms: Array, chosen: Index, rewards: Array) -> None:
+        super()._learn(state, arms, chosen, rewards)
+        playing = state.decisions < self.decisions  # later plays change no answer
+        state.plays[np.arange(state.paths), chosen] += playing
