@@ -71,9 +71,9 @@ def test_mean_of_medians_is_its_definition(k: int, blocks: int) -> None:
 
 @repeatable
 @given(st.integers(1, 400), st.floats(0.01, 0.99), st.integers(0, 1000))
-def test_epsilon_sets_the_block(n: int, epsilon: float, seed: int) -> None:
+def test_the_exponent_sets_the_block(n: int, exponent: float, seed: int) -> None:
     x = wild(seed, n)
-    assert mean_of_medians(x, block_exponent=epsilon) == by_definition(x, math.ceil(n**epsilon))
+    assert mean_of_medians(x, block_exponent=exponent) == by_definition(x, math.ceil(n**exponent))
     assert mean_of_medians(x) == mean_of_medians(x, block_exponent=0.5)
 
 
@@ -284,7 +284,7 @@ NO_NUMBERS: list[Any] = [math.nan, INF, "0.5", True]
     ("make", "parameter", "bad"),
     [
         (MeanOfMedians, "block", COUNTS),
-        (MeanOfMedians, "epsilon", [0, 1, -0.1, 1.1, *NO_NUMBERS]),
+        (MeanOfMedians, "block_exponent", [0, 1, -0.1, 1.1, *NO_NUMBERS]),
         (MedianOfMeans, "blocks", [*COUNTS, None]),
         (TruncatedMean, "threshold", [0, -1, None, *NO_NUMBERS]),
     ],
@@ -298,8 +298,9 @@ def test_bad_settings_are_refused(
             make(**{parameter: value})
 
 
-def test_block_and_epsilon_together_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"^block must be left out when epsilon is given, got 3$"):
+def test_block_and_exponent_together_are_refused() -> None:
+    rule = "block must be left out when block_exponent is given, got 3"
+    with pytest.raises(ValueError, match=f"^{rule}$"):
         mean_of_medians([1.0, 2.0, 3.0], block=3, block_exponent=0.5)
 
 

@@ -23,9 +23,9 @@ from tailproof import (
     TruncatedMean,
     Uniform,
     simulate,
-    simulation,
 )
 from tailproof.noise import Cauchy, Normal, StudentT
+from tailproof.simulation import plan
 from tailproof.simulation.environments import k_armed, neutral, orthant
 
 ARMS = k_armed(Cauchy(), locations=(0.0, 0.25, 1.0))
@@ -73,7 +73,7 @@ def test_a_further_policy_changes_no_other_curve() -> None:
 
 
 def test_workers_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulation, "CHUNK", 3)
+    monkeypatch.setattr(plan, "CHUNK", 3)
     policies: dict[str, Policy[Any]] = {"OFUL": OFUL(), "UCB1": UCB1()}
     bandit = neutral(Cauchy(), arms=4, dim=3, fresh=False)
     steps: list[tuple[int, int]] = []
@@ -95,7 +95,7 @@ def test_workers_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_full_chunks_do_not_depend_on_the_number_of_paths(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulation, "CHUNK", 4)
+    monkeypatch.setattr(plan, "CHUNK", 4)
     few, many = (simulate({"o": OFUL()}, ARMS, horizon=30, paths=paths) for paths in (4, 9))
     np.testing.assert_array_equal(few.curves["o"].regret, many.curves["o"].regret[:4])
 
@@ -214,10 +214,13 @@ def test_the_error_of_no_parameter_is_undefined() -> None:
         ({"paths": 2.0}, "paths"),
         ({"seed": -1}, "seed"),
         ({"workers": 0}, "workers"),
-        ({"record": 0}, "record"),
-        ({"record": 2.5}, "record"),
-        ({"record": None}, "record"),
-        ({"record": [5, 101]}, "record must be a whole number of at least 1 and at most 100"),
+        ({"checkpoints": 0}, "checkpoints"),
+        ({"checkpoints": 2.5}, "checkpoints"),
+        ({"checkpoints": None}, "checkpoints"),
+        (
+            {"checkpoints": [5, 101]},
+            "checkpoints must be a whole number of at least 1 and at most 100",
+        ),
         ({"policies": {}}, "policies must be at least one policy"),
         ({"policies": {"a": "oful"}}, r"policies\['a'\] must be a policy, got 'oful'"),
         ({"policies": {"a": FixedArm(arm=3)}}, "arm must be below 3, the number of arms, got 3"),
@@ -236,11 +239,11 @@ def test_bad_input_is_named(change: dict[str, Any], words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("horizon", "record", "expected"),
+    ("horizon", "checkpoints", "expected"),
     [(10, 5, [2, 4, 6, 8, 10]), (3, 200, [1, 2, 3]), (7, [2], [2, 7]), (5, [5, 1, 1], [1, 5])],
 )
-def test_checkpoints(horizon: int, record: int | Sequence[int], expected: list[int]) -> None:
-    result = simulate({"u": Uniform()}, ARMS, horizon=horizon, paths=1, checkpoints=record)
+def test_checkpoints(horizon: int, checkpoints: int | Sequence[int], expected: list[int]) -> None:
+    result = simulate({"u": Uniform()}, ARMS, horizon=horizon, paths=1, checkpoints=checkpoints)
     assert result.pulls.tolist() == expected
 
 
