@@ -16,6 +16,7 @@ from scipy import stats
 from scipy.integrate import quad
 from scipy.special import betaln
 
+from tailproof import UCB1, AutoFiltered
 from tailproof.noise import Cauchy, Noise, Stable, StudentT, SymmetricPareto
 from tailproof.stats.estimators import (
     Estimator,
@@ -28,6 +29,7 @@ from tailproof.stats.estimators import (
     median_of_means,
     truncated_mean,
 )
+from tailproof.stats.pitman import pitman
 
 FALSE_ALARM = 1e-4  # of each Kolmogorov-Smirnov test
 MANY = 501  # blocks of up to 13 samples go through the sorting network from here on
@@ -227,6 +229,50 @@ def test_infinities(estimator: Estimator, x: list[float], expected: float) -> No
 def test_huge_finite_samples_do_not_warn(estimator: Estimator, huge: float) -> None:
     signs = np.random.default_rng(2).choice([-1.0, 1.0], (MANY, 24))
     assert not np.isnan(estimator(huge * signs)).any()
+
+
+LARGEST = np.finfo(np.float64).max
+
+
+@pytest.mark.parametrize("estimator", [e for e in ESTIMATORS if e.equivariant], ids=repr)
+@pytest.mark.parametrize("rows", [1, MANY])
+@pytest.mark.parametrize("n", [8, 23, 24, 49])
+def test_nothing_finite_becomes_infinite(estimator: Estimator, rows: int, n: int) -> None:
+    signs = np.random.default_rng(n).choice([-1.0, 1.0], (rows, n))
+    for huge in (1e308, 1.7e308, LARGEST):
+        for x in (np.full((rows, n), huge), huge * signs):
+            small = np.ldexp(estimator(np.ldexp(x, -100)), 100)
+            assert estimator(x) == pytest.approx(small, rel=1e-14, abs=1e294)
+
+
+def test_huge_samples_cancel_as_small_ones_do() -> None:
+    assert Median()([1e308, 1e308]) == 1e308
+    assert Mean()([1.7e308, 1.7e308, -1.7e308, 1.7e308]) == 0.85e308
+    assert Mean()([LARGEST, LARGEST, math.inf, -math.inf]) == LARGEST / 2
+    assert Mean()([LARGEST, math.inf]) == math.inf
+
+
+def test_pitman_of_huge_samples() -> None:
+    x = np.array([[1.7, 1.6, 1.5, 1.7], [1.7, 1.7, 1.7, -1.7], [1.7, -1.7, 1.7, -1.7]])
+    for spread in (1e-3, 1.0):
+        spreads = np.full(3, spread)
+        small = 1e308 * pitman(x, spreads)
+        assert pitman(x * 1e308, spreads * 1e308) == pytest.approx(small, rel=1e-12, abs=1e290)
+    assert np.isfinite(pitman(np.full((1, 3), LARGEST), np.array([LARGEST]))).all()
+
+
+def test_a_tuned_filter_takes_huge_batches() -> None:
+    policy, arms = AutoFiltered(UCB1(), repeats=4), np.eye(3)[None]
+    state = policy.init(1, 3, 3)
+    for rewards in ([1e308] * 4, [-1e308] * 4, [1e308, 1e308, -1e308, -1e308]):
+        for arm in range(3):
+            policy.learn(state, arms, [arm], [rewards])
+    assert state.decisions.tolist() == [9]
+
+
+def test_the_median_of_an_even_number_of_huge_draws_is_finite() -> None:
+    drawn = SymmetricPareto(1e3, scale=1e308).sample_median(2, np.random.default_rng(0), (1000,))
+    assert np.isfinite(drawn).all()
 
 
 # Refusals

@@ -93,8 +93,8 @@ class Noise(ABC):
                 return self.scale * self._quantile(s)
             lower = rng.beta(k / 2, k / 2 + 1, shape)
             above_upper = (1 - lower) * rng.random(shape) ** (2 / k)
-            total = self._quantile(logit(lower)) + self._quantile(-logit(above_upper))
-            return self.scale / 2 * np.where(np.isnan(total), 0.0, total)  # infinities cancel
+            middle = self._quantile(logit(lower)) / 2 + self._quantile(-logit(above_upper)) / 2
+            return self.scale * np.where(np.isnan(middle), 0.0, middle)  # infinities cancel
 
     def tail_constant(self, alpha: float | None = None) -> float:
         """Return the smallest c such that P(|η| > y) ≤ c/y^α for every y > 0.

@@ -30,6 +30,8 @@ __all__ = [
 Array = NDArray[np.float64]
 Shape = tuple[int, ...]
 
+_LARGEST = np.finfo(np.float64).max
+
 
 class Source(Protocol):
     """What an estimator needs of a noise in order to draw its own error."""
@@ -287,14 +289,16 @@ def _blocks(x: Array, count: int, k: int) -> Array:
 
 
 def _mean(x: Array) -> Array:
-    """Average the last axis; opposite infinities cancel, so that only NaN gives NaN."""
+    """Average the last axis; opposite infinities cancel, and only infinities give infinities."""
     with np.errstate(over="ignore", invalid="ignore"):
-        mean: Array = x.mean(axis=-1)
-    if np.isnan(mean).any():
-        surplus = np.isposinf(x).sum(axis=-1) - np.isneginf(x).sum(axis=-1)
-        finite = (np.where(np.isinf(x), 0.0, x) / x.shape[-1]).sum(axis=-1)
-        limit = finite + np.where(surplus == 0, 0.0, np.copysign(np.inf, surplus))
-        mean = np.where(np.isnan(mean), limit, mean)
+        mean: Array = np.asarray(x.mean(axis=-1))
+        wild = ~np.isfinite(mean)
+        if wild.any():  # NaN, infinities, or a sum that is too large for a float
+            rows = x[wild]
+            surplus = np.isposinf(rows).sum(axis=-1) - np.isneginf(rows).sum(axis=-1)
+            finite = (np.where(np.isinf(rows), 0.0, rows) / x.shape[-1]).sum(axis=-1)
+            limit = np.where(surplus == 0, 0.0, np.copysign(np.inf, surplus))
+            mean[wild] = limit + np.clip(finite, -_LARGEST, _LARGEST)
     return mean
 
 

@@ -12,6 +12,7 @@ Array = NDArray[np.float64]
 
 _STEPS = 0.3 * np.sinh(np.linspace(-4, 4, 13))
 """Where the likelihood is looked at around each sample, in units of the spread."""
+_LARGEST = np.finfo(np.float64).max
 _REACH = _STEPS[-1] - _STEPS[-2]
 
 
@@ -30,8 +31,9 @@ def pitman(x: Array, spread: Array) -> Array:
     rows = x.reshape(-1, x.shape[-1])
     middle = Median()(rows)[:, None]
     # The score falls to zero far out, so that a sample may be moved there without a difference.
+    # Halves are exact, and the difference of two halves is not too large for a float.
     with np.errstate(invalid="ignore", over="ignore"):
-        u = np.clip(np.nan_to_num((rows - middle) / spread), -1e100, 1e100)
+        u = np.clip(np.nan_to_num(2 * ((rows / 2 - middle / 2) / spread)), -1e100, 1e100)
     centre = np.empty((len(u), 1))
     for part in batches(len(u), _STEPS.size * u.shape[1]):
         m = np.sort((u[part, :, None] + _STEPS).reshape(len(u[part]), -1))
@@ -42,4 +44,6 @@ def pitman(x: Array, spread: Array) -> Array:
         weight[:, 1:-1] *= np.minimum(m[:, 2:] - m[:, :-2], 2 * _REACH) / 2
         weight[:, [0, -1]] = 0  # hardly any likelihood is left here, nor in the middle of a gap
         centre[part, 0] = np.vecdot(weight, m) / weight.sum(axis=1)
-    return (middle + spread * centre).reshape(x.shape[:-1])
+    with np.errstate(over="ignore"):
+        found = np.clip(middle + spread * centre, -_LARGEST, _LARGEST)
+    return np.where(np.isinf(middle), middle, found).reshape(x.shape[:-1])
