@@ -10,22 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tailproof import CRT, MENU, TOFU, MoM, Policy
+from tailproof import CRT, MENU, TOFU, MoM
 
 Array = NDArray[np.float64]
 Reference = Callable[[Any, Array, Array], list[int]]
 Appraise = Callable[[list[Array], list[Array], Array, int], tuple[float, float]]
-
-
-def trace_of(policy: Policy[Any], arms: Array, rewards: Array) -> NDArray[np.int64]:
-    """Return what a policy itself chooses, of shape (decisions, paths)."""
-    rng, state = np.random.default_rng(0), policy.init(*arms.shape[1:])
-    trace = []
-    for offer, table in zip(arms, rewards, strict=True):
-        chosen = policy.choose(state, offer, rng)
-        policy.learn(state, offer, chosen, table[np.arange(len(chosen)), chosen])
-        trace.append(chosen)
-    return np.array(trace)
 
 
 def norm(x: Array, form: Any) -> float:

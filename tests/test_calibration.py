@@ -244,11 +244,11 @@ def test_the_scale_follows_into_the_policy(policy: Any) -> None:
     assert repr(inside).replace(repr(found.scale), "1.0") == repr(policy)
 
 
-def test_policies_without_a_scale_are_left_as_they_are() -> None:
-    rewards = np.random.default_rng(0).standard_cauchy(500)
-    filtered = Filtered.calibrated(UCB1(), rewards=rewards)
-    assert filtered.policy == UCB1()
-    assert filtered.pulls == calibrate(rewards=rewards).pulls > 5
+def test_policies_without_a_scale_refuse_one() -> None:
+    with pytest.raises(
+        ValueError, match=r"such as OFUL, got UCB1.*AutoFiltered brings"
+    ):
+        Filtered.calibrated(UCB1(), noise=Cauchy())
     with pytest.raises(ValueError, match="policy must be a policy"):
         Filtered.calibrated("oful", noise=Cauchy())  # type: ignore[arg-type]
 

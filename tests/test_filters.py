@@ -67,8 +67,9 @@ def test_the_default_is_the_papers_estimator() -> None:
 def test_estimates_pass_through() -> None:
     policy = Filtered(OFUL(), repeats=3)
     state = policy.init(2, 2, 2)
-    assert policy.estimate(state) is state.theta
-    assert Filtered(Recorder(lessons=[]), repeats=3).estimate(state) is None
+    np.testing.assert_array_equal(policy.estimate(state), state.inner.theta)
+    silent = Filtered(Recorder(lessons=[]), repeats=3)
+    assert silent.estimate(silent.init(2, 2, 2)) is None
 
 
 def test_from_theory_takes_the_theorems_pulls() -> None:
@@ -86,8 +87,11 @@ def test_from_theory_warns_when_no_decision_fits() -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Filtered(OFUL(), repeats=0), "pulls must be a whole number of at least 1, got 0"),
-        (lambda: Filtered(OFUL(), repeats=2.5), "pulls"),  # type: ignore[arg-type]
+        (
+            lambda: Filtered(OFUL(), repeats=0),
+            "repeats must be a whole number of at least 1, got 0",
+        ),
+        (lambda: Filtered(OFUL(), repeats=2.5), "repeats"),  # type: ignore[arg-type]
         (
             lambda: Filtered(OFUL(), repeats=9, estimator=MeanOfMedians(block=15)),
             "block must be at most 9, the number of samples, got 15",
@@ -102,7 +106,7 @@ def test_from_theory_warns_when_no_decision_fits() -> None:
         (lambda: Filtered.from_theory(OFUL(), horizon=9, delta=1.1, alpha=1), "delta"),
         (
             lambda: Filtered.from_theory(OFUL(), horizon=9, delta=0.1, alpha=1, block_exponent=1),
-            "epsilon",
+            "block_exponent",
         ),
     ],
 )

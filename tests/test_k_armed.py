@@ -7,32 +7,21 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from playing import row, trace_of
 from scipy.optimize import brentq
 
 from tailproof import Filtered, Median, Policy, Uniform, environments, noise, simulate, testing
 from tailproof.policies.clipped_sgd import ClippedSGDUCB
-from tailproof.policies.median_ucb import MedianUCB, RunningMedians
+from tailproof.policies.median_ucb import MedianUCB
 from tailproof.policies.robust_ucb import RobustUCB
 from tailproof.policies.state.catoni_means import CatoniMeans
 from tailproof.policies.state.robust_means import MediansOfMeans, RobustMeans, TruncatedMeans
+from tailproof.policies.state.running_medians import RunningMedians
 from tailproof.policies.thompson import ThompsonSampling
 
 Array = NDArray[np.float64]
 Samples = list[list[float]]
 Index = Callable[[Samples, int], list[float]]
-
-
-def trace_of(policy: Policy[Any], table: Array, rng: Any = None) -> NDArray[np.int64]:
-    """Play a table of rewards, of shape (decisions, paths, K, pulls)."""
-    rng = np.random.default_rng(0) if rng is None else rng
-    _, paths, arms, _ = table.shape
-    state, offer = policy.init(paths, arms, 1), np.ones((paths, arms, 1))
-    trace = []
-    for rewards in table:
-        chosen = policy.choose(state, offer, rng)
-        policy.learn(state, offer, chosen, rewards[np.arange(paths), chosen])
-        trace.append(chosen)
-    return np.array(trace)
 
 
 def assert_follows(trace: NDArray[np.int64], table: Array, index: Index) -> None:
@@ -180,7 +169,7 @@ def test_policy_is_the_published_algorithm(name: str) -> None:
     policy, index = PLAIN[name]
     table = np.random.default_rng(3).standard_cauchy((400, 2, 3, policy.pulls))
     table += np.array([0.0, 0.4, 0.8])[:, None]
-    assert_follows(trace_of(policy, table), table, index)
+    assert_follows(trace_of(policy, None, table), table, index)
 
 
 class SameNormals:
@@ -203,7 +192,7 @@ def test_thompson_is_the_published_algorithm(noise_scale: float, prior_scale: fl
     rng = np.random.default_rng(4)
     normals, table = rng.standard_normal((300, 2, 3)), rng.standard_normal((300, 2, 3, 1))
     policy = ThompsonSampling(noise_scale=noise_scale, prior_scale=prior_scale)
-    trace = trace_of(policy, table, SameNormals(normals))
+    trace = trace_of(policy, None, table, SameNormals(normals))
     for path in range(2):
         mean, variance = [0.0] * 3, [prior_scale**2] * 3
         for t in range(300):
@@ -241,7 +230,7 @@ def test_golden_trace(name: str) -> None:
     policy, golden = GOLDEN[name]
     decisions = 400 if name == "catoni" else 40  # before, every arm's index may be infinite
     table = np.random.default_rng(5).standard_normal((decisions, 1, 5, 1)) + np.arange(5)[:, None]
-    assert "".join(map(str, trace_of(policy, table)[-40:, 0])) == golden
+    assert row(trace_of(policy, None, table)[-40:]) == golden
 
 
 POLICIES: list[Policy[Any]] = [
@@ -268,10 +257,10 @@ def test_policy_keeps_the_contract(policy: Policy[Any], check: Callable[[object]
 def test_a_wild_path_disturbs_no_other_in_the_long_run(policy: Policy[Any]) -> None:
     """The contract again, for as long as it takes buffers to grow and Catoni's mean to exist."""
     table = np.random.default_rng(8).standard_cauchy((150, 3, 3, policy.pulls))
-    calm = trace_of(policy, table)
+    calm = trace_of(policy, None, table)
     table[40:60, 0] = [[[math.inf]], [[-math.inf]]] * 10
     table[60:, 0] *= 1e200
-    np.testing.assert_array_equal(trace_of(policy, table)[:, 1:], calm[:, 1:])
+    np.testing.assert_array_equal(trace_of(policy, None, table)[:, 1:], calm[:, 1:])
 
 
 MEANS: dict[str, tuple[type[RobustMeans], Callable[[float, float, float], Index]]] = {
@@ -291,7 +280,7 @@ def test_robust_means_are_exact_for_many_samples(name: str) -> None:
     for decision in range(1500):
         chosen = (rng.random(3) < [0.5, 0.9, 0.02]).astype(np.int64)
         rewards = rng.standard_t(1.5, 3) * 2 + 5
-        state.learn(chosen, rewards, 1.0, 2.0)
+        state.update(chosen, rewards, 1.0, 2.0)
         state.decisions += 1
         for path in range(3):
             samples[path][chosen[path]].append(rewards[path])
@@ -310,7 +299,7 @@ def test_running_medians_are_exact(drift: float) -> None:
     for decision in range(1500):
         chosen = (rng.random(4) < 0.8).astype(np.int64)
         rewards = np.round(rng.standard_cauchy(4), 1) + drift * decision
-        state.learn(chosen, rewards)
+        state.update(chosen, rewards)
         state.decisions += 1
         for path in range(4):
             samples[path][chosen[path]].append(rewards[path])
@@ -337,7 +326,7 @@ def test_policy_beats_uniform_play(name: str) -> None:
     """
     policy, law = WINS[name]
     bandit = environments.k_armed(law, locations=(-0.5, 0.0, 0.5))
-    settings: Any = {"horizon": 1500 if name == "catoni" else 3000, "paths": 40, "record": 1}
+    settings: Any = {"horizon": 1500 if name == "catoni" else 3000, "paths": 40, "checkpoints": 1}
     result = simulate({"policy": policy, "uniform": Uniform()}, bandit, seed=1, **settings)
     ours, theirs = (result.curves[which].regret[:, -1] for which in ("policy", "uniform"))
     assert (ours < theirs).sum() >= 35
@@ -356,7 +345,7 @@ def test_policy_beats_uniform_play(name: str) -> None:
             lambda: RobustUCB(estimator="catoni", epsilon=0.5),
             "epsilon must be 1 for Catoni's mean, got 0.5",
         ),
-        (lambda: RobustUCB(moment_bound=-1.0), "v must be .* got -1.0"),
+        (lambda: RobustUCB(moment_bound=-1.0), "moment_bound must be .* got -1.0"),
         (lambda: RobustUCB(bonus=math.inf), "bonus must be .* got inf"),
         (lambda: MedianUCB(hazard=0), "hazard must be .* got 0"),
         (lambda: MedianUCB(confidence=-1), "confidence must be .* got -1"),

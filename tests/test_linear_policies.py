@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from playing import offers, play, row, trace_of
 from scipy.optimize import NonlinearConstraint, brentq, minimize
 
 from tailproof import Filtered, Median, Policy, Uniform, environments, noise, simulate, testing
@@ -38,35 +39,25 @@ POLICIES: list[Policy[Any]] = [
 ]
 
 
-def offers(decisions: int, paths: int, arms: int, dim: int, seed: int = 0) -> Array:
-    """Contexts of a different length for every arm, so that rounding decides nothing."""
-    x = np.random.default_rng(seed).standard_normal((decisions, paths, arms, dim))
-    x /= np.linalg.norm(x, axis=-1, keepdims=True)
-    return np.asarray(x * np.linspace(0.5, 1, arms)[:, None])
-
-
-def play(policy: Policy[Any], arms: Array, rewards: Array) -> tuple[Any, NDArray[np.int64]]:
-    """Play a table of rewards, one for each decision, path and arm."""
-    rng, state, trace = np.random.default_rng(0), policy.init(*arms.shape[1:]), []
-    for offer, table in zip(arms, rewards, strict=True):
-        chosen = policy.choose(state, offer, rng)
-        policy.learn(state, offer, chosen, table[np.arange(len(chosen)), chosen][:, None])
-        trace.append(chosen)
-    return state, np.array(trace)
-
-
 def lin_ts(policy: LinTS, arms: Array, rewards: Array, path: int) -> Lesson:
-    """Agrawal and Goyal 2013 on one path, given the standard normals that its batch drew."""
+    """Agrawal and Goyal 2013 on one path, given the standard normals that its batch drew.
+
+    θ̃ = θ̂ + v S z for a root S of V⁻¹; which root is free, and it changes with each x to
+    S (I + Sᵀx xᵀS)^{−½}, here by an eigendecomposition.
+    """
     paths, dim = arms.shape[1], arms.shape[-1]
     rng, v, f, chosen = np.random.default_rng(0), policy.ridge * np.eye(dim), np.zeros(dim), []
+    root: Array = np.eye(dim) / math.sqrt(policy.ridge)
     for t, (x, y) in enumerate(zip(arms[:, path], rewards[:, path], strict=True), start=1):
         z = rng.standard_normal((paths, dim))[path]
         rng.random(paths)  # the lots for ties
         scale = policy.noise_scale * math.sqrt(9 * dim * math.log(t / policy.delta))
-        root = np.linalg.cholesky(np.linalg.inv(v))
+        np.testing.assert_allclose(root @ root.T, np.linalg.inv(v), rtol=1e-9, atol=1e-12)
         theta = np.linalg.solve(v, f) + policy.bonus * scale * root @ z
         best = int(np.argmax([a @ theta for a in x]))
         v, f = v + np.outer(x[best], x[best]), f + y[best] * x[best]
+        values, vectors = np.linalg.eigh(np.eye(dim) + root.T @ np.outer(x[best], x[best]) @ root)
+        root = root @ (vectors * values**-0.5) @ vectors.T
         chosen.append(best)
     return chosen, np.asarray(np.linalg.solve(v, f), np.float64), scale
 
@@ -113,7 +104,8 @@ def huber_ridge(x: Array, y: Array, tau: Array, penalty: float, bound: float) ->
 
 def heavy_oful(policy: HeavyOFUL, arms: Array, rewards: Array, path: int) -> Lesson:
     """HEAVY-OFUL on one path, from the pseudo-code with every constant spelt out."""
-    d, horizon, eps, delta = arms.shape[-1], policy.horizon, policy.epsilon, policy.delta
+    d, horizon, eps, delta = arms.shape[-1], policy.decisions, policy.epsilon, policy.delta
+    nu = policy.moment_bound ** (1 / (1 + eps))
     lam = d if policy.ridge is None else policy.ridge
     s_min, log, log3 = (
         1 / math.sqrt(horizon),
@@ -133,7 +125,7 @@ def heavy_oful(policy: HeavyOFUL, arms: Array, rewards: Array, path: int) -> Les
         index = [a @ theta + policy.bonus * beta * b for a, b in zip(x, width, strict=True)]
         k = int(np.argmax(index))
         by_bias = math.sqrt(policy.norm_bound * width[k]) / (2 * c1 * kappa) ** 0.25
-        sigma = max(policy.nu, s_min, width[k] / c0, by_bias)
+        sigma = max(nu, s_min, width[k] / c0, by_bias)
         w = width[k] / sigma
         xs.append(x[k] / sigma)
         ys.append(y[k] / sigma)
@@ -159,7 +151,8 @@ def nearest(theta: Array, v: Array, bound: float) -> Array:
 
 def hvt_ucb(policy: HvtUCB, arms: Array, rewards: Array, path: int) -> Lesson:
     """Hvt-UCB on one path, from the pseudo-code with every constant spelt out."""
-    d, horizon, eps, alpha = arms.shape[-1], policy.horizon, policy.epsilon, 4
+    d, horizon, eps, alpha = arms.shape[-1], policy.decisions, policy.epsilon, 4
+    nu = policy.moment_bound ** (1 / (1 + eps))
     lam = d if policy.ridge is None else policy.ridge
     s_min, log = 1 / math.sqrt(horizon), math.log(2 * horizon**2 / policy.delta)
     kappa = d * math.log(1 + horizon / (d * lam * alpha * s_min**2))
@@ -172,7 +165,7 @@ def hvt_ucb(policy: HvtUCB, arms: Array, rewards: Array, path: int) -> Lesson:
         width = [math.sqrt(a @ np.linalg.solve(v, a)) for a in x]
         k = int(np.argmax([a @ theta + radius * b for a, b in zip(x, width, strict=True)]))
         sigma = math.sqrt(2 * radius / (tau0 * math.sqrt(alpha) * t**g)) * width[k]
-        sigma = max(policy.nu, s_min, sigma)
+        sigma = max(nu, s_min, sigma)
         w = width[k] / sigma / math.sqrt(alpha)
         tau = tau0 * math.sqrt(1 + w**2) / w * t**g
         v = v + np.outer(x[k], x[k]) / (alpha * sigma**2)
@@ -216,7 +209,7 @@ def test_confidence_ball_starts_from_the_second_term() -> None:
 
 
 GOLDEN: dict[str, tuple[Policy[Any], str]] = {
-    "LinTS": (LinTS(), "1423224424124112443234033333444434402434"),
+    "LinTS": (LinTS(), "1443224424124112043234443333444434432444"),
     "ConfidenceBall": (ConfidenceBall(bonus=0.1), "4443234423132312034244344344243443341441"),
     "HeavyOFUL": (
         HeavyOFUL(decisions=40, epsilon=1, moment_bound=1, bonus=1e-4),
@@ -234,8 +227,7 @@ GOLDEN: dict[str, tuple[Policy[Any], str]] = {
 def test_golden_trace(name: str) -> None:
     policy, golden = GOLDEN[name]
     rewards = np.random.default_rng(5).standard_normal((40, 1, 5)) + np.arange(5)
-    _, trace = play(policy, offers(40, 1, 5, 3, seed=6), rewards)
-    assert "".join(map(str, trace[:, 0])) == golden
+    assert row(trace_of(policy, offers(40, 1, 5, 3, seed=6), rewards)) == golden
 
 
 @pytest.mark.parametrize("check", testing.POLICY_CHECKS, ids=lambda check: check.__name__)
@@ -318,9 +310,9 @@ def test_heavy_oful_finds_the_minimum(bound: float) -> None:
 
 def test_projection_is_the_nearest_point() -> None:
     rng = np.random.default_rng(0)
-    theta, root = 3 * rng.standard_normal((50, 4)), rng.standard_normal((50, 4, 4))
-    v: Array = root @ root.mT + 1e-3 * np.eye(4)
-    found = project(theta, np.asarray(np.linalg.inv(v), np.float64), 2.0)
+    theta, spread = 3 * rng.standard_normal((50, 4)), rng.standard_normal((50, 4, 4))
+    v: Array = spread @ spread.mT + 1e-3 * np.eye(4)
+    found = project(theta, np.asarray(np.linalg.cholesky(np.linalg.inv(v)), np.float64), 2.0)
     expected = [nearest(*pair, 2.0) for pair in zip(theta, v, strict=True)]
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
 
@@ -370,10 +362,10 @@ def test_a_very_long_vector_is_no_trouble(policy: Policy[Any]) -> None:
             (policy_class, name, value)
             for policy_class in (HeavyOFUL, HvtUCB)
             for name, value in [
-                ("horizon", 0),
+                ("decisions", 0),
                 ("epsilon", 0),
                 ("epsilon", 1.5),
-                ("nu", -1),
+                ("moment_bound", -1),
                 ("delta", 1),
                 ("norm_bound", 0),
                 ("ridge", 0),
@@ -383,7 +375,8 @@ def test_a_very_long_vector_is_no_trouble(policy: Policy[Any]) -> None:
     ],
 )
 def test_bad_settings_are_named(policy_class: type, name: str, value: float) -> None:
-    needed = {"horizon": 10, "epsilon": 1, "nu": 1} if issubclass(policy_class, Huber) else {}
+    huber = {"decisions": 10, "epsilon": 1, "moment_bound": 1}
+    needed = huber if issubclass(policy_class, Huber) else {}
     policy_class(**needed)
     with pytest.raises(ValueError, match=f"^{name} must be a .*, got {value}$"):
         policy_class(**(needed | {name: value}))

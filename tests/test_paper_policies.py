@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from references import Array, Reference, crt, menu, mom, sup, tofu, trace_of
+from playing import play, row, trace_of
+from references import Array, Reference, crt, menu, mom, sup, tofu
 
 from tailproof import (
     CRT,
@@ -136,8 +137,7 @@ GOLDEN = {
 @pytest.mark.parametrize("name", GOLDEN)
 def test_golden_trace(name: str) -> None:
     policy = CASES[name][0]
-    trace = trace_of(policy, *stage(30, 1, policy.pulls, "normal", seed=1))
-    assert "".join(map(str, trace[:, 0])) == GOLDEN[name]
+    assert row(trace_of(policy, *stage(30, 1, policy.pulls, "normal", seed=1))) == GOLDEN[name]
 
 
 LEARNERS: dict[str, Policy[Any]] = {
@@ -166,14 +166,14 @@ def test_it_beats_chance_where_its_assumptions_hold(name: str) -> None:
 @pytest.mark.parametrize("label", compositions.LABELS)
 def test_the_papers_names_are_compositions(label: str) -> None:
     settings: dict[str, dict[str, Any]] = {
-        "mom_filtered": {"horizon": 3000, "v": 1, "delta": 0.2},
-        "crt_filtered": {"v": 1},
-        "menu_filtered": {"horizon": 3000, "c": 1, "replicates": 5},
-        "tofu_filtered": {"horizon": 3000, "b": 1},
-        "sup_bmm_filtered": {"horizon": 3000, "v": 1, "replicates": 5},
-        "sup_btc_filtered": {"horizon": 3000, "v": 1},
+        "mom_filtered": {"horizon": 3000, "moment_bound": 1, "delta": 0.2},
+        "crt_filtered": {"moment_bound": 1},
+        "menu_filtered": {"horizon": 3000, "moment_bound": 1, "replicates": 5},
+        "tofu_filtered": {"horizon": 3000, "moment_bound": 1},
+        "sup_bmm_filtered": {"horizon": 3000, "moment_bound": 1, "replicates": 5},
+        "sup_btc_filtered": {"horizon": 3000, "moment_bound": 1},
     }
-    policy = getattr(compositions, label)(pulls=16, **settings[label])
+    policy = getattr(compositions, label)(repeats=16, **settings[label])
     assert isinstance(policy, Filtered)
     assert policy.pulls == 16 * policy.policy.pulls
     assert compositions.LABELS[label] == f"{type(policy.policy).__name__}_mom"
@@ -186,7 +186,10 @@ def test_the_papers_names_are_compositions(label: str) -> None:
             lambda: CRT(epsilon=0, moment_bound=1),
             "epsilon must be a number above 0 and at most 1, got 0",
         ),
-        (lambda: CRT(epsilon=1, moment_bound=-1), "v must be a finite number above 0, got -1"),
+        (
+            lambda: CRT(epsilon=1, moment_bound=-1),
+            "moment_bound must be a finite number above 0, got -1",
+        ),
         (
             lambda: MoM(horizon=30, epsilon=1, moment_bound=1),
             "horizon must be long enough for 42 pulls",
@@ -198,7 +201,7 @@ def test_the_papers_names_are_compositions(label: str) -> None:
         (lambda: MENU(horizon=50, epsilon=1.1, moment_bound=1), "epsilon"),
         (
             lambda: TOFU(horizon=50, epsilon=1, moment_bound=0),
-            "b must be a finite number above 0, got 0",
+            "moment_bound must be a finite number above 0, got 0",
         ),
         (
             lambda: SupBMM(horizon=50, epsilon=1, moment_bound=1),
@@ -210,9 +213,9 @@ def test_the_papers_names_are_compositions(label: str) -> None:
         ),
         (lambda: SupBMM(horizon=50, epsilon=1, moment_bound=1, replicates=0), "replicates"),
         (
-            lambda: SupBTC(horizon=50, epsilon=1, moment_bound=1, threshold="x"),
+            lambda: SupBTC(horizon=50, epsilon=1, moment_bound=1, threshold="x"),  # type: ignore[arg-type]
             "threshold must be one of",
-        ),  # type: ignore[arg-type]
+        ),
         (lambda: SupBTC(horizon=1, epsilon=1, moment_bound=1), "horizon"),
         (lambda: SupLinUCB(horizon=50, delta=0), "delta"),
         (lambda: SupLinRel(horizon=50, bonus=-1), "bonus"),
@@ -227,10 +230,7 @@ def test_settling_changes_no_value() -> None:
     """Truncation that looks at all samples again gives the same values as one that settles."""
     policy = SupBTC(horizon=T, epsilon=1, moment_bound=1, layered=False, bonus=0.1)
     arms, rewards = stage(400, 3, 1, "cauchy")
-    state, rng = policy.init(3, 6, 3), np.random.default_rng(0)
-    for offer, table in zip(arms, rewards, strict=True):
-        chosen = policy.choose(state, offer, rng)
-        policy.learn(state, offer, chosen, table[np.arange(3), chosen])
+    state, _ = play(policy, arms, rewards)
     assert (state.settled > 1).all()
     everyone = np.arange(3)
     value, _ = policy._appraise(state, arms[0], 0, everyone)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from playing import offers, play, row, trace_of
 from scipy.stats import t as student_t
 
 from tailproof import (
@@ -142,22 +143,6 @@ def k_student(policy: StudentUCB, rewards: Array, opening: list[int]) -> list[in
     return chosen
 
 
-def offers(decisions: int, paths: int, arms: int, dim: int, seed: int = 0) -> Array:
-    x = np.random.default_rng(seed).standard_normal((decisions, paths, arms, dim))
-    x /= np.linalg.norm(x, axis=-1, keepdims=True)
-    return np.asarray(x * np.linspace(0.5, 1, arms)[:, None])
-
-
-def play(policy: Policy[Any], arms: Array, rewards: Array, rng: Any = None) -> tuple[Any, Array]:
-    rng = np.random.default_rng(0) if rng is None else rng
-    state, trace = policy.init(*arms.shape[1:]), []
-    for offer, table in zip(arms, rewards, strict=True):
-        chosen = policy.choose(state, offer, rng)
-        policy.learn(state, offer, chosen, table[np.arange(len(chosen)), chosen][:, None])
-        trace.append(chosen)
-    return state, np.array(trace)
-
-
 LINEAR = [LinStudentUCB(), LinStudentUCB(room=3, bonus=1, ridge=2, delta=0.1, share=1, shrinkage=9)]
 
 
@@ -178,7 +163,7 @@ def test_lin_student_is_its_plain_form(policy: LinStudentUCB, fixed: bool) -> No
 @pytest.mark.parametrize("policy", [StudentUCB(), StudentUCB(bonus=2, room=3)], ids=repr)
 def test_student_is_its_plain_form(policy: StudentUCB) -> None:
     rewards = np.random.default_rng(2).standard_t(0.8, (300, 2, 4)) + np.arange(4) / 2
-    _, trace = play(policy, np.ones((300, 2, 4, 1)), rewards)
+    trace = trace_of(policy, None, rewards)
     for path in range(2):
         opening = trace[:12, path].tolist()
         assert sorted(opening) == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
@@ -196,8 +181,7 @@ GOLDEN: dict[str, tuple[Policy[Any], str]] = {
 def test_golden_trace(name: str) -> None:
     policy, golden = GOLDEN[name]
     rewards = np.random.default_rng(5).standard_normal((40, 1, 5)) + np.arange(5)
-    _, trace = play(policy, offers(40, 1, 5, 3, seed=6), rewards)
-    assert "".join(map(str, trace[:, 0])) == golden
+    assert row(trace_of(policy, offers(40, 1, 5, 3, seed=6), rewards)) == golden
 
 
 @pytest.mark.parametrize("df", [0.5, 1, 3])
@@ -234,7 +218,7 @@ def test_rewards_without_noise_are_learned() -> None:
     arms, theta = offers(300, 3, 4, 2), np.array([0.6, -0.8])
     state, _ = play(LinStudentUCB(), arms, arms @ theta)
     np.testing.assert_allclose(state.theta, np.tile(theta, (3, 1)), atol=0.02)
-    state, trace = play(StudentUCB(), np.ones((300, 3, 4, 1)), np.tile(np.arange(4.0), (300, 3, 1)))
+    state, trace = play(StudentUCB(), None, np.tile(np.arange(4.0), (300, 3, 1)))
     assert (trace[50:] == 3).mean() > 0.9
     assert state.locations[:, 3].tolist() == [3.0] * 3
 
@@ -243,12 +227,9 @@ def test_paths_of_different_age_learn_as_each_alone() -> None:
     policy, arms = LinStudentUCB(room=4), offers(60, 1, 4, 3)
     rewards = np.random.default_rng(4).standard_cauchy((60, 1, 4))
     old, young = play(policy, arms[:30], rewards[:30])[0], play(policy, arms[:5], rewards[:5])[0]
-    pair = type(old).from_arrays(
-        {
-            name: np.concatenate([a, young.to_arrays()[name]]) if a.ndim else a
-            for name, a in old.to_arrays().items()
-        }
-    )
+    pair = policy.init(2, 4, 3)
+    pair.put(np.array([0]), old)
+    pair.put(np.array([1]), young)
     for offer, table in zip(arms[30:], rewards[30:], strict=True):
         both = np.repeat(offer, 2, axis=0)
         for state, x in ((old, offer), (young, offer), (pair, both)):

@@ -195,18 +195,18 @@ def test_theorem_1_holds(noise: Noise, alpha: float) -> None:
 
 GOOD: dict[str, dict[str, Any]] = {
     "balancing_exponent": {"horizon": 10_000, "delta": 0.01, "alpha": 1},
-    "block_size": {"n": 100, "epsilon": 0.5},
-    "constant": {"epsilon": 0.5},
-    "error_bound": {"n": 10_000, "delta": 0.01, "alpha": 1, "epsilon": 0.5},
-    "filter_pulls": {"horizon": 10_000, "delta": 0.01, "alpha": 1, "epsilon": 0.5},
-    "sample_complexity": {"accuracy": 0.5, "delta": 0.01, "alpha": 1, "epsilon": 0.5},
+    "block_size": {"n": 100, "block_exponent": 0.5},
+    "constant": {"block_exponent": 0.5},
+    "error_bound": {"n": 10_000, "delta": 0.01, "alpha": 1, "block_exponent": 0.5},
+    "filter_pulls": {"horizon": 10_000, "delta": 0.01, "alpha": 1, "block_exponent": 0.5},
+    "sample_complexity": {"accuracy": 0.5, "delta": 0.01, "alpha": 1, "block_exponent": 0.5},
 }
 NO_NUMBERS: list[Any] = [math.nan, math.inf, -math.inf, None, "0.5", True]
 BAD: dict[str, list[Any]] = {
     "accuracy": [0, -1, *NO_NUMBERS],
     "alpha": [0, -0.5, *NO_NUMBERS],
     "delta": [0, 1, -0.01, 2, *NO_NUMBERS],
-    "epsilon": [0, 1, -0.5, 1.5, *NO_NUMBERS],
+    "block_exponent": [0, 1, -0.5, 1.5, *NO_NUMBERS],
     "horizon": [0, -1, 2.5, 100.0, math.inf, None, "9", True],
     "n": [0, -1, 2.5, 100.0, math.inf, None, "9", True],
 }
@@ -227,7 +227,7 @@ def test_bad_inputs_are_refused_by_name_and_value(name: str) -> None:
                 function(**{**GOOD[name], parameter: value})
 
 
-@pytest.mark.parametrize("parameter", ["accuracy", "delta", "alpha", "epsilon"])
+@pytest.mark.parametrize("parameter", ["accuracy", "delta", "alpha", "block_exponent"])
 def test_a_whole_number_beyond_the_floats_is_refused(parameter: str) -> None:
     with pytest.raises(ValueError, match=f"^{parameter} must be"):
         sample_complexity(**{**GOOD["sample_complexity"], parameter: 10**400})
