@@ -66,7 +66,7 @@ def test_the_same_command_gives_the_same_numbers() -> None:
     [
         (
             "--policy nonsense",
-            "policy must be one of auto_filtered, .*, xyallocation, got 'nonsense'",
+            "policy must be one of auto_filtered, .*, xy_allocation, got 'nonsense'",
         ),
         ("--policy 'oful('", r"policy must be a name or a call like name\(key=1\), got 'oful\('"),
         ("--policy '3'", "policy must be a name or a call"),
@@ -76,9 +76,9 @@ def test_the_same_command_gives_the_same_numbers() -> None:
         ),
         ("--policy 'oful(ridge=-1)'", "ridge must be a finite number at least 1e-08, got -1"),
         ("--policy 'oful(ridge=x)'", "'x' is neither a value nor a known name"),
-        ("--policy 'filtered(oful)'", r"filtered\(oful\): missing a required .*argument: 'pulls'"),
+        ("--policy 'filtered(oful)'", r"filtered\(oful\): missing a required .*argument: 'repeats'"),
         ("--policy oful --policy oful", "policy must be given only once, got 'oful'"),
-        ("--filter 0", "pulls must be a whole number of at least 1, got 0"),
+        ("--filter 0", "repeats must be a whole number of at least 1, got 0"),
         ("--filter 5 --block 9", "block must be at most 5, the number of samples, got 9"),
         ("--block 9", "block must be given together with --filter, got 9"),
         ("--noise student_t", "student_t: missing a required .*argument: 'df'"),
@@ -86,7 +86,7 @@ def test_the_same_command_gives_the_same_numbers() -> None:
         ("--noise weibull", "noise must be one of cauchy, laplace"),
         (
             "--environment moon",
-            "environment must be one of k_armed, near_tie, neutral, paper, unit_ball, got 'moon'",
+            "environment must be one of k_armed, near_tie, neutral, orthant, unit_ball, got 'moon'",
         ),
         (
             "--environment 'k_armed(locations=())'",

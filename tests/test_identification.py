@@ -15,6 +15,7 @@ from tailproof import (
     OFUL,
     Filtered,
     FixedArm,
+    FromRegret,
     Identification,
     Mean,
     Median,
@@ -29,7 +30,6 @@ from tailproof import (
 from tailproof.bestarm import (
     RAGE,
     BestArm,
-    FromRegret,
     GAllocation,
     LazyTrackAndStop,
     LinGapE,
@@ -89,7 +89,7 @@ def test_finished_paths_drop_out_and_keep_their_place() -> None:
 
 
 def _first_noise(name: str, paths: int) -> Array:
-    from tailproof.simulation.plan import stream
+    from tailproof.simulation.streams import stream
 
     return Normal().sample(stream(0, f"noise {name}", 0), (paths, 1))[:, 0]
 
@@ -139,7 +139,7 @@ def test_each_path_is_judged_by_its_own_arms() -> None:
 
 
 def _environment_stream() -> np.random.Generator:
-    from tailproof.simulation.plan import stream
+    from tailproof.simulation.streams import stream
 
     return stream(0, "environment", 0)
 

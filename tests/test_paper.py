@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from tailproof.cli import app
 from tailproof.paper import EXHIBITS, SIZES, reproduction, select
 from tailproof.paper.exhibit import Finding, below, ratio, verdict, within
-from tailproof.paper.figure_2_3 import compare
+from tailproof.paper.references import compare
 from tailproof.paper.reproduction import Reproduction
 from tailproof.results.regret import Result
 from tailproof.simulation.sweeps import sweep

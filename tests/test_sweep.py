@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tailproof import OFUL, Curves, Filtered, Plan, Result, Uniform, simulate, simulation
+from tailproof import OFUL, Curves, Filtered, Plan, Result, Uniform, simulate
 from tailproof.noise import Cauchy, StudentT
+from tailproof.simulation import plan
 from tailproof.simulation.environments import GivenArms, LinearBandit, k_armed, neutral
 from tailproof.simulation.plan import Cell
 from tailproof.simulation.sweeps import sweep
@@ -31,7 +32,7 @@ CELLS = 3 * 4
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulation, "CHUNK", 3)
+    monkeypatch.setattr(plan, "CHUNK", 3)
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The files of an undisturbed sweep."""
     folder = tmp_path_factory.mktemp("expected")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(simulation, "CHUNK", 3)
+        patch.setattr(plan, "CHUNK", 3)
         sweep(PLANS, out=folder, engine="serial")
     return files(folder)
 

@@ -23,6 +23,8 @@ _KINDS: dict[str, tuple[Any, ...]] = {
     "noise": (noise,),
     "environment": (environments,),
 }
+_WORDS = {"true": True, "false": False, "none": None}
+"""Values that may be written in any case too."""
 
 
 @cache
@@ -41,7 +43,7 @@ def names(kind: str) -> dict[str, Callable[..., Any]]:
                 fits = inspect.isfunction(thing)
             else:
                 fits = inspect.isclass(thing) and issubclass(thing, base[kind])
-            if fits and not inspect.isabstract(thing):
+            if fits and thing is not wrappers.Wrapper and not inspect.isabstract(thing):
                 found[snake_case(name)] = thing
     return found
 
@@ -59,7 +61,8 @@ def build(kind: str, text: str, *first: Any) -> Any:
     """
     try:
         tree = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError):
+        ast.unparse(tree)  # meets whatever is nested too deeply
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise _not_a_recipe(kind, text) from None
     return _recipe(kind, tree, *first)
 
@@ -67,10 +70,14 @@ def build(kind: str, text: str, *first: Any) -> Any:
 def snake_case(name: str) -> str:
     """Return the name with its words in lower case, joined by underscores.
 
-    >>> snake_case("MeanOfMedians"), snake_case("SupBTC"), snake_case("StudentT"), snake_case("MoM")
-    ('mean_of_medians', 'sup_btc', 'student_t', 'mom')
+    >>> [snake_case(name) for name in ("MeanOfMedians", "SupBTC", "StudentT", "MoM", "LinGapE")]
+    ['mean_of_medians', 'sup_btc', 'student_t', 'mom', 'lin_gap_e']
+    >>> [snake_case(name) for name in ("ClippedSGDUCB", "XYAdaptive", "HvtUCB", "UCB1")]
+    ['clipped_sgd_ucb', 'xy_adaptive', 'hvt_ucb', 'ucb1']
     """
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[a-z]{2})(?=[A-Z])", "_", name).lower()
+    return re.sub(
+        r"(?<=\w)(?=[A-Z][a-z])|(?<=[a-z]{2})(?=[A-Z])|(?<=[A-Z])(?=UCB)", "_", name
+    ).lower()
 
 
 def _recipe(kind: str, tree: ast.expr, *first: Any) -> Any:
@@ -103,11 +110,13 @@ def _value(tree: ast.expr) -> Any:
     name = tree.func if isinstance(tree, ast.Call) else tree
     if isinstance(name, ast.Name):
         key = name.id.replace("_", "").lower()
+        if key in _WORDS:
+            return _WORDS[key]
         for kind in _KINDS:
             if key in {known.replace("_", "") for known in names(kind)}:
                 return _recipe(kind, tree)
     try:
         value = ast.literal_eval(tree)
-    except ValueError:
+    except (ValueError, TypeError):
         raise ValueError(f"{ast.unparse(tree)!r} is neither a value nor a known name") from None
     return tuple(value) if isinstance(value, list) else value

@@ -61,7 +61,7 @@ def run(sweep: Sweep, size: str, seed: int) -> dict[str, Result]:
     """Tune on separate seeds, then simulate the published and the tuned bonuses."""
     settings = SETTINGS[size]
     horizon, factors = settings["horizon"], settings["multipliers"]
-    published = {df: published.policies(df, horizon) for df in settings["paths"]}
+    recipes = {df: published.policies(df, horizon) for df in settings["paths"]}
 
     def plan(df: float, policies: Mapping[str, Policy[Any]], paths: int, seed: int) -> Plan:
         environment = orthant(StudentT(df))
@@ -81,16 +81,16 @@ def run(sweep: Sweep, size: str, seed: int) -> dict[str, Result]:
                 settings["tuning_paths"],
                 seed + TUNING_SEEDS,
             )
-            for df, policies in published.items()
+            for df, policies in recipes.items()
         }
     )
     plans = {}
     for df, paths in settings["paths"].items():
         chosen = multipliers(trials[f"tuning, df = {df}"])
-        tuned = {name: scaled(published[df][name], chosen[name]) for name in ALGORITHMS}
-        chance = {"uniform": published[df]["uniform"]}
+        tuned = {name: scaled(recipes[df][name], chosen[name]) for name in ALGORITHMS}
+        chance = {"uniform": recipes[df]["uniform"]}
         plans[f"tuned, df = {df}"] = plan(df, chance | tuned, paths, seed)
-        plans[f"published, df = {df}"] = plan(df, published[df], paths, seed)
+        plans[f"published, df = {df}"] = plan(df, recipes[df], paths, seed)
     return trials | sweep(plans)
 
 
