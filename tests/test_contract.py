@@ -19,6 +19,7 @@ from tailproof import (
     Estimator,
     Filtered,
     FixedArm,
+    FromRegret,
     HeavyOFUL,
     HvtUCB,
     LinStudentUCB,
@@ -39,9 +40,12 @@ from tailproof import (
     ThompsonSampling,
     TruncatedMean,
     Uniform,
+    Wrapper,
+    bestarm,
     noise,
     policies,
     testing,
+    wrappers,
 )
 
 POLICIES: list[Policy[Any]] = [
@@ -71,19 +75,38 @@ POLICIES: list[Policy[Any]] = [
     StudentUCB(),
     StudentUCB(room=3, bonus=0),
 ]
-FILTERS: list[Policy[Any]] = [
-    *(Filtered(policy, repeats=5, estimator=MeanOfMedians(block=5)) for policy in POLICIES),
+BEST_ARM: list[Policy[Any]] = [
+    bestarm.GAllocation(),
+    bestarm.LazyTrackAndStop(),
+    bestarm.LinGapE(),
+    bestarm.RAGE(),
+    bestarm.SuccessiveElimination(),
+    bestarm.TrackAndStop(),
+    bestarm.XYAdaptive(),
+    bestarm.XYAllocation(),
+]
+WRAPPERS: list[Callable[[Policy[Any]], Policy[Any]]] = [
+    lambda policy: Filtered(policy, repeats=5, estimator=MeanOfMedians(block=5)),
+    lambda policy: AutoFiltered(policy, repeats=3, settle=4),
+    lambda policy: FromRegret(policy, decisions=50),
+]
+WRAPPED: list[Policy[Any]] = [
+    *(wrap(policy) for wrap in WRAPPERS for policy in POLICIES + BEST_ARM),
+    *(
+        outer(inner(policy))
+        for outer in WRAPPERS
+        for inner in WRAPPERS
+        for policy in (OFUL(), UCB1(), SupBTC(horizon=1000, epsilon=1, moment_bound=1))
+    ),
     Filtered(OFUL(), repeats=1),
     Filtered(OFUL(), repeats=8, estimator=TruncatedMean(threshold=2)),
     Filtered(OFUL(), repeats=7, estimator=MedianOfMeans(blocks=2)),
     Filtered(Filtered(UCB1(), repeats=3, estimator=Median()), repeats=4, estimator=Mean()),
     AutoFiltered(OFUL()),
     AutoFiltered(OFUL(), repeats=3, settle=30),
-    AutoFiltered(MedianUCB(), repeats=5, settle=4),
     AutoFiltered(
         SupBMM(horizon=1000, epsilon=1, moment_bound=1, replicates=3), repeats=4, settle=4
     ),
-    AutoFiltered(Filtered(LinTS(), repeats=2, estimator=Mean()), repeats=3, settle=1),
 ]
 ESTIMATORS = [
     Mean(),
@@ -112,7 +135,7 @@ NOISES = [
 
 
 @pytest.mark.parametrize("check", testing.POLICY_CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("policy", POLICIES + FILTERS, ids=repr)
+@pytest.mark.parametrize("policy", POLICIES + BEST_ARM + WRAPPED, ids=repr)
 def test_policy(policy: Policy[Any], check: Callable[[object], None]) -> None:
     check(policy)
 
@@ -133,6 +156,7 @@ def test_estimator(estimator: Estimator, check: Callable[[object], None]) -> Non
     ("module", "base", "examples"),
     [
         (policies, Policy, POLICIES),
+        (bestarm, Policy, BEST_ARM),
         (tailproof, Estimator, ESTIMATORS),
         (noise, noise.Noise, NOISES),
     ],
@@ -147,6 +171,12 @@ def test_nothing_exported_is_left_out(module: Any, base: type, examples: list[ob
     assert concrete == {type(example) for example in examples}
 
 
+def test_no_wrapper_is_left_out() -> None:
+    exported = {getattr(wrappers, name) for name in wrappers.__all__}
+    concrete = {thing for thing in exported if inspect.isclass(thing) and issubclass(thing, Policy)}
+    assert concrete - {Wrapper} == {type(wrap(OFUL())) for wrap in WRAPPERS}
+
+
 @pytest.mark.parametrize("name", tailproof.__all__)
 def test_every_public_name_teaches(name: str) -> None:
     thing = getattr(tailproof, name)
@@ -157,5 +187,11 @@ def test_every_public_name_teaches(name: str) -> None:
         assert thing in _FOUND or "Differences" in doc
 
 
-_PLAIN = {tailproof.State, tailproof.Curves, tailproof.Plan, tailproof.Verdicts}
+_PLAIN = {
+    tailproof.Curves,
+    tailproof.Plan,
+    tailproof.State,
+    tailproof.Verdicts,
+    tailproof.Wrapper,
+}
 _FOUND = {tailproof.Result, tailproof.Identification}

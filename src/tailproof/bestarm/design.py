@@ -46,9 +46,12 @@ def optimal_design(
     """
     paths, count, dim = arms.shape
     weights, value = np.full((paths, count), 1 / count), np.full(paths, np.inf)
-    x, y, w, lower, rows = arms, directions, weights, np.zeros(paths), np.arange(paths)
+    w, lower, rows = weights, np.zeros(paths), np.arange(paths)
+    longest = np.abs(arms).max(axis=(1, 2), keepdims=True)
+    unit = np.where(longest > 0, longest, 1.0)  # ρ is the same in any unit
+    x, y = arms / unit, directions / unit
     p = np.full(y.shape[:2], 1 / y.shape[1])
-    floor = 1e-12 * np.einsum("pki,pki->p", x, x)[:, None, None] * np.eye(dim)
+    floor = 1e-12 * count * np.eye(dim)
     for _ in range(steps):
         inverse = np.linalg.inv(x.mT @ (w[:, :, None] * x) + floor)
         half = y @ inverse
@@ -63,7 +66,7 @@ def optimal_design(
         going &= most > 0
         if not going.all():
             x, y, w, p = x[going], y[going], w[going], p[going]
-            lower, rows, floor = lower[going], rows[going], floor[going]
+            lower, rows = lower[going], rows[going]
             use, variance = use[going], variance[going]
             if not len(rows):
                 break

@@ -19,12 +19,14 @@ def spanning(arms: Array) -> tuple[Index, Array]:
     """
     paths, _, dim = arms.shape
     basis, left = np.empty((paths, dim), dtype=np.int64), arms
+    nothing = 1e-24 * np.vecdot(arms, arms)  # what rounding may leave of a dependent arm
     for k in range(dim):
         norms = np.vecdot(left, left)
-        require(bool((norms.max(axis=1) > 1e-18).all()), "arms", f"{dim} independent ones", k)
+        norms = np.where(norms > nothing, norms, 0.0)
+        independent = bool((norms.max(axis=1) > 0).all())
+        require(independent, "arms", f"such that {dim} of them are independent", k)
         basis[:, k] = norms.argmax(axis=1)
         x = picked(left, basis[:, k]) / np.sqrt(norms.max(axis=1))[:, None]
         left = left - np.matvec(left, x)[:, :, None] * x[:, None, :]
     found = arms[np.arange(paths)[:, None], basis]
-    spectrum: Array = np.asarray(np.linalg.eigvalsh(found.mT @ found), dtype=np.float64)
-    return basis, spectrum[:, 0]
+    return basis, np.linalg.svd(found, compute_uv=False)[:, -1] ** 2

@@ -11,9 +11,9 @@ def optimistic_direction(theta: Array, root: Array, radius: Array, fallback: Arr
     """Return the unit vectors x that maximise xᵀθ̂ + β ‖x‖_{V⁻¹}, for all paths at once.
 
     V⁻¹ = SSᵀ with S = `root`. The maximum is the length of the longest θ with ‖θ − θ̂‖_V ≤ β, and
-    x its direction. In the directions of V, with eigenvalues v, θ_i − θ̂_i = θ̂_i/(μ v_i − 1), where μ > 1/min v is the one
-    root of Σ v_i (θ_i − θ̂_i)² = β²; if θ̂ has nothing in the least known direction and there is no
-    root, what is missing goes there, on the side of `fallback`.
+    x its direction. In the directions of V, with eigenvalues v, θ_i − θ̂_i = θ̂_i/(μ v_i − 1), where
+    μ > 1/min v is the one root of Σ v_i (θ_i − θ̂_i)² = β²; if θ̂ has nothing in the least known
+    direction and there is no root, what is missing goes there, on the side of `fallback`.
 
     >>> theta, root = np.array([[0.3, 0.4]]), np.eye(2)[None]
     >>> fallback = np.array([[1.0, 0.0]])

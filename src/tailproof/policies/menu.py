@@ -103,10 +103,11 @@ class MENU(Policy[Design]):
 def _nearest(thetas: Array, root: Array) -> Array:
     """Return the replicate with the smallest median distance to the others, in the norm of V.
 
-    ‖θ^j − θ^s‖_V = ‖z^j − z^s‖ with z = S⁻¹θ, where V⁻¹ = SSᵀ.
+    V⁻¹ = SSᵀ and S = U diag(s) Wᵀ: ‖θ^j − θ^s‖_V = ‖z^j − z^s‖ with z = Uᵀθ/s.
     """
     with np.errstate(invalid="ignore", over="ignore"):
-        z = np.linalg.solve(root, thetas.mT).mT
+        basis, sizes, _ = np.linalg.svd(root)
+        z = (thetas @ basis) / np.maximum(sizes, 1e-300)[:, None, :]
         inner = z @ z.mT
         own = np.diagonal(inner, axis1=1, axis2=2)
         squared = own[:, :, None] + own[:, None, :] - 2 * inner
