@@ -1,11 +1,37 @@
-"""Checks of arguments: each refusal names the parameter, the rule and the value."""
+"""Checks of arguments: each refusal names the parameter, the rule and the value.
+
+A recipe declares the rules of its fields by their types and has them checked in one go::
+
+    bonus: NonNegative = 1.0
+    threshold: Literal["own", "euclidean"] = "own"
+"""
 
 import math
 import sys
+from dataclasses import dataclass, fields
+from functools import cache
 from numbers import Integral, Real
-from typing import Any
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-__all__ = ["number", "require", "whole"]
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+__all__ = [
+    "Count",
+    "Fraction",
+    "Horizon",
+    "MomentOrder",
+    "NonNegative",
+    "Penalty",
+    "Positive",
+    "Range",
+    "array",
+    "check_fields",
+    "number",
+    "require",
+    "whole",
+]
 
 
 def require(ok: bool, name: str, rule: str, value: object) -> None:
@@ -61,3 +87,90 @@ def whole(name: str, value: Any, *, at_least: int = 1, at_most: float = math.inf
     bound = f" and at most {at_most:g}" if at_most < math.inf else ""
     require(ok, name, f"a whole number of at least {at_least}{bound}", value)
     return int(value)
+
+
+def array(name: str, value: Any, dtype: DTypeLike | None = np.float64) -> NDArray[Any]:
+    """Return ``value`` as an array, of floats unless another type is given.
+
+    >>> array("rewards", [1, 2]).tolist()
+    [1.0, 2.0]
+    >>> array("rewards", ["a"])
+    Traceback (most recent call last):
+    ValueError: rewards must be an array of numbers, got ['a']
+    """
+    try:
+        found = np.asarray(value)
+        if found.dtype.kind in "biufO":  # neither complex numbers nor texts
+            return np.asarray(found, dtype=dtype)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise ValueError(f"{name} must be an array of numbers, got {value!r}")
+
+
+@dataclass(frozen=True)
+class Range:
+    """The numbers that a field may hold; see `number` and, for fields of whole numbers, `whole`."""
+
+    above: float = -math.inf
+    below: float = math.inf
+    at_least: float = -math.inf
+    at_most: float = math.inf
+
+
+Positive = Annotated[float, Range(above=0)]
+NonNegative = Annotated[float, Range(at_least=0)]
+Fraction = Annotated[float, Range(above=0, below=1)]
+"""Strictly between 0 and 1."""
+Penalty = Annotated[float, Range(at_least=1e-8)]
+"""Of a regression: smaller ones would be lost beside the squares of usual arms."""
+Count = Annotated[int, Range(at_least=1, at_most=1e15)]
+Horizon = Annotated[int, Range(at_least=2, at_most=1e15)]
+"""Pulls in all, where their logarithm counts."""
+MomentOrder = Annotated[float, Range(above=0, at_most=1)]
+"""ε: moments of order 1 + ε are finite."""
+
+
+def check_fields(recipe: Any) -> None:
+    """Check every field of a dataclass whose type tells a rule.
+
+    >>> @dataclass
+    ... class Recipe:
+    ...     bonus: NonNegative = 1.0
+    ...     kind: Literal["own", "other"] = "own"
+    >>> check_fields(Recipe(bonus=-1))
+    Traceback (most recent call last):
+    ValueError: bonus must be a finite number at least 0, got -1
+    >>> check_fields(Recipe(kind="third"))
+    Traceback (most recent call last):
+    ValueError: kind must be one of own, other, got 'third'
+    """
+    kind: Any = type(recipe)
+    for name, (hint, optional) in _hints(kind).items():
+        value = getattr(recipe, name)
+        if optional and value is None:
+            continue
+        if get_origin(hint) is Literal:
+            known = get_args(hint)
+            ok = isinstance(value, str) and value in known
+            require(ok, name, f"one of {', '.join(known)}", value)
+        elif hint is bool:
+            require(isinstance(value, bool), name, "True or False", value)
+        elif get_origin(hint) is Annotated:
+            base, rule = get_args(hint)
+            if base is int:
+                whole(name, value, at_least=int(rule.at_least), at_most=rule.at_most)
+            else:
+                number(name, value, **vars(rule))
+
+
+@cache
+def _hints(kind: type[Any]) -> dict[str, tuple[Any, bool]]:
+    """Return the type of each field, without ``None``, and whether it may be ``None``."""
+    found = {}
+    hints = get_type_hints(kind, include_extras=True)
+    for part in fields(kind):
+        hint = hints[part.name]
+        options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+        (first, *_) = (option for option in options if option is not NoneType)
+        found[part.name] = first, NoneType in options
+    return found

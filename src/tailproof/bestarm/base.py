@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tailproof.checks import number, whole
+from tailproof.checks import Fraction, NonNegative, Positive, whole
 from tailproof.policies.base import Array, Index, Policy, State, picked
 from tailproof.policies.state.base import Arms
 from tailproof.policies.state.counts import Tally
@@ -73,12 +73,8 @@ class BestArm(Policy[A], ABC):
     """
 
     scale_field: ClassVar[str | None] = "noise_scale"
-    delta: float = 0.05
-    noise_scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        number("delta", self.delta, above=0, below=1)
-        number("noise_scale", self.noise_scale, above=0)
+    delta: Fraction = 0.05
+    noise_scale: Positive = 1.0
 
     def at(self, delta: float) -> Self:
         """Return the same recipe for another δ."""
@@ -99,11 +95,7 @@ class NearBestArm(BestArm[A], ABC):
         ε; with 0 only the best arm will do.
     """
 
-    gap_tolerance: float = 0.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        number("gap_tolerance", self.gap_tolerance, at_least=0)
+    gap_tolerance: NonNegative = 0.0
 
 
 def lead(values: Array) -> Index:

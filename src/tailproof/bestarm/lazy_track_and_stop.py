@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tailproof.bestarm.base import PENALTY, BestArm, Race, lead, rivals
 from tailproof.bestarm.design import optimal_design
 from tailproof.bestarm.spanning import spanning
-from tailproof.checks import number
+from tailproof.checks import Positive
 from tailproof.policies.base import Array, Index, picked
 from tailproof.policies.state.base import Arms, Counts
 from tailproof.policies.state.regression import squared_norms
@@ -71,11 +71,7 @@ class LazyTrackAndStop(BestArm[_Tracking]):
     Differences: A₀ is found by pivoting and not drawn; it enters A only when pulled.
     """
 
-    u: float = 0.1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        number("u", self.u, above=0)
+    u: Positive = 0.1
 
     def estimate(self, state: _Tracking) -> Array:
         """Return the least-squares estimate of θ."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from tailproof.bestarm.base import NearBestArm, Race, lead, rivals
 from tailproof.bestarm.design import greedy
-from tailproof.checks import number
+from tailproof.checks import NonNegative, Penalty
 from tailproof.policies.base import Array, Index, pick_largest, picked
 from tailproof.policies.state.base import Arms
 from tailproof.policies.state.regression import squared_norms
@@ -54,13 +54,8 @@ class LinGapE(NearBestArm[_Doubt]):
     source's experiments, not the ratio rule of its proof; first each arm once, in order.
     """
 
-    norm_bound: float = 1.0
-    ridge: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        number("norm_bound", self.norm_bound, at_least=0)
-        number("ridge", self.ridge, at_least=1e-8)
+    norm_bound: NonNegative = 1.0
+    ridge: Penalty = 1.0
 
     def estimate(self, state: _Doubt) -> Array:
         """Return the ridge estimate of θ."""

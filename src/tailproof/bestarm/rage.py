@@ -1,13 +1,14 @@
 """RAGE: halve the gap in sight, phase by phase."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from tailproof.bestarm.base import NearBestArm
 from tailproof.bestarm.design import optimal_design, rounded
 from tailproof.bestarm.elimination import Phases, active_pairs
-from tailproof.checks import whole
+from tailproof.checks import Range
 from tailproof.policies.base import Array, Index, picked
 
 __all__ = ["RAGE"]
@@ -52,11 +53,7 @@ class RAGE(NearBestArm[_Planned]):
     in the authors' code, so that the phases add up to less than δ; σ; ε; a ridge penalty of 10⁻⁴.
     """
 
-    offset: int = 1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        whole("offset", self.offset, at_least=-10, at_most=10)
+    offset: Annotated[int, Range(at_least=-10, at_most=10)] = 1
 
     def _init(self, paths: int, arms: int, dim: int) -> _Planned:
         return _Planned.start(

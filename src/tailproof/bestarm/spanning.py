@@ -29,4 +29,5 @@ def spanning(arms: Array) -> tuple[Index, Array]:
         x = picked(left, basis[:, k]) / np.sqrt(norms.max(axis=1))[:, None]
         left = left - np.matvec(left, x)[:, :, None] * x[:, None, :]
     found = arms[np.arange(paths)[:, None], basis]
-    return basis, np.linalg.svd(found, compute_uv=False)[:, -1] ** 2
+    least: Array = np.asarray(np.linalg.svd(found, compute_uv=False)[:, -1] ** 2)
+    return basis, least

@@ -6,7 +6,6 @@ from typing import Literal
 import numpy as np
 
 from tailproof.bestarm.base import BestArm, TallyRace, lead
-from tailproof.checks import require
 from tailproof.policies.base import Array, Index
 
 __all__ = ["TrackAndStop", "optimal_proportions"]
@@ -45,11 +44,6 @@ class TrackAndStop(BestArm[TallyRace]):
     """
 
     threshold: Literal["proved", "experiments"] = "proved"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        kinds = ("proved", "experiments")
-        require(self.threshold in kinds, "threshold", f"one of {', '.join(kinds)}", self.threshold)
 
     def _init(self, paths: int, arms: int, dim: int) -> TallyRace:
         return TallyRace.start(paths, arms, dim)

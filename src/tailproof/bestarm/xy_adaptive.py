@@ -8,7 +8,7 @@ import numpy as np
 from tailproof.bestarm.base import NearBestArm
 from tailproof.bestarm.design import greedy
 from tailproof.bestarm.elimination import Phases, active_pairs
-from tailproof.checks import number
+from tailproof.checks import Fraction
 from tailproof.policies.base import Array, Index, pick_largest, picked
 from tailproof.policies.state.regression import squared_norms
 
@@ -53,11 +53,7 @@ class XYAdaptive(NearBestArm[_Goals]):
     have to pay for; ties are broken at random; ε.
     """
 
-    alpha: float = 0.1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        number("alpha", self.alpha, above=0, below=1)
+    alpha: Fraction = 0.1
 
     def _init(self, paths: int, arms: int, dim: int) -> _Goals:
         return _Goals.start(

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tailproof.checks import number, require, whole
+from tailproof.checks import array, check_fields, number, require, whole
 from tailproof.policies.state.base import Array, Index, State, picked
 
 __all__ = ["LONGEST", "Array", "Index", "Policy", "S", "State", "pick_largest", "picked"]
@@ -30,11 +30,15 @@ class Policy(ABC, Generic[S]):
 
     Arms have the shape (paths, K, d), choices (paths,), rewards (paths, `pulls`). A policy of your
     own writes `_init`, `_choose` and `_learn`, for arguments that are checked already; inside
-    them NumPy does not warn of infinities, which are legitimate.
+    them NumPy does not warn of infinities, which are legitimate. Its fields are checked by their
+    types, see `tailproof.checks`.
     """
 
     scale_field: ClassVar[str | None] = None
     """The field that holds the scale of the noise, if the recipe has one."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @property
     def pulls(self) -> int:
@@ -76,8 +80,10 @@ class Policy(ABC, Generic[S]):
     @final
     def choose(self, state: S, arms: ArrayLike, rng: np.random.Generator) -> Index:
         """Return the arm to pull in each path; the state stays as it is."""
+        vectors = self._checked_arms(state, arms)
+        require(hasattr(rng, "integers"), "rng", "a numpy.random.Generator", rng)
         with np.errstate(invalid="ignore", over="ignore"):
-            return self._choose(state, self._checked_arms(state, arms), rng)
+            return self._choose(state, vectors, rng)
 
     @final
     def learn(self, state: S, arms: ArrayLike, chosen: ArrayLike, rewards: ArrayLike) -> None:
@@ -87,8 +93,7 @@ class Policy(ABC, Generic[S]):
         not finite raises ``ValueError`` and leaves the state as it was.
         """
         vectors = self._checked_arms(state, arms)
-        index = np.asarray(chosen)
-        values = np.asarray(rewards, dtype=np.float64)
+        index, values = array("chosen", chosen, None), array("rewards", rewards)
         expected = (state.paths, self.pulls)
         if values.shape != expected:
             raise ValueError(f"rewards must be of shape {expected}, got {values.shape}")
@@ -152,9 +157,10 @@ class Policy(ABC, Generic[S]):
 
     def _checked_arms(self, state: S, arms: ArrayLike) -> Array:
         """Return the arms if they fit the state, and the state the policy."""
-        if state.policy != type(self).__name__:
-            raise ValueError(f"state must be one of {type(self).__name__}, got {state.policy!r}")
-        vectors = np.asarray(arms, dtype=np.float64)
+        owner = state.policy if isinstance(state, State) else state
+        if owner != type(self).__name__:
+            raise ValueError(f"state must be one of {type(self).__name__}, got {owner!r}")
+        vectors = array("arms", arms)
         expected = (state.paths, state.arms, state.dim)
         if vectors.shape != expected:
             raise ValueError(f"arms must be of shape {expected}, got {vectors.shape}")

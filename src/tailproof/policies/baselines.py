@@ -1,10 +1,11 @@
 """Policies that learn nothing: what every other one must beat."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from tailproof.checks import require, whole
+from tailproof.checks import Range, require
 from tailproof.policies.base import Array, Index, Policy, State
 
 __all__ = ["FixedArm", "Uniform"]
@@ -52,10 +53,7 @@ class FixedArm(_Indifferent):
     Source: elementary. Differences: none.
     """
 
-    arm: int = 0
-
-    def __post_init__(self) -> None:
-        whole("arm", self.arm, at_least=0)
+    arm: Annotated[int, Range(at_least=0, at_most=1e15)] = 0
 
     def _init(self, paths: int, arms: int, dim: int) -> State:
         require(self.arm < arms, "arm", f"below {arms}, the number of arms", self.arm)

@@ -2,10 +2,11 @@
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from tailproof.checks import number, whole
+from tailproof.checks import Count, NonNegative, Positive, Range
 from tailproof.policies.base import Array, Index, Policy, pick_largest
 from tailproof.policies.state.counts import Counted, tame
 
@@ -60,18 +61,11 @@ class ClippedSGDUCB(Policy[Iterates]):
     are random; a reward beyond ±1e100 counts as ±1e100.
     """
 
-    horizon: int
-    mean_bound: float = 1.0
-    m: int = 1
-    n: int = 1
-    bonus: float = 0.1
-
-    def __post_init__(self) -> None:
-        whole("horizon", self.horizon)
-        number("mean_bound", self.mean_bound, above=0)
-        whole("m", self.m, at_least=0)
-        whole("n", self.n)
-        number("bonus", self.bonus, at_least=0)
+    horizon: Count
+    mean_bound: Positive = 1.0
+    m: Annotated[int, Range(at_least=0, at_most=1e15)] = 1
+    n: Count = 1
+    bonus: NonNegative = 0.1
 
     @property
     def pulls(self) -> int:

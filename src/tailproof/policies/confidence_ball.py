@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailproof.checks import number
+from tailproof.checks import Fraction, NonNegative, Penalty
 from tailproof.policies.base import Array
 from tailproof.policies.optimism import Optimism
 from tailproof.policies.state.regression import Ridge
@@ -48,14 +48,9 @@ class ConfidenceBall(Optimism):
     nothing any more and plays at random.
     """
 
-    delta: float = 0.01
-    ridge: float = 1.0
-    bonus: float = 1.0
-
-    def __post_init__(self) -> None:
-        number("delta", self.delta, above=0, below=1)
-        number("ridge", self.ridge, above=0)
-        number("bonus", self.bonus, at_least=0)
+    delta: Fraction = 0.01
+    ridge: Penalty = 1.0
+    bonus: NonNegative = 1.0
 
     def radius(self, state: Ridge) -> Array:
         """Return √β_t, the radius of the ellipsoid, in each path."""

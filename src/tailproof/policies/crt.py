@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailproof.checks import number
+from tailproof.checks import Fraction, MomentOrder, NonNegative, Positive
 from tailproof.policies.base import Array, Index, picked
 from tailproof.policies.optimism import Optimism
 from tailproof.policies.state.regression import Ridge
@@ -43,16 +43,10 @@ class CRT(Optimism):
     scripts of Zhong et al. 2021. Differences: the multiplier `bonus`.
     """
 
-    epsilon: float
-    moment_bound: float
-    delta: float = 0.01
-    bonus: float = 1.0
-
-    def __post_init__(self) -> None:
-        number("epsilon", self.epsilon, above=0, at_most=1)
-        number("moment_bound", self.moment_bound, above=0)
-        number("delta", self.delta, above=0, below=1)
-        number("bonus", self.bonus, at_least=0)
+    epsilon: MomentOrder
+    moment_bound: Positive
+    delta: Fraction = 0.01
+    bonus: NonNegative = 1.0
 
     def radius(self, state: Ridge) -> Array:
         """Return the radius β in each path."""

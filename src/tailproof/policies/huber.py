@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from tailproof.checks import number, whole
+from tailproof.checks import Count, Fraction, MomentOrder, NonNegative, Penalty, Positive
 from tailproof.policies.base import Array, Index, Policy, pick_largest, picked
 from tailproof.policies.state.regression import Design
 
@@ -34,24 +34,14 @@ H = TypeVar("H", bound=HuberState)
 class Huber(Policy[H]):
     """Optimism on a Huber regression; a subclass says how it regresses, and how wide its set is."""
 
-    decisions: int
-    epsilon: float
-    moment_bound: float
-    delta: float = 0.01
-    norm_bound: float = 1.0
-    ridge: float | None = None
-    bonus: float = 1.0
+    decisions: Count
+    epsilon: MomentOrder
+    moment_bound: NonNegative
+    delta: Fraction = 0.01
+    norm_bound: Positive = 1.0
+    ridge: Penalty | None = None
+    bonus: NonNegative = 1.0
     alpha: ClassVar[float] = 1.0
-
-    def __post_init__(self) -> None:
-        whole("decisions", self.decisions)
-        number("epsilon", self.epsilon, above=0, at_most=1)
-        number("moment_bound", self.moment_bound, at_least=0)
-        number("delta", self.delta, above=0, below=1)
-        number("norm_bound", self.norm_bound, above=0)
-        if self.ridge is not None:
-            number("ridge", self.ridge, above=0)
-        number("bonus", self.bonus, at_least=0)
 
     @abstractmethod
     def radius(self, state: H) -> Array:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailproof.checks import number, whole
+from tailproof.checks import Count, Fraction, NonNegative, Penalty
 from tailproof.policies.base import Array, Index, Policy, pick_largest, picked
 from tailproof.policies.state import student
 from tailproof.policies.state.counts import tame
@@ -67,20 +67,12 @@ class LinStudentUCB(Policy[StudentRegression]):
     Differences: no algorithm was published under this name.
     """
 
-    bonus: float = 0.2
-    ridge: float = 0.5
-    shrinkage: float = 125.0
-    share: float = 8.0
-    delta: float = 0.01
-    room: int = 16
-
-    def __post_init__(self) -> None:
-        number("bonus", self.bonus, at_least=0)
-        number("ridge", self.ridge, at_least=1e-8)
-        number("delta", self.delta, above=0, below=1)
-        number("shrinkage", self.shrinkage, at_least=0)
-        number("share", self.share, at_least=0)
-        whole("room", self.room)
+    bonus: NonNegative = 0.2
+    ridge: Penalty = 0.5
+    shrinkage: NonNegative = 125.0
+    share: NonNegative = 8.0
+    delta: Fraction = 0.01
+    room: Count = 16
 
     def estimate(self, state: StudentRegression) -> Array:
         """Return the estimate of θ."""

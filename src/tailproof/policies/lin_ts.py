@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tailproof.checks import number
+from tailproof.checks import Fraction, NonNegative, Penalty, Positive
 from tailproof.policies.base import Array, Index, Policy, pick_largest, picked
 from tailproof.policies.state.regression import Ridge
 
@@ -48,16 +48,10 @@ class LinTS(Policy[Ridge]):
     """
 
     scale_field: ClassVar[str | None] = "noise_scale"
-    noise_scale: float = 1.0
-    ridge: float = 1.0
-    delta: float = 0.01
-    bonus: float = 1.0
-
-    def __post_init__(self) -> None:
-        number("noise_scale", self.noise_scale, above=0)
-        number("ridge", self.ridge, above=0)
-        number("delta", self.delta, above=0, below=1)
-        number("bonus", self.bonus, at_least=0)
+    noise_scale: Positive = 1.0
+    ridge: Penalty = 1.0
+    delta: Fraction = 0.01
+    bonus: NonNegative = 1.0
 
     def spread(self, state: Ridge) -> Array:
         """Return v, the width of the next draw, in each path."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailproof.checks import number
+from tailproof.checks import NonNegative, Positive
 from tailproof.policies.base import Array, Index, Policy, pick_largest
 from tailproof.policies.state.running_medians import RunningMedians
 
@@ -45,14 +45,9 @@ class MedianUCB(Policy[RunningMedians]):
     is the 4 of UCB1, not theirs.
     """
 
-    hazard: float = 1.0
-    confidence: float = 4.0
-    bonus: float = 1.0
-
-    def __post_init__(self) -> None:
-        number("hazard", self.hazard, above=0)
-        number("confidence", self.confidence, at_least=0)
-        number("bonus", self.bonus, at_least=0)
+    hazard: Positive = 1.0
+    confidence: NonNegative = 4.0
+    bonus: NonNegative = 1.0
 
     def _init(self, paths: int, arms: int, dim: int) -> RunningMedians:
         return RunningMedians.start(paths, arms, dim)

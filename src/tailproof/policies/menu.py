@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailproof.checks import number, whole
+from tailproof.checks import Count, Fraction, MomentOrder, NonNegative, Penalty, Positive, whole
 from tailproof.policies.base import Array, Index, Policy, pick_largest, picked
 from tailproof.policies.state.regression import Design
 
@@ -47,25 +47,17 @@ class MENU(Policy[Design]):
     Differences: the multiplier `bonus`; `replicates` may be given.
     """
 
-    horizon: int
-    epsilon: float
-    moment_bound: float
-    delta: float = 0.01
-    ridge: float = 1.0
-    norm_bound: float = 1.0
-    replicates: int | None = None
-    bonus: float = 1.0
+    horizon: Count
+    epsilon: MomentOrder
+    moment_bound: Positive
+    delta: Fraction = 0.01
+    ridge: Penalty = 1.0
+    norm_bound: NonNegative = 1.0
+    replicates: Count | None = None
+    bonus: NonNegative = 1.0
 
     def __post_init__(self) -> None:
-        whole("horizon", self.horizon)
-        number("epsilon", self.epsilon, above=0, at_most=1)
-        number("moment_bound", self.moment_bound, above=0)
-        number("delta", self.delta, above=0, below=1)
-        number("ridge", self.ridge, above=0)
-        number("norm_bound", self.norm_bound, at_least=0)
-        if self.replicates is not None:
-            whole("replicates", self.replicates)
-        number("bonus", self.bonus, at_least=0)
+        super().__post_init__()
         whole("horizon", self.horizon, at_least=self.pulls)
 
     @property

@@ -2,10 +2,11 @@
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from tailproof.checks import number, require, whole
+from tailproof.checks import Count, Fraction, MomentOrder, NonNegative, Positive, Range, require
 from tailproof.policies.base import Array, Index, picked
 from tailproof.policies.optimism import Optimism
 from tailproof.policies.state.regression import Ridge
@@ -46,21 +47,15 @@ class MoM(Optimism):
     al. 2021. Differences: the multiplier `bonus`; `decisions` may be given.
     """
 
-    horizon: int
-    epsilon: float
-    moment_bound: float
-    delta: float = 0.01
-    decisions: float | None = None
-    bonus: float = 1.0
+    horizon: Count
+    epsilon: MomentOrder
+    moment_bound: Positive
+    delta: Fraction = 0.01
+    decisions: Annotated[float, Range(at_least=1)] | None = None
+    bonus: NonNegative = 1.0
 
     def __post_init__(self) -> None:
-        whole("horizon", self.horizon)
-        number("epsilon", self.epsilon, above=0, at_most=1)
-        number("moment_bound", self.moment_bound, above=0)
-        number("delta", self.delta, above=0, below=1)
-        if self.decisions is not None:
-            number("decisions", self.decisions, at_least=1)
-        number("bonus", self.bonus, at_least=0)
+        super().__post_init__()
         rule = f"long enough for {self._blocks} pulls in one of its {self._m:.4g} decisions"
         require(self.pulls >= self._blocks, "horizon", rule, self.horizon)
 

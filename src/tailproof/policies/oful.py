@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tailproof.checks import number
+from tailproof.checks import Fraction, NonNegative, Penalty, Positive
 from tailproof.policies.base import Array
 from tailproof.policies.optimism import Optimism
 from tailproof.policies.state.regression import Ridge
@@ -51,18 +51,11 @@ class OFUL(Optimism):
     """
 
     scale_field: ClassVar[str | None] = "noise_scale"
-    noise_scale: float = 1.0
-    norm_bound: float = 1.0
-    ridge: float = 1.0
-    delta: float = 0.01
-    bonus: float = 1.0
-
-    def __post_init__(self) -> None:
-        number("noise_scale", self.noise_scale, above=0)
-        number("norm_bound", self.norm_bound, at_least=0)
-        number("ridge", self.ridge, at_least=1e-8)
-        number("delta", self.delta, above=0, below=1)
-        number("bonus", self.bonus, at_least=0)
+    noise_scale: Positive = 1.0
+    norm_bound: NonNegative = 1.0
+    ridge: Penalty = 1.0
+    delta: Fraction = 0.01
+    bonus: NonNegative = 1.0
 
     def radius(self, state: Ridge) -> Array:
         """Return the radius β of the confidence set in each path."""

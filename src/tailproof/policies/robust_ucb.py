@@ -1,11 +1,11 @@
 """Robust UCB: the index for K arms with a robust mean in place of the average."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
-from tailproof.checks import number, require
+from tailproof.checks import MomentOrder, NonNegative, Positive, require
 from tailproof.policies.base import Array, Index, Policy, pick_largest
 from tailproof.policies.state.catoni_means import CatoniMeans
 from tailproof.policies.state.robust_means import MediansOfMeans, RobustMeans, TruncatedMeans
@@ -67,18 +67,14 @@ class RobustUCB(Policy[RobustMeans]):
     """
 
     estimator: Estimator = "median_of_means"
-    epsilon: float = 1.0
-    moment_bound: float = 1.0
-    bonus: float = 1.0
+    epsilon: MomentOrder = 1.0
+    moment_bound: Positive = 1.0
+    bonus: NonNegative = 1.0
 
     def __post_init__(self) -> None:
-        names = get_args(Estimator)
-        require(self.estimator in names, "estimator", f"one of {', '.join(names)}", self.estimator)
-        number("epsilon", self.epsilon, above=0, at_most=1)
+        super().__post_init__()
         catoni = self.estimator == "catoni"
         require(not catoni or self.epsilon == 1, "epsilon", "1 for Catoni's mean", self.epsilon)
-        number("moment_bound", self.moment_bound, above=0)
-        number("bonus", self.bonus, at_least=0)
 
     def _init(self, paths: int, arms: int, dim: int) -> RobustMeans:
         return _MEANS[self.estimator].start(paths, arms, dim)

@@ -1,11 +1,11 @@
 """StudentUCB: the index for K arms that learns the law of the noise."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
-from tailproof.checks import number, whole
+from tailproof.checks import NonNegative, Range
 from tailproof.policies.base import Array, Index, Policy, pick_largest
 from tailproof.policies.state import student
 from tailproof.policies.state.counts import Counted, tame
@@ -100,12 +100,8 @@ class StudentUCB(Policy[StudentLocations]):
     Differences: no algorithm was published under this name.
     """
 
-    bonus: float = 0.55
-    room: int = 16
-
-    def __post_init__(self) -> None:
-        number("bonus", self.bonus, at_least=0)
-        whole("room", self.room, at_least=3)
+    bonus: NonNegative = 0.55
+    room: Annotated[int, Range(at_least=3, at_most=1e15)] = 16
 
     def _init(self, paths: int, arms: int, dim: int) -> StudentLocations:
         return StudentLocations.start(paths, arms, dim, room=self.room)

@@ -5,7 +5,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailproof.checks import number, require, whole
+from tailproof.checks import (
+    Count,
+    Fraction,
+    Horizon,
+    MomentOrder,
+    NonNegative,
+    Positive,
+    require,
+    whole,
+)
 from tailproof.policies.base import Array
 from tailproof.policies.layered import LayeredRegression
 from tailproof.policies.state.layers import Layers
@@ -51,25 +60,20 @@ class SupBMM(LayeredRegression):
     predicts +inf; on the last level the sieve ends.
     """
 
-    horizon: int
-    epsilon: float
-    moment_bound: float
-    delta: float = 0.01
-    arms: int | None = None
-    replicates: int | None = None
+    horizon: Horizon
+    epsilon: MomentOrder
+    moment_bound: Positive
+    delta: Fraction = 0.01
+    arms: Count | None = None
+    replicates: Count | None = None
     layered: bool = True
     plus_one: bool = True
-    bonus: float = 1.0
+    bonus: NonNegative = 1.0
 
     def __post_init__(self) -> None:
-        whole("horizon", self.horizon, at_least=2)
-        number("epsilon", self.epsilon, above=0, at_most=1)
-        number("moment_bound", self.moment_bound, above=0)
-        number("delta", self.delta, above=0, below=1)
+        super().__post_init__()
         given = [self.arms, self.replicates]
         require(None in given and given != [None, None], "arms", "given, or else replicates", given)
-        whole("replicates", self.pulls)
-        number("bonus", self.bonus, at_least=0)
         whole("horizon", self.horizon, at_least=self.pulls)
 
     @property
@@ -77,7 +81,6 @@ class SupBMM(LayeredRegression):
         """The replicates r of each decision."""
         if self.arms is None:
             return self.replicates or 0
-        whole("arms", self.arms)
         load = 2 * self.arms * self.horizon * math.log(self.horizon) / self.delta
         return math.ceil(8 * math.log(load))
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from tailproof.checks import number, require, whole
+from tailproof.checks import Fraction, Horizon, MomentOrder, NonNegative, Positive
 from tailproof.policies.base import Array, Index
 from tailproof.policies.layered import Layered
 from tailproof.policies.state.samples import Samples
@@ -55,24 +55,14 @@ class SupBTC(Layered[Samples]):
     truncated any more are summed once, which changes no value.
     """
 
-    horizon: int
-    epsilon: float
-    moment_bound: float
-    delta: float = 0.01
+    horizon: Horizon
+    epsilon: MomentOrder
+    moment_bound: Positive
+    delta: Fraction = 0.01
     layered: bool = True
     threshold: Literal["own", "euclidean"] = "own"
     width: Literal["published", "experiments"] = "published"
-    bonus: float = 1.0
-
-    def __post_init__(self) -> None:
-        whole("horizon", self.horizon, at_least=2)
-        number("epsilon", self.epsilon, above=0, at_most=1)
-        number("moment_bound", self.moment_bound, above=0)
-        number("delta", self.delta, above=0, below=1)
-        number("bonus", self.bonus, at_least=0)
-        norms, widths = ("own", "euclidean"), ("published", "experiments")
-        require(self.threshold in norms, "threshold", f"one of {norms}", self.threshold)
-        require(self.width in widths, "width", f"one of {widths}", self.width)
+    bonus: NonNegative = 1.0
 
     def _init(self, paths: int, arms: int, dim: int) -> Samples:
         return Samples.start(paths, arms, dim, 1.0, self.levels)
@@ -99,15 +89,18 @@ class SupBTC(Layered[Samples]):
             level_h = np.sqrt(np.maximum(squared - np.vecdot(weights, weights), 0))
         else:
             order = 1 + self.epsilon
-            used = int(state.count[paths, level].max(initial=0))
-            past = state.x[paths, level, :used]
-            level_h = (np.abs(weights @ past.mT) ** order).sum(axis=2) ** (1 / order)
-        x, y = state.unsettled(paths, level)
-        terms = (weights @ x.mT) * y[:, None, :]
-        kept = np.where(np.abs(terms) <= level_h[:, :, None], terms, 0.0)
-        value = np.matvec(weights, state.moment[paths, level]) + kept.sum(axis=2)
+            counts = state.count[paths, level]
+            pasts = (state.x[path, level, :n] for path, n in zip(paths, counts, strict=True))
+            level_h = np.empty(squared.shape)
+            for own, weight, past in zip(level_h, weights, pasts, strict=True):
+                own[:] = (np.abs(weight @ past.T) ** order).sum(axis=1) ** (1 / order)
+        value = np.matvec(weights, state.moment[paths, level])
+        samples = zip(value, weights, level_h, state.unsettled(paths, level), strict=True)
+        for own, weight, most, (x, y) in samples:
+            terms = (weight @ x.T) * y
+            own += np.where(np.abs(terms) <= most[:, None], terms, 0.0).sum(axis=1)
         return value, self._multiplier(state)[paths, None] * np.sqrt(squared)
 
     def _add(self, state: Samples, level: Index, paths: Index, x: Array, rewards: Array) -> None:
         # |β_{a,τ}| ≤ ‖x_a‖ ‖x_τ‖ in the norm of A⁻¹, and h_a ≥ ‖x_a‖ √(1 − top)
-        state.update(paths, level, x, rewards[:, 0], lambda top: np.sqrt((1 - top) / top))
+        state.update(paths, level, x, rewards[:, 0], lambda _, top: np.sqrt((1 - top) / top))

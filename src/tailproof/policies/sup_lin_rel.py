@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailproof.checks import number, whole
+from tailproof.checks import Fraction, Horizon, NonNegative
 from tailproof.policies.base import Array, Index
 from tailproof.policies.layered import LayeredRegression
 from tailproof.policies.state.layers import Layers
@@ -41,15 +41,10 @@ class SupLinRel(LayeredRegression):
     Differences: the multiplier `bonus`; ⌊ln T⌋ levels; the widest arm is explored.
     """
 
-    horizon: int
-    delta: float = 0.01
+    horizon: Horizon
+    delta: Fraction = 0.01
     layered: bool = True
-    bonus: float = 1.0
-
-    def __post_init__(self) -> None:
-        whole("horizon", self.horizon, at_least=2)
-        number("delta", self.delta, above=0, below=1)
-        number("bonus", self.bonus, at_least=0)
+    bonus: NonNegative = 1.0
 
     def _multiplier(self, state: Layers) -> Array:
         load = math.log(2 * self.horizon * state.arms / self.delta)

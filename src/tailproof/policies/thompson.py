@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tailproof.checks import number
+from tailproof.checks import Positive
 from tailproof.policies.base import Array, Index, Policy, pick_largest
 from tailproof.policies.state.counts import Tally
 
@@ -45,12 +45,8 @@ class ThompsonSampling(Policy[Tally]):
     """
 
     scale_field: ClassVar[str | None] = "noise_scale"
-    noise_scale: float = 1.0
-    prior_scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        number("noise_scale", self.noise_scale, above=0)
-        number("prior_scale", self.prior_scale, above=0)
+    noise_scale: Positive = 1.0
+    prior_scale: Positive = 1.0
 
     def _init(self, paths: int, arms: int, dim: int) -> Tally:
         return Tally.start(paths, arms, dim)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailproof.checks import number, whole
+from tailproof.checks import Count, Fraction, MomentOrder, NonNegative, Penalty, Positive
 from tailproof.policies.base import Array, Index, Policy, pick_largest, picked
 from tailproof.policies.state.regression import squared_norms
 from tailproof.policies.state.samples import Samples
@@ -52,25 +52,14 @@ class TOFU(Policy[Samples]):
     which changes no value.
     """
 
-    horizon: int
-    epsilon: float
-    moment_bound: float
-    delta: float = 0.01
-    ridge: float = 1.0
-    norm_bound: float = 1.0
-    exponent: float | None = None
-    bonus: float = 1.0
-
-    def __post_init__(self) -> None:
-        whole("horizon", self.horizon)
-        number("epsilon", self.epsilon, above=0, at_most=1)
-        number("moment_bound", self.moment_bound, above=0)
-        number("delta", self.delta, above=0, below=1)
-        number("ridge", self.ridge, above=0)
-        number("norm_bound", self.norm_bound, at_least=0)
-        if self.exponent is not None:
-            number("exponent", self.exponent, above=0)
-        number("bonus", self.bonus, at_least=0)
+    horizon: Count
+    epsilon: MomentOrder
+    moment_bound: Positive
+    delta: Fraction = 0.01
+    ridge: Penalty = 1.0
+    norm_bound: NonNegative = 1.0
+    exponent: Positive | None = None
+    bonus: NonNegative = 1.0
 
     def _growth(self, state: Samples) -> Array:
         t = np.maximum(state.count[:, 0], 1)
@@ -95,12 +84,14 @@ class TOFU(Policy[Samples]):
         everyone = np.arange(state.paths)
         vectors, sizes, _ = np.linalg.svd(state.root[:, 0])
         root = (vectors * sizes[:, None, :]) @ vectors.mT  # V^{−½}
-        x, y = state.unsettled(everyone, 0)
+        kept = np.empty((state.paths, state.dim))
+        samples = zip(root, self.level(state), state.unsettled(everyone, 0), strict=True)
         with np.errstate(invalid="ignore", over="ignore"):
-            terms = (x @ root) * y[:, :, None]
-        kept = np.where(np.abs(terms) <= self.level(state)[:, None, None], terms, 0.0)
+            for path, (turn, level, (x, y)) in enumerate(samples):
+                terms = (x @ turn) * y[:, None]
+                kept[path] = np.where(np.abs(terms) <= level, terms, 0.0).sum(axis=0)
         settled = np.matvec(root, np.vecmat(state.moment[:, 0], root))
-        return np.asarray(settled + np.matvec(root, kept.sum(axis=1)))
+        return np.asarray(settled + np.matvec(root, kept))
 
     def _init(self, paths: int, arms: int, dim: int) -> Samples:
         return Samples.start(paths, arms, dim, self.ridge)
@@ -112,8 +103,12 @@ class TOFU(Policy[Samples]):
 
     def _learn(self, state: Samples, arms: Array, chosen: Index, rewards: Array) -> None:
         paths, level = np.arange(state.paths), np.zeros(state.paths, dtype=np.int64)
+        floor = self.level(state)
         # |u_{i,τ}| ≤ ‖x_τ‖ in the norm of V⁻¹, and b_t never falls
-        floor = self.level(state).min()
         state.update(
-            paths, level, picked(arms, chosen), rewards[:, 0], lambda top: floor / np.sqrt(top)
+            paths,
+            level,
+            picked(arms, chosen),
+            rewards[:, 0],
+            lambda p, top: floor[p] / np.sqrt(top),
         )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailproof.checks import number
+from tailproof.checks import NonNegative
 from tailproof.policies.base import Array, Index, Policy, pick_largest
 from tailproof.policies.state.counts import Tally
 
@@ -37,10 +37,7 @@ class UCB1(Policy[Tally]):
     Differences: ties and the order of first pulls are random; the multiplier `bonus`.
     """
 
-    bonus: float = 1.0
-
-    def __post_init__(self) -> None:
-        number("bonus", self.bonus, at_least=0)
+    bonus: NonNegative = 1.0
 
     def _init(self, paths: int, arms: int, dim: int) -> Tally:
         return Tally.start(paths, arms, dim)

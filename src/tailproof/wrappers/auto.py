@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 import numpy as np
 
-from tailproof.checks import whole
+from tailproof.checks import Count, Range
 from tailproof.policies.base import Array, Index
 from tailproof.policies.state.base import Buffer, Finite, Rule
 from tailproof.stats.estimators import Median
@@ -79,13 +79,8 @@ class AutoFiltered(Wrapper[Tuned]):
     estimator. Differences: Pitman's estimator in place of the mean of medians; the scale.
     """
 
-    repeats: int = field(kw_only=True, default=21)
-    settle: int = field(kw_only=True, default=8)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        whole("repeats", self.repeats, at_least=3)
-        whole("settle", self.settle)
+    repeats: Annotated[int, Range(at_least=3, at_most=1e15)] = field(kw_only=True, default=21)
+    settle: Count = field(kw_only=True, default=8)
 
     @property
     def pulls(self) -> int:

@@ -40,6 +40,7 @@ class Wrapper(Policy[W], Generic[W]):
     policy: Policy[Any]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(isinstance(self.policy, Policy), "policy", "a policy", self.policy)
 
     @property

@@ -5,7 +5,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from tailproof.checks import require, whole
+from tailproof.checks import Count, require
 from tailproof.policies.base import Array, Index, Policy
 from tailproof.stats.calibration import calibrate
 from tailproof.stats.estimators import Estimator, MeanOfMedians
@@ -49,13 +49,13 @@ class Filtered(Wrapper[Wrapped]):
     mean of medians.
     """
 
-    repeats: int = field(kw_only=True)
+    repeats: Count = field(kw_only=True)
     estimator: Estimator = field(kw_only=True, default=MeanOfMedians())
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require(isinstance(self.estimator, Estimator), "estimator", "an estimator", self.estimator)
-        self.estimator.check(whole("repeats", self.repeats))
+        self.estimator.check(self.repeats)
 
     @classmethod
     def from_theory(

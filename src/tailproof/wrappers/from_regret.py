@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tailproof.checks import whole
+from tailproof.checks import Count
 from tailproof.policies.base import Array, Index
 from tailproof.policies.state.base import Counts
 from tailproof.wrappers.base import Wrapped, Wrapper
@@ -49,11 +49,7 @@ class FromRegret(Wrapper[Played]):
     answer is no matter of chance. How long to play is given and not derived from δ.
     """
 
-    decisions: int = field(kw_only=True)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        whole("decisions", self.decisions)
+    decisions: Count = field(kw_only=True)
 
     def recommend(self, state: Played) -> Index:
         """Return the arm played most, and −1 before all decisions are made."""

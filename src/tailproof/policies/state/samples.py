@@ -1,7 +1,8 @@
 """Samples that are truncated anew at every decision, without looking at all of them again."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Annotated, Self
 
 import numpy as np
@@ -55,22 +56,19 @@ class Samples(State):
             longest=np.zeros((paths, levels)),
         )
 
-    def unsettled(self, paths: Index, level: Index | int) -> tuple[Array, Array]:
-        """Return arms and rewards that are not settled, padded with zero rewards.
+    def unsettled(self, paths: Index, level: Index | int) -> Iterator[tuple[Array, Array]]:
+        """Give the arms and rewards that are not settled, of shapes (n, d) and (n,), by path.
 
-        Their shapes are (paths, most, d) and (paths, most).
+        Nothing is padded: sums over n samples round differently when zeros are added to them, and
+        then a path would depend on how many samples the others have.
         """
+        level = np.broadcast_to(level, paths.shape)
         used = int(self.count[paths, level].max(initial=0))
-        y = self.y[paths, level, :used]
-        loose = np.abs(y) > self.settled[paths, level][:, None]
+        loose = np.abs(self.y[paths, level, :used]) > self.settled[paths, level][:, None]
         row, place = np.nonzero(loose)
-        counts = loose.sum(axis=1)
-        column = np.arange(len(row)) - (counts.cumsum() - counts)[row]
-        found = np.zeros((len(y), int(counts.max(initial=0))))
-        arms = np.zeros((*found.shape, self.dim))
-        found[row, column] = y[row, place]
-        arms[row, column] = self.x[paths, level, :used][row, place]
-        return arms, found
+        at = paths[row], level[row], place
+        x, y, ends = self.x[at], self.y[at], np.cumsum(loose.sum(axis=1)).tolist()
+        return ((x[i:j], y[i:j]) for i, j in pairwise([0, *ends]))
 
     def update(
         self,
@@ -78,18 +76,18 @@ class Samples(State):
         level: Index,
         x: Array,
         y: Array,
-        safe: Callable[[Array], Array],
+        safe: Callable[[Index, Array], Array],
     ) -> None:
         """Add a sample to a level of each path.
 
-        `safe` tells from the largest eigenvalue of A⁻¹ which rewards, at arms of norm one, no
-        truncation can touch from now on.
+        `safe` tells from the paths and the largest eigenvalue of A⁻¹ in each which rewards, at
+        arms of norm one, no truncation can touch from now on.
         """
         at = paths, level
         root = self.root[at]
         absorb(root, x, np.empty((len(x), 0)))
         self.root[at] = root
-        if self.count[at].max(initial=0) == self.y.shape[2]:
+        if self.decisions.max() == self.y.shape[2]:  # the room tells the age and nothing else
             self.x = np.concatenate([self.x, np.zeros_like(self.x)], axis=2)
             self.y = np.concatenate([self.y, np.zeros_like(self.y)], axis=2)
         place = self.count[at]
@@ -105,17 +103,15 @@ class Samples(State):
         self.moment[at] += np.where(small, y, 0.0)[:, None] * x
         self._settle(paths, level, safe)
 
-    def _settle(self, paths: Index, level: Index, safe: Callable[[Array], Array]) -> None:
+    def _settle(self, paths: Index, level: Index, safe: Callable[[Index, Array], Array]) -> None:
         """Settle what has become small, now and then."""
-        due = (self.count[paths, level] & (self.count[paths, level] - 1) == 0) | (
-            self.count[paths, level] % 16 == 0
-        )
-        paths, level = paths[due], level[due]
-        top: Array = np.linalg.norm(self.root[paths, level], 2, axis=(1, 2)) ** 2
+        count = self.count[paths, level]
+        due = (count & (count - 1) == 0) | (count % 16 == 0)
+        at = paths[due], level[due]
+        top: Array = np.linalg.norm(self.root[at], 2, axis=(1, 2)) ** 2
         with np.errstate(divide="ignore", invalid="ignore"):
-            bound = safe(top) / self.longest[paths, level]
+            bound = safe(paths[due], top) / self.longest[at]
         bound = np.where(np.isnan(bound), 0.0, bound)
-        arms, y = self.unsettled(paths, level)
-        ripe = np.where(np.abs(y) <= bound[:, None], y, 0.0)
-        self.moment[paths, level] += np.vecmat(ripe, arms)
-        self.settled[paths, level] = np.maximum(self.settled[paths, level], bound)
+        for path, own, most, (x, y) in zip(*at, bound, self.unsettled(*at), strict=True):
+            self.moment[path, own] += np.where(np.abs(y) <= most, y, 0.0) @ x
+        self.settled[at] = np.maximum(self.settled[at], bound)
