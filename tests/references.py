@@ -81,6 +81,18 @@ def menu(policy: MENU, arms: Array, rewards: Array) -> list[int]:
     return chosen
 
 
+def tofu_theta(policy: TOFU, xs: list[Array], ys: list[float]) -> Array:
+    """TOFU's estimate from all that was pulled, every term truncated afresh."""
+    e, t, d = policy.epsilon, len(xs), len(xs[0])
+    x, y = np.array(xs), np.array(ys)
+    values, vectors = np.linalg.eigh(policy.ridge * np.eye(d) + x.T @ x)
+    root = vectors @ np.diag(values**-0.5) @ vectors.T
+    level = (policy.moment_bound / math.log(2 * policy.horizon / policy.delta)) ** (1 / (1 + e))
+    level *= t ** ((1 - e) / (2 * (1 + e)))
+    terms = root @ x.T * y
+    return np.asarray(root @ np.where(abs(terms) <= level, terms, 0).sum(axis=1))
+
+
 def tofu(policy: TOFU, arms: Array, rewards: Array) -> list[int]:
     e, horizon, d = policy.epsilon, policy.horizon, arms.shape[-1]
     start = math.sqrt(policy.ridge) * policy.norm_bound
@@ -95,13 +107,7 @@ def tofu(policy: TOFU, arms: Array, rewards: Array) -> list[int]:
         past_y.append(ys[best, 0])
         v = v + np.outer(xs[best], xs[best])
         growth = t ** ((1 - e) / (2 * (1 + e)))
-        level = (policy.moment_bound / math.log(2 * horizon / policy.delta)) ** (
-            1 / (1 + e)
-        ) * growth
-        values, vectors = np.linalg.eigh(v)
-        root = vectors @ np.diag(values**-0.5) @ vectors.T
-        u, y = root @ np.array(past_x).T, np.array(past_y)
-        theta = root @ np.array([np.sum(row * np.where(abs(row * y) <= level, y, 0)) for row in u])
+        theta = tofu_theta(policy, past_x, past_y)
         log = math.log(2 * d * horizon / policy.delta)
         beta = (
             4 * math.sqrt(d) * policy.moment_bound ** (1 / (1 + e)) * log ** (e / (1 + e)) * growth
@@ -116,9 +122,13 @@ def layered(
     arms: Array,
     rewards: Array,
     appraise: Appraise,
-    levels: int,
+    learned: list[int],
 ) -> list[int]:
-    """The loop of section 3 of the algorithms: a sample set for each level."""
+    """The loop of section 3 of the algorithms: a sample set for each level.
+
+    `learned` is told the level of each sample, 0 where nothing was learned.
+    """
+    levels = policy.levels
     sets: list[list[tuple[Array, Array]]] = [[] for _ in range(levels)]
     chosen = []
     for t, (xs, ys) in enumerate(zip(arms, rewards, strict=True), start=1):
@@ -139,6 +149,7 @@ def layered(
                 pick, learn = max(race, key=lambda a: looks[a][1]), s
         if learn:
             sets[learn - 1].append((xs[pick], ys[pick]))
+        learned.append(learn)
         chosen.append(pick)
     return chosen
 
@@ -162,7 +173,7 @@ def gram(past: list[Array], d: int) -> Array:
     return np.asarray(np.eye(d) + x.T @ x)
 
 
-def sup(policy: Any, arms: Array, rewards: Array) -> list[int]:
+def sup(policy: Any, arms: Array, rewards: Array, learned: list[int] | None = None) -> list[int]:
     e, (k, d) = getattr(policy, "epsilon", 1), arms.shape[1:]
 
     def bmm(xs: list[Array], ys: list[Array], x: Array, t: int) -> tuple[float, float]:
@@ -209,4 +220,4 @@ def sup(policy: Any, arms: Array, rewards: Array) -> list[int]:
     appraise = by_name[type(policy).__name__]
     if not policy.layered:
         return flat(arms, rewards, appraise)
-    return layered(policy, arms, rewards, appraise, policy.levels)
+    return layered(policy, arms, rewards, appraise, [] if learned is None else learned)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tailproof import OFUL, UCB1, AutoFiltered, LinTS, environments, noise, simulate
+from tailproof import OFUL, UCB1, AutoFiltered, LinTS, SupBMM, environments, noise, simulate
 from tailproof.noise import Cauchy, Normal, Stable, StudentT
 from tailproof.policies.base import Array
 from tailproof.stats.pitman import pitman
@@ -105,6 +105,22 @@ def test_the_policy_inside_learns_every_decision_at_the_settled_scale(count: int
     assert estimate is not None
     np.testing.assert_allclose(estimate, plain.theta * spread[:, None] * math.sqrt(2 / 7))
     assert state.pilot_rewards.shape[1] == (5 if count < 5 else 0)
+
+
+def test_each_reward_of_a_policy_with_several_has_scale_one() -> None:
+    """The unit is that of ñ rewards, not of all the rewards of a decision."""
+    inside = SupBMM(horizon=1000, epsilon=1, moment_bound=1, replicates=3, layered=False)
+    policy = AutoFiltered(inside, repeats=7, settle=2)
+    assert policy.pulls == 21
+    state, arms, rewards = lessons(policy, 4, 30.0)
+    raw = rewards.reshape(4, 2, 3, 7)
+    early = raw[:2] - np.median(raw[:2], axis=3, keepdims=True)
+    spread = np.median(np.abs(early).swapaxes(0, 1).reshape(2, -1), axis=1)
+    plain = inside.init(2, 4, 3)
+    for t in range(4):
+        y = pitman(raw[t], spread[:, None]) / (spread * math.sqrt(2 / 7))[:, None]
+        inside.learn(plain, arms[t], [t % 4, (t + 1) % 4], y)
+    np.testing.assert_allclose(state.inner.blocks, plain.blocks, rtol=1e-12)
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1e8])

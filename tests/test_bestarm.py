@@ -399,6 +399,30 @@ def test_rage_goes_through_the_phases_of_the_paper(seed: int) -> None:
     assert policy.recommend(state).tolist() == active == [0]
 
 
+@pytest.mark.parametrize("offset", [1, -1])
+def test_rage_measures_as_finely_as_the_phase_asks(offset: int) -> None:
+    """Every phase halves the gap in sight, up to 2²⁵: N_t grows fourfold, and by its logarithm."""
+    phases = np.array([1, 5, 6, 12, 20, 24])
+    policy = RAGE(noise_scale=1e-2, offset=offset)
+    state, arms = policy.init(len(phases), 2, 2), np.tile(np.eye(2), (len(phases), 1, 1))
+    state.phase[:] = phases
+    policy.learn(state, arms, np.zeros(len(phases), dtype=np.int64), np.zeros((len(phases), 1)))
+    log = np.log(2 * 2**2 * phases**2 / 0.05)
+    wanted = 8 * 4.0 ** (phases + offset) * 1e-4 * 4 * 1.1 * log  # ρ = 4 for two unit vectors
+    np.testing.assert_allclose(state.plan.sum(axis=1) + 1, np.maximum(wanted, 40), rtol=0.01)
+
+
+def test_an_arm_out_of_the_race_beats_no_other() -> None:
+    """Arm 0 was dropped; in a later phase it looks best by far, and says nothing of 1 and 2."""
+    state, arms = RAGE().init(1, 4, 4), np.eye(4)[None]
+    state.active[0, 0] = False
+    for arm, reward in enumerate([100.0, 1.0, 1.0, -50.0]):
+        state.update(arms[:, arm], np.array([[reward]]))
+    state.finish(arms, np.array([0]), np.array([5.0]), 0.0)
+    assert state.active[0].tolist() == [False, True, True, False]
+    assert state.answer.tolist() == [-1]
+
+
 def lazy_track_and_stop(
     p: LazyTrackAndStop, arms: Array, basis: list[int], rewards: Callable[[int, int], float]
 ) -> list[int]:

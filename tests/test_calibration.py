@@ -170,6 +170,35 @@ def test_longer_horizons_and_heavier_tails_ask_for_more_pulls() -> None:
     assert calibrate(noise=Cauchy(), horizon=100, dim=10).pulls <= 5
 
 
+@pytest.mark.parametrize("law", [Normal(), StudentT(3), Cauchy(), StudentT(0.5)], ids=repr)
+@pytest.mark.parametrize(("horizon", "dim"), [(2000, 5), (100_000, 3)])
+def test_pulls_balance_the_cost_of_a_decision_against_its_noise(
+    law: Noise, horizon: int, dim: int
+) -> None:
+    """No other block, as the only one of a decision, has a smaller k + scale·√(kT)."""
+
+    def cost(k: int) -> float:
+        return k + calibrate(noise=law, pulls=k, block=k).scale * math.sqrt(k * horizon)
+
+    found = calibrate(noise=law, horizon=horizon, dim=dim)
+    assert found.pulls == found.block
+    others = [k for k in found.costs if 2 * dim * k <= horizon]
+    assert cost(found.pulls) == min(cost(k) for k in others)
+
+
+def test_normal_noise_is_not_worth_a_filter_whatever_the_horizon() -> None:
+    for horizon in (100, 10_000, 10**6):
+        assert calibrate(noise=Normal(), horizon=horizon, dim=5).pulls == 1
+
+
+@pytest.mark.parametrize("law", [Cauchy(), StudentT(1.5), StudentT(0.5)], ids=repr)
+def test_without_a_target_the_shortest_block_near_the_best_is_taken(law: Noise) -> None:
+    found = calibrate(noise=law)
+    least = min(found.costs.values())
+    assert found.pulls == found.block == min(k for k, c in found.costs.items() if c <= least / 0.8)
+    assert 0.8 * found.costs[found.block] <= least < 0.8 * found.costs[found.block - 2]
+
+
 def test_without_a_target_the_normal_law_needs_no_filter() -> None:
     found = calibrate(noise=Normal())
     assert (found.pulls, found.block) == (1, 1)
@@ -245,9 +274,7 @@ def test_the_scale_follows_into_the_policy(policy: Any) -> None:
 
 
 def test_policies_without_a_scale_refuse_one() -> None:
-    with pytest.raises(
-        ValueError, match=r"such as OFUL, got UCB1.*AutoFiltered brings"
-    ):
+    with pytest.raises(ValueError, match=r"such as OFUL, got UCB1.*AutoFiltered brings"):
         Filtered.calibrated(UCB1(), noise=Cauchy())
     with pytest.raises(ValueError, match="policy must be a policy"):
         Filtered.calibrated("oful", noise=Cauchy())  # type: ignore[arg-type]
@@ -285,6 +312,51 @@ def share_of_means(name: str, samples: int) -> float:
     rng = np.random.default_rng(11)
     verdicts = [Rewards.of(7 + 3 * draw(rng, 1000)).mean_is_safe for _ in range(samples)]
     return float(np.mean(np.array(verdicts) == expected))
+
+
+def with_tail(alpha: float, n: int = 10_000) -> Array:
+    """Return symmetric rewards whose ⌊2√n⌋ largest say exactly this tail index."""
+    top = np.full(math.isqrt(4 * n) // 2, math.exp(1 / alpha))
+    half = np.append(np.linspace(0.01, 1, n // 2 - len(top)), top)
+    return np.concatenate([-half, half])
+
+
+LOW = 1 - 1.6449 / math.sqrt(200)  # the low end of the interval, as a share of the index
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 4.0])
+def test_the_tail_index_is_hills(alpha: float) -> None:
+    found = Rewards.of(with_tail(alpha)).alpha
+    assert found == pytest.approx((alpha, alpha * LOW, alpha * (2 - LOW)), rel=1e-4)
+
+
+@pytest.mark.parametrize(("low", "safe"), [(1.49, False), (1.51, True)])
+def test_a_mean_is_safe_above_one_and_a_half(low: float, safe: bool) -> None:
+    rewards = with_tail(low / LOW)
+    assert Rewards.of(rewards).mean_is_safe is safe
+    assert (calibrate(rewards=rewards).pulls == 1) is safe
+
+
+@pytest.mark.parametrize(
+    ("low", "block"), [(1.51, 1), (1.49, 3), (0.76, 3), (0.74, 5), (0.51, 5), (0.49, 7)]
+)
+def test_a_block_is_tame_above_one_and_a_half(low: float, block: int) -> None:
+    """The moments of a block median end at (k + 1)/2 times the tail index."""
+    assert min(calibrate(rewards=with_tail(low / LOW), pulls=101).costs) == block
+
+
+@pytest.mark.parametrize(("n", "longest"), [(104, 19), (106, 21), (254, 41), (256, 51)])
+def test_a_block_is_at_most_a_fifth_of_the_rewards(n: int, longest: int) -> None:
+    rewards = np.random.default_rng(0).standard_normal(n)
+    assert max(calibrate(rewards=rewards, pulls=101).costs) == longest
+
+
+@pytest.mark.parametrize(("moved", "symmetric"), [(27, True), (28, False)])
+def test_symmetry_is_judged_at_1_95(moved: int, symmetric: bool) -> None:
+    """Of 100 rewards above and 100 below, some are twice as far: 1.95/√50 is 0.2758 of 100."""
+    above = np.where(np.arange(100) < moved, 2.0, 1.0)
+    rewards = np.concatenate([above, np.full(100, -1.0), [0.0]])
+    assert Rewards.of(rewards).symmetric is symmetric
 
 
 def test_data_and_law_agree() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from playing import play, row, trace_of
-from references import Array, Reference, crt, menu, mom, sup, tofu
+from references import Array, Reference, crt, menu, mom, sup, tofu, tofu_theta
 
 from tailproof import (
     CRT,
@@ -104,6 +104,62 @@ def test_the_batch_decides_as_the_reference(name: str, noise: str) -> None:
     for path in range(2):
         assert trace[:, path].tolist() == reference(policy, arms[:, path], rewards[:, path])
     assert len(np.unique(trace)) > 2
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name[:4] in ("TOFU", "SupB")])
+def test_the_batch_decides_as_the_reference_when_arms_grow(name: str) -> None:
+    """What was settled for short arms is not settled for long ones."""
+    policy, reference = CASES[name]
+    arms, rewards = stage(120, 2, policy.pulls, "cauchy", seed=3)
+    grown = 1 + np.arange(720).reshape(120, 1, 6, 1) / 100  # longer than all before
+    grown[:50] *= 0.02  # long enough for rewards to be settled, short enough to teach little
+    arms *= grown / np.linalg.norm(arms, axis=-1, keepdims=True)
+    state, trace = play(policy, arms, rewards)
+    for path in range(2):
+        assert trace[:, path].tolist() == reference(policy, arms[:, path], rewards[:, path])
+    if isinstance(policy, TOFU):
+        found = policy.estimate(state)
+        for path in range(2):
+            at = np.arange(120), path, trace[:, path]
+            exact = tofu_theta(policy, list(arms[at]), rewards[at][:, 0].tolist())
+            np.testing.assert_allclose(found[path], exact, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("quiet", [slice(10, 40), slice(0, 90)])
+@pytest.mark.parametrize("name", ["SupBTC", "SupBMM", "SupLinUCB", "SupLinRel"])
+def test_the_batch_decides_as_the_reference_when_it_does_not_always_learn(
+    name: str, quiet: slice
+) -> None:
+    """Arms without length are known for sure: a layered policy learns nothing from them."""
+    policy, reference = CASES[name]
+    arms, rewards = stage(180, 2, policy.pulls, "cauchy", seed=5)
+    arms[quiet] = 0
+    trace = trace_of(policy, arms, rewards)
+    for path in range(2):
+        expected = reference(policy, arms[:, path], rewards[:, path])
+        loud = (arms[:, path] != 0).any(axis=(1, 2))  # among equal arms any will do
+        assert trace[loud, path].tolist() == np.array(expected)[loud].tolist()
+
+
+PUBLISHED: dict[str, Any] = {
+    "SupLinUCB": SupLinUCB(horizon=300),
+    "SupLinRel": SupLinRel(horizon=300),
+    "SupBMM": SupBMM(horizon=300, epsilon=1, moment_bound=0.2, replicates=3),
+    "SupBTC": SupBTC(horizon=300, epsilon=1, moment_bound=0.01, delta=0.9),
+}
+"""The published width, `bonus=1`, played until more than one level has samples."""
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_published_sieve_is_the_reference(name: str) -> None:
+    policy = PUBLISHED[name]
+    decisions = 700 if name == "SupBTC" else 300
+    arms, rewards = stage(decisions, 1, policy.pulls, "normal", seed=4)
+    arms, learned = arms[:, :, :3, :1], []  # one dimension is soon known well
+    trace = trace_of(policy, arms, rewards[:, :, :3])
+    assert trace[:, 0].tolist() == sup(policy, arms[:, 0], rewards[:, 0, :3], learned)
+    assert learned.count(1) > 3
+    assert learned.count(2) > 3
 
 
 @pytest.mark.parametrize("check", testing.POLICY_CHECKS, ids=lambda check: check.__name__)
