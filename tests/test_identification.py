@@ -164,7 +164,7 @@ def test_adding_a_policy_or_a_chunk_changes_no_other(monkeypatch: pytest.MonkeyP
     np.testing.assert_array_equal(one.verdicts["a"].pulls, two.verdicts["a"].pulls)
     other = identify({"a": LinGapE(norm_bound=2)}, EASY, paths=7, max_pulls=5000, seed=4)
     assert one.verdicts["a"].pulls.tolist() != other.verdicts["a"].pulls.tolist()
-    monkeypatch.setattr("tailproof.simulation.identification.CHUNK", 3)
+    monkeypatch.setattr("tailproof.simulation.work.CHUNK", 3)
     parts = identify({"a": LinGapE(norm_bound=2)}, EASY, paths=7, max_pulls=5000, seed=3)
     assert len(parts.verdicts["a"].pulls) == 7
     assert parts.errors("a") + parts.undecided("a") == 0
@@ -178,15 +178,15 @@ def test_delta_takes_the_place_of_the_recipes_own() -> None:
     assert given.settings["delta"] == 1e-6
 
 
-def test_progress_counts_paths() -> None:
+def test_progress_counts_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tailproof.simulation.work.CHUNK", 4)
     seen: list[tuple[int, int]] = []
     policies: dict[str, Policy[Any]] = {
         "a": LinGapE(norm_bound=2),
         "b": FromRegret(Uniform(), decisions=10**6),
     }
     identify(policies, EASY, paths=6, max_pulls=300, progress=lambda *at: seen.append(at))
-    assert seen[-1] == (12, 12)
-    assert [done for done, _ in seen] == sorted({done for done, _ in seen})
+    assert seen == [(done, 4) for done in range(5)]
 
 
 @pytest.mark.parametrize(("wrong", "paths"), [(0, 200), (5, 200), (3, 3), (1, 1), (0, 1)])
@@ -247,12 +247,12 @@ def test_files_keep_everything_and_are_never_overwritten(tmp_path: Path) -> None
             "environment must be one with a single best arm",
         ),
         ({"environment": k_armed(Cauchy(), locations=(1.0,))}, "arms must be a whole number of at"),
-        ({"paths": 0}, "paths must be a whole number of at least 1, got 0"),
+        ({"paths": 0}, "paths must be a whole number of at least 1 and at most 1e.07, got 0"),
         ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
-        ({"max_pulls": 0}, "max_pulls must be a whole number of at least 1, got 0"),
+        ({"max_pulls": 0}, "max_pulls must be a whole number of at least 1 .*, got 0"),
         (
             {"policies": {"a": Filtered(LinGapE(), repeats=9)}, "max_pulls": 8},
-            "max_pulls must be a whole number of at least 9, got 8",
+            "max_pulls must be a whole number of at least 9 .*, got 8",
         ),
         ({"delta": 0}, "delta must be a number above 0 and below 1, got 0"),
         ({"delta": 1.5}, "delta must be a number above 0 and below 1, got 1.5"),

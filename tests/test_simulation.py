@@ -25,7 +25,7 @@ from tailproof import (
     simulate,
 )
 from tailproof.noise import Cauchy, Normal, StudentT
-from tailproof.simulation import plan
+from tailproof.simulation import work
 from tailproof.simulation.environments import k_armed, neutral, orthant
 
 ARMS = k_armed(Cauchy(), locations=(0.0, 0.25, 1.0))
@@ -73,7 +73,7 @@ def test_a_further_policy_changes_no_other_curve() -> None:
 
 
 def test_workers_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan, "CHUNK", 3)
+    monkeypatch.setattr(work, "CHUNK", 3)
     policies: dict[str, Policy[Any]] = {"OFUL": OFUL(), "UCB1": UCB1()}
     bandit = neutral(Cauchy(), arms=4, dim=3, fresh=False)
     steps: list[tuple[int, int]] = []
@@ -88,14 +88,14 @@ def test_workers_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         )
         for workers in (1, 2)
     )
-    assert steps == [(i, 6) for i in range(1, 7)] * 2
+    assert steps == [(i, 6) for i in range(7)] * 2
     for name in policies:
         assert one.curves[name].regret.shape == (8, 40)
         np.testing.assert_array_equal(one.curves[name].regret, two.curves[name].regret)
 
 
 def test_full_chunks_do_not_depend_on_the_number_of_paths(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan, "CHUNK", 4)
+    monkeypatch.setattr(work, "CHUNK", 4)
     few, many = (simulate({"o": OFUL()}, ARMS, horizon=30, paths=paths) for paths in (4, 9))
     np.testing.assert_array_equal(few.curves["o"].regret, many.curves["o"].regret[:4])
 
@@ -209,11 +209,17 @@ def test_the_error_of_no_parameter_is_undefined() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"horizon": 0}, "horizon must be a whole number of at least 1, got 0"),
+        ({"horizon": 0}, "horizon must be a whole number of at least 1 .*, got 0"),
         ({"paths": 0}, "paths"),
         ({"paths": 2.0}, "paths"),
         ({"seed": -1}, "seed"),
-        ({"workers": 0}, "workers"),
+        ({"horizon": 10**19}, r"horizon must be a whole number of .* at most 1e\+15, got 1000"),
+        ({"paths": 10**12}, r"paths must be a whole number of .* at most 1e\+07, got 1000"),
+        ({"workers": -1}, "workers"),
+        ({"workers": 100_000}, "workers must be a whole number of at least 0 and at most"),
+        ({"engine": "x"}, "engine must be one of serial, processes, dask, ray, got 'x'"),
+        ({"policies": [Uniform()]}, r"policies must be a mapping from names to .*, got \[Uniform"),
+        ({"policies": {3: Uniform()}}, "a name in policies must be a text, got 3"),
         ({"checkpoints": 0}, "checkpoints"),
         ({"checkpoints": 2.5}, "checkpoints"),
         ({"checkpoints": None}, "checkpoints"),

@@ -14,7 +14,7 @@ import pytest
 
 from tailproof import OFUL, Curves, Filtered, Plan, Result, Uniform, simulate
 from tailproof.noise import Cauchy, StudentT
-from tailproof.simulation import plan
+from tailproof.simulation import work
 from tailproof.simulation.environments import GivenArms, LinearBandit, k_armed, neutral
 from tailproof.simulation.plan import Cell
 from tailproof.simulation.sweeps import sweep
@@ -32,7 +32,7 @@ CELLS = 3 * 4
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan, "CHUNK", 3)
+    monkeypatch.setattr(work, "CHUNK", 3)
 
 
 @pytest.fixture
@@ -54,13 +54,13 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The files of an undisturbed sweep."""
     folder = tmp_path_factory.mktemp("expected")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "CHUNK", 3)
+        patch.setattr(work, "CHUNK", 3)
         sweep(PLANS, out=folder, engine="serial")
     return files(folder)
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != ".lock"}
 
 
 def assert_same(one: Result, two: Result) -> None:
@@ -196,7 +196,7 @@ class Broken(Uniform):
         raise RuntimeError("broken on purpose")
 
 
-def test_a_stop_while_writing_leaves_no_cell(
+def test_a_full_disk_costs_no_result_and_leaves_no_cell(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: dict[str, bytes]
 ) -> None:
     def full(descriptor: int) -> None:
@@ -204,13 +204,14 @@ def test_a_stop_while_writing_leaves_no_cell(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        with pytest.raises(OSError, match="the disk is full"):
-            sweep(PLANS, out=tmp_path, engine="serial")
-    (leftover,) = tmp_path.iterdir()
-    assert leftover.suffix == ".part"
-    leftover.rename(leftover.with_suffix(".of-another-run.part"))
-    sweep(PLANS, out=tmp_path, engine="serial")
+        with pytest.warns(RuntimeWarning, match="could not be kept: the disk is full"):
+            results = sweep(PLANS, out=tmp_path, engine="serial")
+    assert not files(tmp_path)
+    (tmp_path / f"{next(iter(expected))}.77.part").write_bytes(b"of a run that was killed")
+    again = sweep(PLANS, out=tmp_path, engine="serial")
     assert files(tmp_path) == expected
+    for name, result in again.items():
+        assert_same(results[name], result)
 
 
 def test_damaged_files_are_run_again(
@@ -273,7 +274,7 @@ def test_other_settings_are_other_cells(
     sweep({"one": one}, out=tmp_path, engine="serial")
     before = len(ran)
     sweep({"two": two}, out=tmp_path, engine="serial")
-    assert len(ran) == before + len(two.cells())
+    assert len(ran) == before + len(list(two.cells()))
 
 
 def test_other_versions_are_other_cells(
@@ -282,7 +283,7 @@ def test_other_versions_are_other_cells(
     sweep({"a": SHARED}, out=tmp_path, engine="serial")
     monkeypatch.setattr("tailproof.simulation.sweeps.provenance", lambda: {"numpy": "99"})
     sweep({"a": SHARED}, out=tmp_path, engine="serial")
-    assert len(ran) == 2 * len(SHARED.cells())
+    assert len(ran) == 2 * len(list(SHARED.cells()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -293,10 +294,10 @@ class Opaque(Uniform):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"plans": {}}, "plans must be at least one plan, got {}"),
+        ({"plans": {}}, "plans must be a mapping with at least one plan, got {}"),
         ({"plans": {"a": 3}}, r"plans\['a'\] must be a plan, got 3"),
         ({"engine": "threads"}, "engine must be one of serial, processes, dask, ray, got 'threa"),
-        ({"workers": -1}, "workers must be a whole number of at least 0, got -1"),
+        ({"workers": -1}, "workers must be a whole number of at least 0 and at most 256, got -1"),
         ({"out": Path(__file__)}, "out must be a folder, got '.*test_sweep.py'"),
         (
             {"plans": {"a": replace(SHARED, policies={"a": Opaque()})}},

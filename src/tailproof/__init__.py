@@ -32,7 +32,7 @@ from tailproof.policies import (
     Uniform,
 )
 from tailproof.results import Curves, Identification, Result, Verdicts
-from tailproof.simulation import Plan, environments, identify, simulate, sweep
+from tailproof.simulation import IdentificationPlan, Plan, environments, identify, simulate, sweep
 from tailproof.stats import (
     Calibration,
     Estimator,
@@ -70,6 +70,7 @@ __all__ = [
     "HeavyOFUL",
     "HvtUCB",
     "Identification",
+    "IdentificationPlan",
     "LinStudentUCB",
     "LinTS",
     "Mean",

@@ -1,9 +1,9 @@
 """What every figure of the paper is made of, and how a claim is measured."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -12,7 +12,7 @@ from scipy.stats import t as student_t
 
 from tailproof.results.identification import Identification
 from tailproof.results.regret import Result
-from tailproof.simulation.plan import Plan
+from tailproof.simulation.work import Work
 
 __all__ = [
     "Exhibit",
@@ -29,11 +29,16 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-Sweep = Callable[[Mapping[str, Plan]], dict[str, Result]]
-"""Runs named plans and returns their results."""
+R = TypeVar("R")
 Found = Result | Identification
 """What an exhibit may find."""
 Word = Literal["holds", "holds partly", "does not hold", "not decided"]
+
+
+class Sweep(Protocol):
+    """Runs named plans and returns their results."""
+
+    def __call__(self, plans: Mapping[str, Work[Any, R]], /) -> dict[str, R]: ...
 
 
 class Picture(NamedTuple):

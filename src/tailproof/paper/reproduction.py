@@ -14,7 +14,8 @@ from tailproof.paper import EXHIBITS, SIZES, select
 from tailproof.paper.exhibit import Found
 from tailproof.results import Result, provenance
 from tailproof.results.identification import Identification
-from tailproof.simulation.sweeps import check_engine, sweep
+from tailproof.simulation.engines import check_engine
+from tailproof.simulation.sweeps import sweep
 
 __all__ = ["Reproduction", "reproduce"]
 

@@ -37,7 +37,7 @@ class Curves:
 
     regret: Array
     decisions: NDArray[np.int64]
-    error: Array | None
+    error: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,8 @@
 """The loop for naming the best arm: all paths at once, until each has its answer."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,16 @@ import numpy as np
 from tailproof.bestarm import BestArm, NearBestArm
 from tailproof.checks import number, require, whole
 from tailproof.policies.base import Policy
-from tailproof.results import Identification, Verdicts, provenance
+from tailproof.results import Identification, Verdicts
 from tailproof.simulation.arm_sets import UnitBall
-from tailproof.simulation.environments import LinearBandit, World
-from tailproof.simulation.plan import CHUNK, absorbed
+from tailproof.simulation.environments import LinearBandit
+from tailproof.simulation.plan import MOST_PULLS, absorbed
 from tailproof.simulation.streams import stream
+from tailproof.simulation.sweeps import sweep
+from tailproof.simulation.work import Work, WorkCell
 from tailproof.wrappers.base import innermost
 
-__all__ = ["identify"]
+__all__ = ["IdentificationCell", "IdentificationPlan", "identify"]
 
 
 def identify(
@@ -27,6 +30,9 @@ def identify(
     max_pulls: int,
     delta: float | None = None,
     seed: int = 0,
+    workers: int = 1,
+    engine: str = "processes",
+    out: str | Path | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Identification:
     """Let each policy name the best arm on many independent paths.
@@ -48,8 +54,8 @@ def identify(
         δ for every recipe, in place of its own. A filter is calibrated for the δ of the recipe
         inside, see `bestarm.behind_filter`, so filtered recipes keep theirs and refuse this one.
     seed : int
-    progress : callable, optional
-        Called with the paths done and their total.
+    workers, engine, out, progress :
+        As for `sweep`, except that one worker, without a folder, is the usual.
 
     Examples
     --------
@@ -64,53 +70,116 @@ def identify(
     >>> found.errors("LinGapE"), found.undecided("LinGapE")
     (0, 0)
     """
-    require(len(policies) > 0, "policies", "at least one policy", policies)
-    paths, seed = whole("paths", paths), whole("seed", seed, at_least=0)
-    require(isinstance(environment, LinearBandit), "environment", "a linear bandit", environment)
-    contexts = environment.contexts
-    fixed = not contexts.fresh and not isinstance(contexts, UnitBall)
-    require(fixed, "environment", "one whose arms stay the same", environment)
-    recipes = {name: _ready(name, policy, delta) for name, policy in policies.items()}
-    for recipe in recipes.values():  # a recipe that does not fit fails before the work begins
-        recipe.recommend(recipe.init(1, contexts.arms, contexts.dim))
-        whole("max_pulls", max_pulls, at_least=recipe.pulls)
-    sizes = [min(CHUNK, paths - start) for start in range(0, paths, CHUNK)]
-    settings = {
-        "seed": seed,
-        "paths": paths,
-        "max_pulls": max_pulls,
-        "delta": delta,
-        "chunk": CHUNK,
-        "environment": repr(environment),
-        "policies": {name: repr(recipe) for name, recipe in recipes.items()},
-        "versions": provenance(),
-    }
-    verdicts, done = {}, 0
+    plan = IdentificationPlan(
+        policies=policies,
+        environment=environment,
+        paths=paths,
+        max_pulls=max_pulls,
+        delta=delta,
+        seed=seed,
+    )
+    run = sweep({"": plan}, out=out, engine=engine, workers=workers, progress=progress)
+    return run[""]
 
-    def report(finished: int) -> None:
-        nonlocal done
-        done += finished
-        if progress is not None and finished:
-            progress(done, paths * len(recipes))
 
-    for name, recipe in recipes.items():
-        parts = []
-        for chunk, size in enumerate(sizes):
-            world = environment.start(size, stream(seed, "environment", chunk))
-            own, noise = (stream(seed, f"{kind} {name}", chunk) for kind in ("policy", "noise"))
-            parts.append(_run(recipe, environment, world, max_pulls, own, noise, report))
-        verdicts[name] = Verdicts(
-            **{
-                part.name: np.concatenate([getattr(found, part.name) for found in parts])
-                for part in fields(Verdicts)
-            }
+@dataclass(frozen=True, kw_only=True)
+class IdentificationCell(WorkCell[Verdicts]):
+    """One policy on one chunk of paths, with the budget of each."""
+
+    max_pulls: int
+
+    @property
+    def decisions(self) -> int:
+        """How many decisions it takes at most."""
+        return self.max_pulls // self.policy.pulls
+
+    def run(self) -> Verdicts:
+        """Play the policy until each path has its answer."""
+        world = self.environment.start(self.paths, stream(self.seed, "environment", self.chunk))
+        own, noise_rng = (
+            stream(self.seed, f"{kind} {self.name}", self.chunk) for kind in ("policy", "noise")
         )
-    return Identification(verdicts=verdicts, settings=settings)
+        margin, paths = _margin(self.policy), self.paths
+        gaps = world.best[:, None] - world.locations
+        tied = bool(((gaps <= margin).sum(axis=1) > 1).any())
+        rule = "one with a single best arm"
+        require(margin > 0 or not tied, "environment", rule, self.environment)
+        policy, noise, price = absorbed(self.policy, self.environment.noise)
+        cost = policy.pulls * price
+        recommended, decisions = np.full(paths, -1), np.full(paths, self.decisions)
+        state = policy.init(paths, world.arms.shape[1], world.arms.shape[2])
+        racing, arms, locations = np.arange(paths), world.arms, world.locations
+        for decision in range(1, self.decisions + 1):
+            chosen = policy.choose(state, arms, own)
+            location = locations[np.arange(len(racing)), chosen]
+            rewards = location[:, None] + noise.sample(noise_rng, (len(racing), policy.pulls))
+            policy.learn(state, arms, chosen, rewards)
+            stopped = policy.stopped(state)
+            if stopped.any():
+                done = racing[stopped]
+                recommended[done], decisions[done] = policy.recommend(state)[stopped], decision
+                state, racing = state.take(~stopped), racing[~stopped]
+                arms, locations = world.arms[racing], world.locations[racing]
+                arms.flags.writeable = False  # arms that nobody can change are measured once
+                if not len(racing):
+                    break
+        correct = (recommended >= 0) & (gaps[np.arange(paths), recommended] <= margin)
+        return Verdicts(
+            recommended=recommended, correct=correct, pulls=decisions * cost, decisions=decisions
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdentificationPlan(Work[Verdicts, Identification]):
+    """What `identify` would do, cut into cells; its parameters are those of `identify`.
+
+    >>> from tailproof import bestarm, environments, noise
+    >>> plan = IdentificationPlan(
+    ...     policies={"LinGapE": bestarm.LinGapE(norm_bound=2)},
+    ...     environment=environments.near_tie(noise.Normal(), angle=1.0), paths=600, max_pulls=9000,
+    ... )
+    >>> [cell.paths for cell in plan.cells()]
+    [500, 100]
+    """
+
+    max_pulls: int
+    delta: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        contexts = self.environment.contexts
+        fixed = not contexts.fresh and not isinstance(contexts, UnitBall)
+        require(fixed, "environment", "one whose arms stay the same", self.environment)
+        recipes = {name: _ready(name, policy, self.delta) for name, policy in self.policies.items()}
+        for recipe in recipes.values():  # a recipe that does not fit fails before the work begins
+            recipe.recommend(recipe.init(1, contexts.arms, contexts.dim))
+            whole("max_pulls", self.max_pulls, at_least=recipe.pulls, at_most=MOST_PULLS)
+        object.__setattr__(self, "policies", recipes)
+
+    def _cell(self, **common: Any) -> IdentificationCell:
+        return IdentificationCell(max_pulls=int(self.max_pulls), **common)
+
+    def _join(self, parts: Mapping[str, Sequence[Verdicts]]) -> Identification:
+        return Identification(
+            verdicts={
+                name: Verdicts(
+                    **{
+                        part.name: np.concatenate([getattr(found, part.name) for found in own])
+                        for part in fields(Verdicts)
+                    }
+                )
+                for name, own in parts.items()
+            },
+            settings={
+                "max_pulls": int(self.max_pulls),
+                "delta": self.delta,
+                **self.settings(),
+            },
+        )
 
 
 def _ready(name: str, policy: Policy[Any], delta: float | None) -> Policy[Any]:
     """Return the policy, with the δ that is asked for."""
-    require(isinstance(policy, Policy), f"policies[{name!r}]", "a policy", policy)
     if delta is None:
         return policy
     number("delta", delta, above=0, below=1)
@@ -118,48 +187,6 @@ def _ready(name: str, policy: Policy[Any], delta: float | None) -> Policy[Any]:
         rule = "a best-arm recipe without a filter when delta is given"
         raise ValueError(f"policies[{name!r}] must be {rule}, got {policy!r}")
     return policy.at(delta)
-
-
-def _run(
-    policy: Policy[Any],
-    environment: LinearBandit,
-    world: World,
-    max_pulls: int,
-    own: np.random.Generator,
-    noise_rng: np.random.Generator,
-    report: Callable[[int], None],
-) -> Verdicts:
-    """Play one policy on one chunk of paths until each has its answer."""
-    margin = _margin(policy)
-    gaps = world.best[:, None] - world.locations
-    tied = bool(((gaps <= margin).sum(axis=1) > 1).any())
-    require(margin > 0 or not tied, "environment", "one with a single best arm", environment)
-    policy, noise, price = absorbed(policy, environment.noise)
-    cost = policy.pulls * price
-    paths = len(gaps)
-    recommended, decisions = np.full(paths, -1), np.full(paths, max_pulls // cost)
-    state = policy.init(paths, world.arms.shape[1], world.arms.shape[2])
-    racing, arms, locations = np.arange(paths), world.arms, world.locations
-    for decision in range(1, max_pulls // cost + 1):
-        chosen = policy.choose(state, arms, own)
-        location = locations[np.arange(len(racing)), chosen]
-        rewards = location[:, None] + noise.sample(noise_rng, (len(racing), policy.pulls))
-        policy.learn(state, arms, chosen, rewards)
-        stopped = policy.stopped(state)
-        if stopped.any():
-            done = racing[stopped]
-            recommended[done], decisions[done] = policy.recommend(state)[stopped], decision
-            report(len(done))
-            state, racing = state.take(~stopped), racing[~stopped]
-            arms, locations = world.arms[racing], world.locations[racing]
-            arms.flags.writeable = False  # arms that nobody can change are measured once
-            if not len(racing):
-                break
-    report(len(racing))
-    correct = (recommended >= 0) & (gaps[np.arange(paths), recommended] <= margin)
-    return Verdicts(
-        recommended=recommended, correct=correct, pulls=decisions * cost, decisions=decisions
-    )
 
 
 def _margin(policy: Policy[Any]) -> float:

@@ -2,26 +2,29 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 from numpy.typing import NDArray
 
 from tailproof.batches import stock
-from tailproof.checks import require, whole
+from tailproof.checks import whole
 from tailproof.policies.base import Policy
-from tailproof.results import Curves, Result, provenance
+from tailproof.results import Curves, Result
 from tailproof.simulation.arm_sets import UnitBall
 from tailproof.simulation.environments import LinearBandit
 from tailproof.simulation.streams import stream
+from tailproof.simulation.sweeps import sweep
+from tailproof.simulation.work import Work, WorkCell
 from tailproof.stats.estimators import Array, Estimator, Median, Shape, Source
 from tailproof.wrappers.filtered import Filtered
 
-__all__ = ["CHUNK", "Cell", "Plan", "absorbed", "simulate"]
+__all__ = ["MOST_PULLS", "Cell", "Plan", "absorbed", "simulate"]
 
-CHUNK = 500
-"""Paths simulated together; each chunk has random streams of its own."""
+MOST_PULLS = 10**15
+"""On one path; float64 counts them exactly."""
+_MOST_CHECKPOINTS = 10**6
 
 
 def simulate(
@@ -33,6 +36,8 @@ def simulate(
     seed: int = 0,
     checkpoints: int | Sequence[int] = 200,
     workers: int = 1,
+    engine: str = "processes",
+    out: str | Path | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Result:
     """Play each policy for a number of pulls on many independent paths.
@@ -51,12 +56,10 @@ def simulate(
     paths : int
     seed : int
     checkpoints : int or sequence of int
-        How many checkpoints to checkpoints, evenly spaced, or the pulls after which to record; the
+        How many checkpoints, evenly spaced, or the pulls after which to record; the
         horizon is always among them.
-    workers : int
-        Processes to use; results do not depend on their number.
-    progress : callable, optional
-        Called with the pieces of work done and their total.
+    workers, engine, out, progress :
+        As for `sweep`, except that one worker, without a folder, is the usual.
 
     Examples
     --------
@@ -77,29 +80,15 @@ def simulate(
         seed=seed,
         checkpoints=checkpoints,
     )
-    cells = plan.cells()
-    runs = joblib.Parallel(n_jobs=whole("workers", workers), return_as="generator")(
-        joblib.delayed(Cell.run)(cell) for cell in cells
-    )
-    curves = []
-    for done, found in enumerate(runs, start=1):
-        curves.append(found)
-        if progress is not None:
-            progress(done, len(cells))
-    return plan.join(curves)
+    run = sweep({"": plan}, out=out, engine=engine, workers=workers, progress=progress)
+    return run[""]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
-    """One policy on one chunk of paths: a piece of work that runs anywhere, with the same bits."""
+class Cell(WorkCell[Curves]):
+    """One policy on one chunk of paths, with the pulls after which to record."""
 
-    name: str
-    policy: Policy[Any]
-    environment: LinearBandit
     checkpoints: tuple[int, ...]
-    paths: int
-    seed: int
-    chunk: int
 
     @property
     def decisions(self) -> int:
@@ -158,7 +147,7 @@ class Cell:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class Plan(Work[Curves, Result]):
     """What `simulate` would do, cut into cells; its parameters are those of `simulate`.
 
     >>> from tailproof import Uniform, environments, noise
@@ -170,64 +159,27 @@ class Plan:
     (600, 50)
     """
 
-    policies: Mapping[str, Policy[Any]]
-    environment: LinearBandit
     horizon: int
-    paths: int
-    seed: int = 0
     checkpoints: int | Sequence[int] = 200
 
     def __post_init__(self) -> None:
-        require(len(self.policies) > 0, "policies", "at least one policy", self.policies)
-        for name, policy in self.policies.items():
-            require(isinstance(policy, Policy), f"policies[{name!r}]", "a policy", policy)
-        ok = isinstance(self.environment, LinearBandit)
-        require(ok, "environment", "a linear bandit", self.environment)
-        whole("paths", self.paths)
-        whole("seed", self.seed, at_least=0)
-        _checkpoints(whole("horizon", self.horizon), self.checkpoints)
+        super().__post_init__()
+        _checkpoints(whole("horizon", self.horizon, at_most=MOST_PULLS), self.checkpoints)
         contexts = self.environment.contexts
         for policy in self.policies.values():  # a recipe that does not fit fails before the work
-            whole("pulls", policy.pulls)
             state = policy.init(1, contexts.arms, contexts.dim)
             if isinstance(contexts, UnitBall):
                 policy.propose(state, np.random.default_rng(0))
 
-    def cells(self) -> list[Cell]:
-        """Cut the work by policy and chunk of paths."""
+    def _cell(self, **common: Any) -> Cell:
         checkpoints = tuple(_checkpoints(self.horizon, self.checkpoints).tolist())
-        return [
-            Cell(
-                name=name,
-                policy=policy,
-                environment=self.environment,
-                checkpoints=checkpoints,
-                paths=min(CHUNK, int(self.paths) - start),
-                seed=int(self.seed),
-                chunk=start // CHUNK,
-            )
-            for name, policy in self.policies.items()
-            for start in range(0, self.paths, CHUNK)
-        ]
+        return Cell(checkpoints=checkpoints, **common)
 
-    def join(self, curves: Sequence[Curves]) -> Result:
-        """Put together what the cells found, in the order of the cells."""
-        each = len(curves) // len(self.policies)
+    def _join(self, parts: Mapping[str, Sequence[Curves]]) -> Result:
         return Result(
             pulls=_checkpoints(self.horizon, self.checkpoints),
-            curves={
-                name: _join(curves[i * each : (i + 1) * each])
-                for i, name in enumerate(self.policies)
-            },
-            settings={
-                "seed": int(self.seed),
-                "horizon": int(self.horizon),
-                "paths": int(self.paths),
-                "chunk": CHUNK,
-                "environment": repr(self.environment),
-                "policies": {name: repr(policy) for name, policy in self.policies.items()},
-                "versions": provenance(),
-            },
+            curves={name: _join(own) for name, own in parts.items()},
+            settings={"horizon": int(self.horizon), **self.settings()},
         )
 
 
@@ -270,7 +222,7 @@ def absorbed(policy: Policy[Any], noise: Source) -> tuple[Policy[Any], Source, i
 
 def _checkpoints(horizon: int, checkpoints: int | Sequence[int]) -> NDArray[np.int64]:
     if not isinstance(checkpoints, Sequence | np.ndarray):
-        count = min(whole("checkpoints", checkpoints), horizon)
+        count = min(whole("checkpoints", checkpoints, at_most=_MOST_CHECKPOINTS), horizon)
         return np.unique(np.linspace(horizon / count, horizon, count).round().astype(np.int64))
     pulls = [whole("checkpoints", mark, at_most=horizon) for mark in checkpoints]
     return np.unique([*pulls, horizon]).astype(np.int64)

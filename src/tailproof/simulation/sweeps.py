@@ -1,46 +1,46 @@
-"""Many simulations at once: engines, progress, and resuming after a stop."""
+"""Many simulations at once: cells that run anywhere, are kept, and are resumed after a stop."""
 
 import io
-import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from hashlib import sha256
-from importlib.util import find_spec
-from itertools import chain
 from pathlib import Path
+from typing import Any, TypeVar
 
-import joblib
 import numpy as np
 
-from tailproof.checks import require, whole
-from tailproof.results import Curves, Result, provenance
-from tailproof.simulation.plan import Cell, Plan
+from tailproof.checks import require
+from tailproof.results import Curves, Verdicts, provenance
+from tailproof.results.files import locked, whole_file
+from tailproof.simulation.engines import check_engine, running
+from tailproof.simulation.work import Work, WorkCell
 
-__all__ = ["check_engine", "sweep"]
+__all__ = ["sweep"]
 
-Work = tuple[str, Cell]
-"""A cell and the key that stands for it."""
+R = TypeVar("R")
 
 
 def sweep(
-    plans: Mapping[str, Plan],
+    plans: Mapping[str, Work[Any, R]],
     *,
-    out: str | Path,
+    out: str | Path | None,
     engine: str = "processes",
     workers: int = 0,
     progress: Callable[[int, int], None] | None = None,
-) -> dict[str, Result]:
+) -> dict[str, R]:
     """Run the cells of many plans, keep each as it finishes, and return a result for each plan.
 
     Parameters
     ----------
     plans : mapping from names to plans
-        A cell that several plans share is run once.
-    out : str or Path
-        The folder of finished cells, for one sweep at a time. A sweep that was stopped, or
-        killed, goes on from there, and a finished one runs nothing; damaged files are run again.
+        Of regret, `Plan`, or of best arms, `IdentificationPlan`. A cell that several plans share
+        is run once.
+    out : str, Path or None
+        The folder of finished cells, for one sweep at a time; None keeps nothing. A sweep that
+        was stopped, or killed, goes on from there, and a finished one runs nothing; damaged files
+        are run again. Where a cell cannot be written, a warning says so and the work goes on.
         A cell is known by its settings and the versions it ran with, so a policy of your own
         that changed its code, but neither its name nor its settings, needs a new folder.
     engine : "serial", "processes", "dask" or "ray"
@@ -72,39 +72,48 @@ def sweep(
     >>> bool(results["df = 3"].mean("OFUL")[-1] == again["df = 3"].mean("OFUL")[-1])
     True
     """
-    require(len(plans) > 0, "plans", "at least one plan", plans)
+    ok = isinstance(plans, Mapping) and len(plans) > 0
+    require(ok, "plans", "a mapping with at least one plan", plans)
     for name, plan in plans.items():
-        require(isinstance(plan, Plan), f"plans[{name!r}]", "a plan", plan)
+        require(isinstance(plan, Work), f"plans[{name!r}]", "a plan", plan)
     check_engine(engine, workers)
-    folder = Path(out)
-    require(folder.is_dir() or not folder.exists(), "out", "a folder", str(out))
-    folder.mkdir(parents=True, exist_ok=True)
-    for leftover in folder.glob("*.cell.*.part"):
-        leftover.unlink()
-
-    versions = repr(provenance())
-    keyed = {
-        name: {_key(cell, versions): cell for cell in plan.cells()} for name, plan in plans.items()
-    }
+    folder = None if out is None else Path(out)
+    keyed = _keyed(plans, by_settings=folder is not None)
     cells = {key: cell for own in keyed.values() for key, cell in own.items()}
-    kept = ((key, _read(folder, key)) for key in cells)
-    found = {key: curves for key, curves in kept if curves is not None}
-    work = [(key, cell) for key, cell in cells.items() if key not in found]
-    work.sort(key=lambda item: _cost(item[1]), reverse=True)  # the longest first, for balance
+    if folder is not None:
+        require(folder.is_dir() or not folder.exists(), "out", "a folder", str(out))
+        folder.mkdir(parents=True, exist_ok=True)
 
-    report = progress or (lambda done, total: None)
-    report(len(found), len(cells))
-    if work:
-        with _ENGINES[engine](workers), _runs(work, engine) as runs:
-            for key, curves in runs:
-                _write(folder, key, curves)
-                found[key] = curves
+    with nullcontext() if folder is None else locked(folder):
+        found = {} if folder is None else _kept(folder, cells)
+        work = [(key, cell) for key, cell in cells.items() if key not in found]
+        work.sort(key=lambda item: _cost(item[1]), reverse=True)  # the longest first, for balance
+        report = progress or (lambda done, total: None)
+        report(len(found), len(cells))
+        with running(work, engine, workers) as runs:
+            for key, part in runs:
+                if folder is not None:
+                    _keep(folder, key, part)
+                found[key] = part
                 report(len(found), len(cells))
     return {name: plan.join([found[key] for key in keyed[name]]) for name, plan in plans.items()}
 
 
-def _key(cell: Cell, versions: str) -> str:
-    """Name a cell by all that its curves depend on."""
+def _keyed(
+    plans: Mapping[str, Work[Any, Any]], *, by_settings: bool
+) -> dict[str, dict[str, WorkCell[Any]]]:
+    """Name each cell by all that its result depends on, or just by its place."""
+    versions = repr(provenance())
+    return {
+        name: {
+            _key(cell, versions) if by_settings else f"{name} {place}": cell
+            for place, cell in enumerate(plan.cells())
+        }
+        for name, plan in plans.items()
+    }
+
+
+def _key(cell: WorkCell[Any], versions: str) -> str:
     with np.printoptions(threshold=sys.maxsize, floatmode="unique"):  # arrays to the last digit
         text = repr(cell)
     rule = "of policies and environments whose repr shows their settings"
@@ -112,127 +121,47 @@ def _key(cell: Cell, versions: str) -> str:
     return sha256(f"{text}\n{versions}".encode()).hexdigest()
 
 
-def _cost(cell: Cell) -> int:
+def _cost(cell: WorkCell[Any]) -> int:
     """Guess how long a cell takes, beside others."""
     contexts = cell.environment.contexts
     return cell.decisions * cell.paths * contexts.arms * contexts.dim
 
 
-def _run(key: str, cell: Cell) -> tuple[str, Curves]:
-    return key, cell.run()
-
-
-@contextmanager
-def _runs(work: Sequence[Work], engine: str) -> Iterator[Iterator[tuple[str, Curves]]]:
-    """Run cells on the engine that was started, each given as it finishes."""
-    jobs = [joblib.delayed(_run)(key, cell) for key, cell in work]
-    if engine == "ray":  # its joblib backend gives whole lists: rounds of one cell per worker
-        size = joblib.effective_n_jobs()
-        rounds = (jobs[start : start + size] for start in range(0, len(jobs), size))
-        with joblib.Parallel(batch_size=1) as parallel:
-            yield chain.from_iterable(map(parallel, rounds))
-        return
-    runs = joblib.Parallel(batch_size=1, return_as="generator_unordered")(jobs)
-    try:
-        yield runs
-    finally:
-        with warnings.catch_warnings():  # joblib warns of cells cut off, as they should be here
-            warnings.simplefilter("ignore", UserWarning)
-            runs.close()
-
-
-@contextmanager
-def _dask(workers: int) -> Iterator[None]:
-    import distributed
-
-    try:
-        found = nullcontext(distributed.get_client())
-    except ValueError:  # there is none
-        found = distributed.Client(
-            n_workers=workers or joblib.cpu_count(), threads_per_worker=1, dashboard_address=":0"
-        )
-    with found as client, joblib.parallel_config("dask", client=client):
-        yield
-
-
-@contextmanager
-def _ray(workers: int) -> Iterator[None]:
-    import ray
-    from ray.util.joblib import register_ray
-
-    start = not ray.is_initialized()
-    if start:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a sweep tells nobody
-        ray.init(
-            address="local",
-            num_cpus=workers or joblib.cpu_count(),
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level="ERROR",
-        )
-    try:
-        register_ray()
-        with joblib.parallel_config("ray", n_jobs=workers or -1):
-            yield
-    finally:
-        if start:
-            ray.shutdown()
-
-
-_ENGINES: dict[str, Callable[[int], AbstractContextManager[object]]] = {
-    "serial": lambda workers: joblib.parallel_config("sequential", n_jobs=1),
-    "processes": lambda workers: joblib.parallel_config(
-        "loky", n_jobs=workers or -1, inner_max_num_threads=1
-    ),
-    "dask": _dask,
-    "ray": _ray,
-}
-
-
-_PACKAGES = {"dask": "distributed", "ray": "ray"}
-
-
-def check_engine(engine: str, workers: int) -> None:
-    """Refuse an engine that is unknown or not installed, and a number of workers below zero."""
-    require(engine in _ENGINES, "engine", f"one of {', '.join(_ENGINES)}", engine)
-    whole("workers", workers, at_least=0)
-    package = _PACKAGES.get(engine)
-    if package is not None and find_spec(package) is None:
-        raise ValueError(
-            f"engine {engine!r} needs the package {package}: pip install 'tailproof[{engine}]'"
-        )
+_KINDS = {kind.__name__: kind for kind in (Curves, Verdicts)}
 
 
 def _sealed(key: str, body: bytes) -> bytes:
     """Put the key and a checksum of everything before the arrays."""
-    head = f"tailproof cell 1\n{key}\n".encode()
+    head = f"tailproof cell 2\n{key}\n".encode()
     return head + sha256(head + body).hexdigest().encode() + b"\n" + body
 
 
-def _write(folder: Path, key: str, curves: Curves) -> None:
+def _keep(folder: Path, key: str, found: Curves | Verdicts) -> None:
     """Write a cell's file, whole or not at all."""
+    arrays = {name: array for name, array in vars(found).items() if array is not None}
     body = io.BytesIO()
-    for array in (curves.regret, curves.decisions, curves.error):
-        if array is not None:
-            np.save(body, array, allow_pickle=False)
-    part = folder / f"{key}.cell.{os.getpid()}.part"
-    with part.open("wb") as file:
-        file.write(_sealed(key, body.getvalue()))
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(folder / f"{key}.cell")
-
-
-def _read(folder: Path, key: str) -> Curves | None:
-    """Read what `_write` wrote for this key; anything else is nothing."""
+    body.write(f"{type(found).__name__} {' '.join(arrays)}\n".encode())
+    for array in arrays.values():
+        np.save(body, array, allow_pickle=False)
     try:
-        data = (folder / f"{key}.cell").read_bytes()
-    except FileNotFoundError:
-        return None
-    body = data[len(_sealed(key, b"")) :]
-    if data != _sealed(key, body):
-        return None
-    file = io.BytesIO(body)
-    regret, decisions = (np.load(file, allow_pickle=False) for _ in range(2))
-    error = np.load(file, allow_pickle=False) if file.tell() < len(body) else None
-    return Curves(regret=regret, decisions=decisions, error=error)
+        with whole_file(folder / f"{key}.cell") as file:
+            file.write(_sealed(key, body.getvalue()))
+    except OSError as error:
+        warnings.warn(f"a finished cell could not be kept: {error}", RuntimeWarning, stacklevel=3)
+
+
+def _kept(folder: Path, keys: Mapping[str, object]) -> dict[str, Any]:
+    """Read what `_keep` wrote for these keys; anything else is nothing."""
+    for leftover in folder.glob("*.cell.*.part"):
+        leftover.unlink()
+    found = {}
+    for key in keys:
+        file = folder / f"{key}.cell"
+        data = file.read_bytes() if file.is_file() else b""
+        body = data[len(_sealed(key, b"")) :]
+        if data == _sealed(key, body):
+            stream = io.BytesIO(body)
+            kind, *names = stream.readline().decode().split()
+            arrays = {name: np.load(stream, allow_pickle=False) for name in names}
+            found[key] = _KINDS[kind](**arrays)
+    return found

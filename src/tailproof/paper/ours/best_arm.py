@@ -10,7 +10,7 @@ from tailproof.noise import Cauchy, Noise, StudentT
 from tailproof.paper.exhibit import Finding, Picture, Sweep
 from tailproof.results.identification import Identification
 from tailproof.simulation.environments import near_tie
-from tailproof.simulation.identification import identify
+from tailproof.simulation.identification import IdentificationPlan
 
 __all__ = ["CLAIM", "DIFFERENCES", "REFERENCE", "SETTINGS", "TITLE", "draw", "judge", "run"]
 
@@ -59,31 +59,37 @@ RECIPES: dict[str, BestArm[Any]] = {
 
 
 def run(sweep: Sweep, size: str, seed: int) -> dict[str, Identification]:
-    """Let both algorithms name arms, for several δ, gaps and tails; these runs are short."""
+    """Let both algorithms name arms, for several δ, gaps and tails."""
     settings = SETTINGS[size]
     paths, budget = settings["paths"], settings["max_pulls"]
 
     def tame(
         noise: Noise, block: int, delta: float = DELTA, angle: float = ANGLE
-    ) -> Identification:
+    ) -> IdentificationPlan:
         policies = {
             name: behind_filter(recipe.at(delta), noise, block=block, max_pulls=budget)
             for name, recipe in RECIPES.items()
         }
         bandit = near_tie(noise, angle=angle)
-        return identify(policies, bandit, paths=paths, max_pulls=budget, seed=seed)
-
-    found = {f"δ = {delta:g}": tame(Cauchy(), 41, delta=delta) for delta in settings["deltas"]}
-    for angle in settings["angles"]:
-        found[f"gap = {2 - 2 * math.cos(angle):.3g}"] = tame(Cauchy(), 41, angle=angle)
-    for df in settings["dfs"]:
-        found[f"tail = {df:g}"] = tame(StudentT(df), 101)
-    for name, (noise, block) in WILD.items():
-        found[f"filtered, {name}"] = tame(noise, block)
-        found[f"alone, {name}"] = identify(
-            RECIPES, near_tie(noise, angle=ANGLE), paths=paths, max_pulls=20_000, seed=seed
+        return IdentificationPlan(
+            policies=policies, environment=bandit, paths=paths, max_pulls=budget, seed=seed
         )
-    return found
+
+    plans = {f"δ = {delta:g}": tame(Cauchy(), 41, delta=delta) for delta in settings["deltas"]}
+    for angle in settings["angles"]:
+        plans[f"gap = {2 - 2 * math.cos(angle):.3g}"] = tame(Cauchy(), 41, angle=angle)
+    for df in settings["dfs"]:
+        plans[f"tail = {df:g}"] = tame(StudentT(df), 101)
+    for name, (noise, block) in WILD.items():
+        plans[f"filtered, {name}"] = tame(noise, block)
+        plans[f"alone, {name}"] = IdentificationPlan(
+            policies=RECIPES,
+            environment=near_tie(noise, angle=ANGLE),
+            paths=paths,
+            max_pulls=20_000,
+            seed=seed,
+        )
+    return sweep(plans)
 
 
 def draw(results: Mapping[str, Identification]) -> dict[str, Picture]:
