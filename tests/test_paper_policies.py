@@ -155,7 +155,8 @@ def test_the_published_sieve_is_the_reference(name: str) -> None:
     policy = PUBLISHED[name]
     decisions = 700 if name == "SupBTC" else 300
     arms, rewards = stage(decisions, 1, policy.pulls, "normal", seed=4)
-    arms, learned = arms[:, :, :3, :1], []  # one dimension is soon known well
+    arms = arms[:, :, :3, :1]  # one dimension is soon known well
+    learned: list[int] = []
     trace = trace_of(policy, arms, rewards[:, :, :3])
     assert trace[:, 0].tolist() == sup(policy, arms[:, 0], rewards[:, 0, :3], learned)
     assert learned.count(1) > 3
