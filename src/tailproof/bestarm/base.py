@@ -9,14 +9,28 @@ from numpy.typing import NDArray
 
 from tailproof.checks import Fraction, NonNegative, Positive, whole
 from tailproof.policies.base import Array, Index, Policy, State, picked
-from tailproof.policies.state.base import Arms
+from tailproof.policies.state.base import Arms, Finite
 from tailproof.policies.state.counts import Tally
 from tailproof.policies.state.regression import Ridge, blank
 
-__all__ = ["PENALTY", "Answer", "BestArm", "NearBestArm", "Race", "TallyRace", "lead", "rivals"]
+__all__ = [
+    "PENALTY",
+    "Answer",
+    "BestArm",
+    "NearBestArm",
+    "Race",
+    "TallyRace",
+    "in_unit",
+    "lead",
+    "rivals",
+]
 
 PENALTY = 1e-4
-"""The ridge penalty of what the sources call least squares: A is invertible from the start."""
+"""The ridge penalty in the square of the longest arm: A is invertible from the start.
+
+The sources use least squares. The penalty only steers which arm is pulled; whatever is decided is
+decided by `Race.least_squares`, which takes it off again.
+"""
 
 
 @dataclass(eq=False)
@@ -32,13 +46,50 @@ class Answer(State):
 
 @dataclass(eq=False)
 class Race(Answer, Ridge):
-    """A regression on the way to an answer."""
+    """A regression on the way to an answer.
+
+    Attributes
+    ----------
+    unit : array of shape (paths,)
+        The length in which the arms are measured, see `in_unit`.
+    """
+
+    unit: Finite
 
     @classmethod
     def start(cls, paths: int, arms: int, dim: int, penalty: float = PENALTY, **more: Any) -> Self:
         """Return the regression before any observation."""
         whole("arms", arms, at_least=2)
-        return super().start(paths, arms, dim, penalty, answer=np.full(paths, -1), **more)
+        more |= {"answer": np.full(paths, -1), "unit": np.ones(paths)}
+        return super().start(paths, arms, dim, penalty, **more)
+
+    @property
+    def estimate(self) -> Array:
+        """θ̂ in the units of the arms."""
+        return self.theta / self.unit[:, None]
+
+    def least_squares(self, paths: Index, y: Array) -> tuple[Array, Array]:
+        """Return yᵀθ̂ and ‖y‖ in the norm of A⁻¹, A = Σ x xᵀ without the penalty, in some paths.
+
+        With V = λI + A of eigenvalues v and b = Vθ, θ̂ = A⁻¹b has the coordinates θ v/(v − λ).
+        A direction that was never pulled, v = λ, is not known at all: there the norm is infinite.
+
+        Parameters
+        ----------
+        y : array of shape (paths, M, d)
+        """
+        basis, sizes, _ = np.linalg.svd(self.root[paths])
+        v = 1 / sizes**2
+        a = v - PENALTY
+        pulled = a > 1e-11 * PENALTY  # what rounding leaves of λ − λ is smaller
+        weight = np.where(pulled, 1 / np.where(pulled, a, 1.0), 0.0)
+        turned = y @ basis
+        theta = weight * v * np.vecmat(self.theta[paths], basis)
+        squares = turned**2
+        unknown = np.matvec(squares, (~pulled).astype(np.float64))
+        norm = np.sqrt(np.matvec(squares, weight))
+        norm[unknown > 1e-18 * squares.sum(axis=2)] = np.inf
+        return np.matvec(turned, theta), norm
 
     def restart(self, paths: Index) -> None:
         """Forget the observations of some paths."""
@@ -96,6 +147,18 @@ class NearBestArm(BestArm[A], ABC):
     """
 
     gap_tolerance: NonNegative = 0.0
+
+
+def in_unit(arms: Array) -> tuple[Array, Array]:
+    """Return the arms in the unit of the longest of each path, and these lengths.
+
+    >>> x, unit = in_unit(np.array([[[3.0, 4.0], [0.0, 1.0]]]))
+    >>> x.tolist(), unit.tolist()
+    ([[[0.6, 0.8], [0.0, 0.2]]], [5.0])
+    """
+    longest = np.linalg.norm(arms, axis=2).max(axis=1)
+    unit: Array = np.where(longest > 0, longest, 1.0)
+    return arms / unit[:, None, None], unit
 
 
 def lead(values: Array) -> Index:

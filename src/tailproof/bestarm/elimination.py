@@ -33,11 +33,11 @@ class Phases(Race):
         An arm is beaten by another whose estimate is larger by `factor` ‖x' − x‖ or more.
         """
         x, kept = arms[paths], self.active[paths]
-        values = np.matvec(x, self.theta[paths])
-        lag = values[:, None, :] - values[:, :, None]
-        y = x[:, None, :, :] - x[:, :, None, :]
-        turned = y @ self.root[paths][:, None]
-        width = factor[:, None, None] * np.sqrt(np.vecdot(turned, turned))
+        count = x.shape[1]
+        y = (x[:, None, :, :] - x[:, :, None, :]).reshape(len(paths), count**2, -1)
+        values, norm = self.least_squares(paths, np.concatenate([x, y], axis=1))
+        lag, width = (found[:, count:].reshape(-1, count, count) for found in (values, norm))
+        values, width = values[:, :count], factor[:, None, None] * width
         beaten = (lag >= width) & (lag > 0) & kept[:, None, :]
         kept = kept & ~beaten.any(axis=2)
         leader = lead(np.where(kept, values, -np.inf))

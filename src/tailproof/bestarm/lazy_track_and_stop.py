@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tailproof.bestarm.base import PENALTY, BestArm, Race, lead, rivals
+from tailproof.bestarm.base import PENALTY, BestArm, Race, in_unit, lead, rivals
 from tailproof.bestarm.design import optimal_design
 from tailproof.bestarm.spanning import spanning
 from tailproof.checks import Positive
@@ -75,7 +75,7 @@ class LazyTrackAndStop(BestArm[_Tracking]):
 
     def estimate(self, state: _Tracking) -> Array:
         """Return the least-squares estimate of θ."""
-        return state.theta
+        return state.estimate
 
     def _init(self, paths: int, arms: int, dim: int) -> _Tracking:
         zeros = np.zeros(paths)
@@ -93,37 +93,45 @@ class LazyTrackAndStop(BestArm[_Tracking]):
         )
 
     def _choose(self, state: _Tracking, arms: Array, rng: np.random.Generator) -> Index:
-        basis, base = _based(state, arms)
+        basis, base = _based(state, in_unit(arms)[0])
         ahead = state.counts - state.targets - state.weights
         tracked = np.where(state.targets + state.weights > 0, ahead, np.inf).argmin(axis=1)
         next_basis = basis[np.arange(state.paths), state.turn % state.dim]
         return np.where(_starving(state, base), next_basis, tracked)
 
     def _learn(self, state: _Tracking, arms: Array, chosen: Index, rewards: Array) -> None:
-        state.basis, state.base = _based(state, arms)
+        x, unit = in_unit(arms)
+        state.basis, state.base = _based(state, x)
+        state.unit = unit
         forced = _starving(state, state.base)
         state.turn += forced
         state.targets += np.where(forced[:, None], 0.0, state.weights)
         state.counts[np.arange(state.paths), chosen] += 1
-        state.update(picked(arms, chosen), rewards)
+        state.update(picked(x, chosen), rewards)
         spectrum = 1 / np.linalg.svd(state.root, compute_uv=False) ** 2
         spectrum = np.maximum(spectrum - PENALTY, 0)
         state.lowest = spectrum[:, 0]
 
-        leader = lead(np.matvec(arms, state.theta))
-        y = rivals(arms, leader)
+        leader = lead(np.matvec(x, state.theta))
+        y = rivals(x, leader)
         gaps = -np.matvec(y, state.theta)
         log_det = np.log1p(spectrum / (self.u * state.base[:, None])).sum(axis=1)
         threshold = (1 + self.u) * self.noise_scale**2 * (log_det / 2 - np.log(self.delta))
-        width = np.sqrt(2 * threshold[:, None] * squared_norms(state.root, y))
-        beaten = gaps > width
+        factor = np.sqrt(2 * threshold)[:, None]
+        beaten = gaps > factor * np.sqrt(squared_norms(state.root, y))
         beaten[np.arange(state.paths), leader] = True
         spanned = state.lowest >= state.base * (1 - 1e-9)
-        state.settle(spanned & beaten.all(axis=1), leader)
+        sure = spanned & beaten.all(axis=1)
+        (paths,) = np.nonzero(sure & (state.answer < 0))
+        if len(paths):  # the penalty shrinks what it decides: look again without it
+            lag, width = state.least_squares(paths, y[paths])
+            beaten[paths] = -lag > factor[paths] * width
+            beaten[paths, leader[paths]] = True
+            state.settle(sure & beaten.all(axis=1), leader)
 
         due = _due(state.decisions + 1, state.dim) & (state.answer < 0)
         if due.any():
-            state.weights[due] = _followed(arms[due], y[due], gaps[due])
+            state.weights[due] = _followed(x[due], y[due], gaps[due])
 
 
 def _based(state: _Tracking, arms: Array) -> tuple[Index, Array]:

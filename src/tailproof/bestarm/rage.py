@@ -5,7 +5,7 @@ from typing import Annotated
 
 import numpy as np
 
-from tailproof.bestarm.base import NearBestArm
+from tailproof.bestarm.base import NearBestArm, in_unit
 from tailproof.bestarm.design import optimal_design, rounded
 from tailproof.bestarm.elimination import Phases, active_pairs
 from tailproof.checks import Range
@@ -50,7 +50,7 @@ class RAGE(NearBestArm[_Planned]):
 
     Source: Fiez, Jain, Jamieson and Ratliff 2019, algorithm 1, with η = 1/10.
     Differences: 2K² for K² in the logarithm and the width itself for its bound 2^−(t+2), both as
-    in the authors' code, so that the phases add up to less than δ; σ; ε; a ridge penalty of 10⁻⁴.
+    in the authors' code, so that the phases add up to less than δ; σ; ε.
     """
 
     offset: Annotated[int, Range(at_least=-10, at_most=10)] = 1
@@ -73,11 +73,12 @@ class RAGE(NearBestArm[_Planned]):
         at = np.arange(state.paths), chosen
         state.plan = self._planned(state, arms)
         state.plan[at] = np.maximum(state.plan[at] - 1, 0)
-        state.update(picked(arms, chosen), rewards)
+        x, state.unit = in_unit(arms)
+        state.update(picked(x, chosen), rewards)
         over = np.flatnonzero(~state.plan.any(axis=1))
         if len(over):
             factor = self.noise_scale * np.sqrt(2 * self._log(state)[over])
-            state.finish(arms, over, factor, self.gap_tolerance)
+            state.finish(x, over, factor, self.gap_tolerance)
 
     def _log(self, state: _Planned) -> Array:
         """Return ln(2K²/δ_t)."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailproof.bestarm.base import NearBestArm
+from tailproof.bestarm.base import NearBestArm, in_unit
 from tailproof.bestarm.design import greedy
 from tailproof.bestarm.elimination import Phases, active_pairs
 from tailproof.checks import Fraction
@@ -49,8 +49,8 @@ class XYAdaptive(NearBestArm[_Goals]):
     ([1], [17])
 
     Source: Soare, Lazaric and Munos 2014, figure 3; logarithm from the public code of Fiez et al.
-    Differences: phases begin with a ridge penalty of 10⁻⁴ and not of 1, which the widths would
-    have to pay for; ties are broken at random; ε.
+    Differences: the penalty of `GAllocation` steers the pulls, and not one of 1, which the widths
+    would have to pay for; ties are broken at random; ε.
     """
 
     alpha: Fraction = 0.1
@@ -67,17 +67,18 @@ class XYAdaptive(NearBestArm[_Goals]):
         )
 
     def _choose(self, state: _Goals, arms: Array, rng: np.random.Generator) -> Index:
-        y = active_pairs(arms, state.active)
-        return pick_largest(-greedy(state.root, arms, y), rng)
+        x, _ = in_unit(arms)
+        return pick_largest(-greedy(state.root, x, active_pairs(x, state.active)), rng)
 
     def _learn(self, state: _Goals, arms: Array, chosen: Index, rewards: Array) -> None:
-        state.update(picked(arms, chosen), rewards)
+        x, state.unit = in_unit(arms)
+        state.update(picked(x, chosen), rewards)
         state.pulls += 1
-        y = active_pairs(arms, state.active)
+        y = active_pairs(x, state.active)
         reached = squared_norms(state.root, y).max(axis=1) / state.pulls
         over = np.flatnonzero(reached <= self.alpha * state.goal)
         if len(over):
             j = state.phase[over]
             log = np.log(math.pi**2 * state.arms**2 * j**2 / (3 * self.delta))
             state.goal[over], state.pulls[over] = reached[over], 0
-            state.finish(arms, over, self.noise_scale * np.sqrt(2 * log), self.gap_tolerance)
+            state.finish(x, over, self.noise_scale * np.sqrt(2 * log), self.gap_tolerance)
