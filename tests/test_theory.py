@@ -14,12 +14,18 @@ from scipy.stats import binomtest
 from tailproof import theory
 from tailproof.noise import Cauchy, Noise, StudentT, SymmetricPareto
 from tailproof.stats.estimators import MeanOfMedians
+from tailproof.stats.medians import NoiseMedian
 from tailproof.stats.theory import (
     balancing_exponent,
     block_size,
     constant,
     error_bound,
     filter_pulls,
+    filtered_oful_regret,
+    filtered_regret,
+    median_failure,
+    median_radius,
+    oful_regret,
     sample_complexity,
 )
 
@@ -193,22 +199,74 @@ def test_theorem_1_holds(noise: Noise, alpha: float) -> None:
     assert test.pvalue > FALSE_ALARM
 
 
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
+def test_a_tail_constant_is_a_change_of_unit(alpha: float) -> None:
+    """Noise of constant c is c^(1/α) times noise of constant 1."""
+    c, delta = 3.0, 0.05
+    unit = c ** (1 / alpha)
+    n = filter_pulls(horizon=1000, delta=delta, alpha=alpha)
+    assert median_radius(alpha=alpha, tail_constant=c) == pytest.approx(
+        unit * median_radius(alpha=alpha)
+    )
+    assert error_bound(n=int(n), delta=delta, alpha=alpha, tail_constant=c) == pytest.approx(
+        unit * error_bound(n=int(n), delta=delta, alpha=alpha)
+    )
+    wide, plain = (
+        sample_complexity(accuracy=accuracy, delta=delta, alpha=alpha, tail_constant=constant)
+        for accuracy, constant in ((0.2 * unit, c), (0.2, 1.0))
+    )
+    assert wide == pytest.approx(plain, abs=1)
+    smaller = filter_pulls(horizon=1000, delta=delta, alpha=alpha, tail_constant=1e-9)
+    assert smaller <= n <= filter_pulls(horizon=1000, delta=delta, alpha=alpha, tail_constant=c)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
+@pytest.mark.parametrize("n", [1, 5, 20, 101])
+def test_the_lemma_on_one_median(n: int, alpha: float) -> None:
+    """The Pareto law meets the tail bound with equality, so it is the worst case."""
+    law = NoiseMedian(SymmetricPareto(alpha), n)
+    radius = median_radius(alpha=alpha)
+    assert float(law.beyond(np.array(radius))) <= median_failure(n) + 1e-12
+
+
+def test_the_corollary_is_the_theorem_with_ofuls_bound() -> None:
+    repeats = filter_pulls(horizon=10**9, delta=0.01, alpha=1)
+    inside = oful_regret(10**9 / repeats, dim=5, delta=0.01)
+    found = filtered_oful_regret(horizon=10**9, dim=5, delta=0.01, alpha=1)
+    assert found == pytest.approx(repeats * inside)
+    shapes = [
+        filtered_regret(lambda t: t**0.5, horizon=10**6, repeats=repeats) for repeats in (1, 100)
+    ]
+    assert shapes[1] == pytest.approx(10 * shapes[0])  # √ñ
+
+
+LAW = {"delta": 0.01, "alpha": 1, "tail_constant": 1}
 GOOD: dict[str, dict[str, Any]] = {
-    "balancing_exponent": {"horizon": 10_000, "delta": 0.01, "alpha": 1},
+    "balancing_exponent": {"horizon": 10_000, **LAW},
     "block_size": {"n": 100, "block_exponent": 0.5},
     "constant": {"block_exponent": 0.5},
-    "error_bound": {"n": 10_000, "delta": 0.01, "alpha": 1, "block_exponent": 0.5},
-    "filter_pulls": {"horizon": 10_000, "delta": 0.01, "alpha": 1, "block_exponent": 0.5},
-    "sample_complexity": {"accuracy": 0.5, "delta": 0.01, "alpha": 1, "block_exponent": 0.5},
+    "error_bound": {"n": 10_000, **LAW, "block_exponent": 0.5},
+    "filter_pulls": {"horizon": 10_000, **LAW, "block_exponent": 0.5},
+    "filtered_oful_regret": {"horizon": 10_000, "dim": 10, **LAW},
+    "filtered_regret": {"regret": math.sqrt, "horizon": 10_000, "repeats": 15},
+    "median_failure": {"n": 15},
+    "median_radius": {"alpha": 1, "tail_constant": 2},
+    "oful_regret": {"decisions": 100, "dim": 10, "delta": 0.01, "noise_scale": 1, "ridge": 2},
+    "sample_complexity": {"accuracy": 0.5, **LAW, "block_exponent": 0.5},
 }
 NO_NUMBERS: list[Any] = [math.nan, math.inf, -math.inf, None, "0.5", True]
+WHOLE = ("dim", "horizon", "n", "repeats")
 BAD: dict[str, list[Any]] = {
     "accuracy": [0, -1, *NO_NUMBERS],
     "alpha": [0, -0.5, *NO_NUMBERS],
     "delta": [0, 1, -0.01, 2, *NO_NUMBERS],
     "block_exponent": [0, 1, -0.5, 1.5, *NO_NUMBERS],
-    "horizon": [0, -1, 2.5, 100.0, math.inf, None, "9", True],
-    "n": [0, -1, 2.5, 100.0, math.inf, None, "9", True],
+    "decisions": [0, -1, *NO_NUMBERS],
+    "noise_scale": [0, -1, *NO_NUMBERS],
+    "ridge": [0, -1, *NO_NUMBERS],
+    "tail_constant": [0, -1, *NO_NUMBERS],
+    "regret": [],
+    **{name: [0, -1, 2.5, 100.0, math.inf, None, "9", True] for name in WHOLE},
 }
 
 

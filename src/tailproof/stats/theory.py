@@ -1,7 +1,8 @@
 """What the paper proves, as functions.
 
-The noise is symmetric with P(|η| > y) ≤ 1/y^α for every y > 0. A noise with the bound c/y^α is
-brought to this form by dividing it by c^(1/α), see `tailproof.noise.Noise.unit_scale`.
+The noise is symmetric with P(|η| > y) ≤ c/y^α for every y > 0. The paper has c = 1; a noise with
+another `tail_constant` c is brought to that form by dividing it by c^(1/α), which every function
+here does for you (see also `tailproof.noise.Noise.tail_constant` and `unit_scale`).
 
 Numbers of samples are whole numbers, or ``math.inf`` where they exceed the largest float.
 
@@ -10,6 +11,7 @@ Source: Zhong, Huang, Yang, Wang, "Breaking the Moments Condition Barrier", Neur
 
 import math
 import sys
+from collections.abc import Callable
 
 from scipy.optimize import brentq
 
@@ -21,6 +23,11 @@ __all__ = [
     "constant",
     "error_bound",
     "filter_pulls",
+    "filtered_oful_regret",
+    "filtered_regret",
+    "median_failure",
+    "median_radius",
+    "oful_regret",
     "sample_complexity",
 ]
 
@@ -56,77 +63,195 @@ def constant(block_exponent: float) -> float:
     return _exp(_log_constant(block_exponent))
 
 
-def filter_pulls(*, horizon: int, delta: float, alpha: float, block_exponent: float = 0.5) -> float:
+def median_radius(*, alpha: float, tail_constant: float = 1.0) -> float:
+    """Return the size that the median of n samples keeps with probability 1 − `median_failure`.
+
+    P(|median| ≤ (4c)^(1/α)) ≥ 1 − 2 exp(−n/8)
+
+    >>> round(median_radius(alpha=0.5), 9)
+    16.0
+
+    Source: the lemma on one median, section 3.2. Differences: the constant c. By symmetry
+    (2c)^(1/α) would do: each sample is above it with probability at most ¼.
+    """
+    number("alpha", alpha, above=0)
+    return _exp((math.log(4) + math.log(number("tail_constant", tail_constant, above=0))) / alpha)
+
+
+def median_failure(n: int) -> float:
+    """Return the probability that the median of n samples may be larger than `median_radius`.
+
+    2 exp(−n/8), and 1 where that is more
+
+    >>> round(median_failure(100), 8)
+    7.45e-06
+
+    Source: the lemma on one median, section 3.2. Differences: none.
+    """
+    return min(1.0, 2 * math.exp(-whole("n", n) / 8))
+
+
+def filtered_regret(regret: Callable[[float], float], *, horizon: int, repeats: int) -> float:
+    """Return the regret bound of an algorithm behind a filter, per pull.
+
+    ñ·R(T/ñ), where R(t) bounds the algorithm's regret over t decisions
+
+    >>> filtered_regret(lambda t: 10 * t**0.5, horizon=10_000, repeats=100)
+    10000.0
+
+    Source: Theorem 2, with probability 1 − 2δ for the ñ of `filter_pulls`. Differences: none.
+    """
+    whole("horizon", horizon)
+    return repeats * regret(horizon / whole("repeats", repeats))
+
+
+def oful_regret(
+    decisions: float,
+    *,
+    dim: int,
+    delta: float,
+    noise_scale: float = 1.0,
+    norm_bound: float = 1.0,
+    ridge: float = 1.0,
+) -> float:
+    """Return the regret bound of `tailproof.OFUL` under sub-Gaussian noise and ‖x‖ ≤ 1.
+
+    4 √(t d ln(λ + t/d)) (√λ S + R √(2 ln(1/δ) + d ln(1 + t/(λd))))
+
+    >>> round(oful_regret(10_000, dim=10, delta=0.01))
+    32744
+
+    Source: Abbasi-Yadkori, Pál and Szepesvári 2011, theorem 3, as recalled. Differences: none.
+    """
+    t, d = number("decisions", decisions, above=0), whole("dim", dim)
+    number("ridge", ridge, above=0)
+    radius = math.sqrt(ridge) * number("norm_bound", norm_bound, at_least=0)
+    confidence = 2 * math.log(1 / number("delta", delta, above=0, below=1))
+    spread = math.sqrt(confidence + d * math.log1p(t / (ridge * d)))
+    radius += number("noise_scale", noise_scale, above=0) * spread
+    return 4 * math.sqrt(t * d * max(math.log(ridge + t / d), 0)) * radius
+
+
+def filtered_oful_regret(
+    *, horizon: int, dim: int, delta: float, alpha: float, tail_constant: float = 1.0
+) -> float:
+    """Return the regret bound of OFUL behind the filter of Theorem 2 with ε = ½.
+
+    ñ·R(T/ñ) = Õ(d √(ñT)), R the bound of OFUL for noise of scale 1
+
+    >>> bound = filtered_oful_regret(horizon=10**9, dim=10, delta=0.01, alpha=1)
+    >>> f"{bound:.2g}"
+    '4e+09'
+
+    Source: the corollary after Theorem 2, where the constants are not written out; with
+    probability 1 − 2δ as in the theorem. Differences: OFUL's bound stands for Õ; it is more than
+    the largest possible regret, T, until T is astronomic.
+    """
+    repeats = filter_pulls(horizon=horizon, delta=delta, alpha=alpha, tail_constant=tail_constant)
+    require(repeats < math.inf, "alpha", "large enough for a finite number of pulls", alpha)
+
+    def regret(decisions: float) -> float:
+        return oful_regret(decisions, dim=dim, delta=delta)
+
+    return filtered_regret(regret, horizon=horizon, repeats=int(repeats))
+
+
+def filter_pulls(
+    *,
+    horizon: int,
+    delta: float,
+    alpha: float,
+    block_exponent: float = 0.5,
+    tail_constant: float = 1.0,
+) -> float:
     """Return the pulls ñ per decision that Theorem 2 asks for.
 
-    ñ = ⌈max{C, (16 ln(2T/δ))^(1/ε), (2·4^(2/α) ln(4/δ))^(1/(1−ε))}⌉
+    ñ = ⌈max{C, (16 ln(2T/δ))^(1/ε), (2·(4c)^(2/α) ln(4/δ))^(1/(1−ε))}⌉
 
     >>> filter_pulls(horizon=10_000, delta=0.01, alpha=1)
     53889
     >>> filter_pulls(horizon=10_000, delta=0.01, alpha=0.001)
     inf
 
-    Source: Theorem 2. Differences: none.
+    Source: Theorem 2. Differences: the constant c. For the last term to hold at every decision
+    at once it needs ln(4T/δ), see docs/paper.md.
     """
     return _ceil(
         max(
             _log_constant(block_exponent),
             _log_block(delta, block_exponent, whole("horizon", horizon)),
-            _log_count(delta, alpha) / (1 - block_exponent),
+            _log_count(delta, alpha, tail_constant) / (1 - block_exponent),
         )
     )
 
 
-def error_bound(*, n: int, delta: float, alpha: float, block_exponent: float = 0.5) -> float:
+def error_bound(
+    *,
+    n: int,
+    delta: float,
+    alpha: float,
+    block_exponent: float = 0.5,
+    tail_constant: float = 1.0,
+) -> float:
     """Return the error that the mean of medians of n samples keeps with probability 1 − δ.
 
-    |X_mom| ≤ sqrt(2·4^(2/α) ln(4/δ) / n^(1−ε)) for n ≥ max{C, (16 ln(2/δ))^(1/ε)}
+    |X_mom| ≤ sqrt(2·(4c)^(2/α) ln(4/δ) / n^(1−ε)) for n ≥ max{C, (16 ln(2/δ))^(1/ε)}
 
     >>> round(error_bound(n=53_889, delta=0.01, alpha=1), 3)
     0.909
 
-    Source: Theorem 1.
-    Differences: an n below the theorem's condition is refused, since nothing is proved there.
+    Source: Theorem 1, where n^(1−ε) stands for the number k' of blocks, which rounding makes a
+    little smaller. Differences: the constant c; an n below the theorem's condition is refused,
+    since nothing is proved there.
     """
     least = _ceil(max(_log_constant(block_exponent), _log_block(delta, block_exponent)))
     require(whole("n", n) >= least, "n", f"at least {least}, the condition of Theorem 1", n)
-    return _exp((_log_count(delta, alpha) - (1 - block_exponent) * math.log(n)) / 2)
+    count = _log_count(delta, alpha, tail_constant)
+    return _exp((count - (1 - block_exponent) * math.log(n)) / 2)
 
 
 def sample_complexity(
-    *, accuracy: float, delta: float, alpha: float, block_exponent: float = 0.5
+    *,
+    accuracy: float,
+    delta: float,
+    alpha: float,
+    block_exponent: float = 0.5,
+    tail_constant: float = 1.0,
 ) -> float:
     """Return the samples that bring the error below ζ = `accuracy` with probability 1 − δ.
 
-    n ≥ max{C, (16 ln(2/δ))^(1/ε), (2·4^(2/α) ln(4/δ) / ζ²)^(1/(1−ε))}
+    n ≥ max{C, (16 ln(2/δ))^(1/ε), (2·(4c)^(2/α) ln(4/δ) / ζ²)^(1/(1−ε))}
 
     >>> sample_complexity(accuracy=0.5, delta=0.01, alpha=1)
     588148
 
-    Source: the remark after Theorem 1. Differences: none.
+    Source: the remark after Theorem 1. Differences: the constant c.
     """
     number("accuracy", accuracy, above=0)
+    count = _log_count(delta, alpha, tail_constant)
     return _ceil(
         max(
             _log_constant(block_exponent),
             _log_block(delta, block_exponent),
-            (_log_count(delta, alpha) - 2 * math.log(accuracy)) / (1 - block_exponent),
+            (count - 2 * math.log(accuracy)) / (1 - block_exponent),
         )
     )
 
 
-def balancing_exponent(*, horizon: int, delta: float, alpha: float) -> float:
+def balancing_exponent(
+    *, horizon: int, delta: float, alpha: float, tail_constant: float = 1.0
+) -> float:
     """Return the ε at which the two growing terms of Theorem 2 are equal.
 
-    (16 ln(2T/δ))^(1/ε) = (2·4^(2/α) ln(4/δ))^(1/(1−ε))
+    (16 ln(2T/δ))^(1/ε) = (2·(4c)^(2/α) ln(4/δ))^(1/(1−ε))
 
     >>> round(balancing_exponent(horizon=10_000, delta=0.01, alpha=1), 3)
     0.509
 
-    Source: appendix B of the paper. Differences: none.
+    Source: appendix B of the paper. Differences: the constant c.
     """
     block = _log_block(delta, 0.5, whole("horizon", horizon)) / 2
-    return block / (block + _log_count(delta, alpha))
+    return block / (block + _log_count(delta, alpha, tail_constant))
 
 
 def _log_constant(block_exponent: float) -> float:
@@ -152,11 +277,12 @@ def _log_block(delta: float, block_exponent: float, horizon: int = 1) -> float:
     return math.log(16 * (math.log(2) + math.log(horizon) - math.log(delta))) / block_exponent
 
 
-def _log_count(delta: float, alpha: float) -> float:
-    """Logarithm of 2·4^(2/α) ln(4/δ): blocks enough for their mean to concentrate."""
+def _log_count(delta: float, alpha: float, tail_constant: float) -> float:
+    """Logarithm of 2·(4c)^(2/α) ln(4/δ): blocks enough for their mean to concentrate."""
     number("delta", delta, above=0, below=1)
     number("alpha", alpha, above=0)
-    return math.log(2) + 2 / alpha * math.log(4) + math.log(math.log(4) - math.log(delta))
+    size = math.log(4) + math.log(number("tail_constant", tail_constant, above=0))
+    return math.log(2) + 2 / alpha * size + math.log(math.log(4) - math.log(delta))
 
 
 def _exp(log: float) -> float:
