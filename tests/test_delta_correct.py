@@ -78,6 +78,10 @@ def check(recipe: bestarm.BestArm[Any], it: Setting, block: int | None) -> None:
             norm_bound=size,
             ridge=max(it.scale / size, 1e-4) ** 2,
         )
+    if isinstance(own, bestarm.RAGE):  # its first phase looks for gaps of about one
+        values = np.sort(np.array(it.vectors) @ it.theta)
+        gap = math.ceil(math.log2(values[-1] - values[-2]))
+        own = replace(own, offset=min(max(1 - gap, -10), 1))
     policy: Policy[Any] = own
     if block is not None:
         policy = bestarm.behind_filter(own, law, block=block, max_pulls=budget)
