@@ -1,5 +1,7 @@
 """Best-arm recipes are wrong with probability at most δ, in any unit and for any noise scale."""
 
+import math
+from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
 
