@@ -193,6 +193,7 @@ def test_every_public_name_teaches(name: str) -> None:
 
 _PLAIN = {
     tailproof.Curves,
+    tailproof.IdentificationPlan,
     tailproof.Plan,
     tailproof.State,
     tailproof.Verdicts,
