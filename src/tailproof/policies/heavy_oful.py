@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -114,9 +115,13 @@ class HeavyOFUL(Huber[HuberHistory]):
 
     def _regress(self, state: HuberHistory, x: Array, y: Array, tau: Array) -> None:
         state.append(x, y, tau)
-        past = int(state.decisions.max()) + 1
-        for rows in batches(state.paths, past * state.dim):
-            state.theta[rows] = self._argmin(state, rows, past)
+        # Neighbours of one age go together: zeros beyond its age would change how a path rounds.
+        changes = np.flatnonzero(np.diff(state.decisions)) + 1
+        for start, stop in pairwise([0, *changes.tolist(), state.paths]):
+            past = int(state.decisions[start]) + 1
+            for part in batches(stop - start, past * state.dim):
+                rows = slice(start + part.start, start + part.stop)
+                state.theta[rows] = self._argmin(state, rows, past)
 
     def _argmin(self, state: HuberHistory, rows: slice, past: int) -> Array:
         theta, root = state.theta[rows], state.root[rows]

@@ -101,6 +101,10 @@ class SupBTC(Layered[Samples]):
             own += np.where(np.abs(terms) <= most[:, None], terms, 0.0).sum(axis=1)
         return value, self._multiplier(state)[paths, None] * np.sqrt(squared)
 
+    def _learn(self, state: Samples, arms: Array, chosen: Index, rewards: Array) -> None:
+        state.make_room()
+        super()._learn(state, arms, chosen, rewards)
+
     def _add(self, state: Samples, level: Index, paths: Index, x: Array, rewards: Array) -> None:
         # |β_{a,τ}| ≤ ‖x_a‖ ‖x_τ‖ in the norm of A⁻¹, and h_a ≥ ‖x_a‖ √(1 − top)
         state.update(paths, level, x, rewards[:, 0], lambda _, top: np.sqrt((1 - top) / top))

@@ -103,12 +103,7 @@ class TOFU(Policy[Samples]):
 
     def _learn(self, state: Samples, arms: Array, chosen: Index, rewards: Array) -> None:
         paths, level = np.arange(state.paths), np.zeros(state.paths, dtype=np.int64)
-        floor = self.level(state)
+        x, floor = picked(arms, chosen), self.level(state)
+        state.make_room()
         # |u_{i,τ}| ≤ ‖x_τ‖ in the norm of V⁻¹, and b_t never falls
-        state.update(
-            paths,
-            level,
-            picked(arms, chosen),
-            rewards[:, 0],
-            lambda p, top: floor[p] / np.sqrt(top),
-        )
+        state.update(paths, level, x, rewards[:, 0], lambda p, top: floor[p] / np.sqrt(top))

@@ -65,13 +65,22 @@ class Samples(State):
         Nothing is padded: sums over n samples round differently when zeros are added to them, and
         then a path would depend on how many samples the others have.
         """
-        level = np.broadcast_to(level, paths.shape)
+        level = np.full(paths.shape, level)
         used = int(self.count[paths, level].max(initial=0))
         loose = np.abs(self.y[paths, level, :used]) > self.settled[paths, level][:, None]
         row, place = np.nonzero(loose)
         at = paths[row], level[row], place
         x, y, ends = self.x[at], self.y[at], np.cumsum(loose.sum(axis=1)).tolist()
         return ((x[i:j], y[i:j]) for i, j in pairwise([0, *ends]))
+
+    def make_room(self) -> None:
+        """Make room for the samples of one more decision, whether or not there will be any.
+
+        So the room tells the age of the paths, and nothing of what happened on any of them.
+        """
+        while self.decisions.max() >= self.y.shape[2]:
+            self.x = np.concatenate([self.x, np.zeros_like(self.x)], axis=2)
+            self.y = np.concatenate([self.y, np.zeros_like(self.y)], axis=2)
 
     def update(
         self,
@@ -81,7 +90,7 @@ class Samples(State):
         y: Array,
         safe: Callable[[Index, Array], Array],
     ) -> None:
-        """Add a sample to a level of each path.
+        """Add a sample to a level of each path, for which there must be room.
 
         `safe` tells from the paths and the largest eigenvalue of A⁻¹ in each which rewards, at
         arms of norm one, no truncation can touch from now on.
@@ -90,9 +99,6 @@ class Samples(State):
         root = self.root[at]
         absorb(root, x, np.empty((len(x), 0)))
         self.root[at] = root
-        while self.decisions.max() >= self.y.shape[2]:  # the room tells the age and nothing else
-            self.x = np.concatenate([self.x, np.zeros_like(self.x)], axis=2)
-            self.y = np.concatenate([self.y, np.zeros_like(self.y)], axis=2)
         place = self.count[at]
         self.x[*at, place], self.y[*at, place] = x, y
         self.count[at] += 1
@@ -110,6 +116,8 @@ class Samples(State):
         """Settle what has become small, now and then."""
         count = self.count[paths, level]
         due = (count & (count - 1) == 0) | (count % 16 == 0)
+        if not due.any():
+            return
         at = paths[due], level[due]
         top: Array = np.linalg.norm(self.root[at], 2, axis=(1, 2)) ** 2
         with np.errstate(divide="ignore", invalid="ignore"):
