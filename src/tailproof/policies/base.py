@@ -72,8 +72,11 @@ class Policy(ABC, Generic[S]):
         owner, decisions = str(np.asarray(arrays["policy"])), np.asarray(arrays["decisions"])
         require(owner == type(self).__name__, "policy", type(self).__name__, owner)
         require(decisions.ndim == 1, "decisions", "an array with one axis", decisions.shape)
-        sizes: Any = (np.asarray(arrays[name])[()] for name in ("arms", "dim"))
-        state = self.init(1, *sizes)
+        most = 10_000 + sum(np.size(value) for value in arrays.values())  # a bound on what is made
+        arms, dim = (
+            whole(name, np.asarray(arrays[name])[()], at_most=most) for name in ("arms", "dim")
+        )
+        state = self.init(1, arms, dim)
         state.fill(arrays, whole("the number of paths", len(decisions)))
         return state
 
