@@ -258,9 +258,9 @@ def test_best_arms_are_cells_too(engine: str, workers: int, tmp_path: Path) -> N
 
 FED_BY: dict[str, tuple[dict[str, Policy[Any]], LinearBandit]] = {
     "noise": (
-        {"it": OFUL(bonus=0)},
+        {"it": OFUL()},
         LinearBandit(
-            contexts=GivenArms(((1.0, 0.0), (0.6, 0.8), (0.0, 1.0))),
+            contexts=GivenArms(((1.0, 0.0), (0.6, 0.7), (0.0, 0.8))),
             theta=(0.3, 1.0),
             noise=Cauchy(),
         ),
