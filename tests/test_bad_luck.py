@@ -120,6 +120,16 @@ def test_a_stopped_command_goes_on(
     assert not (tmp_path / "new.unfinished").exists()
 
 
+def test_a_full_disk_leaves_no_half_picture(tmp_path: Path) -> None:
+    rewards = np.random.default_rng(0).standard_cauchy(400).round(4)
+    (tmp_path / "r.csv").write_text("\n".join(["x", *map(str, rewards)]))
+    command = f"calibrate {tmp_path / 'r.csv'} --reward x --plot {tmp_path / 'p.png'}"
+    done = process(command, largest_file=1000)
+    assert done.returncode == 2, done.stderr
+    assert b"Hold each choice" in done.stdout
+    assert tree(tmp_path) == {"r.csv"}
+
+
 def test_other_peoples_folders_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "new.unfinished").mkdir()
     (tmp_path / "new.unfinished" / "letter.txt").write_text("dear")

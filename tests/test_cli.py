@@ -66,7 +66,7 @@ def test_the_same_command_gives_the_same_numbers() -> None:
     [
         (
             "--policy nonsense",
-            "policy must be one of auto_filtered, .*, xy_allocation, got 'nonsense'",
+            "policy must be one of .*, oful, .*, xy_allocation, got 'nonsense'",
         ),
         ("--policy 'oful('", r"policy must be a name or a call like name\(key=1\), got 'oful\('"),
         ("--policy '3'", "policy must be a name or a call"),

@@ -28,6 +28,7 @@ from tailproof.cli.output import (
     regret_table,
 )
 from tailproof.cli.saving import prepared, write_table
+from tailproof.results.files import whole_file
 from tailproof.simulation.plan import MOST_PULLS
 
 __all__ = ["app", "main"]
@@ -280,7 +281,8 @@ def calibrate_command(
     if plot is not None:
         from tailproof.figures import calibration_figure
 
-        calibration_figure(found).savefig(plot)
+        with whole_file(plot) as picture:
+            calibration_figure(found).savefig(picture, format=plot.suffix[1:] or "png")
     _say_where("Picture:", plot)
 
 

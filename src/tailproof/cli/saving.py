@@ -36,6 +36,8 @@ def prepared(out: Path | None, *files: str) -> Iterator[Path | None]:
             path.unlink()
     try:
         yield part
+        if place.exists():
+            place.rmdir()
         part.replace(place)
         shutil.rmtree(place / "cells")
     except BaseException:
