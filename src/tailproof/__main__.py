@@ -1,5 +1,5 @@
 """``python -m tailproof`` is the command ``tailproof``."""
 
-from tailproof.cli import app
+from tailproof.cli import main
 
-app()
+main()

@@ -1,6 +1,7 @@
 """Results to pictures; nothing is simulated here."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ from numpy.typing import NDArray
 from tailproof.checks import require
 from tailproof.results.identification import Identification
 from tailproof.results.regret import Result
+from tailproof.stats.calibration import Calibration
+from tailproof.stats.recorded import Rewards
 
-__all__ = ["PALETTE", "band", "canvas", "pulls_figure", "regret_figure"]
+__all__ = ["PALETTE", "band", "calibration_figure", "canvas", "pulls_figure", "regret_figure"]
 
 PALETTE = (
     "#0072B2",
@@ -76,7 +79,7 @@ def regret_figure(results: Mapping[str, Result]) -> Figure:
     for axes, (title, result) in zip(panels.flat, results.items(), strict=False):
         for name, curves in result.curves.items():
             band(axes, result.pulls, curves.regret, order.index(name), name)
-        axes.set_title(title, fontsize=10)
+        axes.set_title(title, fontsize=10, parse_math=False)
         axes.set_xlim(0, result.pulls[-1])
     panels[0, 0].set_ylim(bottom=0)
     for axes in panels[:, 0]:
@@ -84,7 +87,7 @@ def regret_figure(results: Mapping[str, Result]) -> Figure:
     for axes in panels[-1]:
         axes.set_xlabel("pulls", fontsize=9)
     counts = sorted({result.settings["paths"] for result in results.values()})
-    figure.legend(
+    legend = figure.legend(
         *panels[0, 0].get_legend_handles_labels(),
         loc="outside lower center",
         ncols=min(len(order), 5),
@@ -93,6 +96,8 @@ def regret_figure(results: Mapping[str, Result]) -> Figure:
         title=f"median (line), 10–90 % (band), mean (dashes); paths: {', '.join(map(str, counts))}",
         title_fontsize=8,
     )
+    for text in legend.get_texts():
+        text.set_parse_math(False)
     return figure
 
 
@@ -137,10 +142,40 @@ def pulls_figure(panels: Mapping[str, Mapping[float, Identification]]) -> Figure
             axes.set_xticks(sorted(points), [f"{x:.2g}" for x in sorted(points)])
             axes.set_xticks([], minor=True)
         axes.set_yscale("log")
-        axes.set_xlabel(title, fontsize=9)
+        axes.set_xlabel(title, fontsize=9, parse_math=False)
     heights = np.array([axes.get_ylim() for axes in plots])
     for axes in plots:
         axes.set_ylim(heights.min(), heights.max())
     plots[0].set_ylabel("pulls until an answer", fontsize=9)
-    plots[0].legend(fontsize=8, frameon=False)
+    for text in plots[0].legend(fontsize=8, frameon=False).get_texts():
+        text.set_parse_math(False)
+    return figure
+
+
+def calibration_figure(found: Calibration) -> Figure:
+    """Draw what each block costs, and how often the filtered noise is how far off.
+
+    >>> from tailproof import calibrate, noise
+    >>> len(calibration_figure(calibrate(noise=noise.Cauchy(), pulls=21)).axes)
+    2
+    """
+    figure, ((cost, tails),) = canvas(1, 2, height=3.0, share=False)
+    blocks, costs = list(found.costs), list(found.costs.values())
+    cost.semilogx(blocks, costs, "o-", color=PALETTE[0], markersize=3, label="block median")
+    label = "best block" if isinstance(found.source, Rewards) else "Cramér–Rao bound"
+    bound = found.efficiency * found.pulls * found.variance
+    cost.axhline(bound, color="0.5", linestyle="--", label=label)
+    here = found.block * found.law.variance
+    cost.plot([found.block], [here], "o", color=PALETTE[1], label=f"block {found.block}")
+    cost.set(xlabel="block: mean (1) to median", ylabel="variance × pulls")
+    cost.set_ylim(0, 1.05 * min(max(*costs, here), 5 * min(*costs, here)))
+    cost.set_xticks([1, 3, 7, 15, 31, 101], ["1", "3", "7", "15", "31", "101"])
+    cost.set_xticks([], minor=True)
+    z = found.scale * np.geomspace(0.05, 20, 40)
+    one = replace(found, pulls=1, block=1)
+    tails.loglog(z, found.exceedance(z), color=PALETTE[1], label="filtered")
+    tails.loglog(z, one.exceedance(z), color="0.5", label="one reward")
+    tails.set(xlabel="z", ylabel="P(|error| > z)", ylim=(1e-6, 1.2))
+    for axes in (cost, tails):
+        axes.legend(fontsize=8, frameon=False)
     return figure

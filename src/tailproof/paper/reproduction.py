@@ -9,10 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from tailproof.checks import require, whole
+from tailproof.checks import number, require, whole
 from tailproof.paper import EXHIBITS, SIZES, select
 from tailproof.paper.exhibit import Found
 from tailproof.results import Result, provenance
+from tailproof.results.files import locked, whole_file
 from tailproof.results.identification import Identification
 from tailproof.simulation.engines import check_engine
 from tailproof.simulation.sweeps import sweep
@@ -20,6 +21,11 @@ from tailproof.simulation.sweeps import sweep
 __all__ = ["Reproduction", "reproduce"]
 
 _FORMAT = "tailproof reproduction 1"
+_MOST_BYTES = 1 << 20
+_FILE = re.compile(r"(names|regret)-[\w.-]+\.npz")
+_OURS = re.compile(
+    r"\.lock|cells|results|figures|(report\.html|verdicts\.md|run\.json)(\.\d+\.part)?"
+)
 
 
 @dataclass(frozen=True)
@@ -37,24 +43,36 @@ class Reproduction:
 
     @classmethod
     def load(cls, out: Path) -> Self:
-        """Read the description that `save` wrote."""
+        """Read the description that `save` wrote; anything else is refused."""
         try:
-            record: dict[str, Any] = json.loads((out / "run.json").read_text(encoding="utf-8"))
+            with (out / "run.json").open("rb") as file:
+                record: dict[str, Any] = json.loads(file.read(_MOST_BYTES))
             require(record.pop("format") == _FORMAT, "format", _FORMAT, record)
-            return cls(out=out, **record)
-        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+            run = cls(out=out, **record)
+            run._check()
+        except Exception as error:  # whatever a foreign or altered file may lead to
             raise ValueError(
                 f"out must be a folder written by tailproof reproduce, got {str(out)!r}"
             ) from error
+        return run
+
+    def _check(self) -> None:
+        require(self.size in SIZES, "size", f"one of {', '.join(SIZES)}", self.size)
+        whole("seed", self.seed, at_least=0)
+        require(self.files.keys() == self.seconds.keys() <= EXHIBITS.keys(), "files", "", self)
+        for seconds in self.seconds.values():
+            number("seconds", seconds, at_least=0)
+        for file in (file for files in self.files.values() for file in files.values()):
+            require(bool(_FILE.fullmatch(file)), "files", "names of our own", file)
+        for version in self.versions.values():
+            require(isinstance(version, str), "versions", "texts", version)
 
     def save(self) -> None:
         """Write the description in one step."""
         record = {"format": _FORMAT, **asdict(self)}
         del record["out"]
-        self.out.mkdir(parents=True, exist_ok=True)
-        part = self.out / "run.part"
-        part.write_text(json.dumps(record, indent=2), encoding="utf-8")
-        part.replace(self.out / "run.json")
+        with whole_file(self.out / "run.json") as file:
+            file.write(json.dumps(record, indent=2).encode())
 
     def results(self, name: str) -> dict[str, Found]:
         """Load the results of a finished exhibit."""
@@ -72,9 +90,9 @@ class Reproduction:
             kind = "names" if isinstance(result, Identification) else "regret"
             files[key] = re.sub(r"[^\w.]+", "-", f"{kind} {key}") + ".npz"
             folder.mkdir(parents=True, exist_ok=True)
-            part = folder / "part"
-            part.unlink(missing_ok=True)
-            result.save(part).replace(folder / files[key])
+            for leftover in folder.glob("part*"):
+                leftover.unlink()
+            result.save(folder / "part").replace(folder / files[key])
         self.files[name] = files
         self.seconds.setdefault(name, seconds)
         self.save()
@@ -117,18 +135,31 @@ def reproduce(
     whole("seed", seed, at_least=0)
     check_engine(engine, workers)
     selected = select(names)
-    run = Reproduction(out=out, size=size, seed=seed, versions=provenance())
-    if out.exists() and any(out.iterdir()):
-        before = Reproduction.load(out)
-        same = (before.size, before.seed, before.versions) == (size, seed, run.versions)
-        rule = f"a new folder, or one of size {size}, seed {seed} and the versions installed"
-        require(same, "out", rule, str(out))
-        run = before
-    run.save()
-    for name in selected:
-        step = None if progress is None else partial(progress, name)
-        begin = time.perf_counter()
-        cells = partial(sweep, out=out / "cells", engine=engine, workers=workers, progress=step)
-        results = EXHIBITS[name].run(cells, size, seed)
-        run.keep(name, results, time.perf_counter() - begin)
+    new = Reproduction(out=out, size=size, seed=seed, versions=provenance())
+    _begun(new)  # a folder that does not fit is left alone
+    out.mkdir(parents=True, exist_ok=True)
+    with locked(out):
+        run = _begun(new)
+        for leftover in out.glob("run.json.*.part"):
+            leftover.unlink()
+        run.save()
+        for name in selected:
+            step = None if progress is None else partial(progress, name)
+            begin = time.perf_counter()
+            cells = partial(sweep, out=out / "cells", engine=engine, workers=workers, progress=step)
+            results = EXHIBITS[name].run(cells, size, seed)
+            run.keep(name, results, time.perf_counter() - begin)
     return run
+
+
+def _begun(new: Reproduction) -> Reproduction:
+    """Return what the folder of a new run holds already; a stop may have left no description."""
+    out, file = new.out, new.out / "run.json"
+    empty = not file.exists() or (file.is_file() and not file.stat().st_size)
+    if empty and all(_OURS.fullmatch(path.name) for path in out.glob("*")):
+        return new
+    before = Reproduction.load(out)
+    same = (before.size, before.seed, before.versions) == (new.size, new.seed, new.versions)
+    rule = f"a new folder, or one of size {new.size}, seed {new.seed} and the versions installed"
+    require(same, "out", rule, str(out))
+    return before

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from tailproof.paper import EXHIBITS
 from tailproof.paper.exhibit import Exhibit, Finding, Found, verdict
 from tailproof.paper.references import compare
 from tailproof.paper.reproduction import Reproduction
+from tailproof.results.files import whole_file
 from tailproof.results.identification import Identification
 
 __all__ = ["Section", "write_report"]
@@ -68,17 +70,41 @@ def write_report(out: Path) -> list[Section]:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["plain"] = _plain
     command = f"tailproof reproduce {' '.join(run.seconds)} --size {run.size} --seed {run.seed}"
     for template, target in (("page.html", "report.html"), ("verdicts.md", "verdicts.md")):
         page = environment.get_template(template).render(
             run=run, sections=sections, command=command
         )
-        (out / target).write_text(page, encoding="utf-8")
+        with whole_file(out / target) as file:
+            file.write(page.encode())
     return sections
 
 
+def _plain(text: object) -> str:
+    r"""Keep a text from being read as Markdown or HTML.
+
+    >>> print(_plain("SupBTC_mom: <b> *1* [0, 2]"))
+    SupBTC_mom: \<b> \*1\* [0, 2]
+    """
+    return re.sub(r"[\\`*<&]|\](?=\()", r"\\\g<0>", " ".join(str(text).split()))
+
+
 def _section(run: Reproduction, name: str) -> Section:
-    exhibit, results = EXHIBITS[name], run.results(name)
+    """Draw and judge an exhibit from the results that were kept."""
+    results = run.results(name)
+    try:
+        return _drawn(run, name, results)
+    except (LookupError, AttributeError, TypeError, ValueError) as error:
+        folder = run.out / "results" / name
+        raise ValueError(
+            f"out must be a folder whose results are as tailproof reproduce wrote them, "
+            f"but those in {str(folder)!r} do not fit: type reproduce again"
+        ) from error
+
+
+def _drawn(run: Reproduction, name: str, results: Mapping[str, Found]) -> Section:
+    exhibit = EXHIBITS[name]
     pictures = {}
     for file, (figure, alt) in exhibit.draw(results).items():
         figure.savefig(run.out / "figures" / f"{file}.png", dpi=200)

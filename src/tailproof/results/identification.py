@@ -126,6 +126,9 @@ class Identification:
                 )
                 for i, name in enumerate(header["policies"])
             }
+            shape = (header["settings"]["paths"],)
+            for array in (array for own in verdicts.values() for array in vars(own).values()):
+                require(array.shape == shape, "shape", str(shape), array)
             return cls(verdicts=verdicts, settings=header["settings"])
 
     def _of(self, policy: str) -> Verdicts:

@@ -138,7 +138,13 @@ class Result:
                 )
                 for i, name in enumerate(header["policies"])
             }
-            return cls(pulls=arrays["pulls"], curves=curves, settings=header["settings"])
+            pulls, paths = arrays["pulls"], header["settings"]["paths"]
+            for own in curves.values():
+                shape = (paths, len(pulls))
+                for array in (own.regret, own.error):
+                    require(array is None or array.shape == shape, "shape", str(shape), array)
+                require(own.decisions.shape == pulls.shape, "decisions", "as pulls", own.decisions)
+            return cls(pulls=pulls, curves=curves, settings=header["settings"])
 
     def _regret(self, policy: str) -> Array:
         require(policy in self.curves, "policy", f"one of {', '.join(self.curves)}", policy)

@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,9 +13,6 @@ from tailproof.noise import Noise
 from tailproof.stats.estimators import MeanOfMedians
 from tailproof.stats.medians import Array, MedianLaw, NoiseMedian, SampleMedian, beyond, scale
 from tailproof.stats.recorded import Rewards
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 __all__ = ["Calibration", "calibrate"]
 
@@ -150,32 +146,6 @@ class Calibration:
             if self.source.missing:
                 parts.append(f"{self.source.missing} missing rewards were left out.")
         return " ".join(parts)
-
-    def plot(self) -> "Figure":
-        """Draw what each block costs, and how often the filtered noise is how far off."""
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(8.4, 3.4), dpi=150, layout="constrained")
-        cost, tails = figure.subplots(1, 2)
-        blocks, costs = list(self.costs), list(self.costs.values())
-        cost.semilogx(blocks, costs, "o-", color="#0072B2", markersize=3, label="block median")
-        known = not isinstance(self.source, Rewards)
-        label = "Cramér–Rao bound" if known else "best block"
-        cost.axhline(self._bound, color="0.5", linestyle="--", label=label)
-        here = self.block * self.law.variance
-        cost.plot([self.block], [here], "o", color="#D55E00", label=f"block {self.block}")
-        cost.set(xlabel="block: mean (1) to median", ylabel="variance × pulls")
-        cost.set_ylim(0, 1.05 * min(max(*costs, here), 5 * min(*costs, here)))
-        cost.set_xticks([1, 3, 7, 15, 31, 101], ["1", "3", "7", "15", "31", "101"])
-        cost.set_xticks([], minor=True)
-        z = self.scale * np.geomspace(0.05, 20, 40)
-        tails.loglog(z, self.exceedance(z), color="#D55E00", label="filtered")
-        tails.loglog(z, _median(self.source, 1).beyond(z), color="0.5", label="one reward")
-        tails.set(xlabel="z", ylabel="P(|error| > z)", ylim=(1e-6, 1.2))
-        for axes in (cost, tails):
-            axes.grid(alpha=0.25)
-            axes.legend(fontsize=8, frameon=False)
-        return figure
 
 
 def calibrate(

@@ -43,12 +43,29 @@ def _number(text: Any, column: str, row: int) -> float:
         raise ValueError(f"{column} must hold numbers, got {text!r} in row {row}") from None
 
 
+_MARKS = {
+    b"\x1f\x8b": "a gzip file: unpack it first",
+    b"PK": "a zip file or a workbook: save a sheet as CSV first",
+    b"\xff\xfe": "UTF-16 text: save it as UTF-8",
+    b"\xfe\xff": "UTF-16 text: save it as UTF-8",
+}
+"""How files that are something else begin."""
+
+
 def _csv_columns(file: Path) -> dict[str, list[Any]]:
+    rule = f"{file.name} must be comma-separated values in UTF-8"
+    with file.open("rb") as binary:
+        begin = binary.read(2)
+    if begin in _MARKS:
+        raise ValueError(f"{rule}, got {_MARKS[begin]}")
     with file.open(newline="", encoding="utf-8-sig") as stream:
         try:
             header, *rows = [row for row in csv.reader(stream) if row] or [[]]
         except csv.Error as error:
-            raise ValueError(f"{file.name} must be comma-separated values, got {error}") from None
+            raise ValueError(f"{rule}, got {error}") from None
+        except UnicodeDecodeError:
+            found = "other bytes, perhaps of latin-1: save it as UTF-8"
+            raise ValueError(f"{rule}, got {found}") from None
     cells = [row + [""] * (len(header) - len(row)) for row in rows]
     return {name: [row[place] for row in cells] for place, name in enumerate(header)}
 

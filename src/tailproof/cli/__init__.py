@@ -1,33 +1,35 @@
 """The command line: the library's own calls, typed."""
 
-import csv
-import os
+import io
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
-from rich.text import Text
 
-from tailproof import Filtered, MeanOfMedians, Result, recipes, simulate
+from tailproof import (
+    Filtered,
+    MeanOfMedians,
+    __version__,
+    bestarm,
+    calibrate,
+    identify,
+    recipes,
+    simulate,
+)
 from tailproof.checks import require, whole
+from tailproof.cli.output import (
+    clear_errors,
+    console,
+    identification_table,
+    progress_bar,
+    regret_table,
+)
+from tailproof.cli.saving import prepared, write_table
 
-__all__ = ["app"]
+__all__ = ["app", "main"]
 
 app = typer.Typer(
     help="Bandits whose rewards may have no mean.",
@@ -35,28 +37,45 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-console = Console()
+NoiseText = Annotated[
+    str, typer.Option(help="The noise: cauchy, 'student_t(df=0.5)', 'stable(0.5)', …")
+]
+Paths = Annotated[int, typer.Option(help="Independent paths.")]
+Seed = Annotated[int, typer.Option(help="Same seed, same result.")]
+Workers = Annotated[int, typer.Option(help="Processes; 0 means one for each core.")]
+Engine = Annotated[str, typer.Option(help="serial, processes, dask or ray; results are the same.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(help="A new folder for the results; after a stop the same command goes on."),
+]
 
 
-def _clear_errors(command: Callable[..., None]) -> Callable[..., None]:
-    """Turn refused input into one sentence and exit code 2, and Ctrl-C into exit code 130."""
+def main() -> None:
+    """Run the command; what a terminal cannot print becomes a question mark."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    app()
 
-    @wraps(command)
-    def run(*args: Any, **kwargs: Any) -> None:
-        try:
-            command(*args, **kwargs)
-        except (ValueError, OSError, MemoryError) as error:
-            print(f"tailproof: {error}", file=sys.stderr)
-            raise typer.Exit(2) from None
-        except KeyboardInterrupt:
-            print("tailproof: stopped", file=sys.stderr)
-            raise typer.Exit(130) from None
 
-    return run
+def _show_version(asked: bool) -> None:
+    if asked:
+        print(f"tailproof {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version.", is_eager=True, callback=_show_version),
+    ] = False,
+) -> None:
+    pass
 
 
 @app.command("simulate")
-@_clear_errors
+@clear_errors
 def simulate_command(
     policy: Annotated[
         list[str],
@@ -69,18 +88,17 @@ def simulate_command(
     block: Annotated[
         int | None, typer.Option(help="Block length of that filter; ⌈√pulls⌉ if left out.")
     ] = None,
-    noise: Annotated[
-        str, typer.Option(help="The noise: cauchy, 'student_t(df=0.5)', 'stable(0.5)', …")
-    ] = "cauchy",
+    noise: NoiseText = "cauchy",
     environment: Annotated[
         str,
-        typer.Option(help="neutral, paper, 'neutral(fresh=False)', 'k_armed(locations=(0, 1))'."),
+        typer.Option(help="neutral, orthant, 'neutral(fresh=false)', 'k_armed(locations=(0, 1))'."),
     ] = "neutral",
     horizon: Annotated[int, typer.Option(help="Pulls on each path.")] = 10_000,
-    paths: Annotated[int, typer.Option(help="Independent paths.")] = 100,
-    seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
-    workers: Annotated[int, typer.Option(help="Processes; results do not depend on them.")] = 1,
-    out: Annotated[Path | None, typer.Option(help="A new folder for the results.")] = None,
+    paths: Paths = 100,
+    seed: Seed = 0,
+    workers: Workers = 1,
+    engine: Engine = "processes",
+    out: Out = None,
     plot: Annotated[bool, typer.Option("--plot", help="Also draw regret.png there.")] = False,
 ) -> None:
     """Play policies against a noise and compare their regret.
@@ -105,30 +123,33 @@ def simulate_command(
     bandit = recipes.build("environment", environment, recipes.build("noise", noise))
     require(not plot or out is not None, "plot", "given together with --out", plot)
 
-    with _claimed(out), _progress("simulating") as progress:
-        result = simulate(
-            policies,
-            bandit,
-            horizon=horizon,
-            paths=paths,
-            seed=seed,
-            workers=workers,
-            progress=progress,
-        )
-    if out is not None:
-        result.save(out / "result.npz")
-        _write_table({noise: result}, out / "table.csv")
-        if plot:
-            from tailproof.figures import regret_figure
+    with prepared(out, "result.npz", "table.csv", "regret.png") as folder:
+        with progress_bar("simulating") as progress:
+            result = simulate(
+                policies,
+                bandit,
+                horizon=horizon,
+                paths=paths,
+                seed=seed,
+                workers=workers,
+                engine=engine,
+                out=folder and folder / "cells",
+                progress=progress,
+            )
+        title = f"Cumulative regret after {horizon} pulls, {paths} paths"
+        console.print(regret_table(title, {noise: result}))
+        if folder is not None:
+            result.save(folder / "result.npz")
+            write_table({noise: result}, folder / "table.csv")
+            if plot:
+                from tailproof.figures import regret_figure
 
-            regret_figure({f"{environment}, {noise}": result}).savefig(out / "regret.png")
-    _print_table({noise: result})
-    if out is not None:
-        console.print(f"Written to {escape(str(out))}", soft_wrap=True)
+                regret_figure({f"{environment}, {noise}": result}).savefig(folder / "regret.png")
+    _say_where("Written to", out)
 
 
 @app.command("reproduce")
-@_clear_errors
+@clear_errors
 def reproduce_command(
     figures: Annotated[
         list[str] | None,
@@ -140,11 +161,9 @@ def reproduce_command(
     out: Annotated[Path, typer.Option(help="The folder for results, pictures and report.")] = Path(
         "out/reproduce"
     ),
-    engine: Annotated[
-        str, typer.Option(help="serial, processes, dask or ray; results are the same.")
-    ] = "processes",
-    seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
-    workers: Annotated[int, typer.Option(help="Processes; 0 means one for each core.")] = 0,
+    engine: Engine = "processes",
+    seed: Seed = 0,
+    workers: Workers = 0,
 ) -> None:
     """Reproduce the paper: every figure, every claim measured, one offline report.
 
@@ -154,7 +173,7 @@ def reproduce_command(
     """
     from tailproof.paper.reproduction import reproduce
 
-    with _progress("reproducing") as progress:
+    with progress_bar("reproducing") as progress:
         reproduce(
             figures or ["all"],
             out,
@@ -168,7 +187,7 @@ def reproduce_command(
 
 
 @app.command("report")
-@_clear_errors
+@clear_errors
 def report_command(
     out: Annotated[Path, typer.Argument(help="A folder written by tailproof reproduce.")],
 ) -> None:
@@ -177,11 +196,11 @@ def report_command(
 
 
 @app.command("compare")
-@_clear_errors
+@clear_errors
 def compare_command(
-    paths: Annotated[int, typer.Option(help="Independent paths.")] = 10,
-    seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
-    workers: Annotated[int, typer.Option(help="Processes; 0 means one for each core.")] = 0,
+    paths: Paths = 10,
+    seed: Seed = 0,
+    workers: Workers = 0,
 ) -> None:
     """Play the paper's figures 2 and 3 for df 3 and 1, and put the regrets beside a reference.
 
@@ -195,8 +214,8 @@ def compare_command(
         table.add_column(column, justify="left" if column in ("noise", "policy") else "right")
     for noise, reference in references.FIGURES_2_3.items():
         plan = figure_2_3.plan(float(noise.removeprefix("df = ")), paths=paths, seed=seed)
-        with _progress(noise) as progress:
-            result = simulate(**vars(plan), workers=_workers(workers), progress=progress)
+        with progress_bar(noise) as progress:
+            result = simulate(**vars(plan), workers=workers, progress=progress)
         for row in references.compare(result, reference):
             table.add_row(
                 noise,
@@ -210,7 +229,7 @@ def compare_command(
 
 
 @app.command("list")
-@_clear_errors
+@clear_errors
 def list_command() -> None:
     """Show what can be named: figures, policies, estimators, noises, environments."""
     from tailproof.paper import EXHIBITS
@@ -228,7 +247,7 @@ def list_command() -> None:
 
 
 @app.command("calibrate")
-@_clear_errors
+@clear_errors
 def calibrate_command(
     file: Annotated[Path, typer.Argument(help="Recorded rewards: a CSV or a .parquet file.")],
     reward: Annotated[str, typer.Option(help="The column of the rewards.")],
@@ -243,7 +262,6 @@ def calibrate_command(
 
     No tail index is needed. Missing rewards are counted and left out.
     """
-    from tailproof.stats.calibration import calibrate
     from tailproof.stats.reading import read_columns
 
     if plot is not None:
@@ -259,12 +277,14 @@ def calibrate_command(
     console.print(table)
     console.print(escape(found.explain()))
     if plot is not None:
-        found.plot().savefig(plot)
-        console.print(f"Picture: {escape(str(plot))}", soft_wrap=True)
+        from tailproof.figures import calibration_figure
+
+        calibration_figure(found).savefig(plot)
+    _say_where("Picture:", plot)
 
 
 @app.command("identify")
-@_clear_errors
+@clear_errors
 def identify_command(
     policy: Annotated[
         list[str],
@@ -274,19 +294,19 @@ def identify_command(
         int | None,
         typer.Option(help="Also let each recipe decide behind medians of this many pulls."),
     ] = None,
-    noise: Annotated[
-        str, typer.Option(help="The noise: cauchy, 'student_t(df=0.5)', …")
-    ] = "cauchy",
+    noise: NoiseText = "cauchy",
     environment: Annotated[
         str, typer.Option(help="near_tie, 'near_tie(angle=0.1)', 'k_armed(locations=(0, 1))'.")
     ] = "near_tie",
     delta: Annotated[
         float | None, typer.Option(help="δ for every recipe; its own if left out.")
     ] = None,
-    paths: Annotated[int, typer.Option(help="Independent paths.")] = 200,
+    paths: Paths = 200,
     max_pulls: Annotated[int, typer.Option(help="Pulls on each path at most.")] = 100_000,
-    seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="A new folder for the results.")] = None,
+    seed: Seed = 0,
+    workers: Workers = 1,
+    engine: Engine = "processes",
+    out: Out = None,
 ) -> None:
     """Let recipes name the best arm, and count pulls and errors.
 
@@ -294,8 +314,6 @@ def identify_command(
 
         tailproof identify --policy "lin_gap_e(norm_bound=2, ridge=0.1)" --block 41
     """
-    from tailproof import bestarm, identify
-
     law = recipes.build("noise", noise)
     policies: dict[str, Any] = {}
     for text in policy:
@@ -314,47 +332,29 @@ def identify_command(
             for name, recipe in policies.items()
         }
     bandit = recipes.build("environment", environment, law)
-    with _claimed(out), _progress("identifying") as progress:
-        found = identify(
-            policies, bandit, paths=paths, max_pulls=max_pulls, seed=seed, progress=progress
-        )
-    table = Table(title=f"Naming the best arm, {environment}, {noise}, {paths} paths")
-    table.add_column("policy", overflow="fold")
-    for column in ("wrong (95 %)", "undecided", "mean pulls", "median"):
-        table.add_column(column, justify="right", no_wrap=True)
-    for name, row in found.summary().items():
-        table.add_row(
-            escape(name),
-            f"{row['error']:.1%} ({row['low']:.1%} – {row['high']:.1%})",
-            f"{row['undecided']:.0f}",
-            f"{row['mean_pulls']:.0f}",
-            f"{row['median_pulls']:.0f}",
-        )
-    console.print(table)
-    if out is not None:
-        found.save(out / "identification.npz")
-        console.print(f"Written to {escape(str(out))}", soft_wrap=True)
+    with prepared(out, "identification.npz") as folder:
+        with progress_bar("identifying") as progress:
+            found = identify(
+                policies,
+                bandit,
+                paths=paths,
+                max_pulls=max_pulls,
+                seed=seed,
+                workers=workers,
+                engine=engine,
+                out=folder and folder / "cells",
+                progress=progress,
+            )
+        title = f"Naming the best arm, {environment}, {noise}, {paths} paths"
+        console.print(identification_table(title, found))
+        if folder is not None:
+            found.save(folder / "identification.npz")
+    _say_where("Written to", out)
 
 
-def _workers(asked: int) -> int:
-    return whole("workers", asked, at_least=0) or os.cpu_count() or 1
-
-
-@contextmanager
-def _claimed(out: Path | None) -> Iterator[None]:
-    """Make the new folder before the work, and take it back if the work fails."""
-    if out is None:
-        yield
-        return
-    try:
-        out.mkdir(parents=True)
-    except FileExistsError:
-        require(False, "out", "a folder that does not exist yet", str(out))
-    try:
-        yield
-    except BaseException:
-        out.rmdir()
-        raise
+def _say_where(words: str, place: Path | None) -> None:
+    if place is not None:
+        console.print(f"{words} {escape(str(place))}", soft_wrap=True)
 
 
 def _report(out: Path) -> None:
@@ -374,75 +374,4 @@ def _report(out: Path) -> None:
         word = section.verdict
         table.add_row(section.name, section.exhibit.TITLE, f"[{colours[word]}]{word}[/]")
     console.print(table)
-    console.print(f"Report: {escape(str(out / 'report.html'))}", soft_wrap=True)
-
-
-class _Rate(ProgressColumn):
-    """How much is done in a minute."""
-
-    def render(self, task: Task) -> Text:
-        """Show the rate once there is one."""
-        return Text(f"{60 * task.speed:.3g} a minute" if task.speed else "", style="dim")
-
-
-class _Step(Protocol):
-    """Tells of progress: work done, work in all, and perhaps another name for it."""
-
-    def __call__(self, done: int, total: int, task: str = ...) -> None: ...
-
-
-@contextmanager
-def _progress(first: str) -> Iterator[_Step]:
-    """Show a bar on a terminal, nothing elsewhere."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        _Rate(),
-        TimeRemainingColumn(),
-    )
-    hidden = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
-        shown = {first: bar.add_task(first, total=None)}
-
-        def step(done: int, total: int, task: str = first) -> None:
-            if task not in shown:
-                for other in shown.values():
-                    bar.update(other, visible=False)
-                shown[task] = bar.add_task(task, total=total)
-            bar.update(shown[task], completed=done, total=total)
-
-        yield step
-
-
-_COLUMNS = ("mean", "standard_error", "median", "low", "high", "decisions", "pulls")
-
-
-def _write_table(results: Mapping[str, Result], file: Path) -> None:
-    with file.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(["setting", "policy", *_COLUMNS])
-        for setting, result in results.items():
-            for name, row in result.summary().items():
-                writer.writerow([setting, name, *(row[column] for column in _COLUMNS)])
-
-
-def _print_table(results: Mapping[str, Result]) -> None:
-    first = next(iter(results.values()))
-    paths, pulls = first.settings["paths"], first.pulls[-1]
-    table = Table(title=f"Cumulative regret after {pulls} pulls, {paths} paths")
-    table.add_column("policy", overflow="fold")
-    for column in ("mean ± s.e.", "median", "10–90 %", "decisions"):
-        table.add_column(column, justify="right", no_wrap=True)
-    for setting, result in results.items():
-        table.add_row(f"[bold]{escape(setting)}[/bold]")
-        for name, row in result.summary().items():
-            table.add_row(
-                escape(name),
-                f"{row['mean']:.1f} ± {row['standard_error']:.1f}",
-                f"{row['median']:.1f}",
-                f"{row['low']:.1f} – {row['high']:.1f}",
-                f"{row['decisions']:.0f}",
-            )
-        table.add_section()
-    console.print(table)
+    _say_where("Report:", out / "report.html")
