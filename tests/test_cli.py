@@ -76,7 +76,10 @@ def test_the_same_command_gives_the_same_numbers() -> None:
         ),
         ("--policy 'oful(ridge=-1)'", "ridge must be a finite number at least 1e-08, got -1"),
         ("--policy 'oful(ridge=x)'", "'x' is neither a value nor a known name"),
-        ("--policy 'filtered(oful)'", r"filtered\(oful\): missing a required .*argument: 'repeats'"),
+        (
+            "--policy 'filtered(oful)'",
+            r"filtered\(oful\): missing a required .*argument: 'repeats'",
+        ),
         ("--policy oful --policy oful", "policy must be given only once, got 'oful'"),
         ("--filter 0", "repeats must be a whole number of at least 1.*, got 0"),
         ("--filter 5 --block 9", "block must be at most 5, the number of samples, got 9"),
@@ -143,7 +146,10 @@ def test_identify_prints_and_writes(tmp_path: Path) -> None:
         ("--delta 2", "delta must be a number above 0 and below 1, got 2"),
         ("--block 4", "block must be odd, got 4"),
         ("--environment neutral", "environment must be one whose arms stay the same"),
-        ("--max-pulls 0", "max_pulls must be a whole number of at least 1 and at most 1e+15, got 0"),
+        (
+            "--max-pulls 0",
+            "max_pulls must be a whole number of at least 1 and at most 1e+15, got 0",
+        ),
     ],
 )
 def test_identify_refuses_bad_input_in_one_sentence(command: str, words: str) -> None:

@@ -176,7 +176,7 @@ class Judged:
 
     @property
     def deciding(self) -> str:
-        """The part that decides: one that disagrees or is open, else the one with least to spare."""
+        """The part that decides: it disagrees, is open, or has the least to spare."""
         wanted = {"holds": True, "open": None}.get(self.verdict, False)
         parts = self.claim.parts
         chosen = [p for p, ok in zip(parts, self.agreement, strict=True) if ok is wanted]

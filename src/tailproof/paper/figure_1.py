@@ -61,8 +61,8 @@ def judge(results: Mapping[str, Result]) -> list[Claim]:
             slopes.append(fact(text, slope, law.alpha - 0.01, law.alpha + 0.01))
     return [
         Claim(
-            "For a Cauchy variable α = 1, for Student's t-distribution α = df, and the α-stable law "
-            "also has the α-heavy tail.",
+            "For a Cauchy variable α = 1, for Student's t-distribution α = df, and the α-stable "
+            "law also has the α-heavy tail.",
             "the paper, section 2.3; asymptotically, as its text on stable laws says",
             slopes,
         )

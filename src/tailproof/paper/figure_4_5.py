@@ -41,7 +41,7 @@ HORIZONS = {
 """Those of the public scripts."""
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "smoke": {
-        "horizons": {**dict.fromkeys(HORIZONS, 400), "MENU": 4000, "MoM": 20_000},
+        "horizons": {**dict.fromkeys(HORIZONS, 400), "MENU": 4000, "MoM": 120_000},
         "paths": {3: 3, 1.02: 3},
     },
     "quick": {"horizons": HORIZONS, "paths": {3: 10, 1.02: 5}},

@@ -32,8 +32,8 @@ DIFFERENCES: Sequence[str] = (
     "best.",
     "The regret at a horizon of a few dozen decisions jumps with ñ(ε), which the paper lets vary "
     "together with ε; the pulls are shown beside the regret.",
-    "The public script leaves out the factor 2 in ln(2T/δ), uses ⌊ñ^ε⌋ for the block length and the "
-    "grid 0.3, 0.4, …, 0.8; there ñ(0.6) = 268, here 273. Its form is simulated beside the text's.",
+    "The public script leaves out the factor 2 in ln(2T/δ), uses ⌊ñ^ε⌋ for the block length and "
+    "the grid 0.3, 0.4, …, 0.8; there ñ(0.6) = 268. Its form is simulated beside the text's.",
 )
 REFERENCE: Mapping[str, Mapping[str, tuple[float, float]]] = {}
 

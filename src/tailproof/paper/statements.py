@@ -22,8 +22,8 @@ DIFFERENCES: Sequence[str] = (
     "Definition 1 bounds tails from above, so that lighter tails meet it too; the constants are "
     "exact suprema of y^α P(|η| > y).",
     "The rates are measured on Student-t noise with df = 1.3, for which moments of order 1 + ε "
-    "exist for ε < 0.3, between 300 and 30 000 samples: the slope of the 90 % quantile of the error "
-    "on logarithmic axes, over 20 batches of 100 samples with a fixed seed. The truncated mean is "
+    "exist for ε < 0.3, between 300 and 30 000 samples: the slope of the 90 % quantile of the "
+    "error on logarithmic axes, over 20 batches of 100 samples with a fixed seed. The truncated mean is "
     "given the best threshold of its guarantee, the median of means 8 ln(1/δ) blocks at δ = 0.1, "
     "the mean of medians ε = ¼ for its block length.",
     "The remark that the lower bound Ω(T^(1/(1+ε))) does not apply because more is assumed of the "
@@ -70,7 +70,9 @@ def estimators(n: int) -> dict[str, Estimator]:
 def errors() -> Mapping[str, Array]:
     """Return the 90 % quantile of the error, of shape (batches, sizes), of each estimator."""
     rng, law = np.random.default_rng(2021), StudentT(1 + ORDER)
-    found: dict[str, Array] = {name: np.empty((BATCHES, len(SIZES))) for name in estimators(SIZES[0])}
+    found: dict[str, Array] = {
+        name: np.empty((BATCHES, len(SIZES))) for name in estimators(SIZES[0])
+    }
     for place, n in enumerate(SIZES):
         for batch in range(BATCHES):
             samples = law.sample(rng, (BATCH, n))
