@@ -5,8 +5,10 @@ import re
 import shlex
 import shutil
 import subprocess
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +20,9 @@ from tailproof.paper.exhibit import Claim, Share, below, fact, judged, ratio
 from tailproof.paper.references import compare
 from tailproof.paper.reproduction import Reproduction
 from tailproof.report import _plain
+from tailproof.results.files import locked
 from tailproof.results.regret import Result
+from tailproof.simulation.identification import IdentificationCell
 from tailproof.simulation.sweeps import sweep
 
 ROOT = Path(__file__).parent.parent
@@ -234,6 +238,101 @@ def test_a_stop_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "SupBTC_mom" in run(f"report {out}")
 
 
+def test_a_finished_best_arm_exhibit_is_not_simulated_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = f"reproduce best-arm --size smoke --engine serial --out {tmp_path / 'r'}"
+    run(command)
+    before = stamps(tmp_path / "r")
+    assert len(before) > 10
+    monkeypatch.setattr(IdentificationCell, "run", None)
+    run(command)
+    assert stamps(tmp_path / "r") == before
+
+
+def test_a_stop_before_the_description_blocks_nothing(tmp_path: Path) -> None:
+    out = tmp_path / "r"
+    out.mkdir()
+    (out / "run.json.77.part").write_text('{"format": "tailpr')
+    (out / ".lock").touch()
+    command = f"reproduce 7 --size smoke --engine serial --out {out}"
+    run(command)
+    before, record = stamps(out), (out / "run.json").read_text()
+    assert not list(out.glob("*.part"))
+    (out / "run.json").write_bytes(b"")
+    assert "out must be a folder written by tailproof reproduce" in run(f"report {out}", code=2)
+    run(command)
+    assert stamps(out) == before
+    again = json.loads((out / "run.json").read_text())
+    assert again["files"] == json.loads(record)["files"]
+
+
+def test_a_folder_serves_one_reproduction_at_a_time(small: Path) -> None:
+    with locked(small):
+        words = "out must be a folder that no other run is using"
+        assert words in run(f"reproduce 7 --size smoke --out {small}", code=2)
+
+
+def altered(record: dict[str, Any]) -> Iterator[str]:
+    """Descriptions that nobody wrote, among them some that name other people's files."""
+    yield "[" * 100_000
+    yield "{}"
+    yield json.dumps(record).replace('"seed": 0', f'"seed": {"9" * 5000}')
+    files = record["files"]["7"]
+    (key, file), *_ = files.items()
+    changes: list[dict[str, Any]] = [
+        {"size": "huge"},
+        {"size": []},
+        {"seed": "0"},
+        {"versions": "0.2.0"},
+        {"versions": {"tailproof": 2}},
+        {"seconds": {}},
+        {"seconds": {"1": "long", "7": 1}},
+        {"seconds": {"1": 1e999, "7": 1}},
+        {"seconds": {"1": 1, "8": 1}, "files": {"1": {}, "8": files}},
+        {"files": []},
+        {"files": {"1": {}, "7": []}},
+        {"files": {"1": {}, "7": {}}},
+        {"files": {"1": {}, "7": {"other": file}}},
+        {"files": {"1": {}, "7": {key: "regret-absent.npz"}}},
+        {"files": {"1": {}, "7": {key: f"../7/{file}"}}},
+        {"files": {"1": {}, "7": {key: f"/{file}"}}},
+        {"files": {"1": {}, "7": {key: f"regret-x/../{file}"}}},
+        {"files": {"1": {}, "7": {key: f"names-{file}"}}},
+        {"files": {"1": {}, "7": {key: 3}}},
+        {"out": "elsewhere"},
+        {"more": 1},
+    ]
+    for change in changes:
+        yield json.dumps(record | change)
+
+
+def test_an_altered_description_is_one_sentence(small: Path) -> None:
+    record = json.loads((small / "run.json").read_text())
+    (small / "results" / "7" / "names-regret-df-1.npz").write_bytes(
+        next((small / "results" / "7").glob("*.npz")).read_bytes()
+    )
+    for text in altered(record):
+        (small / "run.json").write_text(text)
+        output = run(f"report {small}", code=2)
+        assert output.startswith("tailproof: "), text
+        assert output.count("\n") == 1, text
+    (small / "run.json").write_text(json.dumps(record))
+    run(f"report {small}")
+
+
+def test_what_a_folder_says_of_itself_is_only_text(small: Path) -> None:
+    record = json.loads((small / "run.json").read_text())
+    record["versions"] = {"<script>": "`*1*` [here](http://x) <img>\n# more"}
+    (small / "run.json").write_text(json.dumps(record))
+    run(f"report {small}")
+    words = (small / "verdicts.md").read_text()
+    assert r"\<script> \`\*1\*\` [here\](http://x) \<img> # more" in words
+    page = (small / "report.html").read_text()
+    assert "<script>" not in page
+    assert "<img>" not in page
+
+
 def test_select_knows_figures_by_number() -> None:
     assert select(["all"]) == list(EXHIBITS)
     assert select(["9", "4", "5"]) == ["4-5", "8-9"]
@@ -299,6 +398,9 @@ def test_the_comparison_is_in_standard_errors(folder: Path) -> None:
     regret = result.curves["uniform"].regret[:, -1]
     (row,) = compare(result, {"uniform": (float(regret.mean()) - 1, 0.0)})
     assert row.errors == pytest.approx(np.sqrt(len(regret)) / regret.std(ddof=1))
+    (row,) = compare(result, {"uniform": (float(regret.mean()) - 1, 40.0)})
+    own = regret.var(ddof=1) / len(regret)
+    assert row.errors == pytest.approx(1 / np.sqrt(own + 40.0**2 / 10))  # a reference of 10 paths
 
 
 def test_the_picture_of_the_readme_has_a_command() -> None:

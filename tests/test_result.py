@@ -25,6 +25,9 @@ def test_summaries(result: Result) -> None:
     row = result.summary()["u"]
     assert row["mean"] == pytest.approx(regret[:, -1].mean(), rel=1e-12)
     assert row["standard_error"] == pytest.approx(regret[:, -1].std(ddof=1) / np.sqrt(11))
+    assert row["median"] == pytest.approx(np.median(regret[:, -1]), rel=1e-12)
+    assert row["low"] == pytest.approx(np.sort(regret[:, -1])[1], rel=1e-12)  # of 11 paths
+    assert row["high"] == pytest.approx(np.sort(regret[:, -1])[9], rel=1e-12)
     assert row["decisions"] == row["pulls"] == 40
     with pytest.raises(ValueError, match="policy must be one of OFUL, u, got 'v'"):
         result.mean("v")

@@ -12,12 +12,35 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tailproof import OFUL, Curves, Filtered, Plan, Result, Uniform, simulate
-from tailproof.noise import Cauchy, StudentT
+from tailproof import (
+    OFUL,
+    Curves,
+    Filtered,
+    FixedArm,
+    FromRegret,
+    Identification,
+    IdentificationPlan,
+    Plan,
+    Policy,
+    Result,
+    Uniform,
+    identify,
+    simulate,
+)
+from tailproof.bestarm import LinGapE
+from tailproof.noise import Cauchy, Normal, StudentT
+from tailproof.results.files import locked
 from tailproof.simulation import work
-from tailproof.simulation.environments import GivenArms, LinearBandit, k_armed, neutral
+from tailproof.simulation.environments import (
+    GivenArms,
+    LinearBandit,
+    k_armed,
+    near_tie,
+    neutral,
+)
 from tailproof.simulation.plan import Cell
 from tailproof.simulation.sweeps import sweep
+from tailproof.simulation.work import Work
 
 BANDIT = neutral(Cauchy(), arms=4, dim=3)
 SHARED = Plan(policies={"OFUL": OFUL()}, environment=BANDIT, horizon=40, paths=10, checkpoints=4)
@@ -148,6 +171,123 @@ def test_a_dask_client_is_used_and_left_open(
         assert own.status == "running"
     assert len(ran) == CELLS  # its workers are threads of this process
     assert files(tmp_path) == expected
+
+
+def test_everything_dask_opens_stays_on_this_machine(tmp_path: Path) -> None:
+    import psutil  # type: ignore[import-untyped]
+
+    seen: set[str] = set()
+
+    def look(done: int, total: int) -> None:
+        for process in (psutil.Process(), *psutil.Process().children(recursive=True)):
+            found = process.net_connections(kind="tcp")
+            seen.update(at.laddr.ip for at in found if at.status == psutil.CONN_LISTEN)
+
+    sweep({"a": SHARED}, out=tmp_path, engine="dask", workers=1, progress=look)
+    assert seen
+    assert seen <= {"127.0.0.1", "::1"}
+
+
+def test_a_folder_serves_one_sweep_at_a_time(
+    tmp_path: Path, expected: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def intrude(done: int, total: int) -> None:
+        with pytest.raises(ValueError, match="out must be a folder that no other run is using"):
+            sweep(PLANS, out=tmp_path, engine="serial")
+
+    sweep(PLANS, out=tmp_path, engine="serial", progress=intrude)
+    assert files(tmp_path) == expected
+    monkeypatch.setattr("tailproof.results.files.fcntl", None)  # a system without locks
+    with locked(tmp_path):
+        sweep(PLANS, out=tmp_path, engine="serial")
+
+
+def test_a_lock_of_the_killed_blocks_nobody(tmp_path: Path) -> None:
+    script = "import sys; from pathlib import Path; from tailproof.results.files import locked\n"
+    script += "with locked(Path(sys.argv[1])): print(flush=True); sys.stdin.read()"
+    holder = subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    with holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        with pytest.raises(ValueError, match="no other run is using"):
+            sweep({"a": SHARED}, out=tmp_path, engine="serial")
+        holder.kill()
+    sweep({"a": SHARED}, out=tmp_path, engine="serial")
+
+
+BEST = IdentificationPlan(
+    policies={"LinGapE": LinGapE(norm_bound=2), "FromRegret": FromRegret(OFUL(), decisions=9)},
+    environment=near_tie(Normal(), angle=1.0),
+    paths=7,
+    max_pulls=400,
+)
+
+
+@pytest.mark.parametrize(("engine", "workers"), [("serial", 1), ("processes", 2)])
+def test_best_arms_are_cells_too(engine: str, workers: int, tmp_path: Path) -> None:
+    alone = identify(BEST.policies, BEST.environment, paths=7, max_pulls=400)
+    again = identify(
+        BEST.policies,
+        BEST.environment,
+        paths=7,
+        max_pulls=400,
+        engine=engine,
+        workers=workers,
+        out=tmp_path,
+    )
+    assert len(files(tmp_path)) == 2 * 3
+    steps: list[tuple[int, int]] = []
+    mixed: dict[str, Work[Any, Any]] = {"names": BEST, "regret": SHARED}
+    both = sweep(
+        mixed,
+        out=tmp_path,
+        engine="serial",
+        progress=lambda *step: steps.append(step),
+    )
+    assert steps == [(done, 10) for done in range(6, 11)]
+    assert isinstance(both["regret"], Result)
+    for found in (again, both["names"]):
+        assert isinstance(found, Identification)
+        assert found.settings == alone.settings
+        for name, verdicts in alone.verdicts.items():
+            for part, array in vars(verdicts).items():
+                np.testing.assert_array_equal(getattr(found.verdicts[name], part), array)
+
+
+FED_BY: dict[str, tuple[dict[str, Policy[Any]], LinearBandit]] = {
+    "noise": (
+        {"it": OFUL(bonus=0)},
+        LinearBandit(
+            contexts=GivenArms(((1.0, 0.0), (0.6, 0.8), (0.0, 1.0))),
+            theta=(0.3, 1.0),
+            noise=Cauchy(),
+        ),
+    ),
+    "policy": ({"it": Uniform()}, k_armed(Cauchy(), locations=(0.0, 0.1, 1.0))),
+    "environment": ({"it": FixedArm(arm=0)}, BANDIT),
+}
+
+
+@pytest.mark.parametrize("stream", FED_BY)
+def test_no_chunk_repeats_another(stream: str) -> None:
+    """Paths that differ in one stream alone: 12 in 4 chunks, and no chunk the same as another."""
+    policies, bandit = FED_BY[stream]
+    regret = simulate(policies, bandit, horizon=300, paths=12).curves["it"].regret
+    parts = {chunk.tobytes() for chunk in np.split(regret, 4)}
+    assert len(parts) == 4
+
+
+def test_no_chunk_of_best_arms_repeats_another() -> None:
+    pulls = (
+        identify(
+            {"it": LinGapE(norm_bound=2)}, near_tie(Normal(), angle=0.8), paths=30, max_pulls=9000
+        )
+        .verdicts["it"]
+        .pulls
+    )
+    assert len({chunk.tobytes() for chunk in np.split(pulls, 10)}) == 10
 
 
 @pytest.mark.slow

@@ -15,7 +15,15 @@ from tailproof.results.regret import Result
 from tailproof.stats.calibration import Calibration
 from tailproof.stats.recorded import Rewards
 
-__all__ = ["PALETTE", "band", "calibration_figure", "canvas", "pulls_figure", "regret_figure"]
+__all__ = [
+    "PALETTE",
+    "READING",
+    "band",
+    "calibration_figure",
+    "canvas",
+    "pulls_figure",
+    "regret_figure",
+]
 
 PALETTE = (
     "#0072B2",
@@ -51,12 +59,21 @@ def band(
     place: int,
     label: str | None = None,
 ) -> None:
-    """Draw a sample of curves, of shape (paths, points): median, 10–90 % band, dashed mean."""
+    """Draw a sample of curves, of shape (paths, points): median, 10–90 % band, dashed mean.
+
+    Fewer than five paths have no band. Lines that are drawn later are thinner, so that one of
+    several that lie on one another can still be seen at the edges of the next.
+    """
     colour, style = PALETTE[place % len(PALETTE)], ("-", "-.")[place // len(PALETTE) % 2]
     low, middle, high = np.quantile(sample, (0.1, 0.5, 0.9), axis=0)
-    axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
-    axes.plot(x, middle, style, color=colour, label=label)
+    if len(sample) >= 5:
+        axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
+    axes.plot(x, middle, style, color=colour, label=label, linewidth=max(3.2 - 0.35 * place, 1.2))
     axes.plot(x, sample.mean(axis=0), "--", color=colour, linewidth=0.9)
+
+
+READING = "median (line), 10–90 % (band, from five paths on), mean (dashes)"
+"""How to read what `band` draws."""
 
 
 def regret_figure(results: Mapping[str, Result]) -> Figure:
@@ -79,21 +96,22 @@ def regret_figure(results: Mapping[str, Result]) -> Figure:
     for axes, (title, result) in zip(panels.flat, results.items(), strict=False):
         for name, curves in result.curves.items():
             band(axes, result.pulls, curves.regret, order.index(name), name)
-        axes.set_title(title, fontsize=10, parse_math=False)
+        many = f"{result.settings['paths']} paths"
+        words = f"{title}, {many}" if title else many
+        axes.set_title(words, fontsize=10, parse_math=False)
         axes.set_xlim(0, result.pulls[-1])
     panels[0, 0].set_ylim(bottom=0)
     for axes in panels[:, 0]:
         axes.set_ylabel("cumulative regret", fontsize=9)
     for axes in panels[-1]:
         axes.set_xlabel("pulls", fontsize=9)
-    counts = sorted({result.settings["paths"] for result in results.values()})
     legend = figure.legend(
         *panels[0, 0].get_legend_handles_labels(),
         loc="outside lower center",
         ncols=min(len(order), 5),
         fontsize=8,
         frameon=False,
-        title=f"median (line), 10–90 % (band), mean (dashes); paths: {', '.join(map(str, counts))}",
+        title=READING,
         title_fontsize=8,
     )
     for text in legend.get_texts():

@@ -28,6 +28,7 @@ from tailproof.cli.output import (
     regret_table,
 )
 from tailproof.cli.saving import prepared, write_table
+from tailproof.simulation.plan import MOST_PULLS
 
 __all__ = ["app", "main"]
 
@@ -314,6 +315,7 @@ def identify_command(
 
         tailproof identify --policy "lin_gap_e(norm_bound=2, ridge=0.1)" --block 41
     """
+    whole("max_pulls", max_pulls, at_most=MOST_PULLS)
     law = recipes.build("noise", noise)
     policies: dict[str, Any] = {}
     for text in policy:

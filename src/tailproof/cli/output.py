@@ -88,7 +88,7 @@ def identification_table(title: str, found: Identification) -> Table:
 def _table(title: str, *columns: str) -> Table:
     """Return a table of policies whose cells fold where a terminal is narrow."""
     table = Table(title=escape(title))
-    table.add_column("policy", overflow="fold", min_width=8)
+    table.add_column("policy", overflow="fold")
     for column in columns:
         table.add_column(column, justify="right", overflow="fold")
     return table

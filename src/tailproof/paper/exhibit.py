@@ -7,9 +7,9 @@ taken at the level 1 − 0.05/parts (Bonferroni).
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -18,6 +18,7 @@ from scipy.stats import beta
 from scipy.stats import t as student_t
 
 from tailproof.results import Identification, Result
+from tailproof.simulation.work import Work
 
 __all__ = [
     "Claim",
@@ -41,11 +42,17 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+R = TypeVar("R")
 Found = Result | Identification
 """What an exhibit may find."""
-Sweep = Callable[..., Any]
-"""Runs named plans and returns their results."""
 Word = Literal["holds", "does not hold", "mixed", "open"]
+
+
+class Sweep(Protocol):
+    """Runs named plans and returns their results."""
+
+    def __call__(self, plans: Mapping[str, Work[Any, R]], /) -> dict[str, R]:
+        """Run what is not there yet."""
 
 
 class Picture(NamedTuple):

@@ -23,9 +23,9 @@ DIFFERENCES: Sequence[str] = (
     "exact suprema of y^α P(|η| > y).",
     "The rates are measured on Student-t noise with df = 1.3, for which moments of order 1 + ε "
     "exist for ε < 0.3, between 300 and 30 000 samples: the slope of the 90 % quantile of the "
-    "error on logarithmic axes, over 20 batches of 100 samples with a fixed seed. The truncated mean is "
-    "given the best threshold of its guarantee, the median of means 8 ln(1/δ) blocks at δ = 0.1, "
-    "the mean of medians ε = ¼ for its block length.",
+    "error on logarithmic axes, over 20 batches of 100 samples with a fixed seed. The truncated "
+    "mean is given the best threshold of its guarantee, the median of means 8 ln(1/δ) blocks at "
+    "δ = 0.1, the mean of medians ε = ¼ for its block length.",
     "The remark that the lower bound Ω(T^(1/(1+ε))) does not apply because more is assumed of the "
     "tails is not measured; what lifts it is the symmetry of the noise.",
 )

@@ -48,6 +48,8 @@ def running(
     if not work:
         yield ()
         return
+    if engine == "processes" and workers == 1:
+        engine = "serial"
     jobs = [joblib.delayed(_run)(key, job) for key, job in work]
     with _ENGINES[engine](min(workers, len(work))):
         if engine == "ray":  # its joblib backend gives whole lists: rounds of one job per worker

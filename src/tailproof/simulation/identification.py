@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -156,8 +157,8 @@ class IdentificationPlan(Work[Verdicts, Identification]):
             whole("max_pulls", self.max_pulls, at_least=recipe.pulls, at_most=MOST_PULLS)
         object.__setattr__(self, "policies", recipes)
 
-    def _cell(self, **common: Any) -> IdentificationCell:
-        return IdentificationCell(max_pulls=int(self.max_pulls), **common)
+    def _cell(self) -> Callable[..., IdentificationCell]:
+        return partial(IdentificationCell, max_pulls=int(self.max_pulls))
 
     def _join(self, parts: Mapping[str, Sequence[Verdicts]]) -> Identification:
         return Identification(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -171,9 +172,9 @@ class Plan(Work[Curves, Result]):
             if isinstance(contexts, UnitBall):
                 policy.propose(state, np.random.default_rng(0))
 
-    def _cell(self, **common: Any) -> Cell:
+    def _cell(self) -> Callable[..., Cell]:
         checkpoints = tuple(_checkpoints(self.horizon, self.checkpoints).tolist())
-        return Cell(checkpoints=checkpoints, **common)
+        return partial(Cell, checkpoints=checkpoints)
 
     def _join(self, parts: Mapping[str, Sequence[Curves]]) -> Result:
         return Result(

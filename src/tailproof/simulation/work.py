@@ -1,7 +1,7 @@
 """Simulations cut into cells that run anywhere, and put together again."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -65,9 +65,10 @@ class Work(ABC, Generic[F, R]):
 
     def cells(self) -> Iterator[WorkCell[F]]:
         """Cut the work by policy and chunk of paths."""
+        cell = self._cell()
         for name, policy in self.policies.items():
             for chunk, start in enumerate(range(0, self.paths, CHUNK)):
-                yield self._cell(
+                yield cell(
                     name=name,
                     policy=policy,
                     environment=self.environment,
@@ -95,8 +96,8 @@ class Work(ABC, Generic[F, R]):
         }
 
     @abstractmethod
-    def _cell(self, **common: Any) -> WorkCell[F]:
-        """Return a cell."""
+    def _cell(self) -> Callable[..., WorkCell[F]]:
+        """Return what makes a cell of the fields that all cells have."""
 
     @abstractmethod
     def _join(self, parts: Mapping[str, Sequence[F]]) -> R:

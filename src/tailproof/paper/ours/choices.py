@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tailproof.figures import band, canvas
+from tailproof.figures import READING, band, canvas
 from tailproof.noise import StudentT
 from tailproof.paper import published
 from tailproof.paper.exhibit import Claim, Picture, Sweep, best, final, ratio
@@ -75,7 +75,16 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     axes.set_xlabel("degrees of freedom (no mean up to 1, no variance up to 2)", fontsize=9)
     axes.set_xticks(dfs, [f"{df:g}" for df in dfs])
     axes.set_xticks([], minor=True)
-    figure.legend(loc="outside lower center", ncols=3, fontsize=8, frameon=False)
+    size = f"T = {first.pulls[-1]} pulls, {first.settings['paths']} paths"
+    axes.set_title(f"neutral environment, {size}", fontsize=9)
+    figure.legend(
+        loc="outside lower center",
+        ncols=3,
+        fontsize=8,
+        frameon=False,
+        title=READING,
+        title_fontsize=8,
+    )
     words = "; ".join(
         f"{key}: " + ", ".join(f"{name} {final(result, name).mean():.0f}" for name in first.curves)
         for key, result in results.items()

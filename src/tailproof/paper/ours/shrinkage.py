@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tailproof import environments
-from tailproof.figures import band, canvas
+from tailproof.figures import READING, band, canvas
 from tailproof.noise import Cauchy
 from tailproof.paper.exhibit import Claim, Picture, Sweep, below, final, ratio
 from tailproof.policies import OFUL
@@ -64,7 +64,11 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
         sample = np.array([final(results[name], policy) for policy in results[name].curves])
         band(axes, RIDGES, sample.T, place, title)
     axes.set(xscale="log", yscale="log", xlabel="ridge penalty λ", ylabel="regret at the horizon")
-    axes.legend(fontsize=8, frameon=False)
+    axes.legend(fontsize=8, frameon=False, title=READING, title_fontsize=7)
+    first = results["paper"]
+    axes.set_title(
+        f"Cauchy noise, T = {first.pulls[-1]} pulls, {first.settings['paths']} paths", fontsize=9
+    )
     ends = "; ".join(
         f"{title}: {final(results[name], 'λ = 1').mean():.0f} at λ = 1 and "
         f"{final(results[name], 'λ = 100').mean():.0f} at λ = 100"

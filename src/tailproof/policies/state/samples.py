@@ -87,7 +87,7 @@ class Samples(State):
         root = self.root[at]
         absorb(root, x, np.empty((len(x), 0)))
         self.root[at] = root
-        if self.decisions.max() == self.y.shape[2]:  # the room tells the age and nothing else
+        while self.decisions.max() >= self.y.shape[2]:  # the room tells the age and nothing else
             self.x = np.concatenate([self.x, np.zeros_like(self.x)], axis=2)
             self.y = np.concatenate([self.y, np.zeros_like(self.y)], axis=2)
         place = self.count[at]
