@@ -32,7 +32,7 @@ DIFFERENCES: Sequence[str] = (
     "best.",
     "The regret at a horizon of a few dozen decisions jumps with ñ(ε), which the paper lets vary "
     "together with ε; the pulls are shown beside the regret.",
-    "The public script leaves out the factor 2 in ln(2T/δ), uses ⌊ñ^ε⌋ for the block length and "
+    "The public script leaves out the factor 2 before 4^(2/α), uses ⌊ñ^ε⌋ for the block length and "
     "the grid 0.3, 0.4, …, 0.8; there ñ(0.6) = 268. Its form is simulated beside the text's.",
 )
 REFERENCE: Mapping[str, Mapping[str, tuple[float, float]]] = {}
@@ -45,16 +45,16 @@ SCRIPTS = tuple(e for e in EPSILONS if round(10 * e) == 10 * e)
 def pulls(epsilon: float, factor: int = 2) -> int:
     """Return ñ(ε) = ⌊256 ln M(ε)/ln M(½)⌋, M being the larger of the two terms of Theorem 2.
 
-    The `factor` stands before T/δ; the public script has none.
+    The `factor` stands before 4^(2/α) in the second; the public script has none.
 
     >>> pulls(0.5), pulls(0.6), pulls(0.6, factor=1)
-    (256, 273, 268)
+    (256, 308, 268)
     """
 
     def log_larger(e: float) -> float:
         horizon, delta, alpha = 10_000, 0.01, 1
-        first = math.log(16 * math.log(factor * horizon / delta)) / e
-        return max(first, math.log(2 * 4 ** (2 / alpha) * math.log(4 / delta)) / (1 - e))
+        first = math.log(16 * math.log(2 * horizon / delta)) / e
+        return max(first, math.log(factor * 4 ** (2 / alpha) * math.log(4 / delta)) / (1 - e))
 
     return math.floor(256 * log_larger(epsilon) / log_larger(0.5))
 

@@ -119,10 +119,10 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
             )
         chance = float(final(results[f"published, {noise}"], "uniform").mean())
         axes.axvline(chance, color="0.4", linestyle=":", label="random arm")
-        words = {
+        labels = {
             name: "greedy" if not chosen[name] else f"× {chosen[name]:g}" for name in ALGORITHMS
         }
-        axes.set_yticks(rows, [f"{name}  {words[name]}" for name in ALGORITHMS], fontsize=7)
+        axes.set_yticks(rows, [f"{name}  {labels[name]}" for name in ALGORITHMS], fontsize=7)
         paths = results[f"tuned, {noise}"].settings["paths"]
         axes.set_title(f"Student-t, {noise}, {paths} paths", fontsize=9)
         ends = ", ".join(
