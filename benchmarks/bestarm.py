@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from tailproof import OFUL, Filtered, MeanOfMedians, Policy, identify
+from tailproof import OFUL, Filtered, FromRegret, MeanOfMedians, Policy, identify
 from tailproof.bestarm import (
     RAGE,
     BestArm,
-    FromRegret,
     GAllocation,
     LazyTrackAndStop,
     LinGapE,

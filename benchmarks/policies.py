@@ -19,7 +19,8 @@ import numpy as np
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
-from references import Array, Reference, crt, menu, mom, sup, tofu, trace_of
+from playing import trace_of
+from references import Array, Reference, crt, menu, mom, sup, tofu
 
 from tailproof import (
     CRT,

@@ -11,8 +11,10 @@ from tailproof import (
     CRT,
     MENU,
     OFUL,
+    PEGE,
     TOFU,
     UCB1,
+    AdaRUCB,
     AutoFiltered,
     ClippedSGDUCB,
     ConfidenceBall,
@@ -74,6 +76,8 @@ POLICIES: list[Policy[Any]] = [
     ThompsonSampling(),
     StudentUCB(),
     StudentUCB(room=3, bonus=0),
+    PEGE(),
+    AdaRUCB(),
 ]
 BEST_ARM: list[Policy[Any]] = [
     bestarm.GAllocation(),
@@ -189,6 +193,7 @@ def test_every_public_name_teaches(name: str) -> None:
 
 _PLAIN = {
     tailproof.Curves,
+    tailproof.IdentificationPlan,
     tailproof.Plan,
     tailproof.State,
     tailproof.Verdicts,

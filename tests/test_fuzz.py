@@ -45,10 +45,10 @@ def same(first: State, second: State) -> bool:
     )
 
 
-def refused(call: Callable[[], object]) -> bool:
+def refused(call: Callable[..., object], *args: Any) -> bool:
     """Whether the call raised ``ValueError``; any other error fails the test."""
     try:
-        call()
+        call(*args)
     except ValueError:
         return True
     return False
@@ -70,13 +70,13 @@ def fuzz(policy: Policy[Any], calls: int, rng: np.random.Generator) -> None:
         arms, chosen, rewards = lesson = a_lesson(policy, rng)
         kind = rng.integers(6)
         if kind < 3:  # a good lesson, wild on path 0
-            if not refused(lambda: policy.learn(state, arms, chosen, rewards)):
+            if not refused(policy.learn, state, arms, chosen, rewards):
                 policy.learn(alone, arms[1:], chosen[1:], rewards[1:])
-            refused(lambda: policy.choose(state, arms, rng))
+            refused(policy.choose, state, arms, rng)
         elif kind == 3:  # a lesson with something wrong
             before = state.copy()
             lesson[rng.integers(3)] = GARBAGE[rng.integers(len(GARBAGE))]
-            if refused(lambda: policy.learn(state, *lesson)):
+            if refused(policy.learn, state, *lesson):
                 assert same(before, state)
             else:  # it was good enough for both paths
                 state = before
@@ -84,13 +84,13 @@ def fuzz(policy: Policy[Any], calls: int, rng: np.random.Generator) -> None:
             before = state.copy()
             wrong: list[Any] = [state, arms, rng]
             wrong[rng.integers(3)] = GARBAGE[rng.integers(len(GARBAGE))]
-            refused(lambda: policy.choose(*wrong))
+            refused(policy.choose, *wrong)
             assert same(before, state)
         else:  # a state with something wrong
             arrays: dict[str, Any] = state.to_arrays()
             name = list(arrays)[rng.integers(len(arrays))]
             arrays[name] = GARBAGE[rng.integers(len(GARBAGE))]
-            refused(lambda: policy.restore(arrays))
+            refused(policy.restore, arrays)
     assert same(state.take([1]), alone)
 
 

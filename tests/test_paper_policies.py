@@ -141,7 +141,6 @@ def test_the_batch_decides_as_the_reference_when_it_does_not_always_learn(
         assert trace[loud, path].tolist() == np.array(expected)[loud].tolist()
 
 
-@pytest.mark.xfail(strict=True, reason="Samples needs room for its samples, not its decisions")
 def test_a_state_that_learned_little_is_restored() -> None:
     policy = SupBTC(horizon=T, epsilon=1, moment_bound=1)
     state, _ = play(policy, np.zeros((40, 1, 6, 3)), np.ones((40, 1, 6)))

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from tailproof.bestarm.base import PENALTY, BestArm, Race, in_unit, lead, rivals
 from tailproof.bestarm.design import optimal_design
-from tailproof.bestarm.spanning import spanning
 from tailproof.checks import Positive
 from tailproof.policies.base import Array, Index, picked
+from tailproof.policies.spanning import spanning
 from tailproof.policies.state.base import Arms, Counts
 from tailproof.policies.state.regression import squared_norms
 

@@ -1,5 +1,6 @@
 """Bandit algorithms, one file each; `base` holds the contract."""
 
+from tailproof.policies.ada_r_ucb import AdaRUCB
 from tailproof.policies.base import Policy, State
 from tailproof.policies.baselines import FixedArm, Uniform
 from tailproof.policies.clipped_sgd import ClippedSGDUCB
@@ -13,6 +14,7 @@ from tailproof.policies.median_ucb import MedianUCB
 from tailproof.policies.menu import MENU
 from tailproof.policies.mom import MoM
 from tailproof.policies.oful import OFUL
+from tailproof.policies.pege import PEGE
 from tailproof.policies.robust_ucb import RobustUCB
 from tailproof.policies.student_ucb import StudentUCB
 from tailproof.policies.sup_bmm import SupBMM
@@ -27,8 +29,10 @@ __all__ = [
     "CRT",
     "MENU",
     "OFUL",
+    "PEGE",
     "TOFU",
     "UCB1",
+    "AdaRUCB",
     "ClippedSGDUCB",
     "ConfidenceBall",
     "FixedArm",

@@ -121,7 +121,6 @@ class IdentificationCell(WorkCell[Verdicts]):
                 recommended[done], decisions[done] = policy.recommend(state)[stopped], decision
                 state, racing = state.take(~stopped), racing[~stopped]
                 arms, locations = world.arms[racing], world.locations[racing]
-                arms.flags.writeable = False  # arms that nobody can change are measured once
                 if not len(racing):
                     break
         correct = (recommended >= 0) & (gaps[np.arange(paths), recommended] <= margin)

@@ -104,7 +104,11 @@ class State:
         for name, value in self._parts():
             if isinstance(value, State):
                 start = f"{name}."
-                inside = {key.removeprefix(start): a for key, a in given.items() if start in key}
+                inside = {
+                    key.removeprefix(start): array
+                    for key, array in given.items()
+                    if key.startswith(start)
+                }
                 value.fill(inside, paths, f"{prefix}{start}")
             elif isinstance(value, np.ndarray):
                 setattr(self, name, self._checked(prefix, name, given[name], paths))

@@ -56,6 +56,9 @@ class Samples(State):
             longest=np.zeros((paths, levels)),
         )
 
+    def _room_needed(self) -> int:
+        return int(self.count.max())
+
     def unsettled(self, paths: Index, level: Index | int) -> Iterator[tuple[Array, Array]]:
         """Give the arms and rewards that are not settled, of shapes (n, d) and (n,), by path.
 
