@@ -58,21 +58,27 @@ def band(
     sample: NDArray[np.float64],
     place: int,
     label: str | None = None,
+    *,
+    crowded: bool = False,
 ) -> None:
-    """Draw a sample of curves, of shape (paths, points): median, 10–90 % band, dashed mean.
+    """Draw a sample of curves, of shape (paths, points): median, 10–90 % band, thin dashed mean.
 
-    Fewer than five paths have no band. Lines that are drawn later are thinner, so that one of
-    several that lie on one another can still be seen at the edges of the next.
+    Fewer than five paths have no band. In a crowded picture lines have gaps through which those
+    below can be seen, the later ones below the earlier.
     """
-    colour, style = PALETTE[place % len(PALETTE)], ("-", "-.")[place // len(PALETTE) % 2]
+    colour = PALETTE[place % len(PALETTE)]
+    style = _GAPS[place % len(_GAPS)] if crowded else ("-", "-.")[place // len(PALETTE) % 2]
     low, middle, high = np.quantile(sample, (0.1, 0.5, 0.9), axis=0)
     if len(sample) >= 5:
         axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
-    axes.plot(x, middle, style, color=colour, label=label, linewidth=max(3.2 - 0.35 * place, 1.2))
-    axes.plot(x, sample.mean(axis=0), "--", color=colour, linewidth=0.9)
+    axes.plot(x, middle, linestyle=style, color=colour, label=label, zorder=3 - 0.01 * place)
+    axes.plot(x, sample.mean(axis=0), "--", color=colour, linewidth=0.7)
 
 
-READING = "median (line), 10–90 % (band, from five paths on), mean (dashes)"
+_GAPS: tuple[Any, ...] = ("-", (0, (6, 6)), (0, (4, 2, 1, 2)), (3, (2, 4)))
+
+
+READING = "median (line), 10–90 % (band, from five paths on), mean (thin dashes)"
 """How to read what `band` draws."""
 
 
@@ -95,7 +101,8 @@ def regret_figure(results: Mapping[str, Result]) -> Figure:
     order = list(dict.fromkeys(name for result in results.values() for name in result.curves))
     for axes, (title, result) in zip(panels.flat, results.items(), strict=False):
         for name, curves in result.curves.items():
-            band(axes, result.pulls, curves.regret, order.index(name), name)
+            place, crowded = order.index(name), len(order) > 4
+            band(axes, result.pulls, curves.regret, place, name, crowded=crowded)
         many = f"{result.settings['paths']} paths"
         words = f"{title}, {many}" if title else many
         axes.set_title(words, fontsize=10, parse_math=False)
