@@ -49,7 +49,7 @@ CASES: dict[str, tuple[Any, Reference, str]] = {
         menu,
         "≤ 1 s",
     ),
-    "MoM": (MoM(horizon=HORIZON, epsilon=1, moment_bound=3, bonus=1 / 40), mom, ""),
+    "MoM": (MoM(horizon=HORIZON, epsilon=1, moment_bound=3, blocks=42, bonus=1 / 40), mom, ""),
     "SupBMM, 31 replicates, no layers": (
         SupBMM(
             horizon=HORIZON,
@@ -57,7 +57,7 @@ CASES: dict[str, tuple[Any, Reference, str]] = {
             moment_bound=3,
             replicates=31,
             layered=False,
-            plus_one=False,
+            width="experiments",
             bonus=0.01 / 6,
         ),
         sup,

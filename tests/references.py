@@ -41,7 +41,8 @@ def crt(policy: CRT, arms: Array, rewards: Array) -> list[int]:
 def mom(policy: MoM, arms: Array, rewards: Array) -> list[int]:
     e, horizon, d = policy.epsilon, policy.horizon, arms.shape[-1]
     m = horizon ** (2 * e / (1 + 3 * e))
-    r, k = math.floor(horizon / m), math.floor(8 * math.log(2 / policy.delta))
+    r = math.floor(horizon / m)
+    k = policy.blocks or math.ceil(8 * math.log(2 * m / policy.delta))
     a, b, beta, chosen = np.eye(d), np.zeros(d), 1.0, []
     for t, (xs, ys) in enumerate(zip(arms, rewards, strict=True), start=1):
         inverse = np.linalg.inv(a)
@@ -181,8 +182,10 @@ def sup(policy: Any, arms: Array, rewards: Array, learned: list[int] | None = No
         moment = sum(
             (np.outer(y, z) for y, z in zip(ys, xs, strict=True)), np.zeros((policy.pulls, d))
         )
+        scripts = policy.width == "experiments"
+        t = max(t - 1, 1) if scripts else t
         alpha = (12 * policy.moment_bound) ** (1 / (1 + e)) * t ** ((1 - e) / (2 * (1 + e)))
-        scale = policy.bonus * (alpha + 1 if policy.plus_one else alpha)
+        scale = policy.bonus * (alpha if scripts else alpha + 1)
         return float(np.median(moment @ inverse @ x)), scale * norm(x, inverse)
 
     def btc(xs: list[Array], ys: list[Array], x: Array, t: int) -> tuple[float, float]:
@@ -193,6 +196,7 @@ def sup(policy: Any, arms: Array, rewards: Array, learned: list[int] | None = No
         h = np.sum(np.abs(beta) ** order) ** (1 / order)
         value = float(np.sum(beta * np.where(np.abs(beta * y) <= h, y, 0)))
         load = math.log(2 * policy.horizon * k * math.log(policy.horizon) / policy.delta)
+        t = max(t - 1, 1) if policy.width == "experiments" else t
         growth = t ** ((1 - e) / (2 * (1 + e)))
         alpha = (
             2 / 3 * load + math.sqrt(2 * policy.moment_bound * load) + policy.moment_bound

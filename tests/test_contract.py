@@ -57,7 +57,7 @@ POLICIES: list[Policy[Any]] = [
     Uniform(),
     FixedArm(arm=2),
     CRT(epsilon=1, moment_bound=3),
-    MoM(horizon=1000, epsilon=1, moment_bound=1, delta=0.5),
+    MoM(horizon=1000, epsilon=1, moment_bound=1, blocks=11),
     MENU(horizon=1000, epsilon=1, moment_bound=1, replicates=5),
     TOFU(horizon=1000, epsilon=1, moment_bound=1),
     SupBMM(horizon=1000, epsilon=1, moment_bound=1, replicates=3),

@@ -16,9 +16,10 @@ from typer.testing import CliRunner
 
 from tailproof.cli import app
 from tailproof.paper import EXHIBITS, SIZES, reproduction, select
-from tailproof.paper.exhibit import Finding, below, ratio, verdict, within
+from tailproof.paper.exhibit import Claim, Share, below, fact, judged, ratio
 from tailproof.paper.references import compare
 from tailproof.paper.reproduction import Reproduction
+from tailproof.report import _plain
 from tailproof.results.files import locked
 from tailproof.results.regret import Result
 from tailproof.simulation.identification import IdentificationCell
@@ -60,18 +61,21 @@ def test_all_nine_figures_and_four_warnings_are_there() -> None:
     assert {"pulls", "bonus", "shrinkage", "defects"} <= set(EXHIBITS)
     for exhibit in EXHIBITS.values():
         assert set(exhibit.SETTINGS) == set(SIZES)
-        assert exhibit.CLAIM.endswith((".", ".)"))
 
 
 def test_every_picture_is_drawn_and_told_in_words(folder: Path) -> None:
     drawn = {path.name for path in (folder / "figures").iterdir()}
     names = [f"figure-{n}" for n in range(1, 10)]
-    names += ["overview", "pulls", "bonus", "shrinkage", "defects", "choices", "best-arm"]
+    names += ["overview", "statements", "pulls", "bonus", "shrinkage", "defects"]
+    names += ["choices", "best-arm"]
     assert drawn == {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
     kept = Reproduction.load(folder)
     for name, exhibit in EXHIBITS.items():
         results = kept.results(name)
-        assert exhibit.judge(results)
+        for claim in exhibit.judge(results):
+            assert claim.text.endswith(".")
+            assert claim.whose.startswith(("the paper, ", "the public scripts", "our question"))
+            assert claim.parts
         for picture in exhibit.draw(results).values():
             assert len(picture.alt) > 40
             assert "nan" not in picture.alt
@@ -99,7 +103,7 @@ def test_the_report_needs_no_network_and_no_eyes(folder: Path) -> None:
     text = (folder / "report.html").read_text(encoding="utf-8")
     page = Page()
     page.feed(text)
-    assert len(page.images) == 16
+    assert len(page.images) == 17
     assert all(len(image["alt"] or "") > 40 for image in page.images)
     for link in page.links:
         assert link.startswith("data:") or link.removeprefix("#") in page.places
@@ -134,9 +138,11 @@ def test_the_report_shows_the_reference_and_the_verdicts(folder: Path) -> None:
     assert "tailproof reproduce overview 1 2-3" in text
     words = (folder / "verdicts.md").read_text(encoding="utf-8")
     for name, exhibit in EXHIBITS.items():
-        found = exhibit.judge(Reproduction.load(folder).results(name))
-        assert f"{exhibit.TITLE}: {verdict(found)}" in words
-        assert all(str(finding) in words for finding in found)
+        assert exhibit.TITLE in words
+        for found in judged(exhibit.judge(Reproduction.load(folder).results(name))):
+            assert f"{_plain(found.claim.text)} ({_plain(found.claim.whose)})" in words
+            assert f"**{found.verdict}**" in words
+            assert all(f"{_plain(row)}: " in words for row, _ in found.rows())
 
 
 def test_what_is_finished_is_not_simulated_again(small: Path) -> None:
@@ -228,7 +234,7 @@ def test_a_stop_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(reproduction, "sweep", stopped)
     assert "stopped" in run(f"reproduce 7 pulls --size smoke --engine serial --out {out}", 130)
     assert list(json.loads((out / "run.json").read_text())["seconds"]) == ["7"]
-    assert len(stamps(out)) == 11
+    assert len(stamps(out)) == 17
     assert "SupBTC_mom" in run(f"report {out}")
 
 
@@ -332,28 +338,46 @@ def test_select_knows_figures_by_number() -> None:
     assert select(["9", "4", "5"]) == ["4-5", "8-9"]
 
 
-def test_findings_agree_disagree_or_stay_open() -> None:
+def test_parts_agree_disagree_or_stay_open() -> None:
     """Ten numbers each; the gap of 5 is 11 standard errors, the gap of 0.1 a quarter of one."""
     rng = np.random.default_rng(0)
     x, y = rng.normal(0, 1, 10), rng.normal(0, 1, 10)
-    assert below("", x - 5, y).holds is True
-    assert below("", x + 5, y).holds is False
-    assert below("", x - x.mean(), y - y.mean() + 0.1).holds is None
-    assert below("", np.ones(3), np.ones(3) * 2).holds is True
-    assert ratio("", x + 100, y + 100, at_most=1.2).holds is True
-    assert ratio("", x + 200, y + 100, at_most=1.2).holds is False
-    assert ratio("", x - x.mean() + 100, y - y.mean() + 100, at_most=1).holds is None
-    yes, no = within("", 1, 0, 2), within("", 3, 0, 2)
-    perhaps = Finding("", 0, -1, 1, None)
-    cases = ([yes, yes], [yes, no], [yes, perhaps], [no, perhaps], [perhaps])
-    assert [verdict(parts) for parts in cases] == [
-        "holds",
-        "holds partly",
-        "holds partly",
-        "does not hold",
-        "not decided",
+    assert below("", x - 5, y).agrees(0.95) is True
+    assert below("", x + 5, y).agrees(0.95) is False
+    assert below("", x - x.mean(), y - y.mean() + 0.1).agrees(0.95) is None
+    assert below("", np.ones(3), np.ones(3) * 2).agrees(0.95) is True
+    assert below("", np.ones(1), np.ones(1) * 2).agrees(0.95) is None  # one path tells nothing
+    assert ratio("", x + 100, y + 100, at_most=1.2).agrees(0.95) is True
+    assert ratio("", x + 200, y + 100, at_most=1.2).agrees(0.95) is False
+    assert ratio("", x - x.mean() + 100, y - y.mean() + 100, at_most=1).agrees(0.95) is None
+    assert Share("", 0.0, 0.0, 0.05, 200).agrees(0.95) is True
+    assert Share("", 0.0, 0.0, 0.05, 50).agrees(0.95) is None
+    assert Share("", 0.5, 0.0, 0.05, 50).agrees(0.95) is False
+
+
+def test_open_is_not_disagree() -> None:
+    yes, no = fact("yes", 1, 0, 2), fact("no", 3, 0, 2)
+    perhaps = below("perhaps", np.array([1.0, 3.0]), np.array([2.0, 2.5]))
+    cases = ([yes, yes], [yes, no], [yes, perhaps], [no, perhaps], [perhaps], [no, yes, perhaps])
+    found = judged(Claim("", "", parts) for parts in cases)
+    assert [(each.verdict, each.deciding.split(":")[0]) for each in found] == [
+        ("holds", "yes"),
+        ("mixed", "no"),
+        ("open", "perhaps"),
+        ("does not hold", "no"),
+        ("open", "perhaps"),
+        ("mixed", "no"),
     ]
-    assert str(Finding("gap", 1.5, 1.25, 1.75, True)) == "gap: 1.5 [1.25, 1.75]"
+
+
+def test_more_parts_make_wider_intervals() -> None:
+    """The intervals of ten parts hold together: each is taken at 99.5 %."""
+    rng = np.random.default_rng(0)
+    part = below("gap", rng.normal(-0.8, 1, 10), np.zeros(10))
+    (alone,), (many,) = judged([Claim("", "", [part])]), judged([Claim("", "", [part] * 10)])
+    assert alone.level == 0.95
+    assert many.level == 0.995
+    assert (alone.verdict, many.verdict) == ("holds", "open")
 
 
 def test_intervals_cover_as_they_say() -> None:
@@ -361,8 +385,10 @@ def test_intervals_cover_as_they_say() -> None:
     rng = np.random.default_rng(1)
     covered = 0
     for _ in range(2000):
-        found = below("", rng.normal(1, 1, 10), rng.normal(0, 3, 6))
-        covered += found.low <= 1 <= found.high
+        shared = rng.normal(0, 5, 10)  # what paired paths have in common
+        part = below("", shared + rng.normal(1, 1, 10), shared + rng.normal(0, 3, 10))
+        low, high = part.interval(0.95)
+        covered += low <= 1 <= high
     assert abs(covered / 2000 - 0.95) < 4 * np.sqrt(0.95 * 0.05 / 2000)
 
 

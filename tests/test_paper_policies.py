@@ -45,8 +45,9 @@ T = 10_000
 CASES: dict[str, tuple[Any, Reference]] = {
     "CRT": (CRT(epsilon=1, moment_bound=3, bonus=0.1), crt),
     "CRT, half": (CRT(epsilon=0.5, moment_bound=2, delta=0.1), crt),
-    "MoM": (MoM(horizon=1000, epsilon=1, moment_bound=1, delta=0.2, bonus=0.05), mom),
-    "MoM, half": (MoM(horizon=3000, epsilon=0.5, moment_bound=2, delta=0.1, bonus=0.02), mom),
+    "MoM": (MoM(horizon=1000, epsilon=1, moment_bound=1, blocks=18, bonus=0.05), mom),
+    "MoM, all blocks": (MoM(horizon=9000, epsilon=1, moment_bound=1, bonus=0.05), mom),
+    "MoM, half": (MoM(horizon=3000, epsilon=0.5, moment_bound=2, delta=0.5, bonus=0.02), mom),
     "MENU": (MENU(horizon=T, epsilon=1, moment_bound=1, replicates=9, bonus=0.05), menu),
     "MENU, half": (
         MENU(horizon=T, epsilon=0.5, moment_bound=3, replicates=8, ridge=2, bonus=0.02),
@@ -70,7 +71,7 @@ CASES: dict[str, tuple[Any, Reference]] = {
             replicates=5,
             bonus=0.1,
             layered=False,
-            plus_one=False,
+            width="experiments",
         ),
         sup,
     ),
@@ -179,8 +180,8 @@ def test_contract(name: str, check: Callable[[Any], None]) -> None:
 GOLDEN = {
     "CRT": "555554555334154515542154554545",
     "CRT, half": "555555555535555555545455555545",
-    "MoM": "554555555313555510243454445545",
-    "MoM, half": "554540552313552510243454455545",
+    "MoM": "554555555313555530243454445545",
+    "MoM, half": "554540552313552510243454453545",
     "MENU": "554553153343553510442454453545",
     "MENU, half": "554555354344554510242454443545",
     "TOFU": "555555554544555545545454455545",
@@ -205,7 +206,7 @@ def test_golden_trace(name: str) -> None:
 
 LEARNERS: dict[str, Policy[Any]] = {
     "CRT": CRT(epsilon=1, moment_bound=3, bonus=0.1),
-    "MoM": MoM(horizon=3000, epsilon=1, moment_bound=3, delta=0.2, bonus=1 / 40),
+    "MoM": MoM(horizon=3000, epsilon=1, moment_bound=3, blocks=18, bonus=1 / 40),
     "MENU": MENU(horizon=3000, epsilon=1, moment_bound=3, replicates=11, bonus=1 / 50),
     "TOFU": TOFU(horizon=3000, epsilon=1, moment_bound=3, bonus=0.05),
     "SupBMM": SupBMM(horizon=3000, epsilon=1, moment_bound=3, replicates=11, bonus=0.01),
@@ -255,7 +256,7 @@ def test_the_papers_names_are_compositions(label: str) -> None:
         ),
         (
             lambda: MoM(horizon=30, epsilon=1, moment_bound=1),
-            "horizon must be long enough for 42 pulls",
+            "horizon must be long enough for 56 pulls",
         ),
         (
             lambda: MENU(horizon=50, epsilon=1, moment_bound=1),

@@ -15,7 +15,15 @@ from tailproof.results.regret import Result
 from tailproof.stats.calibration import Calibration
 from tailproof.stats.recorded import Rewards
 
-__all__ = ["PALETTE", "band", "calibration_figure", "canvas", "pulls_figure", "regret_figure"]
+__all__ = [
+    "PALETTE",
+    "READING",
+    "band",
+    "calibration_figure",
+    "canvas",
+    "pulls_figure",
+    "regret_figure",
+]
 
 PALETTE = (
     "#0072B2",
@@ -50,13 +58,28 @@ def band(
     sample: NDArray[np.float64],
     place: int,
     label: str | None = None,
+    *,
+    crowded: bool = False,
 ) -> None:
-    """Draw a sample of curves, of shape (paths, points): median, 10–90 % band, dashed mean."""
-    colour, style = PALETTE[place % len(PALETTE)], ("-", "-.")[place // len(PALETTE) % 2]
+    """Draw a sample of curves, of shape (paths, points): median, 10–90 % band, thin dashed mean.
+
+    Fewer than five paths have no band. In a crowded picture lines have gaps through which those
+    below can be seen, the later ones below the earlier.
+    """
+    colour = PALETTE[place % len(PALETTE)]
+    style = _GAPS[place % len(_GAPS)] if crowded else ("-", "-.")[place // len(PALETTE) % 2]
     low, middle, high = np.quantile(sample, (0.1, 0.5, 0.9), axis=0)
-    axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
-    axes.plot(x, middle, style, color=colour, label=label)
-    axes.plot(x, sample.mean(axis=0), "--", color=colour, linewidth=0.9)
+    if len(sample) >= 5:
+        axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
+    axes.plot(x, middle, linestyle=style, color=colour, label=label, zorder=3 - 0.01 * place)
+    axes.plot(x, sample.mean(axis=0), "--", color=colour, linewidth=0.7)
+
+
+_GAPS: tuple[Any, ...] = ("-", (0, (6, 6)), (0, (4, 2, 1, 2)), (3, (2, 4)))
+
+
+READING = "median (line), 10–90 % (band, from five paths on), mean (thin dashes)"
+"""How to read what `band` draws."""
 
 
 def regret_figure(results: Mapping[str, Result]) -> Figure:
@@ -78,22 +101,24 @@ def regret_figure(results: Mapping[str, Result]) -> Figure:
     order = list(dict.fromkeys(name for result in results.values() for name in result.curves))
     for axes, (title, result) in zip(panels.flat, results.items(), strict=False):
         for name, curves in result.curves.items():
-            band(axes, result.pulls, curves.regret, order.index(name), name)
-        axes.set_title(title, fontsize=10, parse_math=False)
+            place, crowded = order.index(name), len(order) > 4
+            band(axes, result.pulls, curves.regret, place, name, crowded=crowded)
+        many = f"{result.settings['paths']} paths"
+        words = f"{title}, {many}" if title else many
+        axes.set_title(words, fontsize=10, parse_math=False)
         axes.set_xlim(0, result.pulls[-1])
     panels[0, 0].set_ylim(bottom=0)
     for axes in panels[:, 0]:
         axes.set_ylabel("cumulative regret", fontsize=9)
     for axes in panels[-1]:
         axes.set_xlabel("pulls", fontsize=9)
-    counts = sorted({result.settings["paths"] for result in results.values()})
     legend = figure.legend(
         *panels[0, 0].get_legend_handles_labels(),
         loc="outside lower center",
         ncols=min(len(order), 5),
         fontsize=8,
         frameon=False,
-        title=f"median (line), 10–90 % (band), mean (dashes); paths: {', '.join(map(str, counts))}",
+        title=READING,
         title_fontsize=8,
     )
     for text in legend.get_texts():

@@ -366,16 +366,13 @@ def _report(out: Path) -> None:
     from tailproof.report import write_report
 
     table = Table(title="What holds")
-    for column in ("figure", "what it shows", "verdict"):
+    for column in ("figure", "claim", "verdict"):
         table.add_column(column)
-    colours = {
-        "holds": "green",
-        "holds partly": "yellow",
-        "does not hold": "red",
-        "not decided": "dim",
-    }
+    colours = {"holds": "green", "mixed": "yellow", "does not hold": "red", "open": "dim"}
     for section in write_report(out):
-        word = section.verdict
-        table.add_row(section.name, section.exhibit.TITLE, f"[{colours[word]}]{word}[/]")
+        for found in section.claims:
+            word = found.verdict
+            table.add_row(section.name, escape(found.claim.text), f"[{colours[word]}]{word}[/]")
+        table.add_section()
     console.print(table)
     _say_where("Report:", out / "report.html")

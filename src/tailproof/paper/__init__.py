@@ -8,7 +8,15 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from tailproof.checks import require
-from tailproof.paper import figure_1, figure_2_3, figure_4_5, figure_6, figure_7, figure_8_9
+from tailproof.paper import (
+    figure_1,
+    figure_2_3,
+    figure_4_5,
+    figure_6,
+    figure_7,
+    figure_8_9,
+    statements,
+)
 from tailproof.paper.exhibit import Exhibit
 from tailproof.paper.ours import best_arm, bonus, choices, defects, overview, pulls, shrinkage
 
@@ -25,6 +33,7 @@ EXHIBITS: Mapping[str, Exhibit] = MappingProxyType(
         "6": figure_6,
         "7": figure_7,
         "8-9": figure_8_9,
+        "statements": statements,
         "pulls": pulls,
         "bonus": bonus,
         "shrinkage": shrinkage,

@@ -1,6 +1,12 @@
-"""What every figure of the paper is made of, and how a claim is measured."""
+"""What every exhibit is made of, and how a claim is measured.
+
+An exhibit makes one or more claims; each says whose it is and consists of parts that can be
+measured. The intervals of the parts of one claim hold together with 95 % confidence: each is
+taken at the level 1 − 0.05/parts (Bonferroni).
+"""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
@@ -8,37 +14,45 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from scipy.stats import beta
 from scipy.stats import t as student_t
 
-from tailproof.results.identification import Identification
-from tailproof.results.regret import Result
+from tailproof.results import Identification, Result
 from tailproof.simulation.work import Work
 
 __all__ = [
+    "Claim",
     "Exhibit",
-    "Finding",
+    "Fact",
     "Found",
+    "Judged",
+    "Measured",
+    "Part",
     "Picture",
+    "Ratio",
+    "Share",
     "Sweep",
+    "Word",
     "below",
     "best",
+    "fact",
     "final",
+    "judged",
     "ratio",
-    "verdict",
-    "within",
 ]
 
 Array = NDArray[np.float64]
 R = TypeVar("R")
 Found = Result | Identification
 """What an exhibit may find."""
-Word = Literal["holds", "holds partly", "does not hold", "not decided"]
+Word = Literal["holds", "does not hold", "mixed", "open"]
 
 
 class Sweep(Protocol):
     """Runs named plans and returns their results."""
 
-    def __call__(self, plans: Mapping[str, Work[Any, R]], /) -> dict[str, R]: ...
+    def __call__(self, plans: Mapping[str, Work[Any, R]], /) -> dict[str, R]:
+        """Run what is not there yet."""
 
 
 class Picture(NamedTuple):
@@ -49,29 +63,157 @@ class Picture(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One measured part of a claim: a number with its 95 % interval, and whether it agrees."""
+class Part(ABC):
+    """One measured part of a claim: it agrees where its value lies in a range."""
 
     text: str
     value: float
     low: float
     high: float
-    holds: bool | None
-    """None where the interval leaves it open."""
+    """The range in which the claim wants the value."""
 
-    def __str__(self) -> str:
-        value, low, high = (
-            f"{x:.0f}".replace("-", "−") if abs(x) >= 100 else f"{x:.3g}".replace("-", "−")
-            for x in (self.value, self.low, self.high)
-        )
-        return f"{self.text}: {value}" + ("" if self.low == self.high else f" [{low}, {high}]")
+    @abstractmethod
+    def interval(self, level: float) -> tuple[float, float]:
+        """Return the interval that holds the true value with this confidence."""
+
+    def agrees(self, level: float) -> bool | None:
+        """Return whether the claim agrees; None where the interval leaves it open."""
+        low, high = self.interval(level)
+        if self.low <= low and high <= self.high:
+            return True
+        return False if high < self.low or low > self.high else None
+
+
+@dataclass(frozen=True)
+class Fact(Part):
+    """A number without chance."""
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Return the number itself, twice."""
+        return self.value, self.value
+
+
+@dataclass(frozen=True)
+class Measured(Part):
+    """A mean of independent paths, with its standard error: Student's interval."""
+
+    error: float
+    freedom: float
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Return value ± t·error."""
+        half = self._half(level)
+        return self.value - half, self.value + half
+
+    def _half(self, level: float) -> float:
+        if self.error == 0:
+            return 0.0
+        return float(student_t.ppf((1 + level) / 2, self.freedom)) * self.error
+
+
+@dataclass(frozen=True)
+class Ratio(Measured):
+    """A ratio of means, with the standard error of its logarithm."""
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Return value · exp(± t·error)."""
+        stretch = math.exp(self._half(level))
+        return self.value / stretch, self.value * stretch
+
+
+@dataclass(frozen=True)
+class Share(Part):
+    """A share of independent paths: the exact binomial interval."""
+
+    paths: int
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Return the interval of Clopper and Pearson."""
+        n, k, tail = self.paths, round(self.value * self.paths), (1 - level) / 2
+        low = float(beta.ppf(tail, k, n - k + 1)) if k else 0.0
+        high = float(beta.ppf(1 - tail, k + 1, n - k)) if k < n else 1.0
+        return low, high
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement, whose it is, and the parts by which it is judged.
+
+    Parameters
+    ----------
+    text : str
+        The statement, in words that its author would recognise.
+    whose : str
+        For instance "the paper, section 5", "the public scripts" or "our question".
+    parts : sequence of Part
+    """
+
+    text: str
+    whose: str
+    parts: Sequence[Part]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim with its verdict."""
+
+    claim: Claim
+
+    @property
+    def level(self) -> float:
+        """The confidence of each interval, for 95 % over all parts of the claim."""
+        return 1 - 0.05 / len(self.claim.parts)
+
+    @property
+    def agreement(self) -> list[bool | None]:
+        """Whether each part agrees."""
+        return [part.agrees(self.level) for part in self.claim.parts]
+
+    @property
+    def verdict(self) -> Word:
+        """Sum up: all parts agree, none does and one disagrees, parts differ, or it is open.
+
+        A part that is open neither agrees nor disagrees: a claim of which nothing disagrees but
+        something is open is open.
+        """
+        found = set(self.agreement)
+        if False in found:
+            return "mixed" if True in found else "does not hold"
+        return "holds" if found == {True} else "open"
+
+    @property
+    def deciding(self) -> str:
+        """The part that decides: it disagrees, is open, or has the least to spare."""
+        wanted = {"holds": True, "open": None}.get(self.verdict, False)
+        parts = self.claim.parts
+        chosen = [p for p, ok in zip(parts, self.agreement, strict=True) if ok is wanted]
+        return self.describe(min(chosen, key=self._spare))
+
+    def describe(self, part: Part) -> str:
+        """Return a part in words: its value and its interval."""
+        low, high = part.interval(self.level)
+        span = "" if low == high else f" [{_number(low)}, {_number(high)}]"
+        return f"{part.text}: {_number(part.value)}{span}"
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Return every part in words, and whether it agrees."""
+        words = {True: "agrees", False: "disagrees", None: "open"}
+        return [
+            (self.describe(part), words[ok])
+            for part, ok in zip(self.claim.parts, self.agreement, strict=True)
+        ]
+
+    def _spare(self, part: Part) -> float:
+        """How far the value is from the end of its range, beside the width of its interval."""
+        low, high = part.interval(self.level)
+        width = max(high - low, 1e-12 * abs(part.value), 1e-300)
+        return min(abs(part.value - part.low), abs(part.high - part.value)) / width
 
 
 class Exhibit(Protocol):
-    """A module of this package: settings as data, a run, a drawing and a claim."""
+    """A module of this package: settings as data, a run, a drawing and claims."""
 
     TITLE: str
-    CLAIM: str
     SETTINGS: Mapping[str, Mapping[str, Any]]
     DIFFERENCES: Sequence[str]
     REFERENCE: Mapping[str, Mapping[str, tuple[float, float]]]
@@ -83,8 +225,19 @@ class Exhibit(Protocol):
     def draw(self, results: Mapping[str, Any]) -> dict[str, Picture]:
         """Draw from results alone."""
 
-    def judge(self, results: Mapping[str, Any]) -> list[Finding]:
-        """Measure each part of the claim."""
+    def judge(self, results: Mapping[str, Any]) -> list[Claim]:
+        """Measure each claim."""
+
+
+def judged(claims: Iterable[Claim]) -> list[Judged]:
+    """Return the claims with their verdicts.
+
+    >>> claim = Claim("it is one or two", "our question", [fact("a", 1, 1, 2), fact("b", 3, 1, 2)])
+    >>> (found,) = judged([claim])
+    >>> found.verdict, found.deciding
+    ('mixed', 'b: 3')
+    """
+    return [Judged(claim) for claim in claims]
 
 
 def final(result: Result, policy: str) -> Array:
@@ -97,53 +250,42 @@ def best(result: Result, names: Iterable[str]) -> str:
     return min(names, key=lambda name: float(final(result, name).mean()))
 
 
-def below(text: str, smaller: Array, larger: Array) -> Finding:
-    """Measure whether one sample has the smaller mean: their difference, by Welch's interval.
+def fact(text: str, value: float, low: float, high: float) -> Fact:
+    """State a number without chance, and the range in which the claim wants it."""
+    return Fact(text, value, low, high)
 
-    >>> below("a − b", np.array([1.0, 2.0, 3.0]), np.array([9.0, 8.0, 7.0])).holds
-    True
+
+def below(text: str, smaller: Array, larger: Array) -> Measured:
+    """Measure whether one sample has the smaller mean, by the differences of paired paths.
+
+    Paths of one plan meet the same arms, so that differences are steadier than either sample.
+
+    >>> part = below("a − b", np.array([1.0, 2.0, 3.0]), np.array([9.0, 11.0, 11.0]))
+    >>> part.value, part.agrees(0.95)
+    (-8.333333333333334, True)
     """
-    value = float(smaller.mean() - larger.mean())
-    squares = np.array([x.var(ddof=1) / len(x) for x in (smaller, larger)])
-    if squares.sum() == 0:
-        return Finding(text, value, value, value, value < 0)
-    freedom = squares.sum() ** 2 / np.sum(squares**2 / (len(smaller) - 1, len(larger) - 1))
-    half = float(student_t.ppf(0.975, freedom) * math.sqrt(squares.sum()))
-    low, high = value - half, value + half
-    return Finding(text, value, low, high, _agrees(high < 0, low > 0))
+    difference = smaller - larger
+    n = len(difference)
+    error = float(difference.std(ddof=1)) / math.sqrt(n) if n > 1 else math.inf
+    return Measured(text, float(difference.mean()), -math.inf, 0.0, error, max(n - 1, 1))
 
 
-def ratio(text: str, sample: Array, other: Array, *, at_most: float) -> Finding:
-    """Measure whether a ratio of means stays under a bound: interval by the delta method.
+def ratio(
+    text: str, sample: Array, other: Array, *, at_least: float = 0.0, at_most: float = math.inf
+) -> Ratio:
+    """Measure whether a ratio of means of paired paths stays in a range: the delta method.
 
-    >>> str(ratio("a / b", np.array([1.0, 1.1, 0.9]), np.array([1.0, 0.8, 1.2]), at_most=2))
-    'a / b: 1 [0.776, 1.29]'
+    >>> part = ratio("a / b", np.array([1.0, 1.1, 0.9]), np.array([1.0, 0.8, 1.2]), at_most=9)
+    >>> round(part.value, 3), part.agrees(0.95)
+    (1.0, True)
     """
-    value = float(sample.mean() / other.mean())
-    squares = sum(float((x.std(ddof=1) / x.mean()) ** 2 / len(x)) for x in (sample, other))
-    stretch = math.exp(1.96 * math.sqrt(squares))
-    low, high = value / stretch, value * stretch
-    return Finding(text, value, low, high, _agrees(high <= at_most, low > at_most))
+    mean, base = float(sample.mean()), float(other.mean())
+    n = len(sample)
+    relative = sample / mean - other / base
+    error = float(relative.std(ddof=1)) / math.sqrt(n) if n > 1 else math.inf
+    return Ratio(text, mean / base, at_least, at_most, error, max(n - 1, 1))
 
 
-def within(text: str, value: float, low: float, high: float) -> Finding:
-    """State whether a number without chance lies in a range."""
-    return Finding(text, value, value, value, low <= value <= high)
-
-
-def verdict(findings: Sequence[Finding]) -> Word:
-    """Sum up: a claim holds if all its parts agree, and does not if none does and one disagrees.
-
-    >>> verdict([within("a", 1, 0, 2), within("b", 3, 0, 2)])
-    'holds partly'
-    """
-    parts = {finding.holds for finding in findings}
-    if parts == {True}:
-        return "holds"
-    if True in parts:
-        return "holds partly"
-    return "does not hold" if False in parts else "not decided"
-
-
-def _agrees(yes: bool, no: bool) -> bool | None:
-    return True if yes else False if no else None
+def _number(x: float) -> str:
+    text = f"{x:.0f}" if 100 <= abs(x) < math.inf else f"{x:.3g}"
+    return text.replace("-", "−").replace("inf", "∞")

@@ -1,108 +1,124 @@
-"""Figures 4 and 5 of the paper: each algorithm against its own filtered form."""
+"""Figures 4 and 5 of the paper: each algorithm against its own filtered form.
+
+Every algorithm has the horizon that the public scripts give it, so that algorithms are set beside
+one another only where they share one.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tailproof.figures import band, canvas
 from tailproof.noise import StudentT
-from tailproof.paper import figure_2_3, published
-from tailproof.paper.exhibit import Finding, Picture, Sweep, below, final, within
+from tailproof.paper import published
+from tailproof.paper.exhibit import Claim, Measured, Picture, Sweep, below, final, ratio
 from tailproof.policies import Policy
-from tailproof.results.regret import Result
+from tailproof.results import Result
+from tailproof.simulation import Plan
 from tailproof.simulation.environments import orthant
-from tailproof.simulation.plan import Plan
 from tailproof.wrappers.compositions import (
     crt_filtered,
     menu_filtered,
     mom_filtered,
+    sup_bmm_filtered,
+    sup_btc_filtered,
     tofu_filtered,
 )
 
-__all__ = ["CLAIM", "DIFFERENCES", "REFERENCE", "SETTINGS", "TITLE", "draw", "judge", "run"]
+__all__ = ["DIFFERENCES", "REFERENCE", "SETTINGS", "TITLE", "draw", "judge", "run"]
 
 TITLE = "Each baseline against its own filtered form"
-CLAIM = (
-    "For df = 3 every algorithm estimates θ well. For df = 1.02 the error of the baselines does "
-    "not settle, while that of their filtered forms goes to 0 and their regret is smaller; "
-    "MENU_mom gains more than TOFU_mom."
-)
+HORIZONS = {
+    "MoM": 1_000_000,
+    "CRT": 20_000,
+    "MENU": 100_000,
+    "TOFU": 10_000,
+    "SupBMM": 100_000,
+    "SupBTC": 10_000,
+}
+"""Those of the public scripts."""
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
-    size: {
-        "horizon": settings["horizon"],
-        "paths": {df: settings["paths"][df] for df in (3, 1.02)},
-    }
-    for size, settings in figure_2_3.SETTINGS.items()
+    "smoke": {
+        "horizons": {**dict.fromkeys(HORIZONS, 400), "MENU": 4000, "MoM": 120_000},
+        "paths": {3: 3, 1.02: 3},
+    },
+    "quick": {"horizons": HORIZONS, "paths": {3: 10, 1.02: 5}},
+    "paper": {"horizons": HORIZONS, "paths": {3: 10, 1.02: 10}},
 }
 DIFFERENCES: Sequence[str] = (
+    "The horizons are those of the public scripts (10⁶ pulls for MoM, 2·10⁴ for CRT, 10⁵ for MENU "
+    "and SupBMM, 10⁴ for TOFU and SupBTC); the text does not name them.",
     "The algorithm behind a filter of ñ pulls is told the horizon T/ñ, as in Theorem 2.",
-    "MoM then has r = 12 rewards for a decision, fewer than its 42 blocks at δ = 0.01; it is given "
-    "δ = 0.4, which makes 12 blocks. How the public scripts settle this is not known.",
-    "With ñ = 64 MENU_mom spends 3264 pulls on a decision and SupBMM_mom 1984: three and five "
-    "decisions in all.",
+    "TOFU_mom and MENU_mom are set beside one another at 10⁴ pulls, the longest horizon that both "
+    "have; by then MENU_mom has made three decisions.",
 )
 REFERENCE: Mapping[str, Mapping[str, tuple[float, float]]] = {}
 ESTIMATORS = ("MoM", "CRT", "MENU", "TOFU")
+COMMON = 10_000
 
 
-def filtered(horizon: int) -> dict[str, Policy[Any]]:
-    """Return four filtered forms with the settings of the published curves.
-
-    The other two, SupBMM_mom and SupBTC_mom, are those of figure 2.
-    """
-    return {
-        "MoM_mom": mom_filtered(
-            repeats=64,
-            horizon=max(horizon // 64, 156),
-            moment_bound=1 / 500,
-            delta=0.4,
-            bonus=1 / 40,
-        ),
-        "CRT_mom": crt_filtered(repeats=400, moment_bound=1, bonus=1 / 10),
-        "MENU_mom": menu_filtered(
+def filtered(name: str, horizon: int) -> Policy[Any]:
+    """Return the filtered form of an algorithm with the settings of the published curves."""
+    if name == "MoM":
+        return mom_filtered(
+            repeats=64, horizon=horizon // 64, moment_bound=1 / 500, blocks=42, bonus=1 / 40
+        )
+    if name == "CRT":
+        return crt_filtered(repeats=400, moment_bound=1, bonus=1 / 10)
+    if name == "MENU":
+        return menu_filtered(
             repeats=64, horizon=max(horizon // 64, 51), moment_bound=1, replicates=51, bonus=1 / 50
-        ),
-        "TOFU_mom": tofu_filtered(
-            repeats=400, horizon=max(horizon // 400, 1), moment_bound=1, exponent=0.5, bonus=1 / 5
-        ),
-    }
+        )
+    if name == "TOFU":
+        inner = max(horizon // 400, 1)
+        return tofu_filtered(repeats=400, horizon=inner, moment_bound=1, exponent=0.5, bonus=1 / 5)
+    if name == "SupBMM":
+        return sup_bmm_filtered(
+            repeats=64, moment_bound=1, horizon=max(horizon, 31), **published.FLAT_BMM
+        )
+    return sup_btc_filtered(repeats=256, moment_bound=0.5, horizon=horizon, **published.FLAT_BTC)
 
 
 def run(sweep: Sweep, size: str, seed: int) -> dict[str, Result]:
-    """Simulate all twelve under two noises; what figure 2 has too is taken from there."""
-    horizon, plans = SETTINGS[size]["horizon"], {}
+    """Simulate every pair under two noises, each at its own horizon."""
+    plans = {}
     for df, paths in SETTINGS[size]["paths"].items():
-        shown = published.policies(df, horizon)
-        plans[f"df = {df}"] = Plan(
-            policies={
-                **{name: shown[name] for name in published.BASELINES},
-                **filtered(horizon),
-                **{name: shown[name] for name in ("SupBMM_mom", "SupBTC_mom")},
-            },
-            environment=orthant(StudentT(df)),
-            horizon=horizon,
-            paths=paths,
-            seed=seed,
-        )
+        for name, horizon in SETTINGS[size]["horizons"].items():
+            alone = published.policies(df, horizon)[name]
+            marks = np.unique(np.linspace(horizon / 200, horizon, 200).round().astype(int))
+            common = {COMMON} if horizon > COMMON else set()
+            plans[f"{name}, df = {df}"] = Plan(
+                policies={name: alone, f"{name}_mom": filtered(name, horizon)},
+                environment=orthant(StudentT(df)),
+                horizon=horizon,
+                paths=paths,
+                seed=seed,
+                checkpoints=tuple(sorted({*marks.tolist(), *common})),
+            )
     return sweep(plans)
 
 
 def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     """Draw one figure for each noise: regret above, the error of θ̂ below."""
     pictures = {}
-    for figure_name, key in {"figure-4": "df = 3", "figure-5": "df = 1.02"}.items():
-        result, noise = results[key], key
+    for figure_name, df in {"figure-4": "df = 3", "figure-5": "df = 1.02"}.items():
         figure, panels = canvas(4, 3, height=1.9, share=False)
-        for i, name in enumerate(published.BASELINES):
+        for i, name in enumerate(HORIZONS):
+            result = results[f"{name}, {df}"]
             above, under = panels[2 * (i // 3) : 2 * (i // 3) + 2, i % 3]
             for place, form in enumerate((name, f"{name}_mom")):
                 curves = result.curves[form]
                 band(above, result.pulls, curves.regret, place, ("alone", "filtered")[place])
                 if curves.error is not None:
                     band(under, result.pulls, curves.error, place)
-            above.set_title(name, fontsize=9)
+            above.set_title(f"{name}, T = {result.pulls[-1]:,}".replace(",", " "), fontsize=9)
             above.set_ylim(bottom=0)
+            for axes in (above, under):
+                axes.ticklabel_format(axis="x", style="sci", scilimits=(0, 4))
             if name in ESTIMATORS:
-                under.set(yscale="log", ylim=(0.05, 20))
+                under.set(yscale="log", ylim=(0.02, 20))
                 under.set_xlabel("pulls", fontsize=8)
             else:
                 under.remove()
@@ -110,33 +126,113 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
         for row, label in enumerate(("regret", "error of θ̂") * 2):
             panels[row, 0].set_ylabel(label, fontsize=8)
         panels[0, 0].legend(fontsize=7, frameon=False)
-        figure.suptitle(f"Student-t noise, {noise}", fontsize=10)
-        alt = f"Student-t noise, {noise}. Final mean regret alone and filtered: " + "; ".join(
-            f"{name} {final(result, name).mean():.0f} and {final(result, name + '_mom').mean():.0f}"
-            for name in published.BASELINES
+        paths = results[f"MoM, {df}"].settings["paths"]
+        figure.suptitle(f"Student-t noise, {df}, {paths} paths", fontsize=10)
+        alt = f"Student-t noise, {df}. Final mean regret alone and filtered: " + "; ".join(
+            f"{name} {_final(results, name, df).mean():.0f} and "
+            f"{_final(results, name, df, '_mom').mean():.0f}"
+            for name in HORIZONS
         )
         pictures[figure_name] = Picture(figure, alt + ".")
     return pictures
 
 
-def judge(results: Mapping[str, Result]) -> list[Finding]:
-    """Compare regrets and errors of the two forms under df = 1.02, and the errors under df = 3."""
-    tame, wild = results["df = 3"], results["df = 1.02"]
-    found = []
-    for name in ESTIMATORS:
-        error = tame.curves[name].error
-        assert error is not None
-        text = f"df = 3: median error of {name} at the end, good below 0.5"
-        found.append(within(text, float(sorted(error[:, -1])[len(error) // 2]), 0, 0.5))
-    for name in published.BASELINES:
-        text = f"df = 1.02: regret of {name}_mom minus {name}"
-        found.append(below(text, final(wild, f"{name}_mom"), final(wild, name)))
-    for name in ESTIMATORS:
-        alone, behind = wild.curves[name].error, wild.curves[f"{name}_mom"].error
-        assert alone is not None
-        assert behind is not None
-        text = f"df = 1.02: error of {name}_mom minus {name}"
-        found.append(below(text, behind[:, -1], alone[:, -1]))
-    text = "df = 1.02: regret of MENU_mom minus TOFU_mom"
-    found.append(below(text, final(wild, "MENU_mom"), final(wild, "TOFU_mom")))
-    return found
+def judge(results: Mapping[str, Result]) -> list[Claim]:
+    """Compare regrets and errors of the two forms, each at its own horizon."""
+    wild = "df = 1.02"
+    errors = {name: _errors(results, name, wild) for name in ESTIMATORS}
+    filtered = {name: _errors(results, name, wild, "_mom") for name in ESTIMATORS}
+    quarter = {name: error.shape[1] // 4 for name, error in errors.items()}
+    return [
+        Claim(
+            "When df = 3, all algorithms make an accurate estimation of θ*, thus perform well.",
+            "the paper, appendix A; “accurate” is our measure, a mean error of at most 0.5",
+            [
+                _mean(f"mean error of {name} at its horizon", _errors(results, name, "df = 3"))
+                for name in ESTIMATORS
+            ],
+        ),
+        Claim(
+            "When df = 1.02, the estimation error of other algorithms seems to vary more and even "
+            "not converge, while the counterparts by our framework have estimation error "
+            "approaching 0 stably.",
+            "the paper, appendix A; “approaching 0” is our measure, an error that still falls over "
+            "the last three quarters of the horizon",
+            [
+                *(
+                    below(
+                        f"error of {name}_mom minus {name}",
+                        filtered[name][:, -1],
+                        errors[name][:, -1],
+                    )
+                    for name in ESTIMATORS
+                ),
+                *(
+                    ratio(
+                        f"error of {name}_mom at the horizon over a quarter of it",
+                        filtered[name][:, -1],
+                        filtered[name][:, quarter[name]],
+                        at_most=1,
+                    )
+                    for name in ESTIMATORS
+                ),
+            ],
+        ),
+        Claim(
+            "Under df = 1.02 each algorithm behind the filter has a smaller regret than alone.",
+            "the paper, figure 5, as drawn",
+            [
+                below(
+                    f"regret of {name}_mom minus {name}",
+                    _final(results, name, wild, "_mom"),
+                    _final(results, name, wild),
+                )
+                for name in HORIZONS
+            ],
+        ),
+        Claim(
+            "The performance of TOFU_mom is not as good as MENU_mom, even though TOFU and MENU "
+            "have comparable performance.",
+            "the paper, appendix A; judged at the common horizon",
+            [
+                below(
+                    "regret of MENU_mom minus TOFU_mom",
+                    _common(results, "MENU", wild, "_mom"),
+                    _common(results, "TOFU", wild, "_mom"),
+                ),
+                ratio(
+                    "regret of TOFU over MENU, comparable within a factor of 1.25",
+                    _common(results, "TOFU", wild),
+                    _common(results, "MENU", wild),
+                    at_least=0.8,
+                    at_most=1.25,
+                ),
+            ],
+        ),
+    ]
+
+
+Array = NDArray[np.float64]
+
+
+def _final(results: Mapping[str, Result], name: str, df: str, form: str = "") -> Array:
+    return final(results[f"{name}, {df}"], name + form)
+
+
+def _common(results: Mapping[str, Result], name: str, df: str, form: str = "") -> Array:
+    """Return the regret at the common horizon, or at the end where that comes first."""
+    result = results[f"{name}, {df}"]
+    place = min(int(np.searchsorted(result.pulls, COMMON)), len(result.pulls) - 1)
+    return result.curves[name + form].regret[:, place]
+
+
+def _errors(results: Mapping[str, Result], name: str, df: str, form: str = "") -> Array:
+    error = results[f"{name}, {df}"].curves[name + form].error
+    assert error is not None  # each of the four has an estimate
+    return error
+
+
+def _mean(text: str, error: Array) -> Measured:
+    last = error[:, -1]
+    spread = float(last.std(ddof=1)) / np.sqrt(len(last)) if len(last) > 1 else np.inf
+    return Measured(text, float(last.mean()), 0.0, 0.5, spread, max(len(last) - 1, 1))

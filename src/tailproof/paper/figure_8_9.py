@@ -6,25 +6,24 @@ from typing import Any
 from tailproof.figures import PALETTE, canvas
 from tailproof.noise import StudentT
 from tailproof.paper import published
-from tailproof.paper.exhibit import Finding, Picture, Sweep, final, ratio
+from tailproof.paper.exhibit import Claim, Picture, Sweep, final, ratio
 from tailproof.results.regret import Result
 from tailproof.simulation.environments import orthant
 from tailproof.simulation.plan import Plan
-from tailproof.wrappers.base import altered, innermost
+from tailproof.wrappers.base import altered
 
-__all__ = ["CLAIM", "DIFFERENCES", "REFERENCE", "SETTINGS", "TITLE", "draw", "judge", "run"]
+__all__ = ["DIFFERENCES", "REFERENCE", "SETTINGS", "TITLE", "draw", "judge", "run"]
 
 TITLE = "The filtered algorithms for three moment bounds v, df = 0.5"
-CLAIM = "SupBMM_mom and SupBTC_mom are not sensitive to the moment bound v they are given."
-FACTORS = (0.1, 1, 10)
+BOUNDS = (0.1, 1, 10)
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "smoke": {"horizon": 600, "paths": 3},
     "quick": {"horizon": 10_000, "paths": 500},
     "paper": {"horizon": 10_000, "paths": 500},
 }
 DIFFERENCES: Sequence[str] = (
-    "The paper does not name its three values of v; ours are a tenth of, equal to, and ten times "
-    "the v of figure 3.",
+    "The text does not name its three values of v; the public scripts use 0.1, 1 and 10 for both "
+    "algorithms, and so do we.",
     "“Not sensitive” is measured as: mean regrets within a factor of 1.25 of one another over this "
     "hundredfold range.",
     "With ñ = 256 and 31 replicates SupBMM_mom learns from a single decision within 10 000 pulls: "
@@ -40,8 +39,7 @@ def run(sweep: Sweep, size: str, seed: int) -> dict[str, Result]:
     plans = {}
     for name in FIGURES.values():
         usual = published.policies(0.5, horizon)[name]
-        bounds = [factor * innermost(usual).moment_bound for factor in FACTORS]
-        policies = {f"v = {v:g}": altered(usual, moment_bound=v) for v in bounds}
+        policies = {f"v = {v:g}": altered(usual, moment_bound=v) for v in BOUNDS}
         plans[name] = Plan(
             policies=policies,
             environment=orthant(StudentT(0.5)),
@@ -61,9 +59,12 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
         for axes, title in zip(panels.flat, ("mean", "median"), strict=True):
             for colour, policy in zip(PALETTE, result.curves, strict=False):
                 curve = getattr(result, title)(policy)
+                low, high = (result.quantile(policy, level) for level in (0.1, 0.9))
+                axes.fill_between(result.pulls, low, high, color=colour, alpha=0.1, linewidth=0)
                 axes.plot(result.pulls, curve, color=colour, label=policy)
-            axes.set_title(f"{title} regret of {name}", fontsize=9)
+            axes.set_title(f"{title} regret of {name}, band 10–90 %", fontsize=9)
             axes.set_xlabel("pulls", fontsize=9)
+        panels[0, 0].set_ylabel("cumulative regret", fontsize=9)
         panels[0, 0].set_ylim(bottom=0)
         panels[0, 0].legend(fontsize=8, frameon=False)
         ends = ", ".join(f"{p}: {final(result, p).mean():.0f}" for p in result.curves)
@@ -72,12 +73,18 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     return pictures
 
 
-def judge(results: Mapping[str, Result]) -> list[Finding]:
+def judge(results: Mapping[str, Result]) -> list[Claim]:
     """Set the worst v against the best."""
-    found = []
+    parts = []
     for name in FIGURES.values():
         samples = {policy: final(results[name], policy) for policy in results[name].curves}
         best, *_, worst = sorted(samples, key=lambda policy: float(samples[policy].mean()))
         text = f"{name}: regret at {worst} over {best}"
-        found.append(ratio(text, samples[worst], samples[best], at_most=1.25))
-    return found
+        parts.append(ratio(text, samples[worst], samples[best], at_most=1.25))
+    return [
+        Claim(
+            "Our algorithms are not sensitive to v according to the plots.",
+            "the paper, appendix C; “not sensitive” is our measure, a factor of at most 1.25",
+            parts,
+        )
+    ]

@@ -5,8 +5,20 @@ from typing import Any
 from tailproof.policies import CRT, MENU, TOFU, MoM, Policy, SupBMM, SupBTC, Uniform
 from tailproof.wrappers.compositions import sup_bmm_filtered, sup_btc_filtered
 
-__all__ = ["BASELINES", "policies"]
+__all__ = ["BASELINES", "FLAT_BMM", "FLAT_BTC", "policies"]
 
+FLAT_BMM: dict[str, Any] = {
+    "replicates": 31,
+    "layered": False,
+    "width": "experiments",
+    "bonus": 0.01 / 6,
+}
+FLAT_BTC: dict[str, Any] = {
+    "layered": False,
+    "threshold": "euclidean",
+    "width": "experiments",
+    "bonus": 0.01 / 3,
+}
 BASELINES = ("MoM", "CRT", "MENU", "TOFU", "SupBMM", "SupBTC")
 
 
@@ -18,26 +30,14 @@ def policies(df: float, horizon: int = 10_000) -> dict[str, Policy[Any]]:
     else:
         epsilon, v = 0.01, 1e4  # tuned by hand: no such moment exists
     more = 100 if df <= 1 else 0
-    flat_bmm: dict[str, Any] = {
-        "horizon": horizon,
-        "replicates": 31,
-        "layered": False,
-        "plus_one": False,
-        "bonus": 0.01 / 6,
-    }
-    flat_btc: dict[str, Any] = {
-        "horizon": horizon,
-        "layered": False,
-        "threshold": "euclidean",
-        "width": "experiments",
-        "bonus": 0.01 / 3,
-    }
+    flat_bmm, flat_btc = ({"horizon": horizon} | flat for flat in (FLAT_BMM, FLAT_BTC))
     return {
         "MoM": MoM(
             horizon=horizon,
             epsilon=epsilon,
             moment_bound=v,
             decisions=min(horizon ** (2 * epsilon / (1 + 3 * epsilon)) + more, horizon / 42),
+            blocks=42,
             bonus=1 / 40,
         ),
         "CRT": CRT(epsilon=epsilon, moment_bound=v, bonus=1 / 10),

@@ -41,7 +41,8 @@ class LinTS(Policy[Ridge]):
     >>> bool(state.theta[0, 1] > 0.9)
     True
 
-    Source: Agrawal and Goyal 2013, algorithm 1; the constant 9 of v is recalled, not read again.
+    Source: Agrawal and Goyal 2013, algorithm 1; the constant 9 of v is confirmed in public text,
+    there with ln(T/δ) for a horizon T.
     Differences: the penalty `ridge` (1 in the source) and the multiplier `bonus`. The noise is
     assumed sub-Gaussian: after an infinite reward a path knows nothing any more and plays at
     random.

@@ -42,7 +42,7 @@ class MedianUCB(Policy[RunningMedians]):
     Source: M-UCB of Zhang and Ong 2021, from their public code. Differences: ties and the order
     of first pulls are random; one `hazard` for all arms, given and not estimated; a reward
     beyond ±1e100 counts as ±1e100. The paper itself was not at hand: the default of `confidence`
-    is the 4 of UCB1, not theirs.
+    is the 4 of the authors' simulation notebooks; others of theirs have smaller values.
     """
 
     hazard: Positive = 1.0

@@ -19,7 +19,7 @@ __all__ = ["MoM"]
 class MoM(Optimism):
     """Pull each choice r times and regress on the median of means of its rewards.
 
-    m = T^{2ε/(1+3ε)} decisions of r = ⌊T/m⌋ pulls; k = ⌊8 ln(2/δ)⌋ blocks,
+    m = T^{2ε/(1+3ε)} decisions of r = ⌊T/m⌋ pulls; k = ⌈8 ln(2m/δ)⌉ blocks,
     x_{t+1} = argmax_x xᵀθ̂ + bonus·β_t ‖x‖_{A⁻¹},  β_0 = 1,
     β_t = (12v)^{1/(1+ε)} (8 ln(2m/δ)/r)^{ε/(1+ε)} (√(2 ln(m det(A)^½)) + √(t+1)) + 1
 
@@ -35,6 +35,8 @@ class MoM(Optimism):
         δ, the probability with which the confidence set may fail.
     decisions : float, optional
         m in place of the formula; the paper's experiments used 100 more for df ≤ 1.
+    blocks : int, optional
+        k in place of the formula; the paper's experiments used ⌊8 ln(2/δ)⌋ = 42.
     bonus : float
         Multiplies β: 1 is the published algorithm; the paper's experiments used 1/40.
 
@@ -43,8 +45,9 @@ class MoM(Optimism):
     >>> MoM(horizon=10_000, epsilon=1, moment_bound=3).pulls
     100
 
-    Source: Medina and Yang 2016, median of means; constants from the public scripts of Zhong et
-    al. 2021. Differences: the multiplier `bonus`; `decisions` may be given.
+    Source: Medina and Yang 2016, median of means; β from the public scripts of Zhong et al. 2021,
+    k recalled: it is the number of blocks for which β bounds the error of every decision.
+    Differences: the multiplier `bonus`; `decisions` and `blocks` may be given.
     """
 
     horizon: Count
@@ -52,6 +55,7 @@ class MoM(Optimism):
     moment_bound: Positive
     delta: Fraction = 0.01
     decisions: Annotated[float, Range(at_least=1)] | None = None
+    blocks: Count | None = None
     bonus: NonNegative = 1.0
 
     def __post_init__(self) -> None:
@@ -71,7 +75,9 @@ class MoM(Optimism):
 
     @property
     def _blocks(self) -> int:
-        return math.floor(8 * math.log(2 / self.delta))
+        if self.blocks is not None:
+            return self.blocks
+        return math.ceil(8 * math.log(2 * self._m / self.delta))
 
     def radius(self, state: Ridge) -> Array:
         """Return the radius β in each path."""

@@ -63,7 +63,8 @@ class RobustUCB(Policy[RobustMeans]):
     median of means each arm is pulled twice first, since one sample has no block (as in public
     code); a reward beyond ±1e100, infinite ones included, counts as ±1e100. The constants are
     those of public code for the first two estimators, and recalled for Catoni's, whose width was
-    derived again: √(2v ln(1/δ)/(n − 2 ln(1/δ))) is at most w once n ≥ 4 ln(1/δ).
+    derived again: √(2v ln(1/δ)/(n − 2 ln(1/δ))) is at most w once n ≥ 4 ln(1/δ). The printed proof
+    sums failures over t and n, for which δ = t⁻⁴ would be needed; the published index has t⁻².
     """
 
     estimator: Estimator = "median_of_means"

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -45,8 +46,9 @@ class SupBMM(LayeredRegression):
         r in place of the formula; the paper's experiments used 31.
     layered : bool
         Whether to sieve level by level, as published; the paper's experiments did not.
-    plus_one : bool
-        Whether the width has its "+ 1", as published; the paper's experiments left it out.
+    width : "published" or "experiments"
+        α_t as above, or with n = t − 1 past decisions for t and without the "+ 1", as in the
+        paper's experiments.
     bonus : float
         Multiplies the width: 1 is the published algorithm; the paper's experiments used 0.01/6.
 
@@ -67,7 +69,7 @@ class SupBMM(LayeredRegression):
     arms: Count | None = None
     replicates: Count | None = None
     layered: bool = True
-    plus_one: bool = True
+    width: Literal["published", "experiments"] = "published"
     bonus: NonNegative = 1.0
 
     def __post_init__(self) -> None:
@@ -86,6 +88,7 @@ class SupBMM(LayeredRegression):
 
     def _multiplier(self, state: Layers) -> Array:
         power = 1 / (1 + self.epsilon)
-        growth = (state.decisions + 1) ** ((1 - self.epsilon) * power / 2)
-        alpha = (12 * self.moment_bound) ** power * growth
-        return np.asarray(self.bonus * (alpha + (1 if self.plus_one else 0)), dtype=np.float64)
+        scripts = self.width == "experiments"
+        t = np.maximum(state.decisions, 1) if scripts else state.decisions + 1
+        alpha = (12 * self.moment_bound) ** power * t ** ((1 - self.epsilon) * power / 2)
+        return np.asarray(self.bonus * (alpha + (0 if scripts else 1)), dtype=np.float64)

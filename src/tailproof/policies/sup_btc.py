@@ -37,7 +37,8 @@ class SupBTC(Layered[Samples]):
     threshold : "own" or "euclidean"
         The norm of h: the published one, or the Euclidean one of the paper's experiments.
     width : "published" or "experiments"
-        α_t as above, or v t^{(1−ε)/(2(1+ε))} without the "+ 1" as in the paper's experiments.
+        α_t as above, or v n^{(1−ε)/(2(1+ε))} with n = t − 1 past decisions and without the "+ 1",
+        as in the paper's experiments.
     bonus : float
         Multiplies the width: 1 is the published algorithm; the paper's experiments used 0.01/3.
 
@@ -68,8 +69,10 @@ class SupBTC(Layered[Samples]):
         return Samples.start(paths, arms, dim, 1.0, self.levels)
 
     def _multiplier(self, state: Samples) -> Array:
-        growth = (state.decisions + 1) ** ((1 - self.epsilon) / (2 * (1 + self.epsilon)))
-        if self.width == "experiments":
+        scripts = self.width == "experiments"
+        t = np.maximum(state.decisions, 1) if scripts else state.decisions + 1
+        growth = t ** ((1 - self.epsilon) / (2 * (1 + self.epsilon)))
+        if scripts:
             return np.asarray(self.bonus * self.moment_bound * growth)
         load = math.log(2 * self.horizon * state.arms * math.log(self.horizon) / self.delta)
         alpha = (

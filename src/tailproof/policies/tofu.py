@@ -46,8 +46,9 @@ class TOFU(Policy[Samples]):
     >>> policy.estimate(state).tolist()
     [[0.0, 0.0]]
 
-    Source: Shao, Yu, King and Lyu 2018, algorithm 2; the exponent of b_t as recalled, the only one
-    that agrees with three public codes at ε = 1 and with the dimension of a reward.
+    Source: Shao, Yu, King and Lyu 2018, algorithm 2; the exponent of b_t as recalled. It is the one
+    that balances bias b/b_t^ε against b_t ln(2T/δ), agrees with three public codes at ε = 1 and
+    with the dimension of a reward; the ½ and 1/ε of public codes do not.
     Differences: the multiplier `bonus`. Rewards that cannot be truncated any more are summed once,
     which changes no value.
     """

@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from matplotlib import rc_context
 
 from tailproof.paper import EXHIBITS
-from tailproof.paper.exhibit import Exhibit, Finding, Found, verdict
+from tailproof.paper.exhibit import Exhibit, Found, Judged, judged
 from tailproof.paper.references import compare
 from tailproof.paper.reproduction import Reproduction
 from tailproof.results.files import whole_file
@@ -30,7 +30,7 @@ class Section:
     settings: Mapping[str, Any]
     pictures: Mapping[str, tuple[str, str]]
     """File name, to the picture as a data address and its words."""
-    findings: list[Finding]
+    claims: list[Judged]
     rows: list[dict[str, str]]
     seconds: float
 
@@ -42,16 +42,6 @@ class Section:
             return self.exhibit.TITLE
         word = "Figure" if len(numbers) == 1 else "Figures"
         return f"{word} {' and '.join(numbers)}: {self.exhibit.TITLE}"
-
-    @property
-    def verdict(self) -> str:
-        """Whether the claim holds."""
-        return verdict(self.findings)
-
-    @property
-    def agreeing(self) -> int:
-        """How many parts of the claim do."""
-        return sum(finding.holds is True for finding in self.findings)
 
 
 def write_report(out: Path) -> list[Section]:
@@ -120,7 +110,7 @@ def _drawn(run: Reproduction, name: str, results: Mapping[str, Found]) -> Sectio
         exhibit=exhibit,
         settings=exhibit.SETTINGS[run.size],
         pictures=pictures,
-        findings=exhibit.judge(results),
+        claims=judged(exhibit.judge(results)),
         rows=[row for key in results for row in _rows(key, results[key], exhibit)],
         seconds=run.seconds[name],
     )

@@ -2,6 +2,6 @@
 
 from tailproof.results.identification import Identification, Verdicts
 from tailproof.results.provenance import provenance
-from tailproof.results.regret import Curves, Result
+from tailproof.results.regret import Curves, Difference, Result
 
-__all__ = ["Curves", "Identification", "Result", "Verdicts", "provenance"]
+__all__ = ["Curves", "Difference", "Identification", "Result", "Verdicts", "provenance"]

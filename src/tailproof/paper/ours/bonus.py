@@ -12,20 +12,16 @@ import numpy as np
 from tailproof.figures import PALETTE, canvas
 from tailproof.noise import StudentT
 from tailproof.paper import published
-from tailproof.paper.exhibit import Finding, Picture, Sweep, below, best, final
+from tailproof.paper.exhibit import Claim, Picture, Sweep, below, best, final
 from tailproof.policies import Policy
 from tailproof.results.regret import Result
 from tailproof.simulation.environments import orthant
 from tailproof.simulation.plan import Plan
 from tailproof.wrappers.base import altered, innermost
 
-__all__ = ["CLAIM", "DIFFERENCES", "REFERENCE", "SETTINGS", "TITLE", "draw", "judge", "run"]
+__all__ = ["DIFFERENCES", "REFERENCE", "SETTINGS", "TITLE", "draw", "judge", "run"]
 
 TITLE = "The same algorithms, each with one tuned bonus multiplier"
-CLAIM = (
-    "SupBTC_mom outperforms the baselines also when one bonus multiplier is tuned for each "
-    "algorithm, and the baselines do worse than a random arm because of the noise alone."
-)
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "smoke": {"horizon": 300, "paths": {1: 3}, "tuning_paths": 2, "multipliers": (0, 1)},
     "quick": {
@@ -43,7 +39,8 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
 }
 DIFFERENCES: Sequence[str] = (
     "The paper has no such comparison. The multiplier multiplies the bonus of figures 2 and 3; it "
-    "is chosen for each algorithm and noise by the mean regret on other seeds; 0 plays greedily.",
+    "is chosen for each algorithm and noise by the mean regret on other seeds. 0, the smallest on "
+    "offer, plays greedily; where it is chosen, the best may be anything below the next.",
 )
 REFERENCE: Mapping[str, Mapping[str, tuple[float, float]]] = {}
 ALGORITHMS = (*published.BASELINES, "SupBMM_mom", "SupBTC_mom")
@@ -122,8 +119,12 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
             )
         chance = float(final(results[f"published, {noise}"], "uniform").mean())
         axes.axvline(chance, color="0.4", linestyle=":", label="random arm")
-        axes.set_yticks(rows, [f"{name}  × {chosen[name]:g}" for name in ALGORITHMS], fontsize=7)
-        axes.set_title(f"Student-t, {noise}", fontsize=9)
+        labels = {
+            name: "greedy" if not chosen[name] else f"× {chosen[name]:g}" for name in ALGORITHMS
+        }
+        axes.set_yticks(rows, [f"{name}  {labels[name]}" for name in ALGORITHMS], fontsize=7)
+        paths = results[f"tuned, {noise}"].settings["paths"]
+        axes.set_title(f"Student-t, {noise}, {paths} paths", fontsize=9)
         ends = ", ".join(
             f"{name} {final(results[f'published, {noise}'], name).mean():.0f} and "
             f"{final(results[f'tuned, {noise}'], name).mean():.0f}"
@@ -142,18 +143,29 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     return {"bonus": Picture(figure, words)}
 
 
-def judge(results: Mapping[str, Result]) -> list[Finding]:
-    """Set tuned SupBTC_mom against the best tuned baseline, and each baseline against chance."""
-    found = []
+def judge(results: Mapping[str, Result]) -> list[Claim]:
+    """Set tuned SupBTC_mom against the best tuned baseline, and that against chance."""
+    ahead, chance = [], []
     for noise in _noises(results):
         tuned = results[f"tuned, {noise}"]
         rival = best(tuned, published.BASELINES)
         text = f"{noise}: tuned SupBTC_mom minus tuned {rival}, the best baseline"
-        found.append(below(text, final(tuned, "SupBTC_mom"), final(tuned, rival)))
-        chance = final(tuned, "uniform")
-        text = f"{noise}: a random arm minus tuned {rival}"
-        found.append(below(text, chance, final(tuned, rival)))
-    return found
+        ahead.append(below(text, final(tuned, "SupBTC_mom"), final(tuned, rival)))
+        text = f"{noise}: tuned {rival} minus a random arm"
+        chance.append(below(text, final(tuned, rival), final(tuned, "uniform")))
+    return [
+        Claim(
+            "SupBTC_mom outperforms the baselines also when one bonus multiplier is tuned for each "
+            "algorithm on other seeds.",
+            "our question",
+            ahead,
+        ),
+        Claim(
+            "With a tuned bonus the best baseline does better than a random arm.",
+            "our question: whether the baselines fail by the noise or by the size of their bonus",
+            chance,
+        ),
+    ]
 
 
 def _noises(results: Mapping[str, Result]) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 from tailproof.figures import PALETTE, canvas
 from tailproof.noise import StudentT
 from tailproof.paper import published
-from tailproof.paper.exhibit import Finding, Picture, Sweep, final, ratio
+from tailproof.paper.exhibit import Claim, Picture, Sweep, final, ratio
 from tailproof.policies import Policy
 from tailproof.results.regret import Result
 from tailproof.simulation.environments import orthant
@@ -17,13 +17,9 @@ from tailproof.simulation.plan import Plan
 from tailproof.wrappers.base import innermost
 from tailproof.wrappers.filtered import Filtered
 
-__all__ = ["CLAIM", "DIFFERENCES", "REFERENCE", "SETTINGS", "TITLE", "draw", "judge", "run"]
+__all__ = ["DIFFERENCES", "REFERENCE", "SETTINGS", "TITLE", "draw", "judge", "run"]
 
 TITLE = "Published definitions in place of the scripts' variants"
-CLAIM = (
-    "The defects of the public scripts do not matter: with the published definitions the regrets "
-    "stay within 10 %."
-)
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "smoke": {"horizon": 300, "paths": 3, "filter_horizon": 600, "filter_paths": 3},
     "quick": {"horizon": 1500, "paths": 4, "filter_horizon": 10_000, "filter_paths": 100},
@@ -33,6 +29,8 @@ DIFFERENCES: Sequence[str] = (
     "The paper makes no such claim; it is the question a reader of its scripts must ask.",
     "SupBTC with its own norm re-reads all history, so the horizon is shorter here.",
     "One averaging script mixes algorithms; there is no published definition to compare it with.",
+    "“Flat → layered” changes the layers alone: bonus and threshold stay those of the scripts, so "
+    "that this is not yet the published algorithm.",
 )
 REFERENCE: Mapping[str, Mapping[str, tuple[float, float]]] = {}
 VARIANTS = {
@@ -40,7 +38,7 @@ VARIANTS = {
     "SupBTC: Euclidean → own threshold": "SupBTC",
     "SupBTC: flat → layered": "SupBTC",
     "SupBMM: flat → layered": "SupBMM",
-    "SupBMM: without → with “+ 1”": "SupBMM",
+    "SupBMM: scripts’ → published width": "SupBMM",
     "SupBMM_mom: one number → 31 replicates": "SupBMM_mom",
 }
 
@@ -54,7 +52,7 @@ def pairs(horizon: int) -> dict[str, tuple[Policy[Any], Policy[Any]]]:
         (btc, {"threshold": "own"}),
         (btc, {"layered": True}),
         (bmm, {"layered": True}),
-        (bmm, {"plus_one": True}),
+        (bmm, {"width": "published"}),
     ]
     return {
         label: (recipe, replace(recipe, **change))
@@ -116,13 +114,21 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     return {"defects": Picture(figure, words + "; ".join(alt) + ".")}
 
 
-def judge(results: Mapping[str, Result]) -> list[Finding]:
-    """Measure the larger mean of each pair over the smaller."""
-    found = []
+def judge(results: Mapping[str, Result]) -> list[Claim]:
+    """Measure the regret of each published definition over that of the scripts' variant."""
+    parts = []
     for label in VARIANTS:
-        smaller, larger = sorted(_samples(results, label), key=lambda x: float(x.mean()))
-        found.append(ratio(f"{label}: larger over smaller", larger, smaller, at_most=1.1))
-    return found
+        scripts, ours = _samples(results, label)
+        text = f"{label}: published over scripts"
+        parts.append(ratio(text, ours, scripts, at_least=1 / 1.1, at_most=1.1))
+    return [
+        Claim(
+            "With the published definitions in place of the scripts' variants the regrets stay "
+            "within 10 %.",
+            "our question, which a reader of the public scripts must ask",
+            parts,
+        )
+    ]
 
 
 def _samples(results: Mapping[str, Result], label: str) -> list[Any]:
