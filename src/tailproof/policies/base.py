@@ -9,7 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Generic, Self, TypeVar, final
+from typing import ClassVar, Generic, Self, TypeVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
