@@ -4,10 +4,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.stats import beta, kstest
 
 from tailproof.noise import Cauchy, StudentT
 from tailproof.simulation.environments import (
+    ArmSet,
     FixedArms,
     FreshArms,
     GivenArms,
@@ -78,6 +80,41 @@ def test_given_arms() -> None:
     assert bandit.start(2, np.random.default_rng(0)).locations.tolist() == [[0.0, 0.8]] * 2
 
 
+def test_arrays_are_as_good_as_tuples() -> None:
+    one, two = (
+        LinearBandit(contexts=GivenArms(vectors), theta=theta, noise=Cauchy())
+        for vectors, theta in (
+            (np.eye(3), np.ones(3)),
+            (((1, 0, 0), (0, 1, 0), (0, 0, 1)), (1, 1, 1)),
+        )
+    )
+    assert one == two
+    assert hash(one) == hash(two)
+    assert repr(one) == repr(two)  # by which a finished cell is found again
+    assert k_armed(Cauchy(), locations=np.ones(3)) == one
+
+
+class Keeping(ArmSet):
+    """An arm set that keeps what it handed out."""
+
+    arms, dim = 2, 2
+
+    def draw(self, rng: np.random.Generator, paths: int) -> NDArray[np.float64]:
+        self.drawn = np.tile(np.eye(2), (paths, 1, 1))
+        return self.drawn
+
+
+def test_nobody_can_change_arms_that_stay_the_same() -> None:
+    contexts = Keeping()
+    world = LinearBandit(contexts=contexts, theta=(0, 1), noise=Cauchy()).start(
+        2, np.random.default_rng(0)
+    )
+    contexts.drawn[:] = 7
+    assert world.arms.tolist() == [[[1, 0], [0, 1]]] * 2
+    with pytest.raises(ValueError, match="read-only"):
+        world.arms[0, 0, 0] = 7
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
@@ -87,15 +124,27 @@ def test_given_arms() -> None:
         (lambda: FixedArms(law="sphere", arms=2, dim=0.5), "dim"),  # type: ignore[arg-type]
         (lambda: GivenArms(()), "vectors"),
         (lambda: GivenArms(((1.0, float("nan")),)), "vectors must be finite"),
+        (lambda: GivenArms(np.full((2, 2), np.inf)), "vectors must be finite"),
+        (lambda: GivenArms(((1.0, 2.0), (1.0,))), "vectors must be an array of numbers"),
+        (lambda: GivenArms((1.0, 2.0)), r"vectors must be of shape \(arms, dim\), got \(2,\)"),  # type: ignore[arg-type]
         (lambda: k_armed(Cauchy(), locations=()), "locations"),
-        (lambda: k_armed(Cauchy(), locations=(0.0, float("inf"))), "an entry of theta"),
+        (
+            lambda: k_armed(Cauchy(), locations=(0.0, float("inf"))),
+            "locations must be at least one number, each of them finite",
+        ),
+        (lambda: k_armed(Cauchy(), locations="ab"), "locations must be an array of numbers"),  # type: ignore[arg-type]
+        (lambda: neutral(Cauchy(), fresh=0), "fresh must be True or False, got 0"),  # type: ignore[arg-type]
         (lambda: neutral("cauchy"), "noise must be a noise law, got 'cauchy'"),  # type: ignore[arg-type]
         (
             lambda: LinearBandit(contexts=GivenArms(((1.0,),)), theta="cube", noise=Cauchy()),  # type: ignore[arg-type]
-            "theta must be 'sphere', 'diagonal' or a tuple of numbers, got 'cube'",
+            "theta must be 'sphere', 'diagonal' or numbers, got 'cube'",
         ),
         (
             lambda: LinearBandit(contexts=GivenArms(((1.0,),)), theta=(1.0, 2.0), noise=Cauchy()),
+            "theta must be 1 finite numbers",
+        ),
+        (
+            lambda: LinearBandit(contexts=GivenArms(((1.0,),)), theta=(np.nan,), noise=Cauchy()),
             "theta must be 1 finite numbers",
         ),
     ],

@@ -9,24 +9,30 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.stats import kstest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from tailproof import (
     OFUL,
     UCB1,
+    AutoFiltered,
     Filtered,
     FixedArm,
+    HeavyOFUL,
     Mean,
     MeanOfMedians,
     Median,
     MedianOfMeans,
     Policy,
+    RobustUCB,
     TruncatedMean,
     Uniform,
+    batches,
     simulate,
 )
-from tailproof.noise import Cauchy, Normal, StudentT
-from tailproof.simulation import work
-from tailproof.simulation.environments import k_armed, neutral, orthant
+from tailproof.noise import Cauchy, Normal, Stable, StudentT
+from tailproof.results import provenance
+from tailproof.simulation import streams, work
+from tailproof.simulation.environments import LinearBandit, k_armed, neutral, orthant
 
 ARMS = k_armed(Cauchy(), locations=(0.0, 0.25, 1.0))
 
@@ -92,6 +98,92 @@ def test_workers_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in policies:
         assert one.curves[name].regret.shape == (8, 40)
         np.testing.assert_array_equal(one.curves[name].regret, two.curves[name].regret)
+
+
+CASES: dict[str, tuple[Policy[Any], LinearBandit]] = {
+    "fresh arms": (OFUL(), neutral(Cauchy(), arms=7, dim=3)),
+    "noise of two numbers each": (UCB1(), k_armed(Stable(1.5), locations=(0, 1))),
+    "even blocks": (
+        Filtered(OFUL(), repeats=8, estimator=MeanOfMedians(block=4)),
+        orthant(StudentT(1)),
+    ),
+    "a tuned filter": (AutoFiltered(UCB1()), k_armed(Cauchy(), locations=(0, 1))),
+    "a long past": (
+        HeavyOFUL(decisions=50, epsilon=1, moment_bound=1, bonus=1e-3),
+        neutral(StudentT(3), arms=4, dim=3, fresh=False),
+    ),
+    "robust means": (RobustUCB(estimator="catoni"), k_armed(Normal(), locations=(0, 1))),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_size_of_the_cache_decides_nothing(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy, bandit = CASES[case]
+    settings: dict[str, Any] = {"horizon": 50 * policy.pulls, "paths": 30}
+    usual = simulate({"a": policy}, bandit, **settings).curves["a"].regret
+    for floats in (1, 1 << 9, 1 << 24):
+        monkeypatch.setattr(batches, "_FLOATS", floats)
+        other = simulate({"a": policy}, bandit, **settings).curves["a"].regret
+        np.testing.assert_array_equal(usual, other)
+
+
+def test_how_much_is_drawn_at_a_time_is_part_of_what_is_drawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """So the constant is no cache size: this fails where it may be changed without a notice."""
+    bandit = neutral(Stable(1.5), arms=4, dim=3)
+    usual = simulate({"a": OFUL()}, bandit, horizon=50, paths=30).curves["a"].regret
+    monkeypatch.setattr(streams, "_TOGETHER", 1 << 12)
+    other = simulate({"a": OFUL()}, bandit, horizon=50, paths=30).curves["a"].regret
+    assert not np.array_equal(usual, other)
+
+
+def test_streams_are_told_apart_by_their_whole_name() -> None:
+    """Under crc32 these two names were one."""
+    bandit = neutral(Cauchy(), arms=4, dim=3)
+    policies = {"plumless": Uniform(), "buckeroo": Uniform()}
+    result = simulate(policies, bandit, horizon=50, paths=3)
+    first, second = (result.curves[name].regret for name in policies)
+    assert not np.array_equal(first, second)
+    numbers = [
+        streams.stream(seed, name, chunk).random()
+        for seed in (0, 1, 2**40)
+        for name in ("noise", "environment", "policy a", "policy b")
+        for chunk in (0, 1)
+    ]
+    assert len(set(numbers)) == len(numbers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counting(FixedArm):
+    """A policy that looks at how many threads linear algebra may use."""
+
+    seen: Any
+
+    def _choose(self, state: Any, arms: Any, rng: Any) -> Any:
+        self.seen.update(_blas_threads())
+        return super()._choose(state, arms, rng)
+
+
+def _blas_threads() -> set[int]:
+    return {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
+
+
+def test_linear_algebra_has_one_thread_in_a_cell() -> None:
+    seen: set[int] = set()
+    with threadpool_limits(limits=2, user_api="blas"):
+        simulate({"a": Counting(seen=seen)}, ARMS, horizon=3, paths=1)
+        assert _blas_threads() == {2}
+    assert seen == {1}
+
+
+def test_provenance_names_the_kernels() -> None:
+    found = provenance()
+    kernels = [lib["architecture"] for lib in threadpool_info() if "architecture" in lib]
+    assert all(kernel in found["blas"] for kernel in kernels)
+    assert found["blas"]
+    found.clear()
+    assert provenance()
 
 
 def test_full_chunks_do_not_depend_on_the_number_of_paths(monkeypatch: pytest.MonkeyPatch) -> None:

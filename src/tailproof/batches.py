@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-__all__ = ["batches", "stock"]
+__all__ = ["batches"]
 
-_FLOATS = 1 << 16  # 512 kB, a second-level cache
+_FLOATS = 1 << 16  # 512 kB, a second-level cache; no result depends on it
 
 
 def batches(paths: int, floats: int) -> Iterator[slice]:
@@ -13,15 +13,6 @@ def batches(paths: int, floats: int) -> Iterator[slice]:
     >>> list(batches(paths=5, floats=30_000))
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
-    step = stock(floats)
+    step = max(1, _FLOATS // floats)
     for start in range(0, paths, step):
         yield slice(start, min(start + step, paths))
-
-
-def stock(floats: int) -> int:
-    """Return how many pieces, of `floats` numbers each, fit into the cache; one at least.
-
-    >>> stock(2_000), stock(100_000)
-    (32, 1)
-    """
-    return max(1, _FLOATS // floats)

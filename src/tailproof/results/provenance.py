@@ -1,12 +1,41 @@
 """What a result depends on beside its settings."""
 
 import platform
+from functools import cache
 from importlib.metadata import version
+
+import numpy as np
+from threadpoolctl import threadpool_info
 
 __all__ = ["provenance"]
 
 
 def provenance() -> dict[str, str]:
-    """Return the versions that a result depends on."""
+    """Return the versions that a result depends on, and the kernels chosen for the processor.
+
+    Kernels round differently: of matrix products (`blas`) and of functions such as the logarithm
+    (`simd`).
+
+    >>> sorted(provenance())
+    ['blas', 'numpy', 'python', 'scipy', 'simd', 'tailproof']
+    """
+    return dict(_provenance())
+
+
+@cache
+def _provenance() -> tuple[tuple[str, str], ...]:
+    names = ("internal_api", "version", "architecture")
+    blas = {
+        " ".join(str(library.get(name, "")) for name in names)
+        for library in threadpool_info()
+        if library["user_api"] == "blas"
+    }
+    simd = np.show_config(mode="dicts").get("SIMD Extensions", {})
     packages = {name: version(name) for name in ("tailproof", "numpy", "scipy")}
-    return {"python": platform.python_version(), **packages}
+    found = {
+        "python": platform.python_version(),
+        **packages,
+        "blas": ", ".join(sorted(blas)),
+        "simd": " ".join([*simd.get("baseline", ()), *simd.get("found", ())]),
+    }
+    return tuple(found.items())

@@ -2,15 +2,15 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tailproof.batches import batches
-from tailproof.checks import require, whole
+from tailproof.checks import array, require, whole
+from tailproof.simulation.streams import drawn_together
 
 __all__ = ["ArmSet", "FixedArms", "FreshArms", "GivenArms", "UnitBall", "directions"]
 
@@ -56,8 +56,9 @@ _LAWS: dict[Law, Callable[[np.random.Generator, tuple[int, ...]], NDArray[np.flo
 def directions(law: Law, rng: np.random.Generator, paths: int, arms: int, dim: int) -> Array:
     """Draw unit vectors of shape (paths, arms, dim), stored with the coordinates first."""
     x = np.empty((paths, dim, arms))
-    for rows in batches(paths, arms * dim):
-        part = x[rows]
+    step = drawn_together(arms * dim)
+    for start in range(0, paths, step):
+        part = x[start : start + step]
         part[:] = _LAWS[law](rng, part.shape)
         part *= (1 / np.sqrt(np.einsum("pda,pda->pa", part, part)))[:, None]
     return x.mT
@@ -117,12 +118,14 @@ class GivenArms(ArmSet):
     2
     """
 
-    vectors: tuple[tuple[float, ...], ...]
+    vectors: Sequence[Sequence[float]] | Array
 
     def __post_init__(self) -> None:
-        shape = np.asarray(self.vectors, dtype=np.float64).shape
-        require(len(shape) == 2 and 0 not in shape, "vectors", "of shape (arms, dim)", shape)
-        require(bool(np.isfinite(self.vectors).all()), "vectors", "finite", self.vectors)
+        vectors = array("vectors", self.vectors)
+        ok = vectors.ndim == 2 and vectors.size > 0
+        require(ok, "vectors", "of shape (arms, dim)", vectors.shape)
+        require(bool(np.isfinite(vectors).all()), "vectors", "finite", self.vectors)
+        object.__setattr__(self, "vectors", tuple(tuple(row) for row in vectors.tolist()))
 
     @property
     def arms(self) -> int:  # type: ignore[override]
@@ -136,7 +139,7 @@ class GivenArms(ArmSet):
 
     def draw(self, rng: np.random.Generator, paths: int) -> Array:
         """Return copies of the vectors, of shape (paths, arms, dim)."""
-        return np.tile(np.asarray(self.vectors, dtype=np.float64), (paths, 1, 1))
+        return np.tile(np.asarray(self.vectors), (paths, 1, 1))
 
 
 @dataclass(frozen=True, kw_only=True)

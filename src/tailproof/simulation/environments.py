@@ -11,8 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tailproof.batches import stock
-from tailproof.checks import number, require, whole
+from tailproof.checks import array, number, require, whole
 from tailproof.noise import Noise
 from tailproof.simulation.arm_sets import (
     ArmSet,
@@ -22,6 +21,7 @@ from tailproof.simulation.arm_sets import (
     UnitBall,
     directions,
 )
+from tailproof.simulation.streams import drawn_together
 
 __all__ = [
     "ArmSet",
@@ -48,7 +48,7 @@ class LinearBandit:
     ----------
     contexts : ArmSet
         Where the arms come from.
-    theta : "sphere", "diagonal" or a tuple of numbers
+    theta : "sphere", "diagonal" or numbers
         θ uniform on the unit sphere in each path, θ = (1, …, 1)/√d, or θ itself.
     noise : Noise
         The law of η.
@@ -64,20 +64,20 @@ class LinearBandit:
     """
 
     contexts: ArmSet
-    theta: Literal["sphere", "diagonal"] | tuple[float, ...]
+    theta: Literal["sphere", "diagonal"] | Sequence[float] | Array
     noise: Noise
 
     def __post_init__(self) -> None:
         require(isinstance(self.contexts, ArmSet), "contexts", "an arm set", self.contexts)
         require(isinstance(self.noise, Noise), "noise", "a noise law", self.noise)
-        if isinstance(self.theta, tuple):
-            rule = f"{self.contexts.dim} finite numbers"
-            require(len(self.theta) == self.contexts.dim, "theta", rule, self.theta)
-            for entry in self.theta:
-                number("an entry of theta", entry)
-        else:
-            rule = "'sphere', 'diagonal' or a tuple of numbers"
+        if isinstance(self.theta, str):
+            rule = "'sphere', 'diagonal' or numbers"
             require(self.theta in ("sphere", "diagonal"), "theta", rule, self.theta)
+        else:
+            theta = array("theta", self.theta)
+            ok = theta.shape == (self.contexts.dim,) and bool(np.isfinite(theta).all())
+            require(ok, "theta", f"{self.contexts.dim} finite numbers", self.theta)
+            object.__setattr__(self, "theta", tuple(theta.tolist()))
 
     def start(self, paths: int, rng: np.random.Generator) -> "World":
         """Draw what stays the same on each path, and the first arms."""
@@ -99,17 +99,17 @@ class World:
     def __init__(self, bandit: LinearBandit, paths: int, rng: np.random.Generator) -> None:
         self._contexts, self._rng, self._paths = bandit.contexts, rng, paths
         dim = bandit.contexts.dim
-        self._ahead = stock(paths * bandit.contexts.arms * dim)
-        if bandit.theta == "sphere":
+        self._ahead = drawn_together(paths * bandit.contexts.arms * dim)
+        if not isinstance(bandit.theta, str):
+            self.theta = np.tile(np.asarray(bandit.theta), (paths, 1))
+        elif bandit.theta == "sphere":
             self.theta = directions("sphere", rng, paths, 1, dim)[:, 0]
-        elif bandit.theta == "diagonal":
-            self.theta = np.full((paths, dim), 1 / math.sqrt(dim))
         else:
-            self.theta = np.tile(np.asarray(bandit.theta, dtype=np.float64), (paths, 1))
+            self.theta = np.full((paths, dim), 1 / math.sqrt(dim))
         if self._contexts.fresh:
             self._coming = self._offers()
             self.advance()
-        else:  # arms that own their data and are read-only come again
+        else:  # a copy, so that nobody else holds arms that are to stay the same
             self.arms = self._contexts.draw(rng, paths).copy(order="K")
             self.arms.flags.writeable = False
             self.locations = np.matvec(self.arms, self.theta)
@@ -160,7 +160,7 @@ def neutral(noise: Noise, *, arms: int = 20, dim: int = 10, fresh: bool = True) 
 
     Source: our own. Differences: none.
     """
-    require(isinstance(fresh, bool), "fresh", "true or false", fresh)
+    require(isinstance(fresh, bool), "fresh", "True or False", fresh)
     contexts = (FreshArms if fresh else FixedArms)(law="sphere", arms=arms, dim=dim)
     return LinearBandit(contexts=contexts, theta="sphere", noise=noise)
 
@@ -197,7 +197,7 @@ def unit_ball(noise: Noise, *, dim: int = 10) -> LinearBandit:
     return LinearBandit(contexts=UnitBall(dim=dim), theta="sphere", noise=noise)
 
 
-def k_armed(noise: Noise, *, locations: Sequence[float]) -> LinearBandit:
+def k_armed(noise: Noise, *, locations: Sequence[float] | Array) -> LinearBandit:
     """Return K arms with the given locations.
 
     >>> from tailproof.noise import Cauchy
@@ -206,7 +206,8 @@ def k_armed(noise: Noise, *, locations: Sequence[float]) -> LinearBandit:
 
     Source: section 2.2 of Zhong et al. 2021. Differences: none.
     """
-    ok = isinstance(locations, Sequence) and len(locations) > 0
-    require(ok, "locations", "a sequence of at least one number", locations)
-    basis = tuple(tuple(row) for row in np.eye(len(locations)).tolist())
-    return LinearBandit(contexts=GivenArms(basis), theta=tuple(locations), noise=noise)
+    values = array("locations", locations)
+    ok = values.ndim == 1 and values.size > 0 and bool(np.isfinite(values).all())
+    require(ok, "locations", "at least one number, each of them finite", locations)
+    basis = tuple(tuple(row) for row in np.eye(len(values)).tolist())
+    return LinearBandit(contexts=GivenArms(basis), theta=tuple(values.tolist()), noise=noise)

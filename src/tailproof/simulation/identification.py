@@ -94,8 +94,7 @@ class IdentificationCell(WorkCell[Verdicts]):
         """How many decisions it takes at most."""
         return self.max_pulls // self.policy.pulls
 
-    def run(self) -> Verdicts:
-        """Play the policy until each path has its answer."""
+    def _play(self) -> Verdicts:
         world = self.environment.start(self.paths, stream(self.seed, "environment", self.chunk))
         own, noise_rng = (
             stream(self.seed, f"{kind} {self.name}", self.chunk) for kind in ("policy", "noise")

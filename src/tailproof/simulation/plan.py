@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tailproof.batches import stock
 from tailproof.checks import whole
 from tailproof.policies.base import Policy
 from tailproof.results import Curves, Result
 from tailproof.simulation.arm_sets import UnitBall
 from tailproof.simulation.environments import LinearBandit
-from tailproof.simulation.streams import stream
+from tailproof.simulation.streams import drawn_together, stream
 from tailproof.simulation.sweeps import sweep
 from tailproof.simulation.work import Work, WorkCell
 from tailproof.stats.estimators import Array, Estimator, Median, Shape, Source
@@ -45,6 +44,10 @@ def simulate(
 
     Regret(T) = Σ_t (max_x xᵀθ − x_tᵀθ), one term for each pull. A last decision that does not
     fit into the horizon is charged for the pulls it made and teaches nothing.
+
+    The same seed and settings give the same result, to the last bit, under the same versions and
+    the same kernels for the processor, all of which `Result.settings` names; whatever the number
+    of workers, the engine, the threads, or the sizes of caches.
 
     Parameters
     ----------
@@ -96,8 +99,7 @@ class Cell(WorkCell[Curves]):
         """How many decisions it takes."""
         return -(-self.checkpoints[-1] // self.policy.pulls)
 
-    def run(self) -> Curves:
-        """Play the policy."""
+    def _play(self) -> Curves:
         paths, checkpoints, contexts = self.paths, self.checkpoints, self.environment.contexts
         world = self.environment.start(paths, stream(self.seed, "environment", self.chunk))
         own = stream(self.seed, f"policy {self.name}", self.chunk)
@@ -189,7 +191,7 @@ def _drawn_ahead(
 ) -> Iterator[Array]:
     """Draw the noise of several decisions at a time, of `floats` numbers each."""
     while True:
-        yield from noise.sample(rng, (stock(floats), *shape))
+        yield from noise.sample(rng, (drawn_together(floats), *shape))
 
 
 @dataclass(frozen=True)

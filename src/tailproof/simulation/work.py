@@ -3,7 +3,9 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, final
+
+from threadpoolctl import threadpool_limits
 
 from tailproof.checks import require, whole
 from tailproof.policies.base import Policy
@@ -36,8 +38,14 @@ class WorkCell(ABC, Generic[F]):
     def decisions(self) -> int:
         """How many decisions it takes at most."""
 
-    @abstractmethod
+    @final
     def run(self) -> F:
+        """Play the policy, with one thread for linear algebra, as sums of several may differ."""
+        with threadpool_limits(limits=1, user_api="blas"):
+            return self._play()
+
+    @abstractmethod
+    def _play(self) -> F:
         """Play the policy."""
 
 
