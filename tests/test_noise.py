@@ -15,6 +15,7 @@ from scipy.special import betainc, betaln, expit, fresnel, logit
 
 from tailproof import noise
 from tailproof.noise import Cauchy, Laplace, Noise, Normal, Stable, StudentT, SymmetricPareto
+from tailproof.stats.medians import NoiseMedian, median_scale
 
 FALSE_ALARM = 1e-4  # of each statistical test, all with fixed seeds
 
@@ -398,7 +399,7 @@ def test_fisher_information_of_a_jump_is_infinite() -> None:
 @pytest.mark.parametrize(
     ("make", "parameter", "too_large"),
     [
-        (StudentT, "df", []),
+        (StudentT, "df", [1e-30, 0.99e-4, 1.01e8, 1e210]),
         (Stable, "index", [2, 3]),
         (SymmetricPareto, "index", []),
         *[(make, "scale", []) for make in sorted({type(law) for law in LAWS}, key=repr)],
@@ -447,3 +448,79 @@ def test_the_rest_of_a_law_follows_from_its_essentials() -> None:
     assert stats.kstest(law.cdf(medians), stats.beta(3, 3).cdf).pvalue > FALSE_ALARM
     y = np.exp(np.arange(-5, 5, 0.01))
     assert law.tail_constant(2) == pytest.approx(np.max(y**2 * tail(law, y)), rel=1e-4)
+
+
+@pytest.mark.parametrize("df", [1e-4, 1e8])
+def test_student_at_the_ends_of_its_range(df: float) -> None:
+    law, u = StudentT(df), np.linspace(0.4, 0.499, 50)
+    x = law.ppf(u)
+    seen = np.isfinite(x)
+    assert law.cdf(x[seen]) == pytest.approx(u[seen], rel=2e-4)
+    for k in (1, 3, 4):
+        assert not np.isnan(law.sample_median(k, np.random.default_rng(21), (500,))).any()
+    assert 0 < law.unit_scale() < math.inf
+
+
+@dataclasses.dataclass(frozen=True)
+class Gumbel(Noise):
+    """A law that is not symmetric, with its median at zero."""
+
+    symmetric = False
+    scale: float = 1.0
+
+    @property
+    def alpha(self) -> float:
+        return math.inf
+
+    def _pdf(self, x: Array) -> Array:
+        return math.log(2) * np.exp(-x) * self._cdf(x)
+
+    def _cdf(self, x: Array) -> Array:
+        return np.exp2(-np.exp(-x))
+
+    def _sample(self, rng: np.random.Generator, shape: Shape) -> Array:
+        return rng.gumbel(math.log(math.log(2)), size=shape)
+
+    def _quantile(self, s: Array) -> Array:
+        return math.log(math.log(2)) - np.log(np.logaddexp(0, -s))
+
+
+@dataclasses.dataclass(frozen=True)
+class Shy(Gumbel):
+    """The same law without quantiles."""
+
+    _quantile = Noise._quantile
+
+
+@dataclasses.dataclass(frozen=True)
+class Lying(Shy):
+    """The same law, declared symmetric."""
+
+    symmetric = True
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 11])
+def test_medians_of_a_law_that_is_not_symmetric(k: int) -> None:
+    law = Gumbel(2.0)
+    drawn = law.sample_median(k, np.random.default_rng(22), (20_000,))
+    raw = np.median(law.sample(np.random.default_rng(23), (20_000, k)), axis=1)
+    assert stats.ks_2samp(drawn, raw, method="asymp").pvalue > FALSE_ALARM
+    u = np.linspace(0.001, 0.999, 99)
+    assert law.cdf(law.ppf(u)) == pytest.approx(u, rel=1e-12)
+
+
+def test_what_needs_symmetry_refuses_a_law_without_it() -> None:
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match=r"^a law that is not symmetric needs a _quantile"):
+        Shy().sample_median(3, rng, (5,))
+    with pytest.raises(ValueError, match=r"does not declare symmetric = False must be symmetric"):
+        Lying().sample_median(3, rng, (5,))
+    assert Shy().sample(rng, (5,)).shape == (5,)
+    with pytest.raises(ValueError, match=r"^the Fisher information of a law that is not symmetric"):
+        _ = Gumbel().fisher_information
+    with pytest.raises(ValueError, match=r"^the tail constant of a law that is not symmetric"):
+        Gumbel().tail_constant(2)
+    with pytest.raises(ValueError, match=r"^noise must be a symmetric law"):
+        NoiseMedian(Gumbel(), 3)
+    with pytest.raises(ValueError, match=r"^noise must be a symmetric law"):
+        median_scale(Gumbel(), block=3, failure=0.01)

@@ -1,9 +1,10 @@
-"""What every symmetric noise law states, and what follows from it."""
+"""What every noise law states, and what follows from it."""
 
 import math
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from functools import cache
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,9 +25,13 @@ class Noise(ABC):
     """A law symmetric about zero: a standard law, stretched by its scale.
 
     A law of your own needs a `scale`, an `alpha`, and the standard law's `_pdf`, `_cdf` and
-    `_sample`; the rest follows from these, and closed forms may replace it.
+    `_sample`; the rest follows from these, and closed forms may replace it. One that is not
+    symmetric says so: it needs a `_quantile` of its own, and has neither tail constant nor
+    Fisher information here.
     """
 
+    symmetric: ClassVar[bool] = True
+    """Whether η and −η have the same law."""
     scale: float
 
     def __post_init__(self) -> None:
@@ -40,6 +45,7 @@ class Noise(ABC):
     @property
     def fisher_information(self) -> float:
         """The Fisher information about the location in one sample; inf where it is not finite."""
+        self._needs_symmetry("Fisher information")
         # ∫ f'²/f dx over w = ln x, where f' = (df/dw)/x; so close to the top that rounding would
         # speak louder than the slope, there is nothing to add.
         top = self._pdf(np.zeros(()))
@@ -120,7 +126,12 @@ class Noise(ABC):
         """
         return math.exp(self._log_tail_constant(alpha) / (self.alpha if alpha is None else alpha))
 
+    def _needs_symmetry(self, what: str) -> None:
+        if not self.symmetric:
+            raise ValueError(f"the {what} of a law that is not symmetric is not known, got {self}")
+
     def _log_tail_constant(self, alpha: float | None) -> float:
+        self._needs_symmetry("tail constant")
         if alpha is None:
             require(self.alpha < math.inf, "alpha", "given for a law with light tails", alpha)
             alpha = self.alpha
@@ -164,6 +175,10 @@ class Noise(ABC):
 
     def _quantile(self, s: Array) -> Array:
         """Quantile of the standard law at the level whose logit is s."""
+        if not self.symmetric:
+            raise ValueError(
+                f"a law that is not symmetric needs a _quantile of its own, got {self}"
+            )
         curve = _quantile_curve(replace(self, scale=1.0))  # type: ignore[type-var]
         return np.copysign(np.sinh(curve(np.abs(s))) / self._pdf(np.zeros(())), s)
 
@@ -176,6 +191,9 @@ def _quantile_curve(law: Noise) -> PPoly:
     a cubic through exact values and slopes keeps ten digits at most levels; the sharp centre of
     a stable law with an index below 0.5 keeps at least five.
     """
+    some = np.geomspace(1e-2, 1e2, 9)
+    ok = np.allclose(law._cdf(some), 1 - law._cdf(-some), atol=1e-9)
+    require(ok, "a law that does not declare symmetric = False", "symmetric about zero", law)
     height = law._pdf(np.zeros(()))
     v = np.sinh(np.linspace(0, math.asinh(650), 4096))
     x = np.sinh(v) / height

@@ -21,14 +21,15 @@ class StudentT(Noise):
     >>> StudentT(0.5).alpha, StudentT(3).fisher_information
     (0.5, 0.6666666666666666)
 
-    Source: section 2.3 of Zhong et al. 2021. Differences: a scale.
+    Source: section 2.3 of Zhong et al. 2021. Differences: a scale; df > 10⁸ is left to `Normal`,
+    and df < 10⁻⁴, where nearly every sample is beyond the largest float, to no one.
     """
 
     df: float
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        number("df", self.df, above=0)
+        number("df", self.df, at_least=1e-4, at_most=1e8)
         super().__post_init__()
 
     @property

@@ -59,6 +59,9 @@ class NoiseMedian(MedianLaw):
     noise: Noise
     block: int
 
+    def __post_init__(self) -> None:
+        require(self.noise.symmetric, "noise", "a symmetric law", self.noise)
+
     @property
     def tail_index(self) -> float:
         """α⌈k/2⌉: moments of M exist below this order."""
@@ -260,6 +263,7 @@ def median_scale(noise: Noise, *, block: int, failure: float) -> float:
     Source: our own; the law of M is that of `tailproof.noise.Noise.sample_median`.
     Differences: none.
     """
+    require(noise.symmetric, "noise", "a symmetric law", noise)
     require(whole("block", block) % 2 == 1, "block", "odd", block)
     number("failure", failure, above=0, below=1)
     half = (block + 1) / 2
