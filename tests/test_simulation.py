@@ -1,4 +1,8 @@
-"""The loop: accounting, pairing, seeds, filters moved into the noise."""
+"""The loop: accounting, pairing, seeds, filters moved into the noise.
+
+All seeds are fixed. Where a test depends on chance it says how often another seed would fail it;
+taken together, less often than once in a thousand.
+"""
 
 import math
 from collections.abc import Sequence
@@ -193,6 +197,7 @@ def test_full_chunks_do_not_depend_on_the_number_of_paths(monkeypatch: pytest.Mo
 
 
 def test_estimation_error_is_recorded_where_there_is_an_estimate() -> None:
+    """The error is 0.066 ± 0.016 on a path: 0.3 is 14 standard deviations away."""
     bandit = orthant(Normal(0.1))
     result = simulate({"OFUL": OFUL(), "u": Uniform()}, bandit, horizon=400, paths=4, checkpoints=8)
     assert result.curves["u"].error is None
@@ -236,7 +241,7 @@ class Listening(FixedArm):
     ],
 )
 def test_a_filter_moved_into_the_noise_changes_no_law(wrap: Any) -> None:
-    """False-alarm rate 1e-4 for each composition."""
+    """False-alarm rate 1e-4 for each of the seven compositions."""
     heard: list[Any] = []
     policy = wrap(Listening(arm=2, heard=heard))
     cost = policy.pulls
@@ -258,6 +263,7 @@ def test_huge_filters_cost_no_memory() -> None:
 
 @pytest.mark.parametrize("df", [3, 1, 0.5])
 def test_the_filter_learns_where_there_is_no_mean(df: float) -> None:
+    """Over seeds the ratio is at most 0.10 ± 0.01: 0.25 is 17 standard deviations away."""
     policies: dict[str, Policy[Any]] = {
         "filtered": Filtered(OFUL(noise_scale=0.5), repeats=15, estimator=Median()),
         "uniform": Uniform(),
@@ -347,7 +353,10 @@ def test_checkpoints(horizon: int, checkpoints: int | Sequence[int], expected: l
 
 @pytest.mark.slow
 def test_regret_bars_on_the_neutral_environment() -> None:
-    """Cauchy noise, 10⁴ pulls, 100 paths: the filter learns, OFUL alone does not."""
+    """Cauchy noise, 10⁴ pulls, 100 paths: the filter learns, OFUL alone does not.
+
+    Measured 475 ± 9 and 5190 ± 130: both bars are more than nine standard errors away.
+    """
     policies: dict[str, Policy[Any]] = {
         "OFUL": OFUL(),
         "filtered": Filtered(OFUL(noise_scale=0.45), repeats=15, estimator=MeanOfMedians(block=15)),
