@@ -228,7 +228,8 @@ def clipped_square(k: int, alpha: float, y: float) -> float:
         rest, _ = quad(lambda z: s * math.sinh(s * z) * beyond(z), 1, y, epsabs=0, epsrel=1e-11)
         return math.log(math.cosh(s) + rest)
 
-    return max(2 * log_mean(s) / s**2 for s in (np.geomspace(0.02, 60, 60) / y).tolist())
+    squares = [2 * log_mean(float(s)) / s**2 for s in np.geomspace(0.02, 60, 60) / y]
+    return float(max(squares))
 
 
 @pytest.mark.parametrize("alpha", [3, 1, 0.5])

@@ -28,6 +28,7 @@ from tailproof.policies import (
     SupBTC,
     SupLinRel,
     SupLinUCB,
+    SymmetricOFUL,
     ThompsonSampling,
     Uniform,
 )
@@ -88,6 +89,7 @@ __all__ = [
     "SupBTC",
     "SupLinRel",
     "SupLinUCB",
+    "SymmetricOFUL",
     "ThompsonSampling",
     "TruncatedMean",
     "Uniform",

@@ -19,6 +19,7 @@ from tailproof.policies.sup_bmm import SupBMM
 from tailproof.policies.sup_btc import SupBTC
 from tailproof.policies.sup_lin_rel import SupLinRel
 from tailproof.policies.sup_lin_ucb import SupLinUCB
+from tailproof.policies.symmetric_oful import SymmetricOFUL
 from tailproof.policies.thompson import ThompsonSampling
 from tailproof.policies.tofu import TOFU
 from tailproof.policies.ucb1 import UCB1
@@ -46,6 +47,7 @@ __all__ = [
     "SupBTC",
     "SupLinRel",
     "SupLinUCB",
+    "SymmetricOFUL",
     "ThompsonSampling",
     "Uniform",
 ]
