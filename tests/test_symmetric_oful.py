@@ -36,7 +36,7 @@ class Reference:
         self.y: list[float] = []
         self.pilot: list[float] = []
         self.theta: Array = np.zeros(dim)
-        self.inverse: Array = np.eye(dim)
+        self.inverse: Any = np.eye(dim)
         self.beta = math.inf
         self.seen, self.seen_det = 0, 1.0
         if policy.ridge is not None:
