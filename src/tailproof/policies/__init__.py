@@ -13,6 +13,7 @@ from tailproof.policies.median_ucb import MedianUCB
 from tailproof.policies.menu import MENU
 from tailproof.policies.mom import MoM
 from tailproof.policies.oful import OFUL
+from tailproof.policies.order_statistic_ucb import OrderStatisticUCB
 from tailproof.policies.robust_ucb import RobustUCB
 from tailproof.policies.student_ucb import StudentUCB
 from tailproof.policies.sup_bmm import SupBMM
@@ -39,6 +40,7 @@ __all__ = [
     "LinTS",
     "MedianUCB",
     "MoM",
+    "OrderStatisticUCB",
     "Policy",
     "RobustUCB",
     "State",
