@@ -10,7 +10,16 @@ from types import MappingProxyType
 from tailproof.checks import require
 from tailproof.paper import figure_1, figure_2_3, figure_4_5, figure_6, figure_7, figure_8_9
 from tailproof.paper.exhibit import Exhibit
-from tailproof.paper.ours import best_arm, bonus, choices, defects, overview, pulls, shrinkage
+from tailproof.paper.ours import (
+    best_arm,
+    bonus,
+    choices,
+    defects,
+    guarantees,
+    overview,
+    pulls,
+    shrinkage,
+)
 
 __all__ = ["EXHIBITS", "SIZES", "select"]
 
@@ -31,6 +40,7 @@ EXHIBITS: Mapping[str, Exhibit] = MappingProxyType(
         "defects": defects,
         "choices": choices,
         "best-arm": best_arm,
+        "guarantees": guarantees,
     }
 )
 """By the name to type: the figures that a module draws, or what it warns of."""
