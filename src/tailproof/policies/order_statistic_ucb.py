@@ -75,7 +75,7 @@ class OrderStatisticUCB(Policy[Ranked]):
 
     def _choose(self, state: Ranked, arms: Array, rng: np.random.Generator) -> Index:
         index, first = state.bound, state.unbounded
-        if first.any():
+        if np.count_nonzero(first):
             fewest = np.where(first, -state.counts, -np.inf)
             index = np.where(first.any(axis=1, keepdims=True), fewest, index)
         return pick_largest(index, rng)

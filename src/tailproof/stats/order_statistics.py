@@ -47,7 +47,8 @@ def log_mixture(n: ArrayLike, s: ArrayLike, quantile: float) -> Array:
     """
     count, below = np.asarray(n), np.asarray(s, dtype=np.float64)
     a, b = below + 1, count - below + 1
-    mixed: Array = betaln(a, b) + np.log(betaincc(a, b, quantile))
+    with np.errstate(divide="ignore"):  # −inf far below π
+        mixed: Array = betaln(a, b) + np.log(betaincc(a, b, quantile))
     return mixed - below * math.log(quantile) - b * math.log1p(-quantile)
 
 
@@ -75,7 +76,7 @@ def confidence(t: ArrayLike) -> Array:
     Source: KL-UCB of Garivier and Cappé 2011, with its ln t + c ln ln t. Differences: c = 2, so
     that the sum is finite.
     """
-    log = np.log(np.asarray(t, dtype=np.float64) + 1)
+    log = np.log1p(np.asarray(t))
     f: Array = log + 2 * np.log(np.maximum(1, log))
     return f
 

@@ -57,7 +57,7 @@ class Ranked(Counted):
         self.insert(at, y)
         moved = [at]
         self._climb(at, f, evidence)
-        while (short := self.limit < f[:, None]).any():
+        while np.count_nonzero(short := self.limit < f[:, None]):
             path, arm = np.nonzero(short)
             self._climb((path, arm), f[path], evidence)
             moved.append((path, arm))
@@ -131,7 +131,7 @@ class Sorted(Ranked, History):
         inside = ~before & ~after
         full = inside & (held == _WIDTH)
         first = full & (self.rank[at] - below > _WIDTH // 2)  # the one to drop, or else the last
-        wider = np.pad(window, ((0, 0), (0, 1)))
+        wider = np.concatenate([window, window[:, -1:]], axis=1)
         np.copyto(wider[:, 1:], window, where=np.arange(_WIDTH) >= place[:, None])
         wider[at[0], place] = y
         kept = np.where(first[:, None], wider[:, 1:], wider[:, :-1])
