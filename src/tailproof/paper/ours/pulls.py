@@ -36,10 +36,10 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "paper": {"horizon": HORIZON, "paths": 200},
 }
 DIFFERENCES: Sequence[str] = (
-    "“Needed” is the smallest odd ñ whose median misses by more than 1 with probability at most "
-    "δ/T, from the exact law of the median: what the theorem promises of each decision.",
+    "“Errors below 1” is the smallest odd ñ whose median misses by more than 1 with probability at "
+    "most δ/T, from the exact law of the median: what the theorem promises of each decision.",
     "“Proved” is the median of `theory.median_pulls`, for any law with P(|η| > y) ≤ c/y^α: fewer "
-    "than “needed”, since medians may go beyond 1 where A is told their scale; docs/theory.md.",
+    "than that, since medians may go beyond 1 where A is told their scale; see docs/theory.md.",
     "The regret on the right is that of OFUL behind a median of ñ pulls in the neutral "
     "environment, told the scale of that median: the deviation of the normal noise that is as "
     "often as far off at level δ.",
@@ -93,7 +93,7 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
         "Theorem 2": [filter_pulls(horizon=HORIZON, delta=DELTA, alpha=df) for df in DFS],
         "used in the figures": [USED[df] for df in DFS],
         "proved to be enough": [proved(df) for df in DFS],
-        "needed (exact law)": [needed(StudentT(df)) for df in DFS],
+        "errors below 1 (exact law)": [needed(StudentT(df)) for df in DFS],
     }
     places = np.arange(len(DFS))
     for i, (name, values) in enumerate(numbers.items()):
@@ -113,7 +113,7 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     curves.legend(fontsize=7, frameon=False)
     alt = "Left: pulls of a decision. " + "; ".join(
         f"df = {df}: theorem {numbers['Theorem 2'][i]:.0f}, used {USED[df]}, "
-        f"proved {proved(df)}, needed {numbers['needed (exact law)'][i]}"
+        f"proved {proved(df)}, for errors below 1 {needed(StudentT(df))}"
         for i, df in enumerate(DFS)
     )
     alt += ". Right: regret against the pulls, smallest at " + ", ".join(
