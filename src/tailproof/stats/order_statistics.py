@@ -47,7 +47,7 @@ def log_mixture(n: ArrayLike, s: ArrayLike, quantile: float) -> Array:
     """
     count, below = np.asarray(n), np.asarray(s, dtype=np.float64)
     a, b = below + 1, count - below + 1
-    with np.errstate(divide="ignore"):  # −inf far below π
+    with np.errstate(divide="ignore"):  # −inf far below πn
         mixed: Array = betaln(a, b) + np.log(betaincc(a, b, quantile))
     return mixed - below * math.log(quantile) - b * math.log1p(-quantile)
 

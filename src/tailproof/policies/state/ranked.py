@@ -67,9 +67,10 @@ class Ranked(Counted):
     def _climb(self, at: Cells, f: Array, evidence: Callable[[Index, Index], Array]) -> None:
         """Raise J by one where its evidence falls short of f."""
         n, ranks = self.counts[at], self.rank[at] + _HERE_AND_ABOVE
-        here, above = np.where(ranks > n, np.inf, evidence(n, np.minimum(ranks, n)))
+        here, above = levels = evidence(n, np.minimum(ranks, n))
+        levels[ranks > n] = np.inf
         short = here < f
-        self.rank[at] += short
+        self.rank[at] = ranks[0] + short
         self.limit[at] = np.where(short, above, here)
 
     @property
