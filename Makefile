@@ -49,6 +49,7 @@ docs: $(READY)
 	$(BIN)/python docs/build.py out/paper
 	cp out/paper/figures/choices.png docs/images/choices.png
 	cp out/paper/figures/best-arm.png docs/images/best-arm.png
+	cp out/paper/figures/guarantee-*.png docs/images
 
 clean:
 	rm -rf .venv out

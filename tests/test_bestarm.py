@@ -19,10 +19,13 @@ from tailproof import OFUL, UCB1, Filtered, FromRegret, Mean, Median, Policy, be
 from tailproof.bestarm import (
     RAGE,
     BestArm,
+    FixedConfidence,
     GAllocation,
     LazyTrackAndStop,
     LinGapE,
     NearBestArm,
+    QuantileElimination,
+    QuantileLUCB,
     SuccessiveElimination,
     TrackAndStop,
     XYAdaptive,
@@ -51,11 +54,15 @@ RECIPES: list[Policy[Any]] = [
     TrackAndStop(),
     TrackAndStop(threshold="experiments"),
     SuccessiveElimination(),
+    QuantileElimination(),
+    QuantileLUCB(),
     FromRegret(OFUL(), decisions=5),
     FromRegret(UCB1(), decisions=100),
 ]
 SURE: list[Policy[Any]] = [  # so little noise that twelve decisions are enough, and eager ones
     *(replace(r, noise_scale=1e-3) for r in RECIPES if isinstance(r, BestArm)),
+    QuantileElimination(),
+    QuantileLUCB(quantile=0.7),
     RECIPES[-2],
 ]
 NEAR_TIE = near_tie(Normal()).start(1, np.random.default_rng(0))
@@ -73,7 +80,8 @@ def test_recipes_keep_the_contract(policy: Policy[Any], check: Callable[[object]
 
 def test_no_recipe_is_left_out() -> None:
     exported = {getattr(bestarm, name) for name in bestarm.__all__}
-    recipes = {thing for thing in exported if inspect.isclass(thing)} - {BestArm, NearBestArm}
+    recipes = {thing for thing in exported if inspect.isclass(thing)}
+    recipes -= {BestArm, FixedConfidence, NearBestArm}
     assert recipes == {type(recipe) for recipe in RECIPES} - {FromRegret}
     for recipe in recipes:
         assert all(word in (recipe.__doc__ or "") for word in ("Source", "Differences", ">>>"))

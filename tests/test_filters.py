@@ -7,8 +7,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tailproof import OFUL, Filtered, Mean, MeanOfMedians, Median, TruncatedMean, mean_of_medians
+from tailproof import (
+    OFUL,
+    UCB1,
+    Filtered,
+    Mean,
+    MeanOfMedians,
+    Median,
+    TruncatedMean,
+    mean_of_medians,
+    theory,
+)
 from tailproof.policies.base import Array, Index, Policy, State
+from tailproof.wrappers.base import innermost
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,16 +83,36 @@ def test_estimates_pass_through() -> None:
     assert silent.estimate(silent.init(2, 2, 2)) is None
 
 
-def test_from_theory_takes_the_theorems_pulls() -> None:
-    policy = Filtered.from_theory(OFUL(), horizon=10**7, delta=0.01, alpha=1, block_exponent=0.5)
+def test_from_theory_takes_the_median_that_is_proved_to_do() -> None:
+    policy = Filtered.from_theory(OFUL(), horizon=10_000, delta=0.01, alpha=1)
+    found = theory.median_pulls(horizon=10_000, delta=0.01, alpha=1)
+    assert policy == Filtered(OFUL(noise_scale=found.scale), repeats=15, estimator=Median())
+
+
+@pytest.mark.parametrize("alpha", [0.5, 3])
+def test_from_theory_follows_the_unit_of_the_noise(alpha: float) -> None:
+    settings: dict[str, Any] = {"horizon": 10_000, "delta": 0.01, "alpha": alpha}
+    one = Filtered.from_theory(OFUL(), **settings)
+    other = Filtered.from_theory(OFUL(), **settings, tail_constant=10.0**alpha)
+    assert one.repeats == other.repeats
+    assert innermost(other).noise_scale == pytest.approx(10 * innermost(one).noise_scale)
+
+
+def test_from_theory_takes_the_papers_pulls() -> None:
+    policy = Filtered.from_theory(
+        OFUL(), horizon=10**7, delta=0.01, alpha=1, constants="paper", block_exponent=0.5
+    )
     assert policy.pulls == math.ceil((16 * math.log(2e9)) ** 2)
     assert policy.estimator == MeanOfMedians(block_exponent=0.5)
 
 
 def test_from_theory_warns_when_no_decision_fits() -> None:
+    settings: dict[str, Any] = {"horizon": 10_000, "delta": 0.01, "alpha": 1}
     with pytest.warns(UserWarning, match="53889 pulls for one decision, more than the horizon"):
-        policy = Filtered.from_theory(OFUL(), horizon=10_000, delta=0.01, alpha=1)
+        policy = Filtered.from_theory(OFUL(), **settings, constants="paper")
     assert policy.pulls == 53_889
+    with pytest.warns(UserWarning, match="11 pulls for one decision, more than the horizon of 10"):
+        Filtered.from_theory(OFUL(), horizon=10, delta=0.1, alpha=1e-3)
 
 
 def test_from_theory_counts_the_pulls_of_the_policy_inside() -> None:
@@ -109,14 +140,36 @@ def test_from_theory_counts_the_pulls_of_the_policy_inside() -> None:
         (lambda: Filtered("oful", repeats=3), "policy must be a policy, got 'oful'"),  # type: ignore[arg-type]
         (lambda: Filtered(OFUL(), repeats=3, estimator=np.median), "estimator"),  # type: ignore[arg-type]
         (
-            lambda: Filtered.from_theory(OFUL(), horizon=10, delta=0.1, alpha=1e-3),
+            lambda: Filtered.from_theory(
+                OFUL(), horizon=10, delta=0.1, alpha=1e-3, constants="paper"
+            ),
             "alpha must be large enough",
         ),
         (lambda: Filtered.from_theory(OFUL(), horizon=0, delta=0.1, alpha=1), "horizon"),
         (lambda: Filtered.from_theory(OFUL(), horizon=9, delta=1.1, alpha=1), "delta"),
         (
-            lambda: Filtered.from_theory(OFUL(), horizon=9, delta=0.1, alpha=1, block_exponent=1),
+            lambda: Filtered.from_theory(
+                OFUL(), horizon=9, delta=0.1, alpha=1, constants="paper", block_exponent=1
+            ),
             "block_exponent",
+        ),
+        (
+            lambda: Filtered.from_theory(OFUL(), horizon=9, delta=0.1, alpha=1, block_exponent=0.5),
+            "block_exponent must be left to the paper, got 0.5",
+        ),
+        (
+            lambda: Filtered.from_theory(
+                OFUL(), horizon=9, delta=0.1, alpha=1, constants="paper", tail_constant=2
+            ),
+            "tail_constant must be 1 for the paper, got 2",
+        ),
+        (
+            lambda: Filtered.from_theory(OFUL(), horizon=9, delta=0.1, alpha=1, constants="own"),  # type: ignore[arg-type]
+            "constants must be one of usable, paper, got 'own'",
+        ),
+        (
+            lambda: Filtered.from_theory(UCB1(), horizon=9, delta=0.1, alpha=1),
+            "policy must be one with a noise scale",
         ),
     ],
 )

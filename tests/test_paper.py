@@ -68,6 +68,7 @@ def test_every_picture_is_drawn_and_told_in_words(folder: Path) -> None:
     names = [f"figure-{n}" for n in range(1, 10)]
     names += ["overview", "statements", "pulls", "bonus", "shrinkage", "defects"]
     names += ["choices", "best-arm"]
+    names += ["guarantee-filter", "guarantee-sets", "guarantee-arms"]
     assert drawn == {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
     kept = Reproduction.load(folder)
     for name, exhibit in EXHIBITS.items():
@@ -103,7 +104,7 @@ def test_the_report_needs_no_network_and_no_eyes(folder: Path) -> None:
     text = (folder / "report.html").read_text(encoding="utf-8")
     page = Page()
     page.feed(text)
-    assert len(page.images) == 17
+    assert len(page.images) == 20
     assert all(len(image["alt"] or "") > 40 for image in page.images)
     for link in page.links:
         assert link.startswith("data:") or link.removeprefix("#") in page.places

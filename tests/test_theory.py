@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from scipy.stats import binomtest
+from scipy.integrate import quad
+from scipy.special import betainc, betaincinv
+from scipy.stats import binom, binomtest
 
 from tailproof import theory
 from tailproof.noise import Cauchy, Noise, StudentT, SymmetricPareto
@@ -18,13 +20,18 @@ from tailproof.stats.medians import NoiseMedian
 from tailproof.stats.theory import (
     balancing_exponent,
     block_size,
+    central_mass,
     constant,
     error_bound,
     filter_pulls,
     filtered_oful_regret,
     filtered_regret,
+    huber_radius,
+    huber_ridge,
     median_failure,
+    median_pulls,
     median_radius,
+    median_schedule,
     oful_regret,
     sample_complexity,
 )
@@ -240,6 +247,106 @@ def test_the_corollary_is_the_theorem_with_ofuls_bound() -> None:
     assert shapes[1] == pytest.approx(10 * shapes[0])  # √ñ
 
 
+# The values of the bars of theorem 1, at δ = 0.01.
+@pytest.mark.parametrize(
+    ("horizon", "alpha", "block", "scale"),
+    [
+        (10**4, 3, 5, 1.18),
+        (10**4, 1, 15, 1.33),
+        (10**4, 0.5, 37, 1.43),
+        (10**6, 1, 21, 1.26),
+        (10**6, 0.5, 51, 1.33),
+    ],
+)
+def test_median_pulls_reference(horizon: int, alpha: float, block: int, scale: float) -> None:
+    found = median_pulls(horizon=horizon, delta=0.01, alpha=alpha)
+    assert found.block == block
+    assert found.scale == pytest.approx(scale, abs=0.01)
+    assert found.factor == found.scale * math.sqrt(block)
+
+
+def clipped_square(k: int, alpha: float, y: float) -> float:
+    """σ² by adaptive quadrature over z and a fine grid of s, with binomial sums for the tail."""
+
+    def beyond(z: float) -> float:
+        return 2 * float(binom.sf((k - 1) // 2, k, z**-alpha / 2))
+
+    def log_mean(s: float) -> float:
+        rest, _ = quad(lambda z: s * math.sinh(s * z) * beyond(z), 1, y, epsabs=0, epsrel=1e-11)
+        return math.log(math.cosh(s) + rest)
+
+    squares = [2 * log_mean(float(s)) / s**2 for s in np.geomspace(0.02, 60, 60) / y]
+    return float(max(squares))
+
+
+@pytest.mark.parametrize("alpha", [3, 1, 0.5])
+@pytest.mark.parametrize("horizon", [10**2, 10**4, 10**6])
+def test_median_pulls_agree_with_an_independent_quadrature(horizon: int, alpha: float) -> None:
+    found = median_pulls(horizon=horizon, delta=0.01, alpha=alpha)
+    k, y = found.block, found.cut
+    exits = 2 * (math.ceil(horizon / k) - 1) * binom.sf((k - 1) // 2, k, y**-alpha / 2)
+    assert exits == pytest.approx(0.01, rel=1e-9)
+    assert found.scale**2 == pytest.approx(clipped_square(k, alpha, y), rel=1e-3)
+    assert found.scale**2 >= clipped_square(k, alpha, y) * (1 - 1e-9)
+
+
+def test_sigma_is_a_supremum_away_from_zero_too() -> None:
+    """Short blocks with a far cut: there the variance is not enough."""
+    found = median_schedule(decision=1, delta=0.9, alpha=1, cut=9)
+    square = clipped_square(found.block, 1, 9)
+    assert found.block == 1
+    variance = 1 + quad(lambda z: 2 * z * z**-1.0, 1, 9)[0]
+    assert square > variance * 1.01
+    assert found.scale**2 == pytest.approx(square, rel=1e-3)
+
+
+@settings(repeatable, max_examples=30)
+@given(st.integers(1, 400), st.floats(1e-6, 0.5), st.floats(0.2, 5))
+@example(1, 0.01, 1.0)
+@example(2, 0.5, 0.2)
+def test_no_odd_block_has_a_smaller_factor(horizon: int, delta: float, alpha: float) -> None:
+    factors = []
+    for k in range(1, horizon + 2, 2):
+        half, medians = (k + 1) / 2, math.ceil(horizon / k) - 1
+        p = betaincinv(half, half, delta / 2 / medians) if medians else 0.5
+        factors.append(theory._clipped(k, float(p), alpha)[0] * math.sqrt(k))
+    found = median_pulls(horizon=horizon, delta=delta, alpha=alpha)
+    assert found.factor == pytest.approx(min(factors), rel=ROUNDING)
+
+
+@repeatable
+@given(st.integers(1, 10**9), deltas, alphas, st.floats(1.1, 100))
+def test_the_schedule_takes_the_shortest_block(
+    decision: int, delta: float, alpha: float, cut: float
+) -> None:
+    found = median_schedule(decision=decision, delta=delta, alpha=alpha, cut=cut)
+    level = delta / decision / (decision + 1)
+    half = (found.block + 1) // 2
+    assert found.block % 2 == 1
+    assert found.cut == pytest.approx(cut)
+    assert 2 * betainc(half, half, cut**-alpha / 2) <= level
+    if half > 1:
+        assert 2 * betainc(half - 1, half - 1, cut**-alpha / 2) > level
+
+
+def test_the_huber_ridge_and_radius_are_the_formulas() -> None:
+    log = math.log(100)
+    net = 2 * (50 * math.log(12 * 10**9) + log + 0.5)
+    growth = 64 * (2 * log + 50 * math.log(1 + 10**9 / (128 * 50 * log)))
+    ridge = huber_ridge(dim=50, horizon=10**9, delta=0.01, mass=1, length_bound=3)
+    assert ridge == pytest.approx(9 * max(net, growth))
+    radius = huber_radius(log_det=2, tau=8, ridge=100, delta=0.01, mass=0.5, norm_bound=3)
+    assert radius == pytest.approx(2 * (8 * math.sqrt((2 * log + 2) / 0.5) + 30))
+
+
+@pytest.mark.parametrize("law", [Cauchy(3), StudentT(0.5), StudentT(3), SymmetricPareto(1)])
+def test_the_central_mass_is_there(law: Noise) -> None:
+    constant = law.tail_constant()
+    for tau in np.geomspace(2.1, 100, 9) * constant ** (1 / law.alpha):
+        mass = central_mass(tau=tau, alpha=law.alpha, tail_constant=constant)
+        assert 0 < mass <= 1 - 2 * law.cdf(-tau / 2) + ROUNDING
+
+
 LAW = {"delta": 0.01, "alpha": 1, "tail_constant": 1}
 GOOD: dict[str, dict[str, Any]] = {
     "balancing_exponent": {"horizon": 10_000, **LAW},
@@ -253,9 +360,21 @@ GOOD: dict[str, dict[str, Any]] = {
     "median_radius": {"alpha": 1, "tail_constant": 2},
     "oful_regret": {"decisions": 100, "dim": 10, "delta": 0.01, "noise_scale": 1, "ridge": 2},
     "sample_complexity": {"accuracy": 0.5, **LAW, "block_exponent": 0.5},
+    "central_mass": {"tau": 8, "alpha": 1, "tail_constant": 1},
+    "huber_radius": {
+        "log_det": 1,
+        "tau": 8,
+        "ridge": 900,
+        "delta": 0.01,
+        "mass": 0.75,
+        "norm_bound": 1,
+    },
+    "huber_ridge": {"dim": 5, "horizon": 2000, "delta": 0.01, "mass": 0.75, "length_bound": 1},
+    "median_pulls": {"horizon": 10_000, "delta": 0.01, "alpha": 1, "tail_constant": 1},
+    "median_schedule": {"decision": 3, "delta": 0.01, "alpha": 1, "cut": 4, "tail_constant": 1},
 }
 NO_NUMBERS: list[Any] = [math.nan, math.inf, -math.inf, None, "0.5", True]
-WHOLE = ("dim", "horizon", "n", "repeats")
+WHOLE = ("decision", "dim", "horizon", "n", "repeats")
 BAD: dict[str, list[Any]] = {
     "accuracy": [0, -1, *NO_NUMBERS],
     "alpha": [0, -0.5, *NO_NUMBERS],
@@ -266,12 +385,18 @@ BAD: dict[str, list[Any]] = {
     "ridge": [0, -1, *NO_NUMBERS],
     "tail_constant": [0, -1, *NO_NUMBERS],
     "regret": [],
+    "cut": [1, 0.5, -4, *NO_NUMBERS],
+    "length_bound": [0, -1, *NO_NUMBERS],
+    "log_det": [-1, *NO_NUMBERS],
+    "mass": [0, -0.1, 1.1, *NO_NUMBERS],
+    "norm_bound": [0, -1, *NO_NUMBERS],
+    "tau": [0, -1, *NO_NUMBERS],
     **{name: [0, -1, 2.5, 100.0, math.inf, None, "9", True] for name in WHOLE},
 }
 
 
 def test_every_function_has_its_bad_inputs_tested() -> None:
-    assert sorted(GOOD) == sorted(theory.__all__)
+    assert {"MedianPulls", *GOOD} == set(theory.__all__)
 
 
 @pytest.mark.parametrize("name", GOOD)

@@ -211,6 +211,21 @@ def bad_input_is_refused(policy: Policy[Any]) -> None:
         _assert_raises(policy.init, *size)
 
 
+def invariances_hold(policy: Policy[Any]) -> None:
+    """Maps of the rewards that the policy calls harmless change no decision, bit for bit.
+
+    The rewards are multiples of 1/64, a tenth of them infinite, so that every map is exact or at
+    least strictly increasing.
+    """
+    rewards = np.round(_rewards(policy) * 64) / 64
+    rewards[::10] = np.copysign(math.inf, rewards[::10])
+    for kind in policy.invariances:
+        _, trace = _play(policy, _arms(), rewards)
+        for change in _MAPS[kind]:
+            _, other = _play(policy, _arms(), change(rewards))
+            np.testing.assert_array_equal(trace, other, err_msg=kind)
+
+
 def law_is_symmetric(noise: Noise) -> None:
     """Density, distribution and quantiles are symmetric about zero."""
     u = np.linspace(0.01, 0.49, 25)
@@ -294,6 +309,17 @@ def draw_has_the_law(estimator: Estimator) -> None:
     assert kstest(drawn, estimator(noise.sample(rng, (4000, 40)))).pvalue > _FALSE_ALARM
 
 
+_MAPS: dict[str, list[Callable[[Array], Array]]] = {
+    "units": [lambda x: x / 1024, lambda x: x * 2.0**40],
+    "offset": [lambda x: x + 10_000, lambda x: x - 2.0**20],
+}
+_MAPS["increasing"] = [
+    *(change for changes in _MAPS.values() for change in changes),
+    lambda x: 3 * x + 7,
+    lambda x: x**3,
+    np.exp,
+    np.arctan,
+]
 POLICY_CHECKS: tuple[Callable[[Policy[Any]], None], ...] = (
     recipe_is_frozen,
     choices_are_arms,
@@ -303,6 +329,7 @@ POLICY_CHECKS: tuple[Callable[[Policy[Any]], None], ...] = (
     state_round_trips,
     foreign_states_are_refused,
     bad_input_is_refused,
+    invariances_hold,
 )
 NOISE_CHECKS: tuple[Callable[[Noise], None], ...] = (
     recipe_is_frozen,

@@ -5,11 +5,13 @@ while it has none, and `stopped` says whether it has. The arms are the same at e
 """
 
 from tailproof.bestarm.allocation import GAllocation, XYAllocation
-from tailproof.bestarm.base import BestArm, NearBestArm
+from tailproof.bestarm.base import BestArm, FixedConfidence, NearBestArm
 from tailproof.bestarm.behind_filter import behind_filter
 from tailproof.bestarm.design import complexity, lower_bound, optimal_design
 from tailproof.bestarm.lazy_track_and_stop import LazyTrackAndStop
 from tailproof.bestarm.lin_gap_e import LinGapE
+from tailproof.bestarm.quantile_elimination import QuantileElimination
+from tailproof.bestarm.quantile_lucb import QuantileLUCB
 from tailproof.bestarm.rage import RAGE
 from tailproof.bestarm.successive_elimination import SuccessiveElimination
 from tailproof.bestarm.track_and_stop import TrackAndStop
@@ -18,10 +20,13 @@ from tailproof.bestarm.xy_adaptive import XYAdaptive
 __all__ = [
     "RAGE",
     "BestArm",
+    "FixedConfidence",
     "GAllocation",
     "LazyTrackAndStop",
     "LinGapE",
     "NearBestArm",
+    "QuantileElimination",
+    "QuantileLUCB",
     "SuccessiveElimination",
     "TrackAndStop",
     "XYAdaptive",

@@ -1,4 +1,4 @@
-"""What every best-arm recipe shares: δ, the noise scale, an answer that stands."""
+"""What best-arm recipes share: δ, an answer that stands, for most of them the noise scale."""
 
 from abc import ABC
 from dataclasses import dataclass, replace
@@ -17,6 +17,7 @@ __all__ = [
     "PENALTY",
     "Answer",
     "BestArm",
+    "FixedConfidence",
     "NearBestArm",
     "Race",
     "TallyRace",
@@ -112,20 +113,16 @@ A = TypeVar("A", bound=Answer)
 
 
 @dataclass(frozen=True, kw_only=True)
-class BestArm(Policy[A], ABC):
+class FixedConfidence(Policy[A], ABC):
     """A policy that names the best arm, wrong with probability at most δ.
 
     Parameters
     ----------
     delta : float
         δ, the probability with which the answer may be wrong.
-    noise_scale : float
-        σ, the sub-Gaussian scale of the noise.
     """
 
-    scale_field: ClassVar[str | None] = "noise_scale"
     delta: Fraction = 0.05
-    noise_scale: Positive = 1.0
 
     def at(self, delta: float) -> Self:
         """Return the same recipe for another δ."""
@@ -134,6 +131,20 @@ class BestArm(Policy[A], ABC):
     def recommend(self, state: A) -> Index:
         """Return the arm named as the best in each path, and −1 where none is named yet."""
         return state.answer.copy()
+
+
+@dataclass(frozen=True, kw_only=True)
+class BestArm(FixedConfidence[A], ABC):
+    """A policy that names the best arm under noise of a known scale.
+
+    Parameters
+    ----------
+    noise_scale : float
+        σ, the sub-Gaussian scale of the noise.
+    """
+
+    scale_field: ClassVar[str | None] = "noise_scale"
+    noise_scale: Positive = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -325,7 +325,7 @@ def identify_command(
         recipe = recipes.build("policy", text)
         if delta is not None:
             rule = "a best-arm recipe without a filter when --delta is given"
-            require(isinstance(recipe, bestarm.BestArm), "policy", rule, text)
+            require(isinstance(recipe, bestarm.FixedConfidence), "policy", rule, text)
             recipe = recipe.at(delta)
         policies[text] = recipe
     if block is not None:

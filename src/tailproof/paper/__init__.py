@@ -18,7 +18,16 @@ from tailproof.paper import (
     statements,
 )
 from tailproof.paper.exhibit import Exhibit
-from tailproof.paper.ours import best_arm, bonus, choices, defects, overview, pulls, shrinkage
+from tailproof.paper.ours import (
+    best_arm,
+    bonus,
+    choices,
+    defects,
+    guarantees,
+    overview,
+    pulls,
+    shrinkage,
+)
 
 __all__ = ["EXHIBITS", "SIZES", "select"]
 
@@ -40,6 +49,7 @@ EXHIBITS: Mapping[str, Exhibit] = MappingProxyType(
         "defects": defects,
         "choices": choices,
         "best-arm": best_arm,
+        "guarantees": guarantees,
     }
 )
 """By the name to type: the figures that a module draws, or what it warns of."""

@@ -14,6 +14,7 @@ from tailproof.policies.median_ucb import MedianUCB
 from tailproof.policies.menu import MENU
 from tailproof.policies.mom import MoM
 from tailproof.policies.oful import OFUL
+from tailproof.policies.order_statistic_ucb import OrderStatisticUCB
 from tailproof.policies.pege import PEGE
 from tailproof.policies.robust_ucb import RobustUCB
 from tailproof.policies.student_ucb import StudentUCB
@@ -21,6 +22,7 @@ from tailproof.policies.sup_bmm import SupBMM
 from tailproof.policies.sup_btc import SupBTC
 from tailproof.policies.sup_lin_rel import SupLinRel
 from tailproof.policies.sup_lin_ucb import SupLinUCB
+from tailproof.policies.symmetric_oful import SymmetricOFUL
 from tailproof.policies.thompson import ThompsonSampling
 from tailproof.policies.tofu import TOFU
 from tailproof.policies.ucb1 import UCB1
@@ -42,6 +44,7 @@ __all__ = [
     "LinTS",
     "MedianUCB",
     "MoM",
+    "OrderStatisticUCB",
     "Policy",
     "RobustUCB",
     "State",
@@ -50,6 +53,7 @@ __all__ = [
     "SupBTC",
     "SupLinRel",
     "SupLinUCB",
+    "SymmetricOFUL",
     "ThompsonSampling",
     "Uniform",
 ]

@@ -36,6 +36,9 @@ class Policy(ABC, Generic[S]):
 
     scale_field: ClassVar[str | None] = None
     """The field that holds the scale of the noise, if the recipe has one."""
+    invariances: ClassVar[frozenset[str]] = frozenset()
+    """The maps of all rewards that change no decision: "units" (multiples), "offset" (a constant is
+    added), "increasing" (these and all other strictly increasing maps)."""
 
     def __post_init__(self) -> None:
         check_fields(self)

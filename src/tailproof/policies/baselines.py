@@ -1,7 +1,7 @@
 """Policies that learn nothing: what every other one must beat."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -13,6 +13,8 @@ __all__ = ["FixedArm", "Uniform"]
 
 class _Indifferent(Policy[State]):
     """A policy that only counts its decisions."""
+
+    invariances: ClassVar[frozenset[str]] = frozenset({"increasing"})
 
     def _init(self, paths: int, arms: int, dim: int) -> State:
         return State(arms=arms, dim=dim, decisions=np.zeros(paths, dtype=np.int64))

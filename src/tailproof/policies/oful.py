@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from tailproof.checks import Fraction, NonNegative, Penalty, Positive
 from tailproof.policies.base import Array
@@ -61,3 +62,12 @@ class OFUL(Optimism):
         """Return the radius β of the confidence set in each path."""
         spread = np.sqrt(state.log_det + 2 * math.log(1 / self.delta))
         return self.noise_scale * spread + math.sqrt(self.ridge) * self.norm_bound
+
+    def covers(self, state: Ridge, theta: ArrayLike) -> NDArray[np.bool_]:
+        """Return whether θ lies in the confidence set of each path: always but with probability δ.
+
+        This is proved for noise with E exp(sη) ≤ exp(R²s²/2) given the past, and ‖θ‖ ≤ S.
+        """
+        error = np.asarray(theta, dtype=np.float64) - state.theta
+        inside = np.linalg.solve(state.root, error[..., None])[..., 0]
+        return np.asarray(np.linalg.norm(inside, axis=1) <= self.radius(state))

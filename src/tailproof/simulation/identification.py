@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tailproof.bestarm import BestArm, NearBestArm
+from tailproof.bestarm import FixedConfidence, NearBestArm
 from tailproof.checks import number, require, whole
 from tailproof.policies.base import Policy
 from tailproof.results import Identification, Verdicts
@@ -182,7 +182,7 @@ def _ready(name: str, policy: Policy[Any], delta: float | None) -> Policy[Any]:
     if delta is None:
         return policy
     number("delta", delta, above=0, below=1)
-    if not isinstance(policy, BestArm):
+    if not isinstance(policy, FixedConfidence):
         rule = "a best-arm recipe without a filter when delta is given"
         raise ValueError(f"policies[{name!r}] must be {rule}, got {policy!r}")
     return policy.at(delta)

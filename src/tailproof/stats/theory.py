@@ -1,4 +1,4 @@
-"""What the paper proves, as functions.
+"""What the paper proves, and what we prove on the same ground, as functions.
 
 The noise is symmetric with P(|η| > y) ≤ c/y^α for every y > 0. The paper has c = 1; a noise with
 another `tail_constant` c is brought to that form by dividing it by c^(1/α), which every function
@@ -6,30 +6,45 @@ here does for you (see also `tailproof.noise.Noise.tail_constant` and `unit_scal
 
 Numbers of samples are whole numbers, or ``math.inf`` where they exceed the largest float.
 
-Source: Zhong, Huang, Yang, Wang, "Breaking the Moments Condition Barrier", NeurIPS 2021.
+Source: Zhong, Huang, Yang, Wang, "Breaking the Moments Condition Barrier", NeurIPS 2021;
+`median_pulls`, `median_schedule`, `central_mass`, `huber_ridge` and `huber_radius` belong to
+theorems of our own, which docs/theory.md proves.
 """
 
 import math
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 
-from scipy.optimize import brentq
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import betainc, betaincinv, betaln, log_expit, logit
 
 from tailproof.checks import number, require, whole
 
 __all__ = [
+    "MedianPulls",
     "balancing_exponent",
     "block_size",
+    "central_mass",
     "constant",
     "error_bound",
     "filter_pulls",
     "filtered_oful_regret",
     "filtered_regret",
+    "huber_radius",
+    "huber_ridge",
     "median_failure",
+    "median_pulls",
     "median_radius",
+    "median_schedule",
     "oful_regret",
     "sample_complexity",
 ]
+
+Array = NDArray[np.float64]
 
 
 def block_size(n: int, block_exponent: float) -> int:
@@ -252,6 +267,216 @@ def balancing_exponent(
     """
     block = _log_block(delta, 0.5, whole("horizon", horizon)) / 2
     return block / (block + _log_count(delta, alpha, tail_constant))
+
+
+@dataclass(frozen=True)
+class MedianPulls:
+    """A median of `block` pulls that A may take for one reward with noise of scale σ = `scale`.
+
+    Clipped at ±y = ±`cut`, which the medians do not reach but with the probability that was asked
+    for, it is σ-sub-Gaussian: E exp(sY) ≤ exp(σ²s²/2) for every s.
+
+    >>> MedianPulls(block=9, scale=1.5, cut=2.0).factor
+    4.5
+    """
+
+    block: int
+    """k, odd."""
+    scale: float
+    """σ."""
+    cut: float
+    """y."""
+
+    @property
+    def factor(self) -> float:
+        """σ√k, by which the regret bound of a policy grows that is linear in σ√decisions."""
+        return self.scale * math.sqrt(self.block)
+
+
+def median_pulls(
+    *, horizon: int, delta: float, alpha: float, tail_constant: float = 1.0
+) -> MedianPulls:
+    """Return the median whose σ√k is least among those that stay below y at every decision.
+
+    2(⌈T/k⌉ − 1) q(k, 1/(2y^α)) ≤ δ,  q(k, p) = P(Bin(k, p) ≥ (k+1)/2),
+    σ² = sup_s (2/s²) ln E cosh(s min(Z, y)),  P(Z > z) = 2 q(k, 1/(2z^α)) for z ≥ 1
+
+    >>> found = median_pulls(horizon=10_000, delta=0.01, alpha=1)
+    >>> found.block, round(found.scale, 2), round(found.factor, 1)
+    (15, 1.33, 5.2)
+
+    Parameters
+    ----------
+    horizon : int
+        T, in pulls.
+    delta : float
+        δ, the probability with which some median may be beyond y.
+    alpha, tail_constant : float
+        α and c: the noise is symmetric with P(|η| > y) ≤ c/y^α.
+
+    Source: our own, theorem 1 of docs/theory.md. Differences: none.
+    """
+    whole("horizon", horizon, at_most=1e15)
+    number("delta", delta, above=0, below=1)
+    unit = _unit(tail_constant, alpha)
+
+    def at(block: int) -> MedianPulls:
+        medians = -(-horizon // block) - 1  # the last one has nothing left to influence
+        half = (block + 1) / 2
+        p = float(betaincinv(half, half, delta / 2 / medians)) if medians else 0.5
+        return MedianPulls(block, *_clipped(block, p, alpha))
+
+    # σ falls as k grows and is at least 1, so that between two blocks k₁ < k₂ no factor is below
+    # σ₂ √(k₁ + 2): what cannot win is left out.
+    last = horizon + 1 - horizon % 2
+    low, best = at(1), at(last)
+    open_ends = [(low, best)]
+    best = min(low, best, key=lambda found: found.factor)
+    while open_ends:
+        low, high = open_ends.pop()
+        gap = high.block - low.block
+        if gap > 2 and high.scale * math.sqrt(low.block + 2) < best.factor:
+            middle = at(low.block + 2 * max(1, min(gap // 4, low.block)))
+            best = min(best, middle, key=lambda found: found.factor)
+            open_ends += [(middle, high), (low, middle)]
+    return MedianPulls(best.block, best.scale * unit, best.cut * unit)
+
+
+def median_schedule(
+    *, decision: int, delta: float, alpha: float, cut: float, tail_constant: float = 1.0
+) -> MedianPulls:
+    """Return the shortest median for one decision of a bandit without a horizon.
+
+    the least odd k with 2 q(k, c/(2y^α)) ≤ δ/(i(i+1)), for decision i = 1, 2, … and y = `cut`
+
+    The δ of all decisions add up to δ; blocks grow as ln i, and σ falls with them, so that the σ of
+    the first decision serves all.
+
+    >>> [median_schedule(decision=i, delta=0.01, alpha=1, cut=4).block for i in (1, 10, 100, 1000)]
+    [9, 19, 29, 41]
+
+    Source: our own, theorem 1 of docs/theory.md. Differences: none.
+    """
+    whole("decision", decision, at_most=1e15)
+    level = number("delta", delta, above=0, below=1) / decision / (decision + 1) / 2
+    unit = _unit(tail_constant, alpha)
+    number("cut", cut, above=unit)
+    p = 0.5 * math.exp(-alpha * math.log(cut / unit))
+
+    def exits(half: int) -> bool:
+        return bool(betainc(half, half, p) > level)
+
+    low, high = 0, 1  # k = 2·half − 1
+    while exits(high):
+        low, high = high, 2 * high
+        require(high < 1e15, "cut", "large enough for a finite block", cut)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if exits(middle) else (low, middle)
+    scale, reached = _clipped(2 * high - 1, p, alpha)
+    return MedianPulls(2 * high - 1, scale * unit, reached * unit)
+
+
+def central_mass(*, tau: float, alpha: float, tail_constant: float = 1.0) -> float:
+    """Return a κ with P(|η| ≤ τ/2) ≥ κ.
+
+    κ = 1 − c (2/τ)^α, from P(|η| > z) ≤ c/z^α at z = τ/2
+
+    >>> central_mass(tau=8, alpha=1)
+    0.75
+
+    Source: our own, theorem 2 of docs/theory.md. Differences: none.
+    """
+    unit = _unit(tail_constant, alpha)
+    number("tau", tau, above=2 * unit)
+    return -math.expm1(-alpha * math.log(tau / unit / 2))
+
+
+def huber_ridge(
+    *, dim: int, horizon: int, delta: float, mass: float, length_bound: float = 1.0
+) -> float:
+    """Return the penalty λ that theorem 2 asks for.
+
+    λ = L² max{2(d ln(12T) + ln(1/δ) + ½), (64/κ)(2 ln(1/δ) + d ln(1 + κ²T/(128 d ln(1/δ))))}
+
+    >>> round(huber_ridge(dim=5, horizon=2000, delta=0.01, mass=0.75))
+    924
+
+    Source: our own, theorem 2 of docs/theory.md. Differences: none.
+    """
+    whole("dim", dim)
+    whole("horizon", horizon, at_most=1e15)
+    log = -math.log(number("delta", delta, above=0, below=1))
+    number("mass", mass, above=0, at_most=1)
+    number("length_bound", length_bound, above=0)
+    net = 2 * (dim * math.log(12 * horizon) + log + 0.5)
+    growth = dim * math.log1p(mass**2 * horizon / (128 * dim * log))
+    return length_bound**2 * max(net, 64 / mass * (2 * log + growth))
+
+
+def huber_radius(
+    *, log_det: float, tau: float, ridge: float, delta: float, mass: float, norm_bound: float = 1.0
+) -> float:
+    """Return the radius β of theorem 2, in the norm of V = λI + κX.
+
+    β = 2((τ/√κ) √(2 ln(1/δ) + ln det(I + κX/λ)) + √λ S)
+
+    >>> round(huber_radius(log_det=0, tau=8, ridge=924, delta=0.01, mass=0.75), 1)
+    116.9
+
+    Source: our own, theorem 2 of docs/theory.md. Differences: none.
+    """
+    number("log_det", log_det, at_least=0)
+    number("tau", tau, above=0)
+    number("ridge", ridge, above=0)
+    number("mass", mass, above=0, at_most=1)
+    number("norm_bound", norm_bound, above=0)
+    log = -math.log(number("delta", delta, above=0, below=1))
+    noise = tau * math.sqrt((2 * log + log_det) / mass)
+    return 2 * (noise + math.sqrt(ridge) * norm_bound)
+
+
+def _unit(tail_constant: float, alpha: float) -> float:
+    """Return c^(1/α)."""
+    number("alpha", alpha, above=0)
+    return _exp(math.log(number("tail_constant", tail_constant, above=0)) / alpha)
+
+
+def _clipped(block: int, p: float, alpha: float) -> tuple[float, float]:
+    """Return σ and y for the median of k symmetric Pareto variables, clipped at y = (2p)^(−1/α)."""
+    reach, y = float(-logit(p)), _exp(-math.log(2 * p) / alpha)
+    if reach <= 0 or y > 1e100:
+        return (1.0, 1.0) if reach <= 0 else (math.inf, y)
+    half = (block + 1) / 2
+    # Z = (2U)^(−1/α) for U ~ Beta(m, m) below ½; over u = −logit U its density is smooth
+    node, weight = _gauss()
+    u = np.append(reach * (1 + node) / 2, reach)
+    log_mass = half * (log_expit(u) + log_expit(-u)) - betaln(half, half)
+    log_mass[:-1] += np.log(weight * reach)  # half the length, and both signs
+    log_mass[-1] = math.log(2 * betainc(half, half, p))
+    size = np.exp(-(math.log(2) + log_expit(-u)) / alpha)
+
+    def square(log_s: ArrayLike) -> Array:
+        h = np.exp(np.asarray(log_s)[..., None]) * size
+        log_mean = log_mass + np.logaddexp(h, -h) - math.log(2)
+        top = log_mean.max(axis=-1)
+        log_mean = top + np.log(np.exp(log_mean - top[..., None]).sum(axis=-1))
+        return np.asarray(2 * log_mean * np.exp(-2 * np.asarray(log_s)))
+
+    grid = np.linspace(-4, 8, 61) - math.log(y)
+    at = int(np.argmax(square(grid)))
+    ends = grid[max(at - 1, 0)], grid[min(at + 1, 60)]
+    found = minimize_scalar(
+        lambda x: -float(square(x)), bounds=ends, method="bounded", options={"xatol": 1e-6}
+    )
+    variance = float(np.exp(log_mass) @ size**2)  # the limit s → 0
+    return math.sqrt(max(variance, -float(found.fun))), y
+
+
+@cache
+def _gauss() -> tuple[Array, Array]:
+    node, weight = np.polynomial.legendre.leggauss(128)
+    return node, weight
 
 
 def _log_constant(block_exponent: float) -> float:

@@ -3,13 +3,13 @@
 import math
 import warnings
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from tailproof.checks import Count, require
 from tailproof.policies.base import Array, Index, Policy
 from tailproof.stats.calibration import calibrate
-from tailproof.stats.estimators import Estimator, MeanOfMedians
-from tailproof.stats.theory import filter_pulls
+from tailproof.stats.estimators import Estimator, MeanOfMedians, Median
+from tailproof.stats.theory import filter_pulls, median_pulls
 from tailproof.wrappers.base import Wrapped, Wrapper
 
 __all__ = ["Filtered"]
@@ -65,28 +65,50 @@ class Filtered(Wrapper[Wrapped]):
         horizon: int,
         delta: float,
         alpha: float,
-        block_exponent: float = 0.5,
+        tail_constant: float = 1.0,
+        constants: Literal["usable", "paper"] = "usable",
+        block_exponent: float | None = None,
     ) -> Self:
-        """Return the filter with the ñ of Theorem 2, for noise with P(|η| > y) ≤ 1/y^α.
+        """Return the filter that a theorem asks for, for noise with P(|η| > y) ≤ c/y^α.
+
+        "usable": the median of `tailproof.theory.median_pulls`, whose scale A is told; a policy
+        that has no noise scale refuses, see `Policy.with_scale`. "paper": the mean of medians of
+        the ñ rewards of Theorem 2, for ε = `block_exponent`, ½ by default, and c = 1.
 
         >>> from tailproof import OFUL
-        >>> Filtered.from_theory(OFUL(), horizon=10**6, delta=0.01, alpha=1).pulls
+        >>> policy = Filtered.from_theory(OFUL(), horizon=10_000, delta=0.01, alpha=1)
+        >>> policy.pulls, policy.estimator, round(policy.policy.noise_scale, 2)
+        (15, Median(), 1.33)
+        >>> settings = {"horizon": 10**6, "delta": 0.01, "alpha": 1, "constants": "paper"}
+        >>> Filtered.from_theory(OFUL(), **settings).pulls
         93527
 
         Warns when not even one decision fits into the horizon.
         """
-        repeats = filter_pulls(
-            horizon=horizon, delta=delta, alpha=alpha, block_exponent=block_exponent
-        )
-        require(repeats < math.inf, "alpha", "large enough for a finite number of pulls", alpha)
+        require(isinstance(policy, Policy), "policy", "a policy", policy)
+        known = constants in ("usable", "paper")
+        require(known, "constants", "one of usable, paper", constants)
+        estimator: Estimator
+        if constants == "usable":
+            require(block_exponent is None, "block_exponent", "left to the paper", block_exponent)
+            policy.with_scale(1.0)  # one without a scale is refused before the work
+            found = median_pulls(
+                horizon=horizon, delta=delta, alpha=alpha, tail_constant=tail_constant
+            )
+            policy, repeats, estimator = policy.with_scale(found.scale), found.block, Median()
+        else:
+            require(tail_constant == 1, "tail_constant", "1 for the paper", tail_constant)
+            exponent = 0.5 if block_exponent is None else block_exponent
+            pulls = filter_pulls(horizon=horizon, delta=delta, alpha=alpha, block_exponent=exponent)
+            require(pulls < math.inf, "alpha", "large enough for a finite number of pulls", alpha)
+            repeats, estimator = int(pulls), MeanOfMedians(block_exponent=exponent)
         if repeats * policy.pulls > horizon:
             warnings.warn(
                 f"the theorem asks for {repeats * policy.pulls} pulls for one decision, "
                 f"more than the horizon of {horizon}",
                 stacklevel=2,
             )
-        estimator = MeanOfMedians(block_exponent=block_exponent)
-        return cls(policy, repeats=int(repeats), estimator=estimator)
+        return cls(policy, repeats=repeats, estimator=estimator)
 
     @classmethod
     def calibrated(cls, policy: Policy[Any], **settings: Any) -> Self:

@@ -1,7 +1,7 @@
 """What K-armed policies remember: how often each arm was pulled, and every reward in order."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,13 @@ ROOM = 16
 """The decisions for which a buffer has room at first."""
 
 
-def tame(rewards: Array) -> Array:
+def tame(rewards: Array, largest: float = LARGEST) -> Array:
     """Return the rewards with ±1e100 in place of anything larger, so that sums stay finite.
 
     >>> tame(np.array([-np.inf, 2.0, 1e300])).tolist()
     [-1e+100, 2.0, 1e+100]
     """
-    return np.clip(rewards, -LARGEST, LARGEST)
+    return np.clip(rewards, -largest, largest)
 
 
 @dataclass(eq=False)
@@ -80,11 +80,12 @@ class History(Counted):
     Attributes
     ----------
     samples : array of shape (paths, room)
-        One reward for each decision, within ±1e100.
+        One reward for each decision, within ±`largest`.
     pulled : array of shape (paths, room)
         The arm of each reward, −1 where there is none yet.
     """
 
+    largest: ClassVar[float] = LARGEST
     samples: Annotated[Array, Rule(finite=True, buffer=1)]
     pulled: Annotated[Index, Rule(least=-1, arms=True, buffer=1, blank=-1)]
 
@@ -102,7 +103,7 @@ class History(Counted):
 
     def append(self, chosen: Index, rewards: Array) -> Array:
         """Keep one reward of the chosen arm of each path, and return what was kept."""
-        kept, path = tame(rewards), np.arange(self.paths)
+        kept, path = tame(rewards, self.largest), np.arange(self.paths)
         if self.decisions.max() == self.samples.shape[1]:
             self._grow()
         self.counts[path, chosen] += 1

@@ -1,0 +1,78 @@
+"""What best-arm recipes for quantiles share: an interval for each arm, between its own rewards."""
+
+import math
+from abc import ABC
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailproof.bestarm.base import Answer, FixedConfidence
+from tailproof.checks import Fraction, whole
+from tailproof.policies.base import Array, Index
+from tailproof.policies.state.ranked import Sorted
+from tailproof.stats.order_statistics import log_mixture
+
+__all__ = ["Intervals", "QuantileBestArm"]
+
+
+@dataclass(eq=False)
+class Intervals(Answer):
+    """The upper bounds of quantiles of the rewards, and of the rewards with a minus sign.
+
+    Attributes
+    ----------
+    up, down : Sorted
+        32 bytes a decision together.
+    active : array of shape (paths, K)
+        The arms still in the race.
+    """
+
+    up: Sorted
+    down: Sorted
+    active: NDArray[np.bool_]
+
+    @property
+    def upper(self) -> Array:
+        """U of each arm, of shape (paths, K)."""
+        return self.up.bound
+
+    @property
+    def lower(self) -> Array:
+        """L of each arm, of shape (paths, K)."""
+        return -self.down.bound
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuantileBestArm(FixedConfidence[Intervals], ABC):
+    """A policy that names the arm with the largest quantile, for rewards of any law.
+
+    Parameters
+    ----------
+    quantile : float
+        π, which quantile is to be large: ½ is the median.
+    """
+
+    invariances: ClassVar[frozenset[str]] = frozenset({"increasing"})
+    quantile: Fraction = 0.5
+
+    def _init(self, paths: int, arms: int, dim: int) -> Intervals:
+        whole("arms", arms, at_least=2)
+        return Intervals(
+            arms=arms,
+            dim=dim,
+            decisions=np.zeros(paths, dtype=np.int64),
+            answer=np.full(paths, -1),
+            up=Sorted.start(paths, arms, dim),
+            down=Sorted.start(paths, arms, dim),
+            active=np.ones((paths, arms), dtype=bool),
+        )
+
+    def _narrow(self, state: Intervals, chosen: Index, y: Array) -> None:
+        """Learn one reward in each path."""
+        f = np.full(state.paths, math.log(state.arms / self.delta))
+        for side, x, level in ((state.up, y, self.quantile), (state.down, -y, 1 - self.quantile)):
+            side.update(chosen, x, f, partial(log_mixture, quantile=level))
+            side.decisions += 1

@@ -1,0 +1,134 @@
+"""Huber's regression over the whole past, looked at again as the past grows."""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailproof.policies.state.base import Array, Counts, Finite, Rule
+from tailproof.policies.state.counts import ROOM
+from tailproof.policies.state.regression import Design
+
+__all__ = ["HuberFit", "gram", "minimise", "root_of"]
+
+GROWTH = 1 / 8
+"""By which share the past, or det V, has grown when it is looked at again."""
+_STEPS, _HALVINGS, _TOLERANCE = 25, 30, 1e-9
+
+
+@dataclass(eq=False)
+class HuberFit(Design):
+    """All that was observed, and what the last fit made of it.
+
+    Attributes
+    ----------
+    contexts, rewards : arrays of shape (paths, d, room) and (paths, room)
+        Buffers with room for more, which hold zeros; a pull that is left out has x = 0.
+    tau : array of shape (paths,)
+        Where the score is cut off; 0 while a pilot has not told it.
+    theta, norm, radius : arrays of shape (paths, d), (paths, d, d) and (paths,)
+        θ̂, a root S of the inverse N⁻¹ = SSᵀ of the matrix in whose norm the confidence set is a
+        ball, and its radius, inf before the first fit.
+    certified : array of shape (paths,)
+        Whether the set was proved to hold.
+    fitted, fitted_log_det : arrays of shape (paths,)
+        How many pulls the last fit saw, and their ln det.
+    """
+
+    contexts: Annotated[Array, Rule(finite=True, buffer=2)]
+    rewards: Annotated[Array, Rule(finite=True, buffer=1)]
+    tau: Finite
+    theta: Finite
+    norm: Finite
+    radius: Array
+    certified: NDArray[np.bool_]
+    fitted: Counts
+    fitted_log_det: Finite
+
+    @classmethod
+    def start(cls, paths: int, arms: int, dim: int, penalty: float, **more: Any) -> Self:
+        """Return the state before any observation, with λ = `penalty`."""
+        more |= {"contexts": np.zeros((paths, dim, ROOM)), "rewards": np.zeros((paths, ROOM))}
+        more |= {"tau": np.zeros(paths), "theta": np.zeros((paths, dim))}
+        more |= {"norm": np.tile(np.eye(dim), (paths, 1, 1)), "radius": np.full(paths, np.inf)}
+        more |= {"certified": np.zeros(paths, dtype=bool)}
+        more |= {"fitted": np.zeros(paths, dtype=np.int64), "fitted_log_det": np.zeros(paths)}
+        return super().start(paths, arms, dim, penalty, **more)
+
+    def append(self, x: Array, y: Array) -> NDArray[np.bool_]:
+        """Keep one pull of each path, and return which pasts have grown enough to fit again."""
+        if self.decisions.max() == self.rewards.shape[1]:
+            self.contexts = np.concatenate([self.contexts, np.zeros_like(self.contexts)], axis=2)
+            self.rewards = np.concatenate([self.rewards, np.zeros_like(self.rewards)], axis=1)
+        path = np.arange(self.paths)
+        self.contexts[path, :, self.decisions], self.rewards[path, self.decisions] = x, y
+        self.update(x, np.empty((self.paths, 0)))
+        longer = self.decisions + 1 >= self.fitted * (1 + GROWTH)
+        wider = self.log_det >= self.fitted_log_det + math.log1p(GROWTH)
+        return np.asarray(longer | wider)
+
+
+def gram(x: Array, weights: NDArray[Any], penalty: float = 0.0) -> Array:
+    """Return λI + Σ w_s x_s x_sᵀ, of shape (paths, d, d), for x of shape (paths, d, n)."""
+    weighted: Array = np.einsum("pin,pjn->pij", x * weights[:, None], x)
+    return weighted + penalty * np.eye(x.shape[1])
+
+
+def root_of(matrix: Array, least: float) -> Array:
+    """Return S with SSᵀ = M⁻¹, for symmetric M of which it is known that M ⪰ `least`·I."""
+    strength, basis = np.linalg.eigh(matrix)
+    return np.asarray(basis / np.sqrt(np.maximum(strength, least))[:, None, :])
+
+
+def minimise(x: Array, y: Array, theta: Array, root: Array, penalty: float) -> Array:
+    """Return θ̂ = argmin λ/2 ‖θ‖² + Σ_s h(y_s − x_sᵀθ), h' = ψ the identity, cut off at ±1.
+
+    x has shape (paths, d, n), y (paths, n), θ is the start, SSᵀ = (pI + Σ x xᵀ)⁻¹ for S = `root`.
+    Steps are Newton's,  p = Ŵ⁻¹(Σ ψ(r_s) x_s − λθ),  Ŵ = λI + Σ_{|r_s|≤1} x_s x_sᵀ,  θ ← θ + up,
+    and u = 1 unless the loss rises before it: then u is where it is least, by bisection of its
+    slope. The loss falls at least as in a step of gradient descent, so that the argmin is found
+    from any start. A path is done when ‖∇‖ ≤ 1e-9 in the norm of SSᵀ, or after 25 steps.
+
+    Source: Newton's method for Huber's loss with a line search, after Madsen and Nielsen 1990, from
+    memory. Differences: the penalty λ, and u ≤ 1.
+    """
+    theta, todo = theta.copy(), np.arange(len(theta))
+    for _ in range(_STEPS):
+        at, now = x[todo], theta[todo]
+        r = y[todo] - np.einsum("pdn,pd->pn", at, now)
+        descent = np.einsum("pdn,pn->pd", at, np.clip(r, -1, 1)) - penalty * now
+        far = np.linalg.norm(np.vecmat(descent, root[todo]), axis=1) > _TOLERANCE
+        if not far.any():
+            break
+        todo, at, now, r, descent = todo[far], at[far], now[far], r[far], descent[far]
+        inner = root_of(gram(at, np.abs(r) <= 1, penalty), penalty)
+        step = np.matvec(inner, np.vecmat(descent, inner))
+        along = np.einsum("pdn,pd->pn", at, step)
+        slope, bend = -np.vecdot(descent, step), penalty * np.vecdot(step, step)
+        theta[todo] = now + _length(r, along, slope, bend)[:, None] * step
+    return theta
+
+
+def _length(r: Array, along: Array, slope: Array, bend: Array) -> Array:
+    """Return the u ≤ 1 where the loss is least, whose slope at u = 0 is `slope`.
+
+    slope(u) = slope + u·bend + Σ (ψ(r) − ψ(r − u·along))·along
+    """
+
+    def rises(u: Array) -> NDArray[np.bool_]:
+        change = np.clip(r, -1, 1) - np.clip(r - u[:, None] * along, -1, 1)
+        return np.asarray(slope + u * bend + np.einsum("pn,pn->p", change, along) > 0)
+
+    high = np.ones(len(r))
+    beyond = rises(high)
+    if not beyond.any():
+        return high
+    steepest = bend + np.einsum("pn,pn->p", along, along)
+    low = np.minimum(-slope / steepest, 1)  # the slope cannot change faster
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        up = rises(middle)
+        low, high = np.where(up, low, middle), np.where(up, middle, high)
+    return np.where(beyond, low, 1.0)

@@ -1,0 +1,236 @@
+"""Bounds on a quantile of every arm that are rewards of it: all rewards, or a summary of them."""
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailproof.policies.state.base import Array, Counts, Index, Rule
+from tailproof.policies.state.counts import Counted, History
+
+__all__ = ["Ranked", "Sorted", "Summary"]
+
+Cells = tuple[Index, Index]
+"""Paths, and an arm of each."""
+
+_WIDTH = 64  # of the windows
+_HERE_AND_ABOVE = np.array([[0], [1]])
+
+
+@dataclass(eq=False)
+class Ranked(Counted):
+    """The rank J of the order statistic that bounds each arm's quantile, and its value.
+
+    J is the least rank whose evidence reaches f. A pull moves it by one at most and a growing f
+    moves it seldom, so it is never looked for anew.
+
+    Attributes
+    ----------
+    rank : array of shape (paths, K)
+        J, or n + 1 where no rank is high enough.
+    limit : array of shape (paths, K)
+        The evidence at J: as long as f stays below, J is right.
+    bound : array of shape (paths, K)
+        The reward of rank J, +inf where J is n + 1.
+    """
+
+    rank: Counts
+    limit: Array
+    bound: Array
+
+    @classmethod
+    def start(cls, paths: int, arms: int, dim: int, **more: Any) -> Self:
+        """Return the state before any decision."""
+        rank = np.ones((paths, arms), dtype=np.int64)
+        limit, bound = np.full((2, paths, arms), np.inf)
+        return super().start(paths, arms, dim, rank=rank, limit=limit, bound=bound, **more)
+
+    def update(
+        self, chosen: Index, y: Array, f: Array, evidence: Callable[[Index, Index], Array]
+    ) -> None:
+        """Learn one reward in each path; `f` is the evidence that the next decision asks for."""
+        at: Cells = (np.arange(self.paths), chosen)
+        self.insert(at, y)
+        moved = [at]
+        self._climb(at, f, evidence)
+        while np.count_nonzero(short := self.limit < f[:, None]):
+            path, arm = np.nonzero(short)
+            self._climb((path, arm), f[path], evidence)
+            moved.append((path, arm))
+        for cells in moved:
+            self.bound[cells] = self.read(*cells)
+
+    def _climb(self, at: Cells, f: Array, evidence: Callable[[Index, Index], Array]) -> None:
+        """Raise J by one where its evidence falls short of f."""
+        n, ranks = self.counts[at], self.rank[at] + _HERE_AND_ABOVE
+        here, above = levels = evidence(n, np.minimum(ranks, n))
+        levels[ranks > n] = np.inf
+        short = here < f
+        self.rank[at] = ranks[0] + short
+        self.limit[at] = np.where(short, above, here)
+
+    @property
+    def unbounded(self) -> NDArray[np.bool_]:
+        """The arms with too few rewards for a bound, of shape (paths, K)."""
+        return self.rank > self.counts
+
+    @property
+    def standing(self) -> Array:
+        """How many arms have a smaller bound, and K for arms without one: even +inf is a bound."""
+        smaller = (self.bound[:, :, None] > self.bound[:, None, :]).sum(axis=2)
+        return np.where(self.unbounded, float(self.arms), smaller)
+
+    @abstractmethod
+    def insert(self, at: Cells, y: Array) -> None:
+        """Remember one reward in each path, of the arm at (path, arm)."""
+
+    @abstractmethod
+    def read(self, path: Index, arm: Index) -> Array:
+        """Return the least reward known to be of rank J or above, +inf where J is n + 1."""
+
+
+@dataclass(eq=False)
+class Sorted(Ranked, History):
+    """Every reward, and for each arm a window of sorted ones around rank J.
+
+    A reward beyond the window is only counted, and a full window drops the end that is farther
+    from J. J leaves it about once in a thousand pulls, and only then the arm's rewards are sorted.
+    A path takes 16 bytes a decision and half a kilobyte an arm.
+
+    Attributes
+    ----------
+    window : array of shape (paths, K, 64)
+        Sorted rewards, then +inf.
+    held, below : arrays of shape (paths, K)
+        The rewards in the window, and those before it.
+    """
+
+    largest: ClassVar[float] = math.inf
+    samples: Annotated[Array, Rule(buffer=1)]
+    window: Array
+    held: Counts
+    below: Counts
+
+    @classmethod
+    def start(cls, paths: int, arms: int, dim: int, **more: Any) -> Self:
+        """Return the state before any decision."""
+        held, below = np.zeros((2, paths, arms), dtype=np.int64)
+        window = np.full((paths, arms, _WIDTH), np.inf)
+        return super().start(paths, arms, dim, window=window, held=held, below=below, **more)
+
+    def insert(self, at: Cells, y: Array) -> None:
+        """Remember one reward in each path, of the arm at (path, arm)."""
+        self.append(at[1], y)
+        window, held, below = self.window[at], self.held[at], self.below[at]
+        place = (window < y[:, None]).sum(axis=1)
+        before = (y < window[:, 0]) & (below > 0)
+        after = (place == held) & (below + held < self.counts[at] - 1)
+        inside = ~before & ~after
+        full = inside & (held == _WIDTH)
+        first = full & (self.rank[at] - below > _WIDTH // 2)  # the one to drop, or else the last
+        wider = np.concatenate([window, window[:, -1:]], axis=1)
+        np.copyto(wider[:, 1:], window, where=np.arange(_WIDTH) >= place[:, None])
+        wider[at[0], place] = y
+        kept = np.where(first[:, None], wider[:, 1:], wider[:, :-1])
+        self.window[at] = np.where(inside[:, None], kept, window)
+        self.held[at] += inside & ~full
+        self.below[at] += before | first
+
+    def read(self, path: Index, arm: Index) -> Array:
+        """Return the reward of rank J, +inf where J is n + 1."""
+        at = path, arm
+        n, rank, below = self.counts[at], self.rank[at], self.below[at]
+        lost = (rank <= below) | ((rank > below + self.held[at]) & (rank <= n))
+        if lost.any():
+            there = path[lost], arm[lost]
+            samples, given = self.given_by(*there)
+            ordered = np.sort(np.where(given, samples, np.inf), axis=1)
+            ordered = np.pad(ordered, ((0, 0), (0, _WIDTH)), constant_values=np.inf)
+            below[lost] = np.maximum(rank[lost] - _WIDTH // 2, 0)
+            self.below[there] = below[lost]
+            self.held[there] = np.minimum(n[lost] - below[lost], _WIDTH)
+            places = below[lost, None] + np.arange(_WIDTH)
+            self.window[there] = np.take_along_axis(ordered, places, axis=1)
+        place = np.minimum(rank - below, _WIDTH) - 1
+        return np.where(rank > n, np.inf, self.window[path, arm, place])
+
+
+@dataclass(eq=False)
+class Summary(Ranked):
+    """Some rewards of every arm with what is certain of their ranks: memory that does not grow.
+
+    Each kept value v has two numbers, a ≤ #{X ≤ v} and b ≥ #{X < v}. A new reward x adds one to
+    the a of every v ≥ x and to the b of every v > x. Unless x is kept already it is kept too, with
+    a = 1 + the a before it and b = the b after it. Where there is no more room, values are
+    forgotten; no a or b changes by that, so all remain certain. What bounds the quantile is the
+    least kept v with a ≥ J: it is between X_(J) and X_(J+e), where e = b − the a before it is at
+    most the number of rewards forgotten in between.
+
+    Forgetting every other value v_i, of these the half with the smallest
+    (b_{i+1} − a_{i−1})/(√n + |a_i − J|), leaves gaps in proportion to √n around rank J and to the
+    distance farther away. The interval at rank J has a width of order √n anyway.
+
+    Attributes
+    ----------
+    facts : array of shape (paths, K, 3, size)
+        Sorted values, their a and their b; behind them +inf, n and n.
+    held : array of shape (paths, K)
+        How many values are kept.
+    """
+
+    facts: Array
+    held: Counts
+
+    @classmethod
+    def start(cls, paths: int, arms: int, dim: int, size: int = 512, **more: Any) -> Self:
+        """Return the state before any decision."""
+        facts = np.zeros((paths, arms, 3, size))
+        facts[:, :, 0] = np.inf
+        held = np.zeros((paths, arms), dtype=np.int64)
+        return super().start(paths, arms, dim, facts=facts, held=held, **more)
+
+    @property
+    def errors(self) -> Index:
+        """The e of every arm's bound, of shape (paths, K); 0 where there is no bound."""
+        _, a, b = np.moveaxis(self.facts, 2, 0)
+        first = (a >= self.rank[..., None]).argmax(axis=-1, keepdims=True)
+        before = np.where(first > 0, np.take_along_axis(a, first - 1, axis=-1), 0)
+        error = (np.take_along_axis(b, first, axis=-1) - before)[..., 0]
+        return np.where(self.unbounded, 0, error).astype(np.int64)
+
+    def insert(self, at: Cells, y: Array) -> None:
+        """Remember one reward in each path, of the arm at (path, arm)."""
+        self.counts[at] += 1
+        for path, arm, x in zip(*(each.tolist() for each in (*at, y)), strict=True):
+            facts, held = self.facts[path, arm], int(self.held[path, arm])
+            value, a, b = facts
+            i = int(value[:held].searchsorted(x))
+            if i == held or value[i] != x:
+                facts[:, i + 1 :] = facts[:, i:-1]
+                value[i], a[i] = x, a[i - 1] if i else 0
+                self.held[path, arm] = held = held + 1
+            a[i:] += 1
+            b[i + 1 :] += 1
+            if held == len(value):
+                self._forget(path, arm)
+
+    def read(self, path: Index, arm: Index) -> Array:
+        """Return the least kept value certain to be of rank J or above, +inf where J is n + 1."""
+        at = path.tolist(), arm.tolist(), self.rank[path, arm].tolist()
+        last = self.facts.shape[-1] - 1  # nothing is kept there
+        facts = ((self.facts[i, j], rank) for i, j, rank in zip(*at, strict=True))
+        return np.array([value[min(a.searchsorted(rank), last)] for (value, a, _), rank in facts])
+
+    def _forget(self, path: int, arm: int) -> None:
+        _, a, b = facts = self.facts[path, arm]
+        n, rank = self.counts[path, arm], self.rank[path, arm]
+        i = np.arange(1, len(a) - 1, 2)
+        scores = (b[i + 1] - a[i - 1]) / (math.sqrt(n) + np.abs(a[i] - rank))
+        kept = np.delete(facts, i[np.argsort(scores, kind="stable")[: (len(i) + 1) // 2]], axis=1)
+        facts[:] = np.array([[math.inf], [n], [n]])
+        facts[:, : kept.shape[1]] = kept
+        self.held[path, arm] = kept.shape[1]
