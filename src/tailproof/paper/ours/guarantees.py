@@ -252,13 +252,13 @@ def judge(results: Mapping[str, Result]) -> list[Claim]:
             bounds,
         ),
         Claim(
-            "Confidence sets from single pulls, where they certify themselves, missed θ on no path.",
+            "Confidence sets from single pulls, where certified by the data, missed θ on no path.",
             "our question, theorem 2 of docs/theory.md",
             misses,
         ),
         Claim(
-            "The pulls of a worse arm under OrderStatisticUCB stay below their bound of order ln T, "
-            "whatever the law.",
+            "Under OrderStatisticUCB the pulls of a worse arm stay below their bound of order "
+            "ln T, whatever the law.",
             "our question, theorem 3 of docs/theory.md",
             pulls,
         ),
