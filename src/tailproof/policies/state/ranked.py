@@ -98,7 +98,7 @@ class Sorted(Ranked, History):
     """Every reward, and for each arm a window of sorted ones around rank J.
 
     A reward beyond the window is only counted, and a full window drops the end that is farther
-    from J. J leaves it about once in a thousand pulls, and only then the arm's rewards are sorted.
+    from J. J leaves it once in some thousand pulls, and only then the arm's rewards are sorted.
     A path takes 16 bytes a decision and half a kilobyte an arm.
 
     Attributes
