@@ -130,10 +130,10 @@ def test_nobody_can_change_arms_that_stay_the_same() -> None:
         (lambda: k_armed(Cauchy(), locations=()), "locations"),
         (
             lambda: k_armed(Cauchy(), locations=(0.0, float("inf"))),
-            "locations must be at least one number, each of them finite",
+            "locations must be a sequence of at least one number, all finite",
         ),
         (lambda: k_armed(Cauchy(), locations="ab"), "locations must be an array of numbers"),  # type: ignore[arg-type]
-        (lambda: neutral(Cauchy(), fresh=0), "fresh must be True or False, got 0"),  # type: ignore[arg-type]
+        (lambda: neutral(Cauchy(), fresh=0), "fresh must be true or false, got 0"),  # type: ignore[arg-type]
         (lambda: neutral("cauchy"), "noise must be a noise law, got 'cauchy'"),  # type: ignore[arg-type]
         (
             lambda: LinearBandit(contexts=GivenArms(((1.0,),)), theta="cube", noise=Cauchy()),  # type: ignore[arg-type]

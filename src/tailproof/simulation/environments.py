@@ -160,7 +160,7 @@ def neutral(noise: Noise, *, arms: int = 20, dim: int = 10, fresh: bool = True) 
 
     Source: our own. Differences: none.
     """
-    require(isinstance(fresh, bool), "fresh", "True or False", fresh)
+    require(isinstance(fresh, bool), "fresh", "true or false", fresh)
     contexts = (FreshArms if fresh else FixedArms)(law="sphere", arms=arms, dim=dim)
     return LinearBandit(contexts=contexts, theta="sphere", noise=noise)
 
@@ -208,6 +208,6 @@ def k_armed(noise: Noise, *, locations: Sequence[float] | Array) -> LinearBandit
     """
     values = array("locations", locations)
     ok = values.ndim == 1 and values.size > 0 and bool(np.isfinite(values).all())
-    require(ok, "locations", "at least one number, each of them finite", locations)
+    require(ok, "locations", "a sequence of at least one number, all finite", locations)
     basis = tuple(tuple(row) for row in np.eye(len(values)).tolist())
     return LinearBandit(contexts=GivenArms(basis), theta=tuple(values.tolist()), noise=noise)
