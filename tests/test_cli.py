@@ -85,7 +85,10 @@ def test_the_same_command_gives_the_same_numbers() -> None:
         ("--filter 5 --block 9", "block must be at most 5, the number of samples, got 9"),
         ("--block 9", "block must be given together with --filter, got 9"),
         ("--noise student_t", "student_t: missing a required .*argument: 'df'"),
-        ("--noise 'student_t(df=0)'", "df must be a number at least 0.0001 and at most 1e.08, got 0"),
+        (
+            "--noise 'student_t(df=0)'",
+            "df must be a number at least 0.0001 and at most 1e.08, got 0",
+        ),
         ("--noise weibull", "noise must be one of cauchy, laplace"),
         (
             "--environment moon",
