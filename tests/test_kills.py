@@ -4,9 +4,9 @@ import os
 import random
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -47,9 +47,13 @@ def play_reproduce(out: Path, engine: str) -> None:
     reproduce(EXHIBITS, out, size="smoke", engine=engine, workers=2)
 
 
-def play(job: Callable[[Path, str], None], out: Path, engine: str, event: int) -> None:
-    """Do a job as a group of processes of its own, killed at the given event on its files."""
+def play(
+    job: Callable[[Path, str], None], out: Path, engine: str, event: int, delay: float
+) -> None:
+    """Do a job as a group of processes that kills itself, at an event on its files or a time."""
     os.setsid()
+    timer = threading.Timer(delay, os.killpg, (0, signal.SIGKILL))
+    timer.start()
     seen = 0
 
     def kill(name: str, given: tuple[Any, ...]) -> None:
@@ -61,6 +65,7 @@ def play(job: Callable[[Path, str], None], out: Path, engine: str, event: int) -
 
     sys.addaudithook(kill)
     job(out, engine)
+    timer.cancel()
     get_reusable_executor().shutdown(kill_workers=True)
 
 
@@ -98,16 +103,10 @@ def test_a_killed_run_loses_nothing(
     context.set_forkserver_preload(["pytest", "tailproof.paper.reproduction"])
     rng = random.Random(f"{job.__name__} {engine}")
 
-    def run(out: Path, event: int = -1, delay: float | None = None) -> int:
-        process = context.Process(target=play, args=(job, out, engine, event))
+    def run(out: Path, event: int = -1, delay: float = 600) -> int:
+        process = context.Process(target=play, args=(job, out, engine, event, delay))
         process.start()
-        if delay is not None:
-            process.join(delay)
-            process.kill()
         process.join()
-        assert process.pid is not None
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # its workers
         return process.exitcode or 0
 
     whole = tmp_path / "whole"
