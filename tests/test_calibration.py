@@ -19,7 +19,7 @@ from tailproof.cli import app
 from tailproof.figures import calibration_figure
 from tailproof.noise import Cauchy, Laplace, Noise, Normal, Stable, StudentT, SymmetricPareto
 from tailproof.policies.base import Array
-from tailproof.stats.medians import NoiseMedian, SampleMedian, beyond, scale
+from tailproof.stats.medians import NoiseMedian, SampleMedian, exceedance, scale
 from tailproof.stats.reading import read_columns
 from tailproof.stats.recorded import Rewards
 
@@ -82,17 +82,17 @@ def test_exceedance_against_draws(law: Noise, block: int, blocks: int) -> None:
         z = scale(median, blocks, level) * stats.norm.isf(level / 2)
         count = int((np.abs(draws) > z).sum())
         assert stats.binomtest(count, 40_000, level).pvalue > FALSE_ALARM
-        assert beyond(median, blocks, z) == pytest.approx(level, rel=1e-3)
+        assert exceedance(median, blocks, z) == pytest.approx(level, rel=1e-3)
 
 
 @pytest.mark.parametrize("blocks", [2, 7, 50])
 def test_means_of_single_samples_are_known(blocks: int) -> None:
     """The mean of normal samples is normal, that of Cauchy samples is Cauchy."""
     z = np.array([0.1, 0.5, 1, 2, 3.5])
-    tails = beyond(NoiseMedian(Normal(), 1), blocks, z / math.sqrt(blocks))
+    tails = exceedance(NoiseMedian(Normal(), 1), blocks, z / math.sqrt(blocks))
     np.testing.assert_allclose(tails, 2 * stats.norm.sf(z), rtol=1e-3)
     far = np.array([0.3, 1, 10, 300])
-    tails = beyond(NoiseMedian(Cauchy(), 1), blocks, far)
+    tails = exceedance(NoiseMedian(Cauchy(), 1), blocks, far)
     np.testing.assert_allclose(tails, 2 * stats.cauchy.sf(far), rtol=1e-3)
 
 
@@ -102,17 +102,17 @@ def test_the_tail_index_is_the_slope_of_the_tail(law: Noise, block: int) -> None
     median = NoiseMedian(law, block)
     assert median.tail_index == law.alpha * math.ceil(block / 2)
     z = np.array([1e5, 2e5]) ** (1 / law.alpha)
-    one, two = median.beyond(z)
+    one, two = median.exceedance(z)
     assert math.log(one / two) / math.log(z[1] / z[0]) == pytest.approx(median.tail_index, rel=0.01)
     assert math.isinf(median.variance) == (median.tail_index <= 2)
 
 
 def test_exceedance_at_the_ends() -> None:
     for median in (NoiseMedian(Cauchy(), 3), NoiseMedian(Normal(), 3)):
-        assert beyond(median, 1, [0.0, 1e-12, 1e290]).tolist() == [1, pytest.approx(1), 0.0]
-        assert beyond(median, 3, [0.0])[0] == pytest.approx(1)
+        assert exceedance(median, 1, [0.0, 1e-12, 1e290]).tolist() == [1, pytest.approx(1), 0.0]
+        assert exceedance(median, 3, [0.0])[0] == pytest.approx(1)
     with pytest.raises(ValueError, match="z must be at least 0, got -1"):
-        beyond(NoiseMedian(Cauchy(), 3), 1, -1)
+        exceedance(NoiseMedian(Cauchy(), 3), 1, -1)
 
 
 def test_the_median_of_draws_from_samples_by_enumeration() -> None:
@@ -124,8 +124,8 @@ def test_the_median_of_draws_from_samples_by_enumeration() -> None:
     assert median.variance == pytest.approx(np.mean(medians**2))
     pairs = np.abs(np.add.outer(medians, medians)) / 2
     for z in (0.3, 0.9, 2.1, 3.2):
-        assert median.beyond(np.array(z)) == pytest.approx(np.mean(np.abs(medians) > z))
-        assert beyond(median, 2, z) == pytest.approx(np.mean(pairs > z), rel=1e-3)
+        assert median.exceedance(np.array(z)) == pytest.approx(np.mean(np.abs(medians) > z))
+        assert exceedance(median, 2, z) == pytest.approx(np.mean(pairs > z), rel=1e-3)
 
 
 # Choices

@@ -233,7 +233,7 @@ def test_the_lemma_on_one_median(n: int, alpha: float) -> None:
     """The Pareto law meets the tail bound with equality, so it is the worst case."""
     law = NoiseMedian(SymmetricPareto(alpha), n)
     radius = median_radius(alpha=alpha)
-    assert float(law.beyond(np.array(radius))) <= median_failure(n) + 1e-12
+    assert float(law.exceedance(np.array(radius))) <= median_failure(n) + 1e-12
 
 
 def test_the_corollary_is_the_theorem_with_ofuls_bound() -> None:

@@ -23,7 +23,7 @@ DIFFERENCES: Sequence[str] = (
     "exact suprema of y^α P(|η| > y).",
     "The rates are measured on Student-t noise with df = 1.3, for which moments of order 1 + ε "
     "exist for ε < 0.3, between 300 and 30 000 samples: the slope of the 90 % quantile of the "
-    "error on logarithmic axes, over 20 batches of 100 samples with a fixed seed. The truncated "
+    "error on logarithmic axes, over 10 batches of 50 samples with a fixed seed. The truncated "
     "mean is given the best threshold of its guarantee, the median of means 8 ln(1/δ) blocks at "
     "δ = 0.1, the mean of medians ε = ¼ for its block length.",
     "The remark that the lower bound Ω(T^(1/(1+ε))) does not apply because more is assumed of the "
@@ -31,7 +31,7 @@ DIFFERENCES: Sequence[str] = (
 )
 REFERENCE: Mapping[str, Mapping[str, tuple[float, float]]] = {}
 ORDER, SIZES = 0.3, (300, 3000, 30_000)
-BATCHES, BATCH = 20, 100
+BATCHES, BATCH = 10, 50
 Array = NDArray[np.float64]
 
 
@@ -92,7 +92,7 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     guide = start * (np.array(SIZES) / SIZES[0]) ** -0.5
     axes.loglog(SIZES, guide, ":", color="0.4", label="n^(−½)")
     axes.set(xlabel="samples n", ylabel="90 % quantile of the error")
-    axes.set_title("Student-t noise, df = 1.3; bands: 10–90 % of 20 batches of 100", fontsize=9)
+    axes.set_title("Student-t noise, df = 1.3; bands: 10–90 % of 10 batches of 50", fontsize=9)
     axes.legend(fontsize=8, frameon=False)
     ends = ", ".join(f"{name} {np.median(error[:, -1]):.3g}" for name, error in errors().items())
     alt = f"Error against samples for three estimators; at {SIZES[-1]} samples {ends}."

@@ -170,7 +170,8 @@ class Policy(ABC, Generic[S]):
         expected = (state.paths, state.arms, state.dim)
         if vectors.shape != expected:
             raise ValueError(f"arms must be of shape {expected}, got {vectors.shape}")
-        flat = vectors.ravel(order="K")
+        own = vectors[:1] if vectors.strides[0] == 0 else vectors  # all paths may share their arms
+        flat = own.ravel(order="K")
         with np.errstate(invalid="ignore", over="ignore"):
             if not flat @ flat <= LONGEST**2:  # NaN, infinite and long arms stand out in the sum
                 length = float(np.linalg.norm(vectors, axis=-1).max())
@@ -185,11 +186,12 @@ def pick_largest(index: Array, rng: np.random.Generator) -> Index:
     whatever the indices are, so that no path can disturb another.
     """
     lot = rng.random(len(index))
-    largest = index.max(axis=1, keepdims=True)
-    tied = index == largest
+    best: Index = index.argmax(axis=1)
+    largest = index[np.arange(len(index)), best]
+    tied = index == largest[:, None]
     if np.count_nonzero(tied) > len(index) or math.isnan(largest.sum()):  # NaN is the largest
         index = np.where(np.isnan(index), -np.inf, index)
         tied = index == index.max(axis=1, keepdims=True)
         tied &= tied.cumsum(axis=1) > (lot * tied.sum(axis=1)).astype(np.int64)[:, None]
-    best: Index = tied.argmax(axis=1)
+        best = tied.argmax(axis=1)
     return best

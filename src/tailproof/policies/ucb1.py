@@ -43,10 +43,11 @@ class UCB1(Policy[Tally]):
         return Tally.start(paths, arms, dim)
 
     def _choose(self, state: Tally, arms: Array, rng: np.random.Generator) -> Index:
-        n = np.maximum(state.counts, 1)
+        n = np.maximum(state.counts, 1.0)
         log_t = np.log(np.maximum(state.decisions, 1))[:, None]
         index = state.sums / n + self.bonus * np.sqrt(2 * log_t / n)
-        return pick_largest(np.where(state.counts == 0, np.inf, index), rng)
+        index[state.counts == 0] = np.inf
+        return pick_largest(index, rng)
 
     def _learn(self, state: Tally, arms: Array, chosen: Index, rewards: Array) -> None:
         state.update(chosen, rewards[:, 0])

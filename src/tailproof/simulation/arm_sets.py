@@ -138,8 +138,8 @@ class GivenArms(ArmSet):
         return len(self.vectors[0])
 
     def draw(self, rng: np.random.Generator, paths: int) -> Array:
-        """Return copies of the vectors, of shape (paths, arms, dim)."""
-        return np.tile(np.asarray(self.vectors), (paths, 1, 1))
+        """Return the vectors as every path sees them, of shape (paths, arms, dim)."""
+        return np.broadcast_to(np.asarray(self.vectors), (paths, self.arms, self.dim))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -110,8 +110,9 @@ class World:
             self._coming = self._offers()
             self.advance()
         else:  # a copy, so that nobody else holds arms that are to stay the same
-            self.arms = self._contexts.draw(rng, paths).copy(order="K")
-            self.arms.flags.writeable = False
+            drawn = self._contexts.draw(rng, paths)
+            own = drawn[: 1 if drawn.strides[0] == 0 else paths].copy(order="K")
+            self.arms = np.broadcast_to(own, drawn.shape)  # which cannot be written to
             self.locations = np.matvec(self.arms, self.theta)
             self.best = self.locations.max(axis=1)
 

@@ -14,7 +14,7 @@ from tailproof.policies.base import Policy
 from tailproof.results import Identification, Verdicts
 from tailproof.simulation.arm_sets import UnitBall
 from tailproof.simulation.environments import LinearBandit
-from tailproof.simulation.plan import MOST_PULLS, absorbed
+from tailproof.simulation.plan import MOST_PULLS, unfiltered
 from tailproof.simulation.streams import stream
 from tailproof.simulation.sweeps import sweep
 from tailproof.simulation.work import Work, WorkCell
@@ -104,8 +104,8 @@ class IdentificationCell(WorkCell[Verdicts]):
         tied = bool(((gaps <= margin).sum(axis=1) > 1).any())
         rule = "one with a single best arm"
         require(margin > 0 or not tied, "environment", rule, self.environment)
-        policy, noise, price = absorbed(self.policy, self.environment.noise)
-        cost = policy.pulls * price
+        policy, noise, repeats = unfiltered(self.policy, self.environment.noise)
+        cost = policy.pulls * repeats
         recommended, decisions = np.full(paths, -1), np.full(paths, self.decisions)
         state = policy.init(paths, world.arms.shape[1], world.arms.shape[2])
         racing, arms, locations = np.arange(paths), world.arms, world.locations

@@ -20,7 +20,7 @@ from tailproof.simulation.work import Work, WorkCell
 from tailproof.stats.estimators import Array, Estimator, Median, Shape, Source
 from tailproof.wrappers.filtered import Filtered
 
-__all__ = ["MOST_PULLS", "Cell", "Plan", "absorbed", "simulate"]
+__all__ = ["MOST_PULLS", "Cell", "Plan", "simulate", "unfiltered"]
 
 MOST_PULLS = 10**15
 """On one path; float64 counts them exactly."""
@@ -104,7 +104,7 @@ class Cell(WorkCell[Curves]):
         world = self.environment.start(paths, stream(self.seed, "environment", self.chunk))
         own = stream(self.seed, f"policy {self.name}", self.chunk)
         noise_rng = stream(self.seed, "noise", self.chunk)
-        policy, noise, price = absorbed(self.policy, self.environment.noise)
+        policy, noise, repeats = unfiltered(self.policy, self.environment.noise)
         state = policy.init(paths, contexts.arms, contexts.dim)
         size = np.linalg.norm(world.theta, axis=1)
         size[size == 0] = np.nan
@@ -118,8 +118,10 @@ class Cell(WorkCell[Curves]):
 
         regret, error = np.empty((2, paths, len(checkpoints)))
         rows, total = np.arange(paths), np.zeros(paths)
-        noises = _drawn_ahead(noise, noise_rng, (paths, policy.pulls), paths * policy.pulls * price)
-        horizon, cost = checkpoints[-1], policy.pulls * price
+        noises = _drawn_ahead(
+            noise, noise_rng, (paths, policy.pulls), paths * policy.pulls * repeats
+        )
+        horizon, cost = checkpoints[-1], policy.pulls * repeats
         continuous = isinstance(contexts, UnitBall)
         pulled = recorded = 0
         while pulled < horizon:
@@ -209,18 +211,18 @@ class _Reduced:
         return Median()(self.sample(rng, (*shape, k)))
 
 
-def absorbed(policy: Policy[Any], noise: Source) -> tuple[Policy[Any], Source, int]:
+def unfiltered(policy: Policy[Any], noise: Source) -> tuple[Policy[Any], Source, int]:
     """Move filters from the policy into the noise; also return the raw pulls behind each pull.
 
     A policy behind a filter that follows shifts is, equal in law, the policy alone under the
     noise of the filter's output, and that noise may be drawn directly.
     """
-    price = 1
+    repeats = 1
     while isinstance(policy, Filtered) and policy.estimator.equivariant:
         noise = _Reduced(noise, policy.estimator, policy.repeats)
-        price *= policy.repeats
+        repeats *= policy.repeats
         policy = policy.policy
-    return policy, noise, price
+    return policy, noise, repeats
 
 
 def _checkpoints(horizon: int, checkpoints: int | Sequence[int]) -> NDArray[np.int64]:

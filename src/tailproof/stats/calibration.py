@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from tailproof.checks import number, require, whole
 from tailproof.noise import Noise
 from tailproof.stats.estimators import MeanOfMedians
-from tailproof.stats.medians import Array, MedianLaw, NoiseMedian, SampleMedian, beyond, scale
+from tailproof.stats.medians import Array, MedianLaw, NoiseMedian, SampleMedian, exceedance, scale
 from tailproof.stats.recorded import Rewards
 
 __all__ = ["Calibration", "calibrate"]
@@ -105,13 +105,13 @@ class Calibration:
         return _least_cost(self.source, self.costs)
 
     def exceedance(self, z: ArrayLike) -> Array:
-        """Return P(|error| > z) of the filtered noise, see `tailproof.stats.medians.beyond`.
+        """Return P(|error| > z) of the filtered noise, see `tailproof.stats.medians.exceedance`.
 
         >>> from tailproof.noise import Cauchy
         >>> [round(float(p), 3) for p in calibrate(noise=Cauchy(), pulls=21).exceedance([0.5, 1])]
         [0.161, 0.013]
         """
-        return beyond(self.law, self.blocks, z)
+        return exceedance(self.law, self.blocks, z)
 
     def table(self) -> list[dict[str, float]]:
         """Return one row for each block length that was considered."""

@@ -19,7 +19,7 @@ from scipy.special import betainc, betaincinv, betaln, expit, log_expit, logit, 
 from tailproof.checks import number, require, whole
 from tailproof.noise import Noise
 
-__all__ = ["MedianLaw", "NoiseMedian", "SampleMedian", "beyond", "median_scale", "scale"]
+__all__ = ["MedianLaw", "NoiseMedian", "SampleMedian", "exceedance", "median_scale", "scale"]
 
 Array = NDArray[np.float64]
 
@@ -33,7 +33,7 @@ class MedianLaw(ABC):
         """E M², inf where it does not exist."""
 
     @abstractmethod
-    def beyond(self, z: Array) -> Array:
+    def exceedance(self, z: Array) -> Array:
         """Return P(|M| > z)."""
 
     @abstractmethod
@@ -77,7 +77,7 @@ class NoiseMedian(MedianLaw):
         rest = 2 * math.exp(2 * log_z[-1]) * tail[-1] / (self.tail_index - 2)
         return float(inside + rest)
 
-    def beyond(self, z: Array) -> Array:
+    def exceedance(self, z: Array) -> Array:
         """Return P(|M| > z)."""
         first, last = self._curve.x[[0, -1]]
         with np.errstate(divide="ignore"):
@@ -87,7 +87,7 @@ class NoiseMedian(MedianLaw):
 
     def cells(self, width: float, count: int) -> Array:
         """Return P(|M − j·width| < width/2) for |j| ≤ count, j = 0 in the middle."""
-        above = self.beyond(np.linspace(width / 2, width * (count + 0.5), count + 1)) / 2
+        above = self.exceedance(np.linspace(width / 2, width * (count + 0.5), count + 1)) / 2
         right = above[:-1] - above[1:]
         return np.concatenate([right[::-1], [1 - 2 * above[0]], right])
 
@@ -167,7 +167,7 @@ class SampleMedian(MedianLaw):
         with np.errstate(over="ignore"):
             return float((self.weights[counts] * self.samples[counts] ** 2).sum())
 
-    def beyond(self, z: Array) -> Array:
+    def exceedance(self, z: Array) -> Array:
         """Return P(|M| > z)."""
         size, left = self._sizes
         return left[np.searchsorted(size, z, side="right")]
@@ -188,11 +188,11 @@ class SampleMedian(MedianLaw):
         return np.bincount(at, self.weights[inside], minlength=2 * count + 1).astype(np.float64)
 
 
-def beyond(law: MedianLaw, blocks: int, z: ArrayLike) -> Array:
+def exceedance(law: MedianLaw, blocks: int, z: ArrayLike) -> Array:
     """Return P(|mean of several block medians| > z).
 
     >>> from tailproof.noise import Cauchy
-    >>> float(beyond(NoiseMedian(Cauchy(), 1), 5, 1.0).round(3))
+    >>> float(exceedance(NoiseMedian(Cauchy(), 1), 5, 1.0).round(3))
     0.5
 
     Source: one block is exact. Several are a discrete convolution; a block median beyond 32 times
@@ -202,7 +202,7 @@ def beyond(law: MedianLaw, blocks: int, z: ArrayLike) -> Array:
     errors = np.asarray(z, dtype=np.float64)
     require(bool(np.all(errors >= 0)), "z", "at least 0", z)
     if whole("blocks", blocks) == 1:
-        return law.beyond(errors)
+        return law.exceedance(errors)
     found = np.empty(errors.shape)
     for index, error in np.ndenumerate(errors):
         places, tail = _sum_tail(law, blocks, float(error))
@@ -228,7 +228,7 @@ def scale(law: MedianLaw, blocks: int, delta: float) -> float:
     number("delta", delta, above=0, below=1)
     if whole("blocks", blocks) > 1000 and law.variance < math.inf:
         return math.sqrt(law.variance / blocks)
-    error = math.exp(_log_level(law.beyond, delta)) / math.sqrt(blocks)
+    error = math.exp(_log_level(law.exceedance, delta)) / math.sqrt(blocks)
     if blocks > 1:
         for _ in range(6):  # the table is finest near the error for which it is made
             places, tail = _sum_tail(law, blocks, error)
@@ -279,7 +279,7 @@ def median_scale(noise: Noise, *, block: int, failure: float) -> float:
 
 def _sum_tail(law: MedianLaw, blocks: int, error: float) -> tuple[Array, Array]:
     """Return places and P(|sum of the block medians| > place), fine near blocks · error."""
-    typical = math.exp(_log_level(law.beyond, 0.5)) * math.sqrt(blocks)
+    typical = math.exp(_log_level(law.exceedance, 0.5)) * math.sqrt(blocks)
     reach = max(32 * blocks * error, 40 * typical)
     count = (3**10 - 1) // 2  # the number of cells is odd, and fast to transform
     width = reach / (count + 0.5)
