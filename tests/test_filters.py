@@ -117,7 +117,7 @@ def test_from_theory_warns_when_no_decision_fits() -> None:
 
 def test_from_theory_counts_the_pulls_of_the_policy_inside() -> None:
     """One decision of three rewards is three times as long, and may not fit where one does."""
-    settings: Any = {"horizon": 10**5, "delta": 0.01, "alpha": 1}
+    settings: Any = {"horizon": 10**5, "delta": 0.01, "alpha": 1, "constants": "paper"}
     each = Filtered.from_theory(OFUL(), **settings).pulls  # no warning, which would be an error
     assert each <= 10**5 < 3 * each
     with pytest.warns(UserWarning, match=f"{3 * each} pulls for one decision, more than"):

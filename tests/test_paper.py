@@ -236,7 +236,7 @@ def test_a_stop_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "stopped" in run(f"reproduce 7 pulls --size smoke --engine serial --out {out}", 130)
     assert list(json.loads((out / "run.json").read_text())["seconds"]) == ["7"]
     assert len(stamps(out)) == 17
-    assert EXHIBITS["7"].TITLE.split()[0] in run(f"report {out}")
+    assert "│ 7 " in run(f"report {out}")
 
 
 def test_a_finished_best_arm_exhibit_is_not_simulated_again(
