@@ -146,6 +146,17 @@ def test_the_report_shows_the_reference_and_the_verdicts(folder: Path) -> None:
             assert all(f"{_plain(row)}: " in words for row, _ in found.rows())
 
 
+def test_a_finished_exhibit_is_not_even_asked(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def again(*args: object) -> None:
+        raise AssertionError("it was finished")
+
+    monkeypatch.setattr(EXHIBITS["7"], "run", again)
+    run(f"reproduce 7 --size smoke --engine serial --out {small}")
+    next((small / "results" / "7").iterdir()).write_bytes(b"damaged")
+    with pytest.raises(AssertionError, match="exit_code|1 == 0|finished"):
+        run(f"reproduce 7 --size smoke --engine serial --out {small}")
+
+
 def test_what_is_finished_is_not_simulated_again(small: Path) -> None:
     before = stamps(small)
     page, record = (small / "report.html").read_bytes(), (small / "run.json").read_bytes()

@@ -82,6 +82,13 @@ class Reproduction:
             for key, file in self.files[name].items()
         }
 
+    def holds(self, name: str) -> bool:
+        """Return whether an exhibit is finished and all its results can be read."""
+        try:
+            return name in self.seconds and self.results(name) is not None
+        except (OSError, ValueError, LookupError):
+            return False
+
     def keep(self, name: str, results: Mapping[str, Found], seconds: float) -> None:
         """Save the results of an exhibit, each in one step; the time counts when it is new."""
         folder = self.out / "results" / name
@@ -144,6 +151,8 @@ def reproduce(
             leftover.unlink()
         run.save()
         for name in selected:
+            if run.holds(name):
+                continue
             step = None if progress is None else partial(progress, name)
             begin = time.perf_counter()
             cells = partial(sweep, out=out / "cells", engine=engine, workers=workers, progress=step)
