@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.special import betainc
 
-from tailproof.figures import PALETTE, READING, band, canvas
+from tailproof.figures import PALETTE, band, canvas
 from tailproof.noise import Noise, StudentT
 from tailproof.paper.exhibit import Claim, Picture, Sweep, fact, final, ratio
 from tailproof.policies import OFUL
@@ -109,7 +109,8 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     curves.legend(fontsize=7, frameon=False)
     first = results["df = 1"]
     size = f"T = {first.pulls[-1]} pulls, {first.settings['paths']} paths"
-    curves.set_title(f"OFUL behind medians, {size}\n{READING}", fontsize=7)
+    reading = "median (line), 10–90 % (band), mean (dashes)"
+    curves.set_title(f"OFUL behind medians, {size}\n{reading}", fontsize=7)
     alt = "Left: pulls of a decision. " + "; ".join(
         f"df = {df}: theorem {numbers['Theorem 2'][i]:.0f}, used {USED[df]}, "
         f"proved {proved(df)}, for errors below 1 {needed(StudentT(df))}"
