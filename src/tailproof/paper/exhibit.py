@@ -14,10 +14,10 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from scipy.stats import beta
 from scipy.stats import t as student_t
 
 from tailproof.results import Identification, Result
+from tailproof.results.identification import binomial_interval
 from tailproof.simulation.work import Work
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "fact",
     "final",
     "judged",
+    "mean_within",
     "ratio",
 ]
 
@@ -129,10 +130,7 @@ class Share(Part):
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return the interval of Clopper and Pearson."""
-        n, k, tail = self.paths, round(self.value * self.paths), (1 - level) / 2
-        low = float(beta.ppf(tail, k, n - k + 1)) if k else 0.0
-        high = float(beta.ppf(1 - tail, k + 1, n - k)) if k < n else 1.0
-        return low, high
+        return binomial_interval(round(self.value * self.paths), self.paths, level)
 
 
 @dataclass(frozen=True)
@@ -255,6 +253,13 @@ def fact(text: str, value: float, low: float, high: float) -> Fact:
     return Fact(text, value, low, high)
 
 
+def mean_within(text: str, sample: Array, low: float, high: float) -> Measured:
+    """Measure whether the mean of independent paths lies in a range."""
+    n = len(sample)
+    error = float(sample.std(ddof=1)) / math.sqrt(n) if n > 1 else math.inf
+    return Measured(text, float(sample.mean()), low, high, error, max(n - 1, 1))
+
+
 def below(text: str, smaller: Array, larger: Array) -> Measured:
     """Measure whether one sample has the smaller mean, by the differences of paired paths.
 
@@ -264,10 +269,7 @@ def below(text: str, smaller: Array, larger: Array) -> Measured:
     >>> part.value, part.agrees(0.95)
     (-8.333333333333334, True)
     """
-    difference = smaller - larger
-    n = len(difference)
-    error = float(difference.std(ddof=1)) / math.sqrt(n) if n > 1 else math.inf
-    return Measured(text, float(difference.mean()), -math.inf, 0.0, error, max(n - 1, 1))
+    return mean_within(text, smaller - larger, -math.inf, 0.0)
 
 
 def ratio(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tailproof.figures import band, canvas
 from tailproof.noise import StudentT
 from tailproof.paper import published
-from tailproof.paper.exhibit import Claim, Measured, Picture, Sweep, below, final, ratio
+from tailproof.paper.exhibit import Claim, Picture, Sweep, below, final, mean_within, ratio
 from tailproof.policies import Policy
 from tailproof.results import Result
 from tailproof.simulation import Plan
@@ -148,7 +148,12 @@ def judge(results: Mapping[str, Result]) -> list[Claim]:
             "When df = 3, all algorithms make an accurate estimation of θ*, thus perform well.",
             "the paper, appendix A; “accurate” is our measure, a mean error of at most 0.5",
             [
-                _mean(f"mean error of {name} at its horizon", _errors(results, name, "df = 3"))
+                mean_within(
+                    f"mean error of {name} at its horizon",
+                    _errors(results, name, "df = 3")[:, -1],
+                    0.0,
+                    0.5,
+                )
                 for name in ESTIMATORS
             ],
         ),
@@ -230,9 +235,3 @@ def _errors(results: Mapping[str, Result], name: str, df: str, form: str = "") -
     error = results[f"{name}, {df}"].curves[name + form].error
     assert error is not None  # each of the four has an estimate
     return error
-
-
-def _mean(text: str, error: Array) -> Measured:
-    last = error[:, -1]
-    spread = float(last.std(ddof=1)) / np.sqrt(len(last)) if len(last) > 1 else np.inf
-    return Measured(text, float(last.mean()), 0.0, 0.5, spread, max(len(last) - 1, 1))

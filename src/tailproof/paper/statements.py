@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tailproof.figures import PALETTE, canvas
 from tailproof.noise import Cauchy, Noise, Normal, Stable, StudentT
-from tailproof.paper.exhibit import Claim, Measured, Picture, Sweep, fact
+from tailproof.paper.exhibit import Claim, Measured, Picture, Sweep, below, fact
 from tailproof.results import Result
 from tailproof.stats import Estimator, MeanOfMedians, MedianOfMeans, TruncatedMean
 
@@ -153,9 +153,7 @@ def _slope(text: str, rival: str) -> Measured:
         np.log(errors()[name][:, -1] / errors()[name][:, 0]) / span
         for name in ("mean of medians", rival)
     )
-    difference = ours - theirs
-    error = float(difference.std(ddof=1)) / math.sqrt(BATCHES)
-    return Measured(text, float(difference.mean()), -math.inf, 0.0, error, BATCHES - 1)
+    return below(text, ours, theirs)
 
 
 def _absolute_moment(law: StudentT, order: float) -> float:

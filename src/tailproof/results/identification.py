@@ -12,7 +12,7 @@ from scipy.stats import beta
 from tailproof.checks import number, require
 from tailproof.results.files import opened, write_file
 
-__all__ = ["Identification", "Verdicts"]
+__all__ = ["Identification", "Verdicts", "binomial_interval"]
 
 _FORMAT = "tailproof identification 1"
 
@@ -85,10 +85,7 @@ class Identification:
         """
         number("level", level, above=0, below=1)
         n, wrong = len(self._of(policy).recommended), self.errors(policy)
-        tail = (1 - level) / 2
-        low = float(beta.ppf(tail, wrong, n - wrong + 1)) if wrong else 0.0
-        high = float(beta.ppf(1 - tail, wrong + 1, n - wrong)) if wrong < n else 1.0
-        return wrong / n, low, high
+        return wrong / n, *binomial_interval(wrong, n, level)
 
     def summary(self) -> dict[str, dict[str, float]]:
         """Return the errors and pulls of each policy; undecided paths count with what they used."""
@@ -134,3 +131,14 @@ class Identification:
     def _of(self, policy: str) -> Verdicts:
         require(policy in self.verdicts, "policy", f"one of {', '.join(self.verdicts)}", policy)
         return self.verdicts[policy]
+
+
+def binomial_interval(count: int, n: int, level: float) -> tuple[float, float]:
+    """Return the exact interval of a share of which `count` in n were seen.
+
+    Source: Clopper and Pearson 1934. Differences: none.
+    """
+    tail = (1 - level) / 2
+    low = float(beta.ppf(tail, count, n - count + 1)) if count else 0.0
+    high = float(beta.ppf(1 - tail, count + 1, n - count)) if count < n else 1.0
+    return low, high
