@@ -13,13 +13,14 @@ from typing import Any
 
 from tailproof import bestarm, noise, policies, wrappers
 from tailproof.simulation import environments
-from tailproof.stats import estimators
+from tailproof.stats import aims, estimators
 
 __all__ = ["build", "names", "snake_case"]
 
 _KINDS: dict[str, tuple[Any, ...]] = {
     "policy": (policies, wrappers, bestarm),
     "estimator": (estimators,),
+    "aim": (estimators, aims),
     "noise": (noise,),
     "environment": (environments,),
 }
@@ -34,7 +35,12 @@ def names(kind: str) -> dict[str, Callable[..., Any]]:
     >>> sorted(names("noise"))
     ['cauchy', 'laplace', 'normal', 'stable', 'student_t', 'symmetric_pareto']
     """
-    base = {"policy": policies.Policy, "estimator": estimators.Estimator, "noise": noise.Noise}
+    base = {
+        "policy": policies.Policy,
+        "estimator": estimators.Estimator,
+        "aim": aims.Aim,
+        "noise": noise.Noise,
+    }
     found = {}
     for module in _KINDS[kind]:
         for name in module.__all__:
@@ -54,6 +60,8 @@ def build(kind: str, text: str, *first: Any) -> Any:
     >>> build("policy", "filtered(oful(noise_scale=0.45), repeats=15, estimator=median)")
     Filtered(policy=OFUL(noise_scale=0.45, norm_bound=1.0, ridge=1.0, delta=0.01, bonus=1.0),
     repeats=15, estimator=Median())
+    >>> build("aim", "quantile(0.95)")
+    Quantile(level=0.95)
     >>> build("noise", "weibull")
     Traceback (most recent call last):
     ValueError: noise must be one of cauchy, laplace, normal, stable, student_t, symmetric_pareto,

@@ -12,12 +12,14 @@ from tailproof.checks import number, require, whole
 from tailproof.noise import Noise
 from tailproof.stats.estimators import MeanOfMedians
 from tailproof.stats.medians import Array, MedianLaw, NoiseMedian, SampleMedian, exceedance, scale
-from tailproof.stats.recorded import Rewards
+from tailproof.stats.recorded import SAFE, Rewards
 
 __all__ = ["Calibration", "calibrate"]
 
 _BLOCKS = (*range(1, 42, 2), 51, 61, 71, 81, 91, 101)
 _NEAR_BEST = 0.8
+_WORTH_A_FILTER = 3
+"""Where a mean needs more than this many times the pulls of the best block, it is not advised."""
 
 Source = Noise | Rewards
 Costs = Mapping[int, float]  # variance × pulls by block
@@ -245,11 +247,15 @@ def _as_given(source: Source, costs: Costs, pulls: int | None, block: int | None
 
 
 def _for_efficiency(source: Source, costs: Costs, share: float | None) -> Choice:
+    worth = ""
     if share is None and isinstance(source, Rewards) and source.mean_is_safe:
-        return 1, 1, "no filter is needed"
+        times = costs[1] / min(costs.values()) if min(costs.values()) > 0 else 1.0
+        if times <= _WORTH_A_FILTER or source.mostly_equal:
+            return 1, 1, "no filter is needed"
+        worth = f"; a mean alone would take {times:.3g} times the pulls of the best block"
     if share is None:
         needed = min(costs.values()) / _NEAR_BEST
-        reason = f"the shortest block with {_NEAR_BEST:g} of the efficiency of the best"
+        reason = f"the shortest block with {_NEAR_BEST:g} of the efficiency of the best{worth}"
     else:
         needed = _least_cost(source, costs) / share
         reason = f"the shortest block with an efficiency of {share:g}"
@@ -297,26 +303,28 @@ def _median(source: Source, block: int) -> MedianLaw:
 
 
 def _tail_index(source: Source, block: int) -> float:
-    alpha = source.alpha[0] if isinstance(source, Rewards) else source.alpha
+    alpha = source.tail.alpha if isinstance(source, Rewards) else source.alpha
     return alpha * ((block + 1) // 2)
 
 
 def _tame_blocks(source: Source) -> list[int]:
     """Return the blocks whose median has a variance, and for which there are enough rewards."""
     if isinstance(source, Rewards):
-        if np.mean(source.errors == 0) > 0.5:
+        if source.mostly_equal:
             if source.mean_is_safe:
                 return [1]
             raise ValueError(
-                "rewards must differ from the median of their arm more often than not; here "
-                "medians cannot tell arms apart, and a mean cannot be relied on"
+                "rewards must differ from the median of their arm more often than not, as medians "
+                f"cannot tell arms apart otherwise. {source.verdict} Next: maximise a capped mean, "
+                "Capped(UCB1()), or a quantile above the common value, OrderStatisticUCB(quantile=…)"
             )
-        most, low = len(source.errors) // 5, max(source.alpha[1], source.bulk_alpha)
-        tame = [k for k in _BLOCKS if k <= most and low * (k + 1) / 2 > 1.5]
+        most, low = len(source.errors) // 5, max(source.tail.low, source.tail.bulk)
+        tame = [k for k in _BLOCKS if k <= most and low * (k + 1) / 2 > SAFE]
         if not tame:
             raise ValueError(
-                f"rewards must be more than {len(source.errors)} for a tail index of {low:.2g}: "
-                "a tame block is longer than a fifth of them"
+                f"rewards must be more than {len(source.errors)} for a tail index of {low:.2g}, as "
+                f"a tame block is longer than a fifth of them. {source.verdict} Next: a policy that "
+                "compares rewards and needs no block, OrderStatisticUCB()"
             )
         return tame
     tame = [k for k in _BLOCKS if source.alpha * (k + 1) / 2 > 2]
