@@ -56,7 +56,15 @@ from tailproof.stats import (
     theory,
     truncated_mean,
 )
-from tailproof.wrappers import AutoFiltered, Filtered, FromRegret, Wrapper, compositions
+from tailproof.wrappers import (
+    AutoFiltered,
+    Capped,
+    Filtered,
+    FromRegret,
+    Negated,
+    Wrapper,
+    compositions,
+)
 
 if TYPE_CHECKING:
     from tailproof import figures, testing
@@ -72,6 +80,7 @@ __all__ = [
     "Aim",
     "AutoFiltered",
     "Calibration",
+    "Capped",
     "CappedMean",
     "ClippedSGDUCB",
     "ConfidenceBall",
@@ -92,6 +101,7 @@ __all__ = [
     "MedianOfMeans",
     "MedianUCB",
     "MoM",
+    "Negated",
     "OrderStatisticUCB",
     "Plan",
     "Policy",

@@ -46,7 +46,7 @@ _REFUSED = {
 _FILLING = dict.fromkeys(map(ord, " '’\u00a0\u2009\u202f"), "") | {ord("−"): "-"}
 _SHAPES: dict[Decimal, re.Pattern[str]] = {
     mark: re.compile(
-        rf"[+-]?(?:\d+|\d{{1,3}}(?:{other}\d{{2,3}})*{other}\d{{3}})?(?:{point}\d*)?(?:[eE][+-]?\d+)?"
+        rf"[+-]?(?=[\d.,]*\d)(?:\d+|\d{{1,3}}(?:{other}\d{{2,3}})*{other}\d{{3}})?(?:{point}\d*)?(?:[eE][+-]?\d+)?"
     )
     for mark, point, other in ((".", r"\.", ","), (",", ",", r"\."))
 }
@@ -203,49 +203,49 @@ def _numbers(cells: Text, column: str, decimal: Decimal | None) -> NDArray[np.fl
     signs = {sign for row in odd for sign in _CURRENCY.findall(texts[row])}
     if len(signs) > 1:
         raise ValueError(f"{column} must be in one currency, got {', '.join(sorted(signs))}")
-    there = [row for row, text in enumerate(texts) if text.lower() not in _MISSING]
-    bare = {row: _bare(texts[row]) for row in there}
+    sign = signs.pop() if signs else ""
+    bare = {
+        row: _bare(text, sign) for row, text in enumerate(texts) if text.lower() not in _MISSING
+    }
     mark = decimal or _decimal_mark(bare.values(), column)
-    bad = []
+    other: Decimal = "." if mark == "," else ","
+    shape, bad = _SHAPES[mark], []
     for row, text in bare.items():
-        number = _WORDS.get(text.lower().lstrip("+-"))
-        if number is not None:
-            rewards[row] = -number if text.startswith("-") else number
-        elif _SHAPES[mark].fullmatch(text):
-            other = "." if mark == "," else ","
+        if shape.fullmatch(text):
             rewards[row] = float(text.replace(other, "").replace(mark, "."))
+        elif text.lower().lstrip("+-") in _WORDS:
+            value = _WORDS[text.lower().lstrip("+-")]
+            rewards[row] = -value if text.startswith("-") else value
         else:
             bad.append(row)
     if bad:
         first = ", ".join(f"{texts[row]!r} in row {row + 1}" for row in bad[:3])
-        raise ValueError(f"{column} must hold numbers, got {len(bad)} cells that are none: {first}")
+        marks = f" with {mark!r} before their decimals" if mark in "".join(bare.values()) else ""
+        raise ValueError(
+            f"{column} must hold numbers{marks}, got {len(bad)} cells that are none: {first}"
+        )
     return rewards
 
 
-def _bare(text: str) -> str:
+def _bare(text: str, sign: str) -> str:
     """Take off a currency sign, spaces and apostrophes between digits, and brackets for minus."""
-    bare = _CURRENCY.sub("", text).translate(_FILLING)
+    bare = text.replace(sign, "").translate(_FILLING)
     bracketed = bare.startswith("(") and bare.endswith(")")
     return f"-{bare[1:-1]}" if bracketed else bare
 
 
 def _decimal_mark(texts: Iterable[str], column: str) -> Decimal:
-    """Find which of point and comma marks decimals, from cells that can be read in one way only."""
-    examples: dict[Decimal, str] = {}
+    """Find which of point and comma marks decimals, by the first cell that leaves no choice."""
     unclear = None
     for text in texts:
         as_point, as_comma = (bool(_SHAPES[mark].fullmatch(text)) for mark in (".", ","))
         if as_point != as_comma:
-            examples.setdefault("." if as_point else ",", text)
-        elif as_point and "," in text:
+            return "." if as_point else ","
+        if as_point and "," in text:
             unclear = text
-    if len(examples) > 1:
-        raise ValueError(
-            f"{column} must have one decimal mark, got {examples['.']!r} and {examples[',']!r}"
-        )
-    if not examples and unclear is not None:
+    if unclear is not None:
         raise ValueError(
             f"{column} must say what its commas are: is {unclear!r} in the thousands, "
             "decimal='.', or not, decimal=','?"
         )
-    return next(iter(examples), ".")
+    return "."

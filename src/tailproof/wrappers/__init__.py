@@ -3,7 +3,18 @@
 from tailproof.wrappers import compositions
 from tailproof.wrappers.auto import AutoFiltered
 from tailproof.wrappers.base import Wrapped, Wrapper
+from tailproof.wrappers.capped import Capped
 from tailproof.wrappers.filtered import Filtered
 from tailproof.wrappers.from_regret import FromRegret
+from tailproof.wrappers.negated import Negated
 
-__all__ = ["AutoFiltered", "Filtered", "FromRegret", "Wrapped", "Wrapper", "compositions"]
+__all__ = [
+    "AutoFiltered",
+    "Capped",
+    "Filtered",
+    "FromRegret",
+    "Negated",
+    "Wrapped",
+    "Wrapper",
+    "compositions",
+]
