@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from rough_laws import ROUGH
 
 import tailproof
 from tailproof import (
@@ -148,7 +149,7 @@ ESTIMATORS = [
     TrimmedMean(0.2),
     WinsorizedMean(0.1),
 ]
-NOISES = [
+NOISES: list[noise.Noise] = [
     noise.StudentT(0.5),
     noise.StudentT(1.02),
     noise.StudentT(3, scale=2),
@@ -160,6 +161,7 @@ NOISES = [
     noise.SymmetricPareto(2, scale=3),
     noise.Normal(2),
     noise.Laplace(0.5),
+    *ROUGH,
 ]
 
 
@@ -203,7 +205,7 @@ def test_nothing_exported_is_left_out(module: Any, base: type, examples: list[ob
 def test_no_wrapper_is_left_out() -> None:
     exported = {getattr(wrappers, name) for name in wrappers.__all__}
     concrete = {thing for thing in exported if inspect.isclass(thing) and issubclass(thing, Policy)}
-    assert concrete - {Wrapper} == {type(wrap(OFUL())) for wrap in WRAPPERS}
+    assert concrete - {Wrapper} == {type(policy) for policy in WRAPPED}
 
 
 @pytest.mark.parametrize("name", tailproof.__all__)
