@@ -5,6 +5,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from tailproof import bestarm, noise
+from tailproof.advice import Advice, calibrate
 from tailproof.policies import (
     CRT,
     MENU,
@@ -36,7 +37,15 @@ from tailproof.policies import (
     Uniform,
 )
 from tailproof.results import Curves, Identification, Result, Verdicts
-from tailproof.simulation import IdentificationPlan, Plan, environments, identify, simulate, sweep
+from tailproof.simulation import (
+    IdentificationPlan,
+    Plan,
+    environments,
+    identify,
+    recorded,
+    simulate,
+    sweep,
+)
 from tailproof.stats import (
     Aim,
     Calibration,
@@ -50,7 +59,6 @@ from tailproof.stats import (
     TrimmedMean,
     TruncatedMean,
     WinsorizedMean,
-    calibrate,
     mean_of_medians,
     median_of_means,
     theory,
@@ -77,6 +85,7 @@ __all__ = [
     "TOFU",
     "UCB1",
     "AdaRUCB",
+    "Advice",
     "Aim",
     "AutoFiltered",
     "Calibration",
@@ -132,6 +141,7 @@ __all__ = [
     "mean_of_medians",
     "median_of_means",
     "noise",
+    "recorded",
     "simulate",
     "sweep",
     "testing",

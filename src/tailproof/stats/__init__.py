@@ -2,7 +2,7 @@
 
 from tailproof.stats import theory
 from tailproof.stats.aims import Aim, CappedMean
-from tailproof.stats.calibration import Calibration, calibrate
+from tailproof.stats.calibration import Calibration
 from tailproof.stats.estimators import (
     Estimator,
     Mean,
@@ -31,7 +31,6 @@ __all__ = [
     "TrimmedMean",
     "TruncatedMean",
     "WinsorizedMean",
-    "calibrate",
     "mean_of_medians",
     "median_of_means",
     "theory",

@@ -5,9 +5,11 @@ all arms together.
 """
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +26,17 @@ Array = NDArray[np.float64]
 
 class Aim(ABC):
     """What a policy is asked to maximise."""
+
+    @property
+    def name(self) -> str:
+        """What to type for it on the command line.
+
+        >>> CappedMean(0.99).name
+        'capped_mean(0.99)'
+        """
+        words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(self).__name__).lower()
+        values = ", ".join(f"{value:g}" for value in vars(self).values())
+        return f"{words}({values})" if values else words
 
     @abstractmethod
     def values(self, samples: Sequence[Array]) -> Array:
@@ -124,10 +137,7 @@ def _integral(law: Noise, low: float, high: float) -> float:
     """Return ∫ F(x) dx from low to high, in pieces between quantiles of the law."""
     levels = np.concatenate([np.geomspace(1e-9, 0.5, 30), 1 - np.geomspace(0.5, 1e-9, 30)])
     ends = np.unique(np.clip([low, *law.ppf(levels).tolist(), high], low, high))
-    pieces = [
-        quad(lambda x: float(law.cdf(x)), *piece, epsrel=1e-9)[0]
-        for piece in zip(ends[:-1], ends[1:], strict=True)
-    ]
+    pieces = [quad(lambda x: float(law.cdf(x)), *piece, epsrel=1e-9)[0] for piece in pairwise(ends)]
     return float(sum(pieces))
 
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from tailproof.checks import number, require, whole
@@ -128,7 +127,17 @@ class Calibration:
         ]
 
     def explain(self) -> str:
-        """Return the choice in plain words."""
+        """Return the choice in plain words, after the verdict on recorded rewards."""
+        if not isinstance(self.source, Rewards):
+            return self.choice
+        parts = [self.source.verdict, self.choice]
+        if self.source.missing:
+            parts.append(f"{self.source.missing} missing rewards were left out.")
+        return " ".join(parts)
+
+    @property
+    def choice(self) -> str:
+        """Pulls and block, why, and what to expect."""
         pulls = "1 pull" if self.pulls == 1 else f"{self.pulls} pulls"
         if self.block == 1:
             then = " and take their mean" if self.pulls > 1 else ""
@@ -138,22 +147,17 @@ class Calibration:
         else:
             then = f" and take the mean of {self.blocks} medians of {self.block}"
         share = "of the best block" if isinstance(self.source, Rewards) else "of what is possible"
-        parts = [
-            f"Hold each choice for {pulls}{then}: {self.reason}.",
+        return (
+            f"Hold each choice for {pulls}{then}: {self.reason}. "
             f"Expect a noise of scale {self.scale:.3g} (level {self.delta:g}), tail index "
-            f"{self.tail_index:.3g} and efficiency {self.efficiency:.2f} {share}.",
-        ]
-        if isinstance(self.source, Rewards):
-            parts.insert(0, self.source.verdict)
-            if self.source.missing:
-                parts.append(f"{self.source.missing} missing rewards were left out.")
-        return " ".join(parts)
+            f"{self.tail_index:.3g} and efficiency {self.efficiency:.2f} {share}."
+        )
 
 
 def calibrate(
     *,
     noise: Noise | None = None,
-    rewards: ArrayLike | None = None,
+    rewards: ArrayLike | Rewards | None = None,
     arms: ArrayLike | None = None,
     pulls: int | None = None,
     block: int | None = None,
@@ -205,7 +209,7 @@ def calibrate(
         require(isinstance(noise, Noise), "noise", "a noise", noise)
         source = noise
     else:
-        source = Rewards.of(rewards, arms)  # type: ignore[arg-type]
+        source = rewards if isinstance(rewards, Rewards) else Rewards.of(rewards, arms)  # type: ignore[arg-type]
     targets = {"pulls": pulls or block, "scale": scale, "efficiency": efficiency, "dim": dim}
     given = [name for name, target in targets.items() if target is not None]
     require(len(given) < 2, given[0] if given else "pulls", "the only target", given)
@@ -316,15 +320,15 @@ def _tame_blocks(source: Source) -> list[int]:
             raise ValueError(
                 "rewards must differ from the median of their arm more often than not, as medians "
                 f"cannot tell arms apart otherwise. {source.verdict} Next: maximise a capped mean, "
-                "Capped(UCB1()), or a quantile above the common value, OrderStatisticUCB(quantile=…)"
+                "Capped(UCB1()), or a quantile above the common value, OrderStatisticUCB()"
             )
         most, low = len(source.errors) // 5, max(source.tail.low, source.tail.bulk)
         tame = [k for k in _BLOCKS if k <= most and low * (k + 1) / 2 > SAFE]
         if not tame:
             raise ValueError(
                 f"rewards must be more than {len(source.errors)} for a tail index of {low:.2g}, as "
-                f"a tame block is longer than a fifth of them. {source.verdict} Next: a policy that "
-                "compares rewards and needs no block, OrderStatisticUCB()"
+                f"a tame block is longer than a fifth of them. {source.verdict} Next: a policy "
+                "that compares rewards and needs no block, OrderStatisticUCB()"
             )
         return tame
     tame = [k for k in _BLOCKS if source.alpha * (k + 1) / 2 > 2]

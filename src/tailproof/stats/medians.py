@@ -168,7 +168,7 @@ class NoiseQuantile(MedianLaw):
 
     def cells(self, width: float, count: int) -> Array:
         """Return P(|M − j·width| < width/2) for |j| ≤ count, j = 0 in the middle."""
-        ends = np.arange(-count, count + 2) - 0.5
+        ends = np.linspace(-count - 0.5, count + 0.5, 2 * count + 2)
         return np.diff(self._below(self._centre + width * ends))
 
     def _below(self, x: Array) -> Array:

@@ -44,7 +44,7 @@ _REFUSED = {
 }
 """How files that are something else begin."""
 _FILLING = dict.fromkeys(map(ord, " '’\u00a0\u2009\u202f"), "") | {ord("−"): "-"}
-_SHAPES: dict[Decimal, re.Pattern[str]] = {
+_SHAPES: dict[str, re.Pattern[str]] = {
     mark: re.compile(
         rf"[+-]?(?=[\d.,]*\d)(?:\d+|\d{{1,3}}(?:{other}\d{{2,3}})*{other}\d{{3}})?(?:{point}\d*)?(?:[eE][+-]?\d+)?"
     )
@@ -179,7 +179,9 @@ def _text(raw: bytes, name: str) -> str:
                 raw = unpack(raw)
             except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
                 raise ValueError(f"{name} must be a whole packed file, got {error}") from None
-    encodings = ["utf-16"] if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else ["utf-8-sig", "cp1252"]
+    encodings = (
+        ["utf-16"] if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else ["utf-8-sig", "cp1252"]
+    )
     for encoding in encodings:
         try:
             text = raw.decode(encoding)
@@ -195,7 +197,7 @@ def _numbers(cells: Text, column: str, decimal: Decimal | None) -> NDArray[np.fl
     import pandas
 
     plain = pandas.to_numeric(pandas.Series(cells), errors="coerce")
-    rewards = plain.to_numpy(dtype=np.float64, copy=True)
+    rewards: NDArray[np.float64] = plain.to_numpy(dtype=np.float64, copy=True)
     texts = [_cell(cell) for cell in cells.tolist()]
     odd = [row for row in np.flatnonzero(np.isnan(rewards)) if texts[row].lower() not in _MISSING]
     if not odd and decimal != ",":

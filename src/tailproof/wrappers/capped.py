@@ -12,6 +12,10 @@ from tailproof.wrappers.base import Wrapped, Wrapper
 
 __all__ = ["Capped"]
 
+_ROOM = 16  # decisions to make room for at first
+_MOST = 1e150
+"""A reward beyond this, infinite ones included, counts as this: squares of it can be added up."""
+
 
 @dataclass(eq=False)
 class Ranged(Wrapped):
@@ -21,8 +25,8 @@ class Ranged(Wrapped):
     ----------
     low, high, unit : arrays of shape (paths,)
         The range that rewards are cut to, and their standard deviation within it.
-    pilot_arms, pilot_chosen, pilot_rewards : arrays of shape (paths, settle, …)
-        The first decisions of each path; empty once every range has settled.
+    pilot_arms, pilot_chosen, pilot_rewards : arrays of shape (paths, room, …)
+        The first decisions of each path, with room for more; empty once every range has settled.
     settle : int
         After how many decisions a range stays as it is.
     """
@@ -36,7 +40,25 @@ class Ranged(Wrapped):
     settle: int
 
     def _room_needed(self) -> int:
-        return self.settle if self.decisions.min() < self.settle else 0
+        settled = self.decisions.min() >= self.settle
+        return 0 if settled else min(int(self.decisions.max()), self.settle)
+
+    def keep(self, rows: Index, arms: Array, chosen: Index, rewards: Array) -> None:
+        """Keep a decision of some paths, in buffers that double."""
+        at = self.decisions[rows]
+        if at.max() >= self.pilot_chosen.shape[1]:
+            for name in ("pilot_arms", "pilot_chosen", "pilot_rewards"):
+                full = getattr(self, name)
+                setattr(self, name, np.concatenate([full, np.zeros_like(full)], axis=1))
+        self.pilot_arms[rows, at] = arms[rows]
+        self.pilot_chosen[rows, at] = chosen[rows]
+        self.pilot_rewards[rows, at] = rewards[rows]
+
+    def forget(self) -> None:
+        """Drop the first decisions."""
+        self.pilot_arms = self.pilot_arms[:, :0].copy()
+        self.pilot_chosen = self.pilot_chosen[:, :0].copy()
+        self.pilot_rewards = self.pilot_rewards[:, :0].copy()
 
 
 @dataclass(frozen=True)
@@ -60,7 +82,8 @@ class Capped(Wrapper[Ranged]):
     share : float
         The share of all rewards below the cap, above ½.
     settle : int
-        The number of decisions after which the range stays as it is.
+        The number of decisions after which the range stays as it is. Until then they are kept, at
+        8(K d + pulls + 1) bytes each for every path.
 
     Examples
     --------
@@ -78,7 +101,7 @@ class Capped(Wrapper[Ranged]):
     """
 
     share: Annotated[float, Range(above=0.5, below=1)] = field(kw_only=True, default=0.99)
-    settle: Annotated[int, Range(at_least=2, at_most=1e9)] = field(kw_only=True, default=256)
+    settle: Annotated[int, Range(at_least=2, at_most=1e9)] = field(kw_only=True, default=2048)
 
     def with_scale(self, scale: float) -> Self:
         """Refuse: capped rewards are brought to a scale of one."""
@@ -96,9 +119,9 @@ class Capped(Wrapper[Ranged]):
             low=np.zeros(paths),
             high=np.zeros(paths),
             unit=np.ones(paths),
-            pilot_arms=np.zeros((paths, self.settle, arms, dim)),
-            pilot_chosen=np.zeros((paths, self.settle), dtype=np.int64),
-            pilot_rewards=np.zeros((paths, self.settle, self.pulls)),
+            pilot_arms=np.zeros((paths, _ROOM, arms, dim)),
+            pilot_chosen=np.zeros((paths, _ROOM), dtype=np.int64),
+            pilot_rewards=np.zeros((paths, _ROOM, self.pulls)),
         )
 
     def _learn(self, state: Ranged, arms: Array, chosen: Index, rewards: Array) -> None:
@@ -106,10 +129,7 @@ class Capped(Wrapper[Ranged]):
         young = age <= self.settle
         again = young & ((age & (age - 1) == 0) | (age == self.settle))
         if young.any():
-            rows, at = np.flatnonzero(young), state.decisions[young]
-            state.pilot_arms[rows, at] = arms[rows]
-            state.pilot_chosen[rows, at] = chosen[rows]
-            state.pilot_rewards[rows, at] = rewards[rows]
+            state.keep(np.flatnonzero(young), arms, chosen, rewards)
         if not again.any():
             super()._learn(state, arms, chosen, self._cut(state, rewards))
         else:
@@ -121,13 +141,13 @@ class Capped(Wrapper[Ranged]):
             for count in np.unique(age[again]):
                 self._learn_again(state, np.flatnonzero(again & (age == count)), int(count))
         if (age >= self.settle).all() and state.pilot_rewards.shape[1]:
-            state.pilot_arms = state.pilot_arms[:, :0].copy()
-            state.pilot_chosen = state.pilot_chosen[:, :0].copy()
-            state.pilot_rewards = state.pilot_rewards[:, :0].copy()
+            state.forget()
 
     def _learn_again(self, state: Ranged, rows: Index, age: int) -> None:
         """Learn the range of some paths of one age, and all their decisions with it."""
-        seen = np.sort(np.clip(state.pilot_rewards[rows, :age], -_MOST, _MOST).reshape(len(rows), -1))
+        seen = np.sort(
+            np.clip(state.pilot_rewards[rows, :age], -_MOST, _MOST).reshape(len(rows), -1)
+        )
         last = seen.shape[1] - 1
         state.low[rows] = low = seen[:, int((1 - self.share) * last)]
         state.high[rows] = high = seen[:, last - int((1 - self.share) * last)]
@@ -143,10 +163,6 @@ class Capped(Wrapper[Ranged]):
         """Return the rewards for A."""
         low, high, unit = (x[:, None] for x in (state.low, state.high, state.unit))
         return (np.clip(rewards, low, high) - low) / unit
-
-
-_MOST = 1e150
-"""A reward beyond this, infinite ones included, counts as this: squares of it can be added up."""
 
 
 def _deviation(x: Array) -> Array:
