@@ -259,7 +259,11 @@ class Advice:
             f"{aim}: {lead.arm} ({'sure' if lead.sure else 'not sure: ' + _listed(lead.rivals)})"
             for aim, lead in self.leaders.items()
         ]
-        return f"The {best}, by aim, with {LEVEL:.0%} confidence: {'; '.join(words)}."
+        found = f"The {best}, by aim, with {LEVEL:.0%} confidence: {'; '.join(words)}."
+        median, means = self.leaders["median"], isinstance(self.aim, Mean | CappedMean)
+        if self.aim and means and median.sure and median.arm == self.leaders[self.aim.name].arm:
+            found += " The median names the same arm, and is learned sooner."
+        return found
 
     @property
     def _names(self) -> list[str]:
@@ -289,7 +293,7 @@ class Advice:
         if found.pulls == 1:
             return UCB1(bonus=_rounded(self._deviation))
         if self.rewards.symmetric:
-            return AutoFiltered(UCB1(), repeats=9 if self.rewards.tail.low > 1 else 21)
+            return AutoFiltered(UCB1())
         told = UCB1(bonus=_rounded(found.scale))
         return Filtered(told, repeats=found.pulls, estimator=found.estimator)
 
@@ -325,8 +329,9 @@ class Advice:
 
     @property
     def _deviation(self) -> float:
-        """The largest standard deviation of an arm."""
-        return max(float(sample.std()) for sample in self.rewards.samples)
+        """The standard deviation of a reward about the mean of its arm."""
+        squares = sum(len(sample) * float(sample.var()) for sample in self.rewards.samples)
+        return math.sqrt(squares / self.rewards.count)
 
     def _moment_order(self) -> float | None:
         """Return ε such that moments of order 1 + ε are well inside what the tail allows.

