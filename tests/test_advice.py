@@ -216,6 +216,27 @@ def test_a_cap_does_not_care_for_units_and_offset() -> None:
     assert regrets[2] == pytest.approx(regrets[0], rel=1e-6)
 
 
+@pytest.mark.parametrize("seen", [5, 64, 100, 300])
+def test_a_cap_is_that_of_the_rewards_so_far(seen: int) -> None:
+    """After 64 and 100 decisions, and for good from then on, against plain NumPy."""
+    rng = np.random.default_rng(16)
+    rewards, chosen = rng.standard_cauchy((seen, 2, 1)), rng.integers(3, size=(seen, 2))
+    policy = Capped(UCB1(), share=0.9, settle=100)
+    state, arms = policy.init(2, 3, 3), np.broadcast_to(np.eye(3), (2, 3, 3))
+    for row, arm in zip(rewards, chosen, strict=True):
+        policy.learn(state, arms, arm, row)
+    known = {5: 4, 64: 64, 100: 100, 300: 100}[seen]  # the last power of two, or settle
+    for path in range(2):
+        ranked = np.sort(rewards[:known, path, 0])
+        beyond = int(0.1 * known)
+        low, high = ranked[beyond], ranked[-1 - beyond]
+        unit = np.clip(ranked, low, high).std()
+        cut = (np.clip(rewards[:, path, 0], low, high) - low) / unit
+        sums = [cut[chosen[:, path] == arm].sum() for arm in range(3)]
+        np.testing.assert_allclose(state.inner.sums[path], sums, rtol=1e-9)
+    assert state.pilot_rewards.shape[1] == {5: 16, 64: 64, 100: 0, 300: 0}[seen]
+
+
 # Records as an environment
 
 
@@ -350,11 +371,27 @@ def test_no_mean_no_aim_of_the_mean() -> None:
             "far wilder than",
         ),
         (lambda r: r.standard_t(1.3, 70), "too few to tell whether a mean"),
-        (lambda r: np.repeat([1e-310, 2e-310, 3e-310], 30) * r.random(90), "can be relied on"),
+        (lambda r: r.poisson(3, 500), "A mean of your rewards can be relied on (tail index"),
     ],
 )
 def test_the_verdict_names_what_it_sees(rewards: Any, words: str) -> None:
     assert words in calibrate(rewards=rewards(np.random.default_rng(12))).rewards.verdict
+
+
+@pytest.mark.parametrize("unit", [1e-310, 1e300])
+def test_units_beyond_floats_are_refused(unit: float) -> None:
+    with pytest.raises(ValueError, match="rewards must spread by 1e-150 to .* change the unit"):
+        calibrate(rewards=unit * np.random.default_rng(0).random(100))
+
+
+@pytest.mark.filterwarnings("error")
+def test_infinite_rewards_are_legitimate() -> None:
+    rng = np.random.default_rng(0)
+    few = np.append(rng.normal(size=400), [np.inf, -np.inf])
+    many = np.where(rng.random(402) < 0.4, np.inf, rng.random(402))
+    for rewards in (few, many):
+        for aim in (None, *calibrate(rewards=few).aims):
+            assert str(calibrate(rewards=rewards, arms=["a", "b"] * 201, aim=aim))
 
 
 def test_no_dead_end() -> None:

@@ -13,7 +13,16 @@ from scipy.integrate import quad
 
 from tailproof import OFUL, UCB1, Filtered, LinTS, MeanOfMedians, ThompsonSampling
 from tailproof.figures import calibration_figure
-from tailproof.noise import Cauchy, Laplace, Noise, Normal, Stable, StudentT, SymmetricPareto
+from tailproof.noise import (
+    Cauchy,
+    Laplace,
+    Mixture,
+    Noise,
+    Normal,
+    Stable,
+    StudentT,
+    SymmetricPareto,
+)
 from tailproof.policies.base import Array
 from tailproof.stats.calibration import calibrate
 from tailproof.stats.medians import NoiseMedian, SampleMedian, exceedance, scale
@@ -279,12 +288,16 @@ def test_policies_without_a_scale_refuse_one() -> None:
 
 # Rewards
 
-LAWS: dict[str, tuple[bool, Callable[[np.random.Generator, int], Array]]] = {
-    "normal": (True, lambda rng, n: rng.standard_normal(n)),
-    "laplace": (True, lambda rng, n: rng.laplace(size=n)),
-    "t3": (True, lambda rng, n: rng.standard_t(3, n)),
-    "cauchy": (False, lambda rng, n: rng.standard_cauchy(n)),
-    "t0.5": (False, lambda rng, n: rng.standard_t(0.5, n)),
+LAWS: dict[str, tuple[bool, int, Callable[[np.random.Generator, int], Array]]] = {
+    "normal": (True, 1000, lambda rng, n: rng.standard_normal(n)),
+    "laplace": (True, 1000, lambda rng, n: rng.laplace(size=n)),
+    "t3": (True, 1000, lambda rng, n: rng.standard_t(3, n)),
+    "sales": (True, 5000, lambda rng, n: rng.exponential(size=n) * (rng.random(n) > 0.95)),
+    "cauchy": (False, 1000, lambda rng, n: rng.standard_cauchy(n)),
+    "t0.5": (False, 1000, lambda rng, n: rng.standard_t(0.5, n)),
+    "pareto1.3": (False, 1000, lambda rng, n: rng.pareto(1.3, n)),
+    "rare pareto1.3": (False, 5000, lambda rng, n: rng.pareto(1.3, n) * (rng.random(n) > 0.95)),
+    "contaminated": (False, 1000, lambda rng, n: rng.normal(0, 1 + 99 * (rng.random(n) < 0.05))),
 }
 
 
@@ -292,23 +305,34 @@ LAWS: dict[str, tuple[bool, Callable[[np.random.Generator, int], Array]]] = {
 def test_the_verdict_on_the_mean(name: str) -> None:
     """Right in at least 26 of 30 samples.
 
-    It was right in 200 of 200 of each; if it is in 97 %, false alarms are below 2e-3.
+    If it is in 97 %, false alarms are below 2e-3; `make bench-calibrate` measures 97.5 % and more.
     """
     assert share_of_means(name, samples=30) >= 26 / 30
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LAWS)
-def test_the_verdict_on_the_mean_is_right_in_nine_of_ten_samples(name: str) -> None:
-    """It was right in 200 of 200 of each; if it is in 97 %, false alarms are below 1e-5."""
-    assert share_of_means(name, samples=200) >= 0.9
+def test_how_often_the_verdict_on_the_mean_is_right(name: str) -> None:
+    """Of 200 samples; what was promised, at a fixed seed that nothing was chosen by."""
+    promised = {"sales": 0.95, "normal": 0.99, "laplace": 0.99, "t3": 0.99}
+    assert share_of_means(name, samples=200) >= promised.get(name, 0.97)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", [StudentT(1.8), Mixture((Normal(), Normal(100)), (0.95, 0.05))])
+def test_a_filter_is_advised_where_a_mean_is_far_worse(law: Noise) -> None:
+    """In at least 38 of 40 samples of 100 000 rewards; `make bench-calibrate` has 200 of 200."""
+    rng = np.random.default_rng(11)
+    advised = [calibrate(rewards=law.sample(rng, (100_000,))).pulls > 1 for _ in range(40)]
+    assert sum(advised) >= 38
 
 
 def share_of_means(name: str, samples: int) -> float:
-    """The share of right verdicts on samples of 1 000 rewards."""
-    expected, draw = LAWS[name]
+    """The share of right verdicts."""
+    expected, n, draw = LAWS[name]
     rng = np.random.default_rng(11)
-    verdicts = [Rewards.of(7 + 3 * draw(rng, 1000)).mean_is_safe for _ in range(samples)]
+    shift = 0 if n == 5000 else 7
+    verdicts = [Rewards.of(shift + 3 * draw(rng, n)).mean_is_safe for _ in range(samples)]
     return float(np.mean(np.array(verdicts) == expected))
 
 

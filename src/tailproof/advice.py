@@ -70,6 +70,8 @@ class Advice:
     calibration : Calibration, optional
         The filter of medians that would suit; None where none does, and `refusal` says why.
     refusal : str
+    asked : bool
+        Whether pulls, block, scale or efficiency of a filter were asked for: then it is advised.
 
     Examples
     --------
@@ -96,6 +98,7 @@ class Advice:
     dim: int | None
     calibration: Calibration | None
     refusal: str
+    asked: bool = False
 
     @property
     def pulls(self) -> int:
@@ -140,7 +143,7 @@ class Advice:
         found = {}
         for aim, table in self.estimates.items():
             value, low, high = (-table[:, [0, 2, 1]] if self.costs else table).T
-            first = int(np.nanargmax(value))
+            first = int(np.argmax(np.where(np.isnan(value), -np.inf, value)))
             rivals = tuple(
                 name
                 for i, name in enumerate(self._names)
@@ -209,7 +212,7 @@ class Advice:
             parts.append(self.calibration.choice)
         if self.rewards.missing:
             parts.append(f"{self.rewards.missing} missing rewards were left out.")
-        return " ".join(parts)
+        return " ".join(part for part in parts if part)
 
     def cells(self) -> list[list[str]]:
         """Return the header and a row for each arm, as texts."""
@@ -292,7 +295,7 @@ class Advice:
         found = self._filter
         if found.pulls == 1:
             return UCB1(bonus=_rounded(self._deviation))
-        if self.rewards.symmetric:
+        if self.rewards.symmetric and not self.asked:
             return AutoFiltered(UCB1())
         told = UCB1(bonus=_rounded(found.scale))
         return Filtered(told, repeats=found.pulls, estimator=found.estimator)
@@ -321,7 +324,7 @@ class Advice:
             )
         if self.rewards.mean_is_safe and (skewed_mean or self._filter.pulls == 1):
             return OFUL(noise_scale=_rounded(self._deviation), norm_bound=size)
-        if self.rewards.symmetric:
+        if self.rewards.symmetric and not self.asked:
             return LinStudentUCB()
         found = self._filter
         told = OFUL(noise_scale=_rounded(found.scale), norm_bound=size)
@@ -330,7 +333,8 @@ class Advice:
     @property
     def _deviation(self) -> float:
         """The standard deviation of a reward about the mean of its arm."""
-        squares = sum(len(sample) * float(sample.var()) for sample in self.rewards.samples)
+        with np.errstate(invalid="ignore", over="ignore"):
+            squares = sum(len(sample) * float(sample.var()) for sample in self.rewards.samples)
         return math.sqrt(squares / self.rewards.count)
 
     def _moment_order(self) -> float | None:
@@ -416,10 +420,11 @@ def calibrate(
         targets = {name: x for name, x in targets.items() if name not in ("horizon", "dim")}
     seen = Rewards.of(rewards, arms)
     calibration, refusal = None, ""
+    asked = any(targets.get(name) for name in ("pulls", "block", "scale", "efficiency"))
     try:
         calibration = filter_for(rewards=seen, **targets)
     except ValueError as error:
-        if set(targets) & {"pulls", "block", "scale", "efficiency"}:
+        if asked:
             raise
         refusal = str(error)
     return Advice(
@@ -430,6 +435,7 @@ def calibrate(
         dim=dim,
         calibration=calibration,
         refusal=refusal,
+        asked=asked,
     )
 
 

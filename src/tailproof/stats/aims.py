@@ -105,7 +105,8 @@ class CappedMean(Aim):
     def estimates(self, samples: Sequence[Array], level: float) -> Array:
         """Return the capped means with Student's intervals: capped rewards have all moments."""
         low, high = self.range(samples)
-        return np.array([student_interval(np.clip(x, low, high), level) for x in samples])
+        with np.errstate(invalid="ignore"):  # a cap may be infinite
+            return np.array([student_interval(np.clip(x, low, high), level) for x in samples])
 
     def of(self, laws: Sequence[Noise], locations: Sequence[float]) -> Array:
         """Return high − ∫ F(x) dx from low to high."""
@@ -152,7 +153,7 @@ def student_interval(sample: Array, level: float) -> tuple[float, float, float]:
     Source: Student 1908. Differences: none.
     """
     n, mean = len(sample), float(sample.mean())
-    if n < 2:
+    if n < 2 or not math.isfinite(mean):
         return mean, -math.inf, math.inf
     half = float(stdtrit(n - 1, (1 + level) / 2)) * float(sample.std(ddof=1)) / math.sqrt(n)
     return mean, mean - half, mean + half

@@ -197,6 +197,7 @@ def calibrate(
     Hold each choice for 25 pulls and take their median: it balances the cost of a decision
     against its noise over 10000 pulls in 10 dimensions. Expect a noise of scale 0.363 (level
     0.01), tail index 13 and efficiency 0.72 of what is possible.
+    >>> import numpy as np
     >>> seen = calibrate(rewards=5 + np.random.default_rng(0).standard_cauchy(1000))
     >>> seen.source.mean_is_safe
     False
@@ -254,7 +255,7 @@ def _for_efficiency(source: Source, costs: Costs, share: float | None) -> Choice
     worth = ""
     if share is None and isinstance(source, Rewards) and source.mean_is_safe:
         times = costs[1] / min(costs.values()) if min(costs.values()) > 0 else 1.0
-        if times <= _WORTH_A_FILTER or source.mostly_equal:
+        if times <= _WORTH_A_FILTER or source.mostly_equal or source.bounded:
             return 1, 1, "no filter is needed"
         worth = f"; a mean alone would take {times:.3g} times the pulls of the best block"
     if share is None:
@@ -324,6 +325,8 @@ def _tame_blocks(source: Source) -> list[int]:
             )
         most, low = len(source.errors) // 5, max(source.tail.low, source.tail.bulk)
         tame = [k for k in _BLOCKS if k <= most and low * (k + 1) / 2 > SAFE]
+        if source.mean_is_safe and 1 not in tame:  # bounded, whatever the rest between looks like
+            tame = [1, *tame]
         if not tame:
             raise ValueError(
                 f"rewards must be more than {len(source.errors)} for a tail index of {low:.2g}, as "

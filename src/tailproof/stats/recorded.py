@@ -28,6 +28,10 @@ WILD = 10
 UNLIKE = 3
 """Arms whose spreads differ by more than this are not taken as one."""
 
+_FEW = 2
+"""More atoms than this are a lattice, such as counts, and no atoms."""
+_SMALL, _LARGE = 1e-150, 1e150
+"""Squares of smaller and larger spreads are no floats."""
 _NORMAL_95 = 1.6449
 _BLOCKS = (1, 3, 5, 9, 15, 25, 41)
 
@@ -110,7 +114,9 @@ class ArmRewards:
 
     @cached_property
     def rest(self) -> Array:
-        """The rewards that are no atoms."""
+        """The rewards that are no atoms; all of them where there are many, as counts have."""
+        if len(self.atoms) > _FEW:
+            return self.rewards
         return self.rewards[~np.isin(self.rewards, list(self.atoms))]
 
     @cached_property
@@ -130,16 +136,14 @@ class ArmRewards:
 
     @cached_property
     def spread(self) -> float:
-        """The median size of a loose error; 0 where there is none."""
-        return float(np.median(np.abs(self.loose_errors))) if len(self.rest) else 0.0
+        """The median size of an error, or of a loose one where most are zero."""
+        size = float(np.median(np.abs(self.errors)))
+        return size or float(np.median(np.abs(self.loose_errors)) if len(self.rest) else 0.0)
 
     @property
     def bounded(self) -> bool:
-        """Whether everything lies between two atoms, as ratings and clicks do."""
-        ends = list(self.atoms)
-        return bool(ends) and not (
-            self.rest.size and not ends[0] < self.rest[0] <= self.rest[-1] < ends[-1]
-        )
+        """Whether the smallest and the largest reward are atoms, as with ratings and clicks."""
+        return self.rewards[0] in self.atoms and self.rewards[-1] in self.atoms
 
     @cached_property
     def sizes(self) -> Array:
@@ -214,6 +218,11 @@ class Rewards:
                 f"rewards must differ, got {values[0]:g} for all pulls of an arm; without noise "
                 "no filter is needed: pull every arm once and stay with the best"
             )
+        widest = max(own.spread for own in found)
+        if not (widest == 0 or _SMALL < widest < _LARGE):
+            raise ValueError(
+                f"rewards must spread by {_SMALL:g} to {_LARGE:g}, got {widest:g}: change the unit"
+            )
         return cls(found, missing)
 
     @cached_property
@@ -269,7 +278,10 @@ class Rewards:
 
     @cached_property
     def heavier(self) -> ArmRewards | None:
-        """The arm whose tail is heavier than those of all others, if there is one."""
+        """The arm whose tail is heavier than those of all others, if there is one.
+
+        Its interval is below all of theirs, which two equal arms achieve in one of fifty samples.
+        """
         judged = [arm for arm in self.arms if len(arm.rest) >= LEAST]
         if len(judged) < 2:
             return None
@@ -290,10 +302,9 @@ class Rewards:
     def wildness(self) -> float:
         """How many times the pulls of the best block median a mean of loose rewards needs."""
         errors = self.loose_errors
-        costs = [
-            k * SampleMedian(errors, k).variance for k in _BLOCKS if k == 1 or 5 * k <= len(errors)
-        ]
+        blocks = [k for k in _BLOCKS if k == 1 or 5 * k <= len(errors)]
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            costs = [k * SampleMedian(errors, k).variance for k in blocks]
             return float(np.nan_to_num(np.divide(costs[0], min(costs)), nan=1.0, posinf=math.inf))
 
     @property
