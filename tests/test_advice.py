@@ -380,7 +380,7 @@ def test_the_verdict_names_what_it_sees(rewards: Any, words: str) -> None:
 
 @pytest.mark.parametrize("unit", [1e-310, 1e300])
 def test_units_beyond_floats_are_refused(unit: float) -> None:
-    with pytest.raises(ValueError, match="rewards must spread by 1e-150 to .* change the unit"):
+    with pytest.raises(ValueError, match=r"rewards must spread by 1e-150 to .* change the unit"):
         calibrate(rewards=unit * np.random.default_rng(0).random(100))
 
 

@@ -147,7 +147,7 @@ class Capped(Wrapper[Ranged]):
         """Learn the range of some paths of one age, and all their decisions with it."""
         rewards = np.clip(state.pilot_rewards[rows, :age], -_MOST, _MOST)
         seen = np.sort(rewards.reshape(len(rows), -1))
-        beyond = int((1 - self.share) * seen.shape[1])
+        beyond = int((1 - self.share) * seen.shape[1] + 1e-9)
         low, high = seen[:, beyond], seen[:, seen.shape[1] - 1 - beyond]
         state.low[rows], state.high[rows] = low, high
         cut = np.clip(rewards, low[:, None, None], high[:, None, None])
