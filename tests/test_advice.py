@@ -348,6 +348,20 @@ def test_costs_are_negated_with_the_other_quantile() -> None:
     np.testing.assert_array_equal(advice.estimates["quantile(0.95)"], table["quantile(0.95)"])
 
 
+def test_of_costs_the_smallest_leads() -> None:
+    rng = np.random.default_rng(17)
+    costs = np.concatenate(
+        [rng.normal(size=300), 5 + rng.normal(size=300), 9 + rng.normal(size=300)]
+    )
+    arms = np.repeat(["cheap", "dear", "dearest"], 300)
+    for sign, arm in ((True, "cheap"), (False, "dearest")):
+        leaders = calibrate(rewards=costs, arms=arms, costs=sign).leaders
+        assert set(leaders.values()) == {(arm, True, ())}
+    close = np.concatenate([costs[:300], costs[:300] + 0.01, costs[600:]])
+    lead = calibrate(rewards=close, arms=arms, costs=True).leaders["median"]
+    assert lead == ("cheap", False, ("dear",))
+
+
 def test_no_mean_no_aim_of_the_mean() -> None:
     advice = calibrate(rewards=np.random.default_rng(11).pareto(0.5, 3000), aim=Mean())
     with pytest.raises(ValueError, match=r"got mean\. Your rewards have no mean.*Next: aim at"):
