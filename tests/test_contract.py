@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from rough_laws import ROUGH
 
 import tailproof
 from tailproof import (
@@ -133,7 +134,7 @@ ESTIMATORS = [
     MedianOfMeans(blocks=8),
     TruncatedMean(threshold=2),
 ]
-NOISES = [
+NOISES: list[noise.Noise] = [
     noise.StudentT(0.5),
     noise.StudentT(1.02),
     noise.StudentT(3, scale=2),
@@ -145,6 +146,7 @@ NOISES = [
     noise.SymmetricPareto(2, scale=3),
     noise.Normal(2),
     noise.Laplace(0.5),
+    *ROUGH,
 ]
 
 
