@@ -38,7 +38,10 @@ class Uniform(_Indifferent):
     """
 
     def _choose(self, state: State, arms: Array, rng: np.random.Generator) -> Index:
-        return rng.integers(state.arms, size=state.paths)
+        return rng.integers(arms.shape[1], size=state.paths)
+
+    def _propensities(self, state: State, arms: Array) -> Array:
+        return np.full(arms.shape[:2], 1 / arms.shape[1])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,4 +65,9 @@ class FixedArm(_Indifferent):
         return super()._init(paths, arms, dim)
 
     def _choose(self, state: State, arms: Array, rng: np.random.Generator) -> Index:
+        require(self.arm < arms.shape[1], "arm", f"below {arms.shape[1]}, those offered", self.arm)
         return np.full(state.paths, self.arm, dtype=np.int64)
+
+    def _propensities(self, state: State, arms: Array) -> Array:
+        chosen = self._choose(state, arms, np.random.default_rng(0))
+        return np.eye(arms.shape[1])[chosen]
