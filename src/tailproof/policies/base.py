@@ -51,9 +51,6 @@ class Policy(ABC, Generic[S]):
 
     scale_field: ClassVar[str | None] = None
     """The field that holds the scale of the noise, if the recipe has one."""
-    invariances: ClassVar[frozenset[str]] = frozenset()
-    """The maps of all rewards that change no decision: "units" (multiples), "offset" (a constant is
-    added), "increasing" (these and all other strictly increasing maps)."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -62,6 +59,15 @@ class Policy(ABC, Generic[S]):
     def pulls(self) -> int:
         """The number of rewards wanted for one decision."""
         return 1
+
+    @property
+    def invariances(self) -> frozenset[str]:
+        """The maps of all rewards that change no decision.
+
+        "units" (multiples), "offset" (a constant is added), "increasing" (these and all other
+        strictly increasing maps).
+        """
+        return frozenset()
 
     @property
     def any_arms(self) -> bool:

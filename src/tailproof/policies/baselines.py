@@ -1,7 +1,7 @@
 """Policies that learn nothing: what every other one must beat."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 
@@ -14,7 +14,10 @@ __all__ = ["FixedArm", "Uniform"]
 class _Indifferent(Policy[State]):
     """A policy that only counts its decisions."""
 
-    invariances: ClassVar[frozenset[str]] = frozenset({"increasing"})
+    @property
+    def invariances(self) -> frozenset[str]:
+        """No decision changes under any strictly increasing map."""
+        return frozenset({"increasing"})
 
     def _init(self, paths: int, arms: int, dim: int) -> State:
         return State(arms=arms, dim=dim, decisions=np.zeros(paths, dtype=np.int64))

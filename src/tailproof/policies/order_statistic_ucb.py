@@ -1,7 +1,7 @@
 """OrderStatisticUCB: one of an arm's own rewards is its index, whatever their law."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -58,10 +58,14 @@ class OrderStatisticUCB(Indexed[Ranked]):
     Greenwald and Khanna 2001. Differences: no published algorithm.
     """
 
-    invariances: ClassVar[frozenset[str]] = frozenset({"increasing"})
     quantile: Fraction = 0.5
     index: Literal["proved", "binomial"] = "proved"
     sketch: Annotated[int, Range(at_least=16, at_most=1e7)] | None = None
+
+    @property
+    def invariances(self) -> frozenset[str]:
+        """No decision changes under any strictly increasing map."""
+        return frozenset({"increasing"})
 
     def evidence(self, n: Index, s: Index) -> Array:
         """Return how strongly s of n rewards below a value speak against it as the quantile."""
