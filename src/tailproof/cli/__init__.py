@@ -22,6 +22,7 @@ from tailproof import (
 )
 from tailproof.checks import require, whole
 from tailproof.cli.output import (
+    bars_table,
     clear_errors,
     console,
     gauntlet_table,
@@ -203,6 +204,8 @@ def gauntlet_command(
             )
         console.print(gauntlet_table(score))
         console.print(summary_table(score))
+        if size == "full":
+            console.print(bars_table(gauntlet.judge(score)))
         if folder is not None:
             score.save(folder / "score.npz")
             page = score.to_markdown(_typed(policy, problems, size, seed))
@@ -302,10 +305,11 @@ def compare_command(
 @app.command("list")
 @clear_errors
 def list_command() -> None:
-    """Show what can be named: figures, policies, estimators, noises, environments."""
+    """Show what can be named: figures, policies, estimators, noises, environments, problems."""
+    from tailproof.gauntlet import problems
     from tailproof.paper import EXHIBITS
 
-    table = Table(title="Names for reproduce, --policy, --noise and --environment")
+    table = Table(title="Names for reproduce, --policy, --noise, --environment and --problems")
     table.add_column("kind")
     table.add_column("name")
     table.add_column("what it is")
@@ -314,6 +318,9 @@ def list_command() -> None:
     for kind in ("policy", "estimator", "noise", "environment"):
         for name, thing in sorted(recipes.names(kind).items()):
             table.add_row(kind, name, escape((thing.__doc__ or "").split("\n", 1)[0]))
+    for which in ("report", "tuning"):
+        for problem in problems(which):
+            table.add_row("problem", problem.name, escape(problem.text))
     console.print(table)
 
 

@@ -2,7 +2,7 @@
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Protocol
@@ -25,9 +25,10 @@ from rich.text import Text
 from tailproof.results import Identification, Result
 
 if TYPE_CHECKING:
-    from tailproof.gauntlet import Score
+    from tailproof.gauntlet import Judged, Score
 
 __all__ = [
+    "bars_table",
     "clear_errors",
     "console",
     "gauntlet_table",
@@ -121,10 +122,25 @@ def summary_table(score: "Score") -> Table:
         table.add_row(
             escape(tool),
             str(row["problems"]),
-            f"{row['median']:.2f}",
-            f"{row['worst']:.3g}",
+            f"{row['median_over_best']:.2f}",
+            f"{row['worst_over_best']:.3g}",
             escape(row["worst_problem"]),
             str(len(row["stuck"])),
+        )
+    return table
+
+
+def bars_table(found: Sequence["Judged"]) -> Table:
+    """Return what was found beside each bar."""
+    table = _table("Bars", "tool", "at most", "found", "", first="what")
+    for judged in found:
+        bar = judged.bar
+        table.add_row(
+            escape(bar.text),
+            escape(bar.tool),
+            f"{bar.at_most:g}",
+            f"{judged.value:.3g}",
+            "[green]passed[/]" if judged.passed else "[red]missed[/]",
         )
     return table
 

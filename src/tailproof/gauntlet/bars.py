@@ -4,11 +4,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from tailproof.gauntlet.problems import PROBLEMS
 from tailproof.gauntlet.score import Score
 
-__all__ = ["BARS", "Bar", "Judged", "judge"]
+__all__ = ["ALL", "BARS", "Bar", "Judged", "judge"]
 
-Measure = Literal["regret", "over_chance", "over_best", "over_oracle", "stuck", "worst"]
+Measure = Literal[
+    "regret",
+    "over_chance",
+    "over_best",
+    "over_oracle",
+    "stuck",
+    "worst",
+    "median_over_best",
+    "worst_over_best",
+]
+"""Of a `Row`, and the last two of all problems that are reported."""
+ALL = "all problems"
 _LINEAR, _FILTERED, _ARMS = "LinStudentUCB", "AutoFiltered(OFUL)", "StudentUCB"
 
 
@@ -20,6 +32,11 @@ class Bar:
     tool: str
     measure: Measure
     at_most: float
+
+    @property
+    def text(self) -> str:
+        """What is measured, in words."""
+        return f"{self.problem}: {self.measure.replace('_', ' ')}"
 
 
 @dataclass(frozen=True)
@@ -45,11 +62,16 @@ def judge(score: Score, bars: Sequence[Bar] | None = None) -> list[Judged]:
     >>> judge(score, [Bar("k2-short", "UCB1", "over_best", 1.0)])[0].passed
     True
     """
+    if score.settings["size"] != "full":
+        return []
     found = []
     for bar in BARS if bars is None else bars:
-        known = bar.problem in score.regret and bar.tool in score.tools
-        row = score.row(bar.problem, bar.tool) if known else None
-        if row is not None and score.settings["size"] == "full":
+        if bar.tool not in score.tools:
+            continue
+        if bar.problem == ALL and PROBLEMS.keys() <= score.regret.keys():
+            found.append(Judged(bar, score.summary()[bar.tool][bar.measure]))
+        row = score.row(bar.problem, bar.tool) if bar.problem in score.regret else None
+        if row is not None:
             found.append(Judged(bar, getattr(row, bar.measure)))
     return found
 
@@ -92,4 +114,6 @@ BARS: tuple[Bar, ...] = (
     *_bars(_LINEAR, "regret", {"fixed-d2-k2-long": 80}, stuck=0),
     *_bars(_ARMS, "regret", {"k5-t1": 200, "k5-t-half": 400, "k5-rademacher": 250}, stuck=0),
     Bar("orthant-t1", _LINEAR, "regret", 400),
+    Bar(ALL, _LINEAR, "median_over_best", 1.15),
+    Bar(ALL, _LINEAR, "worst_over_best", 3),
 )

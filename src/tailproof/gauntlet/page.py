@@ -56,17 +56,16 @@ def page(score: Score, command: str) -> str:
         _line(*["---"] * 6),
     ]
     for tool, sums in score.summary().items():
-        ratios = (shown(sums["median"]), shown(sums["worst"]), sums["worst_problem"])
+        ratios = [shown(sums[f"{which}_over_best"]) for which in ("median", "worst")]
         stuck = ", ".join(sums["stuck"]) or "none"
-        lines.append(_line(tool, str(sums["problems"]), *ratios, stuck))
+        lines.append(_line(tool, str(sums["problems"]), *ratios, sums["worst_problem"], stuck))
     judged = judge(score)
     if judged:
         lines += ["", _line("bar", "tool", "at most", "found", ""), _line(*["---"] * 5)]
     for found in judged:
         bar = found.bar
-        what = f"{bar.problem}: {bar.measure.replace('_', ' ')}"
         word = "passed" if found.passed else "**missed**"
-        lines.append(_line(what, bar.tool, f"{bar.at_most:g}", shown(found.value), word))
+        lines.append(_line(bar.text, bar.tool, f"{bar.at_most:g}", shown(found.value), word))
     return "\n".join(lines) + "\n"
 
 

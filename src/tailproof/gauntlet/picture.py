@@ -54,14 +54,20 @@ def gauntlet_figure(score: Score) -> Figure:
     labels = []
     for tool in tools:
         own = sums.get(tool)
-        ratios = f"×{shown(own['median'])}, worst ×{shown(own['worst'])}" if own else ""
+        ratios = (
+            ""
+            if own is None
+            else " ".join(
+                f"{which} ×{shown(own[f'{which}_over_best'])}" for which in ("median", "worst")
+            )
+        )
         labels.append(f"{fill(tool, 24)}\n{ratios}")
     axes.set_xticks(range(len(tools)), labels, fontsize=6, parse_math=False)
     axes.set_yticks(range(len(problems)), problems, fontsize=6, parse_math=False)
     axes.tick_params(length=0, top=True, labeltop=True)
     axes.set_title(
         f"Regret over chance, {score.settings['paths']} paths, size {score.settings['size']}\n"
-        "dot: per cent of paths stuck; below each tool: median and worst ratio to the best tool",
+        "dot: per cent of paths stuck; ×: ratio to the best tool of a problem",
         fontsize=8,
     )
     return figure

@@ -82,6 +82,20 @@ class Problem:
         return self.environment if self.unit == 1 else self.environment.scaled(self.unit)
 
     @property
+    def text(self) -> str:
+        """What it is, in a few words.
+
+        >>> PROBLEMS["units-micro-offset"].text
+        '10 fresh arms, d = 5, Cauchy(scale=1.0), offset 10000, × 1e-06, 3000 pulls'
+        """
+        bandit, contexts = self.environment, self.environment.contexts
+        kind = "arms" if self.k_armed else "fresh arms" if contexts.fresh else "fixed arms"
+        words = [f"{contexts.arms} {kind}", f"d = {contexts.dim}", repr(bandit.noise)]
+        words += [f"offset {bandit.offset:g}"] if bandit.offset else []
+        words += [f"× {self.unit:g}"] if self.unit != 1 else []
+        return ", ".join([*words, f"{self.horizon} pulls"])
+
+    @property
     def k_armed(self) -> bool:
         """Whether the arms are the unit vectors, so that policies without features can play."""
         contexts = self.environment.contexts
@@ -114,7 +128,7 @@ def problems(which: str | Sequence[str | Problem]) -> tuple[Problem, ...]:
     5000
     >>> problems(["fresh-t7"])
     Traceback (most recent call last):
-    ValueError: problems must be report, tuning, or names among fixed-changing, …, got 'fresh-t7'
+    ValueError: problems must be report, tuning, or names that tailproof list shows, got 'fresh-t7'
     """
     if isinstance(which, str) and which in _SETS:
         return tuple(_SETS[which].values())
@@ -124,8 +138,8 @@ def problems(which: str | Sequence[str | Problem]) -> tuple[Problem, ...]:
     found = []
     for name in names:
         ok = isinstance(name, Problem) or name in known
-        choices = f"report, tuning, or names among {', '.join(sorted(known))}"
-        require(ok, "problems", choices, name)
+        rule = "report, tuning, or names that tailproof list shows"
+        require(ok, "problems", rule, name)
         found.append(name if isinstance(name, Problem) else known[name])
     names = [problem.name for problem in found]
     require(len(set(names)) == len(names), "problems", "given only once each", names)

@@ -60,7 +60,7 @@ SIZES = {
     "quick": Size(8, 2000),
     "full": Size(100, np.inf),
 }
-"""Quick cuts horizons: regrets then differ from the full size, comparisons of tools hardly do."""
+"""Quick cuts horizons: tools that would still learn then count as stuck more often."""
 
 
 def run(

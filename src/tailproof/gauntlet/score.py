@@ -128,8 +128,8 @@ class Score:
             worst = max(own, key=lambda row: row.over_best)
             found[tool] = {
                 "problems": len(own),
-                "median": float(np.median([row.over_best for row in own])),
-                "worst": worst.over_best,
+                "median_over_best": float(np.median([row.over_best for row in own])),
+                "worst_over_best": worst.over_best,
                 "worst_problem": worst.problem,
                 "over_chance": float(np.median([row.over_chance for row in own])),
                 "stuck": [row.problem for row in own if row.stuck > 0],
