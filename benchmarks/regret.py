@@ -82,15 +82,17 @@ def bars() -> None:
 
 
 def units() -> None:
-    """Print how much a unit or an offset changes the regret of each tool for contexts."""
-    table = start_table("Units and offsets, regret / c", *("what", *UNITS[1:], "bar"))
+    """Print how much a unit or an offset changes the regret of the tools for contexts."""
     tools = {name: RECOMMENDED[name] for name in (LINEAR, "AutoFiltered(OFUL)")}
+    table = start_table("Change of regret / c by units and offsets", "what", *tools, "bar")
     score = run(tools, UNITS)
-    for tool in tools:
-        plain, *others = (score.regret[name][tool][:, 1] for name in UNITS)
-        gaps = [float(np.abs(other - plain).max() / plain.mean()) for other in others]
+    for name in UNITS[1:]:
+        gaps = []
+        for tool in tools:
+            plain, other = (score.regret[which][tool][:, 1] for which in (UNITS[0], name))
+            gaps.append(float(np.abs(other - plain).max() / plain.mean()))
         word = "" if max(gaps) <= FREE_OF_UNITS else " missed"
-        table.add_row(tool, *(f"{gap:.1g}" for gap in gaps), f"≤ {FREE_OF_UNITS:g}{word}")
+        table.add_row(name, *(f"{gap:.1g}" for gap in gaps), f"≤ {FREE_OF_UNITS:g}{word}")
     show(table)
 
 
