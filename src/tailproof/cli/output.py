@@ -101,6 +101,7 @@ def gauntlet_table(score: "Score") -> Table:
     """Return the regret over chance of every tool in every problem, in per cent."""
     size = f"{score.settings['paths']} paths, size {score.settings['size']}"
     table = _table(f"Regret over chance, per cent, {size}", *score.tools, first="problem")
+    table.caption = "● per cent of paths stuck; – the tool does not fit the problem"
     for problem in score.problems:
         cells = []
         for tool in score.tools:
@@ -108,7 +109,7 @@ def gauntlet_table(score: "Score") -> Table:
             if row is None:
                 cells.append("–")
             else:
-                stuck = f" [red]{row.stuck:.0%} stuck[/]" if row.stuck else ""
+                stuck = f" [red]●{100 * row.stuck:.0f}[/]" if row.stuck else ""
                 cells.append(f"{100 * row.over_chance:.3g}{stuck}")
         table.add_row(escape(problem), *cells)
     return table

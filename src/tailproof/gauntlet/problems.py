@@ -206,7 +206,7 @@ PROBLEMS = _named(
     _fresh("heteroscedastic", PerArm((Cauchy(0.1),) * 10 + (Cauchy(3),) * 10)),
     _fresh("mixed-norms", StudentT(1), norms=(0.03, 30)),
     _fresh("collinear", StudentT(1, scale=0.1), lean=10),
-    _fresh("d50", StudentT(1, scale=0.3), 2000, dim=50),
+    _fresh("d50", StudentT(1, scale=0.3), 1500, dim=50),
     _fresh("short", StudentT(1), 300),
     _fixed("noiseless", Degenerate(), 10_000),
     _fixed("quiet-normal", Normal(0.03), 10_000),
@@ -253,7 +253,7 @@ PROBLEMS = _named(
     _arms("bernoulli", _bernoulli(0.3, 0.5, 0.7), (0.3, 0.5, 0.7)),
     _arms("ties", Cauchy(), (0, 1, 1), 5000),
     _arms("pareto", Pareto(0.7), (0, 1, 2), 5000),
-    _arms("t1", Cauchy(), tuple(np.linspace(0, 2, 20).tolist())),
+    _arms("t1", Cauchy(), tuple(np.linspace(0, 2, 20).tolist()), 5000),
     _arms("short", Cauchy(0.5), (0, 1), 300),
 )
 TUNING = _named(
