@@ -53,7 +53,7 @@ from tailproof.stats import (
 from tailproof.wrappers import AutoFiltered, Filtered, FromRegret, Wrapper, compositions
 
 if TYPE_CHECKING:
-    from tailproof import figures, testing
+    from tailproof import figures, gauntlet, testing
 
 __all__ = [
     "CRT",
@@ -106,6 +106,7 @@ __all__ = [
     "compositions",
     "environments",
     "figures",
+    "gauntlet",
     "identify",
     "mean_of_medians",
     "median_of_means",
@@ -121,7 +122,7 @@ __version__ = version("tailproof")
 
 
 def __getattr__(name: str) -> Any:
-    """Load what is seldom needed when it is asked for: pictures and contract checks."""
-    if name in ("figures", "testing"):
+    """Load what is seldom needed when it is asked for."""
+    if name in ("figures", "gauntlet", "testing"):
         return import_module(f"tailproof.{name}")
     raise AttributeError(f"module 'tailproof' has no attribute {name!r}")
