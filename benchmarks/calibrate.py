@@ -21,7 +21,6 @@ from tailproof import (
     OrderStatisticUCB,
     Policy,
     Quantile,
-    StudentUCB,
     calibrate,
     environments,
     noise,
@@ -79,7 +78,7 @@ def obeying() -> None:
         told: dict[str, Any] = {"repeats": plain.pulls, "estimator": plain.estimator}
         tools: dict[str, Policy[Any]] = {
             "AutoFiltered": AutoFiltered(UCB1()),
-            "StudentUCB": StudentUCB(),
+            "LinStudentUCB": LinStudentUCB(),
             "OrderStatisticUCB": OrderStatisticUCB(),
             "calibrated": Filtered(UCB1(bonus=plain.scale), **told),
         }

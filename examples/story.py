@@ -15,10 +15,10 @@ from tailproof import (
     Advice,
     Aim,
     AutoFiltered,
+    LinStudentUCB,
     OrderStatisticUCB,
     Policy,
     Quantile,
-    StudentUCB,
     Uniform,
     calibrate,
     recorded,
@@ -49,7 +49,7 @@ def tell(
         "advised": advised.policy if isinstance(advised, Negated) else advised,  # −cost comes in
         "UCB1": UCB1(),
         "AutoFiltered(UCB1)": AutoFiltered(UCB1()),
-        "StudentUCB": StudentUCB(),
+        "LinStudentUCB": LinStudentUCB(),
         **more,
         "a random arm": Uniform(),
     }

@@ -27,7 +27,6 @@ from tailproof.policies import (
     Policy,
     RobustUCB,
     State,
-    StudentUCB,
     SupBMM,
     SupBTC,
     SupLinRel,
@@ -75,7 +74,7 @@ from tailproof.wrappers import (
 )
 
 if TYPE_CHECKING:
-    from tailproof import figures, testing
+    from tailproof import figures, gauntlet, testing
 
 __all__ = [
     "CRT",
@@ -118,7 +117,6 @@ __all__ = [
     "Result",
     "RobustUCB",
     "State",
-    "StudentUCB",
     "SupBMM",
     "SupBTC",
     "SupLinRel",
@@ -137,6 +135,7 @@ __all__ = [
     "compositions",
     "environments",
     "figures",
+    "gauntlet",
     "identify",
     "mean_of_medians",
     "median_of_means",
@@ -153,7 +152,7 @@ __version__ = version("tailproof")
 
 
 def __getattr__(name: str) -> Any:
-    """Load what is seldom needed when it is asked for: pictures and contract checks."""
-    if name in ("figures", "testing"):
+    """Load what is seldom needed when it is asked for."""
+    if name in ("figures", "gauntlet", "testing"):
         return import_module(f"tailproof.{name}")
     raise AttributeError(f"module 'tailproof' has no attribute {name!r}")

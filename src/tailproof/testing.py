@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta, kstest
+from scipy.stats import beta, binom, kstest
 
 from tailproof.noise import Laplace, Noise
 from tailproof.policies.base import Index, Policy, State
@@ -150,6 +150,62 @@ def state_round_trips(policy: Policy[Any]) -> None:
         _assert_same(first[0].to_arrays(), other[0].to_arrays())
 
 
+def arms_come_and_go(policy: Policy[Any]) -> None:
+    """K may change from call to call, unless the policy says that it keeps the K it began with.
+
+    A state begun with fewer arms is, once it meets the others, as one that was begun with all. One
+    that has met more arms than are offered chooses among those offered, and can be saved.
+    """
+    arms, rewards, rng = _arms(), _rewards(policy), np.random.default_rng(6)
+    more = np.concatenate([arms, arms[:, :, ::-1] / 2], axis=2)
+    state, _ = _play(policy, arms[:9], rewards[:9])
+    if not policy.any_arms:
+        before = state.to_arrays()
+        for offer in (arms[9, :, :-1], more[9]):
+            _assert_raises(policy.choose, state, offer, rng)
+            _assert_raises(policy.learn, state, offer, np.zeros(_PATHS, np.int64), rewards[9])
+        _assert_same(before, state.to_arrays())
+        return
+    few = policy.init(_PATHS, _ARMS - 1, _DIM)
+    grown = _play(policy, arms[:9], rewards[:9], few)[0]
+    _assert_same(state.to_arrays(), grown.to_arrays())
+    offered = np.random.default_rng(7).integers(_ARMS - 1, 2 * _ARMS, 40, endpoint=True)
+    for t, most in enumerate(offered.tolist(), 9):
+        offer = more[t, :, :most]
+        before = state.to_arrays()
+        chosen = policy.choose(state, offer, rng)
+        assert chosen.max() < most
+        _assert_same(before, state.to_arrays())
+        policy.learn(state, offer, chosen, rewards[t])
+    assert state.arms == offered.max()
+    restored = policy.restore(before)
+    policy.learn(restored, offer, chosen, rewards[t])
+    _assert_same(state.to_arrays(), restored.to_arrays())
+
+
+def propensities_are_frequencies(policy: Policy[Any]) -> None:
+    """Where a policy tells how probable its choices are, they come about that often.
+
+    Each share is tested at its part of a false-alarm rate of 10⁻⁶.
+    """
+    draws, arms, rng = 300, _arms()[0], np.random.default_rng(2021)
+    for state in (policy.init(_PATHS, _ARMS, _DIM), _play(policy, _arms(), _rewards(policy))[0]):
+        before = state.to_arrays()
+        share = policy.propensities(state, arms)
+        _assert_same(before, state.to_arrays())
+        if share is None:
+            assert not policy.uses_propensity
+            return
+        assert share.shape == (_PATHS, _ARMS)
+        assert share.min() >= 0
+        np.testing.assert_allclose(share.sum(axis=1), 1, rtol=1e-6)
+        chosen = np.stack([policy.choose(state, arms, rng) for _ in range(draws)])
+        seen = (chosen[..., None] == np.arange(_ARMS)).sum(axis=0)
+        share = np.clip(share, 0, 1)
+        tail = np.minimum(binom.cdf(seen, draws, share), binom.sf(seen - 1, draws, share))
+        assert tail.min() > _FALSE_ALARM / (4 * share.size)
+
+
 def foreign_states_are_refused(policy: Policy[Any]) -> None:
     """Arrays of another policy, of another shape, or spoiled ones are not restored."""
     arrays = policy.init(_PATHS, _ARMS, _DIM).to_arrays()
@@ -186,7 +242,7 @@ def bad_input_is_refused(policy: Policy[Any]) -> None:
     before, rng = state.to_arrays(), np.random.default_rng(0)
     with_nan = rewards.copy()
     with_nan[-1, -1] = np.nan
-    lessons: list[tuple[Any, Any, Any]] = [
+    lessons: list[tuple[Any, ...]] = [
         (arms, chosen, with_nan),
         (arms, chosen, rewards[:-1]),
         (arms, chosen, rewards[:, :-1]),
@@ -194,8 +250,10 @@ def bad_input_is_refused(policy: Policy[Any]) -> None:
         (arms, chosen - _ARMS, rewards),
         (arms, chosen * 1.0, rewards),
         (arms, chosen[:-1], rewards),
+        *((arms, chosen, rewards, np.full(_PATHS, p)) for p in (0, -0.5, 1.5, math.nan)),
+        (arms, chosen, rewards, np.full(_PATHS - 1, 0.5)),
     ]
-    offers = [arms[0], arms[:-1], arms[:, :-1], arms[..., :-1]]
+    offers = [arms[0], arms[:-1], arms[:, :0], arms[..., :-1]]
     for value in (math.nan, math.inf, -math.inf, 1e80):
         for place in (0, (chosen[0] + 1) % _ARMS - chosen[0]):  # the chosen arm, and another
             spoiled = arms.copy()
@@ -361,6 +419,8 @@ POLICY_CHECKS: tuple[Callable[[Policy[Any]], None], ...] = (
     paths_do_not_mix,
     batch_equals_singles,
     state_round_trips,
+    arms_come_and_go,
+    propensities_are_frequencies,
     foreign_states_are_refused,
     bad_input_is_refused,
     invariances_hold,

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -24,7 +24,7 @@ class Tuned(Wrapped):
     ----------
     spread : array of shape (paths,)
         The median distance of a reward from its location; 1 before the first decision.
-    pilot_arms, pilot_chosen, pilot_rewards : arrays of shape (paths, settle, …)
+    pilot_arms, pilot_chosen, pilot_rewards, pilot_propensity : arrays of shape (paths, settle, …)
         The first decisions of each path; empty once every spread has settled.
     settle : int
         After how many decisions a spread stays as it is.
@@ -34,6 +34,7 @@ class Tuned(Wrapped):
     pilot_arms: Annotated[Array, Rule(finite=True, buffer=1)]
     pilot_chosen: Annotated[Index, Rule(least=0, arms=True, buffer=1)]
     pilot_rewards: Buffer
+    pilot_propensity: Buffer
     settle: int
 
     def _room_needed(self) -> int:
@@ -107,30 +108,34 @@ class AutoFiltered(Wrapper[Tuned]):
             pilot_arms=np.zeros((paths, self.settle, arms, dim)),
             pilot_chosen=np.zeros((paths, self.settle), dtype=np.int64),
             pilot_rewards=np.zeros((paths, self.settle, self.policy.pulls, self.repeats)),
+            pilot_propensity=np.ones((paths, self.settle)),
         )
 
-    def _learn(self, state: Tuned, arms: Array, chosen: Index, rewards: Array) -> None:
+    def _learn(self, state: Tuned, arms: Array, chosen: Index, rewards: Array, **more: Any) -> None:
         raw = rewards.reshape(state.paths, self.policy.pulls, self.repeats)
         young = state.decisions < self.settle
         if not young.any():
-            super()._learn(state, arms, chosen, self._filter(raw, state.spread))
+            super()._learn(state, arms, chosen, self._filter(raw, state.spread), **more)
             return
+        known = more.get("propensity", np.ones(state.paths))
         if not young.all():  # paths of different age: the settled ones go on by themselves
             rows = np.flatnonzero(~young)
             settled = state.inner.take(rows)
             filtered = self._filter(raw[rows], state.spread[rows])
-            self.policy.learn(settled, arms[rows], chosen[rows], filtered)
+            self.policy.learn(settled, arms[rows], chosen[rows], filtered, known[rows])
             state.inner.put(rows, settled)
         for age in np.unique(state.decisions[young]):
             rows = np.flatnonzero(state.decisions == age)
-            state.pilot_arms[rows, age] = arms[rows]
+            state.pilot_arms[rows, age, : arms.shape[1]] = arms[rows]
             state.pilot_chosen[rows, age] = chosen[rows]
             state.pilot_rewards[rows, age] = raw[rows]
+            state.pilot_propensity[rows, age] = known[rows]
             self._learn_again(state, rows, int(age) + 1)
         if (state.decisions + 1 >= self.settle).all():
             state.pilot_arms = state.pilot_arms[:, :0].copy()
             state.pilot_chosen = state.pilot_chosen[:, :0].copy()
             state.pilot_rewards = state.pilot_rewards[:, :0].copy()
+            state.pilot_propensity = state.pilot_propensity[:, :0].copy()
 
     def _learn_again(self, state: Tuned, rows: Index, age: int) -> None:
         """Learn the spread of some paths of one age, and all their decisions with it."""
@@ -139,7 +144,8 @@ class AutoFiltered(Wrapper[Tuned]):
         inner = self.policy.init(len(rows), state.arms, state.dim)
         for t in range(age):
             arms, chosen = state.pilot_arms[rows, t], state.pilot_chosen[rows, t]
-            self.policy.learn(inner, arms, chosen, self._filter(rewards[:, t], spread))
+            filtered, propensity = self._filter(rewards[:, t], spread), state.pilot_propensity
+            self.policy.learn(inner, arms, chosen, filtered, propensity[rows, t])
         state.inner.put(rows, inner)
 
     def _filter(self, raw: Array, spread: Array) -> Array:

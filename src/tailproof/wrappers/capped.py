@@ -1,7 +1,7 @@
 """A cap on wild rewards, learned as they come: the capped mean is what is maximised."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from tailproof.wrappers.base import Wrapped, Wrapper
 
 __all__ = ["Capped"]
 
+_PILOT = ("pilot_arms", "pilot_chosen", "pilot_rewards", "pilot_propensity")
 _ROOM = 16  # decisions to make room for at first
 _MOST = 1e150
 """A reward beyond this, infinite ones included, counts as this: squares of it can be added up."""
@@ -25,7 +26,7 @@ class Ranged(Wrapped):
     ----------
     low, high, unit : arrays of shape (paths,)
         The range that rewards are cut to, and their standard deviation within it.
-    pilot_arms, pilot_chosen, pilot_rewards : arrays of shape (paths, room, …)
+    pilot_arms, pilot_chosen, pilot_rewards, pilot_propensity : arrays of shape (paths, room, …)
         The first decisions of each path, with room for more; empty once every range has settled.
     settle : int
         After how many decisions a range stays as it is.
@@ -37,28 +38,31 @@ class Ranged(Wrapped):
     pilot_arms: Annotated[Array, Rule(finite=True, buffer=1)]
     pilot_chosen: Annotated[Index, Rule(least=0, arms=True, buffer=1)]
     pilot_rewards: Buffer
+    pilot_propensity: Buffer
     settle: int
 
     def _room_needed(self) -> int:
         settled = self.decisions.min() >= self.settle
         return 0 if settled else min(int(self.decisions.max()), self.settle)
 
-    def keep(self, rows: Index, arms: Array, chosen: Index, rewards: Array) -> None:
+    def keep(
+        self, rows: Index, arms: Array, chosen: Index, rewards: Array, propensity: Array
+    ) -> None:
         """Keep a decision of some paths, in buffers that double."""
         at = self.decisions[rows]
         if at.max() >= self.pilot_chosen.shape[1]:
-            for name in ("pilot_arms", "pilot_chosen", "pilot_rewards"):
+            for name in _PILOT:
                 full = getattr(self, name)
                 setattr(self, name, np.concatenate([full, np.zeros_like(full)], axis=1))
-        self.pilot_arms[rows, at] = arms[rows]
+        self.pilot_arms[rows, at, : arms.shape[1]] = arms[rows]
         self.pilot_chosen[rows, at] = chosen[rows]
         self.pilot_rewards[rows, at] = rewards[rows]
+        self.pilot_propensity[rows, at] = propensity[rows]
 
     def forget(self) -> None:
         """Drop the first decisions."""
-        self.pilot_arms = self.pilot_arms[:, :0].copy()
-        self.pilot_chosen = self.pilot_chosen[:, :0].copy()
-        self.pilot_rewards = self.pilot_rewards[:, :0].copy()
+        for name in _PILOT:
+            setattr(self, name, getattr(self, name)[:, :0].copy())
 
 
 @dataclass(frozen=True)
@@ -122,21 +126,25 @@ class Capped(Wrapper[Ranged]):
             pilot_arms=np.zeros((paths, _ROOM, arms, dim)),
             pilot_chosen=np.zeros((paths, _ROOM), dtype=np.int64),
             pilot_rewards=np.zeros((paths, _ROOM, self.pulls)),
+            pilot_propensity=np.ones((paths, _ROOM)),
         )
 
-    def _learn(self, state: Ranged, arms: Array, chosen: Index, rewards: Array) -> None:
+    def _learn(
+        self, state: Ranged, arms: Array, chosen: Index, rewards: Array, **more: Any
+    ) -> None:
+        known = more.get("propensity", np.ones(state.paths))
         age = state.decisions + 1
         young = age <= self.settle
         again = young & ((age & (age - 1) == 0) | (age == self.settle))
         if young.any():
-            state.keep(np.flatnonzero(young), arms, chosen, rewards)
+            state.keep(np.flatnonzero(young), arms, chosen, rewards, known)
         if not again.any():
-            super()._learn(state, arms, chosen, self._cut(state, rewards))
+            super()._learn(state, arms, chosen, self._cut(state, rewards), **more)
         else:
             rows = np.flatnonzero(~again)
             if len(rows):  # paths of another age go on by themselves
                 rest, cut = state.inner.take(rows), self._cut(state, rewards)[rows]
-                self.policy.learn(rest, arms[rows], chosen[rows], cut)
+                self.policy.learn(rest, arms[rows], chosen[rows], cut, known[rows])
                 state.inner.put(rows, rest)
             for count in np.unique(age[again]):
                 self._learn_again(state, np.flatnonzero(again & (age == count)), int(count))
@@ -156,7 +164,8 @@ class Capped(Wrapper[Ranged]):
         part = state.take(rows)
         for t in range(age):
             arms, chosen = part.pilot_arms[:, t], part.pilot_chosen[:, t]
-            self.policy.learn(inner, arms, chosen, self._cut(part, part.pilot_rewards[:, t]))
+            cut_again = self._cut(part, part.pilot_rewards[:, t])
+            self.policy.learn(inner, arms, chosen, cut_again, part.pilot_propensity[:, t])
         state.inner.put(rows, inner)
 
     def _cut(self, state: Ranged, rewards: Array) -> Array:

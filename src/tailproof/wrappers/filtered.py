@@ -132,6 +132,9 @@ class Filtered(Wrapper[Wrapped]):
         """The raw rewards wanted for one decision."""
         return self.policy.pulls * self.repeats
 
-    def _learn(self, state: Wrapped, arms: Array, chosen: Index, rewards: Array) -> None:
+    def _learn(
+        self, state: Wrapped, arms: Array, chosen: Index, rewards: Array, **more: Any
+    ) -> None:
         raw = rewards.reshape(state.paths, self.policy.pulls, self.repeats)
-        super()._learn(state, arms, chosen, self.estimator(raw))  # line 4: A receives r_t
+        r = self.estimator(raw)
+        super()._learn(state, arms, chosen, r, **more)  # line 4: A receives r_t

@@ -1,6 +1,7 @@
 """Costs in place of rewards: the smallest is the best."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from tailproof.policies.base import Array, Index
 from tailproof.wrappers.base import Wrapped, Wrapper
@@ -43,5 +44,7 @@ class Negated(Wrapper[Wrapped]):
         inside = super().estimate(state)
         return None if inside is None else -inside
 
-    def _learn(self, state: Wrapped, arms: Array, chosen: Index, rewards: Array) -> None:
-        super()._learn(state, arms, chosen, -rewards)
+    def _learn(
+        self, state: Wrapped, arms: Array, chosen: Index, rewards: Array, **more: Any
+    ) -> None:
+        super()._learn(state, arms, chosen, -rewards, **more)
