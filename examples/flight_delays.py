@@ -1,6 +1,6 @@
 """Delays on arrival by airline, New York 2013: the control, where a mean is safe.
 
-327 346 flights. The tail is light, so that nothing robust is needed: UCB1 told its scale will do, and
+327 346 flights. The tail is light, so nothing robust is needed: UCB1 told its scale will do, and
 that is the advice. All aims name the same airline, so that a tool for locations is sooner there.
 """
 
