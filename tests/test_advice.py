@@ -313,6 +313,8 @@ CASES: dict[str, tuple[Any, dict[str, Any], Any]] = {
     "a median, linear": (lambda r: r.pareto(1.2, 2000), {"aim": Median(), "dim": 2}, Filtered),
     "a cap": (lambda r: r.pareto(1.2, 2000), {"aim": CappedMean(0.9)}, Capped),
     "a cap, linear": (lambda r: r.pareto(1.2, 2000), {"aim": CappedMean(0.9), "dim": 2}, Capped),
+    "a median of light tails": (lambda r: r.exponential(size=2000), {"aim": Median()}, Filtered),
+    "a mean of symmetric ones": (lambda r: r.standard_t(1.5, 2000), {"aim": Mean()}, AutoFiltered),
     "a mean": (lambda r: r.exponential(size=2000), {"aim": Mean()}, UCB1),
     "a mean, linear": (lambda r: r.exponential(size=2000), {"aim": Mean(), "dim": 2}, OFUL),
     "a slow mean": (lambda r: r.pareto(1.35, 20_000), {"aim": Mean()}, RobustUCB),
@@ -337,6 +339,14 @@ def test_the_tool_and_its_code(name: str) -> None:
     exec("\n".join(line for line in lines if "…" not in line and "chosen" not in line), scope)
     assert scope["policy"] == policy
     assert scope["state"].policy == kind.__name__
+
+
+def test_clicks_have_no_median_to_speak_of() -> None:
+    clicks = np.random.default_rng(18).random(900) < 0.1
+    advice = calibrate(rewards=clicks, arms=["a", "b", "c"] * 300)
+    assert isinstance(advice.policy(Mean()), UCB1)
+    with pytest.raises(ValueError, match="aim must be one that tells arms apart, got median"):
+        advice.policy(Median())
 
 
 def test_costs_are_negated_with_the_other_quantile() -> None:

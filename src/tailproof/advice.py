@@ -4,7 +4,7 @@ import math
 import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, overload
 
@@ -41,6 +41,12 @@ _BEYOND = 3
 """A block for a quantile has about so many samples beyond it."""
 _DECISIONS = 10_000
 """For policies that must know how many are to come, where no horizon was given."""
+_LEAST_ORDER = 0.05
+"""Of moments, where not even a mean is sure."""
+_PRACTICAL = 0.1
+"""The published constants of a robust mean spend usual horizons on exploring."""
+_SHORT = 9
+"""A block of medians where a mean would do, but is not what was asked for."""
 WARNING = (
     "no algorithm adapts to an unknown tail for free: moments are estimated from these records, "
     "and rewards wilder than they show can mislead it"
@@ -284,16 +290,16 @@ class Advice:
             return OrderStatisticUCB(quantile=aim.level)
         if isinstance(aim, CappedMean):
             return Capped(UCB1(), share=aim.share)
-        if isinstance(aim, Mean) and self.rewards.mean_is_safe:
-            return UCB1(bonus=_rounded(self._deviation))
         if isinstance(aim, Mean) and not self.rewards.symmetric:
+            if self.rewards.mean_is_safe:
+                return UCB1(bonus=_rounded(self._deviation))
             order = self._moment_order()
             if order is None:
                 return AdaRUCB()
             settings = {"epsilon": order, "moment_bound": _rounded(self._moment(order))}
             return RobustUCB(estimator="median_of_means", **settings, bonus=_PRACTICAL)
-        found = self._filter
-        if found.pulls == 1:
+        found = self._filter_for_location()
+        if found.block == 1:
             return UCB1(bonus=_rounded(self._deviation))
         if self.rewards.symmetric and not self.asked:
             return AutoFiltered(UCB1())
@@ -312,9 +318,11 @@ class Advice:
             noise = _rounded(scale_of(NoiseQuantile(law, repeats, aim), 1, 0.01))
             inside = OFUL(noise_scale=noise, norm_bound=size)
             return Filtered(inside, repeats=repeats, estimator=aim)
-        skewed_mean = isinstance(aim, Mean) and not self.rewards.symmetric
-        if skewed_mean and not self.rewards.mean_is_safe:
-            order = self._moment_order() or 0.05
+        safe = OFUL(noise_scale=_rounded(self._deviation), norm_bound=size)
+        if isinstance(aim, Mean) and not self.rewards.symmetric:
+            if self.rewards.mean_is_safe:
+                return safe
+            order = self._moment_order() or _LEAST_ORDER
             return HvtUCB(
                 decisions=self.horizon or _DECISIONS,
                 epsilon=order,
@@ -322,13 +330,28 @@ class Advice:
                 norm_bound=size,
                 bonus=1e-3,
             )
-        if self.rewards.mean_is_safe and (skewed_mean or self._filter.pulls == 1):
-            return OFUL(noise_scale=_rounded(self._deviation), norm_bound=size)
+        found = self._filter_for_location()
+        if found.block == 1:
+            return safe
         if self.rewards.symmetric and not self.asked:
             return LinStudentUCB()
-        found = self._filter
         told = OFUL(noise_scale=_rounded(found.scale), norm_bound=size)
         return Filtered(told, repeats=found.pulls, estimator=found.estimator)
+
+    def _filter_for_location(self) -> Calibration:
+        """Return the filter for a median; that of skewed rewards takes medians, whatever it costs.
+
+        Where more than half of the rewards are one value, medians tell no arms apart.
+        """
+        found = self._filter
+        if self.rewards.symmetric or self.asked:
+            return found
+        if self.rewards.mostly_equal:
+            raise ValueError(
+                "aim must be one that tells arms apart, got median: more than half of the rewards "
+                "are the median of their arm. Next: aim at the mean or the capped mean"
+            )
+        return found if found.block > 1 else replace(found, pulls=_SHORT, block=_SHORT)
 
     @property
     def _deviation(self) -> float:
@@ -354,10 +377,6 @@ class Advice:
     def _moment(self, order: float) -> float:
         """Return the largest E|X − median|^{1+ε} of an arm."""
         return max(float((np.abs(arm.errors) ** (1 + order)).mean()) for arm in self.rewards.arms)
-
-
-_PRACTICAL = 0.1
-"""The published constants of a robust mean spend usual horizons on exploring."""
 
 
 @overload
