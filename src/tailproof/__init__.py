@@ -51,7 +51,15 @@ from tailproof.stats import (
     theory,
     truncated_mean,
 )
-from tailproof.wrappers import AutoFiltered, Filtered, FromRegret, Wrapper, compositions
+from tailproof.wrappers import (
+    AutoFiltered,
+    Filtered,
+    FromRegret,
+    Intercept,
+    Scaled,
+    Wrapper,
+    compositions,
+)
 
 if TYPE_CHECKING:
     from tailproof import figures, testing
@@ -77,6 +85,7 @@ __all__ = [
     "HvtUCB",
     "Identification",
     "IdentificationPlan",
+    "Intercept",
     "LinStudentUCB",
     "LinTS",
     "Mean",
@@ -90,6 +99,7 @@ __all__ = [
     "Policy",
     "Result",
     "RobustUCB",
+    "Scaled",
     "State",
     "StudentUCB",
     "SupBMM",

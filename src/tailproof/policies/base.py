@@ -36,6 +36,9 @@ class Policy(ABC, Generic[S]):
 
     scale_field: ClassVar[str | None] = None
     """The field that holds the scale of the noise, if the recipe has one."""
+    prior_field: ClassVar[str | None] = None
+    """The field that holds the scale of a prior of locations, if the recipe has one; the prior of
+    a ridge penalty has the scale of the noise and follows the length of the arms."""
     invariances: ClassVar[frozenset[str]] = frozenset()
     """The maps of all rewards that change no decision: "units" (multiples), "offset" (a constant is
     added), "increasing" (these and all other strictly increasing maps)."""
