@@ -13,6 +13,7 @@ from tailproof import (
     AutoFiltered,
     LinTS,
     SupBMM,
+    Uniform,
     bestarm,
     environments,
     noise,
@@ -298,34 +299,49 @@ def test_a_filter_compares_by_value_and_shows_how_it_was_made() -> None:
     "law", [StudentT(0.8, scale=30), Stable(1.3, scale=0.02), Normal(5)], ids=repr
 )
 def test_laws_and_scales_it_was_not_tuned_on(law: noise.Noise) -> None:
-    """Regret on two arms stays within 1.3 times that of OFUL with the scale and no heavy tail.
+    """Regret on two arms far from zero stays within 1.3 times that of OFUL that is told it all.
 
-    The ratios measured are below 0.95, with standard errors below 0.09: false alarms below 1e-4.
+    OFUL knows the scale and the norm, has no offset and no heavy tail. The ratios measured on three
+    seeds were below 0.95, with standard errors below 0.05: false alarms below 1e-6.
     """
     size = 1 / math.sqrt(law.fisher_information)
-    bandit, calm = (environments.k_armed(n, locations=(0, size)) for n in (law, Normal(size)))
+    bandit = environments.k_armed(law, locations=(100 * size, 101 * size))
+    calm = environments.k_armed(Normal(size), locations=(0, size))
     options: dict[str, Any] = {"horizon": 3000, "paths": 40, "seed": 5, "checkpoints": 1}
-    tuned = simulate({"a": AutoFiltered(OFUL())}, bandit, **options).mean("a")[-1]
+    tuned = simulate({"a": AutoFiltered(OFUL(bonus=0.4))}, bandit, **options).mean("a")[-1]
     oracle = simulate({"a": OFUL(noise_scale=size, norm_bound=size)}, calm, **options)
     assert tuned < 1.3 * oracle.mean("a")[-1]
+
+
+@pytest.mark.parametrize("law", [Normal(1e-12), Normal(0.05), StudentT(1.5, scale=0.1)], ids=repr)
+def test_little_noise_locks_no_path(law: noise.Noise) -> None:
+    """On fixed arms, with ‖θ‖ up to 10¹² times the noise, every path ends on the best arm or near.
+
+    None of 230 paths of other seeds had a tenth of the regret rate of chance in its second half.
+    """
+    bandit = environments.neutral(law, arms=12, dim=6, fresh=False)
+    policies: dict[str, Any] = {"tuned": AutoFiltered(OFUL(bonus=0.4)), "chance": Uniform()}
+    result = simulate(policies, bandit, horizon=4000, paths=20, seed=8, checkpoints=[2000])
+    late = np.diff(result.curves["tuned"].regret, axis=1)
+    assert late.max() < 0.1 * np.diff(result.curves["chance"].regret, axis=1).mean()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("df", [3, 1.02, 1, 0.5])
 def test_regret_stays_near_the_oracle(df: float) -> None:
-    """Mean regret within 2.2 times OFUL with its best bonus under normal noise.
+    """Mean regret within 1.9 times OFUL with its best bonus under normal noise.
 
-    The normal noise has the same Fisher information. The ratios measured are below 1.8, with
-    standard errors below 0.1: false alarms below 1e-4.
+    The normal noise has the same Fisher information. The ratios measured are below 1.66, with
+    standard errors below 0.05: false alarms below 1e-5.
     """
     law = StudentT(df)
     size = 1 / math.sqrt(law.fisher_information)
     options: dict[str, Any] = {"horizon": 10_000, "paths": 100, "seed": 0, "checkpoints": 1}
-    tuned = simulate({"a": AutoFiltered(OFUL())}, environments.neutral(law), **options)
+    tuned = simulate({"a": AutoFiltered(OFUL(bonus=0.4))}, environments.neutral(law), **options)
     oracle = simulate(
         {f"{bonus}": OFUL(noise_scale=size, bonus=bonus) for bonus in (0, 0.1, 0.2, 0.4)},
         environments.neutral(Normal(size)),
         **options,
     )
     best = min(row["mean"] for row in oracle.summary().values())
-    assert tuned.mean("a")[-1] <= 2.2 * best
+    assert tuned.mean("a")[-1] <= 1.9 * best
