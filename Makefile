@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 OUT ?= out/reproduce
 
-.PHONY: test test-slow lint bench bench-bestarm bench-regret reproduce pictures docs clean
+.PHONY: test test-slow lint bench bench-bestarm bench-regret gauntlet reproduce pictures docs clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml
@@ -35,6 +35,11 @@ bench-bestarm: $(READY)
 
 bench-regret: $(READY)
 	$(BIN)/python benchmarks/regret.py
+
+# The recommended tools in every problem; SIZE=quick takes minutes.
+SIZE ?= full
+gauntlet: $(READY)
+	$(BIN)/tailproof gauntlet --size $(SIZE) --out out/gauntlet
 
 reproduce: $(READY)
 	$(BIN)/tailproof reproduce --out $(OUT)

@@ -40,7 +40,8 @@ from tailproof.paper import published
 HORIZON, PATHS, DECISIONS = 10_000, 10, 300
 BUDGET = 4.0
 """Seconds after which a run is not repeated: the slow ones are run once."""
-BANDIT = environments.orthant(StudentT(3))
+NOISE = StudentT(3)
+BANDIT = environments.orthant(NOISE)
 
 CASES: dict[str, tuple[Any, Reference, str]] = {
     "CRT": (CRT(epsilon=1, moment_bound=3, bonus=1 / 10), crt, "≤ 1.5 s"),
@@ -105,7 +106,7 @@ def drawn(pulls: int) -> tuple[Array, Array]:
         world.advance()
     arms *= 1 - 1e-6 * np.arange(arms.shape[2])[:, None]  # so that rounding decides nothing
     location = np.vecdot(arms, world.theta[:, None, :])
-    return arms, location[..., None] + BANDIT.noise.sample(rng, (*location.shape, pulls))
+    return arms, location[..., None] + NOISE.sample(rng, (*location.shape, pulls))
 
 
 def decision_times(policy: Policy[Any], reference: Reference) -> tuple[float, float, bool]:

@@ -1,105 +1,133 @@
-"""Regret of policies for single pulls, beside an oracle that knows everything but θ.
+"""The bars of the recommended tools: regret, ratios to an oracle, units and cost.
 
-The oracle is OFUL with its best bonus, under normal noise with the same Fisher information as the
-Student-t noise that the contenders meet. Run it with ``make bench-regret``.
+Problems, oracle and most bars are those of `tailproof.gauntlet`; what is to hold over all of its
+problems is printed by ``make gauntlet``. Run this with ``make bench-regret``.
 """
 
-import math
+import time
 from typing import Any
 
 from timing import one_core, show, start_table
 
 one_core()
 
+import numpy as np
 
-from tailproof import OFUL, AutoFiltered, LinStudentUCB, Policy, environments, noise, simulate
-from tailproof.paper import published as paper
+from tailproof import OFUL, UCB1, Filtered, Policy, gauntlet, noise
+from tailproof.gauntlet import PROBLEMS, RECOMMENDED, Bar, Problem, Score
+from tailproof.simulation.environments import neutral
 
-CONTENDERS: dict[str, Policy[Any]] = {
-    "LinStudentUCB": LinStudentUCB(),
-    "AutoFiltered": AutoFiltered(OFUL()),
-}
-DFS = (3, 1.02, 1, 0.5)
-SCALES = (1, 10, 0.1)
-BONUSES = {True: (0.1, 0.3, 0.5), False: (0.1, 0.2, 0.3, 0.5)}
-PATHS, HORIZON, SEED = 100, 10_000, 0
-
-
-def final(policies: dict[str, Policy[Any]], bandit: environments.LinearBandit) -> dict[str, Any]:
-    """Return the last regret of every path."""
-    settings = {"horizon": HORIZON, "paths": PATHS, "seed": SEED, "record": 1, "workers": 2}
-    result = simulate(policies, bandit, **settings)  # type: ignore[arg-type]
-    return {name: curves.regret[:, -1] for name, curves in result.curves.items()}
+LINEAR = "LinStudentUCB"
+DFS, SCALES = (3, 1.02, 1, 0.5), (1, 10, 0.1)
+UNITS = [name for name in PROBLEMS if name.startswith("units-")]
+FREE_OF_UNITS = 1e-6
+"""Regrets that differ by less, relatively, are equal up to rounding."""
 
 
-def mean_and_error(regret: Any) -> tuple[float, float]:
-    return float(regret.mean()), float(regret.std(ddof=1)) / math.sqrt(len(regret))
+def run(tools: dict[str, Policy[Any]], problems: Any) -> Score:
+    return gauntlet.run(tools, problems=problems, size="full", workers=2)
 
 
-def oracle(law: noise.Noise, fresh: bool) -> tuple[float, float, float]:
-    """Return mean, standard error and bonus of the best OFUL."""
-    scale = 1 / math.sqrt(law.fisher_information)
-    bandit = environments.neutral(noise.Normal(scale), fresh=fresh)
-    found = final({f"{b}": OFUL(noise_scale=scale, bonus=b) for b in BONUSES[fresh]}, bandit)
-    best = min(found, key=lambda bonus: float(found[bonus].mean()))
-    return *mean_and_error(found[best]), float(best)
+def recorded() -> dict[str, Any]:
+    """Return rewards of the problem around 10, as somebody might have recorded them."""
+    rng = np.random.default_rng(3)
+    arms = np.repeat(["a", "b", "c"], 1000)
+    rewards = np.repeat([10, 10.5, 11], 1000) + rng.standard_cauchy(3000)
+    return {"rewards": rewards, "arms": arms}
 
 
-def bar(name: str, fresh: bool, df: float, scale: float) -> float:
-    """Return the ratio to the oracle that is allowed, inf where there is no bar."""
-    if name == "AutoFiltered":
-        return 2.2 if fresh and scale == 1 else math.inf
-    if scale != 1:
-        return {10: 1.25, 0.1: 2.0}[scale]
-    usual, wild = (1.25, 1.5) if fresh else (1.5, 2.0)
-    return wild if df == 0.5 else usual
-
-
-def against_the_oracle() -> None:
-    table = start_table(
-        f"Regret / regret of the oracle, {PATHS} paths, T = {HORIZON}",
-        *("what", "arms", "df", "scale", "oracle", "its bonus", "regret", "ratio", "bar"),
-    )
+def oracle_problems() -> list[tuple[Problem, Bar]]:
+    """Return Student-t noise of many sizes, and how far from the oracle one may be."""
+    found = []
     for fresh in (True, False):
         for df in DFS:
             for scale in SCALES:
-                law = noise.StudentT(df, scale)
-                base, base_error, bonus = oracle(law, fresh)
-                found = final(CONTENDERS, environments.neutral(law, fresh=fresh))
-                for name, regret in found.items():
-                    mean, error = mean_and_error(regret)
-                    ratio = mean / base
-                    spread = ratio * math.hypot(error / mean, base_error / base)
-                    arms = "fresh" if fresh else "fixed"
-                    most = bar(name, fresh, df, scale)
-                    told = "" if most == math.inf else f"≤ {most}"
-                    table.add_row(
-                        *(name, arms, f"{df}", f"{scale}"),
-                        *(f"{base:.1f} ± {base_error:.1f}", f"{bonus}"),
-                        *(f"{mean:.1f} ± {error:.1f}", f"{ratio:.2f} ± {spread:.2f}"),
-                        told + ("" if ratio <= most else " missed"),
-                    )
+                law, arms = noise.StudentT(df, scale), "fresh" if fresh else "fixed"
+                bandit = neutral(law, fresh=fresh)
+                name = f"{arms} t({df}) × {scale}"
+                problem = Problem(name=name, environment=bandit, horizon=10_000)
+                most = 1.5 if df == 0.5 else 1.25
+                if scale == 0.1 and not fresh:
+                    most = float("inf") if df == 0.5 else 2.5
+                found.append((problem, Bar(name, LINEAR, "over_oracle", most)))
+    return found
+
+
+def bars() -> None:
+    """Print every bar of a problem."""
+    table = start_table(
+        "Bars, 100 paths", *("what", "tool", "found", "± s.e. of the regret", "bar")
+    )
+    tools = {bar.tool: RECOMMENDED[bar.tool] for bar in gauntlet.BARS}
+    names = {bar.problem for bar in gauntlet.BARS} & PROBLEMS.keys()
+    found = [(run(tools, sorted(names)), gauntlet.BARS)]
+    calibrated = Filtered.calibrated(OFUL(), **recorded())
+    bar = Bar("k3-offset-10", "Filtered.calibrated(OFUL)", "regret", 250)
+    found.append((run({bar.tool: calibrated}, [bar.problem]), (bar,)))
+    arms = next(bar.tool for bar in gauntlet.BARS if bar.problem == "k5-t1")
+    score = run({arms: RECOMMENDED[arms], "UCB1": UCB1()}, ["k3-bernoulli"])
+    most = 2 * score.regret["k3-bernoulli"]["UCB1"][:, 1].mean()
+    found.append((score, (Bar("k3-bernoulli", arms, "regret", round(float(most), 1)),)))
+    cases = oracle_problems()
+    score = run({LINEAR: RECOMMENDED[LINEAR]}, [problem for problem, _ in cases])
+    found.append((score, tuple(bar for _, bar in cases)))
+    for score, own in found:
+        for judged in gauntlet.judge(score, own):
+            bar, regret = judged.bar, score.regret[judged.bar.problem][judged.bar.tool][:, 1]
+            error = regret.std(ddof=1) / np.sqrt(len(regret))
+            told = "reported" if bar.at_most == float("inf") else f"≤ {bar.at_most:g}"
+            word = "" if judged.passed else " missed"
+            table.add_row(*(bar.text, bar.tool, f"{judged.value:.3g}", f"{error:.2g}", told + word))
     show(table)
 
 
-def on_the_papers_ground() -> None:
-    table = start_table(
-        f"Regret in the paper's environment, {PATHS} paths, T = {HORIZON}",
-        *("what", "df", "SupBTC_mom", "regret", "ratio", "bar"),
-    )
-    for df in DFS:
-        theirs = {"SupBTC_mom": paper.policies(df)["SupBTC_mom"]}
-        found = final(theirs | CONTENDERS, environments.orthant(noise.StudentT(df)))
-        base, base_error = mean_and_error(found["SupBTC_mom"])
-        for name in CONTENDERS:
-            mean, error = mean_and_error(found[name])
-            table.add_row(
-                *(name, f"{df}", f"{base:.1f} ± {base_error:.1f}", f"{mean:.1f} ± {error:.1f}"),
-                *(f"{mean / base:.2f}", "≤ 0.75" + ("" if mean <= 0.75 * base else " missed")),
-            )
+def units() -> None:
+    """Print how much a unit or an offset changes the regret of the tools for contexts."""
+    tools = {name: RECOMMENDED[name] for name in (LINEAR, "AutoFiltered(OFUL)")}
+    table = start_table("Change of regret / c by units and offsets", "what", *tools, "bar")
+    score = run(tools, UNITS)
+    for name in UNITS[1:]:
+        gaps = []
+        for tool in tools:
+            plain, other = (score.regret[which][tool][:, 1] for which in (UNITS[0], name))
+            gaps.append(float(np.abs(other - plain).max() / plain.mean()))
+        word = "" if max(gaps) <= FREE_OF_UNITS else " missed"
+        table.add_row(name, *(f"{gap:.1g}" for gap in gaps), f"≤ {FREE_OF_UNITS:g}{word}")
+    show(table)
+
+
+def cost() -> None:
+    """Print what a decision and a state of the linear policy cost, at d = 10 with 20 arms."""
+    table = start_table("Cost of LinStudentUCB", *("what", "found", "bar"))
+    policy, problem = RECOMMENDED[LINEAR], PROBLEMS["fresh-t1"]
+    sizes = {}
+    for paths, decisions, most in ((1, 5000, 400.0), (500, 2000, 8.0)):
+        rng = np.random.default_rng(0)
+        world, state = problem.bandit.start(paths, rng), policy.init(paths, 20, 10)
+        spent = 0.0
+        for done in range(1, decisions + 1):
+            rewards = rng.standard_cauchy((paths, 1))
+            start = time.process_time()
+            chosen = policy.choose(state, world.arms, rng)
+            rewards += world.locations[np.arange(paths), chosen][:, None]
+            policy.learn(state, world.arms, chosen, rewards)
+            spent += time.process_time() - start
+            if done in (1000, decisions):
+                arrays = state.to_arrays().values()
+                sizes[done] = sum(array.nbytes for array in arrays) / paths / 1000
+            world.advance()
+        each = 1e6 * spent / decisions / paths
+        word = "" if each <= most else " missed"
+        what = "µs a decision, live" if paths == 1 else "µs a decision, batch of 500"
+        table.add_row(what, f"{each:.1f}", f"≤ {most:g}{word}")
+    for done, size in sorted(sizes.items()):
+        table.add_row(
+            f"kB of state after {done}", f"{size:.1f}", "≤ 100" + ("" if size <= 100 else " missed")
+        )
     show(table)
 
 
 if __name__ == "__main__":
-    on_the_papers_ground()
-    against_the_oracle()
+    cost()
+    units()
+    bars()

@@ -89,7 +89,7 @@ def test_the_same_command_gives_the_same_numbers() -> None:
             "--noise 'student_t(df=0)'",
             "df must be a number at least 0.0001 and at most 1e.08, got 0",
         ),
-        ("--noise weibull", "noise must be one of cauchy, laplace"),
+        ("--noise weibull", "noise must be one of cauchy, changing"),
         (
             "--environment moon",
             "environment must be one of k_armed, near_tie, neutral, orthant, unit_ball, got 'moon'",

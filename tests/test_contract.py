@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from rough_laws import ROUGH
 
 import tailproof
 from tailproof import (
@@ -37,7 +38,6 @@ from tailproof import (
     Policy,
     RobustUCB,
     Scaled,
-    StudentUCB,
     SupBMM,
     SupBTC,
     SupLinRel,
@@ -70,7 +70,7 @@ POLICIES: list[Policy[Any]] = [
     SupLinRel(horizon=1000),
     LinTS(),
     LinStudentUCB(),
-    LinStudentUCB(room=2),
+    LinStudentUCB(room=4, intercept=False),
     ConfidenceBall(),
     HeavyOFUL(decisions=1000, epsilon=1, moment_bound=1),
     HvtUCB(decisions=1000, epsilon=1, moment_bound=1),
@@ -84,8 +84,6 @@ POLICIES: list[Policy[Any]] = [
     OrderStatisticUCB(quantile=0.8, index="binomial"),
     OrderStatisticUCB(quantile=0.3, sketch=16),
     ThompsonSampling(),
-    StudentUCB(),
-    StudentUCB(room=3, bonus=0),
     PEGE(),
     AdaRUCB(),
 ]
@@ -136,7 +134,7 @@ ESTIMATORS = [
     MedianOfMeans(blocks=8),
     TruncatedMean(threshold=2),
 ]
-NOISES = [
+NOISES: list[noise.Noise] = [
     noise.StudentT(0.5),
     noise.StudentT(1.02),
     noise.StudentT(3, scale=2),
@@ -148,6 +146,7 @@ NOISES = [
     noise.SymmetricPareto(2, scale=3),
     noise.Normal(2),
     noise.Laplace(0.5),
+    *ROUGH,
 ]
 
 

@@ -1,5 +1,6 @@
 """Environments give the arms, parameters and locations they promise."""
 
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import beta, kstest
 
-from tailproof.noise import Cauchy, StudentT
+from tailproof import UCB1, Filtered, Median, Uniform, bestarm, identify, simulate
+from tailproof.noise import Cauchy, Changing, Degenerate, Normal, PerArm, Rademacher, StudentT
 from tailproof.simulation.environments import (
     ArmSet,
     FixedArms,
@@ -134,6 +136,12 @@ def test_nobody_can_change_arms_that_stay_the_same() -> None:
         ),
         (lambda: k_armed(Cauchy(), locations="ab"), "locations must be an array of numbers"),  # type: ignore[arg-type]
         (lambda: neutral(Cauchy(), fresh=0), "fresh must be true or false, got 0"),  # type: ignore[arg-type]
+        (lambda: neutral(Cauchy(), norms=(2, 1)), "norms must be a positive number, or the least"),
+        (lambda: neutral(Cauchy(), norms=0), "norms must be a positive number"),
+        (lambda: neutral(Cauchy(), lean=-1), "lean must be a finite number at least 0"),
+        (lambda: neutral(Cauchy(), size=0), "size must be a finite number above 0"),
+        (lambda: neutral(Cauchy(), offset=np.inf), "offset must be a finite number"),
+        (lambda: neutral(PerArm((Cauchy(),))), "noise must be one law for each of 20 arms"),
         (lambda: neutral("cauchy"), "noise must be a noise law, got 'cauchy'"),  # type: ignore[arg-type]
         (
             lambda: LinearBandit(contexts=GivenArms(((1.0,),)), theta="cube", noise=Cauchy()),  # type: ignore[arg-type]
@@ -152,3 +160,84 @@ def test_nobody_can_change_arms_that_stay_the_same() -> None:
 def test_bad_settings_are_named(make: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         make()
+
+
+def test_lengths_are_between_their_norms_and_evenly_so_on_a_log_scale() -> None:
+    world = neutral(Cauchy(), norms=(0.03, 30), dim=3).start(100, np.random.default_rng(2))
+    lengths = np.linalg.norm(world.arms, axis=-1).ravel()
+    assert kstest(np.log(lengths / 0.03) / np.log(1000), "uniform").pvalue > ALARM
+    same = neutral(Cauchy(), norms=0.03, fresh=False).start(5, np.random.default_rng(2)).arms
+    np.testing.assert_allclose(np.linalg.norm(same, axis=-1), 0.03)
+
+
+def test_arms_that_lean_are_nearly_collinear_unit_vectors() -> None:
+    arms = neutral(Cauchy(), lean=30, dim=4).start(50, np.random.default_rng(2)).arms
+    np.testing.assert_allclose(np.linalg.norm(arms, axis=-1), 1)
+    assert 1 / 60 < np.arccos(arms[..., 0]).max() < 1 / 29
+
+
+def test_what_is_left_out_draws_nothing() -> None:
+    plain, spelt = (
+        bandit.start(5, np.random.default_rng(0))
+        for bandit in (neutral(Cauchy()), neutral(Cauchy(), norms=1, lean=0, offset=0, size=1))
+    )
+    np.testing.assert_array_equal(plain.arms, spelt.arms)
+    np.testing.assert_array_equal(plain.theta, spelt.theta)
+
+
+def test_size_multiplies_theta() -> None:
+    world = neutral(Cauchy(), size=100).start(5, np.random.default_rng(0))
+    np.testing.assert_allclose(np.linalg.norm(world.theta, axis=1), 100)
+    given = LinearBandit(contexts=GivenArms(np.eye(2)), theta=(1, 2), noise=Cauchy(), size=3)
+    assert given.start(1, np.random.default_rng(0)).locations.tolist() == [[3, 6]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorder(Uniform):
+    """A random choice that keeps its rewards."""
+
+    seen: list[NDArray[np.float64]] = field(default_factory=list, compare=False)
+
+    def _learn(self, state: Any, arms: Any, chosen: Any, rewards: Any) -> None:
+        self.seen.append(np.column_stack([chosen, rewards]))
+
+
+def rewards_of(bandit: LinearBandit) -> NDArray[np.float64]:
+    """Return arms and rewards of random choices."""
+    recorder = Recorder()
+    simulate({"it": recorder}, bandit, horizon=50, paths=4)
+    return np.concatenate(recorder.seen)
+
+
+def test_another_unit_and_an_offset_are_in_every_reward() -> None:
+    bandit = neutral(Cauchy(), arms=3, dim=2)
+    plain = rewards_of(bandit)
+    far = rewards_of(replace(bandit, offset=2.0**20))
+    np.testing.assert_allclose(far[:, 1], plain[:, 1] + 2.0**20, rtol=1e-12)
+    cents = rewards_of(replace(bandit, offset=3.0).scaled(2.0**-20))
+    np.testing.assert_allclose(cents[:, 1], (plain[:, 1] + 3) * 2.0**-20, rtol=1e-12)
+    np.testing.assert_array_equal(cents[:, 0], plain[:, 0])
+
+
+def test_noise_may_depend_on_the_arm_and_on_the_pull() -> None:
+    by_arm = PerArm((Degenerate(), Rademacher(7.0)))
+    seen = rewards_of(k_armed(by_arm, locations=(0.5, 0.25)))
+    assert set(seen[seen[:, 0] == 0, 1]) == {0.5}
+    assert set(seen[seen[:, 0] == 1, 1]) == {-6.75, 7.25}
+    changing = Changing((Degenerate(), Rademacher()), at=(20,))
+    seen = rewards_of(k_armed(changing, locations=(0.0,)))
+    assert np.abs(seen[:, 1]).tolist() == [0] * 80 + [1] * 120
+
+
+def test_a_filter_meets_raw_rewards_where_the_noise_varies() -> None:
+    bandit = k_armed(PerArm((Cauchy(), Degenerate())), locations=(0.0, 1.0))
+    policy = Filtered(UCB1(), repeats=15, estimator=Median())
+    result = simulate({"it": policy}, bandit, horizon=3000, paths=10)
+    assert result.mean("it")[-1] < 300  # 1500 by chance
+    found = identify(
+        {"it": bestarm.LinGapE(norm_bound=2)},
+        k_armed(PerArm((Rademacher(), Normal())), locations=(0.0, 1.0)),
+        paths=20,
+        max_pulls=10_000,
+    )
+    assert found.errors("it") <= 2  # δ = 0.01: 3 or more of 20 with probability 0.1 %

@@ -9,13 +9,35 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from rough_laws import ROUGH
 from scipy import stats
 from scipy.integrate import quad, simpson
 from scipy.special import betainc, betaln, expit, fresnel, logit
 
 from tailproof import noise
-from tailproof.noise import Cauchy, Laplace, Noise, Normal, Stable, StudentT, SymmetricPareto
+from tailproof.noise import (
+    Cauchy,
+    Changing,
+    Degenerate,
+    Laplace,
+    LogNormal,
+    Mixture,
+    Noise,
+    Normal,
+    Pareto,
+    PerArm,
+    Rademacher,
+    Rounded,
+    Stable,
+    StudentT,
+    SymmetricPareto,
+    TwoPoint,
+    Uniform,
+    Varying,
+    ZeroInflated,
+)
 from tailproof.stats.medians import NoiseMedian, median_scale
+from tailproof.testing import recipe_is_frozen
 
 FALSE_ALARM = 1e-4  # of each statistical test, all with fixed seeds
 
@@ -55,7 +77,7 @@ def tail(law: Noise, y: Array) -> Array:
 
 def test_every_exported_law_has_an_example() -> None:
     exported = {getattr(noise, name) for name in noise.__all__}
-    assert {type(law) for law in LAWS} == exported - {Noise}
+    assert {type(law) for law in LAWS + ROUGH} == exported - {Noise, Varying, PerArm, Changing}
 
 
 # Density, distribution function and quantiles
@@ -487,7 +509,7 @@ class Gumbel(Noise):
 
 @dataclasses.dataclass(frozen=True)
 class Shy(Gumbel):
-    """The same law without quantiles."""
+    """The same law without quantiles of its own."""
 
     _quantile = Noise._quantile
 
@@ -507,20 +529,127 @@ def test_medians_of_a_law_that_is_not_symmetric(k: int) -> None:
     assert stats.ks_2samp(drawn, raw, method="asymp").pvalue > FALSE_ALARM
     u = np.linspace(0.001, 0.999, 99)
     assert law.cdf(law.ppf(u)) == pytest.approx(u, rel=1e-12)
+    assert Shy(2.0).ppf(u) == pytest.approx(law.ppf(u), rel=1e-12, abs=1e-15)
+    assert law.median == pytest.approx(0, abs=1e-15)
 
 
 def test_what_needs_symmetry_refuses_a_law_without_it() -> None:
     rng = np.random.default_rng(0)
-    with pytest.raises(ValueError, match=r"^a law that is not symmetric needs a _quantile"):
-        Shy().sample_median(3, rng, (5,))
     with pytest.raises(ValueError, match=r"does not declare symmetric = False must be symmetric"):
         Lying().sample_median(3, rng, (5,))
     assert Shy().sample(rng, (5,)).shape == (5,)
     with pytest.raises(ValueError, match=r"^the Fisher information of a law that is not symmetric"):
         _ = Gumbel().fisher_information
+    with pytest.raises(ValueError, match=r"^the mean of a law that is not symmetric"):
+        _ = Gumbel().mean
     with pytest.raises(ValueError, match=r"^the tail constant of a law that is not symmetric"):
         Gumbel().tail_constant(2)
     with pytest.raises(ValueError, match=r"^noise must be a symmetric law"):
         NoiseMedian(Gumbel(), 3)
     with pytest.raises(ValueError, match=r"^noise must be a symmetric law"):
         median_scale(Gumbel(), block=3, failure=0.01)
+
+
+# Jumps, atoms and skew
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 11])
+@pytest.mark.parametrize("law", ROUGH, ids=repr)
+def test_medians_of_rough_laws(law: Noise, k: int) -> None:
+    drawn = law.sample_median(k, np.random.default_rng(24), (4000,))
+    raw = np.median(law.sample(np.random.default_rng(25), (4000, k)), axis=1)
+    assert stats.ks_2samp(drawn, raw, method="asymp").pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize(
+    ("law", "mean", "median"),
+    [
+        (TwoPoint(9, -1, 0.1, scale=2), 0, -2),
+        (TwoPoint(1, 0, 0.7), 0.7, 1),
+        (Rademacher(), 0, 0),
+        (Pareto(1.5, "mean"), 0, 2 ** (2 / 3) - 3),
+        (Pareto(2, "left"), 1, math.sqrt(2) - 1),
+        (Pareto(0.5), math.nan, 0),
+        (LogNormal(1, "left"), math.exp(0.5), 1),
+        (LogNormal(1, "mean"), 0, 1 - math.exp(0.5)),
+        (Mixture((Normal(), TwoPoint(5, 3, 0.5)), (0.75, 0.25)), 1, stats.norm.ppf(2 / 3)),
+        (Mixture((Cauchy(), Normal()), (0.5, 0.5)), math.nan, 0),
+        (ZeroInflated(LogNormal(1, "left"), 0.6), 0.4 * math.exp(0.5), 0),
+        (Cauchy(), math.nan, 0),
+        (StudentT(1.5), 0, 0),
+    ],
+)
+def test_means_and_medians_known_exactly(law: Noise, mean: float, median: float) -> None:
+    assert law.mean == pytest.approx(mean, abs=1e-12, nan_ok=True)
+    assert law.median == pytest.approx(median, abs=1e-12)
+
+
+def test_a_contaminated_normal_law_has_its_information() -> None:
+    alone, mixed = Normal(), Mixture((Normal(), Normal(100)), (0.95, 0.05))
+    assert Mixture((alone, Normal(2)), (1 - 1e-12, 1e-12)).fisher_information == pytest.approx(1)
+    assert mixed.fisher_information == pytest.approx(information(mixed, 1.0), rel=1e-5)
+    assert Mixture((alone, Uniform()), (0.5, 0.5)).fisher_information == math.inf
+
+
+def test_tail_constants_of_mixtures() -> None:
+    mixed = Mixture((Cauchy(3), Cauchy(), Normal()), (0.5, 0.25, 0.25), scale=2)
+    assert mixed.tail_constant() == pytest.approx(2 / math.pi * 2 * (0.5 * 3 + 0.25), rel=1e-8)
+
+
+@pytest.mark.parametrize("law", LAWS + ROUGH, ids=repr)
+def test_a_law_in_another_unit(law: Noise) -> None:
+    u = np.linspace(0.005, 0.995, 100)
+    assert law.scaled(1e6).ppf(u) == pytest.approx(1e6 * law.ppf(u), rel=1e-12, abs=1e-9)
+    one, other = (x.sample(np.random.default_rng(0), (100,)) for x in (law, law.scaled(2.0**20)))
+    assert np.array_equal(other, one * 2.0**20)
+    assert np.array_equal(np.array(law.support) * 4, law.scaled(4).support)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Rounded(Rademacher(), 1), "law must be a law with a density"),
+        (lambda: Rounded(Normal(), 0), "step must be a finite number above 0"),
+        (lambda: ZeroInflated(Normal(), 1), "share must be a number above 0 and below 1"),
+        (lambda: ZeroInflated("normal", 0.5), "law must be a law, got 'normal'"),  # type: ignore[arg-type]
+        (lambda: Mixture((), ()), "laws must be at least one law"),
+        (lambda: Mixture((Normal(),), (0.5,)), "weights must be 1 positive numbers that sum to 1"),
+        (lambda: Mixture((Normal(), Cauchy()), (1,)), "weights must be 2 positive numbers"),
+        (lambda: Pareto(1, "mean"), "centre must be median or left where there is no mean"),
+        (lambda: Pareto(1, "mode"), "centre must be one of mean, median, left"),  # type: ignore[arg-type]
+        (lambda: LogNormal(11), "sigma must be"),
+        (lambda: TwoPoint(1, 1, 0.5), "low must be"),
+        (lambda: TwoPoint(1, 0, 1), "p must be"),
+        (lambda: PerArm(()), "laws must be at least one law"),
+        (lambda: Changing((Normal(), Cauchy()), at=()), "at must be one whole number fewer"),
+        (lambda: Changing((Normal(), Cauchy()), at=5), "at must be one whole number fewer"),  # type: ignore[arg-type]
+        (lambda: Changing((Normal(),) * 3, at=(5, 2)), "at must be in order"),
+        (lambda: Normal().scaled(0), "c must be a finite number above 0, got 0"),
+    ],
+)
+def test_bad_compositions_are_refused(make: Callable[[], Any], words: str) -> None:
+    with pytest.raises(ValueError, match=f"^{words}"):
+        make()
+
+
+def test_each_arm_has_its_law() -> None:
+    noise_by_arm = PerArm([Cauchy(), Normal(), Cauchy(), TwoPoint(9, -1, 0.1)])  # type: ignore[arg-type]
+    recipe_is_frozen(noise_by_arm)
+    chosen = np.repeat([3, 0, 1, 2], 1000)
+    x = noise_by_arm.sample(np.random.default_rng(26), chosen, pulled=7, pulls=3)
+    assert x.shape == (4000, 3)
+    assert set(x[:1000].ravel()) == {-1.0, 9.0}
+    for arm, law in ((0, Cauchy()), (1, Normal()), (2, Cauchy())):
+        assert stats.kstest(law.cdf(x[chosen == arm].ravel()), "uniform").pvalue > FALSE_ALARM
+    again = noise_by_arm.sample(np.random.default_rng(26), chosen[::-1] * 0 + 1, 7, 3)
+    assert np.array_equal(again[2000:3000], x[2000:3000]), "others' choices change no draw"
+    assert noise_by_arm.scaled(2).laws[3] == TwoPoint(9, -1, 0.1, scale=2)
+
+
+def test_a_law_follows_another() -> None:
+    changing = Changing((Degenerate(), Rademacher(), Rademacher(10)), at=(4, 6))
+    recipe_is_frozen(changing)
+    rng, chosen = np.random.default_rng(0), np.array([0, 1])
+    x = np.concatenate([changing.sample(rng, chosen, pulled, 3) for pulled in (0, 3, 6)], axis=1)
+    assert np.abs(x).tolist() == [[0, 0, 0, 0, 1, 1, 10, 10, 10]] * 2
+    assert changing.scaled(3).laws[2] == Rademacher(30)

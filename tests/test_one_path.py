@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tailproof import TOFU, HeavyOFUL, MedianUCB, Policy, RobustUCB, StudentUCB, SupBTC
+from tailproof import TOFU, HeavyOFUL, LinStudentUCB, MedianUCB, Policy, RobustUCB, SupBTC
 
 DECISIONS, PATHS, ARMS, DIM = 200, 3, 6, 3
 
@@ -26,7 +26,8 @@ POLICIES: list[Policy[Any]] = [
     RobustUCB(estimator="median_of_means", moment_bound=3, bonus=0.2),
     RobustUCB(estimator="catoni", moment_bound=3, bonus=0.2),
     MedianUCB(),
-    StudentUCB(),
+    LinStudentUCB(),
+    LinStudentUCB(room=4),
 ]
 
 

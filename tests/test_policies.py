@@ -18,6 +18,7 @@ from tailproof import (
     Median,
     Policy,
     Uniform,
+    bestarm,
     environments,
     noise,
     simulate,
@@ -267,3 +268,31 @@ def test_lost_estimates_go_anywhere_on_the_ball() -> None:
     state.theta[0] = np.inf
     x = OFUL().propose(state, np.random.default_rng(0))
     np.testing.assert_allclose(np.linalg.norm(x, axis=1), 1)
+
+
+def test_a_new_arm_is_tried_and_an_absent_one_is_not_chosen() -> None:
+    policy, rng = UCB1(), np.random.default_rng(0)
+    state = policy.init(1, 2, 1)
+    for _ in range(20):
+        chosen = policy.choose(state, np.ones((1, 2, 1)), rng)
+        policy.learn(state, np.ones((1, 2, 1)), chosen, [[float(chosen[0])]])
+    assert np.asarray(policy.propensities(state, np.ones((1, 4, 1)))).tolist() == [[0, 0, 0.5, 0.5]]
+    assert state.arms == 2
+    policy.learn(state, np.ones((1, 4, 1)), [3], [[9.0]])
+    assert state.counts[0, 2:].tolist() == [0, 1]
+    assert np.asarray(policy.propensities(state, np.ones((1, 1, 1)))).tolist() == [[1]]
+    assert policy.choose(state, np.ones((1, 1, 1)), rng).tolist() == [0]
+
+
+def test_best_arm_policies_keep_their_arms() -> None:
+    policy = bestarm.LinGapE()
+    state = policy.init(1, 2, 2)
+    with pytest.raises(ValueError, match="must be 2, as LinGapE keeps those it began with, got 3"):
+        policy.choose(state, np.ones((1, 3, 2)), np.random.default_rng(0))
+
+
+def test_what_the_random_choices_are_is_known_exactly() -> None:
+    arms = np.ones((1, 4, 1))
+    uniform, fixed = Uniform(), FixedArm(arm=2)
+    assert np.asarray(uniform.propensities(uniform.init(1, 4, 1), arms)).tolist() == [[0.25] * 4]
+    assert np.asarray(fixed.propensities(fixed.init(1, 4, 1), arms)).tolist() == [[0, 0, 1, 0]]

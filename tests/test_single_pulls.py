@@ -1,4 +1,4 @@
-"""Policies that learn the noise, against plain one-path references, and where they help."""
+"""LinStudentUCB against a plain form of one path, and what it promises."""
 
 import math
 from typing import Any
@@ -9,209 +9,246 @@ from numpy.typing import NDArray
 from playing import offers, play, row, trace_of
 from scipy.stats import t as student_t
 
-from tailproof import (
-    LinStudentUCB,
-    Policy,
-    StudentUCB,
-    Uniform,
-    environments,
-    noise,
-    simulate,
-)
-from tailproof.policies.state import student
+from tailproof import LinStudentUCB, Uniform, environments, noise, simulate
+from tailproof.policies.state.student_fit import SHAPES
 
 Array = NDArray[np.float64]
-NUS = (0.5, 1.0, 2.0, 4.0)
 
 
-class Law:
-    """What one path knows of its noise: s, Σψ², Σψ' and the log-likelihood for each ν."""
+class Plain:
+    """One path: everything is solved afresh, sums are loops, covariances are inverses."""
 
-    def __init__(self) -> None:
-        self.s = [1.0] * 4
-        self.squares = [(nu + 1) / (nu + 3) for nu in NUS]
-        self.slopes = [(nu + 1) / (nu + 3) for nu in NUS]
-        self.likelihood = [0.0] * 4
+    def __init__(self, policy: LinStudentUCB, dim: int) -> None:
+        self.policy, self.d, self.size = policy, dim, dim + policy.intercept
+        self.room = max(policy.room * self.size, 48)
+        self.pulls: list[tuple[Array, float]] = []
+        self.mean: Array = np.zeros(self.size)
+        self.cov: Array = np.zeros((self.size, self.size))
+        self.s, self.best, self.rho, self.slope, self.kappa = np.ones(5), 0, 1.0, 1.0, 1.0
+        self.middles: list[Array] = []
+        self.spreads: list[Array] = []
+        self.renewal, self.t, self.due = 0.0, 0, 0
+        self.info, self.response = np.zeros_like(self.cov), np.zeros(self.size)
+        self.scoring, self.likelihood, self.sums = np.zeros(5), np.zeros(5), np.zeros(3)
 
-    def add(self, r: Any) -> None:
-        for j, nu in enumerate(NUS):
-            u = np.atleast_1d(r) / self.s[j]
-            self.squares[j] += np.sum(((nu + 1) * u / (nu + u**2)) ** 2)
-            self.slopes[j] += np.sum((nu + 1) * (nu - u**2) / (nu + u**2) ** 2)
-            # Student's t with scale 1 for x = u; the spread √ν is part of scipy's standard form
-            self.likelihood[j] += np.sum(student_t.logpdf(u, nu) - math.log(self.s[j]))
+    def lift(self, x: Array) -> Array:
+        return np.append(x, 1.0) if self.policy.intercept else x
 
-    @property
-    def best(self) -> int:
-        return int(np.argmax(self.likelihood))
+    def index(self, arms: Array) -> Array:
+        t, found, shares = self.t + 1, [], list[float]()
+        spread = np.mean(self.spreads, axis=0) if self.t else np.full(self.d, np.inf)
+        for x in arms:
+            z = self.lift(x)
+            square = float(z @ self.cov @ z)
+            m = 1 / max(self.slope * square, 1e-300)
+            shares.append(t / (self.size * m))
+            log = self.policy.bonus**2 * math.log(1 + shares[-1])
+            df = SHAPES[self.best] * (m + 1) / 2
+            reach = square * df * math.expm1(min(2 * log / df, 500))
+            prior = np.sum((x - arms.mean(axis=0)) ** 2 / spread) / self.rho
+            top = self.policy.bonus**2 * math.log(1 + t / self.size)
+            reach = max(2 * square * log, min(reach, prior * self.d * math.expm1(2 * top / self.d)))
+            found.append((z @ self.mean, self.s[self.best] * math.sqrt(self.kappa * reach)))
+        greedy = self.renewal >= 0.5 and max(shares) <= len(arms)
+        return np.array([mean + (0 if greedy else width) for mean, width in found])
 
-    def slope(self, n: int) -> float:
-        nu = NUS[self.best]
-        return max(float(self.slopes[self.best]) / (n + 1), (nu + 1) / (nu + 3) / 4)
+    def learn(self, arms: Array, chosen: Array, y: float) -> None:
+        self.t += 1
+        middle = arms.mean(axis=0)
+        before = np.mean(self.middles, axis=0) if self.middles else np.zeros(self.d)
+        self.middles.append(middle)
+        self.spreads.append(np.mean((arms - middle) ** 2, axis=0))
+        spread = np.mean(self.spreads, axis=0)
+        new = np.mean((middle - before) ** 2 / spread) * (len(arms) - 1) * (self.t - 1) / self.t
+        self.renewal += (new - self.renewal) / self.t
+        x = self.lift(chosen)
+        self.pulls.append((x, y))
+        nu, leverage = SHAPES[self.best], x @ self.cov @ x
+        r = y - x @ self.mean
+        w = (nu + 1) / (nu + (r / self.s[self.best]) ** 2 / (1 + leverage))
+        gain = self.cov @ x / (1 + self.slope * w * leverage)
+        self.mean = self.mean + w * r * gain
+        self.cov = self.cov - self.slope * w * np.outer(gain, self.cov @ x)
+        if self.t >= self.due or len(self.pulls) == self.room:
+            self.fit()
 
-    def sigma(self, n: int) -> float:
-        squares = float(self.squares[self.best]) / (n + 1)
-        return self.s[self.best] * math.sqrt(squares) / self.slope(n)
+    def prior(self) -> Array:
+        centre, spread = np.mean(self.middles, axis=0), np.mean(self.spreads, axis=0)
+        m = centre / spread
+        prior = np.zeros((self.size, self.size))
+        inverse = np.diag(1 / spread) + np.outer(m, m) / self.d
+        prior[: self.d, : self.d] = np.linalg.inv(inverse)
+        return prior
 
-
-def refit(r: Array) -> tuple[Law, Array]:
-    law = Law()
-    for j, nu in enumerate(NUS):
-        log_s = math.log(max(np.sort(np.abs(r))[(len(r) - 1) // 2], math.exp(-100)))
-        for _ in range(3):
-            u = r / math.exp(log_s)
-            excess = float(np.mean((nu + 1) * u**2 / (nu + u**2))) - 1
-            log_s += min(max(excess * (nu + 3) / (2 * nu), -1.0), 1.0)
-        law.s[j] = math.exp(log_s)
-    law.add(r)
-    s, nu = law.s[law.best], NUS[law.best]
-    return law, s * (nu + 3) / (nu + 1) * (nu + 1) * (r / s) / (nu + (r / s) ** 2)
-
-
-def advance(law: Law, n: int, r: float) -> float:
-    nu, s = NUS[law.best], law.s[law.best]
-    move = s * (nu + 1) * (r / s) / (nu + (r / s) ** 2) / law.slope(n)
-    law.add(r)
-    for j, nu in enumerate(NUS):
-        u = r / law.s[j]
-        excess = (nu + 1) * u**2 / (nu + u**2) - 1
-        law.s[j] *= math.exp((nu + 3) / (2 * nu) * excess / (n + 1))
-    return move
-
-
-def lin_student(
-    policy: LinStudentUCB, arms: Array, rewards: Array, first: int
-) -> tuple[list[int], Array]:
-    """All pulls are kept and V is inverted afresh; the `first` choice is left to chance."""
-    d = arms.shape[-1]
-    room, theta, law, chosen = policy.room * d, np.zeros(d), Law(), []
-    xs: list[Array] = []
-    ys: list[float] = []
-    v, extra = policy.ridge * np.eye(d), 0.0
-    for n, (x, table) in enumerate(zip(arms, rewards, strict=True)):
-        inverse = np.linalg.inv(v)
-        w = np.array([math.sqrt(a @ inverse @ a) for a in x])
-        if n * max(w) ** 2 <= policy.share * d:
-            index = x @ np.linalg.solve(v + extra * np.eye(d), v @ theta)
-        else:
-            log = math.log(np.linalg.det(v) / policy.ridge**d) + 2 * math.log(1 / policy.delta)
-            sigma, size = law.sigma(n), math.sqrt(policy.ridge) * float(np.linalg.norm(theta))
-            wide = max(sigma * math.sqrt(log), 7 * size) * w + sigma * log * w**2 / 4
-            index = x @ theta + policy.bonus * wide
-        k = int(np.argmax(index)) if n else first
-        chosen.append(k)
-        xs.append(x[k])
-        ys.append(table[k])
-        h = 1 + x[k] @ inverse @ x[k]
-        v = v + np.outer(x[k], x[k])
-        inverse, n = np.linalg.inv(v), n + 1
-        if n <= room and (n % max(n // 8, 1) == 0 or n == room):
-            half = (n - 1) // 2
-            residuals = np.array(ys) - np.array(xs) @ theta
-            if sorted(np.abs(ys))[half] < sorted(np.abs(residuals))[half]:
-                theta = np.zeros(d)
+    def fit(self) -> None:
+        x, y = np.array([p[0] for p in self.pulls]), np.array([p[1] for p in self.pulls])
+        n, prior, start = len(y), self.prior(), self.s
+        if n == self.t:
+            self.begin(x, y, prior)
+            start = self.s
+        gone, information, s = self.t - n, 2 * SHAPES / (SHAPES + 3), start
+        for _ in range(2):
+            r = y - x @ self.mean
+            leverage = np.einsum("ni,ij,nj->n", x, self.cov, x)
+            z = r**2 + self.s[self.best] ** 2 * leverage
+            least = 1e-3 * self.s[self.best] / math.sqrt(self.rho) + 1e-100
+            least += 1e-14 * np.abs(self.mean[self.d :]).sum()
             for _ in range(2):
-                law, moves = refit(np.array(ys) - np.array(xs) @ theta)
-                theta = theta + inverse @ (moves @ np.array(xs) - policy.ridge * theta)
-            extra = policy.shrinkage * n / room * law.sigma(n) ** 2
-        else:
-            move = advance(law, n - 1, (table[k] - x[k] @ theta) / math.sqrt(h))
-            theta = theta + inverse @ x[k] * math.sqrt(h) * move
-    return chosen, theta
+                s = np.maximum(s * np.exp(self.scoring_step(z, s, start, gone)), least)
+            moved = np.log(s / start)
+            shift = self.scoring * moved - gone * information * moved**2 / 2
+            likelihood = self.log_densities(z, s) + self.likelihood + shift
+            self.s, self.best = s, int(np.argmax(likelihood))
+            w, sums = self.weights(z)
+            slope, total, square = sums + self.sums
+            true = min(max(slope / total, 0.25), 1)
+            self.slope = max(true, 0.5)
+            self.kappa = max(square / total * self.slope / true**2, 0.25)
+            known = self.d - self.rho * np.trace(prior @ self.cov)
+            size = self.mean / s[self.best]
+            self.rho = (max(known, 0) + 1) / (size @ prior @ size + 1 / self.d)
+            held = self.info + self.rho * prior
+            self.cov = np.linalg.inv(held + self.slope * (x.T * w) @ x)
+            self.mean = self.mean + self.cov @ (x.T @ (w * r) + self.response - held @ self.mean)
+        self.likelihood = self.likelihood + shift
+        self.scoring = self.scoring - gone * information * moved
+        self.due = self.t + max(self.t // 8, 1)
+        if n == self.room:
+            self.let_go(x, y)
+
+    def begin(self, x: Array, y: Array, prior: Array) -> None:
+        middle = np.median(y) if self.policy.intercept else 0.0
+        off = np.abs(y - middle)
+        left = np.median(np.abs(y - x @ self.mean))
+        if self.t <= 3 or left > max(2 * np.median(off), self.s[self.best] / 2):
+            s = np.median(off) if np.median(off) > 0 else 1e-3 * off.max()
+            self.s = np.full(5, s + 1e-14 * abs(middle) + 1e-100)
+            self.rho = self.d
+            self.cov = np.asarray(np.linalg.inv(x.T @ x + self.d * prior), dtype=np.float64)
+            self.mean = np.zeros(self.size)
+            self.mean[self.d :] = middle
+
+    def scoring_step(self, z: Array, s: Array, start: Array, gone: int) -> Array:
+        information = 2 * SHAPES / (SHAPES + 3)
+        u = z / s[:, None] ** 2
+        nu = SHAPES[:, None]
+        excess = ((nu + 1) * u / (nu + u) - 1).sum(axis=1) + self.scoring
+        excess = excess - gone * information * np.log(s / start)
+        return np.asarray(np.clip(excess / self.t / information, -1, 1))
+
+    def log_densities(self, z: Array, s: Array) -> Array:
+        each = [student_t.logpdf(np.sqrt(z), nu, scale=a) for nu, a in zip(SHAPES, s, strict=True)]
+        return np.asarray(np.sum(each, axis=1) + len(z) * math.log(s[0]))
+
+    def weights(self, z: Array) -> tuple[Array, Array]:
+        nu, u = SHAPES[self.best], z / self.s[self.best] ** 2
+        w = (nu + 1) / (nu + u)
+        slope = (nu + 1) * (nu - u) / (nu + u) ** 2
+        return w, np.array([slope.sum(), w.sum(), (w**2 * u).sum()])
+
+    def let_go(self, x: Array, y: Array) -> None:
+        leverage = np.einsum("ni,ij,nj->n", x, self.cov, x)
+        order = np.argsort(leverage)
+        old, self.pulls = order[: len(y) // 2], [self.pulls[i] for i in order[len(y) // 2 :]]
+        r = y[old] - x[old] @ self.mean
+        z = r**2 + self.s[self.best] ** 2 * leverage[old]
+        w, sums = self.weights(z)
+        new = self.slope * (x[old].T * w) @ x[old]
+        self.info = self.info + new
+        self.response = self.response + x[old].T @ (w * r) + new @ self.mean
+        u, nu = z / self.s[:, None] ** 2, SHAPES[:, None]
+        self.scoring = self.scoring + ((nu + 1) * u / (nu + u) - 1).sum(axis=1)
+        self.likelihood, self.sums = (
+            self.likelihood + self.log_densities(z, self.s),
+            self.sums + sums,
+        )
 
 
-def k_student(policy: StudentUCB, rewards: Array, opening: list[int]) -> list[int]:
-    """One path; the order of the `opening`, three pulls of each arm, is left to chance."""
-    arms, law, chosen = rewards.shape[1], Law(), []
-    first: list[list[float]] = [[] for _ in range(arms)]
-    m, counts = np.zeros(arms), np.zeros(arms, dtype=int)
-    for t, table in enumerate(rewards):
-        if t < 3 * arms:
-            k = opening[t]
-        else:
-            rate = 2 * math.log(t) / counts
-            k = int(np.argmax(m + policy.bonus * law.sigma(t) * (np.sqrt(rate) + rate / 10)))
-        stretch = math.sqrt(1 + 1 / max(counts[k], 1))
-        m[k] += stretch * advance(law, t, (table[k] - m[k]) / stretch) / (counts[k] + 1)
-        counts[k] += 1
-        if counts[k] <= policy.room:
-            first[k].append(table[k])
-            m[k] = np.median(first[k])
-        if t + 1 <= arms * policy.room and (t + 1) % max((t + 1) // 8, 1) == 0:
-            law = refit(np.concatenate([np.array(y) - m[a] for a, y in enumerate(first)]))[0]
-        chosen.append(k)
-    return chosen
+def follow(policy: LinStudentUCB, arms: Array, rewards: Array, trace: Any) -> Plain:
+    """Return what the plain form has learned from a path; it would have made the same choices."""
+    plain = Plain(policy, arms.shape[-1])
+    for t, (offer, table, chosen) in enumerate(zip(arms, rewards, trace, strict=True)):
+        index = plain.index(offer)
+        assert index.max() - index[chosen] <= 1e-7 * np.ptp(index), t
+        plain.learn(offer, offer[chosen], table[chosen])
+    return plain
 
 
-LINEAR = [LinStudentUCB(), LinStudentUCB(room=3, bonus=1, ridge=2, delta=0.1, share=1, shrinkage=9)]
+RECIPES = [
+    LinStudentUCB(),
+    LinStudentUCB(room=4, bonus=0.3),
+    LinStudentUCB(intercept=False, room=9, bonus=1.5),
+]
 
 
-@pytest.mark.parametrize("policy", LINEAR, ids=repr)
+@pytest.mark.parametrize("policy", RECIPES, ids=repr)
 @pytest.mark.parametrize("fixed", [False, True])
-def test_lin_student_is_its_plain_form(policy: LinStudentUCB, fixed: bool) -> None:
-    arms, rng = offers(200, 2, 6, 4), np.random.default_rng(1)
-    arms = np.repeat(arms[:1], 200, axis=0) if fixed else arms
+def test_it_is_its_plain_form(policy: LinStudentUCB, fixed: bool) -> None:
+    arms, rng = offers(220, 2, 6, 4), np.random.default_rng(1)
+    arms = np.repeat(arms[:1], 220, axis=0) if fixed else arms
     theta = offers(1, 1, 1, 4, seed=9)[0, 0, 0]
     rewards = arms @ theta + 0.3 * rng.standard_t(0.8, arms.shape[:3])
     state, trace = play(policy, arms, rewards)
     for path in range(2):
-        chosen, found = lin_student(policy, arms[:, path], rewards[:, path], trace[0, path])
-        assert trace[:, path].tolist() == chosen
-        np.testing.assert_allclose(state.theta[path], found, rtol=1e-6, atol=1e-9)
+        plain = follow(policy, arms[:, path], rewards[:, path], trace[:, path])
+        np.testing.assert_allclose(state.mean[path], plain.mean, rtol=1e-5, atol=1e-7)
+        np.testing.assert_allclose(state.root[path] @ state.root[path].T, plain.cov, rtol=1e-4)
+        np.testing.assert_allclose(state.scales[path], plain.s, rtol=1e-5)
 
 
-@pytest.mark.parametrize("policy", [StudentUCB(), StudentUCB(bonus=2, room=3)], ids=repr)
-def test_student_is_its_plain_form(policy: StudentUCB) -> None:
-    rewards = np.random.default_rng(2).standard_t(0.8, (300, 2, 4)) + np.arange(4) / 2
-    trace = trace_of(policy, None, rewards)
-    for path in range(2):
-        opening = trace[:12, path].tolist()
-        assert sorted(opening) == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
-        assert trace[:, path].tolist() == k_student(policy, rewards[:, path], opening)
-
-
-GOLDEN: dict[str, tuple[Policy[Any], str]] = {
-    "LinStudentUCB": (LinStudentUCB(), "3112441311304004442411424131343131402104"),
-    "StudentUCB": (StudentUCB(), "3100443324202114444444444444444443444444"),
-}
-"""The choices of one path; a change here changes results and belongs in the changelog."""
-
-
-@pytest.mark.parametrize("name", GOLDEN)
-def test_golden_trace(name: str) -> None:
-    policy, golden = GOLDEN[name]
+def test_golden_trace() -> None:
+    """The choices of one path; a change here changes results and belongs in the changelog."""
     rewards = np.random.default_rng(5).standard_normal((40, 1, 5)) + np.arange(5)
-    assert row(trace_of(policy, offers(40, 1, 5, 3, seed=6), rewards)) == golden
+    trace = row(trace_of(LinStudentUCB(), offers(40, 1, 5, 3, seed=6), rewards))
+    assert trace == "3341232303241343342143133412432301230222"
+
+
+def test_the_unit_of_each_coordinate_decides_nothing() -> None:
+    arms = offers(150, 2, 5, 3)
+    rewards = arms @ np.array([1.0, -2.0, 0.5]) + np.random.default_rng(1).standard_t(
+        1, (150, 2, 5)
+    )
+    units = 2.0 ** np.array([20, -30, 3])
+    same = trace_of(LinStudentUCB(), arms * units, rewards)
+    np.testing.assert_array_equal(trace_of(LinStudentUCB(), arms, rewards), same)
 
 
 @pytest.mark.parametrize("df", [0.5, 1, 3])
-@pytest.mark.parametrize("scale", [0.1, 10.0])
-def test_the_law_of_the_noise_is_found(df: float, scale: float) -> None:
-    """σ² is near the inverse Fisher information, after 160 pulls kept and 3000 seen once.
+@pytest.mark.parametrize("scale", [0.1, 1e6])
+def test_deviations_are_those_of_the_best_estimate(df: float, scale: float) -> None:
+    """The stated deviation at the middle is √(D/(n I)): I the Fisher information of the law.
 
-    With 100 paths the mean of ln σ has a standard error of at most 0.006, and of 400 others it
-    was within 0.004: false alarms below 1e-8.
+    Vectors are chosen at random. Of 6 other seeds the mean of the logarithm over 20 paths was off
+    by 0.03 on average and 0.06 at most: for a normal error that is a false alarm of 1e-4 a case.
     """
-    law = noise.StudentT(df, scale)
-    rng = np.random.default_rng(3)
-    first = law.sample(rng, (100, 160))
-    found, _ = student.refit(first, np.ones(first.shape, dtype=np.bool_))
-    n = np.full(100, 160)
-    for residual in law.sample(rng, (3000, 100)):
-        found, _ = student.advance(found, n, residual)
-        n = n + 1
-    error = np.log(student.deviation(found, n)) + math.log(law.fisher_information) / 2
-    assert abs(error.mean()) < 0.04
+    n, d, law = 1500, 3, noise.StudentT(df, scale)
+    rng, policy = np.random.default_rng(3), LinStudentUCB()
+    state = policy.init(20, 1, d)
+    for _ in range(n):
+        x = rng.standard_normal((20, 1, d))
+        policy.learn(state, x, np.zeros(20, dtype=int), 5 + law.sample(rng, (20, 1)))
+    sizes = np.square(rng.standard_normal((20, 200, d)))
+    x = np.sqrt(sizes / sizes.mean(axis=1, keepdims=True))
+    _, deviation = policy.predict(state, x)
+    best = math.sqrt((d + 1) / n / law.fisher_information)
+    assert abs(np.log(np.sqrt(np.square(deviation).mean(axis=1)) / best).mean()) < 0.12
 
 
-@pytest.mark.parametrize("policy", [LinStudentUCB(), LinStudentUCB(room=1)], ids=repr)
+def test_a_rejected_reward_narrows_nothing() -> None:
+    arms, policy = offers(300, 1, 4, 2), LinStudentUCB()
+    rewards = arms @ np.array([3.0, 1.0]) + np.random.default_rng(2).standard_normal((300, 1, 4))
+    state, _ = play(policy, arms, rewards)
+    probe = np.array([[[0.3, -0.7]]])
+    before = policy.predict(state, probe)
+    policy.learn(state, probe, [0], [[1e9]])
+    for old, new in zip(before, policy.predict(state, probe), strict=True):
+        np.testing.assert_allclose(new, old, rtol=1e-6)
+
+
+@pytest.mark.parametrize("policy", [LinStudentUCB(), LinStudentUCB(room=4)], ids=repr)
 @pytest.mark.parametrize("wild", [1e300, math.inf, -math.inf])
 def test_absurd_rewards_are_harmless(policy: LinStudentUCB, wild: float) -> None:
-    """The estimate points within 0.1 of θ.
-
-    Of 800 other paths the worst was off by an angle of 0.036, about three standard deviations:
-    false alarms below 1e-12.
-    """
+    """The estimate points within 0.1 of θ, as it did on all of 100 other paths, within 0.05."""
     arms, theta = offers(1500, 5, 4, 2), np.array([0.6, -0.8])
     rewards = arms @ theta + 0.1 * np.random.default_rng(1).standard_normal(arms.shape[:3])
     rewards[0], rewards[10], rewards[100::10] = wild, wild, wild
@@ -221,46 +258,55 @@ def test_absurd_rewards_are_harmless(policy: LinStudentUCB, wild: float) -> None
 
 
 def test_rewards_without_noise_are_learned() -> None:
-    """Chance breaks ties alone: of 200 other paths none was off by more than 0.0012."""
     arms, theta = offers(300, 3, 4, 2), np.array([0.6, -0.8])
-    state, _ = play(LinStudentUCB(), arms, arms @ theta)
-    np.testing.assert_allclose(state.theta, np.tile(theta, (3, 1)), atol=0.02)
-    state, trace = play(StudentUCB(), None, np.tile(np.arange(4.0), (300, 3, 1)))
-    assert (trace[50:] == 3).mean() > 0.9
-    assert state.locations[:, 3].tolist() == [3.0] * 3
+    state, _ = play(LinStudentUCB(), arms, arms @ theta + 7)
+    np.testing.assert_allclose(state.mean, np.tile([*theta, 7], (3, 1)), atol=1e-3)
 
 
 def test_paths_of_different_age_learn_as_each_alone() -> None:
-    policy, arms = LinStudentUCB(room=4), offers(60, 1, 4, 3)
-    rewards = np.random.default_rng(4).standard_cauchy((60, 1, 4))
-    old, young = play(policy, arms[:30], rewards[:30])[0], play(policy, arms[:5], rewards[:5])[0]
+    policy, arms = LinStudentUCB(room=4), offers(160, 1, 4, 3)
+    rewards = np.random.default_rng(4).standard_cauchy((160, 1, 4))
+    old, young = play(policy, arms[:70], rewards[:70])[0], play(policy, arms[:5], rewards[:5])[0]
     pair = policy.init(2, 4, 3)
     pair.put(np.array([0]), old)
     pair.put(np.array([1]), young)
-    for offer, table in zip(arms[30:], rewards[30:], strict=True):
+    for offer, table in zip(arms[70:], rewards[70:], strict=True):
         both = np.repeat(offer, 2, axis=0)
         for state, x in ((old, offer), (young, offer), (pair, both)):
             chosen = np.zeros(len(x), dtype=np.int64)
             policy.learn(state, x, chosen, table[[0] * len(x), :1])
-    np.testing.assert_allclose(pair.theta, np.concatenate([old.theta, young.theta]), rtol=1e-9)
+    np.testing.assert_array_equal(pair.mean, np.concatenate([old.mean, young.mean]))
+    np.testing.assert_array_equal(pair.root, np.concatenate([old.root, young.root]))
 
 
-@pytest.mark.parametrize("policy", [LinStudentUCB(), StudentUCB()], ids=repr)
-@pytest.mark.parametrize("law", [noise.Cauchy(), noise.StudentT(0.5)], ids=repr)
-def test_policy_beats_uniform_play(policy: Policy[Any], law: noise.Noise) -> None:
-    """Two thirds of uniform's regret: one no better passes with probability below 1e-6."""
-    if isinstance(policy, LinStudentUCB):
-        bandit = environments.neutral(law, arms=10, dim=5)
-    else:
-        bandit = environments.k_armed(law, locations=(0.0, 0.5, 1.0, 1.5))
+def test_it_knows_whether_vectors_come_anew() -> None:
+    """Of 100 other paths the least was 0.83 with new vectors."""
+    policy, rewards = LinStudentUCB(), np.zeros((200, 3, 5))
+    fresh, _ = play(policy, offers(200, 3, 5, 4), rewards)
+    fixed, _ = play(policy, np.repeat(offers(1, 3, 5, 4), 200, axis=0), rewards)
+    assert (fresh.renewal > 0.7).all()
+    assert (fixed.renewal < 1e-20).all()
+
+
+BANDITS = {
+    "K arms far from zero": environments.k_armed(noise.Cauchy(), locations=(10.0, 10.5, 11.0)),
+    "fresh, any unit": environments.neutral(noise.StudentT(0.5, 1e6), arms=10, dim=5, size=1e6),
+    "little noise, fixed": environments.neutral(noise.Normal(0.03), dim=5, fresh=False),
+    "skew": environments.neutral(noise.Pareto(1.5), arms=10, dim=5),
+}
+
+
+@pytest.mark.parametrize("name", BANDITS)
+def test_it_beats_uniform_play(name: str) -> None:
+    """Half of uniform's regret: one no better passes with probability below 1e-6."""
     result = simulate(
-        {"policy": policy, "uniform": Uniform()},
-        bandit,
+        {"policy": LinStudentUCB(), "uniform": Uniform()},
+        BANDITS[name],
         horizon=1500,
         paths=40,
         seed=1,
         checkpoints=1,
     )
     mine, uniform = (result.curves[name].regret[:, -1] for name in ("policy", "uniform"))
-    gain = uniform * 2 / 3 - mine
+    gain = uniform / 2 - mine
     assert gain.mean() > 5 * gain.std(ddof=1) / math.sqrt(len(gain))

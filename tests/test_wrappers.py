@@ -6,7 +6,7 @@ import io
 import math
 import pickle
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from tailproof import (
     Filtered,
     FromRegret,
     Intercept,
+    LinStudentUCB,
     LinTS,
     Mean,
     Median,
@@ -28,7 +29,7 @@ from tailproof import (
     Policy,
     RobustUCB,
     Scaled,
-    StudentUCB,
+    State,
     SupBMM,
     ThompsonSampling,
     TruncatedMean,
@@ -91,6 +92,62 @@ def test_a_wrapper_forwards_the_whole_contract() -> None:
     }
     assert {"propose", "estimate", "recommend", "with_scale", "pulls"} <= open_methods
     assert open_methods <= vars(Wrapper).keys()
+
+
+@dataclass(eq=False)
+class Heard(State):
+    """How probable the last choice was said to be."""
+
+    propensity: Any
+
+
+@dataclass(frozen=True)
+class Listener(Policy[Heard]):
+    """A policy that wants to know how probable its choice was: 3/4 for the last arm."""
+
+    uses_propensity = True
+
+    def _init(self, paths: int, arms: int, dim: int) -> Heard:
+        decisions = np.zeros(paths, dtype=np.int64)
+        return Heard(arms=arms, dim=dim, decisions=decisions, propensity=np.zeros(paths))
+
+    def _choose(self, state: Heard, arms: Any, rng: np.random.Generator) -> Any:
+        return np.where(rng.random(state.paths) < 3 / 4, arms.shape[1] - 1, 0)
+
+    def _propensities(self, state: Heard, arms: Any) -> Any:
+        share = np.zeros(arms.shape[:2])
+        share[:, 0], share[:, -1] = 1 / 4, 3 / 4
+        return share
+
+    def _learn(
+        self, state: Heard, arms: Any, chosen: Any, rewards: Any, propensity: Any = None
+    ) -> None:
+        state.propensity = propensity
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda policy: Filtered(policy, **MEDIAN),
+        lambda policy: AutoFiltered(policy, repeats=3, settle=1),
+        lambda policy: AutoFiltered(Filtered(policy, **MEDIAN), repeats=3, settle=4),
+        lambda policy: FromRegret(policy, decisions=5),
+    ],
+)
+def test_propensities_pass_through(wrap: Callable[[Any], Any]) -> None:
+    policy, arms = wrap(Listener()), np.ones((2, 3, 1))
+    state, rewards = policy.init(2, 3, 1), np.ones((2, policy.pulls))
+    assert policy.propensities(state, arms).tolist() == [[0.25, 0, 0.75]] * 2
+    for told, heard in ((None, [0.25, 0.75]), ([0.5, 0.125], [0.5, 0.125]), (None, [0.25, 0.75])):
+        policy.learn(state, arms, [0, 2], rewards, told)
+        inner = state
+        while hasattr(inner, "inner"):
+            inner = inner.inner
+        assert inner.propensity.tolist() == heard
+    before = state.to_arrays()
+    with pytest.raises(ValueError, match="propensity must be above 0 and at most 1"):
+        policy.learn(state, arms, [0, 1], rewards)  # the middle arm is never chosen
+    assert all(np.array_equal(before[name], a) for name, a in state.to_arrays().items())
 
 
 @pytest.mark.parametrize("check", testing.POLICY_CHECKS, ids=lambda check: check.__name__)
@@ -352,7 +409,7 @@ def test_the_scale_reaches_the_recipe_inside(policy: Policy[Any]) -> None:
         UCB1(),
         MedianUCB(),
         RobustUCB(),
-        StudentUCB(),
+        LinStudentUCB(),
         Filtered(UCB1(), **MEDIAN),
         FromRegret(UCB1(), decisions=4),
     ],

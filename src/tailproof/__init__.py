@@ -26,7 +26,6 @@ from tailproof.policies import (
     Policy,
     RobustUCB,
     State,
-    StudentUCB,
     SupBMM,
     SupBTC,
     SupLinRel,
@@ -62,7 +61,7 @@ from tailproof.wrappers import (
 )
 
 if TYPE_CHECKING:
-    from tailproof import figures, testing
+    from tailproof import figures, gauntlet, testing
 
 __all__ = [
     "CRT",
@@ -101,7 +100,6 @@ __all__ = [
     "RobustUCB",
     "Scaled",
     "State",
-    "StudentUCB",
     "SupBMM",
     "SupBTC",
     "SupLinRel",
@@ -118,6 +116,7 @@ __all__ = [
     "compositions",
     "environments",
     "figures",
+    "gauntlet",
     "identify",
     "mean_of_medians",
     "median_of_means",
@@ -133,7 +132,7 @@ __version__ = version("tailproof")
 
 
 def __getattr__(name: str) -> Any:
-    """Load what is seldom needed when it is asked for: pictures and contract checks."""
-    if name in ("figures", "testing"):
+    """Load what is seldom needed when it is asked for."""
+    if name in ("figures", "gauntlet", "testing"):
         return import_module(f"tailproof.{name}")
     raise AttributeError(f"module 'tailproof' has no attribute {name!r}")

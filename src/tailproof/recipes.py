@@ -18,9 +18,9 @@ from tailproof.stats import estimators
 __all__ = ["build", "names", "snake_case"]
 
 _KINDS: dict[str, tuple[Any, ...]] = {
+    "noise": (noise,),
     "policy": (policies, wrappers, bestarm),
     "estimator": (estimators,),
-    "noise": (noise,),
     "environment": (environments,),
 }
 _WORDS = {"true": True, "false": False, "none": None}
@@ -31,10 +31,14 @@ _WORDS = {"true": True, "false": False, "none": None}
 def names(kind: str) -> dict[str, Callable[..., Any]]:
     """Return what can be built, by its name on the command line.
 
-    >>> sorted(names("noise"))
-    ['cauchy', 'laplace', 'normal', 'stable', 'student_t', 'symmetric_pareto']
+    >>> sorted(names("estimator"))
+    ['mean', 'mean_of_medians', 'median', 'median_of_means', 'truncated_mean']
     """
-    base = {"policy": policies.Policy, "estimator": estimators.Estimator, "noise": noise.Noise}
+    base: dict[str, Any] = {
+        "policy": policies.Policy,
+        "estimator": estimators.Estimator,
+        "noise": (noise.Noise, noise.Varying),
+    }
     found = {}
     for module in _KINDS[kind]:
         for name in module.__all__:
@@ -54,10 +58,12 @@ def build(kind: str, text: str, *first: Any) -> Any:
     >>> build("policy", "filtered(oful(noise_scale=0.45), repeats=15, estimator=median)")
     Filtered(policy=OFUL(noise_scale=0.45, norm_bound=1.0, ridge=1.0, delta=0.01, bonus=1.0),
     repeats=15, estimator=Median())
-    >>> build("noise", "weibull")
+    >>> build("noise", "mixture((normal, student_t(1, scale=9)), (0.9, 0.1))")
+    Mixture(laws=(Normal(scale=1.0), StudentT(df=1, scale=9)), weights=(0.9, 0.1), scale=1.0)
+    >>> build("estimator", "mode")
     Traceback (most recent call last):
-    ValueError: noise must be one of cauchy, laplace, normal, stable, student_t, symmetric_pareto,
-    got 'weibull'
+    ValueError: estimator must be one of mean, mean_of_medians, median, median_of_means,
+    truncated_mean, got 'mode'
     """
     try:
         tree = ast.parse(text.strip(), mode="eval").body
@@ -90,8 +96,8 @@ def _recipe(kind: str, tree: ast.expr, *first: Any) -> Any:
     if key not in known:
         choices = ", ".join(sorted(names(kind)))
         raise ValueError(f"{kind} must be one of {choices}, got {call.func.id!r}")
-    args = [*first, *(_value(arg) for arg in call.args)]
-    keywords = {word.arg: _value(word.value) for word in call.keywords if word.arg}
+    args = [*first, *(_value(arg, kind) for arg in call.args)]
+    keywords = {word.arg: _value(word.value, kind) for word in call.keywords if word.arg}
     signature = inspect.signature(known[key])
     try:
         signature.bind(*args, **keywords)
@@ -105,18 +111,22 @@ def _not_a_recipe(kind: str, text: str) -> ValueError:
     return ValueError(f"{kind} must be a name or a call like name(key=1), got {text!r}")
 
 
-def _value(tree: ast.expr) -> Any:
-    """Return a number, a text, a tuple, or a recipe of whichever kind has the name."""
+def _value(tree: ast.expr, near: str) -> Any:
+    """Return a number, a text, a tuple of values, or a recipe of whichever kind has the name.
+
+    The kind of recipe that it is a part of comes first.
+    """
+    if isinstance(tree, ast.Tuple | ast.List):
+        return tuple(_value(part, near) for part in tree.elts)
     name = tree.func if isinstance(tree, ast.Call) else tree
     if isinstance(name, ast.Name):
         key = name.id.replace("_", "").lower()
         if key in _WORDS:
             return _WORDS[key]
-        for kind in _KINDS:
+        for kind in (near, *_KINDS):
             if key in {known.replace("_", "") for known in names(kind)}:
                 return _recipe(kind, tree)
     try:
-        value = ast.literal_eval(tree)
+        return ast.literal_eval(tree)
     except (ValueError, TypeError):
         raise ValueError(f"{ast.unparse(tree)!r} is neither a value nor a known name") from None
-    return tuple(value) if isinstance(value, list) else value

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta, kstest
+from scipy.stats import beta, binom, kstest
 
 from tailproof.noise import Laplace, Noise
 from tailproof.policies.base import Index, Policy, State
@@ -150,6 +150,62 @@ def state_round_trips(policy: Policy[Any]) -> None:
         _assert_same(first[0].to_arrays(), other[0].to_arrays())
 
 
+def arms_come_and_go(policy: Policy[Any]) -> None:
+    """K may change from call to call, unless the policy says that it keeps the K it began with.
+
+    A state begun with fewer arms is, once it meets the others, as one that was begun with all. One
+    that has met more arms than are offered chooses among those offered, and can be saved.
+    """
+    arms, rewards, rng = _arms(), _rewards(policy), np.random.default_rng(6)
+    more = np.concatenate([arms, arms[:, :, ::-1] / 2], axis=2)
+    state, _ = _play(policy, arms[:9], rewards[:9])
+    if not policy.any_arms:
+        before = state.to_arrays()
+        for offer in (arms[9, :, :-1], more[9]):
+            _assert_raises(policy.choose, state, offer, rng)
+            _assert_raises(policy.learn, state, offer, np.zeros(_PATHS, np.int64), rewards[9])
+        _assert_same(before, state.to_arrays())
+        return
+    few = policy.init(_PATHS, _ARMS - 1, _DIM)
+    grown = _play(policy, arms[:9], rewards[:9], few)[0]
+    _assert_same(state.to_arrays(), grown.to_arrays())
+    offered = np.random.default_rng(7).integers(_ARMS - 1, 2 * _ARMS, 40, endpoint=True)
+    for t, most in enumerate(offered.tolist(), 9):
+        offer = more[t, :, :most]
+        before = state.to_arrays()
+        chosen = policy.choose(state, offer, rng)
+        assert chosen.max() < most
+        _assert_same(before, state.to_arrays())
+        policy.learn(state, offer, chosen, rewards[t])
+    assert state.arms == offered.max()
+    restored = policy.restore(before)
+    policy.learn(restored, offer, chosen, rewards[t])
+    _assert_same(state.to_arrays(), restored.to_arrays())
+
+
+def propensities_are_frequencies(policy: Policy[Any]) -> None:
+    """Where a policy tells how probable its choices are, they come about that often.
+
+    Each share is tested at its part of a false-alarm rate of 10⁻⁶.
+    """
+    draws, arms, rng = 300, _arms()[0], np.random.default_rng(2021)
+    for state in (policy.init(_PATHS, _ARMS, _DIM), _play(policy, _arms(), _rewards(policy))[0]):
+        before = state.to_arrays()
+        share = policy.propensities(state, arms)
+        _assert_same(before, state.to_arrays())
+        if share is None:
+            assert not policy.uses_propensity
+            return
+        assert share.shape == (_PATHS, _ARMS)
+        assert share.min() >= 0
+        np.testing.assert_allclose(share.sum(axis=1), 1, rtol=1e-6)
+        chosen = np.stack([policy.choose(state, arms, rng) for _ in range(draws)])
+        seen = (chosen[..., None] == np.arange(_ARMS)).sum(axis=0)
+        share = np.clip(share, 0, 1)
+        tail = np.minimum(binom.cdf(seen, draws, share), binom.sf(seen - 1, draws, share))
+        assert tail.min() > _FALSE_ALARM / (4 * share.size)
+
+
 def foreign_states_are_refused(policy: Policy[Any]) -> None:
     """Arrays of another policy, of another shape, or spoiled ones are not restored."""
     arrays = policy.init(_PATHS, _ARMS, _DIM).to_arrays()
@@ -186,7 +242,7 @@ def bad_input_is_refused(policy: Policy[Any]) -> None:
     before, rng = state.to_arrays(), np.random.default_rng(0)
     with_nan = rewards.copy()
     with_nan[-1, -1] = np.nan
-    lessons: list[tuple[Any, Any, Any]] = [
+    lessons: list[tuple[Any, ...]] = [
         (arms, chosen, with_nan),
         (arms, chosen, rewards[:-1]),
         (arms, chosen, rewards[:, :-1]),
@@ -194,8 +250,10 @@ def bad_input_is_refused(policy: Policy[Any]) -> None:
         (arms, chosen - _ARMS, rewards),
         (arms, chosen * 1.0, rewards),
         (arms, chosen[:-1], rewards),
+        *((arms, chosen, rewards, np.full(_PATHS, p)) for p in (0, -0.5, 1.5, math.nan)),
+        (arms, chosen, rewards, np.full(_PATHS - 1, 0.5)),
     ]
-    offers = [arms[0], arms[:-1], arms[:, :-1], arms[..., :-1]]
+    offers = [arms[0], arms[:-1], arms[:, :0], arms[..., :-1]]
     for value in (math.nan, math.inf, -math.inf, 1e80):
         for place in (0, (chosen[0] + 1) % _ARMS - chosen[0]):  # the chosen arm, and another
             spoiled = arms.copy()
@@ -238,19 +296,46 @@ def law_is_symmetric(noise: Noise) -> None:
         assert not np.allclose(noise.ppf(1 - u), -x), "it may declare itself symmetric"
         return
     np.testing.assert_allclose(noise.ppf(1 - u), -x, rtol=1e-6)
-    np.testing.assert_allclose(noise.cdf(-x), 1 - noise.cdf(x), rtol=1e-9)
-    np.testing.assert_allclose(noise.pdf(-x), noise.pdf(x), rtol=1e-9)
+    if noise.continuous:
+        np.testing.assert_allclose(noise.cdf(-x), 1 - noise.cdf(x), rtol=1e-9)
+        np.testing.assert_allclose(noise.pdf(-x), noise.pdf(x), rtol=1e-9)
 
 
 def quantiles_invert_the_distribution(noise: Noise) -> None:
-    """P(η ≤ Q(u)) = u, from the centre far into the tail."""
+    """P(η ≤ Q(u)) = u, far into the tail; where there are atoms P(η < Q(u)) ≤ u ≤ P(η ≤ Q(u))."""
     u = np.concatenate([np.geomspace(1e-15, 0.1, 30), np.linspace(0.1, 0.49, 14)])
-    np.testing.assert_allclose(noise.cdf(noise.ppf(u)), u, rtol=1e-6)
-    assert noise.ppf([0, 1]).tolist() == [-math.inf, math.inf]
+    if noise.continuous and math.isinf(noise.support[0]):
+        np.testing.assert_allclose(noise.cdf(noise.ppf(u)), u, rtol=1e-6)
+    else:  # near a left end floats are not dense enough for more
+        u = np.concatenate([u, 1 - u])
+        low, high = _around(noise, noise.ppf(u))
+        assert (low <= u * (1 + 1e-12)).all()
+        assert (high >= u * (1 - 1e-12)).all()
+    assert noise.ppf([0, 1]).tolist() == list(noise.support)
+
+
+def centre_is_as_declared(noise: Noise) -> None:
+    """Half of the law is on either side of its median, and its mean is the integral of ppf."""
+    below, up_to = _around(noise, np.array(noise.median))
+    assert below <= 0.5 + 1e-12
+    assert up_to >= 0.5 - 1e-12
+    try:
+        mean = noise.mean
+    except ValueError:  # not known, and said so
+        return
+    assert math.isnan(mean) == (noise.alpha <= 1)
+    if noise.alpha > 2:
+        u = (np.arange(10**5) + 0.5) / 10**5
+        x = noise.ppf(u)
+        # The outermost cell may hold about as much as 3 deviations divided by √(number of cells).
+        assert abs(x.mean() - mean) <= 3 * x.std() / math.sqrt(len(u)) + 1e-9 * noise.scale
 
 
 def density_is_the_slope(noise: Noise) -> None:
-    """The density is the derivative of the distribution function."""
+    """The density is the derivative of the distribution function; a law with atoms has none."""
+    if not noise.continuous:
+        _assert_raises(noise.pdf, 0.0)
+        return
     x = noise.ppf(np.linspace(0.03, 0.47, 12))
     h = 1e-4 * np.abs(x)
     slope = (noise.cdf(x + h) - noise.cdf(x - h)) / (2 * h)
@@ -261,17 +346,21 @@ def samples_follow_the_law(noise: Noise) -> None:
     """Samples, and medians of odd and even blocks, have the declared distribution."""
     rng = np.random.default_rng(2021)
     assert noise.sample(rng, (2, 3)).shape == (2, 3)
-    levels = noise.cdf(noise.sample(rng, (4000,)))
-    assert kstest(levels, "uniform").pvalue > _FALSE_ALARM
-    medians = noise.sample_median(9, rng, (4000,))
-    assert kstest(noise.cdf(medians), beta(5, 5).cdf).pvalue > _FALSE_ALARM
+    single = _levels(noise, noise.sample(rng, (4000,)), lambda u: u)
+    assert kstest(single, "uniform").pvalue > _FALSE_ALARM
+    medians = _levels(noise, noise.sample_median(9, rng, (4000,)), beta(5, 5).cdf)
+    assert kstest(medians, "uniform").pvalue > _FALSE_ALARM
     raw = np.median(noise.sample(rng, (4000, 4)), axis=1)
     assert kstest(noise.sample_median(4, rng, (4000,)), raw).pvalue > _FALSE_ALARM
 
 
 def tail_is_as_declared(noise: Noise) -> None:
-    """P(|η| > y) ≤ c/y^α everywhere, and no smaller c would do."""
+    """P(|η| > y) ≤ c/y^α everywhere, and no smaller c would do; or no c is declared."""
     alpha = min(noise.alpha, 2.0)
+    if not (noise.symmetric and noise.continuous):
+        _assert_raises(noise.tail_constant, alpha)
+        _assert_raises(lambda: noise.fisher_information)
+        return
     y = noise.scale * np.geomspace(1e-6, 1e6 ** max(1, 1 / alpha), 2000)
     product = y**alpha * 2 * noise.cdf(-y)
     assert product.max() <= noise.tail_constant(alpha) * (1 + 1e-9)
@@ -334,6 +423,8 @@ POLICY_CHECKS: tuple[Callable[[Policy[Any]], None], ...] = (
     paths_do_not_mix,
     batch_equals_singles,
     state_round_trips,
+    arms_come_and_go,
+    propensities_are_frequencies,
     foreign_states_are_refused,
     bad_input_is_refused,
     invariances_hold,
@@ -342,6 +433,7 @@ NOISE_CHECKS: tuple[Callable[[Noise], None], ...] = (
     recipe_is_frozen,
     law_is_symmetric,
     quantiles_invert_the_distribution,
+    centre_is_as_declared,
     density_is_the_slope,
     samples_follow_the_law,
     tail_is_as_declared,
@@ -353,6 +445,21 @@ ESTIMATOR_CHECKS: tuple[Callable[[Estimator], None], ...] = (
     shift_is_as_declared,
     draw_has_the_law,
 )
+
+
+def _around(noise: Noise, x: Array) -> tuple[Array, Array]:
+    """Return P(η ≤ y) a little below and a little above each x."""
+    h = 1e-9 * (np.abs(x) + noise.scale)
+    with np.errstate(invalid="ignore"):
+        return noise.cdf(x - h), noise.cdf(x + h)
+
+
+def _levels(noise: Noise, x: Array, law: Callable[[Array], Array]) -> Array:
+    """Return uniform variables if P(X ≤ x) = law(P(η ≤ x)); an atom is spread over its share."""
+    if noise.continuous:
+        return law(noise.cdf(x))
+    low, high = (law(level) for level in _around(noise, x))
+    return low + np.random.default_rng(0).random(x.shape) * (high - low)
 
 
 class _OnePath:

@@ -124,6 +124,11 @@ class FixedConfidence(Policy[A], ABC):
 
     delta: Fraction = 0.05
 
+    @property
+    def any_arms(self) -> bool:
+        """No: the answer is one of the arms that it began with."""
+        return False
+
     def at(self, delta: float) -> Self:
         """Return the same recipe for another δ."""
         return replace(self, delta=delta)

@@ -4,7 +4,6 @@ import math
 from abc import ABC
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,8 +54,12 @@ class QuantileBestArm(FixedConfidence[Intervals], ABC):
         π, which quantile is to be large: ½ is the median.
     """
 
-    invariances: ClassVar[frozenset[str]] = frozenset({"increasing"})
     quantile: Fraction = 0.5
+
+    @property
+    def invariances(self) -> frozenset[str]:
+        """No decision changes under any strictly increasing map."""
+        return frozenset({"increasing"})
 
     def _init(self, paths: int, arms: int, dim: int) -> Intervals:
         whole("arms", arms, at_least=2)

@@ -1,6 +1,7 @@
 """The command line: the library's own calls, typed."""
 
 import io
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,11 +22,14 @@ from tailproof import (
 )
 from tailproof.checks import require, whole
 from tailproof.cli.output import (
+    bars_table,
     clear_errors,
     console,
+    gauntlet_table,
     identification_table,
     progress_bar,
     regret_table,
+    summary_table,
 )
 from tailproof.cli.saving import prepared, write_table
 from tailproof.results.files import whole_file
@@ -150,6 +154,74 @@ def simulate_command(
     _say_where("Written to", out)
 
 
+@app.command("gauntlet")
+@clear_errors
+def gauntlet_command(
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(help="A policy: lin_student_ucb, 'auto_filtered(ucb1)'. Repeatable."),
+    ] = None,
+    problems: Annotated[
+        str, typer.Option(help="report, tuning, or names with commas between: fresh-t1,k5-t1.")
+    ] = "report",
+    size: Annotated[
+        str, typer.Option(help="quick (minutes; few paths, at most 2000 pulls) or full.")
+    ] = "quick",
+    seed: Annotated[
+        int | None, typer.Option(help="That of the set of problems if left out.")
+    ] = None,
+    workers: Workers = 0,
+    engine: Engine = "processes",
+    out: Out = None,
+) -> None:
+    """Put policies through the gauntlet: rewards with units, offsets, skew, zeros and outliers.
+
+    Without --policy the tools that we recommend play. Regret is shown over that of random arms;
+    a path is stuck if it still has a tenth of that in the second half. With --out there are also
+    score.npz, gauntlet.md and a picture, gauntlet.png.
+
+        tailproof gauntlet --policy lin_student_ucb --policy "auto_filtered(ucb1)" --out trial
+
+    Choose settings on --problems tuning only: its problems and seed are not those reported.
+    """
+    from tailproof import gauntlet
+
+    tools: dict[str, Any] = {}
+    for text in policy or []:
+        require(text not in tools, "policy", "given only once", text)
+        tools[text] = recipes.build("policy", text)
+    with prepared(out, "score.npz", "gauntlet.md", "gauntlet.png") as folder:
+        with progress_bar("running the gauntlet") as progress:
+            score = gauntlet.run(
+                tools or gauntlet.RECOMMENDED,
+                problems=problems,
+                size=size,
+                seed=seed,
+                workers=workers,
+                engine=engine,
+                out=folder and folder / "cells",
+                progress=progress,
+            )
+        console.print(gauntlet_table(score))
+        console.print(summary_table(score))
+        if size == "full":
+            console.print(bars_table(gauntlet.judge(score)))
+        if folder is not None:
+            score.save(folder / "score.npz")
+            page = score.to_markdown(_typed(policy, problems, size, seed))
+            (folder / "gauntlet.md").write_text(page, encoding="utf-8")
+            score.plot().savefig(folder / "gauntlet.png")
+    _say_where("Written to", out)
+
+
+def _typed(policy: list[str] | None, problems: str, size: str, seed: int | None) -> str:
+    """Return the command that makes a score."""
+    words = ["tailproof", "gauntlet", "--problems", problems, "--size", size]
+    for text in policy or []:
+        words += ["--policy", text]
+    return shlex.join(words if seed is None else [*words, "--seed", str(seed)])
+
+
 @app.command("reproduce")
 @clear_errors
 def reproduce_command(
@@ -233,10 +305,11 @@ def compare_command(
 @app.command("list")
 @clear_errors
 def list_command() -> None:
-    """Show what can be named: figures, policies, estimators, noises, environments."""
+    """Show what can be named: figures, policies, estimators, noises, environments, problems."""
+    from tailproof.gauntlet import problems
     from tailproof.paper import EXHIBITS
 
-    table = Table(title="Names for reproduce, --policy, --noise and --environment")
+    table = Table(title="Names for reproduce, --policy, --noise, --environment and --problems")
     table.add_column("kind")
     table.add_column("name")
     table.add_column("what it is")
@@ -245,6 +318,9 @@ def list_command() -> None:
     for kind in ("policy", "estimator", "noise", "environment"):
         for name, thing in sorted(recipes.names(kind).items()):
             table.add_row(kind, name, escape((thing.__doc__ or "").split("\n", 1)[0]))
+    for which in ("report", "tuning"):
+        for problem in problems(which):
+            table.add_row("problem", problem.name, escape(problem.text))
     console.print(table)
 
 

@@ -2,10 +2,10 @@
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import typer
 from rich.console import Console
@@ -24,7 +24,19 @@ from rich.text import Text
 
 from tailproof.results import Identification, Result
 
-__all__ = ["clear_errors", "console", "identification_table", "progress_bar", "regret_table"]
+if TYPE_CHECKING:
+    from tailproof.gauntlet import Judged, Score
+
+__all__ = [
+    "bars_table",
+    "clear_errors",
+    "console",
+    "gauntlet_table",
+    "identification_table",
+    "progress_bar",
+    "regret_table",
+    "summary_table",
+]
 
 console = Console(emoji=False)
 
@@ -85,12 +97,61 @@ def identification_table(title: str, found: Identification) -> Table:
     return table
 
 
-def _table(title: str, *columns: str) -> Table:
+def gauntlet_table(score: "Score") -> Table:
+    """Return the regret over chance of every tool in every problem, in per cent."""
+    size = f"{score.settings['paths']} paths, size {score.settings['size']}"
+    table = _table(f"Regret over chance, per cent, {size}", *score.tools, first="problem")
+    table.caption = "● per cent of paths stuck; – the tool does not fit the problem"
+    for problem in score.problems:
+        cells = []
+        for tool in score.tools:
+            row = score.row(problem, tool)
+            if row is None:
+                cells.append("–")
+            else:
+                stuck = f" [red]●{100 * row.stuck:.0f}[/]" if row.stuck else ""
+                cells.append(f"{100 * row.over_chance:.3g}{stuck}")
+        table.add_row(escape(problem), *cells)
+    return table
+
+
+def summary_table(score: "Score") -> Table:
+    """Return the ratios of each tool to the best, and in how many problems it gets stuck."""
+    title = "Beside the best tool of each problem"
+    table = _table(title, "problems", "median", "worst", "where", "stuck in", first="tool")
+    for tool, row in score.summary().items():
+        table.add_row(
+            escape(tool),
+            str(row["problems"]),
+            f"{row['median_over_best']:.2f}",
+            f"{row['worst_over_best']:.3g}",
+            escape(row["worst_problem"]),
+            str(len(row["stuck"])),
+        )
+    return table
+
+
+def bars_table(found: Sequence["Judged"]) -> Table:
+    """Return what was found beside each bar."""
+    table = _table("Bars", "tool", "at most", "found", "", first="what")
+    for judged in found:
+        bar = judged.bar
+        table.add_row(
+            escape(bar.text),
+            escape(bar.tool),
+            f"{bar.at_most:g}",
+            f"{judged.value:.3g}",
+            "[green]passed[/]" if judged.passed else "[red]missed[/]",
+        )
+    return table
+
+
+def _table(title: str, *columns: str, first: str = "policy") -> Table:
     """Return a table of policies whose cells fold where a terminal is narrow."""
     table = Table(title=escape(title))
-    table.add_column("policy", overflow="fold")
+    table.add_column(first, overflow="fold")
     for column in columns:
-        table.add_column(column, justify="right", overflow="fold")
+        table.add_column(escape(column), justify="right", overflow="fold")
     return table
 
 

@@ -4,14 +4,14 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from functools import cache
-from typing import ClassVar
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import simpson
 from scipy.interpolate import CubicHermiteSpline, CubicSpline, PPoly
 from scipy.optimize import minimize_scalar
-from scipy.special import logit
+from scipy.special import expit, logit
 
 from tailproof.checks import number, require, whole
 
@@ -22,16 +22,18 @@ Shape = tuple[int, ...]
 
 
 class Noise(ABC):
-    """A law symmetric about zero: a standard law, stretched by its scale.
+    """The law of a noise η: a standard law, stretched by its scale.
 
     A law of your own needs a `scale`, an `alpha`, and the standard law's `_pdf`, `_cdf` and
     `_sample`; the rest follows from these, and closed forms may replace it. One that is not
-    symmetric says so: it needs a `_quantile` of its own, and has neither tail constant nor
-    Fisher information here.
+    symmetric about zero says so, and has neither tail constant nor Fisher information here; so
+    does one with atoms, which has no density either.
     """
 
-    symmetric: ClassVar[bool] = True
+    symmetric: bool = True
     """Whether η and −η have the same law."""
+    continuous: bool = True
+    """Whether there is a density; False for a law with atoms."""
     scale: float
 
     def __post_init__(self) -> None:
@@ -41,6 +43,23 @@ class Noise(ABC):
     @abstractmethod
     def alpha(self) -> float:
         """The tail index: the largest α with P(|η| > y) ≤ c/y^α; inf for light tails."""
+
+    @property
+    def mean(self) -> float:
+        """E η, NaN where there is none."""
+        self._needs(self.symmetric, "mean", "is not symmetric")
+        return 0.0 if self.alpha > 1 else math.nan
+
+    @property
+    def median(self) -> float:
+        """The middle of the medians of η."""
+        return 0.0 if self.symmetric else float(self.ppf(0.5))
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """The least and the largest value, infinite where there is none."""
+        low, high = self._support
+        return self.scale * low, self.scale * high
 
     @property
     def fisher_information(self) -> float:
@@ -56,7 +75,8 @@ class Noise(ABC):
         return 2 * float(simpson(slope**2 / f * np.exp(-w), x=w)) / self.scale / self.scale
 
     def pdf(self, x: ArrayLike) -> Array:
-        """Return the density."""
+        """Return the density; a law with atoms has none."""
+        self._needs(self.continuous, "density", "has atoms")
         with np.errstate(over="ignore"):
             return self._pdf(np.asarray(x, dtype=np.float64) / self.scale) / self.scale
 
@@ -72,7 +92,19 @@ class Noise(ABC):
         s = logit(levels)
         with np.errstate(over="ignore"):
             inside = self.scale * self._quantile(np.clip(s, -709, 709))
-        return np.where(np.isinf(s), s, inside)
+        low, high = self.support
+        return np.where(np.isinf(s), np.where(s < 0, low, high), inside)
+
+    def scaled(self, c: float) -> Self:
+        """Return the law of c·η, c > 0.
+
+        >>> from tailproof.noise import Cauchy
+        >>> Cauchy(2.0).scaled(100)
+        Cauchy(scale=200.0)
+        """
+        law: Any = self
+        scaled: Self = replace(law, scale=self.scale * number("c", c, above=0))
+        return scaled
 
     def sample(self, rng: np.random.Generator, shape: Shape) -> Array:
         """Draw independent samples."""
@@ -126,9 +158,13 @@ class Noise(ABC):
         """
         return math.exp(self._log_tail_constant(alpha) / (self.alpha if alpha is None else alpha))
 
+    def _needs(self, ok: bool, what: str, fault: str) -> None:
+        if not ok:
+            raise ValueError(f"the {what} of a law that {fault} is not known, got {self}")
+
     def _needs_symmetry(self, what: str) -> None:
-        if not self.symmetric:
-            raise ValueError(f"the {what} of a law that is not symmetric is not known, got {self}")
+        self._needs(self.symmetric, what, "is not symmetric")
+        self._needs(self.continuous, what, "has atoms")
 
     def _log_tail_constant(self, alpha: float | None) -> float:
         self._needs_symmetry("tail constant")
@@ -164,8 +200,13 @@ class Noise(ABC):
         """Logarithm of lim y^α P(|η| > y) of the standard law."""
         return -math.inf
 
-    @abstractmethod
-    def _pdf(self, x: Array) -> Array: ...
+    @property
+    def _support(self) -> tuple[float, float]:
+        """The least and the largest value of the standard law."""
+        return -math.inf, math.inf
+
+    def _pdf(self, x: Array) -> Array:
+        raise NotImplementedError("a law with a density needs a _pdf")
 
     @abstractmethod
     def _cdf(self, x: Array) -> Array: ...
@@ -175,12 +216,35 @@ class Noise(ABC):
 
     def _quantile(self, s: Array) -> Array:
         """Quantile of the standard law at the level whose logit is s."""
-        if not self.symmetric:
-            raise ValueError(
-                f"a law that is not symmetric needs a _quantile of its own, got {self}"
-            )
+        if not (self.symmetric and self.continuous):
+            return self._least_reaching(s)
         curve = _quantile_curve(replace(self, scale=1.0))  # type: ignore[type-var]
         return np.copysign(np.sinh(curve(np.abs(s))) / self._pdf(np.zeros(())), s)
+
+    def _least_reaching(self, s: Array) -> Array:
+        """Return the least float x with F(x) ≥ u, or minus that for 1 − u if symmetric and u > ½.
+
+        Floats of one sign are in the order of their bits, so 64 bisections of these find it.
+        """
+        level = expit(-np.abs(s) if self.symmetric else s)
+        low, high = (np.full(level.shape, _bits(np.array(x))) for x in (-math.inf, math.inf))
+        for _ in range(64):
+            middle = (low >> 1) + (high >> 1) + (low & high & 1)
+            reached = self._cdf(_float(middle)) >= level
+            low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+        x = _float(high)
+        return np.where(s < 0, x, np.where(s > 0, 0.0 - x, 0.0)) if self.symmetric else x
+
+
+def _bits(x: Array) -> NDArray[np.int64]:
+    """Return whole numbers in the order of the floats."""
+    bits = x.view(np.int64)
+    return np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)
+
+
+def _float(bits: NDArray[np.int64]) -> Array:
+    """Return the floats that have these numbers."""
+    return np.where(bits < 0, np.iinfo(np.int64).min - bits, bits).view(np.float64)
 
 
 @cache

@@ -17,7 +17,6 @@ from tailproof.policies.oful import OFUL
 from tailproof.policies.order_statistic_ucb import OrderStatisticUCB
 from tailproof.policies.pege import PEGE
 from tailproof.policies.robust_ucb import RobustUCB
-from tailproof.policies.student_ucb import StudentUCB
 from tailproof.policies.sup_bmm import SupBMM
 from tailproof.policies.sup_btc import SupBTC
 from tailproof.policies.sup_lin_rel import SupLinRel
@@ -48,7 +47,6 @@ __all__ = [
     "Policy",
     "RobustUCB",
     "State",
-    "StudentUCB",
     "SupBMM",
     "SupBTC",
     "SupLinRel",

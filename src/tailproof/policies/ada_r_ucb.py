@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tailproof.checks import NonNegative
-from tailproof.policies.base import Array, Index, Policy, pick_largest
+from tailproof.policies.base import Array, Index, Indexed
 from tailproof.policies.state.halves import Halves
 
 __all__ = ["AdaRUCB"]
@@ -29,7 +29,7 @@ class _Adapted(Halves):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdaRUCB(Policy[_Adapted]):
+class AdaRUCB(Indexed[_Adapted]):
     """Pull the arm with the largest trimmed mean plus bonus, knowing neither ε nor a moment.
 
     At decision t, with L = ln t³, c = (1 + √2)² and the pairs (X_j, X'_j), j = 1, …, n, of an arm
@@ -87,8 +87,8 @@ class AdaRUCB(Policy[_Adapted]):
         threshold, index = np.full((2, paths, arms), np.inf)
         return _Adapted.start(paths, arms, dim, threshold=threshold, index=index)
 
-    def _choose(self, state: _Adapted, arms: Array, rng: np.random.Generator) -> Index:
-        return pick_largest(state.index, rng)
+    def _index(self, state: _Adapted, arms: Array) -> Array:
+        return state.index
 
     def _learn(self, state: _Adapted, arms: Array, chosen: Index, rewards: Array) -> None:
         state.add(chosen, rewards)

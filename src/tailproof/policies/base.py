@@ -5,11 +5,13 @@ outside it. Everything is written once, for many independent paths at a time; li
 of one path.
 """
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar, Generic, Self, TypeVar, final
+from functools import lru_cache
+from typing import Any, ClassVar, Generic, Self, TypeVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +19,17 @@ from numpy.typing import ArrayLike, NDArray
 from tailproof.checks import array, check_fields, number, require, whole
 from tailproof.policies.state.base import Array, Index, State, picked
 
-__all__ = ["LONGEST", "Array", "Index", "Policy", "S", "State", "pick_largest", "picked"]
+__all__ = [
+    "LONGEST",
+    "Array",
+    "Index",
+    "Indexed",
+    "Policy",
+    "S",
+    "State",
+    "pick_largest",
+    "picked",
+]
 
 LONGEST = 1e75
 """The longest arm that is taken: squares of lengths can still be added up and multiplied."""
@@ -28,10 +40,13 @@ S = TypeVar("S", bound=State)
 class Policy(ABC, Generic[S]):
     """A bandit algorithm: it chooses arms and learns from rewards.
 
-    Arms have the shape (paths, K, d), choices (paths,), rewards (paths, `pulls`). A policy of your
-    own writes `_init`, `_choose` and `_learn`, for arguments that are checked already; inside
-    them NumPy does not warn of infinities, which are legitimate. Its fields are checked by their
-    types, see `tailproof.checks`.
+    Arms have the shape (paths, K, d), choices (paths,), rewards (paths, `pulls`). K may change from
+    call to call: an arm is known by its number, and what is kept for each arm grows when one is
+    new, which then is as all were at the start.
+
+    A policy of your own writes `_init`, `_choose` and `_learn`, for arguments that are checked
+    already; inside them NumPy does not warn of infinities, which are legitimate. Its fields are
+    checked by their types, see `tailproof.checks`.
     """
 
     scale_field: ClassVar[str | None] = None
@@ -39,9 +54,6 @@ class Policy(ABC, Generic[S]):
     prior_field: ClassVar[str | None] = None
     """The field that holds the scale of a prior of locations, if the recipe has one; the prior of
     a ridge penalty has the scale of the noise and follows the length of the arms."""
-    invariances: ClassVar[frozenset[str]] = frozenset()
-    """The maps of all rewards that change no decision: "units" (multiples), "offset" (a constant is
-    added), "increasing" (these and all other strictly increasing maps)."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -50,6 +62,25 @@ class Policy(ABC, Generic[S]):
     def pulls(self) -> int:
         """The number of rewards wanted for one decision."""
         return 1
+
+    @property
+    def invariances(self) -> frozenset[str]:
+        """The maps of all rewards that change no decision.
+
+        "units" (multiples), "offset" (a constant is added), "increasing" (these and all other
+        strictly increasing maps).
+        """
+        return frozenset()
+
+    @property
+    def any_arms(self) -> bool:
+        """Whether the number of arms may change from call to call."""
+        return True
+
+    @property
+    def uses_propensity(self) -> bool:
+        """Whether `learn` wants to know how probable the chosen arm was."""
+        return False
 
     @final
     def init(self, paths: int, arms: int, dim: int) -> S:
@@ -91,15 +122,43 @@ class Policy(ABC, Generic[S]):
         """Return the arm to pull in each path; the state stays as it is."""
         vectors = self._checked_arms(state, arms)
         require(hasattr(rng, "integers"), "rng", "a numpy.random.Generator", rng)
+        if vectors.shape[1] != state.arms:
+            state = self._resized(state, vectors.shape[1])
         with np.errstate(invalid="ignore", over="ignore"):
             return self._choose(state, vectors, rng)
 
     @final
-    def learn(self, state: S, arms: ArrayLike, chosen: ArrayLike, rewards: ArrayLike) -> None:
+    def propensities(self, state: S, arms: ArrayLike) -> Array | None:
+        """Return how probable each arm is to be chosen, of shape (paths, K), and None if unknown.
+
+        >>> from tailproof import UCB1
+        >>> policy, arms = UCB1(), np.zeros((1, 2, 1))
+        >>> state = policy.init(paths=1, arms=2, dim=1)
+        >>> policy.propensities(state, arms).tolist()
+        [[0.5, 0.5]]
+        """
+        vectors = self._checked_arms(state, arms)
+        if vectors.shape[1] != state.arms:
+            state = self._resized(state, vectors.shape[1])
+        with np.errstate(invalid="ignore", over="ignore"):
+            return self._propensities(state, vectors)
+
+    @final
+    def learn(
+        self,
+        state: S,
+        arms: ArrayLike,
+        chosen: ArrayLike,
+        rewards: ArrayLike,
+        propensity: ArrayLike | None = None,
+    ) -> None:
         """Learn from the rewards of the chosen arms.
 
         ±inf and any finite size are legitimate rewards. A wrong shape, a NaN, or an arm that is
         not finite raises ``ValueError`` and leaves the state as it was.
+
+        `propensity`, of shape (paths,), is how probable the chosen arms were, where someone else
+        chose them; by default it is the policy's own, see `propensities`.
         """
         vectors = self._checked_arms(state, arms)
         index, values = array("chosen", chosen, None), array("rewards", rewards)
@@ -109,11 +168,18 @@ class Policy(ABC, Generic[S]):
         require(not math.isnan(values.min()), "rewards", "free of NaN", np.nan)
         if index.shape != expected[:1]:
             raise ValueError(f"chosen must be of shape {expected[:1]}, got {index.shape}")
-        if index.dtype.kind not in "iu" or index.min() < 0 or index.max() >= state.arms:
-            rule = f"whole numbers from 0 to {state.arms - 1}"
+        offered = vectors.shape[1]
+        if index.dtype.kind not in "iu" or index.min() < 0 or index.max() >= offered:
+            rule = f"whole numbers from 0 to {offered - 1}"
             raise ValueError(f"chosen must be {rule}, got {chosen!r}")
+        more = {}
+        if propensity is not None or self.uses_propensity:
+            known = self._checked_propensity(state, vectors, index, propensity)
+            more = {"propensity": known} if self.uses_propensity else {}
+        if offered > state.arms:
+            self._grow(state, offered)
         with np.errstate(invalid="ignore", over="ignore"):
-            self._learn(state, vectors, index, values)
+            self._learn(state, vectors, index, values, **more)
         state.decisions += 1
 
     def propose(self, state: S, rng: np.random.Generator) -> Array:
@@ -162,7 +228,49 @@ class Policy(ABC, Generic[S]):
     def _choose(self, state: S, arms: Array, rng: np.random.Generator) -> Index: ...
 
     @abstractmethod
-    def _learn(self, state: S, arms: Array, chosen: Index, rewards: Array) -> None: ...
+    def _learn(self, state: S, arms: Array, chosen: Index, rewards: Array) -> None:
+        """Learn; a policy with `uses_propensity` has one more argument, of that name."""
+
+    def _propensities(self, state: S, arms: Array) -> Array | None:
+        return None
+
+    def _grow(self, state: S, arms: int) -> None:
+        """Make room for more arms."""
+        vars(state).update(vars(self._resized(state, arms)))
+
+    def _resized(self, state: S, arms: int) -> S:
+        """Return the state as it is for so many arms; what need not be copied is shared."""
+        other = copy.copy(state)
+        other.arms = max(arms, state.arms)
+        axes = _arm_axes(self, state.arms, state.dim)
+        start = self.init(1, arms, state.dim) if axes and arms > state.arms else None
+        for name, axis in axes.items():
+            before = (slice(None),) * axis
+            kept = getattr(state, name)[*before, :arms]
+            if start is not None:
+                fresh = getattr(start, name)[*before, state.arms :]
+                shape = (*kept.shape[:axis], arms - state.arms, *kept.shape[axis + 1 :])
+                # one path, and one place of a buffer, stand for all
+                same = zip(fresh.shape, shape, strict=True)
+                fresh = fresh[tuple(slice(None if a == b else 1) for a, b in same)]
+                kept = np.concatenate([kept, np.broadcast_to(fresh, shape)], axis=axis)
+            setattr(other, name, np.ascontiguousarray(kept))
+        return other
+
+    def _checked_propensity(
+        self, state: S, arms: Array, chosen: Index, propensity: ArrayLike | None
+    ) -> Array:
+        """Return how probable the chosen arms were, which must have been possible."""
+        if propensity is None:
+            own = self.propensities(state, arms)
+            require(own is not None, "propensity", "given: the policy does not know its own", None)
+            known = np.take_along_axis(np.asarray(own), chosen[:, None], axis=1)[:, 0]
+        else:
+            known = array("propensity", propensity)
+        require(known.shape == chosen.shape, "propensity", f"of shape {chosen.shape}", known.shape)
+        ok = bool(np.all((known > 0) & (known <= 1)))
+        require(ok, "propensity", "above 0 and at most 1", known.tolist())
+        return known
 
     def _checked_arms(self, state: S, arms: ArrayLike) -> Array:
         """Return the arms if they fit the state, and the state the policy."""
@@ -170,9 +278,14 @@ class Policy(ABC, Generic[S]):
         if owner != type(self).__name__:
             raise ValueError(f"state must be one of {type(self).__name__}, got {owner!r}")
         vectors = array("arms", arms)
-        expected = (state.paths, state.arms, state.dim)
-        if vectors.shape != expected:
-            raise ValueError(f"arms must be of shape {expected}, got {vectors.shape}")
+        expected, shape = (state.paths, state.arms, state.dim), vectors.shape
+        if shape != expected:
+            some = len(shape) == 3 and shape[1] > 0
+            if not some or shape != (expected[0], shape[1], expected[2]):
+                raise ValueError(f"arms must be of shape {expected}, got {shape}")
+            if not self.any_arms:
+                rule = f"{expected[1]}, as {type(self).__name__} keeps those it began with"
+                raise ValueError(f"the number of arms must be {rule}, got {shape[1]}")
         own = vectors[:1] if vectors.strides[0] == 0 else vectors  # all paths may share their arms
         flat = own.ravel(order="K")
         with np.errstate(invalid="ignore", over="ignore"):
@@ -180,6 +293,41 @@ class Policy(ABC, Generic[S]):
                 length = float(np.linalg.norm(vectors, axis=-1).max())
                 require(length <= LONGEST, "arms", f"finite, no longer than {LONGEST:g}", length)
         return vectors
+
+
+class Indexed(Policy[S]):
+    """A policy that chooses the arm with the largest index; a subclass says what the index is."""
+
+    @abstractmethod
+    def _index(self, state: S, arms: Array) -> Array:
+        """Return the index of every arm, of shape (paths, K)."""
+
+    def _choose(self, state: S, arms: Array, rng: np.random.Generator) -> Index:
+        return pick_largest(self._index(state, arms), rng)
+
+    def _propensities(self, state: S, arms: Array) -> Array:
+        index = self._index(state, arms)
+        index = np.where(np.isnan(index), -np.inf, index)
+        tied = index == index.max(axis=1, keepdims=True)
+        return np.asarray(tied / tied.sum(axis=1, keepdims=True))
+
+
+@lru_cache(maxsize=256)
+def _arm_axes(policy: Policy[Any], arms: int, dim: int) -> dict[str, int]:
+    """Return which arrays of a state have a place for each arm, and on which axis.
+
+    They are those whose shape is another one where there is another arm.
+    """
+    less, more = (vars(policy.init(1, k, dim)) for k in (arms, arms + 1))
+    return {
+        name: next(
+            axis
+            for axis, lengths in enumerate(zip(value.shape, more[name].shape, strict=True))
+            if len(set(lengths)) > 1
+        )
+        for name, value in less.items()
+        if isinstance(value, np.ndarray) and value.shape != more[name].shape
+    }
 
 
 def pick_largest(index: Array, rng: np.random.Generator) -> Index:

@@ -1,7 +1,7 @@
 """Policies that learn nothing: what every other one must beat."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 
@@ -14,7 +14,10 @@ __all__ = ["FixedArm", "Uniform"]
 class _Indifferent(Policy[State]):
     """A policy that only counts its decisions."""
 
-    invariances: ClassVar[frozenset[str]] = frozenset({"increasing"})
+    @property
+    def invariances(self) -> frozenset[str]:
+        """No decision changes under any strictly increasing map."""
+        return frozenset({"increasing"})
 
     def _init(self, paths: int, arms: int, dim: int) -> State:
         return State(arms=arms, dim=dim, decisions=np.zeros(paths, dtype=np.int64))
@@ -38,7 +41,10 @@ class Uniform(_Indifferent):
     """
 
     def _choose(self, state: State, arms: Array, rng: np.random.Generator) -> Index:
-        return rng.integers(state.arms, size=state.paths)
+        return rng.integers(arms.shape[1], size=state.paths)
+
+    def _propensities(self, state: State, arms: Array) -> Array:
+        return np.full(arms.shape[:2], 1 / arms.shape[1])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,4 +68,9 @@ class FixedArm(_Indifferent):
         return super()._init(paths, arms, dim)
 
     def _choose(self, state: State, arms: Array, rng: np.random.Generator) -> Index:
+        require(self.arm < arms.shape[1], "arm", f"below {arms.shape[1]}, those offered", self.arm)
         return np.full(state.paths, self.arm, dtype=np.int64)
+
+    def _propensities(self, state: State, arms: Array) -> Array:
+        chosen = self._choose(state, arms, np.random.default_rng(0))
+        return np.eye(arms.shape[1])[chosen]

@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 
 from tailproof.checks import Count, NonNegative, Positive, Range
-from tailproof.policies.base import Array, Index, Policy, pick_largest
+from tailproof.policies.base import Array, Index, Indexed
 from tailproof.policies.state.counts import Counted, tame
 
 __all__ = ["ClippedSGDUCB", "Iterates"]
@@ -21,7 +21,7 @@ class Iterates(Counted):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClippedSGDUCB(Policy[Iterates]):
+class ClippedSGDUCB(Indexed[Iterates]):
     """Pull the arm with the largest iterate plus bonus; the rewards need symmetry but no mean.
 
     a_t = argmax_a x_a + bonus √(ln t / N_a), where t and N_a count pulls, each arm once first;
@@ -80,11 +80,11 @@ class ClippedSGDUCB(Policy[Iterates]):
     def _init(self, paths: int, arms: int, dim: int) -> Iterates:
         return Iterates.start(paths, arms, dim, points=np.zeros((paths, arms)))
 
-    def _choose(self, state: Iterates, arms: Array, rng: np.random.Generator) -> Index:
+    def _index(self, state: Iterates, arms: Array) -> Array:
         log_t = np.log(np.maximum(state.decisions, 1) * self.pulls)[:, None]
         width = np.sqrt(log_t / (np.maximum(state.counts, 1) * self.pulls))
         index = state.points + self.bonus * width
-        return pick_largest(np.where(state.counts == 0, np.inf, index), rng)
+        return np.where(state.counts == 0, np.inf, index)
 
     def _learn(self, state: Iterates, arms: Array, chosen: Index, rewards: Array) -> None:
         at, bound, y = (np.arange(state.paths), chosen), self.mean_bound, tame(rewards)

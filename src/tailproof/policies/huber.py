@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from tailproof.checks import Count, Fraction, MomentOrder, NonNegative, Penalty, Positive
-from tailproof.policies.base import Array, Index, Policy, pick_largest, picked
+from tailproof.policies.base import Array, Index, Indexed, picked
 from tailproof.policies.state.regression import Design
 
 __all__ = ["Huber", "HuberState", "project"]
@@ -31,7 +31,7 @@ H = TypeVar("H", bound=HuberState)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Huber(Policy[H]):
+class Huber(Indexed[H]):
     """Optimism on a Huber regression; a subclass says how it regresses, and how wide its set is."""
 
     decisions: Count
@@ -73,9 +73,9 @@ class Huber(Policy[H]):
         """Return τ₀ t^g in each path."""
         return self._tau0(dim) * np.power(t, self._power, dtype=np.float64)
 
-    def _choose(self, state: H, arms: Array, rng: np.random.Generator) -> Index:
-        width = self.bonus * self.radius(state)[:, None] * state.widths(arms)
-        return pick_largest(np.matvec(arms, state.theta) + width, rng)
+    def _index(self, state: H, arms: Array) -> Array:
+        mean: Array = np.matvec(arms, state.theta)
+        return mean + self.bonus * self.radius(state)[:, None] * state.widths(arms)
 
     def _learn(self, state: H, arms: Array, chosen: Index, rewards: Array) -> None:
         x = picked(arms, chosen)

@@ -5,14 +5,14 @@ from abc import abstractmethod
 
 import numpy as np
 
-from tailproof.policies.base import Array, Index, Policy, S, pick_largest
+from tailproof.policies.base import Array, Index, Indexed, S
 from tailproof.policies.state.layers import Layers
 from tailproof.policies.state.regression import absorb, blank
 
 __all__ = ["Layered", "LayeredRegression"]
 
 
-class Layered(Policy[S]):
+class Layered(Indexed[S]):
     """A policy that sieves the arms level by level.
 
     On level s = 1, 2, … with the arms A_s still in the race, values r̂ and widths w from the samples
@@ -41,8 +41,8 @@ class Layered(Policy[S]):
     def _add(self, state: S, level: Index, paths: Index, x: Array, rewards: Array) -> None:
         """Add the rewards of some paths, each to a level of its own."""
 
-    def _choose(self, state: S, arms: Array, rng: np.random.Generator) -> Index:
-        return pick_largest(self._sieve(state, arms)[0], rng)
+    def _index(self, state: S, arms: Array) -> Array:
+        return self._sieve(state, arms)[0]
 
     def _learn(self, state: S, arms: Array, chosen: Index, rewards: Array) -> None:
         level = self._sieve(state, arms)[1]

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from tailproof.checks import NonNegative, Positive
-from tailproof.policies.base import Array, Index, Policy, pick_largest
+from tailproof.policies.base import Array, Index, Indexed
 from tailproof.policies.state.running_medians import RunningMedians
 
 __all__ = ["MedianUCB"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class MedianUCB(Policy[RunningMedians]):
+class MedianUCB(Indexed[RunningMedians]):
     """Pull the arm with the largest median plus bonus: no mean is needed.
 
     a_t = argmax_a median_a + bonus (√(2 v ε) + 2 ε √(v/n)),
@@ -52,12 +52,12 @@ class MedianUCB(Policy[RunningMedians]):
     def _init(self, paths: int, arms: int, dim: int) -> RunningMedians:
         return RunningMedians.start(paths, arms, dim)
 
-    def _choose(self, state: RunningMedians, arms: Array, rng: np.random.Generator) -> Index:
+    def _index(self, state: RunningMedians, arms: Array) -> Array:
         n = np.maximum(state.counts, 1)
         v = 4 / (n * self.hazard**2)
         eps = self.confidence * np.log(np.maximum(state.decisions, 1))[:, None]
         index = state.medians + self.bonus * (np.sqrt(2 * v * eps) + 2 * eps * np.sqrt(v / n))
-        return pick_largest(np.where(state.counts == 0, np.inf, index), rng)
+        return np.where(state.counts == 0, np.inf, index)
 
     def _learn(self, state: RunningMedians, arms: Array, chosen: Index, rewards: Array) -> None:
         state.update(chosen, rewards[:, 0])

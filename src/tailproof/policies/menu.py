@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from tailproof.checks import Count, Fraction, MomentOrder, NonNegative, Penalty, Positive, whole
-from tailproof.policies.base import Array, Index, Policy, pick_largest, picked
+from tailproof.policies.base import Array, Index, Indexed, picked
 from tailproof.policies.state.regression import Design
 
 __all__ = ["MENU"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class MENU(Policy[Design]):
+class MENU(Indexed[Design]):
     """Pull each choice k times, regress on each replicate, keep the estimate nearest the others.
 
     k = ⌈24 ln(eT/δ)⌉;  θ^j = V⁻¹ Σ_i y_i^j x_i for j = 1 … k,
@@ -83,10 +83,10 @@ class MENU(Policy[Design]):
     def _init(self, paths: int, arms: int, dim: int) -> Design:
         return Design.start(paths, arms, dim, self.ridge, responses=self.pulls)
 
-    def _choose(self, state: Design, arms: Array, rng: np.random.Generator) -> Index:
-        mean = np.matvec(arms, self.estimate(state))
+    def _index(self, state: Design, arms: Array) -> Array:
+        mean: Array = np.matvec(arms, self.estimate(state))
         width = state.widths(arms)
-        return pick_largest(mean + self.bonus * self.radius(state)[:, None] * width, rng)
+        return mean + self.bonus * self.radius(state)[:, None] * width
 
     def _learn(self, state: Design, arms: Array, chosen: Index, rewards: Array) -> None:
         state.update(picked(arms, chosen), rewards)

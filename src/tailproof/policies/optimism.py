@@ -5,13 +5,13 @@ from abc import abstractmethod
 import numpy as np
 
 from tailproof.policies.ball import optimistic_direction
-from tailproof.policies.base import Array, Index, Policy, pick_largest, picked
+from tailproof.policies.base import Array, Index, Indexed, picked
 from tailproof.policies.state.regression import Ridge
 
 __all__ = ["Optimism"]
 
 
-class Optimism(Policy[Ridge]):
+class Optimism(Indexed[Ridge]):
     """x_{t+1} = argmax_x xᵀθ̂ + bonus·β ‖x‖_{V⁻¹}; a subclass says how large β is."""
 
     ridge: float = 1.0
@@ -34,9 +34,9 @@ class Optimism(Policy[Ridge]):
     def _init(self, paths: int, arms: int, dim: int) -> Ridge:
         return Ridge.start(paths, arms, dim, self.ridge)
 
-    def _choose(self, state: Ridge, arms: Array, rng: np.random.Generator) -> Index:
+    def _index(self, state: Ridge, arms: Array) -> Array:
         mean, width = state.predict(arms)
-        return pick_largest(mean + self.bonus * self.radius(state)[:, None] * width, rng)
+        return mean + self.bonus * self.radius(state)[:, None] * width
 
     def _learn(self, state: Ridge, arms: Array, chosen: Index, rewards: Array) -> None:
         state.update(picked(arms, chosen), rewards)

@@ -1,12 +1,12 @@
 """OrderStatisticUCB: one of an arm's own rewards is its index, whatever their law."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from tailproof.checks import Fraction, Range
-from tailproof.policies.base import Array, Index, Policy, pick_largest
+from tailproof.policies.base import Array, Index, Indexed
 from tailproof.policies.state.ranked import Ranked, Sorted, Summary
 from tailproof.stats.order_statistics import confidence, log_binomial, log_mixture
 
@@ -14,7 +14,7 @@ __all__ = ["OrderStatisticUCB"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class OrderStatisticUCB(Policy[Ranked]):
+class OrderStatisticUCB(Indexed[Ranked]):
     """Pull the arm with the largest order statistic, of a rank that bounds its quantile.
 
     a_t = argmax_a X_(J), J = min{s : ln M_n(s) ≥ f(t)}, f(t) = ln(t + 1) + 2 ln max(1, ln(t + 1)),
@@ -58,10 +58,14 @@ class OrderStatisticUCB(Policy[Ranked]):
     Greenwald and Khanna 2001. Differences: no published algorithm.
     """
 
-    invariances: ClassVar[frozenset[str]] = frozenset({"increasing"})
     quantile: Fraction = 0.5
     index: Literal["proved", "binomial"] = "proved"
     sketch: Annotated[int, Range(at_least=16, at_most=1e7)] | None = None
+
+    @property
+    def invariances(self) -> frozenset[str]:
+        """No decision changes under any strictly increasing map."""
+        return frozenset({"increasing"})
 
     def evidence(self, n: Index, s: Index) -> Array:
         """Return how strongly s of n rewards below a value speak against it as the quantile."""
@@ -73,12 +77,12 @@ class OrderStatisticUCB(Policy[Ranked]):
             return Sorted.start(paths, arms, dim)
         return Summary.start(paths, arms, dim, size=self.sketch)
 
-    def _choose(self, state: Ranked, arms: Array, rng: np.random.Generator) -> Index:
+    def _index(self, state: Ranked, arms: Array) -> Array:
         index, first = state.bound, state.unbounded
         if np.count_nonzero(first):
             fewest = np.where(first, -state.counts, -np.inf)
             index = np.where(first.any(axis=1, keepdims=True), fewest, index)
-        return pick_largest(index, rng)
+        return index
 
     def _learn(self, state: Ranked, arms: Array, chosen: Index, rewards: Array) -> None:
         t = state.decisions + 2  # the number of the next decision

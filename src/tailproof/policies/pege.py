@@ -69,6 +69,11 @@ class PEGE(Policy[_Explored]):
     direction of the ball looks best, a random one is played.
     """
 
+    @property
+    def any_arms(self) -> bool:
+        """No: the exploring arms are found once, among those it began with."""
+        return False
+
     def estimate(self, state: _Explored) -> Array:
         """Return the least-squares estimate of θ."""
         return state.theta

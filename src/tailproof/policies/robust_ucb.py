@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from tailproof.checks import MomentOrder, NonNegative, Positive, require
-from tailproof.policies.base import Array, Index, Policy, pick_largest
+from tailproof.policies.base import Array, Index, Indexed
 from tailproof.policies.state.catoni_means import CatoniMeans
 from tailproof.policies.state.robust_means import MediansOfMeans, RobustMeans, TruncatedMeans
 
@@ -21,7 +21,7 @@ _MEANS: dict[str, type[RobustMeans]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class RobustUCB(Policy[RobustMeans]):
+class RobustUCB(Indexed[RobustMeans]):
     """Pull the arm with the largest robust mean plus bonus, for rewards that have a mean.
 
     a_t = argmax_a μ̂_a + bonus·w_a, where with n samples X_1, …, X_n of the arm and δ = t⁻²
@@ -80,11 +80,11 @@ class RobustUCB(Policy[RobustMeans]):
     def _init(self, paths: int, arms: int, dim: int) -> RobustMeans:
         return _MEANS[self.estimator].start(paths, arms, dim)
 
-    def _choose(self, state: RobustMeans, arms: Array, rng: np.random.Generator) -> Index:
+    def _index(self, state: RobustMeans, arms: Array) -> Array:
         log = 2 * np.log(state.decisions[:, None] + 1)
         n = np.maximum(state.counts, 1)
         index = state.means + self.bonus * state.width(n, log, self.epsilon, self.moment_bound)
-        return pick_largest(np.where(state.counts < state.needed(log), np.inf, index), rng)
+        return np.where(state.counts < state.needed(log), np.inf, index)
 
     def _learn(self, state: RobustMeans, arms: Array, chosen: Index, rewards: Array) -> None:
         state.update(chosen, rewards[:, 0], self.epsilon, self.moment_bound)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tailproof.batches import batches
 from tailproof.checks import Count, Fraction, Horizon, NonNegative, Penalty, Positive, require
-from tailproof.policies.base import Array, Index, Policy, pick_largest, picked
+from tailproof.policies.base import Array, Index, Indexed, picked
 from tailproof.policies.state.counts import tame
 from tailproof.policies.state.huber_fit import HuberFit, gram, minimise, root_of
 from tailproof.policies.state.regression import squared_norms
@@ -40,7 +40,7 @@ Ball = tuple[Array, Array, NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SymmetricOFUL(Policy[HuberFit]):
+class SymmetricOFUL(Indexed[HuberFit]):
     """Optimism on a Huber regression of single rewards: symmetry takes the place of moments.
 
     x_t = argmax_x xᵀθ̂ + bonus·β ‖x‖_{N⁻¹},
@@ -147,9 +147,10 @@ class SymmetricOFUL(Policy[HuberFit]):
         state.tau[:] = self.tau or 0
         return state
 
-    def _choose(self, state: HuberFit, arms: Array, rng: np.random.Generator) -> Index:
+    def _index(self, state: HuberFit, arms: Array) -> Array:
+        mean: Array = np.matvec(arms, state.theta)
         width = state.radius[:, None] * np.sqrt(squared_norms(state.norm, arms))
-        return pick_largest(np.matvec(arms, state.theta) + self.bonus * width, rng)
+        return mean + self.bonus * width
 
     def _learn(self, state: HuberFit, arms: Array, chosen: Index, rewards: Array) -> None:
         known = state.tau > 0

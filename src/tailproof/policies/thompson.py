@@ -53,7 +53,7 @@ class ThompsonSampling(Policy[Tally]):
         return Tally.start(paths, arms, dim)
 
     def _choose(self, state: Tally, arms: Array, rng: np.random.Generator) -> Index:
-        z = rng.standard_normal((state.paths, state.arms))
+        z = rng.standard_normal(state.sums.shape)
         ratio = (self.noise_scale / self.prior_scale) ** 2  # the rewards that the prior is worth
         weight = state.counts + ratio
         drawn = state.sums / weight + z * self.noise_scale / np.sqrt(weight)

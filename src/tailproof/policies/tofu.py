@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tailproof.checks import Count, Fraction, MomentOrder, NonNegative, Penalty, Positive
-from tailproof.policies.base import Array, Index, Policy, pick_largest, picked
+from tailproof.policies.base import Array, Index, Indexed, picked
 from tailproof.policies.state.regression import squared_norms
 from tailproof.policies.state.samples import Samples
 
@@ -14,7 +14,7 @@ __all__ = ["TOFU"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TOFU(Policy[Samples]):
+class TOFU(Indexed[Samples]):
     """Optimism on an estimate whose every coordinate leaves out its own large terms.
 
     [u_1 … u_d]ᵀ = V^{−½}[x_τ]_τ,  θ̂ = V^{−½} (Σ_τ u_{i,τ} y_τ 1{|u_{i,τ} y_τ| ≤ b_t})_i,
@@ -97,10 +97,10 @@ class TOFU(Policy[Samples]):
     def _init(self, paths: int, arms: int, dim: int) -> Samples:
         return Samples.start(paths, arms, dim, self.ridge)
 
-    def _choose(self, state: Samples, arms: Array, rng: np.random.Generator) -> Index:
-        mean = np.matvec(arms, self.estimate(state))
+    def _index(self, state: Samples, arms: Array) -> Array:
+        mean: Array = np.matvec(arms, self.estimate(state))
         width = np.sqrt(squared_norms(state.root[:, 0], arms))
-        return pick_largest(mean + self.bonus * self.radius(state)[:, None] * width, rng)
+        return mean + self.bonus * self.radius(state)[:, None] * width
 
     def _learn(self, state: Samples, arms: Array, chosen: Index, rewards: Array) -> None:
         paths, level = np.arange(state.paths), np.zeros(state.paths, dtype=np.int64)

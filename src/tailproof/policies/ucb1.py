@@ -5,14 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from tailproof.checks import NonNegative
-from tailproof.policies.base import Array, Index, Policy, pick_largest
+from tailproof.policies.base import Array, Index, Indexed
 from tailproof.policies.state.counts import Tally
 
 __all__ = ["UCB1"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class UCB1(Policy[Tally]):
+class UCB1(Indexed[Tally]):
     """Pull the arm with the largest mean plus bonus; the vectors of the arms are ignored.
 
     a_t = argmax_a X̄_a + bonus √(2 ln t / n_a), each arm once first
@@ -42,12 +42,12 @@ class UCB1(Policy[Tally]):
     def _init(self, paths: int, arms: int, dim: int) -> Tally:
         return Tally.start(paths, arms, dim)
 
-    def _choose(self, state: Tally, arms: Array, rng: np.random.Generator) -> Index:
+    def _index(self, state: Tally, arms: Array) -> Array:
         n = np.maximum(state.counts, 1.0)
         log_t = np.log(np.maximum(state.decisions, 1))[:, None]
         index = state.sums / n + self.bonus * np.sqrt(2 * log_t / n)
         index[state.counts == 0] = np.inf
-        return pick_largest(index, rng)
+        return index
 
     def _learn(self, state: Tally, arms: Array, chosen: Index, rewards: Array) -> None:
         state.update(chosen, rewards[:, 0])

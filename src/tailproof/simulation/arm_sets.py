@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tailproof.checks import array, require, whole
+from tailproof.checks import array, number, require, whole
 from tailproof.simulation.streams import drawn_together
 
 __all__ = ["ArmSet", "FixedArms", "FreshArms", "GivenArms", "UnitBall", "directions"]
@@ -53,14 +53,22 @@ _LAWS: dict[Law, Callable[[np.random.Generator, tuple[int, ...]], NDArray[np.flo
 }
 
 
-def directions(law: Law, rng: np.random.Generator, paths: int, arms: int, dim: int) -> Array:
-    """Draw unit vectors of shape (paths, arms, dim), stored with the coordinates first."""
+def directions(
+    law: Law, rng: np.random.Generator, paths: int, arms: int, dim: int, lean: float = 0.0
+) -> Array:
+    """Draw unit vectors of shape (paths, arms, dim), stored with the coordinates first.
+
+    To each of them `lean` times the first unit vector is added, and the sum made a unit vector.
+    """
     x = np.empty((paths, dim, arms))
     step = drawn_together(arms * dim)
     for start in range(0, paths, step):
         part = x[start : start + step]
         part[:] = _LAWS[law](rng, part.shape)
         part *= (1 / np.sqrt(np.einsum("pda,pda->pa", part, part)))[:, None]
+        if lean > 0:
+            part[:, 0] += lean
+            part *= (1 / np.sqrt(np.einsum("pda,pda->pa", part, part)))[:, None]
     return x.mT
 
 
@@ -79,8 +87,22 @@ class ArmSet(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class FixedArms(ArmSet):
-    """Unit vectors drawn once for each path.
+    """Vectors drawn once for each path.
 
+    x = r u,  u ∝ lean·e₁ + v,  v a random direction,  ln r uniform between those of `norms`
+
+    Parameters
+    ----------
+    law : "orthant" or "sphere"
+        Of the directions v.
+    arms, dim : int
+    norms : float or pair of floats
+        Of the vectors, or the least and the largest.
+    lean : float
+        Large values make the vectors nearly collinear, at angles of about 1/lean.
+
+    Examples
+    --------
     >>> FixedArms(law="sphere", arms=20, dim=10).draw(np.random.default_rng(0), 3).shape
     (3, 20, 10)
     """
@@ -88,20 +110,36 @@ class FixedArms(ArmSet):
     law: Law
     arms: int
     dim: int
+    norms: float | tuple[float, float] = 1.0
+    lean: float = 0.0
 
     def __post_init__(self) -> None:
         require(self.law in _LAWS, "law", f"one of {', '.join(_LAWS)}", self.law)
         whole("arms", self.arms)
         whole("dim", self.dim)
+        norms = array("norms", self.norms)
+        ok = norms.shape in ((), (2,)) and bool((np.sort(norms.ravel()) == norms.ravel()).all())
+        ok = ok and bool((norms > 0).all() and np.isfinite(norms).all())
+        require(ok, "norms", "a positive number, or the least and the largest", self.norms)
+        object.__setattr__(self, "norms", tuple(norms.tolist()) if norms.ndim else norms.item())
+        number("lean", self.lean, at_least=0)
 
     def draw(self, rng: np.random.Generator, paths: int) -> Array:
         """Draw vectors of shape (paths, arms, dim)."""
-        return directions(self.law, rng, paths, self.arms, self.dim)
+        x = directions(self.law, rng, paths, self.arms, self.dim, self.lean)
+        if self.norms == 1:
+            return x
+        if isinstance(self.norms, tuple):
+            low, high = np.log(self.norms)
+            x *= np.exp(rng.uniform(low, high, x.shape[:2]))[..., None]
+        else:
+            x *= self.norms
+        return x
 
 
 @dataclass(frozen=True, kw_only=True)
 class FreshArms(FixedArms):
-    """Unit vectors drawn anew for each decision, and kept while it is pulled.
+    """Vectors as those of `FixedArms`, drawn anew for each decision and kept while it is pulled.
 
     >>> FreshArms(law="orthant", arms=20, dim=10).fresh
     True

@@ -1,18 +1,18 @@
-"""Linear bandits: an arm set, a parameter θ and a noise.
+"""Linear bandits: an arm set, a parameter θ, a noise and an offset.
 
-Pulling arm x gives xᵀθ + η. A K-armed bandit is the case of unit vectors.
+Pulling arm x gives xᵀθ + offset + η. A K-armed bandit is the case of unit vectors.
 """
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tailproof.checks import array, number, require, whole
-from tailproof.noise import Noise
+from tailproof.noise import Noise, PerArm, Varying
 from tailproof.simulation.arm_sets import (
     ArmSet,
     FixedArms,
@@ -42,7 +42,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class LinearBandit:
-    """Rewards xᵀθ + η.
+    """Rewards xᵀθ + offset + η.
 
     Parameters
     ----------
@@ -50,8 +50,12 @@ class LinearBandit:
         Where the arms come from.
     theta : "sphere", "diagonal" or numbers
         θ uniform on the unit sphere in each path, θ = (1, …, 1)/√d, or θ itself.
-    noise : Noise
-        The law of η.
+    noise : Noise, PerArm or Changing
+        The law of η, for each arm if it is a `PerArm`.
+    offset : float
+        What is added to every reward.
+    size : float
+        Multiplies θ.
 
     Examples
     --------
@@ -65,11 +69,19 @@ class LinearBandit:
 
     contexts: ArmSet
     theta: Literal["sphere", "diagonal"] | Sequence[float] | Array
-    noise: Noise
+    noise: Noise | Varying
+    offset: float = 0.0
+    size: float = 1.0
 
     def __post_init__(self) -> None:
         require(isinstance(self.contexts, ArmSet), "contexts", "an arm set", self.contexts)
-        require(isinstance(self.noise, Noise), "noise", "a noise law", self.noise)
+        ok = isinstance(self.noise, Noise | Varying)
+        require(ok, "noise", "a noise law", self.noise)
+        if isinstance(self.noise, PerArm):
+            ok = len(self.noise.laws) == self.contexts.arms
+            require(ok, "noise", f"one law for each of {self.contexts.arms} arms", self.noise)
+        number("offset", self.offset)
+        number("size", self.size, above=0)
         if isinstance(self.theta, str):
             rule = "'sphere', 'diagonal' or numbers"
             require(self.theta in ("sphere", "diagonal"), "theta", rule, self.theta)
@@ -78,6 +90,18 @@ class LinearBandit:
             ok = theta.shape == (self.contexts.dim,) and bool(np.isfinite(theta).all())
             require(ok, "theta", f"{self.contexts.dim} finite numbers", self.theta)
             object.__setattr__(self, "theta", tuple(theta.tolist()))
+
+    def scaled(self, c: float) -> Self:
+        """Return the same bandit in another unit: every reward is multiplied by c > 0.
+
+        >>> from tailproof.noise import Cauchy
+        >>> cents = neutral(Cauchy(), offset=3.0).scaled(100)
+        >>> cents.noise, cents.offset, cents.size
+        (Cauchy(scale=100.0), 300.0, 100.0)
+        """
+        c = number("c", c, above=0)
+        noise = self.noise.scaled(c)
+        return replace(self, noise=noise, offset=self.offset * c, size=self.size * c)
 
     def start(self, paths: int, rng: np.random.Generator) -> "World":
         """Draw what stays the same on each path, and the first arms."""
@@ -106,6 +130,7 @@ class World:
             self.theta = directions("sphere", rng, paths, 1, dim)[:, 0]
         else:
             self.theta = np.full((paths, dim), 1 / math.sqrt(dim))
+        self.theta = self.theta * bandit.size
         if self._contexts.fresh:
             self._coming = self._offers()
             self.advance()
@@ -136,7 +161,7 @@ class World:
             self.arms, self.locations, self.best = next(self._coming)
 
 
-def orthant(noise: Noise, *, arms: int = 20, dim: int = 10) -> LinearBandit:
+def orthant(noise: Noise | Varying, *, arms: int = 20, dim: int = 10) -> LinearBandit:
     """Return the paper's setting: contexts in the positive orthant, θ their mean direction.
 
     >>> from tailproof.noise import StudentT
@@ -150,23 +175,35 @@ def orthant(noise: Noise, *, arms: int = 20, dim: int = 10) -> LinearBandit:
     return LinearBandit(contexts=contexts, theta="diagonal", noise=noise)
 
 
-def neutral(noise: Noise, *, arms: int = 20, dim: int = 10, fresh: bool = True) -> LinearBandit:
+def neutral(
+    noise: Noise | Varying,
+    *,
+    arms: int = 20,
+    dim: int = 10,
+    fresh: bool = True,
+    norms: float | tuple[float, float] = 1.0,
+    lean: float = 0.0,
+    offset: float = 0.0,
+    size: float = 1.0,
+) -> LinearBandit:
     """Return the neutral setting: contexts and θ uniform on the sphere.
 
-    The contexts are drawn anew for each decision, or with ``fresh=False`` once for each path.
+    The contexts are drawn anew for each decision, or with ``fresh=False`` once for each path; see
+    `FixedArms` for `norms` and `lean`, `LinearBandit` for `offset` and `size`.
 
     >>> from tailproof.noise import Cauchy
     >>> neutral(Cauchy(), fresh=False).contexts
-    FixedArms(law='sphere', arms=20, dim=10)
+    FixedArms(law='sphere', arms=20, dim=10, norms=1.0, lean=0.0)
 
     Source: our own. Differences: none.
     """
     require(isinstance(fresh, bool), "fresh", "true or false", fresh)
-    contexts = (FreshArms if fresh else FixedArms)(law="sphere", arms=arms, dim=dim)
-    return LinearBandit(contexts=contexts, theta="sphere", noise=noise)
+    kind = FreshArms if fresh else FixedArms
+    contexts = kind(law="sphere", arms=arms, dim=dim, norms=norms, lean=lean)
+    return LinearBandit(contexts=contexts, theta="sphere", noise=noise, offset=offset, size=size)
 
 
-def near_tie(noise: Noise, *, dim: int = 5, angle: float = 0.3) -> LinearBandit:
+def near_tie(noise: Noise | Varying, *, dim: int = 5, angle: float = 0.3) -> LinearBandit:
     """Return the unit vectors and one more at a small angle ω to the best of them.
 
     X = {e₁, …, e_d, cos ω e₁ + sin ω e₂},  θ = 2e₁:  the gap is 2(1 − cos ω), and pulling neither
@@ -186,7 +223,7 @@ def near_tie(noise: Noise, *, dim: int = 5, angle: float = 0.3) -> LinearBandit:
     return LinearBandit(contexts=GivenArms((*basis, last)), theta=theta, noise=noise)
 
 
-def unit_ball(noise: Noise, *, dim: int = 10) -> LinearBandit:
+def unit_ball(noise: Noise | Varying, *, dim: int = 10) -> LinearBandit:
     """Return the unit ball as arm set, with θ uniform on the sphere.
 
     >>> from tailproof.noise import Cauchy
@@ -198,7 +235,7 @@ def unit_ball(noise: Noise, *, dim: int = 10) -> LinearBandit:
     return LinearBandit(contexts=UnitBall(dim=dim), theta="sphere", noise=noise)
 
 
-def k_armed(noise: Noise, *, locations: Sequence[float] | Array) -> LinearBandit:
+def k_armed(noise: Noise | Varying, *, locations: Sequence[float] | Array) -> LinearBandit:
     """Return K arms with the given locations.
 
     >>> from tailproof.noise import Cauchy

@@ -10,6 +10,7 @@ import numpy as np
 
 from tailproof.bestarm import FixedConfidence, NearBestArm
 from tailproof.checks import number, require, whole
+from tailproof.noise import Varying
 from tailproof.policies.base import Policy
 from tailproof.results import Identification, Verdicts
 from tailproof.simulation.arm_sets import UnitBall
@@ -112,7 +113,11 @@ class IdentificationCell(WorkCell[Verdicts]):
         for decision in range(1, self.decisions + 1):
             chosen = policy.choose(state, arms, own)
             location = locations[np.arange(len(racing)), chosen]
-            rewards = location[:, None] + noise.sample(noise_rng, (len(racing), policy.pulls))
+            if isinstance(noise, Varying):
+                eta = noise.sample(noise_rng, chosen, (decision - 1) * cost, policy.pulls)
+            else:
+                eta = noise.sample(noise_rng, (len(racing), policy.pulls))
+            rewards = (location + self.environment.offset)[:, None] + eta
             policy.learn(state, arms, chosen, rewards)
             stopped = policy.stopped(state)
             if stopped.any():

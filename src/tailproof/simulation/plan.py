@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailproof.checks import whole
-from tailproof.policies.base import Policy
+from tailproof.noise import Varying
+from tailproof.policies.base import Index, Policy
 from tailproof.results import Curves, Result
 from tailproof.simulation.arm_sets import UnitBall
 from tailproof.simulation.environments import LinearBandit
@@ -103,7 +104,7 @@ class Cell(WorkCell[Curves]):
         paths, checkpoints, contexts = self.paths, self.checkpoints, self.environment.contexts
         world = self.environment.start(paths, stream(self.seed, "environment", self.chunk))
         own = stream(self.seed, f"policy {self.name}", self.chunk)
-        noise_rng = stream(self.seed, "noise", self.chunk)
+        noise_rng, offset = stream(self.seed, "noise", self.chunk), self.environment.offset
         policy, noise, repeats = unfiltered(self.policy, self.environment.noise)
         state = policy.init(paths, contexts.arms, contexts.dim)
         size = np.linalg.norm(world.theta, axis=1)
@@ -118,9 +119,7 @@ class Cell(WorkCell[Curves]):
 
         regret, error = np.empty((2, paths, len(checkpoints)))
         rows, total = np.arange(paths), np.zeros(paths)
-        noises = _drawn_ahead(
-            noise, noise_rng, (paths, policy.pulls), paths * policy.pulls * repeats
-        )
+        draw = _drawing(noise, noise_rng, (paths, policy.pulls), paths * policy.pulls * repeats)
         horizon, cost = checkpoints[-1], policy.pulls * repeats
         continuous = isinstance(contexts, UnitBall)
         pulled = recorded = 0
@@ -137,7 +136,8 @@ class Cell(WorkCell[Curves]):
                 recorded += 1
             total += gap * (end - pulled)
             if pulled + cost <= horizon:
-                policy.learn(state, world.arms, chosen, location[:, None] + next(noises))
+                rewards = (location + offset)[:, None] + draw(chosen, pulled)
+                policy.learn(state, world.arms, chosen, rewards)
             if checkpoints[recorded] == end:
                 regret[:, recorded] = total
                 error[:, recorded] = miss()
@@ -188,12 +188,23 @@ class Plan(Work[Curves, Result]):
         )
 
 
-def _drawn_ahead(
-    noise: Source, rng: np.random.Generator, shape: Shape, floats: int
-) -> Iterator[Array]:
-    """Draw the noise of several decisions at a time, of `floats` numbers each."""
-    while True:
-        yield from noise.sample(rng, (drawn_together(floats), *shape))
+def _drawing(
+    noise: Source | Varying, rng: np.random.Generator, shape: Shape, floats: int
+) -> Callable[[Index, int], Array]:
+    """Return what draws the noise of a decision, of this shape, after a number of pulls.
+
+    Where one law serves all, that of several decisions is drawn at a time, of `floats` numbers
+    each.
+    """
+    if isinstance(noise, Varying):
+        return lambda chosen, pulled: noise.sample(rng, chosen, pulled, shape[1])
+
+    def ahead() -> Iterator[Array]:
+        while True:
+            yield from noise.sample(rng, (drawn_together(floats), *shape))
+
+    coming = ahead()
+    return lambda chosen, pulled: next(coming)
 
 
 @dataclass(frozen=True)
@@ -211,13 +222,18 @@ class _Reduced:
         return Median()(self.sample(rng, (*shape, k)))
 
 
-def unfiltered(policy: Policy[Any], noise: Source) -> tuple[Policy[Any], Source, int]:
+def unfiltered(
+    policy: Policy[Any], noise: Source | Varying
+) -> tuple[Policy[Any], Source | Varying, int]:
     """Move filters from the policy into the noise; also return the raw pulls behind each pull.
 
     A policy behind a filter that follows shifts is, equal in law, the policy alone under the
-    noise of the filter's output, and that noise may be drawn directly.
+    noise of the filter's output, and that noise may be drawn directly. Noise that varies with the
+    arm or the pull is left as it is.
     """
     repeats = 1
+    if isinstance(noise, Varying):
+        return policy, noise, repeats
     while isinstance(policy, Filtered) and policy.estimator.equivariant:
         noise = _Reduced(noise, policy.estimator, policy.repeats)
         repeats *= policy.repeats

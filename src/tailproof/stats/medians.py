@@ -60,7 +60,7 @@ class NoiseMedian(MedianLaw):
     block: int
 
     def __post_init__(self) -> None:
-        require(self.noise.symmetric, "noise", "a symmetric law", self.noise)
+        _check_law(self.noise)
 
     @property
     def tail_index(self) -> float:
@@ -263,7 +263,7 @@ def median_scale(noise: Noise, *, block: int, failure: float) -> float:
     Source: our own; the law of M is that of `tailproof.noise.Noise.sample_median`.
     Differences: none.
     """
-    require(noise.symmetric, "noise", "a symmetric law", noise)
+    _check_law(noise)
     require(whole("block", block) % 2 == 1, "block", "odd", block)
     number("failure", failure, above=0, below=1)
     half = (block + 1) / 2
@@ -275,6 +275,11 @@ def median_scale(noise: Noise, *, block: int, failure: float) -> float:
     h = np.geomspace(1e-2, 1e3, 300)[:, None] / size[-1]
     log_cosh = np.logaddexp(h * size, -h * size) - np.log(2)
     return float(np.sqrt((2 * logsumexp(log_mass + log_cosh, axis=1) / h[:, 0] ** 2).max()))
+
+
+def _check_law(noise: Noise) -> None:
+    ok = noise.symmetric and noise.continuous
+    require(ok, "noise", "a symmetric law with a density", noise)
 
 
 def _sum_tail(law: MedianLaw, blocks: int, error: float) -> tuple[Array, Array]:

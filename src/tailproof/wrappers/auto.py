@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,7 @@ class Tuned(Wrapped):
     ----------
     centre, spread, unit, length, stretch : arrays of shape (paths,)
         See `AutoFiltered`; rewards are counted in quarters. A unit of zero is not known yet.
-    pilot_arms, pilot_chosen, pilot_rewards : arrays of shape (paths, settle, …)
+    pilot_arms, pilot_chosen, pilot_rewards, pilot_propensity : arrays of shape (paths, settle, …)
         The first decisions of each path; empty once every path has settled.
     settle : int
         After how many decisions the units stay as they are.
@@ -56,6 +56,7 @@ class Tuned(Wrapped):
     pilot_arms: Annotated[Array, Rule(finite=True, buffer=1)]
     pilot_chosen: Annotated[Index, Rule(least=0, arms=True, buffer=1)]
     pilot_rewards: Buffer
+    pilot_propensity: Buffer
     settle: int
 
     def units(self, rows: Index | slice = slice(None)) -> Units:
@@ -87,7 +88,7 @@ class AutoFiltered(Wrapper[Tuned]):
 
     spread = median |r_i − m_t|, m_t the median of its decision; where this is zero, as under noise
     of two values, the median of those that are not zero;
-    centre = median m_t,  signal = √(mean (m_t − centre)²),  length = √(mean ‖x‖²);
+    centre = median m_t,  signal = √(mean (m_t − centre)²),  length = √(mean ‖x_t‖²);
     unit = the standard error of r_t, spread √(E ψ²/(ñ − 1))/E ψ', ψ(z) = 2z/(1 + z²), z the
     residuals of all rewards; at least a thousandth of the signal;
     stretch = max(1, signal/unit), so that coordinates of θ as A sees it are of size one; rounded to
@@ -98,7 +99,7 @@ class AutoFiltered(Wrapper[Tuned]):
     one scale throughout: later changes of it are not followed. Memory is flat once the units have
     settled; until then the arms of all decisions are kept.
 
-    `AutoFiltered(OFUL(bonus=0.3))`, `AutoFiltered(LinTS(bonus=0.05))`,
+    `AutoFiltered(OFUL(bonus=0.4))`, `AutoFiltered(LinTS(bonus=0.05))`,
     `AutoFiltered(UCB1(bonus=0.7))` and `AutoFiltered(ThompsonSampling(prior_scale=1000))` did best
     on trial problems; see `docs/choosing.md`.
 
@@ -112,7 +113,9 @@ class AutoFiltered(Wrapper[Tuned]):
         The number of decisions after which the units stay as they are.
     intercept : bool
         Whether rewards may lie around a constant. Without it the centre is zero, A sees
-        stretch·x/length, and one dimension is saved; K-armed policies ignore vectors anyway.
+        stretch·x/length, and one dimension is saved. K-armed policies ignore vectors anyway. `PEGE`
+        and `LazyTrackAndStop` need as many independent arms as dimensions: K unit vectors must do
+        without, and can, as a constant is one of their combinations.
 
     Examples
     --------
@@ -140,7 +143,7 @@ class AutoFiltered(Wrapper[Tuned]):
         return self.policy.pulls * self.repeats
 
     @property
-    def invariances(self) -> frozenset[str]:  # type: ignore[override]
+    def invariances(self) -> frozenset[str]:
         """Units decide nothing; where an intercept is learned, neither does an offset."""
         return frozenset({"units", "offset"} if self.intercept else {"units"})
 
@@ -173,6 +176,7 @@ class AutoFiltered(Wrapper[Tuned]):
             pilot_arms=np.zeros((paths, self.settle, arms, dim)),
             pilot_chosen=np.zeros((paths, self.settle), dtype=np.int64),
             pilot_rewards=np.zeros((paths, self.settle, self.policy.pulls, self.repeats)),
+            pilot_propensity=np.ones((paths, self.settle)),
             settle=self.settle,
         )
 
@@ -184,23 +188,29 @@ class AutoFiltered(Wrapper[Tuned]):
     def _choose(self, state: Tuned, arms: Array, rng: np.random.Generator) -> Index:
         return super()._choose(state, self._seen(arms, state.units()), rng)
 
-    def _learn(self, state: Tuned, arms: Array, chosen: Index, rewards: Array) -> None:
+    def _propensities(self, state: Tuned, arms: Array) -> Array | None:
+        return super()._propensities(state, self._seen(arms, state.units()))
+
+    def _learn(self, state: Tuned, arms: Array, chosen: Index, rewards: Array, **more: Any) -> None:
         raw = rewards.reshape(state.paths, self.policy.pulls, self.repeats)
+        known = more.get("propensity", np.ones(state.paths))
         young = state.decisions < self.settle
         if not young.any():
-            self._learn_on(state, state.inner, slice(None), arms, chosen, raw)
+            self._learn_on(state, state.inner, slice(None), arms, chosen, raw, known)
             return
         if not young.all():  # paths of different age: the settled ones go on by themselves
             rows = np.flatnonzero(~young)
             settled = state.inner.take(rows)
-            self._learn_on(state, settled, rows, arms, chosen, raw)
+            self._learn_on(state, settled, rows, arms, chosen, raw, known)
             state.inner.put(rows, settled)
         for age in np.unique(state.decisions[young]):
-            self._learn_again(state, np.flatnonzero(state.decisions == age), arms, chosen, raw)
+            rows = np.flatnonzero(state.decisions == age)
+            self._learn_again(state, rows, arms, chosen, raw, known)
         if (state.decisions + 1 >= self.settle).all():
             state.pilot_arms = state.pilot_arms[:, :0].copy()
             state.pilot_chosen = state.pilot_chosen[:, :0].copy()
             state.pilot_rewards = state.pilot_rewards[:, :0].copy()
+            state.pilot_propensity = state.pilot_propensity[:, :0].copy()
 
     def _learn_on(
         self,
@@ -210,31 +220,37 @@ class AutoFiltered(Wrapper[Tuned]):
         arms: Array,
         chosen: Index,
         raw: Array,
+        known: Array,
     ) -> None:
         """Let A learn one more decision of settled paths."""
         units = self._woken(state.units(rows), raw[rows])
-        filtered = self._filtered(raw[rows], units)
-        self.policy.learn(inner, self._seen(arms[rows], units), chosen[rows], filtered)
+        seen, filtered = self._seen(arms[rows], units), self._filtered(raw[rows], units)
+        self.policy.learn(inner, seen, chosen[rows], filtered, known[rows])
         state.keep(rows, units)
 
     def _learn_again(
-        self, state: Tuned, rows: Index, arms: Array, chosen: Index, raw: Array
+        self, state: Tuned, rows: Index, arms: Array, chosen: Index, raw: Array, known: Array
     ) -> None:
         """Learn the units of young paths of one age, and all their decisions with them."""
         age = int(state.decisions[rows[0]])
-        all_arms = np.concatenate([state.pilot_arms[rows, :age], arms[rows, None]], axis=1)
-        all_raw = np.concatenate([state.pilot_rewards[rows, :age], raw[rows, None]], axis=1)
-        units = self._tuned(all_arms, all_raw)
-        filtered = self._filtered(all_raw, units)
-        inner = self._blank(len(rows), state.arms, state.dim)
+        pilot = state.take(rows)
+        pilot.pilot_arms[:, age, : arms.shape[1]] = arms[rows]
+        pilot.pilot_chosen[:, age] = chosen[rows]
+        pilot.pilot_rewards[:, age] = raw[rows]
+        pilot.pilot_propensity[:, age] = known[rows]
+        units = self._tuned(pilot, age + 1)
+        filtered = self._filtered(pilot.pilot_rewards[:, : age + 1], units)
+        pilot.inner = self._blank(len(rows), state.arms, state.dim)
         for t in range(age + 1):
-            pulled = chosen[rows] if t == age else state.pilot_chosen[rows, t]
-            self.policy.learn(inner, self._seen(all_arms[:, t], units), pulled, filtered[:, t])
-        state.inner.put(rows, inner)
-        state.keep(rows, units)
-        state.pilot_arms[rows, age] = arms[rows]
-        state.pilot_chosen[rows, age] = chosen[rows]
-        state.pilot_rewards[rows, age] = raw[rows]
+            self.policy.learn(
+                pilot.inner,
+                self._seen(pilot.pilot_arms[:, t], units),
+                pilot.pilot_chosen[:, t],
+                filtered[:, t],
+                pilot.pilot_propensity[:, t],
+            )
+        pilot.keep(slice(None), units)
+        state.put(rows, pilot)
 
     def _seen(self, arms: Array, units: Units) -> Array:
         """Return the arms for A."""
@@ -252,12 +268,15 @@ class AutoFiltered(Wrapper[Tuned]):
         )
         return (middle - centre + pitman(error, spread)) / unit
 
-    def _tuned(self, arms: Array, raw: Array) -> Units:
-        """Return the units for arms of shape (paths, t, K, d) and rewards (paths, t, …, ñ)."""
-        middle = _split(raw)[0].reshape(len(raw), -1)
-        centre = _median(middle, np.isfinite(middle)) if self.intercept else np.zeros(len(raw))
+    def _tuned(self, pilot: Tuned, decisions: int) -> Units:
+        """Return the units by the first decisions."""
+        raw, paths = pilot.pilot_rewards[:, :decisions], np.arange(pilot.paths)[:, None]
+        x = pilot.pilot_arms[paths, np.arange(decisions), pilot.pilot_chosen[:, :decisions]]
+        middle = _split(raw)[0].reshape(pilot.paths, -1)
+        known = np.isfinite(middle)
+        centre = _median(middle, known) if self.intercept else np.zeros(pilot.paths)
         spread, unit, signal = self._scales(raw, centre)
-        length = np.sqrt(np.vecdot(arms, arms).reshape(len(arms), -1).mean(axis=1))
+        length = np.sqrt(np.vecdot(x, x).mean(axis=1))
         stretch = np.exp2(np.round(np.log2(np.maximum(1.0, signal / _or_one(unit)))))
         return Units(centre, spread, unit, _or_one(length), stretch)
 

@@ -50,9 +50,19 @@ class Wrapper(Policy[W], Generic[W]):
         return self.policy.pulls
 
     @property
-    def invariances(self) -> frozenset[str]:  # type: ignore[override]
+    def invariances(self) -> frozenset[str]:
         """The maps of all rewards that change no decision: those of the policy inside."""
         return self.policy.invariances
+
+    @property
+    def any_arms(self) -> bool:
+        """Whether the number of arms may change from call to call."""
+        return self.policy.any_arms
+
+    @property
+    def uses_propensity(self) -> bool:
+        """Whether the policy inside wants to know how probable the chosen arm was."""
+        return self.policy.uses_propensity
 
     def propose(self, state: W, rng: np.random.Generator) -> Array:
         """Return the proposal of the policy inside."""
@@ -76,8 +86,15 @@ class Wrapper(Policy[W], Generic[W]):
     def _choose(self, state: W, arms: Array, rng: np.random.Generator) -> Index:
         return self.policy.choose(state.inner, arms, rng)
 
-    def _learn(self, state: W, arms: Array, chosen: Index, rewards: Array) -> None:
-        self.policy.learn(state.inner, arms, chosen, rewards)
+    def _propensities(self, state: W, arms: Array) -> Array | None:
+        return self.policy.propensities(state.inner, arms)
+
+    def _learn(self, state: W, arms: Array, chosen: Index, rewards: Array, **more: Any) -> None:
+        self.policy.learn(state.inner, arms, chosen, rewards, **more)
+
+    def _grow(self, state: W, arms: int) -> None:
+        super()._grow(state, arms)
+        self.policy._grow(state.inner, arms)
 
 
 def innermost(policy: Policy[Any]) -> Any:

@@ -153,16 +153,19 @@ class Filtered(Wrapper[Wrapped]):
         return self.policy.pulls * self.repeats
 
     @property
-    def invariances(self) -> frozenset[str]:  # type: ignore[override]
+    def invariances(self) -> frozenset[str]:
         """Those of the policy inside, as far as the estimator follows them."""
         inside = super().invariances
         if "increasing" in inside:
             inside |= {"units", "offset"}
         return inside - {"increasing"} if self.estimator.equivariant else frozenset()
 
-    def _learn(self, state: Wrapped, arms: Array, chosen: Index, rewards: Array) -> None:
+    def _learn(
+        self, state: Wrapped, arms: Array, chosen: Index, rewards: Array, **more: Any
+    ) -> None:
         raw = rewards.reshape(state.paths, self.policy.pulls, self.repeats)
-        super()._learn(state, arms, chosen, self.estimator(raw))  # line 4: A receives r_t
+        r = self.estimator(raw)
+        super()._learn(state, arms, chosen, r, **more)  # line 4: A receives r_t
 
 
 def _location(rewards: ArrayLike, arms: ArrayLike | None) -> tuple[float, float]:

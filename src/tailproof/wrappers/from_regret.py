@@ -1,6 +1,7 @@
 """From regret: let a regret policy play, and believe in what it plays most."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -60,7 +61,9 @@ class FromRegret(Wrapper[Played]):
         plays = np.zeros((paths, arms), dtype=np.int64)
         return Played.around(self.policy.init(paths, arms, dim), plays=plays)
 
-    def _learn(self, state: Played, arms: Array, chosen: Index, rewards: Array) -> None:
-        super()._learn(state, arms, chosen, rewards)
+    def _learn(
+        self, state: Played, arms: Array, chosen: Index, rewards: Array, **more: Any
+    ) -> None:
+        super()._learn(state, arms, chosen, rewards, **more)
         playing = state.decisions < self.decisions  # later plays change no answer
         state.plays[np.arange(state.paths), chosen] += playing

@@ -1,7 +1,7 @@
 """The intercept: rewards around a constant that nobody knows."""
 
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -63,8 +63,13 @@ class Intercept(Wrapper[Wrapped]):
     def _choose(self, state: Wrapped, arms: Array, rng: np.random.Generator) -> Index:
         return super()._choose(state, with_constant(arms, self.constant), rng)
 
-    def _learn(self, state: Wrapped, arms: Array, chosen: Index, rewards: Array) -> None:
-        super()._learn(state, with_constant(arms, self.constant), chosen, rewards)
+    def _propensities(self, state: Wrapped, arms: Array) -> Array | None:
+        return super()._propensities(state, with_constant(arms, self.constant))
+
+    def _learn(
+        self, state: Wrapped, arms: Array, chosen: Index, rewards: Array, **more: Any
+    ) -> None:
+        super()._learn(state, with_constant(arms, self.constant), chosen, rewards, **more)
 
 
 def with_constant(arms: Array, constant: float) -> Array:

@@ -1,7 +1,7 @@
 """Rewards and arms in other units, for a policy that assumes units of its own."""
 
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -49,7 +49,7 @@ class Scaled(Wrapper[Wrapped]):
     stretch: Positive = field(kw_only=True, default=1.0)
 
     @property
-    def invariances(self) -> frozenset[str]:  # type: ignore[override]
+    def invariances(self) -> frozenset[str]:
         """Those of A; around a centre other units are an offset too, which A must not mind."""
         inside = super().invariances
         return inside if self.centre == 0 or "offset" in inside else inside - {"units"}
@@ -62,6 +62,11 @@ class Scaled(Wrapper[Wrapped]):
     def _choose(self, state: Wrapped, arms: Array, rng: np.random.Generator) -> Index:
         return super()._choose(state, self.stretch * arms, rng)
 
-    def _learn(self, state: Wrapped, arms: Array, chosen: Index, rewards: Array) -> None:
+    def _propensities(self, state: Wrapped, arms: Array) -> Array | None:
+        return super()._propensities(state, self.stretch * arms)
+
+    def _learn(
+        self, state: Wrapped, arms: Array, chosen: Index, rewards: Array, **more: Any
+    ) -> None:
         scaled = (rewards - self.centre) / self.unit
-        super()._learn(state, self.stretch * arms, chosen, scaled)
+        super()._learn(state, self.stretch * arms, chosen, scaled, **more)

@@ -54,7 +54,7 @@ class State:
     Attributes
     ----------
     arms, dim : int
-        The number K of arms and the dimension d of their vectors.
+        The most arms there were so far, and the dimension d of their vectors.
     decisions : array of shape (paths,)
         How many decisions each path has learned from.
     policy : str
@@ -139,6 +139,7 @@ class State:
 
     def put(self, paths: Index, other: Self) -> None:
         """Take over what another state has learned, as the given paths of this one."""
+        require(other.arms == self.arms, "other", f"a state of {self.arms} arms", other.arms)
         rules = _rules(type(self))
         for name, value in self._parts():
             if isinstance(value, State):

@@ -1,0 +1,28 @@
+"""The gauntlet: problems with units, offsets, skew, atoms and outliers, and how tools fare in them.
+
+Each problem has a name that can be typed; `run` puts policies through them and returns a `Score`.
+Problems and seed for tuning are apart from those that are reported.
+"""
+
+from tailproof.gauntlet.bars import BARS, Bar, Judged, judge
+from tailproof.gauntlet.problems import PROBLEMS, Problem, problems
+from tailproof.gauntlet.run import K_ARMED, RECOMMENDED, SEEDS, SIZES, run
+from tailproof.gauntlet.score import CHANCE, Row, Score
+
+__all__ = [
+    "BARS",
+    "CHANCE",
+    "K_ARMED",
+    "PROBLEMS",
+    "RECOMMENDED",
+    "SEEDS",
+    "SIZES",
+    "Bar",
+    "Judged",
+    "Problem",
+    "Row",
+    "Score",
+    "judge",
+    "problems",
+    "run",
+]

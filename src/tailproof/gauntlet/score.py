@@ -1,0 +1,186 @@
+"""How tools fared in the gauntlet: a frozen value with provenance."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailproof.checks import require
+from tailproof.results.files import opened, write_file
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["CHANCE", "STUCK", "Row", "Score"]
+
+Array = NDArray[np.float64]
+
+CHANCE = "random arm"
+"""The name under which the policy that pulls random arms is played beside the tools."""
+STUCK = 0.1
+"""A path is stuck if its regret in the second half is above this share of what chance has."""
+_FORMAT = "tailproof gauntlet 1"
+
+
+class Row(NamedTuple):
+    """One tool in one problem; regrets are means over the paths, in units of the problem."""
+
+    problem: str
+    tool: str
+    regret: float
+    over_chance: float
+    """Over the regret of random arms."""
+    over_best: float
+    """Over the least regret of the tools of this run."""
+    over_oracle: float
+    """Over the regret of the oracle, NaN where there is none."""
+    stuck: float
+    """The share of stuck paths."""
+    worst: float
+    """The largest regret of a path, over that of random arms."""
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """How tools fared in the gauntlet, and where it came from.
+
+    Attributes
+    ----------
+    regret : mapping from problems to mappings from tools to arrays of shape (paths, 2)
+        Regret after half of the pulls and after all of them, divided by the problem's unit;
+        random arms are among the tools, under the name `CHANCE`. A tool that does not fit a
+        problem is left out there.
+    oracle : mapping from problems to floats
+        Mean regret of the oracle, where there is one.
+    settings : mapping
+        Size, seed, paths, horizons, tools, problems and versions, as plain text and numbers.
+
+    Examples
+    --------
+    >>> from tailproof import OFUL, gauntlet
+    >>> score = gauntlet.run(
+    ...     {"OFUL": OFUL()}, problems=["fresh-normal"], size="smoke", workers=1
+    ... )
+    >>> [(row.tool, row.over_best) for row in score.rows()]
+    [('OFUL', 1.0)]
+    """
+
+    regret: Mapping[str, Mapping[str, Array]]
+    oracle: Mapping[str, float]
+    settings: Mapping[str, Any]
+
+    @property
+    def tools(self) -> list[str]:
+        """Their names."""
+        return list(self.settings["tools"])
+
+    @property
+    def problems(self) -> list[str]:
+        """Their names."""
+        return list(self.regret)
+
+    def chance(self, problem: str) -> float:
+        """Return the mean regret of random arms."""
+        require(problem in self.regret, "problem", f"one of {', '.join(self.regret)}", problem)
+        return float(self.regret[problem][CHANCE][:, 1].mean())
+
+    def row(self, problem: str, tool: str) -> Row | None:
+        """Return how a tool fared in a problem, None where it does not fit."""
+        chance = self.chance(problem)
+        require(tool in self.tools, "tool", f"one of {', '.join(self.tools)}", tool)
+        found = self.regret[problem]
+        if tool not in found:
+            return None
+        means = {name: float(found[name][:, 1].mean()) for name in self.tools if name in found}
+        half, end = found[tool].T
+        late = self.regret[problem][CHANCE]
+        rate = STUCK * float((late[:, 1] - late[:, 0]).mean())
+        return Row(
+            problem=problem,
+            tool=tool,
+            regret=means[tool],
+            over_chance=means[tool] / chance,
+            over_best=_over(means[tool], min(means.values())),
+            over_oracle=_over(means[tool], self.oracle.get(problem, float("nan"))),
+            stuck=float((end - half > rate).mean()),
+            worst=float(end.max()) / chance,
+        )
+
+    def rows(self) -> list[Row]:
+        """Return every tool in every problem that it fits."""
+        pairs = ((problem, tool) for problem in self.regret for tool in self.tools)
+        return [row for pair in pairs if (row := self.row(*pair)) is not None]
+
+    def table(self) -> list[dict[str, Any]]:
+        """Return the rows as mappings, for a table."""
+        return [row._asdict() for row in self.rows()]
+
+    def summary(self) -> dict[str, dict[str, Any]]:
+        """Return what sums up each tool: its ratios to the best tool, and where it gets stuck."""
+        found: dict[str, dict[str, Any]] = {}
+        for tool in self.tools:
+            own = [row for row in self.rows() if row.tool == tool]
+            if not own:
+                continue
+            worst = max(own, key=lambda row: row.over_best)
+            found[tool] = {
+                "problems": len(own),
+                "median_over_best": float(np.median([row.over_best for row in own])),
+                "worst_over_best": worst.over_best,
+                "worst_problem": worst.problem,
+                "over_chance": float(np.median([row.over_chance for row in own])),
+                "stuck": [row.problem for row in own if row.stuck > 0],
+            }
+        return found
+
+    def plot(self) -> "Figure":
+        """Draw the heat map, see `tailproof.gauntlet.picture.gauntlet_figure`."""
+        from tailproof.gauntlet.picture import gauntlet_figure
+
+        return gauntlet_figure(self)
+
+    def to_markdown(self, command: str) -> str:
+        """Return the tables as Markdown, with the command that made them."""
+        from tailproof.gauntlet.page import page
+
+        return page(self, command)
+
+    def save(self, path: str | Path) -> Path:
+        """Write an ``.npz`` file of plain arrays and text; an existing file is refused."""
+        names = {problem: list(tools) for problem, tools in self.regret.items()}
+        arrays = {
+            f"regret{i}_{j}": regret
+            for i, tools in enumerate(self.regret.values())
+            for j, regret in enumerate(tools.values())
+        }
+        oracle = {"problems": list(self.oracle), "regret": list(self.oracle.values())}
+        settings = dict(self.settings)
+        header = {"format": _FORMAT, "regret": names, "oracle": oracle, "settings": settings}
+        return write_file(path, header, arrays)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what `save` wrote."""
+        with opened(path, _FORMAT) as (header, arrays):
+            shape = (header["settings"]["paths"], 2)
+            regret = {
+                problem: {tool: arrays[f"regret{i}_{j}"] for j, tool in enumerate(tools)}
+                for i, (problem, tools) in enumerate(header["regret"].items())
+            }
+            for found in regret.values():
+                require(CHANCE in found, "regret", f"with {CHANCE}", list(found))
+                for array in found.values():
+                    require(array.shape == shape, "shape", str(shape), array.shape)
+            oracle = header["oracle"]
+            known = dict(zip(oracle["problems"], oracle["regret"], strict=True))
+            return cls(regret=regret, oracle=known, settings=header["settings"])
+
+
+def _over(regret: float, least: float) -> float:
+    """Return the ratio; nothing over nothing is one."""
+    if least == 0:
+        return 1.0 if regret == 0 else float("inf")
+    return regret / least

@@ -1,0 +1,323 @@
+"""A regression that learns the law of its noise and the size of its coefficients, in any unit.
+
+The model is y = b + xᵀθ + s·t_ν with θ ~ N(0, s²/ρ P⁻¹) and b flat; s, ν and ρ are learned. The
+score ψ(u) = (ν + 1)u/(ν + u²) of Student's t is bounded and goes back to zero, so a reward teaches
+nothing when it is absurd; and what it did not teach is not counted as known.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Self
+
+import numpy as np
+from scipy.special import betaln
+
+from tailproof.policies.state.base import Array, Counts, Finite, Index, Rule, State
+from tailproof.policies.state.regression import absorb
+
+__all__ = ["SHAPES", "StudentFit"]
+
+SHAPES = np.array([0.5, 1.0, 2.0, 4.0, 32.0])
+"""The degrees of freedom ν to choose from."""
+_LOG_HEIGHT: Array = -betaln(0.5, SHAPES / 2) - np.log(SHAPES) / 2
+_INFORMATION: Array = 2 * SHAPES / (SHAPES + 3)  # about ln s, in one pull of the law itself
+
+
+@dataclass(eq=False)
+class StudentFit(State):
+    """The fit, what it was made from, and what the pulls that were let go have left behind.
+
+    With D = d + 1 where there is an intercept, and D = d where there is none:
+
+    Attributes
+    ----------
+    block : array of shape (paths, D, D + 1)
+        [S | (θ, b)]: a root of the covariance s²·SSᵀ of the estimate beside it, SSᵀ = (H + ρP)⁻¹.
+    scales : array of shape (paths, shapes)
+        The scale s under each ν.
+    shape : array of shape (paths,)
+        Which ν is the likeliest.
+    penalty : array of shape (paths,)
+        ρ, small where coefficients are large in units of the noise.
+    slope, inflation : arrays of shape (paths,)
+        J = E ψ'/E w with the weights w = ψ(u)/u, and how far the variance of the estimate is from
+        s²·SSᵀ under another law than Student's.
+    centre, spread : arrays of shape (paths, d)
+        The mean of the vectors on offer, and their mean square around the middle of each offer.
+    renewal : array of shape (paths,)
+        How much the middles vary, as a share of what vectors drawn anew each time would give.
+    due, kept : arrays of shape (paths,)
+        The decision after which to fit next, and how many pulls are in the buffer.
+    contexts, rewards : arrays of shape (paths, room, D) and (paths, room)
+        The buffer: the vectors, with a one for the intercept, and the rewards, within ±1e100.
+    information, response : arrays of shape (paths, D, D) and (paths, D)
+        H₀ and H₀(θ, b) + the score, of the pulls that were let go.
+    scoring, log_likelihood : arrays of shape (paths, shapes)
+        Their score of ln s, and their log likelihood but for a term that all ν have in common.
+    sums : array of shape (paths, 3)
+        Their Σψ', Σw and Σψ².
+    """
+
+    block: Finite
+    scales: Finite
+    shape: Annotated[Index, Rule(least=0)]
+    penalty: Finite
+    slope: Finite
+    inflation: Finite
+    centre: Finite
+    spread: Finite
+    renewal: Finite
+    due: Counts
+    kept: Counts
+    contexts: Finite
+    rewards: Finite
+    information: Finite
+    response: Finite
+    scoring: Finite
+    log_likelihood: Finite
+    sums: Finite
+
+    @classmethod
+    def start(cls, paths: int, arms: int, dim: int, size: int, room: int) -> Self:
+        """Return the state before any pull, for D = `size` and a buffer of `room` pulls."""
+
+        def zeros(*shape: int) -> Array:
+            return np.zeros((paths, *shape))
+
+        none, shapes = np.zeros(paths, dtype=np.int64), len(SHAPES)
+        return cls(
+            arms=arms,
+            dim=dim,
+            decisions=none.copy(),
+            block=zeros(size, size + 1),
+            scales=zeros(shapes) + 1,
+            shape=none.copy(),
+            penalty=zeros() + 1,
+            slope=zeros() + 1,
+            inflation=zeros() + 1,
+            centre=zeros(dim),
+            spread=zeros(dim),
+            renewal=zeros(),
+            due=none.copy(),
+            kept=none.copy(),
+            contexts=zeros(room, size) + (np.arange(size) >= dim),
+            rewards=zeros(room),
+            information=zeros(size, size),
+            response=zeros(size),
+            scoring=zeros(shapes),
+            log_likelihood=zeros(shapes),
+            sums=zeros(3),
+        )
+
+    @property
+    def root(self) -> Array:
+        """S, of shape (paths, D, D)."""
+        return self.block[..., :-1]
+
+    @property
+    def mean(self) -> Array:
+        """The estimate of (θ, b), of shape (paths, D)."""
+        return self.block[..., -1]
+
+    @property
+    def scale(self) -> Array:
+        """The scale s under the likeliest ν, of shape (paths,)."""
+        return self.scales[np.arange(self.paths), self.shape]
+
+    def predict(self, arms: Array) -> tuple[Array, Array]:
+        """Return b + xᵀθ and ‖(x, 1)‖² in the norm of SSᵀ for every arm, of shape (paths, K)."""
+        product = arms @ self.block[:, : self.dim]
+        if self.block.shape[1] > self.dim:
+            product += self.block[:, -1:]
+        return product[..., -1], _squares(product[..., :-1])
+
+    def update(self, arms: Array, chosen: Array, y: Array) -> None:
+        """Learn from one pull in each path: `chosen` are the vectors, of shape (paths, d)."""
+        t, rows = self.decisions + 1, np.arange(self.paths)
+        self._look_around(arms, chosen, t)
+        self.contexts[rows, self.kept, : self.dim] = chosen
+        self.rewards[rows, self.kept] = y
+        x = self.contexts[rows, self.kept]
+        self.kept = self.kept + 1
+        self._step(x, y)
+        late = (t >= self.due) | (self.kept == self.rewards.shape[1])
+        if late.any():
+            for kept in np.unique(self.kept[late]):
+                young = np.flatnonzero(late & (self.kept == kept))
+                part = self if len(young) == self.paths else self.take(young)
+                part._fit(t[young], int(kept))
+                if part is not self:
+                    self.put(young, part)
+
+    def _look_around(self, arms: Array, chosen: Array, t: Index) -> None:
+        """Learn where the vectors on offer lie, how far apart, and whether they come anew."""
+        middle = arms.mean(axis=1)
+        square = np.square(arms - middle[:, None]).mean(axis=1)
+        square = np.where(square.any(axis=1, keepdims=True), square, np.square(chosen))
+        self.spread += (square - self.spread) / t[:, None]
+        moved = middle - self.centre
+        self.centre += moved / t[:, None]
+        share = np.square(moved) / np.where(self.spread > 0, self.spread, np.inf)
+        renewed = share.mean(axis=1) * (arms.shape[1] - 1) * (t - 1) / t
+        self.renewal += (renewed - self.renewal) / t
+
+    def _step(self, x: Array, y: Array) -> None:
+        """Learn one pull by a rank-one step."""
+        row = np.vecmat(x, self.block)
+        leverage, nu = _squares(row[:, :-1]), SHAPES[self.shape]
+        residual = y - row[:, -1]
+        # before the pull its location was known to ± s√leverage only, on top of the noise
+        weight = (nu + 1) / (nu + np.square(residual / self.scale) / (1 + leverage))
+        root = np.sqrt(self.slope * weight)
+        absorb(
+            self.block, root[:, None] * x, (root * (row[:, -1] + residual / self.slope))[:, None]
+        )
+
+    def _fit(self, t: Index, n: int) -> None:
+        """Fit all paths, which have the same number n of pulls in the buffer: two rounds.
+
+        Each takes the uncertainty of the location for a part of the residual, r² + s²·leverage.
+        """
+        x, y, prior = self.contexts[:, :n], self.rewards[:, :n], self._prior()
+        if (t == n).any():  # some paths have not let go of anything yet
+            self._begin(x, y, prior, t)
+        gone, before, scales = (t - n)[:, None] * _INFORMATION, self.scales, self.scales
+        for _ in range(2):
+            residual, leverage = y - np.matvec(x, self.mean), _squares(x @ self.root)
+            offset = np.abs(self.mean[:, self.dim :]).sum(axis=1)
+            least = 1e-3 * self.scale / np.sqrt(self.penalty) + 1e-14 * offset + 1e-100
+            for _ in range(2):  # Fisher's scoring for ln s, no further than a factor e at a time
+                u = self._standardised(residual, leverage, scales)
+                moved = np.log(scales / before)
+                excess = _scoring(u) + self.scoring - gone * moved
+                step = np.clip(excess / (t[:, None] * _INFORMATION), -1, 1)
+                scales = np.maximum(scales * np.exp(step), least[:, None])
+            u, moved = self._standardised(residual, leverage, scales), np.log(scales / before)
+            shift = self.scoring * moved - gone * moved**2 / 2
+            likelihood = _log_likelihood(u, scales) + self.log_likelihood + shift
+            self.scales, self.shape = scales, likelihood.argmax(axis=1)
+            weights, sums = self._weights(u)
+            slope, total, square = (sums + self.sums).T
+            slope = np.clip(slope / total, 0.25, 1)
+            # a step of up to twice the right length still climbs, and knows no less than it learned
+            self.slope = np.maximum(slope, 0.5)
+            self.inflation = np.maximum(square / total * self.slope / slope**2, 0.25)
+            self._shrink(prior)
+            self._solve(x, weights, residual, self.penalty[:, None, None] * prior)
+        self.log_likelihood = self.log_likelihood + shift
+        self.scoring = self.scoring - gone * moved
+        self.due = t + np.maximum(t // 8, 1)
+        if n == self.rewards.shape[1]:
+            self._let_go(n // 2)
+
+    def _prior(self) -> Array:
+        """Return P: P⁻¹ = V⁻¹ + mmᵀ/d with V = diag(spread) and m = V⁻¹ centre; b is free.
+
+        In units of its spread every coordinate is expected to matter as much, and so is the
+        mean of what is on offer.
+        """
+        prior = np.zeros(self.information.shape)
+        # a coordinate that is the same everywhere is another intercept, next to free
+        spread = np.maximum(self.spread, 1e-8 * np.square(self.centre) + 1e-200)
+        length = np.sum(np.square(self.centre) / spread, axis=1)
+        inner = prior[:, : self.dim, : self.dim]
+        inner -= self.centre[:, :, None] * self.centre[:, None] / (length + self.dim)[:, None, None]
+        inner[:, np.arange(self.dim), np.arange(self.dim)] += spread
+        return prior
+
+    def _begin(self, x: Array, y: Array, prior: Array, t: Index) -> None:
+        """Start from the median, all around it noise: at first, and where this explains more."""
+        flat = self.block.shape[1] > self.dim
+        middle = np.median(y, axis=1) * flat
+        off = np.abs(y - middle[:, None])
+        half = np.median(off, axis=1)
+        left = np.median(np.abs(y - np.matvec(x, self.mean)), axis=1)
+        astray = left > np.maximum(2 * half, self.scale / 2)
+        rows = np.flatnonzero((t == y.shape[1]) & ((t <= 3) | astray))
+        if len(rows):
+            middle, half, off, x = middle[rows], half[rows], off[rows], x[rows]
+            scale = np.where(half > 0, half, 1e-3 * off.max(axis=1))
+            self.scales[rows] = (scale + 1e-14 * np.abs(middle) + 1e-100)[:, None]
+            self.penalty[rows] = self.dim
+            self.block[rows, :, :-1] = _inverse_root(x.mT @ x + self.dim * prior[rows])
+            self.block[rows, : self.dim, -1] = 0
+            self.block[rows, self.dim :, -1] = middle[:, None]
+
+    def _shrink(self, prior: Array) -> None:
+        """Learn ρ by its fixed point under the evidence, with one more coordinate of size s²/d."""
+        root, size = self.root, self.mean / self.scale[:, None]
+        unknown = self.penalty * np.sum(root * (prior @ root), axis=(1, 2))
+        square = np.vecdot(size, np.matvec(prior, size))
+        ratio = (np.maximum(self.dim - unknown, 0) + 1) / (square + 1 / self.dim)
+        self.penalty = np.clip(ratio, 1e-8, 1e8)
+
+    def _solve(self, x: Array, weights: Array, residual: Array, prior: Array) -> None:
+        """Take the Newton step, with the information that the score accepted."""
+        new = self.slope[:, None, None] * ((x * weights[..., None]).mT @ x)
+        root = _inverse_root(self.information + new + prior)
+        held = np.matvec(self.information + prior, self.mean)
+        climb = np.vecmat(weights * residual, x) + self.response - held
+        self.block[..., -1] += np.matvec(root, np.vecmat(climb, root))
+        self.block[..., :-1] = root
+
+    def _let_go(self, k: int) -> None:
+        """Let go of the k pulls of least leverage: information and scores stay, as of this fit.
+
+        Where much is known, a normal summary is exact; the few pulls of a rare direction stay, to
+        be judged again.
+        """
+        leverage = _squares(self.contexts @ self.root)
+        order = np.argpartition(leverage, k, axis=1)
+        self.contexts = np.take_along_axis(self.contexts, order[..., None], axis=1)
+        self.rewards = np.take_along_axis(self.rewards, order, axis=1)
+        x, leverage = self.contexts[:, :k], np.take_along_axis(leverage, order[:, :k], axis=1)
+        residual = self.rewards[:, :k] - np.matvec(x, self.mean)
+        u = self._standardised(residual, leverage, self.scales)
+        weights, sums = self._weights(u)
+        new = self.slope[:, None, None] * ((x * weights[..., None]).mT @ x)
+        self.information = self.information + new
+        score = np.vecmat(weights * residual, x)
+        self.response = self.response + score + np.matvec(new, self.mean)
+        self.scoring = self.scoring + _scoring(u)
+        self.log_likelihood = self.log_likelihood + _log_likelihood(u, self.scales)
+        self.sums = self.sums + sums
+        self.contexts[:, :-k], self.rewards[:, :-k] = self.contexts[:, k:], self.rewards[:, k:]
+        self.kept = self.kept - k
+
+    def _standardised(self, residual: Array, leverage: Array, scales: Array) -> Array:
+        """Return (r² + s²·leverage)/scales² for every shape: (paths, shapes, pulls)."""
+        u = residual[:, None] / scales[..., None]
+        known = np.square(self.scale[:, None] / scales)[..., None] * leverage[:, None]
+        return np.minimum(np.square(u) + known, 1e200)
+
+    def _weights(self, u: Array) -> tuple[Array, Array]:
+        """Return the weights under the likeliest shape, and Σψ', Σw, Σψ²."""
+        nu, u = SHAPES[self.shape][:, None], u[np.arange(self.paths), self.shape]
+        w = (nu + 1) / (nu + u)
+        parts = (w * (nu - u) / (nu + u), w, np.square(w) * u)
+        return w, np.stack([part.sum(axis=1) for part in parts], axis=1)
+
+
+def _scoring(u: Array) -> Array:
+    """Return Σ(uψ(u) − 1), the score of ln s, for every shape, from squares of shape (…, pulls)."""
+    return np.asarray(((SHAPES[:, None] + 1) * u / (SHAPES[:, None] + u) - 1).sum(axis=2))
+
+
+def _log_likelihood(u: Array, scales: Array) -> Array:
+    """Return the log likelihood of every shape, but for what all have in common."""
+    top = u.shape[2] * (_LOG_HEIGHT - np.log(scales / scales[:, :1]))
+    return np.asarray(top - (SHAPES + 1) / 2 * np.log1p(u / SHAPES[:, None]).sum(axis=2))
+
+
+def _squares(rows: Array) -> Array:
+    return np.asarray(np.vecdot(rows, rows))
+
+
+def _inverse_root(matrix: Array) -> Array:
+    """Return S with SSᵀ the inverse of each matrix, brought to a unit diagonal first.
+
+    Directions of which next to nothing is known, less than rounding tells, count as that little.
+    """
+    unit = np.sqrt(np.maximum(np.diagonal(matrix, axis1=1, axis2=2), 1e-300))
+    strength, basis = np.linalg.eigh(matrix / unit[:, :, None] / unit[:, None])
+    scaled: Array = basis / np.sqrt(np.maximum(strength, 1e-14))[:, None]
+    return scaled / unit[..., None]
