@@ -21,7 +21,7 @@ Measure = Literal[
 ]
 """Of a `Row`, and the last two of all problems that are reported."""
 ALL = "all problems"
-_LINEAR, _FILTERED, _ARMS = "LinStudentUCB", "AutoFiltered(OFUL)", "StudentUCB"
+_LINEAR, _FILTERED = "LinStudentUCB", "AutoFiltered(OFUL)"
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ BARS: tuple[Bar, ...] = (
         },
     ),
     *_bars(_LINEAR, "regret", {"fixed-d2-k2-long": 80}, stuck=0),
-    *_bars(_ARMS, "regret", {"k5-t1": 200, "k5-t-half": 400, "k5-rademacher": 250}, stuck=0),
+    *_bars(_LINEAR, "regret", {"k5-t1": 200, "k5-t-half": 400, "k5-rademacher": 250}, stuck=0),
     Bar("orthant-t1", _LINEAR, "regret", 400),
     Bar(ALL, _LINEAR, "median_over_best", 1.15),
     Bar(ALL, _LINEAR, "worst_over_best", 3),

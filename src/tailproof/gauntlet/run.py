@@ -19,7 +19,6 @@ from tailproof.policies import (
     OrderStatisticUCB,
     Policy,
     RobustUCB,
-    StudentUCB,
     SymmetricOFUL,
     ThompsonSampling,
     Uniform,
@@ -38,10 +37,9 @@ RECOMMENDED: Mapping[str, Policy[Any]] = {
     "SymmetricOFUL, practical": SymmetricOFUL(radius="practical", bonus=0.3),
     "AutoFiltered(UCB1)": AutoFiltered(UCB1()),
     "OrderStatisticUCB": OrderStatisticUCB(),
-    "StudentUCB": StudentUCB(),
 }
 """The tools that `docs/choosing.md` speaks of, as it recommends them."""
-K_ARMED = (AdaRUCB, MedianUCB, OrderStatisticUCB, RobustUCB, StudentUCB, ThompsonSampling, UCB1)
+K_ARMED = (AdaRUCB, MedianUCB, OrderStatisticUCB, RobustUCB, ThompsonSampling, UCB1)
 """Policies without features: they fit problems whose arms are the unit vectors."""
 ORACLE_BONUSES = (0.1, 0.2, 0.3, 0.5)
 SEEDS = {"tuning": 13, "report": 20_211}
