@@ -97,8 +97,8 @@ def lessons(
     return state, arms, rewards
 
 
-def units_of(arms: Array, raw: Array) -> dict[str, float]:
-    """The units of one path by their definition, for rewards of shape (t, groups, ñ)."""
+def units_of(x: Array, raw: Array) -> dict[str, float]:
+    """The units of one path by their definition, for chosen arms and rewards (t, groups, ñ)."""
     repeats = raw.shape[-1]
     middle = np.median(raw, axis=-1)
     spread = float(np.median(np.abs(raw - middle[..., None])))
@@ -111,7 +111,7 @@ def units_of(arms: Array, raw: Array) -> dict[str, float]:
         "centre": float(centre),
         "spread": spread,
         "unit": unit,
-        "length": math.sqrt((arms**2).sum(axis=-1).mean()),
+        "length": math.sqrt((x**2).sum(axis=1).mean()),
         "stretch": 2.0 ** round(math.log2(max(1.0, signal / unit))),
     }
 
@@ -129,7 +129,9 @@ def test_the_policy_inside_learns_every_decision_in_the_settled_units(
     state, arms, rewards = lessons(policy, count, 30.0, -200.0)
     raw = rewards.reshape(count, 2, inside.pulls, 7)
     plain = inside.init(2, 4, 4)
-    found = [units_of(arms[:5, path], raw[:5, path]) for path in (0, 1)]
+    early = np.arange(min(count, 5))
+    x = [arms[early, path, (early + path) % 4] for path in (0, 1)]
+    found = [units_of(x[path], raw[:5, path]) for path in (0, 1)]
     given = {name: np.array([path[name] for path in found]) for name in found[0]}
     quarters = {"centre", "spread", "unit"}
     for name, value in given.items():
@@ -137,10 +139,10 @@ def test_the_policy_inside_learns_every_decision_in_the_settled_units(
         np.testing.assert_allclose(getattr(state, name), expected, rtol=1e-12)
     stretch, unit = given["stretch"], given["unit"]
     for t in range(count):
-        x = np.ones((2, 4, 4))
-        x[..., :3] = arms[t] / given["length"][:, None, None]
+        seen = np.ones((2, 4, 4))
+        seen[..., :3] = arms[t] / given["length"][:, None, None]
         y = (pitman(raw[t], given["spread"][:, None]) - given["centre"][:, None]) / unit[:, None]
-        inside.learn(plain, x * stretch[:, None, None], [t % 4, (t + 1) % 4], y)
+        inside.learn(plain, seen * stretch[:, None, None], [t % 4, (t + 1) % 4], y)
     for name, value in plain.to_arrays().items():
         kept = state.inner.to_arrays()[name]
         if value.dtype.kind == "f":
