@@ -50,7 +50,15 @@ from tailproof.stats import (
     theory,
     truncated_mean,
 )
-from tailproof.wrappers import AutoFiltered, Filtered, FromRegret, Wrapper, compositions
+from tailproof.wrappers import (
+    AutoFiltered,
+    Filtered,
+    FromRegret,
+    Intercept,
+    Scaled,
+    Wrapper,
+    compositions,
+)
 
 if TYPE_CHECKING:
     from tailproof import figures, gauntlet, testing
@@ -76,6 +84,7 @@ __all__ = [
     "HvtUCB",
     "Identification",
     "IdentificationPlan",
+    "Intercept",
     "LinStudentUCB",
     "LinTS",
     "Mean",
@@ -89,6 +98,7 @@ __all__ = [
     "Policy",
     "Result",
     "RobustUCB",
+    "Scaled",
     "State",
     "SupBMM",
     "SupBTC",

@@ -5,5 +5,16 @@ from tailproof.wrappers.auto import AutoFiltered
 from tailproof.wrappers.base import Wrapped, Wrapper
 from tailproof.wrappers.filtered import Filtered
 from tailproof.wrappers.from_regret import FromRegret
+from tailproof.wrappers.intercept import Intercept
+from tailproof.wrappers.scaled import Scaled
 
-__all__ = ["AutoFiltered", "Filtered", "FromRegret", "Wrapped", "Wrapper", "compositions"]
+__all__ = [
+    "AutoFiltered",
+    "Filtered",
+    "FromRegret",
+    "Intercept",
+    "Scaled",
+    "Wrapped",
+    "Wrapper",
+    "compositions",
+]
