@@ -13,7 +13,7 @@ one_core()
 
 import numpy as np
 
-from tailproof import OFUL, UCB1, Filtered, Policy, gauntlet, noise
+from tailproof import OFUL, UCB1, Filtered, LinStudentUCB, Policy, gauntlet, noise
 from tailproof.gauntlet import PROBLEMS, RECOMMENDED, Bar, Problem, Score
 from tailproof.simulation.environments import neutral
 
@@ -127,7 +127,34 @@ def cost() -> None:
     show(table)
 
 
+def coverage() -> None:
+    """Print how often the locations of all arms lie within two deviations, as it is played."""
+    policy, paths, seen = LinStudentUCB(), 100, (100, 1000, 3000)
+    table = start_table(
+        "Arms of LinStudentUCB within two stated deviations, per cent, after",
+        *("problem", *map(str, seen)),
+    )
+    for name in ("fresh-normal", "fresh-t1", "fresh-t-half", "fixed-quiet-normal", "fixed-t1"):
+        bandit, rng = PROBLEMS[name].bandit, np.random.default_rng(5)
+        law = bandit.noise
+        assert isinstance(law, noise.Noise)
+        world, state = bandit.start(paths, rng), policy.init(paths, 20, 10)
+        shares = []
+        for done in range(1, seen[-1] + 1):
+            chosen = policy.choose(state, world.arms, rng)
+            location = world.locations[np.arange(paths), chosen][:, None]
+            policy.learn(state, world.arms, chosen, location + law.sample(rng, (paths, 1)))
+            if done in seen:
+                mean, deviation = policy.predict(state, world.arms)
+                inside = np.abs(mean - world.locations) <= 2 * deviation
+                shares.append(f"{100 * inside.mean():.1f}")
+            world.advance()
+        table.add_row(name, *shares)
+    show(table)
+
+
 if __name__ == "__main__":
     cost()
+    coverage()
     units()
     bars()

@@ -7,7 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tailproof import OFUL, UCB1, AutoFiltered, LinTS, SupBMM, environments, noise, simulate
+from tailproof import (
+    OFUL,
+    UCB1,
+    AutoFiltered,
+    LinTS,
+    SupBMM,
+    Uniform,
+    bestarm,
+    environments,
+    noise,
+    simulate,
+)
 from tailproof.noise import Cauchy, Normal, Stable, StudentT
 from tailproof.policies.base import Array
 from tailproof.stats.pitman import pitman
@@ -73,75 +84,188 @@ def test_no_law_costs_much(law: noise.Noise, most: float) -> None:
     assert 0.9 < ratio < most
 
 
-def lessons(policy: AutoFiltered, count: int, scale: float) -> tuple[Any, Array, Array]:
+def lessons(
+    policy: AutoFiltered, count: int, scale: float = 1.0, offset: float = 0.0
+) -> tuple[Any, Array, Array]:
     """Teach a policy by Cauchy rewards; return its state, and the arms and rewards."""
     rng = np.random.default_rng(3)
     arms = rng.standard_normal((count, 2, 4, 3))
-    rewards = scale * rng.standard_cauchy((count, 2, policy.pulls))
+    rewards = offset + scale * (arms[:, :, 0, :1] + rng.standard_cauchy((count, 2, policy.pulls)))
     state = policy.init(2, 4, 3)
     for t in range(count):
         policy.learn(state, arms[t], [t % 4, (t + 1) % 4], rewards[t])
     return state, arms, rewards
 
 
+def units_of(x: Array, raw: Array) -> dict[str, float]:
+    """The units of one path by their definition, for chosen arms and rewards (t, groups, ñ)."""
+    repeats = raw.shape[-1]
+    middle = np.median(raw, axis=-1)
+    spread = float(np.median(np.abs(raw - middle[..., None])))
+    z = (raw - pitman(raw, np.array(spread))[..., None]) / spread
+    psi, slope = 2 * z / (1 + z**2), 2 * (1 - z**2) / (1 + z**2) ** 2
+    unit = spread * math.sqrt((psi**2).mean() / (repeats - 1)) / slope.mean()
+    centre = np.median(middle)
+    signal = math.sqrt(((middle - centre) ** 2).mean())
+    return {
+        "centre": float(centre),
+        "spread": spread,
+        "unit": unit,
+        "length": math.sqrt((x**2).sum(axis=1).mean()),
+        "stretch": 2.0 ** round(math.log2(max(1.0, signal / unit))),
+    }
+
+
+SEVERAL = SupBMM(horizon=1000, epsilon=1, moment_bound=1, replicates=3, layered=False)
+
+
+@pytest.mark.parametrize("inside", [OFUL(), SEVERAL], ids=repr)
 @pytest.mark.parametrize("count", [1, 3, 5, 9])
-def test_the_policy_inside_learns_every_decision_at_the_settled_scale(count: int) -> None:
-    policy = AutoFiltered(OFUL(), repeats=7, settle=5)
-    state, arms, rewards = lessons(policy, count, 1.0)
-    early = rewards[:5]
-    distance = np.abs(early - np.median(early, axis=2, keepdims=True))
-    spread = np.median(distance.swapaxes(0, 1).reshape(2, -1), axis=1)
-    plain = OFUL().init(2, 4, 3)
+def test_the_policy_inside_learns_every_decision_in_the_settled_units(
+    inside: Any, count: int
+) -> None:
+    """The unit is that of ñ rewards, also where a decision has several times ñ."""
+    policy = AutoFiltered(inside, repeats=7, settle=5)
+    state, arms, rewards = lessons(policy, count, 30.0, -200.0)
+    raw = rewards.reshape(count, 2, inside.pulls, 7)
+    plain = inside.init(2, 4, 4)
+    early = np.arange(min(count, 5))
+    x = [arms[early, path, (early + path) % 4] for path in (0, 1)]
+    found = [units_of(x[path], raw[:5, path]) for path in (0, 1)]
+    given = {name: np.array([path[name] for path in found]) for name in found[0]}
+    quarters = {"centre", "spread", "unit"}
+    for name, value in given.items():
+        expected = value / 4 if name in quarters else value
+        np.testing.assert_allclose(getattr(state, name), expected, rtol=1e-12)
+    stretch, unit = given["stretch"], given["unit"]
     for t in range(count):
-        y = pitman(rewards[t], spread) / (spread * math.sqrt(2 / 7))
-        OFUL().learn(plain, arms[t], [t % 4, (t + 1) % 4], y[:, None])
+        seen = np.ones((2, 4, 4))
+        seen[..., :3] = arms[t] / given["length"][:, None, None]
+        y = (pitman(raw[t], given["spread"][:, None]) - given["centre"][:, None]) / unit[:, None]
+        inside.learn(plain, seen * stretch[:, None, None], [t % 4, (t + 1) % 4], y)
     for name, value in plain.to_arrays().items():
-        found = state.inner.to_arrays()[name]
+        kept = state.inner.to_arrays()[name]
         if value.dtype.kind == "f":
-            np.testing.assert_allclose(found, value, rtol=1e-12)
+            np.testing.assert_allclose(kept, value, rtol=1e-9, atol=1e-12)
         else:
-            np.testing.assert_array_equal(found, value)
-    estimate = policy.estimate(state)
-    assert estimate is not None
-    np.testing.assert_allclose(estimate, plain.theta * spread[:, None] * math.sqrt(2 / 7))
+            np.testing.assert_array_equal(kept, value)
+    estimate, theta = policy.estimate(state), inside.estimate(plain)
+    assert (estimate is None) == (theta is None)
+    if estimate is not None:
+        size = unit * stretch / given["length"]
+        np.testing.assert_allclose(estimate, theta[:, :3] * size[:, None], rtol=1e-9)
     assert state.pilot_rewards.shape[1] == (5 if count < 5 else 0)
 
 
-def test_each_reward_of_a_policy_with_several_has_scale_one() -> None:
-    """The unit is that of ñ rewards, not of all the rewards of a decision."""
-    inside = SupBMM(horizon=1000, epsilon=1, moment_bound=1, replicates=3, layered=False)
-    policy = AutoFiltered(inside, repeats=7, settle=2)
-    assert policy.pulls == 21
-    state, arms, rewards = lessons(policy, 4, 30.0)
-    raw = rewards.reshape(4, 2, 3, 7)
-    early = raw[:2] - np.median(raw[:2], axis=3, keepdims=True)
-    spread = np.median(np.abs(early).swapaxes(0, 1).reshape(2, -1), axis=1)
-    plain = inside.init(2, 4, 3)
-    for t in range(4):
-        y = pitman(raw[t], spread[:, None]) / (spread * math.sqrt(2 / 7))[:, None]
-        inside.learn(plain, arms[t], [t % 4, (t + 1) % 4], y)
-    np.testing.assert_allclose(state.inner.blocks, plain.blocks, rtol=1e-12)
+@pytest.mark.parametrize("inside", [OFUL(), LinTS(), UCB1(), bestarm.LinGapE()], ids=repr)
+@pytest.mark.parametrize(("scale", "offset"), [(1e-6, 0.0), (1e6, 0.0), (1.0, 1e4), (1e6, -1e10)])
+def test_units_and_offset_of_the_rewards_decide_nothing(
+    inside: Any, scale: float, offset: float
+) -> None:
+    policy = AutoFiltered(inside, repeats=5, settle=3)
+    plain, other = lessons(policy, 6)[0], lessons(policy, 6, scale, offset)[0]
+    for name, value in plain.inner.to_arrays().items():
+        if value.dtype.kind == "f":
+            np.testing.assert_allclose(other.inner.to_arrays()[name], value, rtol=1e-7, atol=1e-9)
+    small, large = policy.estimate(plain), policy.estimate(other)
+    if small is not None and large is not None:
+        np.testing.assert_allclose(large, scale * small, rtol=1e-6, atol=1e-9 * scale)
 
 
-@pytest.mark.parametrize("scale", [1e-8, 1e8])
-def test_the_scale_of_the_rewards_decides_nothing(scale: float) -> None:
-    policy = AutoFiltered(LinTS(), repeats=5, settle=3)
-    plain, scaled = (lessons(policy, 6, size)[0] for size in (1.0, scale))
-    np.testing.assert_allclose(scaled.inner.theta, plain.inner.theta)
-    small, large = policy.estimate(plain), policy.estimate(scaled)
-    assert small is not None
-    assert large is not None
-    np.testing.assert_allclose(large, scale * small)
+def test_without_an_intercept_rewards_are_around_zero() -> None:
+    policy = AutoFiltered(OFUL(), repeats=5, settle=3, intercept=False)
+    state, arms, _ = lessons(policy, 6)
+    assert state.inner.dim == 3
+    assert state.centre.tolist() == [0, 0]
+    assert policy.invariances == {"units"}
+    scaled = lessons(policy, 6, 1024.0)[0]
+    np.testing.assert_array_equal(scaled.inner.theta, state.inner.theta)
+    x = policy.choose(state, arms[0], np.random.default_rng(0))
+    assert x.shape == (2,)
 
 
-@pytest.mark.parametrize("value", [2.0, math.inf, 0.0])
-def test_rewards_without_a_spread_are_handed_on(value: float) -> None:
-    policy = AutoFiltered(UCB1(), repeats=8, settle=2)
+@pytest.mark.parametrize(
+    "law", [Normal(3), Cauchy(0.2), StudentT(0.5), noise.Laplace(), Stable(1.5)], ids=repr
+)
+def test_the_unit_is_the_standard_error(law: noise.Noise) -> None:
+    """About nine tenths of it, whatever the law.
+
+    The median of 80 paths over the standard deviation of 3000 errors was between 0.85 and 0.95 on
+    six other seeds, with a standard deviation below 0.016: the bounds leave four of them.
+    """
+    policy, rng = AutoFiltered(UCB1()), np.random.default_rng(7)
+    state = policy.init(80, 1, 1)
+    for _ in range(16):
+        policy.learn(state, np.ones((80, 1, 1)), [0] * 80, law.sample(rng, (80, 21)))
+    errors = pitman(law.sample(rng, (3000, 21)), law.ppf(0.75))
+    ratio = 4 * np.median(state.unit) / errors.std()
+    assert 0.8 < ratio < 1.02
+
+
+def two_values(rng: np.random.Generator, size: tuple[int, ...]) -> Array:
+    return rng.choice([-1.0, 1.0], size)
+
+
+def mostly_zero(rng: np.random.Generator, size: tuple[int, ...]) -> Array:
+    return np.asarray(rng.standard_cauchy(size) * (rng.random(size) < 0.3))
+
+
+def rounded(rng: np.random.Generator, size: tuple[int, ...]) -> Array:
+    return np.asarray(np.round(rng.standard_normal(size) / 4))
+
+
+def no_noise(rng: np.random.Generator, size: tuple[int, ...]) -> Array:
+    return np.zeros(size)
+
+
+@pytest.mark.parametrize("law", [two_values, mostly_zero, rounded, no_noise])
+def test_rewards_that_are_often_equal_have_a_unit_too(law: Any) -> None:
+    """Rewards of another unit give the same sums, bit for bit, and the best arm is found.
+
+    An arm 8 standard errors below is pulled more than half of the time with probability < 1e-6.
+    """
+    policy, arms = AutoFiltered(UCB1()), np.ones((5, 2, 1))
+    ends = []
+    for unit in (1.0, 2.0**-40, 1024.0):
+        state, rng = policy.init(5, 2, 1), np.random.default_rng(2)
+        for _ in range(60):
+            chosen = policy.choose(state, arms, rng)
+            rewards = 2.0 * chosen[:, None] + law(rng, (5, 21))
+            policy.learn(state, arms, chosen, unit * rewards)
+        ends.append(state)
+    assert (ends[0].unit > 0).all()
+    assert (ends[0].inner.counts[:, 1] > 30).all()
+    for other in ends[1:]:
+        np.testing.assert_array_equal(other.inner.sums, ends[0].inner.sums)
+
+
+@pytest.mark.parametrize("value", [2.0, math.inf, 0.0, -1e300])
+def test_a_scale_is_learned_from_the_first_rewards_that_differ(value: float) -> None:
+    policy, arms = AutoFiltered(UCB1(), repeats=8, settle=2), np.ones((1, 2, 1))
     state = policy.init(1, 2, 1)
-    for _ in range(3):
-        policy.learn(state, np.ones((1, 2, 1)), [0], np.full((1, 8), value))
-    assert state.spread == 1
-    assert state.inner.sums[0, 0] * math.sqrt(2 / 8) == pytest.approx(3 * value)
+    for _ in range(4):
+        policy.learn(state, arms, [0], np.full((1, 8), value))
+    assert state.unit == 0
+    expected = math.inf if value == math.inf else 0
+    assert state.inner.sums[0, 0] == pytest.approx(expected, abs=1e-12)
+    if value == 2:
+        policy.learn(state, arms, [1], np.linspace(3, 5, 8)[None])
+        assert 0.1 < state.unit[0] * 4 < 0.5
+        unit = state.unit[0]
+        policy.learn(state, arms, [1], np.full((1, 8), 4.0))
+        assert state.unit[0] == unit
+        assert state.inner.sums[0, 1] == pytest.approx(4 / 4 / unit, rel=0.01)
+
+
+def test_rewards_near_the_largest_float_are_learned() -> None:
+    """No difference overflows; the locations are told apart."""
+    policy, arms = AutoFiltered(UCB1(), repeats=4, settle=3), np.ones((1, 2, 1))
+    state, rng = policy.init(1, 2, 1), np.random.default_rng(0)
+    for t in range(6):
+        rewards = (-1) ** t * (1.6e308 + 1e307 * rng.random((1, 4)))
+        policy.learn(state, arms, [t % 2], rewards)
+    assert np.isfinite(state.inner.sums).all()
+    assert state.inner.sums[0, 0] > 0 > state.inner.sums[0, 1]
 
 
 def test_a_refused_lesson_leaves_the_pilot_as_it_was() -> None:
@@ -177,34 +301,49 @@ def test_a_filter_compares_by_value_and_shows_how_it_was_made() -> None:
     "law", [StudentT(0.8, scale=30), Stable(1.3, scale=0.02), Normal(5)], ids=repr
 )
 def test_laws_and_scales_it_was_not_tuned_on(law: noise.Noise) -> None:
-    """Regret on two arms stays within 1.3 times that of OFUL with the scale and no heavy tail.
+    """Regret on two arms far from zero stays within 1.3 times that of OFUL that is told it all.
 
-    The ratios measured are below 0.95, with standard errors below 0.09: false alarms below 1e-4.
+    OFUL knows the scale and the norm, has no offset and no heavy tail. The ratios measured on three
+    seeds were below 0.95, with standard errors below 0.05: false alarms below 1e-6.
     """
     size = 1 / math.sqrt(law.fisher_information)
-    bandit, calm = (environments.k_armed(n, locations=(0, size)) for n in (law, Normal(size)))
+    bandit = environments.k_armed(law, locations=(100 * size, 101 * size))
+    calm = environments.k_armed(Normal(size), locations=(0, size))
     options: dict[str, Any] = {"horizon": 3000, "paths": 40, "seed": 5, "checkpoints": 1}
-    tuned = simulate({"a": AutoFiltered(OFUL())}, bandit, **options).mean("a")[-1]
+    tuned = simulate({"a": AutoFiltered(OFUL(bonus=0.4))}, bandit, **options).mean("a")[-1]
     oracle = simulate({"a": OFUL(noise_scale=size, norm_bound=size)}, calm, **options)
     assert tuned < 1.3 * oracle.mean("a")[-1]
+
+
+@pytest.mark.parametrize("law", [Normal(1e-12), Normal(0.05), StudentT(1.5, scale=0.1)], ids=repr)
+def test_little_noise_locks_no_path(law: noise.Noise) -> None:
+    """On fixed arms, with ‖θ‖ up to 10¹² times the noise, every path ends on the best arm or near.
+
+    None of 230 paths of other seeds had a tenth of the regret rate of chance in its second half.
+    """
+    bandit = environments.neutral(law, arms=12, dim=6, fresh=False)
+    policies: dict[str, Any] = {"tuned": AutoFiltered(OFUL(bonus=0.4)), "chance": Uniform()}
+    result = simulate(policies, bandit, horizon=4000, paths=20, seed=8, checkpoints=[2000])
+    late = np.diff(result.curves["tuned"].regret, axis=1)
+    assert late.max() < 0.1 * np.diff(result.curves["chance"].regret, axis=1).mean()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("df", [3, 1.02, 1, 0.5])
 def test_regret_stays_near_the_oracle(df: float) -> None:
-    """Mean regret within 2.2 times OFUL with its best bonus under normal noise.
+    """Mean regret within 1.9 times OFUL with its best bonus under normal noise.
 
-    The normal noise has the same Fisher information. The ratios measured are below 1.8, with
-    standard errors below 0.1: false alarms below 1e-4.
+    The normal noise has the same Fisher information. The ratios measured are below 1.66, with
+    standard errors below 0.05: false alarms below 1e-5.
     """
     law = StudentT(df)
     size = 1 / math.sqrt(law.fisher_information)
     options: dict[str, Any] = {"horizon": 10_000, "paths": 100, "seed": 0, "checkpoints": 1}
-    tuned = simulate({"a": AutoFiltered(OFUL())}, environments.neutral(law), **options)
+    tuned = simulate({"a": AutoFiltered(OFUL(bonus=0.4))}, environments.neutral(law), **options)
     oracle = simulate(
         {f"{bonus}": OFUL(noise_scale=size, bonus=bonus) for bonus in (0, 0.1, 0.2, 0.4)},
         environments.neutral(Normal(size)),
         **options,
     )
     best = min(row["mean"] for row in oracle.summary().values())
-    assert tuned.mean("a")[-1] <= 2.2 * best
+    assert tuned.mean("a")[-1] <= 1.9 * best

@@ -26,6 +26,7 @@ from tailproof import (
     FromRegret,
     HeavyOFUL,
     HvtUCB,
+    Intercept,
     LinStudentUCB,
     LinTS,
     Mean,
@@ -39,6 +40,7 @@ from tailproof import (
     Policy,
     Quantile,
     RobustUCB,
+    Scaled,
     SupBMM,
     SupBTC,
     SupLinRel,
@@ -104,17 +106,17 @@ BEST_ARM: list[Policy[Any]] = [
 ]
 WRAPPERS: list[Callable[[Policy[Any]], Policy[Any]]] = [
     lambda policy: Filtered(policy, repeats=5, estimator=MeanOfMedians(block=5)),
-    lambda policy: AutoFiltered(policy, repeats=3, settle=4),
+    lambda policy: AutoFiltered(policy, repeats=3, settle=4, intercept=policy != PEGE()),
     lambda policy: FromRegret(policy, decisions=50),
+    lambda policy: Intercept(policy),
+    lambda policy: Scaled(policy, centre=0.3, unit=0.7, stretch=1.5),
 ]
+"""An intercept is not for PEGE, which needs as many independent arms as there are dimensions."""
+SOME: list[Policy[Any]] = [OFUL(), UCB1(), SupBTC(horizon=1000, epsilon=1, moment_bound=1)]
 WRAPPED: list[Policy[Any]] = [
-    *(wrap(policy) for wrap in WRAPPERS for policy in POLICIES + BEST_ARM),
-    *(
-        outer(inner(policy))
-        for outer in WRAPPERS
-        for inner in WRAPPERS
-        for policy in (OFUL(), UCB1(), SupBTC(horizon=1000, epsilon=1, moment_bound=1))
-    ),
+    *(wrap(policy) for wrap in WRAPPERS[:3] for policy in POLICIES + BEST_ARM),
+    *(wrap(policy) for wrap in WRAPPERS[3:] for policy in [*SOME, LinTS(), bestarm.LinGapE()]),
+    *(outer(inner(policy)) for outer in WRAPPERS for inner in WRAPPERS for policy in SOME[::2]),
     Filtered(OFUL(), repeats=1),
     Filtered(OFUL(), repeats=8, estimator=TruncatedMean(threshold=2)),
     Filtered(OFUL(), repeats=7, estimator=MedianOfMeans(blocks=2)),
@@ -127,6 +129,7 @@ WRAPPED: list[Policy[Any]] = [
     Filtered(Capped(LinTS(), settle=7), repeats=21, estimator=Quantile(0.9)),
     Negated(OFUL()),
     Negated(FromRegret(UCB1(), decisions=50)),
+    AutoFiltered(OFUL(), intercept=False),
     AutoFiltered(
         SupBMM(horizon=1000, epsilon=1, moment_bound=1, replicates=3), repeats=4, settle=4
     ),

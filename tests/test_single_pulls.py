@@ -85,7 +85,10 @@ class Plain:
         n, prior, start = len(y), self.prior(), self.s
         if n == self.t:
             self.begin(x, y, prior)
+            self.reconsider(x, y, prior)
             start = self.s
+        values = np.unique(y)
+        half = np.diff(values).min() / 2 if 1 < len(values) <= math.sqrt(n) else 0.0
         gone, information, s = self.t - n, 2 * SHAPES / (SHAPES + 3), start
         for _ in range(2):
             r = y - x @ self.mean
@@ -93,6 +96,7 @@ class Plain:
             z = r**2 + self.s[self.best] ** 2 * leverage
             least = 1e-3 * self.s[self.best] / math.sqrt(self.rho) + 1e-100
             least += 1e-14 * np.abs(self.mean[self.d :]).sum()
+            least = max(least, min(half, math.sqrt(np.mean(r**2))))
             for _ in range(2):
                 s = np.maximum(s * np.exp(self.scoring_step(z, s, start, gone)), least)
             moved = np.log(s / start)
@@ -127,6 +131,20 @@ class Plain:
             self.cov = np.asarray(np.linalg.inv(x.T @ x + self.d * prior), dtype=np.float64)
             self.mean = np.zeros(self.size)
             self.mean[self.d :] = middle
+
+    def reconsider(self, x: Array, y: Array, prior: Array) -> None:
+        cov = np.asarray(np.linalg.inv(x.T @ x + self.rho * prior), dtype=np.float64)
+        mean = cov @ x.T @ y
+        r, leverage = y - x @ mean, np.einsum("ni,ij,nj->n", x, cov, x)
+        free = len(y) - leverage.sum()
+        s = max(math.sqrt(r @ r / max(free, 1e-9)), 1e-100)
+        mine = np.einsum("ni,ij,nj->n", x, self.cov, x)
+        z = (y - x @ self.mean) ** 2 + self.s[self.best] ** 2 * mine
+        old = student_t.logpdf(np.sqrt(z), SHAPES[self.best], scale=self.s[self.best]).sum()
+        new = student_t.logpdf(np.sqrt(r**2 + s**2 * leverage), SHAPES[-1], scale=s).sum()
+        if new > old and free > len(y) / 2:
+            self.mean, self.cov, self.best = mean, cov, len(SHAPES) - 1
+            self.s = np.append(self.s[:-1], s)
 
     def scoring_step(self, z: Array, s: Array, start: Array, gone: int) -> Array:
         information = 2 * SHAPES / (SHAPES + 3)
@@ -288,10 +306,25 @@ def test_it_knows_whether_vectors_come_anew() -> None:
     assert (fixed.renewal < 1e-20).all()
 
 
+@pytest.mark.parametrize("step", [0.25, 1.0])
+def test_rounded_rewards_are_its_plain_form(step: float) -> None:
+    arms, rng = offers(150, 2, 4, 3), np.random.default_rng(8)
+    arms = np.repeat(arms[:1], 150, axis=0)
+    rewards = np.round((arms @ np.ones(3) + rng.standard_normal((150, 2, 4))) / step) * step
+    _, trace = play(LinStudentUCB(), arms, rewards)
+    for path in range(2):
+        follow(LinStudentUCB(), arms[:, path], rewards[:, path], trace[:, path])
+
+
 BANDITS = {
     "K arms far from zero": environments.k_armed(noise.Cauchy(), locations=(10.0, 10.5, 11.0)),
     "fresh, any unit": environments.neutral(noise.StudentT(0.5, 1e6), arms=10, dim=5, size=1e6),
     "little noise, fixed": environments.neutral(noise.Normal(0.03), dim=5, fresh=False),
+    "coin flips": environments.k_armed(
+        noise.PerArm(tuple(noise.TwoPoint(1 - p, -p, p) for p in (0.2, 0.3, 0.5))),
+        locations=(0.2, 0.3, 0.5),
+    ),
+    "two values each": environments.k_armed(noise.Rademacher(), locations=(0.0, 0.5, 1.0)),
     "skew": environments.neutral(noise.Pareto(1.5), arms=10, dim=5),
 }
 

@@ -272,16 +272,20 @@ def bad_input_is_refused(policy: Policy[Any]) -> None:
 def invariances_hold(policy: Policy[Any]) -> None:
     """Maps of the rewards that the policy calls harmless change no decision, bit for bit.
 
-    The rewards are multiples of 1/64, a tenth of them infinite, so that every map is exact or at
-    least strictly increasing.
+    The rewards are multiples of 1/64, in the second half with infinite ones among them, so that
+    every map is exact or at least strictly increasing. Units that are rounded change none of the
+    decisions of the first half.
     """
-    rewards = np.round(_rewards(policy) * 64) / 64
-    rewards[::10] = np.copysign(math.inf, rewards[::10])
+    rewards, half = np.round(_rewards(policy) * 64) / 64, _DECISIONS // 2
+    rewards[half::10] = np.copysign(math.inf, rewards[half::10])
+    _, trace = _play(policy, _arms(), rewards)
     for kind in policy.invariances:
-        _, trace = _play(policy, _arms(), rewards)
         for change in _MAPS[kind]:
             _, other = _play(policy, _arms(), change(rewards))
             np.testing.assert_array_equal(trace, other, err_msg=kind)
+    if "units" in policy.invariances:
+        _, other = _play(policy, _arms()[:half], 1e-6 * rewards[:half])
+        np.testing.assert_array_equal(trace[:half], other, err_msg="units")
 
 
 def law_is_symmetric(noise: Noise) -> None:
@@ -387,9 +391,9 @@ def estimator_refuses_nan(estimator: Estimator) -> None:
 
 
 def shift_is_as_declared(estimator: Estimator) -> None:
-    """An estimator that declares itself equivariant follows every shift; others do not."""
+    """An estimator that declares itself equivariant follows shifts and units; others do not."""
     x = np.random.default_rng(0).standard_cauchy((50, 40))
-    follows = np.allclose(estimator(x + 64), estimator(x) + 64)
+    follows = np.allclose(estimator(8 * x + 64), 8 * estimator(x) + 64)
     assert follows == estimator.equivariant
 
 

@@ -33,9 +33,9 @@ __all__ = ["K_ARMED", "ORACLE_BONUSES", "RECOMMENDED", "SEEDS", "SIZES", "Size",
 
 RECOMMENDED: Mapping[str, Policy[Any]] = {
     "LinStudentUCB": LinStudentUCB(),
-    "AutoFiltered(OFUL)": AutoFiltered(OFUL(bonus=0.3)),
+    "AutoFiltered(OFUL)": AutoFiltered(OFUL(bonus=0.4)),
     "SymmetricOFUL, practical": SymmetricOFUL(radius="practical", bonus=0.3),
-    "AutoFiltered(UCB1)": AutoFiltered(UCB1()),
+    "AutoFiltered(UCB1)": AutoFiltered(UCB1(bonus=0.7)),
     "OrderStatisticUCB": OrderStatisticUCB(),
 }
 """The tools that `docs/choosing.md` speaks of, as it recommends them."""

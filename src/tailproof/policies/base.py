@@ -51,6 +51,9 @@ class Policy(ABC, Generic[S]):
 
     scale_field: ClassVar[str | None] = None
     """The field that holds the scale of the noise, if the recipe has one."""
+    prior_field: ClassVar[str | None] = None
+    """The field that holds the scale of a prior of locations, if the recipe has one; the prior of
+    a ridge penalty has the scale of the noise and follows the length of the arms."""
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -45,6 +45,7 @@ class ThompsonSampling(Policy[Tally]):
     """
 
     scale_field: ClassVar[str | None] = "noise_scale"
+    prior_field: ClassVar[str | None] = "prior_scale"
     noise_scale: Positive = 1.0
     prior_scale: Positive = 1.0
 

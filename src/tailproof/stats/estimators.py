@@ -56,7 +56,9 @@ class Estimator(ABC):
     """A frozen estimator: call it on samples, or let it draw its own error under a noise."""
 
     equivariant: ClassVar[bool] = False
-    """Whether shifting the samples shifts the estimate, so that the noise alone tells its error."""
+    """Whether a shift, or another unit, of the samples is that of the estimate.
+
+    The noise alone then tells its error."""
 
     @abstractmethod
     def check(self, n: int) -> None:

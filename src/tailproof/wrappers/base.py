@@ -21,7 +21,8 @@ class Wrapped(State):
     def around(cls, inner: State, **more: Any) -> Self:
         """Return the state around a state that has learned nothing yet."""
         decisions = np.zeros(inner.paths, dtype=np.int64)
-        return cls(arms=inner.arms, dim=inner.dim, decisions=decisions, inner=inner, **more)
+        size = {"arms": inner.arms, "dim": inner.dim}
+        return cls(**(size | more), decisions=decisions, inner=inner)
 
 
 W = TypeVar("W", bound=Wrapped)
@@ -47,6 +48,11 @@ class Wrapper(Policy[W], Generic[W]):
     def pulls(self) -> int:
         """The rewards wanted for one decision."""
         return self.policy.pulls
+
+    @property
+    def invariances(self) -> frozenset[str]:
+        """The maps of all rewards that change no decision: those of the policy inside."""
+        return self.policy.invariances
 
     @property
     def any_arms(self) -> bool:

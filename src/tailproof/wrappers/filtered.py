@@ -5,12 +5,16 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from tailproof.checks import Count, require
 from tailproof.policies.base import Array, Index, Policy
 from tailproof.stats.calibration import calibrate
 from tailproof.stats.estimators import Estimator, MeanOfMedians, Median
 from tailproof.stats.theory import filter_pulls, median_pulls
-from tailproof.wrappers.base import Wrapped, Wrapper
+from tailproof.wrappers.base import Wrapped, Wrapper, altered, innermost
+from tailproof.wrappers.scaled import Scaled
 
 __all__ = ["Filtered"]
 
@@ -112,25 +116,49 @@ class Filtered(Wrapper[Wrapped]):
 
     @classmethod
     def calibrated(cls, policy: Policy[Any], **settings: Any) -> Self:
-        """Return the filter that `tailproof.calibrate` chooses, and tell A the scale it leaves.
+        """Return the filter that `tailproof.calibrate` chooses, for A told what it leaves.
 
-        A policy that has no noise scale refuses, see `Policy.with_scale`.
+        For a law A is told the scale of the filtered noise; a policy that has no noise scale
+        refuses, see `Policy.with_scale`. Recorded rewards also tell where they lie, and any policy
+        is given them as `Scaled` has it: their median is the centre, the scale of the filtered
+        noise the unit and, in this unit, the largest distance of an arm's median from the centre
+        the stretch. A prior that is not one of θ is stretched too, see `Policy.prior_field`.
 
-        >>> from tailproof import OFUL, noise
+        >>> from tailproof import OFUL, UCB1, noise
         >>> policy = Filtered.calibrated(OFUL(), noise=noise.Cauchy(), horizon=10_000, dim=10)
         >>> policy.pulls, policy.estimator, round(policy.policy.noise_scale, 3)
         (25, MeanOfMedians(block=25, block_exponent=None), 0.363)
+        >>> rewards = 200 + 5 * np.random.default_rng(0).standard_cauchy(1000)
+        >>> policy = Filtered.calibrated(UCB1(), rewards=rewards, pulls=21)
+        >>> round(policy.policy.centre), round(policy.policy.unit, 1)
+        (200, 2.2)
         """
         require(isinstance(policy, Policy), "policy", "a policy", policy)
-        policy.with_scale(1.0)  # one without a scale is refused before the work
+        recorded, scaleless = "rewards" in settings, innermost(policy).scale_field is None
+        told = policy if recorded and scaleless else policy.with_scale(1.0)  # before the work
         found = calibrate(**settings)
-        told = policy.with_scale(found.scale)
-        return cls(told, repeats=found.pulls, estimator=found.estimator)
+        if recorded:
+            centre, size = _location(settings["rewards"], settings.get("arms"))
+            stretch, prior = max(1.0, size / found.scale), innermost(told).prior_field
+            if prior is not None:
+                told = altered(told, **{prior: stretch * getattr(innermost(told), prior)})
+            policy = Scaled(told, centre=centre, unit=found.scale, stretch=stretch)
+        else:
+            policy = policy.with_scale(found.scale)
+        return cls(policy, repeats=found.pulls, estimator=found.estimator)
 
     @property
     def pulls(self) -> int:
         """The raw rewards wanted for one decision."""
         return self.policy.pulls * self.repeats
+
+    @property
+    def invariances(self) -> frozenset[str]:
+        """Those of the policy inside, as far as the estimator follows them."""
+        inside = super().invariances
+        if "increasing" in inside:
+            inside |= {"units", "offset"}
+        return inside - {"increasing"} if self.estimator.equivariant else frozenset()
 
     def _learn(
         self, state: Wrapped, arms: Array, chosen: Index, rewards: Array, **more: Any
@@ -138,3 +166,13 @@ class Filtered(Wrapper[Wrapped]):
         raw = rewards.reshape(state.paths, self.policy.pulls, self.repeats)
         r = self.estimator(raw)
         super()._learn(state, arms, chosen, r, **more)  # line 4: A receives r_t
+
+
+def _location(rewards: ArrayLike, arms: ArrayLike | None) -> tuple[float, float]:
+    """Return the median of recorded rewards, and how far from it that of an arm may be."""
+    values = np.asarray(rewards, dtype=np.float64).reshape(-1)
+    names = np.zeros(len(values)) if arms is None else np.asarray(arms).reshape(-1)
+    values, names = values[~np.isnan(values)], names[~np.isnan(values)]
+    medians = np.array([Median()(values[names == name]) for name in np.unique(names)])
+    centre = Median()(values)
+    return float(centre), float(np.abs(medians - centre).max())

@@ -1,6 +1,5 @@
 """Past the paper: which tool for which tail, with default settings for every one of them."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -41,7 +40,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
         "paths": 100,
         "dfs": (10, 3, 2, 1.5, 1, 0.7, 0.5),
         "problems": "report",
-        "longest": math.inf,
+        "longest": 10_000,
     },
 }
 DIFFERENCES: Sequence[str] = (
@@ -63,7 +62,7 @@ def policies(df: float, horizon: int) -> dict[str, Policy[Any]]:
     return {
         "OFUL": OFUL(),
         "OFUL, filter calibrated": calibrated,
-        "OFUL, filter tunes itself": AutoFiltered(OFUL()),
+        "OFUL, filter tunes itself": AutoFiltered(OFUL(bonus=0.4)),
         SINGLE: LinStudentUCB(),
         "SupBTC_mom": published.policies(df, horizon)["SupBTC_mom"],
         "random arm": Uniform(),
@@ -74,10 +73,12 @@ def untold(problem: Problem) -> dict[str, Policy[Any]]:
     """Return the tools that need to be told nothing, for a problem of the gauntlet."""
     tools: dict[str, Policy[Any]] = {
         SINGLE: LinStudentUCB(),
-        "OFUL, filter tunes itself": AutoFiltered(OFUL()),
+        "OFUL, filter tunes itself": AutoFiltered(OFUL(bonus=0.4)),
         "random arm": Uniform(),
     }
-    return tools | ({"UCB1, filter tunes itself": AutoFiltered(UCB1())} if problem.k_armed else {})
+    return tools | (
+        {"UCB1, filter tunes itself": AutoFiltered(UCB1(bonus=0.7))} if problem.k_armed else {}
+    )
 
 
 def run(sweep: Sweep, size: str, seed: int) -> dict[str, Result]:

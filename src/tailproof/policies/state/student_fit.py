@@ -180,11 +180,15 @@ class StudentFit(State):
         x, y, prior = self.contexts[:, :n], self.rewards[:, :n], self._prior()
         if (t == n).any():  # some paths have not let go of anything yet
             self._begin(x, y, prior, t)
+            self._reconsider(x, y, prior, np.flatnonzero(t == n))
         gone, before, scales = (t - n)[:, None] * _INFORMATION, self.scales, self.scales
+        known = _half_step(y)
         for _ in range(2):
             residual, leverage = y - np.matvec(x, self.mean), _squares(x @ self.root)
             offset = np.abs(self.mean[:, self.dim :]).sum(axis=1)
             least = 1e-3 * self.scale / np.sqrt(self.penalty) + 1e-14 * offset + 1e-100
+            typical = np.sqrt(np.square(residual).mean(axis=1))
+            least = np.maximum(least, np.minimum(known, typical))
             for _ in range(2):  # Fisher's scoring for ln s, no further than a factor e at a time
                 u = self._standardised(residual, leverage, scales)
                 moved = np.log(scales / before)
@@ -242,6 +246,32 @@ class StudentFit(State):
             self.block[rows, : self.dim, -1] = 0
             self.block[rows, self.dim :, -1] = middle[:, None]
 
+    def _reconsider(self, x: Array, y: Array, prior: Array, rows: Index) -> None:
+        """Start from least squares where normal noise around it is likelier than the fit.
+
+        A score that goes back to zero can take one half of the rewards for noise around the other.
+        """
+        fit, part, n = self.take(rows), self.take(rows), y.shape[1]
+        x, y, last = x[rows], y[rows], len(SHAPES) - 1
+        root = _inverse_root(x.mT @ x + part.penalty[:, None, None] * prior[rows])
+        part.block = np.concatenate(
+            [root, np.matvec(root, np.vecmat(np.vecmat(y, x), root))[..., None]], axis=2
+        )
+        leverage = _squares(x @ root)
+        residual = y - np.matvec(x, part.mean)
+        free = n - leverage.sum(axis=1)
+        scale = np.sqrt(np.square(residual).sum(axis=1) / np.maximum(free, 1e-9))
+        part.scales[:, last], part.shape[:] = np.maximum(scale, 1e-100), last
+        better = (part._likelihood(x, y) > fit._likelihood(x, y)) & (free > n / 2)
+        self.put(rows[better], part.take(np.flatnonzero(better)))
+
+    def _likelihood(self, x: Array, y: Array) -> Array:
+        """Return the log likelihood of the fit, each location as uncertain as it is."""
+        residual, leverage = y - np.matvec(x, self.mean), _squares(x @ self.root)
+        u = self._standardised(residual, leverage, self.scales)
+        found = _log_likelihood(u, self.scales) - y.shape[1] * np.log(self.scales[:, :1])
+        return np.asarray(found[np.arange(self.paths), self.shape])
+
     def _shrink(self, prior: Array) -> None:
         """Learn ρ by its fixed point under the evidence, with one more coordinate of size s²/d."""
         root, size = self.root, self.mean / self.scale[:, None]
@@ -295,6 +325,18 @@ class StudentFit(State):
         w = (nu + 1) / (nu + u)
         parts = (w * (nu - u) / (nu + u), w, np.square(w) * u)
         return w, np.stack([part.sum(axis=1) for part in parts], axis=1)
+
+
+def _half_step(y: Array) -> Array:
+    """Return half the smallest difference of rewards that take at most √n values, else zero.
+
+    Rounded rewards are known no better. Coin flips are thus no wild noise around 0 or 1, and have
+    their mean for a location.
+    """
+    steps = np.diff(np.sort(y, axis=1), axis=1)
+    values = 1 + np.count_nonzero(steps, axis=1)
+    least = np.where(steps > 0, steps, np.inf).min(axis=1, initial=np.inf)
+    return np.where((values > 1) & (values**2 <= y.shape[1]), least, 0.0) / 2
 
 
 def _scoring(u: Array) -> Array:
