@@ -301,8 +301,8 @@ class Advice:
         found = self._filter_for_location()
         if found.block == 1:
             return UCB1(bonus=_rounded(self._deviation))
-        if self.rewards.symmetric and not self.asked:
-            return AutoFiltered(UCB1())
+        if self.rewards.symmetric and not self.asked:  # the first takes one noise for all arms
+            return AutoFiltered(UCB1()) if self.rewards.differ else LinStudentUCB()
         told = UCB1(bonus=_rounded(found.scale))
         return Filtered(told, repeats=found.pulls, estimator=found.estimator)
 
@@ -421,7 +421,7 @@ def calibrate(
     >>> calibrate(noise=noise.Cauchy(), horizon=10_000, dim=10).pulls
     25
     >>> calibrate(rewards=5 + np.random.default_rng(0).standard_cauchy(1000)).policy()
-    AutoFiltered(policy=UCB1(bonus=1.0), repeats=21, settle=8)
+    LinStudentUCB(bonus=1.0, intercept=True, room=16)
     """
     require((noise is None) != (rewards is None), "noise", "given, or rewards in its place", noise)
     if rewards is None:

@@ -288,6 +288,11 @@ class Rewards:
         first, *others = sorted(judged, key=lambda arm: arm.tail.alpha)
         return first if first.tail.high < min(arm.tail.low for arm in others) else None
 
+    @property
+    def differ(self) -> bool:
+        """Whether the arms have noises of different spread, or one has a heavier tail."""
+        return self.unlike or self.heavier is not None
+
     @cached_property
     def known(self) -> bool:
         """Whether there are enough loose rewards to judge their tail, or no need to."""
