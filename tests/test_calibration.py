@@ -2,8 +2,6 @@
 
 import itertools
 import math
-import shlex
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,15 +10,22 @@ import numpy as np
 import pytest
 from scipy import stats
 from scipy.integrate import quad
-from typer.testing import CliRunner
 
-from tailproof import OFUL, UCB1, Filtered, LinTS, MeanOfMedians, ThompsonSampling, calibrate
-from tailproof.cli import app
+from tailproof import OFUL, UCB1, Filtered, LinTS, MeanOfMedians, ThompsonSampling
 from tailproof.figures import calibration_figure
-from tailproof.noise import Cauchy, Laplace, Noise, Normal, Stable, StudentT, SymmetricPareto
+from tailproof.noise import (
+    Cauchy,
+    Laplace,
+    Mixture,
+    Noise,
+    Normal,
+    Stable,
+    StudentT,
+    SymmetricPareto,
+)
 from tailproof.policies.base import Array
+from tailproof.stats.calibration import calibrate
 from tailproof.stats.medians import NoiseMedian, SampleMedian, exceedance, scale
-from tailproof.stats.reading import read_columns
 from tailproof.stats.recorded import Rewards
 
 FALSE_ALARM = 1e-5  # of each comparison with draws, all with fixed seeds
@@ -283,12 +288,16 @@ def test_policies_without_a_scale_refuse_one() -> None:
 
 # Rewards
 
-LAWS: dict[str, tuple[bool, Callable[[np.random.Generator, int], Array]]] = {
-    "normal": (True, lambda rng, n: rng.standard_normal(n)),
-    "laplace": (True, lambda rng, n: rng.laplace(size=n)),
-    "t3": (True, lambda rng, n: rng.standard_t(3, n)),
-    "cauchy": (False, lambda rng, n: rng.standard_cauchy(n)),
-    "t0.5": (False, lambda rng, n: rng.standard_t(0.5, n)),
+LAWS: dict[str, tuple[bool, int, Callable[[np.random.Generator, int], Array]]] = {
+    "normal": (True, 1000, lambda rng, n: rng.standard_normal(n)),
+    "laplace": (True, 1000, lambda rng, n: rng.laplace(size=n)),
+    "t3": (True, 1000, lambda rng, n: rng.standard_t(3, n)),
+    "sales": (True, 5000, lambda rng, n: rng.exponential(size=n) * (rng.random(n) > 0.95)),
+    "cauchy": (False, 1000, lambda rng, n: rng.standard_cauchy(n)),
+    "t0.5": (False, 1000, lambda rng, n: rng.standard_t(0.5, n)),
+    "pareto1.3": (False, 1000, lambda rng, n: rng.pareto(1.3, n)),
+    "rare pareto1.3": (False, 5000, lambda rng, n: rng.pareto(1.3, n) * (rng.random(n) > 0.95)),
+    "contaminated": (False, 1000, lambda rng, n: rng.normal(0, 1 + 99 * (rng.random(n) < 0.05))),
 }
 
 
@@ -296,23 +305,34 @@ LAWS: dict[str, tuple[bool, Callable[[np.random.Generator, int], Array]]] = {
 def test_the_verdict_on_the_mean(name: str) -> None:
     """Right in at least 26 of 30 samples.
 
-    It was right in 200 of 200 of each; if it is in 97 %, false alarms are below 2e-3.
+    If it is in 97 %, false alarms are below 2e-3; `make bench-calibrate` measures 97.5 % and more.
     """
     assert share_of_means(name, samples=30) >= 26 / 30
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LAWS)
-def test_the_verdict_on_the_mean_is_right_in_nine_of_ten_samples(name: str) -> None:
-    """It was right in 200 of 200 of each; if it is in 97 %, false alarms are below 1e-5."""
-    assert share_of_means(name, samples=200) >= 0.9
+def test_how_often_the_verdict_on_the_mean_is_right(name: str) -> None:
+    """Of 200 samples; what was promised, at a fixed seed that nothing was chosen by."""
+    promised = {"sales": 0.95, "normal": 0.99, "laplace": 0.99, "t3": 0.99}
+    assert share_of_means(name, samples=200) >= promised.get(name, 0.97)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", [StudentT(1.8), Mixture((Normal(), Normal(100)), (0.95, 0.05))])
+def test_a_filter_is_advised_where_a_mean_is_far_worse(law: Noise) -> None:
+    """In at least 38 of 40 samples of 100 000 rewards; `make bench-calibrate` has 200 of 200."""
+    rng = np.random.default_rng(11)
+    advised = [calibrate(rewards=law.sample(rng, (100_000,))).pulls > 1 for _ in range(40)]
+    assert sum(advised) >= 38
 
 
 def share_of_means(name: str, samples: int) -> float:
-    """The share of right verdicts on samples of 1 000 rewards."""
-    expected, draw = LAWS[name]
+    """The share of right verdicts."""
+    expected, n, draw = LAWS[name]
     rng = np.random.default_rng(11)
-    verdicts = [Rewards.of(7 + 3 * draw(rng, 1000)).mean_is_safe for _ in range(samples)]
+    shift = 0 if n == 5000 else 7
+    verdicts = [Rewards.of(shift + 3 * draw(rng, n)).mean_is_safe for _ in range(samples)]
     return float(np.mean(np.array(verdicts) == expected))
 
 
@@ -328,8 +348,9 @@ LOW = 1 - 1.6449 / math.sqrt(200)  # the low end of the interval, as a share of 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 4.0])
 def test_the_tail_index_is_hills(alpha: float) -> None:
-    found = Rewards.of(with_tail(alpha)).alpha
-    assert found == pytest.approx((alpha, alpha * LOW, alpha * (2 - LOW)), rel=1e-4)
+    found = Rewards.of(with_tail(alpha)).tail
+    expected = pytest.approx((alpha, alpha * LOW, alpha * (2 - LOW)), rel=1e-4)
+    assert (found.alpha, found.low, found.high) == expected
 
 
 @pytest.mark.parametrize(("low", "safe"), [(1.49, False), (1.51, True)])
@@ -369,9 +390,9 @@ def test_data_and_law_agree() -> None:
         law = calibrate(noise=Cauchy(2), pulls=2 * block, block=block)
         assert data.variance == pytest.approx(law.variance, rel=0.05)
         assert data.scale == pytest.approx(law.scale, rel=0.05)
-    alpha, low, high = Rewards.of(rewards).alpha
-    assert low < 1 < high
-    assert alpha == pytest.approx(1, abs=0.15)
+    tail = Rewards.of(rewards).tail
+    assert tail.low < 1 < tail.high
+    assert tail.alpha == pytest.approx(1, abs=0.15)
 
 
 def test_arms_are_centred_on_their_medians() -> None:
@@ -380,7 +401,7 @@ def test_arms_are_centred_on_their_medians() -> None:
     shift = np.array([{"a": 0.0, "b": 1e6, "c": -50.0}[arm] for arm in arms])
     plain, shifted = Rewards.of(noise, arms), Rewards.of(noise + shift, arms)
     np.testing.assert_allclose(plain.errors, shifted.errors, atol=1e-8)
-    assert plain.arms == 3
+    assert [arm.name for arm in plain.arms] == ["a", "b", "c"]
     expected = np.concatenate([noise[arms == a] - np.median(noise[arms == a]) for a in "abc"])
     np.testing.assert_array_equal(plain.errors, np.sort(expected))
 
@@ -391,8 +412,7 @@ def test_asymmetry_is_seen_and_said() -> None:
     assert sum(not Rewards.of(rng.standard_cauchy(300)).symmetric for _ in range(100)) <= 5
     skewed = Rewards.of(rng.exponential(size=3000))
     assert not skewed.symmetric
-    assert "aims at the median" in skewed.verdict
-    assert f"not the mean ({skewed.mean:.4g})" in skewed.verdict
+    assert "They are not symmetric: median and mean are not the same." in skewed.verdict
 
 
 @pytest.mark.parametrize(
@@ -415,10 +435,20 @@ def test_verdicts_in_words(draw: Any, words: str) -> None:
     ("rewards", "arms", "words"),
     [
         (np.arange(49.0), None, "too few rewards to tell otherwise, got 49"),
-        ([math.nan] * 60, None, "rewards must hold at least 50 numbers, got 60 missing"),
-        ([], None, "rewards must hold at least 50 numbers"),
+        (
+            [math.nan] * 60,
+            None,
+            "rewards must be at least 50 numbers, .*got 0 and 60 missing; Auto",
+        ),
+        ([], None, "rewards must be at least 50 numbers"),
         ([3.5] * 60, None, r"rewards must differ, got 3\.5 for all pulls of an arm"),
-        (["a"] * 60, None, "rewards must be numbers"),
+        (["a"] * 60, None, "rewards must be an array of numbers"),
+        (
+            np.ones((50, 2)),
+            None,
+            r"with the arm of each in arms, got 'an array of shape \(50, 2\)'",
+        ),
+        (np.arange(60.0), [None, "a", ""] * 20, "got 40 without one, in row 1, 3, 4; name them"),
         (np.arange(60.0), ["a"] * 59 + ["b"], "every arm must have at least 2 rewards, got 1 of"),
         (np.arange(60.0), ["a"] * 59, "arms must be as many as rewards, 60, got 59"),
         (np.random.default_rng(0).standard_t(0.2, 60), None, "a tame block is longer than"),
@@ -470,89 +500,3 @@ def test_a_block_the_data_cannot_support() -> None:
         calibrate(rewards=rewards, block=13)
     with pytest.raises(ValueError, match="block must be odd where rewards are given, got 4"):
         calibrate(rewards=rewards, block=4)
-
-
-# The command
-
-
-def run(command: str, code: int = 0) -> str:
-    done = CliRunner().invoke(app, shlex.split(command), env={"COLUMNS": "120", "TERM": "dumb"})
-    assert done.exit_code == code, done.output
-    return " ".join(done.output.split())
-
-
-def write(file: Path, rewards: Any, arms: Any = None) -> Path:
-    rows = ["revenue,variant"]
-    rows += [f"{reward},{'a' if arms is None else arms[i]}" for i, reward in enumerate(rewards)]
-    file.write_text("\n".join(rows) + "\n")
-    return file
-
-
-def test_the_command_reads_judges_and_draws(tmp_path: Path) -> None:
-    values: list[Any] = np.random.default_rng(0).standard_cauchy(300).tolist()
-    values[3], values[70] = "", "NaN"
-    file = write(tmp_path / "r.csv", values, ["a", "b"] * 150)
-    picture = tmp_path / "choice.png"
-    command = f"calibrate {file} --reward revenue --arm variant --plot {picture}"
-    output = run(command)
-    expected = calibrate(rewards=read_columns(file, "revenue")[0], arms=["a", "b"] * 150)
-    assert expected.explain() in output
-    assert "2 missing rewards were left out" in output
-    assert f"Hold each choice for {expected.pulls} pulls" in output
-    assert picture.stat().st_size > 5000
-    assert "plot must be a file that does not exist yet" in run(command, code=2)
-    assert "Hold each choice for 9 pulls" in run(f"calibrate {file} --reward revenue --block 9")
-
-
-@pytest.mark.parametrize(
-    ("rewards", "options", "words"),
-    [
-        ([4] * 60, "", "rewards must differ, got 4 for all pulls of an arm"),
-        ([""] * 60, "", "rewards must hold at least 50 numbers, got 60 missing"),
-        ([1.5] * 40 + ["many"] + [2] * 40, "", "revenue must hold numbers, got 'many' in row 41"),
-        (range(60), "--block 31", "block must be at most 12, a fifth of the rewards, got 31"),
-        (range(20), "", "too few rewards to tell"),
-        (range(60), "--arm colour", "arm must be one of the columns revenue, variant of r.csv"),
-        ([1, 2], "--reward price", "reward must be one of the columns revenue, variant of r.csv"),
-    ],
-)
-def test_bad_files_get_one_sentence(tmp_path: Path, rewards: Any, options: str, words: str) -> None:
-    file = write(tmp_path / "r.csv", rewards)
-    output = run(f"calibrate {file} --reward revenue {options}", code=2)
-    assert output.startswith("tailproof: ")
-    assert words in output
-
-
-def test_one_arm_with_one_reward_is_a_sentence(tmp_path: Path) -> None:
-    file = write(tmp_path / "r.csv", range(60), ["a"] * 59 + ["b"])
-    output = run(f"calibrate {file} --reward revenue --arm variant", code=2)
-    assert "every arm must have at least 2 rewards, got 1 of arm b; leave that arm out" in output
-    assert "No such file" in run(f"calibrate {tmp_path}/none.csv --reward x", code=2)
-
-
-def test_strange_files_are_sentences(tmp_path: Path) -> None:
-    (tmp_path / "empty.csv").touch()
-    assert "reward must be one of the columns" in run(
-        f"calibrate {tmp_path}/empty.csv --reward x", code=2
-    )
-    (tmp_path / "long.csv").write_text("x\n" + "1" * 200_000)
-    output = run(f"calibrate {tmp_path}/long.csv --reward x", code=2)
-    assert "long.csv must be comma-separated values in UTF-8, got field larger" in output
-    (tmp_path / "short.csv").write_text("x,y\n1,2\n\n3\n")
-    np.testing.assert_array_equal(read_columns(tmp_path / "short.csv", "y")[0], [2, np.nan])
-
-
-def test_parquet_needs_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    output = run(f"calibrate {tmp_path / 'r.parquet'} --reward x", code=2)
-    assert "pip install 'tailproof[parquet]'" in output
-
-
-def test_parquet_is_read(tmp_path: Path) -> None:
-    pyarrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
-    table = pyarrow.table({"revenue": [1.0, None, 3.0], "variant": ["a", "b", "a"]})
-    parquet.write_table(table, tmp_path / "r.parquet")
-    rewards, arms = read_columns(tmp_path / "r.parquet", "revenue", "variant")
-    np.testing.assert_array_equal(rewards, [1, np.nan, 3])
-    assert arms.tolist() == ["a", "b", "a"]

@@ -17,6 +17,7 @@ from tailproof import (
     UCB1,
     AdaRUCB,
     AutoFiltered,
+    Capped,
     ClippedSGDUCB,
     ConfidenceBall,
     Estimator,
@@ -34,8 +35,10 @@ from tailproof import (
     MedianOfMeans,
     MedianUCB,
     MoM,
+    Negated,
     OrderStatisticUCB,
     Policy,
+    Quantile,
     RobustUCB,
     Scaled,
     SupBMM,
@@ -44,8 +47,10 @@ from tailproof import (
     SupLinUCB,
     SymmetricOFUL,
     ThompsonSampling,
+    TrimmedMean,
     TruncatedMean,
     Uniform,
+    WinsorizedMean,
     Wrapper,
     bestarm,
     noise,
@@ -118,6 +123,12 @@ WRAPPED: list[Policy[Any]] = [
     Filtered(Filtered(UCB1(), repeats=3, estimator=Median()), repeats=4, estimator=Mean()),
     AutoFiltered(OFUL()),
     AutoFiltered(OFUL(), repeats=3, settle=30),
+    Capped(UCB1()),
+    Capped(OFUL(), share=0.9, settle=20),
+    Capped(AutoFiltered(AdaRUCB(), repeats=3, settle=4), settle=5),
+    Filtered(Capped(LinTS(), settle=7), repeats=21, estimator=Quantile(0.9)),
+    Negated(OFUL()),
+    Negated(FromRegret(UCB1(), decisions=50)),
     AutoFiltered(OFUL(), intercept=False),
     AutoFiltered(
         SupBMM(horizon=1000, epsilon=1, moment_bound=1, replicates=3), repeats=4, settle=4
@@ -133,6 +144,10 @@ ESTIMATORS = [
     MedianOfMeans(blocks=7),
     MedianOfMeans(blocks=8),
     TruncatedMean(threshold=2),
+    Quantile(0.5),
+    Quantile(0.9),
+    TrimmedMean(0.2),
+    WinsorizedMean(0.1),
 ]
 NOISES: list[noise.Noise] = [
     noise.StudentT(0.5),
@@ -190,7 +205,7 @@ def test_nothing_exported_is_left_out(module: Any, base: type, examples: list[ob
 def test_no_wrapper_is_left_out() -> None:
     exported = {getattr(wrappers, name) for name in wrappers.__all__}
     concrete = {thing for thing in exported if inspect.isclass(thing) and issubclass(thing, Policy)}
-    assert concrete - {Wrapper} == {type(wrap(OFUL())) for wrap in WRAPPERS}
+    assert concrete - {Wrapper} == {type(policy) for policy in WRAPPED}
 
 
 @pytest.mark.parametrize("name", tailproof.__all__)

@@ -24,7 +24,10 @@ from tailproof.stats.estimators import (
     MeanOfMedians,
     Median,
     MedianOfMeans,
+    Quantile,
+    TrimmedMean,
     TruncatedMean,
+    WinsorizedMean,
     mean_of_medians,
     median_of_means,
     truncated_mean,
@@ -420,3 +423,22 @@ def test_variance_of_a_block_median(noise: Noise, law: Any, k: int, known: float
         drawn = Median().draw(noise, np.random.default_rng(7), (draws, k))
         error = math.sqrt((median_moment(law, k, 4) - variance**2) / draws)
         assert abs(np.mean(drawn**2) - variance) < 5 * error  # false alarm: about 1e-6
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.25, 0.4])
+def test_trimmed_and_winsorized_means_are_those_of_scipy(share: float) -> None:
+    x = np.random.default_rng(0).standard_cauchy((5, 37))
+    trimmed = stats.trim_mean(x, share, axis=1)
+    np.testing.assert_allclose(TrimmedMean(share)(x), trimmed, rtol=1e-12)
+    limits = (share, share)
+    winsorized = [stats.mstats.winsorize(row, limits=limits).mean() for row in x]
+    np.testing.assert_allclose(WinsorizedMean(share)(x), winsorized, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("level", "n", "rank"),
+    [(0.5, 7, 4), (0.95, 19, 19), (0.95, 59, 57), (0.1, 9, 1), (0.25, 20, 5)],
+)
+def test_a_quantile_is_the_sample_of_its_rank(level: float, n: int, rank: int) -> None:
+    x = np.random.default_rng(1).permutation(np.arange(1.0, n + 1))
+    assert Quantile(level)(x) == rank

@@ -5,6 +5,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from tailproof import bestarm, noise
+from tailproof.advice import Advice, calibrate
 from tailproof.policies import (
     CRT,
     MENU,
@@ -35,16 +36,28 @@ from tailproof.policies import (
     Uniform,
 )
 from tailproof.results import Curves, Identification, Result, Verdicts
-from tailproof.simulation import IdentificationPlan, Plan, environments, identify, simulate, sweep
+from tailproof.simulation import (
+    IdentificationPlan,
+    Plan,
+    environments,
+    identify,
+    recorded,
+    simulate,
+    sweep,
+)
 from tailproof.stats import (
+    Aim,
     Calibration,
+    CappedMean,
     Estimator,
     Mean,
     MeanOfMedians,
     Median,
     MedianOfMeans,
+    Quantile,
+    TrimmedMean,
     TruncatedMean,
-    calibrate,
+    WinsorizedMean,
     mean_of_medians,
     median_of_means,
     theory,
@@ -52,9 +65,11 @@ from tailproof.stats import (
 )
 from tailproof.wrappers import (
     AutoFiltered,
+    Capped,
     Filtered,
     FromRegret,
     Intercept,
+    Negated,
     Scaled,
     Wrapper,
     compositions,
@@ -71,8 +86,12 @@ __all__ = [
     "TOFU",
     "UCB1",
     "AdaRUCB",
+    "Advice",
+    "Aim",
     "AutoFiltered",
     "Calibration",
+    "Capped",
+    "CappedMean",
     "ClippedSGDUCB",
     "ConfidenceBall",
     "Curves",
@@ -93,9 +112,11 @@ __all__ = [
     "MedianOfMeans",
     "MedianUCB",
     "MoM",
+    "Negated",
     "OrderStatisticUCB",
     "Plan",
     "Policy",
+    "Quantile",
     "Result",
     "RobustUCB",
     "Scaled",
@@ -106,9 +127,11 @@ __all__ = [
     "SupLinUCB",
     "SymmetricOFUL",
     "ThompsonSampling",
+    "TrimmedMean",
     "TruncatedMean",
     "Uniform",
     "Verdicts",
+    "WinsorizedMean",
     "Wrapper",
     "__version__",
     "bestarm",
@@ -121,6 +144,7 @@ __all__ = [
     "mean_of_medians",
     "median_of_means",
     "noise",
+    "recorded",
     "simulate",
     "sweep",
     "testing",

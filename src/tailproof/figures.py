@@ -1,5 +1,6 @@
 """Results to pictures; nothing is simulated here."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,6 +24,7 @@ __all__ = [
     "canvas",
     "pulls_figure",
     "regret_figure",
+    "rewards_figure",
 ]
 
 PALETTE = (
@@ -203,4 +205,48 @@ def calibration_figure(found: Calibration) -> Figure:
     tails.set(xlabel="z", ylabel="P(|error| > z)", ylim=(1e-6, 1.2))
     for axes in (cost, tails):
         axes.legend(fontsize=8, frameon=False)
+    return figure
+
+
+def rewards_figure(rewards: Rewards, estimates: Mapping[str, NDArray[np.float64]]) -> Figure:
+    """Draw how far the rewards of each arm stray, and the arms under each aim.
+
+    The first panel shows the share of an arm's rewards further from its median than z: a straight
+    line is a power tail, and the dashed one is the tail index found. The others show the estimate
+    of each arm and its interval.
+
+    >>> from tailproof import calibrate
+    >>> rng = np.random.default_rng(0)
+    >>> advice = calibrate(rewards=rng.standard_cauchy(400), arms=["a", "b"] * 200)
+    >>> len(rewards_figure(advice.rewards, advice.estimates).axes)
+    5
+    """
+    figure, ((tails, *panels),) = canvas(1, 1 + len(estimates), height=3.0, share=False)
+    figure.set_size_inches(2.6 * (1 + len(estimates)), 3.0)
+    crowd = len(rewards.arms)
+    for place, arm in enumerate(rewards.arms):
+        size = np.sort(np.abs(arm.errors))
+        share = np.arange(len(size), 0, -1) / len(size)
+        shown = (size > 0) & np.isfinite(size)
+        colour = PALETTE[place % len(PALETTE)]
+        tails.loglog(size[shown], share[shown], color=colour, linewidth=1, label=arm.name)
+    if math.isfinite(rewards.tail.alpha):
+        size = np.sort(np.abs(rewards.errors[np.isfinite(rewards.errors)]))
+        m = min(int(2 * math.sqrt(len(size))), len(size) - 1)
+        z = np.geomspace(max(size[-m], 1e-300), max(size[-1], 2e-300), 20)
+        line = m / len(size) * (z / z[0]) ** -rewards.tail.alpha
+        tails.loglog(z, line, "--", color="0.3", label=f"index {rewards.tail.alpha:.2f}")
+    tails.set_xlabel("z", fontsize=9)
+    tails.set_ylabel("share further than z from median", fontsize=8)
+    if crowd <= 10:
+        for text in tails.legend(fontsize=7, frameon=False).get_texts():
+            text.set_parse_math(False)
+    for axes, (aim, table) in zip(panels, estimates.items(), strict=True):
+        for place, (value, low, high) in enumerate(np.where(np.isfinite(table), table, np.nan)):
+            colour = PALETTE[place % len(PALETTE)]
+            axes.plot([low, high], [place, place], "-", color=colour)
+            axes.plot([value], [place], "o", color=colour, markersize=4)
+        axes.set_title(aim, fontsize=9, parse_math=False)
+        axes.set_yticks(range(crowd), [arm.name for arm in rewards.arms], parse_math=False)
+        axes.invert_yaxis()
     return figure

@@ -13,7 +13,7 @@ from typing import Any
 
 from tailproof import bestarm, noise, policies, wrappers
 from tailproof.simulation import environments
-from tailproof.stats import estimators
+from tailproof.stats import aims, estimators
 
 __all__ = ["build", "names", "snake_case"]
 
@@ -21,6 +21,7 @@ _KINDS: dict[str, tuple[Any, ...]] = {
     "noise": (noise,),
     "policy": (policies, wrappers, bestarm),
     "estimator": (estimators,),
+    "aim": (estimators, aims),
     "environment": (environments,),
 }
 _WORDS = {"true": True, "false": False, "none": None}
@@ -31,12 +32,13 @@ _WORDS = {"true": True, "false": False, "none": None}
 def names(kind: str) -> dict[str, Callable[..., Any]]:
     """Return what can be built, by its name on the command line.
 
-    >>> sorted(names("estimator"))
-    ['mean', 'mean_of_medians', 'median', 'median_of_means', 'truncated_mean']
+    >>> sorted(names("aim"))
+    ['capped_mean', 'mean', 'median', 'quantile']
     """
     base: dict[str, Any] = {
         "policy": policies.Policy,
         "estimator": estimators.Estimator,
+        "aim": aims.Aim,
         "noise": (noise.Noise, noise.Varying),
     }
     found = {}
@@ -58,12 +60,13 @@ def build(kind: str, text: str, *first: Any) -> Any:
     >>> build("policy", "filtered(oful(noise_scale=0.45), repeats=15, estimator=median)")
     Filtered(policy=OFUL(noise_scale=0.45, norm_bound=1.0, ridge=1.0, delta=0.01, bonus=1.0),
     repeats=15, estimator=Median())
+    >>> build("aim", "quantile(0.95)")
+    Quantile(level=0.95)
     >>> build("noise", "mixture((normal, student_t(1, scale=9)), (0.9, 0.1))")
     Mixture(laws=(Normal(scale=1.0), StudentT(df=1, scale=9)), weights=(0.9, 0.1), scale=1.0)
-    >>> build("estimator", "mode")
+    >>> build("aim", "mode")
     Traceback (most recent call last):
-    ValueError: estimator must be one of mean, mean_of_medians, median, median_of_means,
-    truncated_mean, got 'mode'
+    ValueError: aim must be one of capped_mean, mean, median, quantile, got 'mode'
     """
     try:
         tree = ast.parse(text.strip(), mode="eval").body

@@ -15,12 +15,12 @@ from tailproof import (
     MeanOfMedians,
     __version__,
     bestarm,
-    calibrate,
     identify,
     recipes,
     simulate,
 )
 from tailproof.checks import require, whole
+from tailproof.cli.calibrate import calibrate_command
 from tailproof.cli.output import (
     bars_table,
     clear_errors,
@@ -32,7 +32,6 @@ from tailproof.cli.output import (
     summary_table,
 )
 from tailproof.cli.saving import prepared, write_table
-from tailproof.results.files import whole_file
 from tailproof.simulation.plan import MOST_PULLS
 
 __all__ = ["app", "main"]
@@ -305,7 +304,7 @@ def compare_command(
 @app.command("list")
 @clear_errors
 def list_command() -> None:
-    """Show what can be named: figures, policies, estimators, noises, environments, problems."""
+    """Show what can be named: figures, policies, estimators, aims, noises, problems and more."""
     from tailproof.gauntlet import problems
     from tailproof.paper import EXHIBITS
 
@@ -315,7 +314,7 @@ def list_command() -> None:
     table.add_column("what it is")
     for name, exhibit in EXHIBITS.items():
         table.add_row("figure", name, escape(exhibit.TITLE))
-    for kind in ("policy", "estimator", "noise", "environment"):
+    for kind in ("policy", "estimator", "aim", "noise", "environment"):
         for name, thing in sorted(recipes.names(kind).items()):
             table.add_row(kind, name, escape((thing.__doc__ or "").split("\n", 1)[0]))
     for which in ("report", "tuning"):
@@ -324,42 +323,7 @@ def list_command() -> None:
     console.print(table)
 
 
-@app.command("calibrate")
-@clear_errors
-def calibrate_command(
-    file: Annotated[Path, typer.Argument(help="Recorded rewards: a CSV or a .parquet file.")],
-    reward: Annotated[str, typer.Option(help="The column of the rewards.")],
-    arm: Annotated[str | None, typer.Option(help="The column of the arms, if several.")] = None,
-    pulls: Annotated[int | None, typer.Option(help="Pulls of each choice, if fixed.")] = None,
-    block: Annotated[int | None, typer.Option(help="Block length, if fixed.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="A new file for a picture, .png.")] = None,
-) -> None:
-    """Say from recorded rewards whether a mean would do, and how long to hold each choice.
-
-        tailproof calibrate rewards.csv --reward revenue --arm variant --plot choice.png
-
-    No tail index is needed. Missing rewards are counted and left out.
-    """
-    from tailproof.stats.reading import read_columns
-
-    if plot is not None:
-        require(not plot.exists(), "plot", "a file that does not exist yet", str(plot))
-    rewards, arms = read_columns(file, reward, arm)
-    found = calibrate(rewards=rewards, arms=arms, pulls=pulls, block=block)
-    table = Table(title="One block of each length, beside the best")
-    rows = found.table()
-    for column in rows[0]:
-        table.add_column(column, justify="right")
-    for row in rows:
-        table.add_row(*(f"{value:.4g}" for value in row.values()))
-    console.print(table)
-    console.print(escape(found.explain()))
-    if plot is not None:
-        from tailproof.figures import calibration_figure
-
-        with whole_file(plot) as picture:
-            calibration_figure(found).savefig(picture, format=plot.suffix[1:] or "png")
-    _say_where("Picture:", plot)
+app.command("calibrate")(calibrate_command)
 
 
 @app.command("identify")

@@ -3,6 +3,16 @@
 from tailproof.simulation import environments
 from tailproof.simulation.identification import IdentificationPlan, identify
 from tailproof.simulation.plan import Cell, Plan, simulate
+from tailproof.simulation.recorded import recorded
 from tailproof.simulation.sweeps import sweep
 
-__all__ = ["Cell", "IdentificationPlan", "Plan", "environments", "identify", "simulate", "sweep"]
+__all__ = [
+    "Cell",
+    "IdentificationPlan",
+    "Plan",
+    "environments",
+    "identify",
+    "recorded",
+    "simulate",
+    "sweep",
+]

@@ -1,28 +1,36 @@
 """Estimators of a location, their exact laws and the theory behind them: no bandits here."""
 
 from tailproof.stats import theory
-from tailproof.stats.calibration import Calibration, calibrate
+from tailproof.stats.aims import Aim, CappedMean
+from tailproof.stats.calibration import Calibration
 from tailproof.stats.estimators import (
     Estimator,
     Mean,
     MeanOfMedians,
     Median,
     MedianOfMeans,
+    Quantile,
+    TrimmedMean,
     TruncatedMean,
+    WinsorizedMean,
     mean_of_medians,
     median_of_means,
     truncated_mean,
 )
 
 __all__ = [
+    "Aim",
     "Calibration",
+    "CappedMean",
     "Estimator",
     "Mean",
     "MeanOfMedians",
     "Median",
     "MedianOfMeans",
+    "Quantile",
+    "TrimmedMean",
     "TruncatedMean",
-    "calibrate",
+    "WinsorizedMean",
     "mean_of_medians",
     "median_of_means",
     "theory",

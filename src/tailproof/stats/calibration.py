@@ -5,19 +5,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from tailproof.checks import number, require, whole
 from tailproof.noise import Noise
 from tailproof.stats.estimators import MeanOfMedians
 from tailproof.stats.medians import Array, MedianLaw, NoiseMedian, SampleMedian, exceedance, scale
-from tailproof.stats.recorded import Rewards
+from tailproof.stats.recorded import SAFE, Rewards
 
 __all__ = ["Calibration", "calibrate"]
 
 _BLOCKS = (*range(1, 42, 2), 51, 61, 71, 81, 91, 101)
 _NEAR_BEST = 0.8
+_WORTH_A_FILTER = 3
+"""Where a mean needs more than this many times the pulls of the best block, it is not advised."""
 
 Source = Noise | Rewards
 Costs = Mapping[int, float]  # variance × pulls by block
@@ -126,7 +127,17 @@ class Calibration:
         ]
 
     def explain(self) -> str:
-        """Return the choice in plain words."""
+        """Return the choice in plain words, after the verdict on recorded rewards."""
+        if not isinstance(self.source, Rewards):
+            return self.choice
+        parts = [self.source.verdict, self.choice]
+        if self.source.missing:
+            parts.append(f"{self.source.missing} missing rewards were left out.")
+        return " ".join(parts)
+
+    @property
+    def choice(self) -> str:
+        """Pulls and block, why, and what to expect."""
         pulls = "1 pull" if self.pulls == 1 else f"{self.pulls} pulls"
         if self.block == 1:
             then = " and take their mean" if self.pulls > 1 else ""
@@ -136,22 +147,17 @@ class Calibration:
         else:
             then = f" and take the mean of {self.blocks} medians of {self.block}"
         share = "of the best block" if isinstance(self.source, Rewards) else "of what is possible"
-        parts = [
-            f"Hold each choice for {pulls}{then}: {self.reason}.",
+        return (
+            f"Hold each choice for {pulls}{then}: {self.reason}. "
             f"Expect a noise of scale {self.scale:.3g} (level {self.delta:g}), tail index "
-            f"{self.tail_index:.3g} and efficiency {self.efficiency:.2f} {share}.",
-        ]
-        if isinstance(self.source, Rewards):
-            parts.insert(0, self.source.verdict)
-            if self.source.missing:
-                parts.append(f"{self.source.missing} missing rewards were left out.")
-        return " ".join(parts)
+            f"{self.tail_index:.3g} and efficiency {self.efficiency:.2f} {share}."
+        )
 
 
 def calibrate(
     *,
     noise: Noise | None = None,
-    rewards: ArrayLike | None = None,
+    rewards: ArrayLike | Rewards | None = None,
     arms: ArrayLike | None = None,
     pulls: int | None = None,
     block: int | None = None,
@@ -191,6 +197,7 @@ def calibrate(
     Hold each choice for 25 pulls and take their median: it balances the cost of a decision
     against its noise over 10000 pulls in 10 dimensions. Expect a noise of scale 0.363 (level
     0.01), tail index 13 and efficiency 0.72 of what is possible.
+    >>> import numpy as np
     >>> seen = calibrate(rewards=5 + np.random.default_rng(0).standard_cauchy(1000))
     >>> seen.source.mean_is_safe
     False
@@ -203,7 +210,7 @@ def calibrate(
         require(isinstance(noise, Noise), "noise", "a noise", noise)
         source = noise
     else:
-        source = Rewards.of(rewards, arms)  # type: ignore[arg-type]
+        source = rewards if isinstance(rewards, Rewards) else Rewards.of(rewards, arms)  # type: ignore[arg-type]
     targets = {"pulls": pulls or block, "scale": scale, "efficiency": efficiency, "dim": dim}
     given = [name for name, target in targets.items() if target is not None]
     require(len(given) < 2, given[0] if given else "pulls", "the only target", given)
@@ -245,11 +252,15 @@ def _as_given(source: Source, costs: Costs, pulls: int | None, block: int | None
 
 
 def _for_efficiency(source: Source, costs: Costs, share: float | None) -> Choice:
+    worth = ""
     if share is None and isinstance(source, Rewards) and source.mean_is_safe:
-        return 1, 1, "no filter is needed"
+        times = costs[1] / min(costs.values()) if min(costs.values()) > 0 else 1.0
+        if times <= _WORTH_A_FILTER or source.mostly_equal or source.bounded:
+            return 1, 1, "no filter is needed"
+        worth = f"; a mean alone would take {times:.3g} times the pulls of the best block"
     if share is None:
         needed = min(costs.values()) / _NEAR_BEST
-        reason = f"the shortest block with {_NEAR_BEST:g} of the efficiency of the best"
+        reason = f"the shortest block with {_NEAR_BEST:g} of the efficiency of the best{worth}"
     else:
         needed = _least_cost(source, costs) / share
         reason = f"the shortest block with an efficiency of {share:g}"
@@ -297,26 +308,30 @@ def _median(source: Source, block: int) -> MedianLaw:
 
 
 def _tail_index(source: Source, block: int) -> float:
-    alpha = source.alpha[0] if isinstance(source, Rewards) else source.alpha
+    alpha = source.tail.alpha if isinstance(source, Rewards) else source.alpha
     return alpha * ((block + 1) // 2)
 
 
 def _tame_blocks(source: Source) -> list[int]:
     """Return the blocks whose median has a variance, and for which there are enough rewards."""
     if isinstance(source, Rewards):
-        if np.mean(source.errors == 0) > 0.5:
+        if source.mostly_equal:
             if source.mean_is_safe:
                 return [1]
             raise ValueError(
-                "rewards must differ from the median of their arm more often than not; here "
-                "medians cannot tell arms apart, and a mean cannot be relied on"
+                "rewards must differ from the median of their arm more often than not, as medians "
+                f"cannot tell arms apart otherwise. {source.verdict} Next: maximise a capped mean, "
+                "Capped(UCB1()), or a quantile above the common value, OrderStatisticUCB()"
             )
-        most, low = len(source.errors) // 5, max(source.alpha[1], source.bulk_alpha)
-        tame = [k for k in _BLOCKS if k <= most and low * (k + 1) / 2 > 1.5]
+        most, low = len(source.errors) // 5, max(source.tail.low, source.tail.bulk)
+        tame = [k for k in _BLOCKS if k <= most and low * (k + 1) / 2 > SAFE]
+        if source.mean_is_safe and 1 not in tame:  # bounded, whatever the rest between looks like
+            tame = [1, *tame]
         if not tame:
             raise ValueError(
-                f"rewards must be more than {len(source.errors)} for a tail index of {low:.2g}: "
-                "a tame block is longer than a fifth of them"
+                f"rewards must be more than {len(source.errors)} for a tail index of {low:.2g}, as "
+                f"a tame block is longer than a fifth of them. {source.verdict} Next: a policy "
+                "that compares rewards and needs no block, OrderStatisticUCB()"
             )
         return tame
     tame = [k for k in _BLOCKS if source.alpha * (k + 1) / 2 > 2]

@@ -4,7 +4,9 @@ Each estimator is a function, and a frozen object that a filter can hold. ±inf 
 samples, as the limit of ever larger ones: opposite infinities cancel. NaN is refused.
 """
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar, Protocol
@@ -13,6 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tailproof.checks import number, require, whole
+from tailproof.noise import Noise
+from tailproof.stats.aims import Aim, quantile_interval
 from tailproof.stats.theory import block_size
 
 __all__ = [
@@ -21,7 +25,10 @@ __all__ = [
     "MeanOfMedians",
     "Median",
     "MedianOfMeans",
+    "Quantile",
+    "TrimmedMean",
     "TruncatedMean",
+    "WinsorizedMean",
     "mean_of_medians",
     "median_of_means",
     "truncated_mean",
@@ -31,6 +38,8 @@ Array = NDArray[np.float64]
 Shape = tuple[int, ...]
 
 _LARGEST = np.finfo(np.float64).max
+_BLOCKS = 15
+"""Of a robust mean of records: few, so that they are long, and enough for a level of 0.9999."""
 
 
 class Source(Protocol):
@@ -74,8 +83,16 @@ class Estimator(ABC):
         return self(noise.sample(rng, shape))
 
 
+class _AimedAt(Estimator, Aim):
+    """An estimator of a number that every arm has for itself: it is an aim too."""
+
+    def values(self, samples: Sequence[Array]) -> Array:
+        """Return the estimate from all samples of each arm."""
+        return np.array([self(sample) for sample in samples])
+
+
 @dataclass(frozen=True, kw_only=True)
-class Mean(Estimator):
+class Mean(_AimedAt):
     """The sample mean: right for light tails, worthless without a mean.
 
     (1/n) Σ X_i
@@ -95,9 +112,35 @@ class Mean(Estimator):
         """Average the last axis."""
         return _mean(x)
 
+    @property
+    def mirrored(self) -> "Mean":
+        """The same."""
+        return self
+
+    def estimates(self, samples: Sequence[Array], level: float) -> Array:
+        """Return the median of 15 block means, between two of them, for each arm.
+
+        The interval is the exact one for the median of a block mean, which is the mean if block
+        means are symmetric: nearly so for long blocks, where there is a mean. Samples are dealt to
+        blocks at random, with a fixed seed, as records may be in order.
+        """
+        found = []
+        for sample in samples:
+            dealt = np.random.default_rng(0).permutation(sample)
+            count = min(_BLOCKS, len(dealt))
+            means = _mean(_blocks(dealt, count, len(dealt) // count))
+            found.append((float(_medians(means)), *quantile_interval(means, 0.5, level)))
+        return np.array(found)
+
+    def of(self, laws: Sequence[Noise], locations: Sequence[float]) -> Array:
+        """Return the means; a law without one is refused."""
+        for law in laws:
+            require(law.alpha > 1, "laws", "laws that have a mean", law)
+        return np.array([m + law.mean for law, m in zip(laws, locations, strict=True)])
+
 
 @dataclass(frozen=True, kw_only=True)
-class Median(Estimator):
+class Median(_AimedAt):
     """The sample median: one block of all samples.
 
     median(X_1, …, X_n), the average of the two middle values when n is even
@@ -120,6 +163,155 @@ class Median(Estimator):
     def draw(self, noise: Source, rng: np.random.Generator, shape: Shape) -> Array:
         """Draw the median from its exact law, one number instead of n."""
         return noise.sample_median(shape[-1], rng, shape[:-1])
+
+    @property
+    def mirrored(self) -> "Median":
+        """The same."""
+        return self
+
+    def estimates(self, samples: Sequence[Array], level: float) -> Array:
+        """Return the medians between two order statistics, see `quantile_interval`."""
+        return np.array([(self(x), *quantile_interval(x, 0.5, level)) for x in samples])
+
+    def of(self, laws: Sequence[Noise], locations: Sequence[float]) -> Array:
+        """Return the medians."""
+        return np.array([m + law.median for law, m in zip(laws, locations, strict=True)])
+
+
+@dataclass(frozen=True)
+class Quantile(_AimedAt):
+    """A sample quantile: one of the samples, by its rank.
+
+    X_(j), j = ⌊level·(n + 1) + ½⌋ of n samples in ascending order
+
+    X_(j) = Q(U) with U ~ Beta(j, n + 1 − j), whose mean is as near to the level as it can be; see
+    `tailproof.stats.medians.NoiseQuantile` for its exact law.
+
+    Parameters
+    ----------
+    level : float
+        Which quantile, in (0, 1): 0.95 for the value that one reward in twenty exceeds.
+
+    Examples
+    --------
+    >>> float(Quantile(0.75)([1.0, 5.0, 2.0, 4.0, 3.0, 1e300, 0.0]))
+    5.0
+
+    Source: order statistics. Differences: never between two samples, which `Median` may be.
+    """
+
+    equivariant: ClassVar[bool] = True
+    level: float
+
+    def __post_init__(self) -> None:
+        number("level", self.level, above=0, below=1)
+
+    def rank(self, n: int) -> int:
+        """Return j, the rank from 1 to n of the sample that is taken."""
+        return min(max(math.floor(self.level * (n + 1) + 0.5), 1), n)
+
+    def check(self, n: int) -> None:
+        """Refuse fewer samples than it takes to have one on each side of the quantile."""
+        least = math.ceil(1 / min(self.level, 1 - self.level) - 1 - 1e-9)
+        require(n >= least, "samples", f"at least {least} for the quantile {self.level:g}", n)
+
+    def reduce(self, x: Array) -> Array:
+        """Take the sample of the rank along the last axis."""
+        place = self.rank(x.shape[-1]) - 1
+        taken = np.partition(x, place, axis=-1)[..., place]
+        return np.where(np.isnan(x).any(axis=-1), np.nan, taken)
+
+    def draw(self, noise: Source, rng: np.random.Generator, shape: Shape) -> Array:
+        """Draw the quantile from its exact law, one number instead of n."""
+        *outer, n = shape
+        self.check(n)
+        if not isinstance(noise, Noise):
+            return super().draw(noise, rng, shape)
+        rank = self.rank(n)
+        return noise.ppf(rng.beta(rank, n + 1 - rank, tuple(outer)))
+
+    @property
+    def mirrored(self) -> "Quantile":
+        """The quantile 1 − level."""
+        return Quantile(round(1 - self.level, 12))
+
+    def estimates(self, samples: Sequence[Array], level: float) -> Array:
+        """Return the quantiles between two order statistics, see `quantile_interval`."""
+        return np.array([(self(x), *quantile_interval(x, self.level, level)) for x in samples])
+
+    def of(self, laws: Sequence[Noise], locations: Sequence[float]) -> Array:
+        """Return the quantiles."""
+        own = [float(law.ppf(self.level)) for law in laws]
+        return np.array([m + x for x, m in zip(own, locations, strict=True)])
+
+
+@dataclass(frozen=True)
+class TrimmedMean(Estimator):
+    """The mean without the smallest and the largest samples.
+
+    (1/(n − 2g)) Σ_{g < i ≤ n−g} X_(i),  g = ⌊share·n⌋
+
+    Parameters
+    ----------
+    share : float
+        The share left out at each end, below ½: 0 is the mean.
+
+    Examples
+    --------
+    >>> float(TrimmedMean(0.25)([1.0, 3.0, 5.0, 1e300]))
+    4.0
+
+    Source: Tukey 1962. Differences: opposite infinities cancel.
+    """
+
+    equivariant: ClassVar[bool] = True
+    share: float
+
+    def __post_init__(self) -> None:
+        number("share", self.share, at_least=0, below=0.5)
+
+    def check(self, n: int) -> None:
+        """Accept any number of samples."""
+
+    def reduce(self, x: Array) -> Array:
+        """Average the last axis without its ends."""
+        ends = math.floor(self.share * x.shape[-1] + 1e-9)
+        return _mean(_sorted(x)[..., ends : x.shape[-1] - ends])
+
+
+@dataclass(frozen=True)
+class WinsorizedMean(Estimator):
+    """The mean, with the smallest and the largest samples moved to the nearest one that is kept.
+
+    (1/n) Σ min(max(X_i, X_(g+1)), X_(n−g)),  g = ⌊share·n⌋
+
+    Parameters
+    ----------
+    share : float
+        The share moved at each end, below ½: 0 is the mean.
+
+    Examples
+    --------
+    >>> float(WinsorizedMean(0.25)([1.0, 3.0, 5.0, 1e300]))
+    4.0
+
+    Source: Dixon 1960, who names Winsor. Differences: opposite infinities cancel.
+    """
+
+    equivariant: ClassVar[bool] = True
+    share: float
+
+    def __post_init__(self) -> None:
+        number("share", self.share, at_least=0, below=0.5)
+
+    def check(self, n: int) -> None:
+        """Accept any number of samples."""
+
+    def reduce(self, x: Array) -> Array:
+        """Average the last axis with its ends moved inwards."""
+        ends, ranked = math.floor(self.share * x.shape[-1] + 1e-9), _sorted(x)
+        low, high = ranked[..., ends, None], ranked[..., x.shape[-1] - 1 - ends, None]
+        return _mean(np.clip(ranked, low, high))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -282,6 +474,11 @@ def truncated_mean(x: ArrayLike, *, threshold: float, axis: int = -1) -> Array:
 
 def _refuse_nan(x: Array) -> None:
     require(not np.isnan(x).any(), "x", "free of NaN", np.nan)
+
+
+def _sorted(x: Array) -> Array:
+    """Sort the last axis; a NaN takes the whole row with it."""
+    return np.where(np.isnan(x).any(axis=-1, keepdims=True), np.nan, np.sort(x, axis=-1))
 
 
 def _blocks(x: Array, count: int, k: int) -> Array:

@@ -3,16 +3,20 @@
 from tailproof.wrappers import compositions
 from tailproof.wrappers.auto import AutoFiltered
 from tailproof.wrappers.base import Wrapped, Wrapper
+from tailproof.wrappers.capped import Capped
 from tailproof.wrappers.filtered import Filtered
 from tailproof.wrappers.from_regret import FromRegret
 from tailproof.wrappers.intercept import Intercept
+from tailproof.wrappers.negated import Negated
 from tailproof.wrappers.scaled import Scaled
 
 __all__ = [
     "AutoFiltered",
+    "Capped",
     "Filtered",
     "FromRegret",
     "Intercept",
+    "Negated",
     "Scaled",
     "Wrapped",
     "Wrapper",

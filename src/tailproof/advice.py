@@ -1,0 +1,488 @@
+"""From recorded rewards to the policy to run next: which aim, which arm leads, which tool."""
+
+import math
+import re
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tailproof.checks import number, require, whole
+from tailproof.noise import Noise
+from tailproof.policies import (
+    OFUL,
+    UCB1,
+    AdaRUCB,
+    HvtUCB,
+    LinStudentUCB,
+    OrderStatisticUCB,
+    Policy,
+    RobustUCB,
+)
+from tailproof.simulation.recorded import Resampled
+from tailproof.stats.aims import Aim, Array, CappedMean
+from tailproof.stats.calibration import Calibration
+from tailproof.stats.calibration import calibrate as filter_for
+from tailproof.stats.estimators import Estimator, Mean, Median, Quantile
+from tailproof.stats.medians import NoiseQuantile
+from tailproof.stats.medians import scale as scale_of
+from tailproof.stats.recorded import Rewards
+from tailproof.wrappers import AutoFiltered, Capped, Filtered, Negated
+
+__all__ = ["Advice", "Lead", "calibrate"]
+
+LEVEL = 0.95
+"""Of all intervals of an aim together."""
+_BEYOND = 3
+"""A block for a quantile has about so many samples beyond it."""
+_DECISIONS = 10_000
+"""For policies that must know how many are to come, where no horizon was given."""
+_LEAST_ORDER = 0.05
+"""Of moments, where not even a mean is sure."""
+_PRACTICAL = 0.1
+"""The published constants of a robust mean spend usual horizons on exploring."""
+_SHORT = 9
+"""A block of medians where a mean would do, but is not what was asked for."""
+WARNING = (
+    "no algorithm adapts to an unknown tail for free: moments are estimated from these records, "
+    "and rewards wilder than they show can mislead it"
+)
+
+
+class Lead(NamedTuple):
+    """The arm that leads under an aim, and whether that is sure: no other interval reaches it."""
+
+    arm: str
+    sure: bool
+    rivals: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Advice:
+    """What recorded rewards say about their arms, and the policy to run next.
+
+    Attributes
+    ----------
+    rewards : Rewards
+        By arm.
+    aim : Aim, optional
+        What is to be maximised, or of costs minimised, if it was said.
+    costs : bool
+    horizon, dim : int, optional
+    calibration : Calibration, optional
+        The filter of medians that would suit; None where none does, and `refusal` says why.
+    refusal : str
+    asked : bool
+        Whether pulls, block, scale or efficiency of a filter were asked for: then it is advised.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> wild = {"a": 10 * np.exp(1.1 * rng.standard_normal(2000)), "b": 13 + rng.random(2000)}
+    >>> arms = np.repeat(list(wild), 2000)
+    >>> advice = calibrate(rewards=np.concatenate(list(wild.values())), arms=arms)
+    >>> {name: lead.arm for name, lead in advice.leaders.items()}
+    {'median': 'b', 'mean': 'a', 'capped_mean(0.99)': 'a', 'quantile(0.95)': 'a'}
+    >>> advice.policy(Quantile(0.95))
+    OrderStatisticUCB(quantile=0.95, index='proved', sketch=None)
+    >>> advice.policy()
+    Traceback (most recent call last):
+    ValueError: aim must be chosen, as your rewards are not symmetric: median (b leads), mean (a
+    leads), capped_mean(0.99) (a leads) or quantile(0.95) (a leads), got None
+
+    Source: our own. Differences: none.
+    """
+
+    rewards: Rewards
+    aim: Aim | None
+    costs: bool
+    horizon: int | None
+    dim: int | None
+    calibration: Calibration | None
+    refusal: str
+    asked: bool = False
+
+    @property
+    def pulls(self) -> int:
+        """How long the filter of medians holds a choice."""
+        return self._filter.pulls
+
+    @property
+    def scale(self) -> float:
+        """The scale of the noise that the filter of medians leaves."""
+        return self._filter.scale
+
+    @property
+    def estimator(self) -> Estimator:
+        """The estimator of the filter of medians."""
+        return self._filter.estimator
+
+    @property
+    def aims(self) -> list[Aim]:
+        """The aims that are compared: the usual ones and the one asked for."""
+        usual: list[Aim] = [Median(), Mean(), CappedMean(0.99), Quantile(0.95)]
+        if isinstance(self.aim, Quantile | CappedMean):
+            usual = [aim for aim in usual if type(aim) is not type(self.aim)] + [self.aim]
+        return usual
+
+    @cached_property
+    def estimates(self) -> dict[str, Array]:
+        """For each aim the estimate of every arm and its interval, all right with 95 % together.
+
+        An arm with too few rewards for a quantile has NaN.
+        """
+        level = 1 - (1 - LEVEL) / len(self.rewards.arms)
+        return {
+            aim.name: np.array(
+                [_estimate(aim, self.rewards.samples, i, level) for i in range(len(self._names))]
+            )
+            for aim in self.aims
+        }
+
+    @property
+    def leaders(self) -> dict[str, Lead]:
+        """The arm that leads under each aim."""
+        found = {}
+        for aim, table in self.estimates.items():
+            value, low, high = (-table[:, [0, 2, 1]] if self.costs else table).T
+            first = int(np.argmax(np.where(np.isnan(value), -np.inf, value)))
+            rivals = tuple(
+                name
+                for i, name in enumerate(self._names)
+                if i != first and not high[i] < low[first]  # NaN is a rival too
+            )
+            found[aim] = Lead(self._names[first], not rivals, rivals)
+        return found
+
+    def table(self) -> list[dict[str, Any]]:
+        """Return one row for each arm: n, zeros, and the estimate and interval of every aim."""
+        return [
+            {
+                "arm": arm.name,
+                "n": len(arm.rewards),
+                "zeros": float(np.mean(arm.rewards == 0)),
+                **{aim: tuple(table[i].tolist()) for aim, table in self.estimates.items()},
+            }
+            for i, arm in enumerate(self.rewards.arms)
+        ]
+
+    def policy(self, aim: Aim | None = None) -> Policy[Any]:
+        """Return the recipe for an aim, by default the one asked for.
+
+        Symmetric rewards have one location, and need no aim; others do.
+        """
+        chosen = aim if aim is not None else self.aim
+        if chosen is None and not self.rewards.symmetric:
+            *first, last = [f"{name} ({lead.arm} leads)" for name, lead in self.leaders.items()]
+            raise ValueError(
+                "aim must be chosen, as your rewards are not symmetric: "
+                f"{', '.join(first)} or {last}, got None"
+            )
+        require(chosen is None or isinstance(chosen, Aim), "aim", "an aim", chosen)
+        inner: Aim = chosen or Median()
+        if self.costs:
+            inner = inner.mirrored  # of −cost, which is what the policy inside maximises
+        found = self._for_arms(inner) if self.dim is None else self._for_vectors(inner)
+        return Negated(found) if self.costs else found
+
+    def code(self, aim: Aim | None = None) -> str:
+        """Return the Python to run next, ready to paste."""
+        policy, said = self._quietly(aim)
+        text = re.sub(r", block_exponent=None|, sketch=None|policy=", "", repr(policy))
+        names = ", ".join(sorted(set(re.findall(r"\b([A-Z]\w+)\(", text))))
+        arms, dim = max(len(self.rewards.arms), 2), self.dim
+        vectors = f"np.eye({arms})[None]" if dim is None else f"…  # of shape (1, K, {dim})"
+        hold = "" if policy.pulls == 1 else f"  # hold it for {policy.pulls} pulls"
+        return "\n".join(
+            [
+                "import numpy as np",
+                f"from tailproof import {names}",
+                "",
+                *said,
+                f"policy, rng = {text}, np.random.default_rng()",
+                f"state = policy.init(paths=1, arms={arms}, dim={dim or arms})",
+                f"arms = {vectors}",
+                f"chosen = policy.choose(state, arms, rng){hold}",
+                f"policy.learn(state, arms, chosen, rewards)  # of shape (1, {policy.pulls})",
+            ]
+        )
+
+    def explain(self) -> str:
+        """Return the verdict, the leaders and the filter in plain words."""
+        parts = [self.rewards.verdict, self._about_leaders()]
+        if self.calibration is not None and self.rewards.symmetric:
+            parts.append(self.calibration.choice)
+        if self.rewards.missing:
+            parts.append(f"{self.rewards.missing} missing rewards were left out.")
+        return " ".join(part for part in parts if part)
+
+    def cells(self) -> list[list[str]]:
+        """Return the header and a row for each arm, as texts."""
+        rows = [["arm", "n", "zeros", *self.estimates]]
+        for row in self.table():
+            arm, n, zeros, *found = row.values()
+            words = [f"{_short(x)} [{_short(low)}, {_short(high)}]" for x, low, high in found]
+            rows.append([arm or "all", str(n), f"{zeros:.0%}", *words])
+        return rows
+
+    def __str__(self) -> str:
+        rows = self.cells()
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        ]
+        return "\n".join([*lines, "", self.explain(), "", *self.next_steps()])
+
+    def next_steps(self) -> list[str]:
+        """Return the Python to run, or for every aim the policy that it would get."""
+        try:
+            return [self.code()]
+        except ValueError as refused:
+            lines = [str(refused)]
+        for aim in self.aims:
+            try:
+                policy, said = self._quietly(aim)
+                text = "  ".join([repr(policy), *said])
+            except ValueError as error:
+                text = str(error).partition(". ")[0]
+            lines.append(f"{aim.name}: {text}")
+        return lines
+
+    def _quietly(self, aim: Aim | None) -> tuple[Policy[Any], list[str]]:
+        """Return a policy, and the warnings about it as comments."""
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            policy = self.policy(aim)
+        return policy, [f"# beware: {warning.message}" for warning in said]
+
+    def _about_leaders(self) -> str:
+        if len(self.rewards.arms) < 2:
+            return ""
+        best = "smallest" if self.costs else "largest"
+        words = [
+            f"{aim}: {lead.arm} ({'sure' if lead.sure else 'not sure: ' + _listed(lead.rivals)})"
+            for aim, lead in self.leaders.items()
+        ]
+        found = f"The {best}, by aim, with {LEVEL:.0%} confidence: {'; '.join(words)}."
+        median, means = self.leaders["median"], isinstance(self.aim, Mean | CappedMean)
+        if self.aim and means and median.sure and median.arm == self.leaders[self.aim.name].arm:
+            found += " The median names the same arm, and is learned sooner."
+        return found
+
+    @property
+    def _names(self) -> list[str]:
+        return [arm.name for arm in self.rewards.arms]
+
+    @property
+    def _filter(self) -> Calibration:
+        if self.calibration is None:
+            raise ValueError(self.refusal)
+        return self.calibration
+
+    def _for_arms(self, aim: Aim) -> Policy[Any]:
+        """Return the recipe for K arms."""
+        if isinstance(aim, Quantile):
+            return OrderStatisticUCB(quantile=aim.level)
+        if isinstance(aim, CappedMean):
+            return Capped(UCB1(), share=aim.share)
+        if isinstance(aim, Mean) and not self.rewards.symmetric:
+            if self.rewards.mean_is_safe:
+                return UCB1(bonus=_rounded(self._deviation))
+            order = self._moment_order()
+            if order is None:
+                return AdaRUCB()
+            settings = {"epsilon": order, "moment_bound": _rounded(self._moment(order))}
+            return RobustUCB(estimator="median_of_means", **settings, bonus=_PRACTICAL)
+        found = self._filter_for_location()
+        if found.block == 1:
+            return UCB1(bonus=_rounded(self._deviation))
+        if self.rewards.symmetric and not self.asked:  # the first takes one noise for all arms
+            return AutoFiltered(UCB1()) if self.rewards.differ else LinStudentUCB()
+        told = UCB1(bonus=_rounded(found.scale))
+        return Filtered(told, repeats=found.pulls, estimator=found.estimator)
+
+    def _for_vectors(self, aim: Aim) -> Policy[Any]:
+        """Return the recipe for arms with vectors."""
+        size = _rounded(max(abs(arm.median) for arm in self.rewards.arms) or 1.0)
+        if isinstance(aim, CappedMean):
+            return Capped(OFUL(), share=aim.share)
+        if isinstance(aim, Quantile):
+            repeats = math.ceil(_BEYOND / min(aim.level, 1 - aim.level)) - 1
+            errors = self.rewards.errors
+            law = Resampled(-errors if self.costs else errors)
+            noise = _rounded(scale_of(NoiseQuantile(law, repeats, aim), 1, 0.01))
+            inside = OFUL(noise_scale=noise, norm_bound=size)
+            return Filtered(inside, repeats=repeats, estimator=aim)
+        safe = OFUL(noise_scale=_rounded(self._deviation), norm_bound=size)
+        if isinstance(aim, Mean) and not self.rewards.symmetric:
+            if self.rewards.mean_is_safe:
+                return safe
+            order = self._moment_order() or _LEAST_ORDER
+            return HvtUCB(
+                decisions=self.horizon or _DECISIONS,
+                epsilon=order,
+                moment_bound=_rounded(self._moment(order)),
+                norm_bound=size,
+                bonus=1e-3,
+            )
+        found = self._filter_for_location()
+        if found.block == 1:
+            return safe
+        if self.rewards.symmetric and not self.asked:
+            return LinStudentUCB()
+        told = OFUL(noise_scale=_rounded(found.scale), norm_bound=size)
+        return Filtered(told, repeats=found.pulls, estimator=found.estimator)
+
+    def _filter_for_location(self) -> Calibration:
+        """Return the filter for a median; that of skewed rewards takes medians, whatever it costs.
+
+        Where more than half of the rewards are one value, medians tell no arms apart.
+        """
+        found = self._filter
+        if self.rewards.symmetric or self.asked:
+            return found
+        if self.rewards.mostly_equal:
+            raise ValueError(
+                "aim must be one that tells arms apart, got median: more than half of the rewards "
+                "are the median of their arm. Next: aim at the mean or the capped mean"
+            )
+        return found if found.block > 1 else replace(found, pulls=_SHORT, block=_SHORT)
+
+    @property
+    def _deviation(self) -> float:
+        """The standard deviation of a reward about the mean of its arm."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            squares = sum(len(sample) * float(sample.var()) for sample in self.rewards.samples)
+        return math.sqrt(squares / self.rewards.count)
+
+    def _moment_order(self) -> float | None:
+        """Return ε such that moments of order 1 + ε are well inside what the tail allows.
+
+        None where a mean may not exist; a tail that surely has none is refused.
+        """
+        tail = self.rewards.tail
+        if tail.high <= 1:
+            raise ValueError(
+                f"aim must be one that your rewards have, got mean. {self.rewards.verdict} "
+                "Next: aim at the median, a quantile or the capped mean"
+            )
+        warnings.warn(WARNING, stacklevel=4)
+        return None if tail.low <= 1 else round(min((tail.low - 1) / 2, 1.0), 3)
+
+    def _moment(self, order: float) -> float:
+        """Return the largest E|X − median|^{1+ε} of an arm."""
+        return max(float((np.abs(arm.errors) ** (1 + order)).mean()) for arm in self.rewards.arms)
+
+
+@overload
+def calibrate(*, noise: Noise, **targets: Any) -> Calibration: ...
+@overload
+def calibrate(
+    *,
+    rewards: ArrayLike,
+    arms: ArrayLike | None = ...,
+    aim: Aim | None = ...,
+    costs: bool = ...,
+    **targets: Any,
+) -> Advice: ...
+def calibrate(
+    *,
+    noise: Noise | None = None,
+    rewards: ArrayLike | None = None,
+    arms: ArrayLike | None = None,
+    aim: Aim | None = None,
+    costs: bool = False,
+    **targets: Any,
+) -> Calibration | Advice:
+    """Choose a filter for a law, exactly, or read from recorded rewards what to run next.
+
+    Parameters
+    ----------
+    noise : Noise
+        The law of the noise; or else
+    rewards, arms : arrays
+        Recorded rewards, NaN where missing, and the arm of each.
+    aim : Aim, optional
+        What is to be maximised: `Median`, `Quantile`, `Mean` or `CappedMean`.
+    costs : bool
+        Whether the smallest is the best.
+    **targets :
+        `pulls`, `block`, `scale`, `efficiency`, `horizon`, `dim`, `delta` of a filter of medians:
+        see `tailproof.stats.calibration.calibrate`. `dim` is given where arms have vectors.
+
+    Examples
+    --------
+    >>> from tailproof import noise
+    >>> calibrate(noise=noise.Cauchy(), horizon=10_000, dim=10).pulls
+    25
+    >>> calibrate(rewards=5 + np.random.default_rng(0).standard_cauchy(1000)).policy()
+    LinStudentUCB(bonus=1.0, intercept=True, room=16)
+    """
+    require((noise is None) != (rewards is None), "noise", "given, or rewards in its place", noise)
+    if rewards is None:
+        require(arms is None, "arms", "given together with rewards", arms)
+        require(aim is None, "aim", "given together with rewards", aim)
+        return filter_for(noise=noise, **targets)
+    require(aim is None or isinstance(aim, Aim), "aim", "an aim such as Median()", aim)
+    require(isinstance(costs, bool), "costs", "True or False", costs)
+    number("delta", targets.get("delta", 0.01), above=0, below=1)
+    horizon, dim = (
+        None if targets.get(name) is None else whole(name, targets[name])
+        for name in ("horizon", "dim")
+    )
+    if horizon is None or dim is None:
+        targets = {name: x for name, x in targets.items() if name not in ("horizon", "dim")}
+    seen = Rewards.of(rewards, arms)
+    calibration, refusal = None, ""
+    asked = any(targets.get(name) for name in ("pulls", "block", "scale", "efficiency"))
+    try:
+        calibration = filter_for(rewards=seen, **targets)
+    except ValueError as error:
+        if asked:
+            raise
+        refusal = str(error)
+    return Advice(
+        rewards=seen,
+        aim=aim,
+        costs=costs,
+        horizon=horizon,
+        dim=dim,
+        calibration=calibration,
+        refusal=refusal,
+        asked=asked,
+    )
+
+
+def _estimate(aim: Aim, samples: Sequence[Array], place: int, level: float) -> Array:
+    """Return estimate and interval of one arm, NaN where it has too few rewards for the aim."""
+    found = np.full(3, np.nan)
+    try:
+        if isinstance(aim, CappedMean):
+            found[:] = aim.estimates(samples, level)[place]
+        else:
+            found[:] = aim.estimates(samples[place : place + 1], level)[0]
+    except ValueError:
+        pass
+    return found
+
+
+def _short(x: float) -> str:
+    if 1e4 <= abs(x) < 1e9:
+        return f"{x:,.0f}"
+    return f"{x:.4g}"
+
+
+def _rounded(x: float) -> float:
+    """Return three digits, to be read and typed."""
+    return float(f"{min(x, 1e300):.3g}") or 1.0
+
+
+def _listed(names: Sequence[str]) -> str:
+    return (
+        ", ".join(names) if len(names) <= 4 else f"{', '.join(names[:3])} and {len(names) - 3} more"
+    )

@@ -1,0 +1,182 @@
+"""What is to be maximised: one number for each arm, from its law or from recorded rewards.
+
+The median, a quantile and the mean are the estimators of these names; the capped mean looks at
+all arms together.
+"""
+
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.integrate import quad
+from scipy.special import bdtr, stdtrit
+
+from tailproof.checks import number, require
+from tailproof.noise import Noise
+
+__all__ = ["Aim", "CappedMean", "quantile_interval", "student_interval"]
+
+Array = NDArray[np.float64]
+
+
+class Aim(ABC):
+    """What a policy is asked to maximise."""
+
+    @property
+    def name(self) -> str:
+        """What to type for it on the command line.
+
+        >>> CappedMean(0.99).name
+        'capped_mean(0.99)'
+        """
+        words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(self).__name__).lower()
+        values = ", ".join(f"{value:g}" for value in vars(self).values())
+        return f"{words}({values})" if values else words
+
+    @abstractmethod
+    def values(self, samples: Sequence[Array]) -> Array:
+        """Return the aim of each arm whose law is that of draws from its samples."""
+
+    @abstractmethod
+    def estimates(self, samples: Sequence[Array], level: float) -> Array:
+        """Return an estimate for each arm and an interval that is right with `level`: (K, 3)."""
+
+    @abstractmethod
+    def of(self, laws: Sequence[Noise], locations: Sequence[float]) -> Array:
+        """Return the exact aim of each arm, whose rewards are its location plus its law."""
+
+    @property
+    @abstractmethod
+    def mirrored(self) -> "Aim":
+        """The aim of −X: to minimise one is to maximise the other."""
+
+
+@dataclass(frozen=True)
+class CappedMean(Aim):
+    """The mean of rewards cut to a range that all arms share.
+
+    E min(max(X, low), high), low and high the (1 − share)- and share-quantiles of all rewards
+    pooled
+
+    Every law has it: it counts how often and how much, up to the cap. Experiment platforms call it
+    winsorising, or capping at a percentile.
+
+    Parameters
+    ----------
+    share : float
+        The share of all rewards below the cap, above ½.
+
+    Examples
+    --------
+    >>> arms = [np.array([0.0, 0.0, 0.0, 9.0]), np.array([1.0, 1.0, 1.0, 1e6])]
+    >>> CappedMean(0.75).values(arms).tolist()
+    [0.25, 1.0]
+
+    Source: Dixon 1960 for winsorising; one range for all arms is a habit of experiment platforms.
+    Differences: both ends are cut, so that losses without a mean are tame too.
+    """
+
+    share: float = 0.99
+
+    def __post_init__(self) -> None:
+        number("share", self.share, above=0.5, below=1)
+
+    @property
+    def mirrored(self) -> "CappedMean":
+        """The same: both ends are cut alike."""
+        return self
+
+    def range(self, samples: Sequence[Array]) -> tuple[float, float]:
+        """Return the ends of the range, two of the pooled samples."""
+        pooled = np.concatenate(samples)
+        ends = np.quantile(pooled, [1 - self.share, self.share], method="inverted_cdf")
+        return float(ends[0]), float(ends[1])
+
+    def values(self, samples: Sequence[Array]) -> Array:
+        """Return the mean of each arm within the range of all."""
+        low, high = self.range(samples)
+        return np.array([np.clip(sample, low, high).mean() for sample in samples])
+
+    def estimates(self, samples: Sequence[Array], level: float) -> Array:
+        """Return the capped means with Student's intervals: capped rewards have all moments."""
+        low, high = self.range(samples)
+        with np.errstate(invalid="ignore"):  # a cap may be infinite
+            return np.array([student_interval(np.clip(x, low, high), level) for x in samples])
+
+    def of(self, laws: Sequence[Noise], locations: Sequence[float]) -> Array:
+        """Return high − ∫ F(x) dx from low to high."""
+        require(len(laws) == len(locations), "laws", f"{len(locations)} of them", len(laws))
+        low, high = (_pooled(laws, locations, at) for at in (1 - self.share, self.share))
+        return np.array(
+            [
+                high - _integral(law, low - location, high - location)
+                for law, location in zip(laws, locations, strict=True)
+            ]
+        )
+
+
+def _pooled(laws: Sequence[Noise], locations: Sequence[float], level: float) -> float:
+    """Return the quantile of the even mixture of the laws, by bisection between theirs."""
+    own = [float(law.ppf(level)) + m for law, m in zip(laws, locations, strict=True)]
+    low, high = min(own), max(own)
+    for _ in range(200):
+        middle = low / 2 + high / 2
+        below = [float(law.cdf(middle - m)) for law, m in zip(laws, locations, strict=True)]
+        if np.mean(below) < level:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _integral(law: Noise, low: float, high: float) -> float:
+    """Return ∫ F(x) dx from low to high, in pieces between quantiles of the law."""
+    levels = np.concatenate([np.geomspace(1e-9, 0.5, 30), 1 - np.geomspace(0.5, 1e-9, 30)])
+    ends = np.unique(np.clip([low, *law.ppf(levels).tolist(), high], low, high))
+    pieces = [quad(lambda x: float(law.cdf(x)), *piece, epsrel=1e-9)[0] for piece in pairwise(ends)]
+    return float(sum(pieces))
+
+
+def student_interval(sample: Array, level: float) -> tuple[float, float, float]:
+    """Return the mean and Student's interval around it.
+
+    X̄ ± t_{n−1}((1 + level)/2) s/√n
+
+    >>> [round(x, 2) for x in student_interval(np.array([1.0, 2.0, 3.0, 4.0]), 0.95)]
+    [2.5, 0.45, 4.55]
+
+    Source: Student 1908. Differences: none.
+    """
+    n, mean = len(sample), float(sample.mean())
+    if n < 2 or not math.isfinite(mean):
+        return mean, -math.inf, math.inf
+    half = float(stdtrit(n - 1, (1 + level) / 2)) * float(sample.std(ddof=1)) / math.sqrt(n)
+    return mean, mean - half, mean + half
+
+
+def quantile_interval(sample: Array, quantile: float, level: float) -> tuple[float, float]:
+    """Return two of the samples between which the quantile lies, with at least this probability.
+
+    [X_(l), X_(u)], P(Bin(n, q) < l) ≤ (1 − level)/2 and P(Bin(n, q) ≥ u) ≤ (1 − level)/2
+
+    It holds for any law, with atoms or without; where there are too few samples an end is
+    infinite.
+
+    >>> quantile_interval(np.arange(1.0, 101.0), 0.5, 0.95)
+    (40.0, 61.0)
+
+    Source: Thompson 1936. Differences: none.
+    """
+    n, tail = len(sample), (1 - level) / 2
+    reach = 20 + 10 * math.sqrt(n * quantile * (1 - quantile))  # beyond it nothing is left
+    first, last = max(0, int(n * quantile - reach)), min(n, int(n * quantile + reach))
+    below = bdtr(np.arange(first, last + 1, dtype=np.float64), n, quantile)
+    low = first + int(np.searchsorted(below, tail, side="right"))
+    high = first + int(np.searchsorted(below, 1 - tail)) + 1
+    ranked = np.concatenate([[-math.inf], np.sort(sample), [math.inf]])
+    return float(ranked[low]), float(ranked[min(high, n + 1)])

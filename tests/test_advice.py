@@ -1,0 +1,525 @@
+"""Aims, the advice from records, and whether obeying it finds the arm that an aim asks for."""
+
+import shlex
+import warnings
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.integrate import quad
+from typer.testing import CliRunner
+
+from tailproof import (
+    OFUL,
+    UCB1,
+    AdaRUCB,
+    Aim,
+    AutoFiltered,
+    Capped,
+    CappedMean,
+    Filtered,
+    HvtUCB,
+    LinStudentUCB,
+    Mean,
+    Median,
+    Negated,
+    OrderStatisticUCB,
+    Policy,
+    Quantile,
+    RobustUCB,
+    Uniform,
+    calibrate,
+    noise,
+    recorded,
+    simulate,
+)
+from tailproof.cli import app
+from tailproof.policies.base import Array
+from tailproof.stats.aims import quantile_interval, student_interval
+from tailproof.stats.medians import NoiseQuantile
+from tailproof.stats.medians import scale as scale_of
+from tailproof.stats.recorded import Rewards
+
+FALSE_ALARM = 1e-5  # of each comparison with draws, all with fixed seeds
+
+
+# Aims of laws and of samples
+
+LAWS = (
+    noise.Pareto(1.5),
+    noise.LogNormal(1.0),
+    noise.Cauchy(2),
+    noise.ZeroInflated(noise.Pareto(1.1), 0.9),
+)
+
+
+@pytest.mark.parametrize("aim", [Median(), Quantile(0.9), CappedMean(0.9)], ids=repr)
+def test_the_aim_of_a_law_is_that_of_many_samples(aim: Aim) -> None:
+    """Within six standard errors of 200 000 samples, or of what their intervals say."""
+    locations = (1.0, -2.0, 3.0, 0.5)
+    rng = np.random.default_rng(0)
+    samples = [m + law.sample(rng, (200_000,)) for m, law in zip(locations, LAWS, strict=True)]
+    exact = aim.of(LAWS, locations)
+    table = aim.estimates(samples, 0.95)
+    width = np.maximum(table[:, 2] - table[:, 1], 1e-12)
+    assert np.all(np.abs(table[:, 0] - exact) < 1.6 * width)
+    np.testing.assert_allclose(aim.values(samples), exact, atol=1.6 * width.max())
+
+
+def test_means_of_laws() -> None:
+    assert Mean().of([noise.Pareto(3.0), noise.Normal()], [1.0, 2.0]).tolist() == pytest.approx(
+        [1 + noise.Pareto(3.0).mean, 2.0]
+    )
+    with pytest.raises(ValueError, match="laws must be laws that have a mean, got Cauchy"):
+        Mean().of([noise.Cauchy()], [0.0])
+
+
+@pytest.mark.parametrize("aim", [Median(), Mean(), Quantile(0.8), CappedMean(0.9)], ids=repr)
+def test_to_minimise_is_to_maximise_the_mirrored_aim(aim: Aim) -> None:
+    rng = np.random.default_rng(1)
+    samples = [rng.exponential(size=999), rng.normal(size=1999)]
+    mirrored = -aim.mirrored.values([-sample for sample in samples])
+    np.testing.assert_allclose(aim.values(samples), mirrored, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("q", "n"), [(0.5, 40), (0.95, 200), (0.1, 75)])
+def test_intervals_of_quantiles_keep_their_level(q: float, n: int) -> None:
+    """2 000 intervals of a skewed law with an atom: misses are at most 10 %, within luck."""
+    law = noise.ZeroInflated(noise.Pareto(1.2), 0.3)
+    truth, rng = float(law.ppf(q)), np.random.default_rng(2)
+    missed = 0
+    for sample in law.sample(rng, (2000, n)):
+        low, high = quantile_interval(sample, q, 0.9)
+        missed += not low <= truth <= high
+    assert stats.binomtest(missed, 2000, 0.1, alternative="greater").pvalue > FALSE_ALARM
+
+
+def test_intervals_that_cannot_end_are_infinite() -> None:
+    assert quantile_interval(np.arange(5.0), 0.99, 0.95) == (3.0, np.inf)
+    assert quantile_interval(np.arange(5.0), 0.01, 0.95) == (-np.inf, 1.0)
+    assert student_interval(np.array([3.0]), 0.95) == (3.0, -np.inf, np.inf)
+
+
+def test_intervals_of_a_robust_mean_keep_their_level() -> None:
+    """400 intervals for a skewed law with a variance; the level is for symmetric block means."""
+    rng, missed = np.random.default_rng(3), 0
+    for sample in rng.exponential(size=(400, 1500)):
+        ((_, low, high),) = Mean().estimates([sample], 0.95)
+        missed += not low <= 1 <= high
+    assert stats.binomtest(missed, 400, 0.05, alternative="greater").pvalue > FALSE_ALARM
+
+
+# The law of a block quantile
+
+
+@pytest.mark.parametrize(
+    ("law", "block", "level"),
+    [
+        (noise.StudentT(3), 19, 0.9),
+        (noise.Normal(2), 21, 0.25),
+        (noise.Pareto(1.2), 59, 0.95),
+        (noise.LogNormal(1.0), 40, 0.05),
+        (noise.Cauchy(), 79, 0.95),
+    ],
+    ids=repr,
+)
+def test_the_variance_of_a_block_quantile(law: noise.Noise, block: int, level: float) -> None:
+    """∫ (Q(u) − Q(level))² b(u) du, b the density of the beta law, by adaptive quadrature."""
+    found = NoiseQuantile(law, block, Quantile(level))
+    rank = Quantile(level).rank(block)
+    b, centre = stats.beta(rank, block + 1 - rank), float(law.ppf(level))
+    edges = [*b.ppf([0, 1e-9, 0.01, 0.5, 0.99, 1 - 1e-9]).tolist(), 1 - 1e-13]
+    pieces = [
+        quad(lambda u: (float(law.ppf(u)) - centre) ** 2 * b.pdf(u), low, high, limit=200)[0]
+        for low, high in pairwise(edges)
+    ]
+    assert found.variance == pytest.approx(sum(pieces), rel=1e-3)
+
+
+def test_a_block_quantile_against_draws() -> None:
+    law, estimator = noise.Pareto(1.2), Quantile(0.95)
+    found = NoiseQuantile(law, 59, estimator)
+    centre, rng = float(law.ppf(0.95)), np.random.default_rng(4)
+    drawn = estimator.draw(law, rng, (20_000, 59)) - centre
+    plain = estimator(law.sample(rng, (20_000, 59))) - centre
+    assert stats.ks_2samp(drawn, plain).pvalue > FALSE_ALARM
+    for z in np.quantile(np.abs(plain), [0.5, 0.9, 0.99]):
+        count = int((np.abs(drawn) > z).sum())
+        assert stats.binomtest(count, 20_000, float(found.exceedance(z))).pvalue > FALSE_ALARM
+    assert NoiseQuantile(noise.Cauchy(), 39, Quantile(0.95)).variance == np.inf
+
+
+def test_quantiles_refuse_blocks_that_are_too_short() -> None:
+    with pytest.raises(ValueError, match=r"samples must be at least 19 for the quantile 0\.95"):
+        Filtered(UCB1(), repeats=18, estimator=Quantile(0.95))
+    assert Quantile(0.5).rank(7) == 4
+    assert Quantile(0.95).rank(19) == 19
+
+
+# Tools for aims
+
+
+def test_a_quantile_behind_ucb1_finds_the_fastest_server() -> None:
+    """Pareto latencies of index 1.2: the 95 % quantile, five arms, the next a half slower."""
+    laws = tuple(noise.Pareto(1.2, scale=c) for c in (1.0, 1.5, 1.75, 2.0, 2.5))
+    latency, repeats = noise.PerArm(laws), 99
+    bonus = scale_of(NoiseQuantile(laws[0], repeats, Quantile(0.95)), 1, 0.01)
+    policy = Filtered(Negated(UCB1(bonus=bonus)), repeats=repeats, estimator=Quantile(0.95))
+    rng, paths, arms = np.random.default_rng(5), 40, np.broadcast_to(np.eye(5), (40, 5, 5))
+    state, best = policy.init(paths, 5, 5), []
+    for _ in range(600):
+        chosen = policy.choose(state, arms, rng)
+        best.append(np.mean(chosen == 0))
+        policy.learn(state, arms, chosen, latency.sample(rng, chosen, 0, repeats))
+    assert np.mean(best[300:]) >= 0.9
+
+
+def revenue(*zeros: float, seed: int = 6) -> tuple[Array, Array]:
+    """Pareto sales of index 1.1, with a share of zeros for each arm."""
+    rng = np.random.default_rng(seed)
+    laws = [noise.ZeroInflated(noise.Pareto(1.1, scale=20), share) for share in zeros]
+    rewards = [law.sample(rng, (20_000,)) for law in laws]
+    return np.concatenate(rewards), np.repeat(np.arange(len(zeros)), 20_000)
+
+
+def regret_of_ucb1(horizon: int, paths: int, *zeros: float) -> tuple[float, float]:
+    """The regret in capped means of UCB1 alone and with a cap."""
+    bandit = recorded(*revenue(*zeros), aim=CappedMean(0.99))
+    policies: dict[str, Policy[Any]] = {"plain": UCB1(), "capped": Capped(UCB1(), share=0.99)}
+    result = simulate(policies, bandit, horizon=horizon, paths=paths)
+    return float(result.mean("plain")[-1]), float(result.mean("capped")[-1])
+
+
+def test_a_cap_helps_soon() -> None:
+    plain, capped = regret_of_ucb1(5000, 20, 0.7, 0.8, 0.9)
+    assert plain > 1.5 * capped
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("zeros", [(0.7, 0.8, 0.9), (0.9, 0.95, 0.97)])
+def test_capped_ucb1_beats_plain_ucb1_in_capped_means(zeros: tuple[float, ...]) -> None:
+    plain, capped = regret_of_ucb1(20_000, 50, *zeros)
+    assert plain >= 3 * capped
+
+
+def test_a_cap_does_not_care_for_units_and_offset() -> None:
+    rewards, arms = revenue(0.7, 0.8, 0.9)
+    regrets = []
+    for unit, offset in ((1.0, 0.0), (1024.0, 0.0), (1.0, 4096.0)):
+        bandit = recorded(unit * rewards + offset, arms, aim=CappedMean(0.99))
+        result = simulate({"": Capped(UCB1())}, bandit, horizon=2000, paths=10)
+        regrets.append(result.mean("")[-1] / unit)
+    assert regrets[1] == pytest.approx(regrets[0])
+    assert regrets[2] == pytest.approx(regrets[0], rel=1e-6)
+
+
+@pytest.mark.parametrize("seen", [5, 64, 100, 300])
+def test_a_cap_is_that_of_the_rewards_so_far(seen: int) -> None:
+    """After 64 and 100 decisions, and for good from then on, against plain NumPy."""
+    rng = np.random.default_rng(16)
+    rewards, chosen = rng.standard_cauchy((seen, 2, 1)), rng.integers(3, size=(seen, 2))
+    policy = Capped(UCB1(), share=0.9, settle=100)
+    state, arms = policy.init(2, 3, 3), np.broadcast_to(np.eye(3), (2, 3, 3))
+    for row, arm in zip(rewards, chosen, strict=True):
+        policy.learn(state, arms, arm, row)
+    known = {5: 4, 64: 64, 100: 100, 300: 100}[seen]  # the last power of two, or settle
+    for path in range(2):
+        ranked = np.sort(rewards[:known, path, 0])
+        beyond = int(0.1 * known)
+        low, high = ranked[beyond], ranked[-1 - beyond]
+        unit = np.clip(ranked, low, high).std()
+        cut = (np.clip(rewards[:, path, 0], low, high) - low) / unit
+        sums = [cut[chosen[:, path] == arm].sum() for arm in range(3)]
+        np.testing.assert_allclose(state.inner.sums[path], sums, rtol=1e-9)
+    assert state.pilot_rewards.shape[1] == {5: 16, 64: 64, 100: 0, 300: 0}[seen]
+
+
+# Records as an environment
+
+
+def test_records_have_their_own_law_and_regret_under_every_aim() -> None:
+    rng = np.random.default_rng(7)
+    a, b = rng.exponential(size=400), rng.normal(2, 1, 600)
+    rewards, arms = np.concatenate([a, b]), ["arm 2"] * 400 + ["arm 10"] * 600
+    for aim in (Median(), Mean(), Quantile(0.9), CappedMean(0.9)):
+        bandit = recorded(rewards, arms, aim=aim)
+        values = aim.values([np.sort(a), np.sort(b)])
+        np.testing.assert_allclose(np.array(bandit.theta), values)
+        result = simulate({"": Uniform()}, bandit, horizon=100, paths=50)
+        mean = result.mean("")[-1]
+        assert mean == pytest.approx(50 * np.ptp(values), rel=0.1)  # 7 standard errors
+        law = bandit.noise.laws[0]  # type: ignore[union-attr]
+        drawn = values[0] + law.sample(rng, (1000,))
+        assert np.abs(drawn[:, None] - a).min(axis=1).max() < 1e-12
+    costs = recorded(rewards, arms, aim=Quantile(0.9), costs=True)
+    expected = np.array([-np.quantile(x, 0.9) for x in (a, b)])
+    np.testing.assert_allclose(np.array(costs.theta), expected, rtol=0.02)
+
+
+# Advice
+
+
+def two_skewed_arms(n: int = 4000) -> tuple[Array, Array]:
+    """Log-normal, with means 18.8 and 14.7 and medians 10.2 and 13.1."""
+    rng = np.random.default_rng(8)
+    shapes = [(10.2, 18.8), (13.1, 14.7)]
+    samples = [
+        median * np.exp(np.sqrt(2 * np.log(mean / median)) * rng.standard_normal(n))
+        for median, mean in shapes
+    ]
+    return np.concatenate(samples), np.repeat(["first", "second"], n)
+
+
+@pytest.mark.parametrize(
+    ("aim", "arm"), [(Mean(), "first"), (Median(), "second"), (Quantile(0.9), "first")]
+)
+def test_every_aim_finds_the_arm_it_names(aim: Aim, arm: str) -> None:
+    """In at least 95 of 100 paths, where the other half of the pulls begins."""
+    rewards, arms = two_skewed_arms()
+    advice = calibrate(rewards=rewards, arms=arms, aim=aim)
+    assert advice.leaders[aim.name] == (arm, True, ())
+    assert f"{aim.name}: {arm} (sure)" in str(advice)
+    bandit = recorded(rewards, arms, aim=aim)
+    half = simulate({"": advice.policy()}, bandit, horizon=10_000, paths=100, checkpoints=2)
+    regret, gap = half.curves[""].regret, float(np.ptp(np.array(bandit.theta)))
+    wrong = (regret[:, 1] - regret[:, 0]) / gap / 5000
+    assert np.sum(wrong < 0.5) >= 95
+
+
+def test_skewed_rewards_lead_to_a_choice() -> None:
+    rewards, arms = two_skewed_arms()
+    advice = calibrate(rewards=rewards, arms=arms)
+    with pytest.raises(ValueError, match=r"median \(second leads\), mean \(first leads\)"):
+        advice.policy()
+    assert isinstance(advice.policy(Median()), Filtered)
+    assert "mean: UCB1(bonus=" in str(advice)
+
+
+CASES: dict[str, tuple[Any, dict[str, Any], Any]] = {
+    "light": (lambda r: 5 + r.normal(size=2000), {}, UCB1),
+    "light, linear": (lambda r: 5 + r.normal(size=2000), {"dim": 3, "horizon": 9000}, OFUL),
+    "cauchy": (lambda r: r.standard_cauchy(2000), {}, LinStudentUCB),
+    "cauchy, linear": (lambda r: r.standard_cauchy(2000), {"dim": 3}, LinStudentUCB),
+    "a quantile": (lambda r: r.pareto(1.2, 2000), {"aim": Quantile(0.9)}, OrderStatisticUCB),
+    "a quantile, linear": (
+        lambda r: r.pareto(1.2, 2000),
+        {"aim": Quantile(0.9), "dim": 3},
+        Filtered,
+    ),
+    "a median": (lambda r: r.pareto(1.2, 2000), {"aim": Median()}, Filtered),
+    "a median, linear": (lambda r: r.pareto(1.2, 2000), {"aim": Median(), "dim": 2}, Filtered),
+    "a cap": (lambda r: r.pareto(1.2, 2000), {"aim": CappedMean(0.9)}, Capped),
+    "a cap, linear": (lambda r: r.pareto(1.2, 2000), {"aim": CappedMean(0.9), "dim": 2}, Capped),
+    "a median of light tails": (lambda r: r.exponential(size=2000), {"aim": Median()}, Filtered),
+    "a mean of symmetric ones": (lambda r: r.standard_t(1.5, 2000), {"aim": Mean()}, LinStudentUCB),
+    "a mean": (lambda r: r.exponential(size=2000), {"aim": Mean()}, UCB1),
+    "a mean, linear": (lambda r: r.exponential(size=2000), {"aim": Mean(), "dim": 2}, OFUL),
+    "a slow mean": (lambda r: r.pareto(1.35, 20_000), {"aim": Mean()}, RobustUCB),
+    "a slow mean, linear": (lambda r: r.pareto(1.35, 20_000), {"aim": Mean(), "dim": 2}, HvtUCB),
+    "perhaps a mean": (lambda r: r.pareto(1.05, 2000), {"aim": Mean()}, AdaRUCB),
+    "costs": (lambda r: r.pareto(1.2, 2000), {"aim": Quantile(0.95), "costs": True}, Negated),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_tool_and_its_code(name: str) -> None:
+    """The code to paste makes the policy that is advised."""
+    draw, settings, kind = CASES[name]
+    advice = calibrate(rewards=draw(np.random.default_rng(9)), **settings)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        policy = advice.policy()
+    assert type(policy) is kind
+    assert bool(said) is ("slow" in name or "perhaps" in name)
+    scope: dict[str, Any] = {}
+    lines = advice.code().splitlines()
+    exec("\n".join(line for line in lines if "…" not in line and "chosen" not in line), scope)
+    assert scope["policy"] == policy
+    assert scope["state"].policy == kind.__name__
+
+
+def test_clicks_have_no_median_to_speak_of() -> None:
+    clicks = np.random.default_rng(18).random(900) < 0.1
+    advice = calibrate(rewards=clicks, arms=["a", "b", "c"] * 300)
+    assert isinstance(advice.policy(Mean()), UCB1)
+    with pytest.raises(ValueError, match="aim must be one that tells arms apart, got median"):
+        advice.policy(Median())
+
+
+def test_costs_are_negated_with_the_other_quantile() -> None:
+    rng = np.random.default_rng(10)
+    rewards, arms = rng.exponential(size=400), ["a", "b"] * 200
+    advice = calibrate(rewards=rewards, arms=arms, aim=Quantile(0.95), costs=True)
+    assert advice.policy() == Negated(OrderStatisticUCB(quantile=0.05))
+    table = calibrate(rewards=rewards, arms=arms, aim=Quantile(0.95)).estimates
+    np.testing.assert_array_equal(advice.estimates["quantile(0.95)"], table["quantile(0.95)"])
+
+
+def test_of_costs_the_smallest_leads() -> None:
+    rng = np.random.default_rng(17)
+    costs = np.concatenate(
+        [rng.normal(size=300), 5 + rng.normal(size=300), 9 + rng.normal(size=300)]
+    )
+    arms = np.repeat(["cheap", "dear", "dearest"], 300)
+    for sign, arm in ((True, "cheap"), (False, "dearest")):
+        leaders = calibrate(rewards=costs, arms=arms, costs=sign).leaders
+        assert set(leaders.values()) == {(arm, True, ())}
+    close = np.concatenate([costs[:300], costs[:300] + 0.01, costs[600:]])
+    lead = calibrate(rewards=close, arms=arms, costs=True).leaders["median"]
+    assert lead == ("cheap", False, ("dear",))
+
+
+def test_no_mean_no_aim_of_the_mean() -> None:
+    advice = calibrate(rewards=np.random.default_rng(11).pareto(0.5, 3000), aim=Mean())
+    with pytest.raises(ValueError, match=r"got mean\. Your rewards have no mean.*Next: aim at"):
+        advice.policy()
+
+
+@pytest.mark.parametrize(
+    ("rewards", "words"),
+    [
+        (
+            lambda r: np.where(r.random(5000) < 0.95, 0, r.exponential(size=5000)),
+            "95% are 0. A mean",
+        ),
+        (
+            lambda r: np.where(r.random(900) < 0.97, 0, r.pareto(1, 900)),
+            "others are too few to tell",
+        ),
+        (lambda r: r.integers(1, 6, 500), "can be relied on: they lie between two common values"),
+        (
+            lambda r: r.normal(size=9000) * np.where(r.random(9000) < 0.05, 100, 1),
+            "far wilder than",
+        ),
+        (lambda r: r.standard_t(1.3, 70), "too few to tell whether a mean"),
+        (lambda r: r.poisson(3, 500), "A mean of your rewards can be relied on (tail index"),
+    ],
+)
+def test_the_verdict_names_what_it_sees(rewards: Any, words: str) -> None:
+    assert words in calibrate(rewards=rewards(np.random.default_rng(12))).rewards.verdict
+
+
+@pytest.mark.parametrize("unit", [1e-310, 1e300])
+def test_units_beyond_floats_are_refused(unit: float) -> None:
+    with pytest.raises(ValueError, match=r"rewards must spread by 1e-150 to .* change the unit"):
+        calibrate(rewards=unit * np.random.default_rng(0).random(100))
+
+
+@pytest.mark.filterwarnings("error")
+def test_infinite_rewards_are_legitimate() -> None:
+    rng = np.random.default_rng(0)
+    few = np.append(rng.normal(size=400), [np.inf, -np.inf])
+    many = np.where(rng.random(402) < 0.4, np.inf, rng.random(402))
+    for rewards in (few, many):
+        for aim in (None, *calibrate(rewards=few).aims):
+            assert str(calibrate(rewards=rewards, arms=["a", "b"] * 201, aim=aim))
+
+
+def test_no_dead_end() -> None:
+    """Mostly zeros and a wild rest: no filter, but a verdict, a table and policies to run."""
+    rng = np.random.default_rng(13)
+    sales = np.where(rng.random(5000) < 0.95, 0, rng.pareto(0.7, 5000))
+    advice = calibrate(rewards=sales, arms=["a", "b"] * 2500, horizon=1000, dim=2)
+    assert advice.calibration is None
+    with pytest.raises(ValueError, match=r"cannot tell arms apart.*96% are 0.*Next: maximise"):
+        _ = advice.scale
+    assert "capped_mean(0.99): Capped(" in str(advice)
+    assert isinstance(calibrate(rewards=sales, aim=CappedMean(0.99)).policy(), Capped)
+
+
+def test_arms_that_are_not_alike_are_not_pooled_silently() -> None:
+    rng = np.random.default_rng(14)
+    narrow, wide = rng.normal(size=500), 1000 * rng.normal(size=500)
+    arms = np.repeat(["narrow", "wide"], 500)
+    advice = calibrate(rewards=np.concatenate([narrow, wide]), arms=arms)
+    assert "wide spreads" in advice.rewards.verdict
+    assert advice.rewards.mean_is_safe
+    assert advice.scale == pytest.approx(1000, rel=0.2)
+    heavy = np.concatenate([narrow, rng.standard_cauchy(500)])
+    found = Rewards.of(heavy, np.repeat(["narrow", "heavy"], 500))
+    assert "Arm heavy has a heavier tail than the others" in found.verdict
+    assert not found.mean_is_safe
+    advised = calibrate(rewards=np.concatenate([heavy[500:], 9 * heavy[500:]]), arms=arms)
+    assert advised.policy() == AutoFiltered(UCB1())
+
+
+def test_block_one_is_not_advised_where_another_is_three_times_better() -> None:
+    rng = np.random.default_rng(15)
+    wild = rng.standard_t(1.8, 100_000)
+    advice = calibrate(rewards=wild)
+    assert advice.pulls > 1
+    assert isinstance(advice.policy(), LinStudentUCB)
+    assert calibrate(rewards=rng.standard_t(3, 5000)).pulls == 1
+
+
+# The command
+
+
+def run(command: str, code: int = 0) -> str:
+    done = CliRunner().invoke(app, shlex.split(command), env={"COLUMNS": "200", "TERM": "dumb"})
+    assert done.exit_code == code, done.output
+    return " ".join(done.output.split())
+
+
+def write(file: Path, rewards: Any, arms: Any = None) -> Path:
+    names = ["a"] * len(rewards) if arms is None else arms
+    rows = [f"{reward},{name}" for reward, name in zip(rewards, names, strict=True)]
+    file.write_text("\n".join(["revenue,variant", *rows]))
+    return file
+
+
+def test_the_command_reads_judges_and_draws(tmp_path: Path) -> None:
+    values: list[Any] = np.random.default_rng(0).standard_cauchy(300).tolist()
+    values[3], values[70] = "", "NaN"
+    file, picture = write(tmp_path / "r.csv", values, ["a", "b"] * 150), tmp_path / "r.png"
+    command = f"calibrate {file} --reward revenue --arm variant --plot {picture}"
+    output = run(command)
+    assert "2 missing rewards were left out" in output
+    assert "from tailproof import LinStudentUCB" in output
+    assert "median: " in output
+    assert picture.stat().st_size > 5000
+    assert "plot must be a file that does not exist yet" in run(command, code=2)
+    assert "Hold each choice for 9 pulls" in run(f"calibrate {file} --reward revenue --block 9")
+
+
+def test_the_command_takes_an_aim_and_costs(tmp_path: Path) -> None:
+    file = write(
+        tmp_path / "r.csv", np.random.default_rng(1).pareto(1.2, 300), ["a", "b", "c"] * 100
+    )
+    start = f"calibrate {file} --reward revenue --arm variant"
+    assert "Negated(OrderStatisticUCB(quantile=0.05" in run(
+        f"{start} --aim 'quantile(0.95)' --costs"
+    )
+    assert "Capped(UCB1(bonus=1.0), share=0.9" in run(f"{start} --aim 'capped_mean(0.9)'")
+    assert "aim must be one of capped_mean, mean, median, quantile" in run(f"{start} --aim mode", 2)
+    assert "dim must be a whole number of at least 1" in run(f"{start} --dim 0", 2)
+
+
+@pytest.mark.parametrize(
+    ("rewards", "options", "words"),
+    [
+        ([4] * 60, "", "rewards must differ, got 4 for all pulls of an arm"),
+        ([""] * 60, "", "rewards must be at least 50 numbers"),
+        (range(60), "--block 31", "block must be at most 12, a fifth of the rewards, got 31"),
+        (range(20), "", "too few rewards to tell"),
+        (range(60), "--efficiency 2", "efficiency must be a number above 0 and at most 1"),
+        (range(60), "--delta 1", "delta must be a number above 0 and below 1"),
+    ],
+)
+def test_bad_records_get_one_sentence(
+    tmp_path: Path, rewards: Any, options: str, words: str
+) -> None:
+    file = write(tmp_path / "r.csv", rewards)
+    output = run(f"calibrate {file} --reward revenue {options}", code=2)
+    assert output.startswith("tailproof: ")
+    assert words in output
+
+
+def test_one_arm_with_one_reward_is_a_sentence(tmp_path: Path) -> None:
+    file = write(tmp_path / "r.csv", range(60), ["a"] * 59 + ["b"])
+    output = run(f"calibrate {file} --reward revenue --arm variant", code=2)
+    assert "every arm must have at least 2 rewards, got 1 of arm b; leave that arm out" in output
+    assert "No such file" in run(f"calibrate {tmp_path}/none.csv --reward x", code=2)
