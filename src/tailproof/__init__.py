@@ -54,7 +54,7 @@ from tailproof.stats import (
 from tailproof.wrappers import AutoFiltered, Filtered, FromRegret, Wrapper, compositions
 
 if TYPE_CHECKING:
-    from tailproof import figures, testing
+    from tailproof import figures, guests, testing
 
 __all__ = [
     "CRT",
@@ -108,6 +108,7 @@ __all__ = [
     "compositions",
     "environments",
     "figures",
+    "guests",
     "identify",
     "mean_of_medians",
     "median_of_means",
@@ -123,7 +124,7 @@ __version__ = version("tailproof")
 
 
 def __getattr__(name: str) -> Any:
-    """Load what is seldom needed when it is asked for: pictures and contract checks."""
-    if name in ("figures", "testing"):
+    """Load what is seldom needed when it is asked for: pictures, contract checks, guests."""
+    if name in ("figures", "guests", "testing"):
         return import_module(f"tailproof.{name}")
     raise AttributeError(f"module 'tailproof' has no attribute {name!r}")

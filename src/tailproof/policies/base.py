@@ -69,6 +69,11 @@ class Policy(ABC, Generic[S]):
         return True
 
     @property
+    def longest(self) -> float:
+        """The longest arm that is taken."""
+        return LONGEST
+
+    @property
     def uses_propensity(self) -> bool:
         """Whether `learn` wants to know how probable the chosen arm was."""
         return False
@@ -280,9 +285,10 @@ class Policy(ABC, Generic[S]):
         own = vectors[:1] if vectors.strides[0] == 0 else vectors  # all paths may share their arms
         flat = own.ravel(order="K")
         with np.errstate(invalid="ignore", over="ignore"):
-            if not flat @ flat <= LONGEST**2:  # NaN, infinite and long arms stand out in the sum
+            most = self.longest
+            if not flat @ flat <= most**2:  # NaN, infinite and long arms stand out in the sum
                 length = float(np.linalg.norm(vectors, axis=-1).max())
-                require(length <= LONGEST, "arms", f"finite, no longer than {LONGEST:g}", length)
+                require(length <= most, "arms", f"finite, no longer than {most:g}", length)
         return vectors
 
 

@@ -111,9 +111,7 @@ class AutoFiltered(Wrapper[Tuned]):
             pilot_propensity=np.ones((paths, self.settle)),
         )
 
-    def _learn(
-        self, state: Tuned, arms: Array, chosen: Index, rewards: Array, **more: Any
-    ) -> None:
+    def _learn(self, state: Tuned, arms: Array, chosen: Index, rewards: Array, **more: Any) -> None:
         raw = rewards.reshape(state.paths, self.policy.pulls, self.repeats)
         young = state.decisions < self.settle
         if not young.any():
