@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 OUT ?= out/reproduce
 
-.PHONY: test test-slow lint bench bench-bestarm bench-regret reproduce pictures docs clean
+.PHONY: test test-slow lint bench bench-bestarm bench-peers bench-regret reproduce pictures docs clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml
@@ -32,6 +32,9 @@ bench: $(READY)
 
 bench-bestarm: $(READY)
 	$(BIN)/python benchmarks/bestarm.py
+
+bench-peers: $(READY)
+	$(BIN)/python benchmarks/peers.py
 
 bench-regret: $(READY)
 	$(BIN)/python benchmarks/regret.py
