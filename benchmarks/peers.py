@@ -1,7 +1,7 @@
 """Bandits of other libraries beside ours: what the filter does for them, and what a pull costs.
 
-Run it with ``make bench-peers``; ``--noise``, ``--problem`` and ``--paths`` take a part. Each
-table goes to the page as it stands, see ``docs/guests.md``. Whoever lacks a package gets the rest.
+Run it with ``make bench-peers``; ``--noise``, ``--problem``, ``--who`` and ``--paths`` take a part.
+Each table goes to the page as it stands, see ``docs/guests.md``. Who lacks a package gets the rest.
 """
 
 from timing import one_core
@@ -123,15 +123,17 @@ def context_guests() -> Iterator[tuple[str, Policy[Any]]]:
 
         yield "River LinUCBDisjoint", guests.river(bandit.LinUCBDisjoint())
     if "bayesianbandits" in HERE:
-        from bayesianbandits import NormalRegressor, ThompsonSampling
+        from bayesianbandits import NormalRegressor, ThompsonSampling, UpperConfidenceBound
 
         normal = NormalRegressor(alpha=1.0, beta=1.0)
-        yield (
-            "bayesianbandits Thompson",
-            guests.bayesianbandits(ThompsonSampling(), normal, contextual=True),
-        )
+        for kind in (ThompsonSampling(), UpperConfidenceBound(samples=200)):
+            name = f"bayesianbandits {type(kind).__name__}"
+            yield name, guests.bayesianbandits(kind, normal, contextual=True)
     if "vowpalwabbit" in HERE:
         yield "VW ε-greedy", guests.vw(f"{ADF} --epsilon 0.1 -q sa", view="context")
+        crossed = "-q sa --ignore_linear a --ignore_linear s --noconstant"
+        squarecb = f"{ADF} --squarecb --gamma_scale 100 {crossed}"
+        yield "VW SquareCB, crossed", guests.vw(squarecb, view="context")
         quantile = "--cb_type dm --loss_function quantile"
         yield (
             "VW ε-greedy, quantile",
@@ -170,7 +172,7 @@ FILTERS: dict[str, Callable[[Policy[Any]], Policy[Any]]] = {
 }
 
 
-def regrets(problem: str, law: str, paths: int) -> Iterator[str]:
+def regrets(problem: str, law: str, paths: int, who: str) -> Iterator[str]:
     """Give the rows of a table: regret over that of uniform play, with 95 % intervals."""
     bandit = PROBLEMS[problem](law)
     settings: dict[str, Any] = {
@@ -183,6 +185,8 @@ def regrets(problem: str, law: str, paths: int) -> Iterator[str]:
     base = float(chance.regret[:, -1].mean())
     quantile = float(student.ppf(0.975, paths - 1))
     for name, policy in {**dict(GUESTS[problem]()), **OURS[problem]}.items():
+        if who not in name:
+            continue
         single = name.endswith("StudentUCB")
         cells = []
         for wrap in list(FILTERS.values())[: 1 if single else None]:
@@ -193,13 +197,13 @@ def regrets(problem: str, law: str, paths: int) -> Iterator[str]:
         yield f"| {problem} | {law} | {name} | " + " | ".join([*cells, "–", "–"][:3]) + " |"
 
 
-def show_regrets(laws: list[str], problems: list[str], paths: int) -> None:
+def show_regrets(laws: list[str], problems: list[str], paths: int, who: str) -> None:
     print(f"\nRegret over that of uniform play, T = {HORIZON} pulls, {paths} paths\n")
     print("| problem | noise | who | " + " | ".join(FILTERS) + " |")
     print("|---|---|---|" + "---|" * len(FILTERS))
     for problem in problems:
         for law in laws:
-            for row in regrets(problem, law, paths):
+            for row in regrets(problem, law, paths, who):
                 print(row, flush=True)
 
 
@@ -322,9 +326,8 @@ def show_costs() -> None:
         rows.append(("MABWiser in a loop", "UCB1, K = 5", cpu(loop)))
         loop = their_loop(guests.mabwiser(LearningPolicy.LinUCB(1.0)), shared_context("normal"))
         rows.append(("MABWiser in a loop", "LinUCB", cpu(loop)))
-    print(
-        "\nProcessor time of a simulated pull, one core\n\n| who | what | µs a pull |\n|---|---|---|"
-    )
+    print("\nProcessor time of a simulated pull, one core\n")
+    print("| who | what | µs a pull |\n|---|---|---|")
     for who, what, cost in rows:
         print(f"| {who} | {what} | {cost:.3g} |")
     for what in ("UCB1, K = 5", "LinUCB"):
@@ -341,6 +344,7 @@ def main() -> None:
     parser.add_argument("--noise", choices=LAWS, action="append")
     parser.add_argument("--problem", choices=PROBLEMS, action="append")
     parser.add_argument("--paths", type=int, default=20)
+    parser.add_argument("--who", default="", help="a part of a name")
     parser.add_argument("--only", choices=("regret", "cost"))
     given = parser.parse_args()
     packages = ", ".join(
@@ -348,7 +352,8 @@ def main() -> None:
     )
     print(f"{packages}; not tested: {', '.join(set(LIBRARIES) - HERE) or 'none'}")
     if given.only != "cost":
-        show_regrets(given.noise or list(LAWS), given.problem or list(PROBLEMS), given.paths)
+        laws, problems = given.noise or list(LAWS), given.problem or list(PROBLEMS)
+        show_regrets(laws, problems, given.paths, given.who)
     if given.only != "regret":
         show_costs()
 

@@ -262,3 +262,14 @@ def test_vw_is_told_the_probability_of_its_choice() -> None:
     assert state.propensity[0, 5] == pytest.approx(0.025)
     policy.learn(state, arms, [0], [[3.0]], propensity=[0.5])
     assert state.propensity[0, 6] == 0.5
+
+
+def test_vw_weighs_a_lesson_by_its_probability() -> None:
+    """A choice that was improbable counts for more."""
+    arms, shares = np.ones((1, 4, 1)), []
+    policy = guests.vw("--cb_explore_adf --softmax --lambda 2 -b 8", view="index")
+    for told in (1.0, 0.05):
+        state = policy.init(1, 4, 1)
+        policy.learn(state, arms, [1], [[1.0]], propensity=[told])
+        shares.append(np.asarray(policy.propensities(state, arms))[0, 1])
+    assert shares[1] > shares[0] + 0.01
