@@ -1,7 +1,8 @@
 """Bandits of other libraries beside ours: what the filter does for them, and what a pull costs.
 
 Run it with ``make bench-peers``; ``--noise``, ``--problem``, ``--who`` and ``--paths`` take a part.
-Each table goes to the page as it stands, see ``docs/guests.md``. Who lacks a package gets the rest.
+``--page docs/guests.md`` puts the tables at the end of that page. Who lacks a package gets the
+rest.
 """
 
 from timing import one_core
@@ -14,6 +15,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,6 +48,16 @@ LAWS: dict[str, noise.Noise] = {
 LIBRARIES = ("mabwiser", "river", "vowpalwabbit", "bayesianbandits", "coba", "pymab")
 HERE = {name for name in LIBRARIES if importlib.util.find_spec(name)}
 ADF = "--cb_explore_adf"
+
+
+MARK = "<!-- make bench-peers -->\n"
+SAID: list[str] = []
+
+
+def say(line: str) -> None:
+    """Print a line and keep it for the page."""
+    print(line, flush=True)
+    SAID.append(line)
 
 
 def k_armed(law: str) -> LinearBandit:
@@ -198,13 +210,13 @@ def regrets(problem: str, law: str, paths: int, who: str) -> Iterator[str]:
 
 
 def show_regrets(laws: list[str], problems: list[str], paths: int, who: str) -> None:
-    print(f"\nRegret over that of uniform play, T = {HORIZON} pulls, {paths} paths\n")
-    print("| problem | noise | who | " + " | ".join(FILTERS) + " |")
-    print("|---|---|---|" + "---|" * len(FILTERS))
+    say(f"\nRegret over that of uniform play, T = {HORIZON} pulls, {paths} paths\n")
+    say("| problem | noise | who | " + " | ".join(FILTERS) + " |")
+    say("|---|---|---|" + "---|" * len(FILTERS))
     for problem in problems:
         for law in laws:
             for row in regrets(problem, law, paths, who):
-                print(row, flush=True)
+                say(row)
 
 
 def cpu(run: Callable[[], int], rounds: int = 3) -> float:
@@ -326,17 +338,17 @@ def show_costs() -> None:
         rows.append(("MABWiser in a loop", "UCB1, K = 5", cpu(loop)))
         loop = their_loop(guests.mabwiser(LearningPolicy.LinUCB(1.0)), shared_context("normal"))
         rows.append(("MABWiser in a loop", "LinUCB", cpu(loop)))
-    print("\nProcessor time of a simulated pull, one core\n")
-    print("| who | what | µs a pull |\n|---|---|---|")
+    say("\nProcessor time of a simulated pull, one core\n")
+    say("| who | what | µs a pull |\n|---|---|---|")
     for who, what, cost in rows:
-        print(f"| {who} | {what} | {cost:.3g} |")
+        say(f"| {who} | {what} | {cost:.3g} |")
     for what in ("UCB1, K = 5", "LinUCB"):
         others = [row for row in rows if row[1] == what and not row[0].startswith("ours")]
         if others:
             fastest = min(others, key=lambda row: row[2])
             for who, kind, cost in rows:
                 if kind == what and who.startswith("ours"):
-                    print(f"\n{what}, {who}: {fastest[2] / cost:.1f} × {fastest[0]}")
+                    say(f"\n{what}, {who}: {fastest[2] / cost:.1f} × {fastest[0]}")
 
 
 def main() -> None:
@@ -345,17 +357,21 @@ def main() -> None:
     parser.add_argument("--problem", choices=PROBLEMS, action="append")
     parser.add_argument("--paths", type=int, default=20)
     parser.add_argument("--who", default="", help="a part of a name")
+    parser.add_argument("--page", type=Path, help="a page to end with these tables")
     parser.add_argument("--only", choices=("regret", "cost"))
     given = parser.parse_args()
     packages = ", ".join(
         f"{name} {version(name)}" for name in ("numpy", "tailproof", *sorted(HERE))
     )
-    print(f"{packages}; not tested: {', '.join(set(LIBRARIES) - HERE) or 'none'}")
+    say(f"{packages}; not tested: {', '.join(set(LIBRARIES) - HERE) or 'none'}")
     if given.only != "cost":
         laws, problems = given.noise or list(LAWS), given.problem or list(PROBLEMS)
         show_regrets(laws, problems, given.paths, given.who)
     if given.only != "regret":
         show_costs()
+    if given.page:
+        before = given.page.read_text(encoding="utf-8").partition(MARK)[0]
+        given.page.write_text(before + MARK + "\n".join(["", *SAID, ""]), encoding="utf-8")
 
 
 if __name__ == "__main__":
