@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 OUT ?= out/reproduce
 
-.PHONY: test test-slow lint bench bench-bestarm bench-calibrate bench-regret examples gauntlet reproduce pictures docs clean
+.PHONY: test test-slow lint bench bench-bestarm bench-calibrate bench-peers bench-regret examples gauntlet reproduce pictures docs clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml
@@ -35,6 +35,9 @@ bench-bestarm: $(READY)
 
 bench-calibrate: $(READY)
 	$(BIN)/python benchmarks/calibrate.py
+
+bench-peers: $(READY)
+	$(BIN)/python benchmarks/peers.py
 
 bench-regret: $(READY)
 	$(BIN)/python benchmarks/regret.py

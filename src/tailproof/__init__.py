@@ -76,7 +76,7 @@ from tailproof.wrappers import (
 )
 
 if TYPE_CHECKING:
-    from tailproof import figures, gauntlet, testing
+    from tailproof import figures, gauntlet, guests, testing
 
 __all__ = [
     "CRT",
@@ -140,6 +140,7 @@ __all__ = [
     "environments",
     "figures",
     "gauntlet",
+    "guests",
     "identify",
     "mean_of_medians",
     "median_of_means",
@@ -157,6 +158,6 @@ __version__ = version("tailproof")
 
 def __getattr__(name: str) -> Any:
     """Load what is seldom needed when it is asked for."""
-    if name in ("figures", "gauntlet", "testing"):
+    if name in ("figures", "gauntlet", "guests", "testing"):
         return import_module(f"tailproof.{name}")
     raise AttributeError(f"module 'tailproof' has no attribute {name!r}")

@@ -26,6 +26,7 @@ from scipy.stats import beta, binom, kstest
 from tailproof.noise import Laplace, Noise
 from tailproof.policies.base import Index, Policy, State
 from tailproof.stats.estimators import Array, Estimator
+from tailproof.wrappers.base import innermost
 
 __all__ = [
     "ESTIMATOR_CHECKS",
@@ -74,7 +75,7 @@ def recipe_is_frozen(recipe: object) -> None:
 
 def choices_are_arms(policy: Policy[Any]) -> None:
     """Each path gets the index of one of its arms, and decisions are counted."""
-    state, trace = _play(policy, _arms(), _rewards(policy))
+    state, trace = _play(policy, _arms(policy), _rewards(policy))
     assert trace.shape == (_DECISIONS, _PATHS)
     assert trace.dtype.kind == "i"
     assert trace.min() >= 0
@@ -84,9 +85,9 @@ def choices_are_arms(policy: Policy[Any]) -> None:
 
 def choose_is_pure(policy: Policy[Any]) -> None:
     """Choosing changes nothing that was learned; the same random numbers choose the same."""
-    state, _ = _play(policy, _arms(), _rewards(policy))
+    state, _ = _play(policy, _arms(policy), _rewards(policy))
     before = state.to_arrays()
-    first, second = (policy.choose(state, _arms()[0], np.random.default_rng(5)) for _ in "ab")
+    first, second = (policy.choose(state, _arms(policy)[0], np.random.default_rng(5)) for _ in "ab")
     _assert_same(before, state.to_arrays())
     np.testing.assert_array_equal(first, second)
 
@@ -94,18 +95,22 @@ def choose_is_pure(policy: Policy[Any]) -> None:
 def paths_do_not_mix(policy: Policy[Any]) -> None:
     """Whatever happens on one path, the others do not notice, to the last bit.
 
-    Path 0 sees absurd rewards, or arms longer and shorter by 10⁹ than the others'.
+    Path 0 sees absurd rewards, or arms longer and shorter than the others' by 10⁹ or by the most
+    that the policy takes.
     """
-    arms, rewards = _arms(), _rewards(policy)
+    arms, rewards = _arms(policy), _rewards(policy)
     calm = _play(policy, arms, rewards)
     wild = []
     for shock in ([1e300, -1e300], [math.inf], [math.inf, -math.inf]):
         shocked = rewards.copy()
-        shocked[2:90:3, 0] = np.resize(shock, 30)[:, None]
+        third = shocked[2 : 9 * _DECISIONS // 20 : 3, 0]
+        third[:] = np.resize(shock, len(third))[:, None]
         wild.append(_play(policy, arms, shocked))
-    for lengths in ([1e9], [1e-9, 1e9, 1.0]):
+    long = min(1e9, policy.longest / 2)
+    for lengths in ([long], [1 / long, long, 1.0]):
         stretched = arms.copy()
-        stretched[:, 0] *= np.resize(lengths, (_ARMS, 1))
+        shape = (_DECISIONS, 1, 1) if _wants_context(policy) else (_ARMS, 1)
+        stretched[:, 0] *= np.resize(lengths, shape)
         wild.append(_play(policy, stretched, rewards))
     for state, trace in wild:
         np.testing.assert_array_equal(calm[1][:, 1:], trace[:, 1:])
@@ -114,7 +119,7 @@ def paths_do_not_mix(policy: Policy[Any]) -> None:
 
 def batch_equals_singles(policy: Policy[Any]) -> None:
     """Many paths at once do what each would do alone; random draws have the paths axis first."""
-    arms, rewards = _arms(), _rewards(policy)
+    arms, rewards = _arms(policy), _rewards(policy)
     state, trace = _play(policy, arms, rewards)
     for path in range(_PATHS):
         rows = slice(path, path + 1)
@@ -128,7 +133,7 @@ def state_round_trips(policy: Policy[Any]) -> None:
 
     So does one that was pickled, copied, or put together again from its paths.
     """
-    arms, rewards, half = _arms(), _rewards(policy), _DECISIONS // 2
+    arms, rewards, half = _arms(policy), _rewards(policy), _DECISIONS // 2
     state, _ = _play(policy, arms[:half], rewards[:half])
     arrays = state.to_arrays()
     paths_first = (a.shape[0] == _PATHS for a in arrays.values() if a.ndim)
@@ -156,8 +161,8 @@ def arms_come_and_go(policy: Policy[Any]) -> None:
     A state begun with fewer arms is, once it meets the others, as one that was begun with all. One
     that has met more arms than are offered chooses among those offered, and can be saved.
     """
-    arms, rewards, rng = _arms(), _rewards(policy), np.random.default_rng(6)
-    more = np.concatenate([arms, arms[:, :, ::-1] / 2], axis=2)
+    more, rewards, rng = _arms(policy, 2 * _ARMS), _rewards(policy), np.random.default_rng(6)
+    arms = more[:, :, :_ARMS]
     state, _ = _play(policy, arms[:9], rewards[:9])
     if not policy.any_arms:
         before = state.to_arrays()
@@ -169,7 +174,8 @@ def arms_come_and_go(policy: Policy[Any]) -> None:
     few = policy.init(_PATHS, _ARMS - 1, _DIM)
     grown = _play(policy, arms[:9], rewards[:9], few)[0]
     _assert_same(state.to_arrays(), grown.to_arrays())
-    offered = np.random.default_rng(7).integers(_ARMS - 1, 2 * _ARMS, 40, endpoint=True)
+    times = min(40, _DECISIONS - 9)
+    offered = np.random.default_rng(7).integers(_ARMS - 1, 2 * _ARMS, times, endpoint=True)
     for t, most in enumerate(offered.tolist(), 9):
         offer = more[t, :, :most]
         before = state.to_arrays()
@@ -188,8 +194,11 @@ def propensities_are_frequencies(policy: Policy[Any]) -> None:
 
     Each share is tested at its part of a false-alarm rate of 10⁻⁶.
     """
-    draws, arms, rng = 300, _arms()[0], np.random.default_rng(2021)
-    for state in (policy.init(_PATHS, _ARMS, _DIM), _play(policy, _arms(), _rewards(policy))[0]):
+    draws, arms, rng = 300, _arms(policy)[0], np.random.default_rng(2021)
+    for state in (
+        policy.init(_PATHS, _ARMS, _DIM),
+        _play(policy, _arms(policy), _rewards(policy))[0],
+    ):
         before = state.to_arrays()
         share = policy.propensities(state, arms)
         _assert_same(before, state.to_arrays())
@@ -229,7 +238,7 @@ def foreign_states_are_refused(policy: Policy[Any]) -> None:
             _assert_raises(policy.restore, arrays | {name: array.astype(str)})
     stranger = policy.init(1, _ARMS, _DIM)
     stranger.policy = "SomeoneElse"
-    _assert_raises(policy.choose, stranger, _arms()[0, :1], np.random.default_rng(0))
+    _assert_raises(policy.choose, stranger, _arms(policy)[0, :1], np.random.default_rng(0))
 
 
 def bad_input_is_refused(policy: Policy[Any]) -> None:
@@ -237,8 +246,8 @@ def bad_input_is_refused(policy: Policy[Any]) -> None:
 
     An arm that is not finite is refused also where it was not the one chosen.
     """
-    state, trace = _play(policy, _arms(), _rewards(policy))
-    arms, chosen, rewards = _arms()[0], trace[0], _rewards(policy)[0]
+    state, trace = _play(policy, _arms(policy), _rewards(policy))
+    arms, chosen, rewards = _arms(policy)[0], trace[0], _rewards(policy)[0]
     before, rng = state.to_arrays(), np.random.default_rng(0)
     with_nan = rewards.copy()
     with_nan[-1, -1] = np.nan
@@ -278,13 +287,13 @@ def invariances_hold(policy: Policy[Any]) -> None:
     """
     rewards, half = np.round(_rewards(policy) * 64) / 64, _DECISIONS // 2
     rewards[half::10] = np.copysign(math.inf, rewards[half::10])
-    _, trace = _play(policy, _arms(), rewards)
+    _, trace = _play(policy, _arms(policy), rewards)
     for kind in policy.invariances:
         for change in _MAPS[kind]:
-            _, other = _play(policy, _arms(), change(rewards))
+            _, other = _play(policy, _arms(policy), change(rewards))
             np.testing.assert_array_equal(trace, other, err_msg=kind)
     if "units" in policy.invariances:
-        _, other = _play(policy, _arms()[:half], 1e-6 * rewards[:half])
+        _, other = _play(policy, _arms(policy)[:half], 1e-6 * rewards[:half])
         np.testing.assert_array_equal(trace[:half], other, err_msg="units")
 
 
@@ -499,10 +508,15 @@ def _play(
     return state, np.array(trace)
 
 
-def _arms(seed: int = 3) -> Array:
-    x = np.random.default_rng(seed).standard_normal((_DECISIONS, _PATHS, _ARMS, _DIM))
+def _arms(policy: Policy[Any], arms: int = _ARMS) -> Array:
+    """Return unit vectors; the same for all arms where a guest wants one context."""
+    x = np.random.default_rng(3).standard_normal((_DECISIONS, _PATHS, arms, _DIM))
     x /= np.linalg.norm(x, axis=-1, keepdims=True)
-    return x
+    return x[:, :, :1].repeat(arms, axis=2) if _wants_context(policy) else x
+
+
+def _wants_context(policy: Policy[Any]) -> bool:
+    return getattr(innermost(policy), "view", None) == "context"
 
 
 def _rewards(policy: Policy[Any], seed: int = 4) -> Array:

@@ -78,6 +78,11 @@ class Policy(ABC, Generic[S]):
         return True
 
     @property
+    def longest(self) -> float:
+        """The longest arm that is taken."""
+        return LONGEST
+
+    @property
     def uses_propensity(self) -> bool:
         """Whether `learn` wants to know how probable the chosen arm was."""
         return False
@@ -120,11 +125,11 @@ class Policy(ABC, Generic[S]):
     @final
     def choose(self, state: S, arms: ArrayLike, rng: np.random.Generator) -> Index:
         """Return the arm to pull in each path; the state stays as it is."""
-        vectors = self._checked_arms(state, arms)
         require(hasattr(rng, "integers"), "rng", "a numpy.random.Generator", rng)
-        if vectors.shape[1] != state.arms:
-            state = self._resized(state, vectors.shape[1])
         with np.errstate(invalid="ignore", over="ignore"):
+            vectors = self._checked_arms(state, arms)
+            if vectors.shape[1] != state.arms:
+                state = self._resized(state, vectors.shape[1])
             return self._choose(state, vectors, rng)
 
     @final
@@ -137,10 +142,10 @@ class Policy(ABC, Generic[S]):
         >>> policy.propensities(state, arms).tolist()
         [[0.5, 0.5]]
         """
-        vectors = self._checked_arms(state, arms)
-        if vectors.shape[1] != state.arms:
-            state = self._resized(state, vectors.shape[1])
         with np.errstate(invalid="ignore", over="ignore"):
+            vectors = self._checked_arms(state, arms)
+            if vectors.shape[1] != state.arms:
+                state = self._resized(state, vectors.shape[1])
             return self._propensities(state, vectors)
 
     @final
@@ -160,25 +165,25 @@ class Policy(ABC, Generic[S]):
         `propensity`, of shape (paths,), is how probable the chosen arms were, where someone else
         chose them; by default it is the policy's own, see `propensities`.
         """
-        vectors = self._checked_arms(state, arms)
-        index, values = array("chosen", chosen, None), array("rewards", rewards)
-        expected = (state.paths, self.pulls)
-        if values.shape != expected:
-            raise ValueError(f"rewards must be of shape {expected}, got {values.shape}")
-        require(not math.isnan(values.min()), "rewards", "free of NaN", np.nan)
-        if index.shape != expected[:1]:
-            raise ValueError(f"chosen must be of shape {expected[:1]}, got {index.shape}")
-        offered = vectors.shape[1]
-        if index.dtype.kind not in "iu" or index.min() < 0 or index.max() >= offered:
-            rule = f"whole numbers from 0 to {offered - 1}"
-            raise ValueError(f"chosen must be {rule}, got {chosen!r}")
-        more = {}
-        if propensity is not None or self.uses_propensity:
-            known = self._checked_propensity(state, vectors, index, propensity)
-            more = {"propensity": known} if self.uses_propensity else {}
-        if offered > state.arms:
-            self._grow(state, offered)
         with np.errstate(invalid="ignore", over="ignore"):
+            vectors = self._checked_arms(state, arms)
+            index, values = array("chosen", chosen, None), array("rewards", rewards)
+            expected = (state.paths, self.pulls)
+            if values.shape != expected:
+                raise ValueError(f"rewards must be of shape {expected}, got {values.shape}")
+            require(not math.isnan(values.min()), "rewards", "free of NaN", np.nan)
+            if index.shape != expected[:1]:
+                raise ValueError(f"chosen must be of shape {expected[:1]}, got {index.shape}")
+            offered = vectors.shape[1]
+            if index.dtype.kind not in "iu" or index.min() < 0 or index.max() >= offered:
+                rule = f"whole numbers from 0 to {offered - 1}"
+                raise ValueError(f"chosen must be {rule}, got {chosen!r}")
+            more = {}
+            if propensity is not None or self.uses_propensity:
+                known = self._checked_propensity(state, vectors, index, propensity)
+                more = {"propensity": known} if self.uses_propensity else {}
+            if offered > state.arms:
+                self._grow(state, offered)
             self._learn(state, vectors, index, values, **more)
         state.decisions += 1
 
@@ -288,10 +293,10 @@ class Policy(ABC, Generic[S]):
                 raise ValueError(f"the number of arms must be {rule}, got {shape[1]}")
         own = vectors[:1] if vectors.strides[0] == 0 else vectors  # all paths may share their arms
         flat = own.ravel(order="K")
-        with np.errstate(invalid="ignore", over="ignore"):
-            if not flat @ flat <= LONGEST**2:  # NaN, infinite and long arms stand out in the sum
-                length = float(np.linalg.norm(vectors, axis=-1).max())
-                require(length <= LONGEST, "arms", f"finite, no longer than {LONGEST:g}", length)
+        most = self.longest
+        if not flat @ flat <= most**2:  # NaN, infinite and long arms stand out in the sum
+            length = float(np.linalg.norm(vectors, axis=-1).max())
+            require(length <= most, "arms", f"finite, no longer than {most:g}", length)
         return vectors
 
 

@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 from tailproof.checks import array, number, require, whole
 from tailproof.simulation.streams import drawn_together
 
-__all__ = ["ArmSet", "FixedArms", "FreshArms", "GivenArms", "UnitBall", "directions"]
+__all__ = [
+    "ArmSet",
+    "FixedArms",
+    "FreshArms",
+    "GivenArms",
+    "SharedContext",
+    "UnitBall",
+    "directions",
+]
 
 Array = NDArray[np.float64]
 Law = Literal["orthant", "sphere"]
@@ -178,6 +186,39 @@ class GivenArms(ArmSet):
     def draw(self, rng: np.random.Generator, paths: int) -> Array:
         """Return the vectors as every path sees them, of shape (paths, arms, dim)."""
         return np.broadcast_to(np.asarray(self.vectors), (paths, self.arms, self.dim))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedContext(ArmSet):
+    """A context x for all arms, a unit vector drawn anew for each decision: arm k is e_k ⊗ x.
+
+    So each arm has a θ of its own, and ‖θ‖² is the sum of all of theirs.
+
+    >>> contexts = SharedContext(law="sphere", arms=2, features=3)
+    >>> contexts.dim, contexts.draw(np.random.default_rng(0), 1).astype(bool).tolist()
+    (6, [[[True, True, True, False, False, False], [False, False, False, True, True, True]]])
+    """
+
+    fresh = True
+    law: Law
+    arms: int
+    features: int
+
+    def __post_init__(self) -> None:
+        require(self.law in _LAWS, "law", f"one of {', '.join(_LAWS)}", self.law)
+        whole("arms", self.arms)
+        whole("features", self.features)
+
+    @property
+    def dim(self) -> int:  # type: ignore[override]
+        """Features for each arm."""
+        return self.arms * self.features
+
+    def draw(self, rng: np.random.Generator, paths: int) -> Array:
+        """Draw vectors of shape (paths, arms, dim)."""
+        x = directions(self.law, rng, paths, 1, self.features)
+        blocks = np.eye(self.arms)[:, :, None] * x[:, :, None, :]
+        return blocks.reshape(paths, self.arms, self.dim)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailproof.checks import Count, Range
-from tailproof.policies.base import Array, Index, State
+from tailproof.policies.base import LONGEST, Array, Index, State
 from tailproof.policies.state.base import Buffer, Finite, Rule
 from tailproof.stats.estimators import Median
 from tailproof.stats.pitman import pitman
@@ -257,7 +257,11 @@ class AutoFiltered(Wrapper[Tuned]):
         seen = arms / units.length[:, None, None]
         if self.intercept:
             seen = with_constant(seen, 1.0)
-        return seen * units.stretch[:, None, None]
+        seen = seen * units.stretch[:, None, None]
+        if self.policy.longest < LONGEST:  # A may take less than is left of arms that vary wildly
+            length = np.linalg.norm(seen, axis=-1, keepdims=True)
+            seen /= np.maximum(2 * length / self.policy.longest, 1.0)
+        return seen
 
     def _filtered(self, raw: Array, units: Units) -> Array:
         """Return the rewards for A: one for each ñ of the last axis."""

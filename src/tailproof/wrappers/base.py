@@ -60,6 +60,11 @@ class Wrapper(Policy[W], Generic[W]):
         return self.policy.any_arms
 
     @property
+    def longest(self) -> float:
+        """The longest arm that the policy inside takes."""
+        return self.policy.longest
+
+    @property
     def uses_propensity(self) -> bool:
         """Whether the policy inside wants to know how probable the chosen arm was."""
         return self.policy.uses_propensity

@@ -1,0 +1,379 @@
+"""Bandits of other libraries beside ours: what the filter does for them, and what a pull costs.
+
+Run it with ``make bench-peers``; ``--noise``, ``--problem``, ``--who`` and ``--paths`` take a part.
+``--page docs/guests.md`` puts the tables at the end of that page. Who lacks a package gets the
+rest.
+"""
+
+from timing import one_core
+
+one_core()
+
+import argparse
+import importlib.util
+import math
+import time
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import t as student
+
+from tailproof import (
+    OFUL,
+    UCB1,
+    AutoFiltered,
+    Filtered,
+    LinStudentUCB,
+    Median,
+    Policy,
+    Uniform,
+    environments,
+    guests,
+    noise,
+    simulate,
+)
+from tailproof.simulation.arm_sets import SharedContext
+from tailproof.simulation.environments import LinearBandit
+
+HORIZON, SEED = 6000, 2026
+LAWS: dict[str, noise.Noise] = {
+    "normal": noise.Normal(),
+    "t1": noise.StudentT(1),
+    "t½": noise.StudentT(0.5),
+}
+LIBRARIES = ("mabwiser", "river", "vowpalwabbit", "bayesianbandits", "coba", "pymab")
+HERE = {name for name in LIBRARIES if importlib.util.find_spec(name)}
+ADF = "--cb_explore_adf"
+
+
+MARK = "<!-- make bench-peers -->\n"
+SAID: list[str] = []
+
+
+def say(line: str) -> None:
+    """Print a line and keep it for the page."""
+    print(line, flush=True)
+    SAID.append(line)
+
+
+def k_armed(law: str) -> LinearBandit:
+    """Five arms, one better by 1."""
+    return environments.k_armed(LAWS[law], locations=(0, 0, 0, 0, 1))
+
+
+def shared_context(law: str) -> LinearBandit:
+    """Four arms and five features; θ has length 1 for all arms together, and the noise is ½."""
+    kinds: dict[str, noise.Noise] = {
+        "normal": noise.Normal(0.5),
+        "t1": noise.StudentT(1, 0.5),
+        "t½": noise.StudentT(0.5, 0.5),
+    }
+    contexts = SharedContext(law="sphere", arms=4, features=5)
+    return LinearBandit(contexts=contexts, theta="sphere", noise=kinds[law])
+
+
+def action_features(law: str) -> LinearBandit:
+    """Ten fresh arms of five features."""
+    return environments.neutral(LAWS[law], arms=10, dim=5)
+
+
+PROBLEMS: dict[str, Callable[[str], LinearBandit]] = {
+    "K arms": k_armed,
+    "shared context": shared_context,
+    "action features": action_features,
+}
+
+
+def k_armed_guests() -> Iterator[tuple[str, Policy[Any]]]:
+    if "mabwiser" in HERE:
+        from mabwiser.mab import LearningPolicy
+
+        yield "MABWiser UCB1", guests.mabwiser(LearningPolicy.UCB1(1.25))
+        yield "MABWiser ε-greedy", guests.mabwiser(LearningPolicy.EpsilonGreedy(0.1))
+    if "river" in HERE:
+        from river import bandit, stats
+
+        yield "River UCB", guests.river(bandit.UCB(delta=1))
+        yield (
+            "River ε-greedy, medians",
+            guests.river(
+                bandit.EpsilonGreedy(epsilon=0.1, burn_in=1, reward_obj=stats.Quantile(0.5))
+            ),
+        )
+    if "bayesianbandits" in HERE:
+        from bayesianbandits import NormalInverseGammaRegressor, ThompsonSampling
+
+        gamma = NormalInverseGammaRegressor()
+        yield "bayesianbandits Thompson", guests.bayesianbandits(ThompsonSampling(), gamma)
+    if "coba" in HERE:
+        from coba.learners import BanditUCBLearner
+
+        yield "coba UCB", guests.coba(BanditUCBLearner, view="index")
+    if "pymab" in HERE:
+        from pymab.policies import UCBPolicy
+
+        yield "pymab UCB", guests.pymab(UCBPolicy)
+    if "vowpalwabbit" in HERE:
+        yield "VW ε-greedy", guests.vw(f"{ADF} --epsilon 0.1", view="index")
+        yield "VW ε-greedy, dm", guests.vw(f"{ADF} --epsilon 0.1 --cb_type dm", view="index")
+        quantile = "--cb_type dm --loss_function quantile"
+        yield "VW ε-greedy, quantile", guests.vw(f"{ADF} --epsilon 0.1 {quantile}", view="index")
+
+
+def context_guests() -> Iterator[tuple[str, Policy[Any]]]:
+    if "mabwiser" in HERE:
+        from mabwiser.mab import LearningPolicy
+
+        yield "MABWiser LinUCB", guests.mabwiser(LearningPolicy.LinUCB(1.0))
+        yield "MABWiser LinTS", guests.mabwiser(LearningPolicy.LinTS(0.3))
+    if "river" in HERE:
+        from river import bandit
+
+        yield "River LinUCBDisjoint", guests.river(bandit.LinUCBDisjoint())
+    if "bayesianbandits" in HERE:
+        from bayesianbandits import NormalRegressor, ThompsonSampling, UpperConfidenceBound
+
+        normal = NormalRegressor(alpha=1.0, beta=1.0)
+        for kind in (ThompsonSampling(), UpperConfidenceBound(samples=200)):
+            name = f"bayesianbandits {type(kind).__name__}"
+            yield name, guests.bayesianbandits(kind, normal, contextual=True)
+    if "vowpalwabbit" in HERE:
+        yield "VW ε-greedy", guests.vw(f"{ADF} --epsilon 0.1 -q sa", view="context")
+        crossed = "-q sa --ignore_linear a --ignore_linear s --noconstant"
+        squarecb = f"{ADF} --squarecb --gamma_scale 100 {crossed}"
+        yield "VW SquareCB, crossed", guests.vw(squarecb, view="context")
+        quantile = "--cb_type dm --loss_function quantile"
+        yield (
+            "VW ε-greedy, quantile",
+            guests.vw(f"{ADF} --epsilon 0.1 -q sa {quantile}", view="context"),
+        )
+
+
+def action_guests() -> Iterator[tuple[str, Policy[Any]]]:
+    if "coba" in HERE:
+        from coba.learners import LinUCBLearner
+
+        yield "coba LinUCB", guests.coba(LinUCBLearner, features=(1, "a"))
+    if "pymab" in HERE:
+        from pymab.policies import LinUCBPolicy
+
+        yield "pymab LinUCB", guests.pymab(LinUCBPolicy)
+    if "vowpalwabbit" in HERE:
+        yield "VW SquareCB", guests.vw(f"{ADF} --squarecb")
+        yield "VW ε-greedy", guests.vw(f"{ADF} --epsilon 0.1")
+
+
+GUESTS = {
+    "K arms": k_armed_guests,
+    "shared context": context_guests,
+    "action features": action_guests,
+}
+OURS: dict[str, dict[str, Policy[Any]]] = {
+    "K arms": {"ours: UCB1": UCB1(), "ours: LinStudentUCB": LinStudentUCB()},
+    "shared context": {"ours: OFUL": OFUL(), "ours: LinStudentUCB": LinStudentUCB()},
+    "action features": {"ours: OFUL": OFUL(), "ours: LinStudentUCB": LinStudentUCB()},
+}
+FILTERS: dict[str, Callable[[Policy[Any]], Policy[Any]]] = {
+    "alone": lambda policy: policy,
+    "Filtered(15)": lambda policy: Filtered(policy, repeats=15, estimator=Median()),
+    "AutoFiltered": lambda policy: AutoFiltered(policy),
+}
+
+
+def regrets(problem: str, law: str, paths: int, who: str) -> Iterator[str]:
+    """Give the rows of a table: regret over that of uniform play, with 95 % intervals."""
+    bandit = PROBLEMS[problem](law)
+    settings: dict[str, Any] = {
+        "horizon": HORIZON,
+        "paths": paths,
+        "seed": SEED,
+        "checkpoints": [HORIZON],
+    }
+    chance = simulate({"uniform": Uniform()}, bandit, **settings).curves["uniform"]
+    base = float(chance.regret[:, -1].mean())
+    quantile = float(student.ppf(0.975, paths - 1))
+    for name, policy in {**dict(GUESTS[problem]()), **OURS[problem]}.items():
+        if who not in name:
+            continue
+        single = name.endswith("StudentUCB")
+        cells = []
+        for wrap in list(FILTERS.values())[: 1 if single else None]:
+            curves = simulate({name: wrap(policy)}, bandit, **settings).curves[name]
+            share = curves.regret[:, -1] / base
+            half = quantile * float(share.std(ddof=1)) / math.sqrt(paths)
+            cells.append(f"{share.mean():.3f} ± {half:.3f}")
+        yield f"| {problem} | {law} | {name} | " + " | ".join([*cells, "–", "–"][:3]) + " |"
+
+
+def show_regrets(laws: list[str], problems: list[str], paths: int, who: str) -> None:
+    say(f"\nRegret over that of uniform play, T = {HORIZON} pulls, {paths} paths\n")
+    say("| problem | noise | who | " + " | ".join(FILTERS) + " |")
+    say("|---|---|---|" + "---|" * len(FILTERS))
+    for problem in problems:
+        for law in laws:
+            for row in regrets(problem, law, paths, who):
+                say(row)
+
+
+def cpu(run: Callable[[], int], rounds: int = 3) -> float:
+    """Return the microseconds of processor time for one pull, at best."""
+    best = math.inf
+    for _ in range(rounds):
+        start = time.process_time()
+        pulls = run()
+        best = min(best, (time.process_time() - start) / pulls)
+    return best * 1e6
+
+
+def ours(policy: Policy[Any], bandit: LinearBandit, paths: int) -> Callable[[], int]:
+    pulls = max(200, 100_000 // paths)
+
+    def run() -> int:
+        simulate({"ours": policy}, bandit, horizon=pulls, paths=paths, checkpoints=1)
+        return pulls * paths
+
+    return run
+
+
+def their_loop(policy: Any, bandit: LinearBandit, pulls: int = 500) -> Callable[[], int]:
+    """The guest's own calls in a plain loop, with arms and noise drawn beforehand."""
+    rng = np.random.default_rng(0)
+    law = bandit.noise
+    assert isinstance(law, noise.Noise)
+    rewards = law.sample(rng, (pulls,)).tolist()
+    k, dim = bandit.contexts.arms, bandit.contexts.dim
+    seen = rng.standard_normal((pulls, k, dim))
+    shared = seen[:, 0] if policy.view == "context" else seen
+
+    def run() -> int:
+        guest = policy._make(k)
+        for n in range(pulls):
+            arm = policy._ask(guest, k, shared[n], n)
+            policy._tell(guest, k, shared[n], arm, rewards[n], 1.0)
+        return pulls
+
+    return run
+
+
+def pymab_runner(policy: Any, environment: Any, paths: int, pulls: int) -> Callable[[], int]:
+    from pymab import Experiment, ExperimentConfig
+
+    def run() -> int:
+        config = ExperimentConfig(horizon=pulls, n_replicates=paths, seed=1)
+        Experiment(environment=environment, policies={"p": policy}, config=config).run()
+        return pulls * paths
+
+    return run
+
+
+def river_evaluate(pulls: int = 2000) -> Callable[[], int]:
+    import gymnasium
+    from river import bandit
+
+    guests.register()
+    five = k_armed("normal")
+    env = gymnasium.make("tailproof/Bandit-v0", bandit=five, max_episode_steps=pulls)
+
+    def run() -> int:
+        for _ in bandit.evaluate([bandit.UCB(delta=1)], env, n_episodes=1, seed=1):
+            pass
+        return pulls
+
+    return run
+
+
+def coba_experiment(learner: Any, actions: list[Any], pulls: int = 1000) -> Callable[[], int]:
+    import coba
+
+    def reward(index: int, context: Any, action: Any, rng: Any) -> float:
+        return float(rng.gauss(0, 1))
+
+    def run() -> int:
+        worlds = coba.Environments.from_lambda(
+            pulls, lambda i, rng: None, lambda i, c, rng: actions, reward, seed=1
+        )
+        coba.Experiment(worlds, [learner()]).run(quiet=True)
+        return pulls
+
+    return run
+
+
+def show_costs() -> None:
+    five, linear = k_armed("normal"), environments.neutral(noise.Normal(), arms=10, dim=5)
+    rows: list[tuple[str, str, float]] = []
+    for paths in (10, 100, 500):
+        rows.append((f"ours, {paths} paths", "UCB1, K = 5", cpu(ours(UCB1(), five, paths))))
+        rows.append((f"ours, {paths} paths", "LinUCB", cpu(ours(OFUL(), linear, paths))))
+    if "pymab" in HERE:
+        from pymab import BanditEnvironment, GaussianReward
+        from pymab.policies import LinUCBPolicy, UCBPolicy
+
+        means = (0.0, 0.0, 0.0, 0.0, 1.0)
+        world = BanditEnvironment(np.array(means), GaussianReward())
+        for paths in (10, 100, 500):
+            run = pymab_runner(UCBPolicy(n_arms=5), world, paths, 1000)
+            rows.append((f"pymab's runner, {paths} paths", "UCB1, K = 5", cpu(run)))
+        loop = their_loop(guests.pymab(LinUCBPolicy), linear)
+        rows.append(("pymab in a loop", "LinUCB", cpu(loop)))
+    if "river" in HERE:
+        from river import bandit
+
+        rows.append(("River's evaluate", "UCB1, K = 5", cpu(river_evaluate())))
+        loop = their_loop(guests.river(bandit.LinUCBDisjoint()), shared_context("normal"))
+        rows.append(("River in a loop", "LinUCB", cpu(loop)))
+    if "coba" in HERE:
+        from coba.learners import BanditUCBLearner, LinUCBLearner
+
+        run = coba_experiment(BanditUCBLearner, list("abcde"))
+        rows.append(("coba's Experiment", "UCB1, K = 5", cpu(run)))
+        vectors = [tuple(x) for x in np.random.default_rng(0).standard_normal((10, 5)).tolist()]
+        run = coba_experiment(lambda: LinUCBLearner(features=[1, "a"]), vectors)
+        rows.append(("coba's Experiment", "LinUCB", cpu(run)))
+    if "mabwiser" in HERE:
+        from mabwiser.mab import LearningPolicy
+
+        loop = their_loop(guests.mabwiser(LearningPolicy.UCB1(1.25)), five)
+        rows.append(("MABWiser in a loop", "UCB1, K = 5", cpu(loop)))
+        loop = their_loop(guests.mabwiser(LearningPolicy.LinUCB(1.0)), shared_context("normal"))
+        rows.append(("MABWiser in a loop", "LinUCB", cpu(loop)))
+    say("\nProcessor time of a simulated pull, one core\n")
+    say("| who | what | µs a pull |\n|---|---|---|")
+    for who, what, cost in rows:
+        say(f"| {who} | {what} | {cost:.3g} |")
+    for what in ("UCB1, K = 5", "LinUCB"):
+        others = [row for row in rows if row[1] == what and not row[0].startswith("ours")]
+        if others:
+            fastest = min(others, key=lambda row: row[2])
+            for who, kind, cost in rows:
+                if kind == what and who.startswith("ours"):
+                    say(f"\n{what}, {who}: {fastest[2] / cost:.1f} × {fastest[0]}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--noise", choices=LAWS, action="append")
+    parser.add_argument("--problem", choices=PROBLEMS, action="append")
+    parser.add_argument("--paths", type=int, default=20)
+    parser.add_argument("--who", default="", help="a part of a name")
+    parser.add_argument("--page", type=Path, help="a page to end with these tables")
+    parser.add_argument("--only", choices=("regret", "cost"))
+    given = parser.parse_args()
+    packages = ", ".join(
+        f"{name} {version(name)}" for name in ("numpy", "tailproof", *sorted(HERE))
+    )
+    say(f"{packages}; not tested: {', '.join(set(LIBRARIES) - HERE) or 'none'}")
+    if given.only != "cost":
+        laws, problems = given.noise or list(LAWS), given.problem or list(PROBLEMS)
+        show_regrets(laws, problems, given.paths, given.who)
+    if given.only != "regret":
+        show_costs()
+    if given.page:
+        before = given.page.read_text(encoding="utf-8").partition(MARK)[0]
+        given.page.write_text(before + MARK + "\n".join(["", *SAID, ""]), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+"""What is left out where a package of another library is missing, said by name."""
+
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+
+_NEEDED = {
+    "bayesianbandits": ["src/tailproof/guests/bayesianbandits.py"],
+    "coba": ["src/tailproof/guests/coba.py", "src/tailproof/guests/in_coba.py"],
+    "gymnasium": ["src/tailproof/guests/in_gymnasium.py", "src/tailproof/guests/in_river.py"],
+    "mabwiser": ["src/tailproof/guests/mabwiser.py"],
+    "pymab": ["src/tailproof/guests/pymab.py"],
+    "river": ["src/tailproof/guests/river.py", "src/tailproof/guests/in_river.py"],
+    "vowpalwabbit": ["src/tailproof/guests/vw.py"],
+}
+_MISSING = [name for name in _NEEDED if find_spec(name) is None]
+collect_ignore = [file for name in _MISSING for file in _NEEDED[name]]
+
+
+def pytest_collection_modifyitems(items: list[Any]) -> None:
+    """Leave out the page that has an example of every library, unless all are there."""
+    for item in items:
+        if _MISSING and item.path.name == "guests.md":
+            item.add_marker(pytest.mark.skip(reason=f"needs {', '.join(_MISSING)}"))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Name the libraries whose guests were not tested."""
+    if _MISSING:
+        names = ", ".join(_MISSING)
+        terminalreporter.write_line(f"guests not tested, as not installed: {names}", yellow=True)

@@ -1,0 +1,305 @@
+"""What every guest shares: lessons as plain arrays, and a live object made from them by replay."""
+
+import inspect
+import logging
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailproof.checks import require
+from tailproof.policies.base import LONGEST, Array, Index, Policy, State
+from tailproof.policies.state.base import Counts, Rule
+
+__all__ = ["Guest", "Lessons", "Made", "View", "installed", "made", "rewards_cut"]
+
+_LOG = logging.getLogger("tailproof.guests")
+_ROOM = 16
+"""The lessons for which a buffer has room at first."""
+
+View = Literal["index", "context", "actions"]
+"""What a guest looks at: the numbers of the arms, one context for all, a vector of each."""
+
+
+def installed(package: str, extra: str) -> Any:
+    """Return a package that is needed only here, or say how to get it.
+
+    >>> installed("no_such_package", "river")
+    Traceback (most recent call last):
+    ImportError: this guest needs no_such_package: pip install 'tailproof[river]'
+    """
+    try:
+        return import_module(package)
+    except ModuleNotFoundError:
+        message = f"this guest needs {package.partition('.')[0]}: pip install 'tailproof[{extra}]'"
+        raise ImportError(message) from None
+
+
+@dataclass(frozen=True)
+class Made:
+    """A class of another library with its settings: an object that can be made again and again.
+
+    >>> made(complex, real=1, imag=2)()
+    (1+2j)
+    >>> made(complex, real=1) == made(complex, real=1)
+    True
+    """
+
+    kind: Callable[..., Any]
+    settings: tuple[tuple[str, Any], ...] = ()
+
+    @classmethod
+    def of(cls, thing: Any, settings: Iterable[tuple[str, Any]] = ()) -> Self:
+        """Return how to make a thing: a class and settings, or an object that tells its own."""
+        if isinstance(thing, cls):
+            return thing
+        if inspect.isclass(thing) or inspect.isroutine(thing):
+            kind, own = thing, dict(settings)
+        else:
+            kind = type(thing)
+            names = inspect.signature(kind).parameters
+            rule = f"a class and its settings, as {kind.__name__} does not tell those it has"
+            require(all(hasattr(thing, name) for name in names), "guest", rule, thing)
+            own = {name: getattr(thing, name) for name in names} | dict(settings)
+        return cls(kind, tuple((name, _plain(value)) for name, value in own.items()))
+
+    def __call__(self, **more: Any) -> Any:
+        """Return a new one."""
+        given = {n: v() if isinstance(v, Made) else v for n, v in self.settings}
+        return self.kind(**given, **more)
+
+
+def made(kind: Callable[..., Any], **settings: Any) -> Made:
+    """Return how to make an object: its class and its settings."""
+    return Made.of(kind, settings.items())
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that compares and hashes by what it holds."""
+    if isinstance(value, list):
+        return tuple(value)
+    own: Any = type(value)
+    told = value is None or inspect.isclass(value) or inspect.isroutine(value)
+    return value if told or own.__eq__ is not object.__eq__ else Made.of(value)
+
+
+@dataclass(eq=False)
+class Lessons(State):
+    """Everything a guest was taught, in order, in buffers that double when they are full.
+
+    Attributes
+    ----------
+    chosen, offered, width : arrays of shape (paths, room)
+        The arm of each lesson, out of how many, and how many features were seen.
+    rewards, propensity : arrays of shape (paths, room)
+        What it brought, within what the guest can take, and how probable the choice was.
+    seen : array of shape (paths, room, …)
+        Nothing, the context, or the vectors of all arms, by the view of the guest.
+    cut : array of shape (paths,)
+        How many rewards were beyond what the guest can take.
+    """
+
+    chosen: Annotated[Index, Rule(least=-1, arms=True, buffer=1, blank=-1)]
+    offered: Annotated[Index, Rule(least=0, buffer=1)]
+    width: Annotated[Index, Rule(least=0, buffer=1)]
+    rewards: Annotated[Array, Rule(finite=True, buffer=1)]
+    propensity: Annotated[Array, Rule(finite=True, buffer=1)]
+    seen: Annotated[Array, Rule(finite=True, buffer=1)]
+    cut: Counts
+
+    @classmethod
+    def start(cls, paths: int, arms: int, dim: int, seen: tuple[int, ...]) -> Self:
+        """Return the state before any lesson."""
+        return cls(
+            arms=arms,
+            dim=dim,
+            decisions=np.zeros(paths, dtype=np.int64),
+            chosen=np.full((paths, _ROOM), -1),
+            offered=np.zeros((paths, _ROOM), dtype=np.int64),
+            width=np.zeros((paths, _ROOM), dtype=np.int64),
+            rewards=np.zeros((paths, _ROOM)),
+            propensity=np.zeros((paths, _ROOM)),
+            seen=np.zeros((paths, _ROOM, *seen)),
+            cut=np.zeros(paths, dtype=np.int64),
+        )
+
+    @property
+    def live(self) -> dict[int, tuple[int, Any]]:
+        """By path, the guest itself and how many lessons it has had; not part of the state."""
+        found: dict[int, tuple[int, Any]] = self.__dict__.setdefault("_live", {})
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_live"}
+
+    def put(self, paths: Index, other: Self) -> None:
+        """Take over what another state has learned; guests of these paths are made anew."""
+        super().put(paths, other)
+        for path in paths.tolist():
+            self.live.pop(path, None)
+
+    def append(self, **lesson: NDArray[Any]) -> None:
+        """Keep one lesson in each path."""
+        path, room = np.arange(self.paths), self.chosen.shape[1]
+        full = int(self.decisions.max()) == room
+        for name, value in lesson.items():
+            buffer = getattr(self, name)
+            if full:
+                blank = np.full_like(buffer, -1 if name == "chosen" else 0)
+                buffer = np.concatenate([buffer, blank], axis=1)
+                setattr(self, name, buffer)
+            at = (path, self.decisions, *(slice(n) for n in value.shape[1:]))
+            buffer[at] = value
+
+
+class Guest(Policy[Lessons]):
+    """A bandit of another library behind the contract of this one, unchanged.
+
+    A subclass says how to make it, how to ask it and how to tell it, on one path. What it learned
+    is kept as the list of its lessons; the object itself is made from them by replay, so that it
+    can be saved, restored and copied whatever it is made of. Before each question it gets a new
+    seed from the random numbers of the call, before each lesson one that is the lesson's number.
+    """
+
+    largest: ClassVar[float] = 1e30
+    """Rewards beyond ± this are cut, and counted in `Lessons.cut`."""
+    longest_seen: ClassVar[float] = 1e4
+    """Arms longer than this are refused: normal equations hold their squares beside a one."""
+
+    @property
+    @abstractmethod
+    def view(self) -> View:
+        """What the guest looks at."""
+
+    @property
+    def longest(self) -> float:
+        """The longest arm that is taken; who looks at numbers alone takes any."""
+        return LONGEST if self.view == "index" else self.longest_seen
+
+    @abstractmethod
+    def _make(self, arms: int) -> Any:
+        """Return a guest that has learned nothing."""
+
+    @abstractmethod
+    def _ask(self, guest: Any, arms: int, seen: Array, seed: int) -> int:
+        """Return the arm it chooses, one of so many."""
+
+    @abstractmethod
+    def _tell(
+        self, guest: Any, arms: int, seen: Array, chosen: int, reward: float, propensity: float
+    ) -> None:
+        """Teach it one reward."""
+
+    def _shares(self, guest: Any, arms: int, seen: Array) -> Any:
+        """Return how probable each arm is to be chosen, if the guest knows."""
+        return None
+
+    def _reseed(self, guest: Any, seed: int) -> None:
+        """Give it random numbers of its own, where it draws some."""
+
+    def _init(self, paths: int, arms: int, dim: int) -> Lessons:
+        seen = {"index": (0,), "context": (dim,), "actions": (arms, dim)}[self.view]
+        return Lessons.start(paths, arms, dim, seen)
+
+    def _choose(self, state: Lessons, arms: Array, rng: np.random.Generator) -> Index:
+        seeds = rng.integers(2**31 - 1, size=state.paths)
+        offers, k = self._offers(arms), arms.shape[1]
+        chosen = np.empty(state.paths, dtype=np.int64)
+        for path, (seen, seed) in enumerate(zip(offers, seeds.tolist(), strict=True)):
+            guest = self._guest(state, path)
+            self._reseed(guest, seed)
+            chosen[path] = self._ask(guest, k, seen, seed)
+        return chosen
+
+    def _propensities(self, state: Lessons, arms: Array) -> Array | None:
+        k, offers = arms.shape[1], self._offers(arms)
+        found = [
+            self._shares(self._guest(state, path), k, seen) for path, seen in enumerate(offers)
+        ]
+        return None if found[0] is None else np.array(found, dtype=np.float64)
+
+    def _learn(
+        self,
+        state: Lessons,
+        arms: Array,
+        chosen: Index,
+        rewards: Array,
+        propensity: Array | None = None,
+    ) -> None:
+        paths, seen = state.paths, self._offers(arms)
+        kept = np.clip(rewards[:, 0], -self.largest, self.largest)
+        cut = kept != rewards[:, 0]
+        if cut.any() and not state.cut.any():
+            words = "%s was given %g and told %g; how many more are cut, `rewards_cut` counts"
+            _LOG.warning(words, self, rewards[cut, 0][0], kept[cut][0])
+        state.cut += cut
+        state.append(
+            chosen=chosen,
+            offered=np.full(paths, arms.shape[1]),
+            width=np.full(paths, seen.shape[-1]),
+            rewards=kept,
+            propensity=np.ones(paths) if propensity is None else propensity,
+            seen=seen,
+        )
+
+    def _resized(self, state: Lessons, arms: int) -> Lessons:
+        other = super()._resized(state, max(arms, state.arms))
+        vars(other)["_live"] = state.live  # a choice among other arms is one of the same guest
+        return other
+
+    def _guest(self, state: Lessons, path: int) -> Any:
+        """Return the guest of a path, with all lessons learned."""
+        known, guest = state.live.get(path, (0, None))
+        guest = self._make(state.arms) if guest is None else guest
+        for n in range(known, int(state.decisions[path])):
+            k, width = int(state.offered[path, n]), int(state.width[path, n])
+            seen = state.seen[path, n, ..., :width]
+            self._reseed(guest, n)
+            self._tell(
+                guest,
+                k,
+                seen[:k] if self.view == "actions" else seen,
+                int(state.chosen[path, n]),
+                float(state.rewards[path, n]),
+                float(state.propensity[path, n]),
+            )
+        state.live[path] = int(state.decisions[path]), guest
+        return guest
+
+    def _offers(self, arms: Array) -> Array:
+        """Return what the guest looks at, with the paths axis first."""
+        if self.view == "index":
+            return np.empty((len(arms), 0))
+        return arms if self.view == "actions" else _context(arms)
+
+
+def _context(arms: Array) -> Array:
+    """Return the context that all arms share, of shape (paths, d)."""
+    if np.array_equal(arms, np.broadcast_to(arms[:, :1], arms.shape)):
+        return arms[:, 0]
+    paths, k, dim = arms.shape
+    if dim % k == 0:
+        blocks = arms.reshape(paths, k, k, dim // k)
+        first: Array = blocks[:, 0, 0]
+        if np.array_equal(blocks, np.eye(k)[:, :, None] * first[:, None, None, :]):
+            return first
+    raise ValueError(
+        "arms must be one context for all, which is what this guest looks at: the same vector x "
+        f"for every arm, or e_k ⊗ x for arm k; got vectors of shape {arms.shape} that differ"
+    )
+
+
+def rewards_cut(state: State) -> Index:
+    """Return how many rewards were beyond what the guest can take, in each path.
+
+    The state may be one of wrappers around the guest.
+    """
+    inner = state
+    while not isinstance(inner, Lessons):
+        require(hasattr(inner, "inner"), "state", "one of a guest", type(state).__name__)
+        inner = getattr(inner, "inner")  # noqa: B009
+    return inner.cut.copy()

@@ -1,0 +1,88 @@
+"""coba: its learners, from K arms to action features."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tailproof.guests.base import Guest, Made, View, installed
+from tailproof.policies.base import Array
+
+__all__ = ["Coba", "coba"]
+
+
+@dataclass(frozen=True)
+class Coba(Guest):
+    """A `coba` learner; see `coba`."""
+
+    learner: Made
+    looks_at: View = "actions"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        installed("coba", "coba")
+
+    @property
+    def any_arms(self) -> bool:
+        """Not beside a context: there an action is one-hot among all."""
+        return self.view != "context"
+
+    @property
+    def uses_propensity(self) -> bool:
+        """Yes: some learners weigh what they learn."""
+        return True
+
+    @property
+    def view(self) -> View:
+        """What it was told to look at."""
+        return self.looks_at
+
+    def _make(self, arms: int) -> Any:
+        return self.learner()
+
+    def _shares(self, guest: Any, arms: int, seen: Array) -> Any:
+        context, actions = self._question(arms, seen)
+        predictor = getattr(guest, "_pred", None)  # scores ask it once for each action
+        if predictor is None:
+            return [guest.score(context, actions, action) for action in actions]
+        share = predictor._pmfcall(context, actions)
+        return share[0] if isinstance(share, tuple) else share
+
+    def _ask(self, guest: Any, arms: int, seen: Array, seed: int) -> int:
+        share = np.asarray(self._shares(guest, arms, seen), dtype=np.float64)
+        return int(np.random.default_rng(seed).choice(arms, p=share / share.sum()))
+
+    def _tell(
+        self, guest: Any, arms: int, seen: Array, chosen: int, reward: float, propensity: float
+    ) -> None:
+        context, actions = self._question(arms, seen)
+        guest.learn(context, actions[chosen], reward, propensity)
+
+    def _question(self, arms: int, seen: Array) -> tuple[Any, list[Any]]:
+        """Return context and actions: numbers alone, one-hot beside a context, or vectors."""
+        if self.view == "actions":
+            return None, [tuple(row) for row in seen.tolist()]
+        if self.view == "context":
+            return tuple(seen.tolist()), [tuple(row) for row in np.eye(arms).tolist()]
+        return None, list(range(arms))
+
+
+def coba(learner: Any, view: View = "actions", **settings: Any) -> Coba:
+    """Return a learner of coba, a class and its settings, as a policy.
+
+    Its ``view`` of the arms may be "actions", the vector of each arm; "context", one vector for all
+    and actions that are one-hot; or "index", the number of each arm.
+
+    >>> from coba.learners import BanditUCBLearner
+    >>> from tailproof import Filtered, Median, environments, noise, simulate
+    >>> learner = coba(BanditUCBLearner, view="index")
+    >>> bandit = environments.k_armed(noise.Cauchy(), locations=(0, 1, 2))
+    >>> policy = Filtered(learner, repeats=15, estimator=Median())
+    >>> result = simulate({"coba": policy}, bandit, horizon=2000, paths=2)
+    >>> bool(result.median("coba")[-1] < 700)  # 2000 at random
+    True
+
+    Source: coba 8.1. Differences: the arm is drawn by us from the probabilities it gives; rewards
+    beyond ±10³⁰ are cut. Learners that want their own words back in `learn` (Corral) do not fit.
+    """
+    return Coba(Made.of(learner, settings.items()), view)

@@ -1,0 +1,73 @@
+"""pymab: compiled bandits, with and without action features."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tailproof.guests.base import Guest, Made, View, installed
+from tailproof.policies.base import Array
+
+__all__ = ["PyMAB", "pymab"]
+
+
+@dataclass(frozen=True)
+class PyMAB(Guest):
+    """A `pymab` policy; see `pymab`."""
+
+    policy: Made
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        installed("pymab", "pymab")
+
+    @property
+    def any_arms(self) -> bool:
+        """No: it is made for a number of arms."""
+        return False
+
+    @property
+    def view(self) -> View:
+        """The vectors of the arms for contextual policies, otherwise the number."""
+        kind: Any = self.policy.kind
+        base = installed("pymab.policies", "pymab").ContextualPolicy
+        return "actions" if issubclass(kind, base) else "index"
+
+    def _make(self, arms: int) -> Any:
+        return arms, {}
+
+    def _made(self, guest: Any, seen: Array) -> Any:
+        """Return the policy, which wants to know the number of features when it is made."""
+        arms, found = guest
+        if not found:
+            more = {"n_features": seen.shape[1]} if self.view == "actions" else {}
+            found["policy"] = self.policy(n_arms=arms, **more)
+        return found["policy"]
+
+    def _ask(self, guest: Any, arms: int, seen: Array, seed: int) -> int:
+        rng = np.random.default_rng(seed)
+        return int(self._made(guest, seen).select_action(rng=rng, **self._context(seen)))
+
+    def _tell(
+        self, guest: Any, arms: int, seen: Array, chosen: int, reward: float, propensity: float
+    ) -> None:
+        self._made(guest, seen).update(action=chosen, reward=reward, **self._context(seen))
+
+    def _context(self, seen: Array) -> dict[str, Array]:
+        return {"context": np.ascontiguousarray(seen)} if self.view == "actions" else {}
+
+
+def pymab(policy: Any, **settings: Any) -> PyMAB:
+    """Return a policy of pymab, a class and its settings but for the sizes, as one of ours.
+
+    >>> from pymab.policies import UCBPolicy
+    >>> from tailproof import Filtered, Median, environments, noise, simulate
+    >>> policy = Filtered(pymab(UCBPolicy), repeats=15, estimator=Median())
+    >>> bandit = environments.k_armed(noise.Cauchy(), locations=(0, 1, 2))
+    >>> result = simulate({"pymab": policy}, bandit, horizon=2000, paths=2)
+    >>> bool(result.median("pymab")[-1] < 700)  # 2000 at random
+    True
+
+    Source: pymab 2.0. Differences: rewards beyond ±10³⁰ are cut.
+    """
+    return PyMAB(Made.of(policy, settings.items()))

@@ -1,0 +1,70 @@
+"""River: its bandit policies, with and without a context."""
+
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+from tailproof.checks import require
+from tailproof.guests.base import Guest, Made, View, installed
+from tailproof.policies.base import Array
+
+__all__ = ["River", "river"]
+
+
+@dataclass(frozen=True)
+class River(Guest):
+    """A `river.bandit` policy; see `river`."""
+
+    policy: Made
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        bandit, kind = installed("river.bandit", "river"), self.policy.kind
+        ok = inspect.isclass(kind) and issubclass(kind, bandit.base.Policy)
+        require(ok, "policy", "one of river.bandit", kind)
+        rule = "one that does not remember its last pull"
+        require(not issubclass(kind, bandit.Exp3), "policy", rule, kind)  # type: ignore[arg-type]
+
+    @property
+    def view(self) -> View:
+        """A context for contextual policies, otherwise the number."""
+        base = installed("river.bandit", "river").base
+        kind: Any = self.policy.kind
+        return "context" if issubclass(kind, base.ContextualPolicy) else "index"
+
+    def _make(self, arms: int) -> Any:
+        return self.policy()
+
+    def _reseed(self, guest: Any, seed: int) -> None:
+        guest._rng.seed(seed)
+
+    def _ask(self, guest: Any, arms: int, seen: Array, seed: int) -> int:
+        if hasattr(guest.reward_obj, "sample"):  # distributions draw for themselves
+            for arm in range(arms):
+                guest._rewards[arm]._rng.seed(f"{seed}/{arm}")
+        return int(guest.pull(range(arms), *self._context(seen)))
+
+    def _tell(
+        self, guest: Any, arms: int, seen: Array, chosen: int, reward: float, propensity: float
+    ) -> None:
+        guest.update(chosen, *self._context(seen), reward)
+
+    def _context(self, seen: Array) -> list[dict[int, float]]:
+        return [dict(enumerate(seen.tolist()))] if self.view == "context" else []
+
+
+def river(policy: Any, **settings: Any) -> River:
+    """Return a policy of River as one of ours: an object of theirs, or a class and its settings.
+
+    >>> from river import bandit
+    >>> from tailproof import Filtered, Median, environments, noise, simulate
+    >>> policy = Filtered(river(bandit.UCB(delta=1)), repeats=15, estimator=Median())
+    >>> problem = environments.k_armed(noise.Cauchy(), locations=(0, 1, 2))
+    >>> result = simulate({"River": policy}, problem, horizon=2000, paths=2)
+    >>> bool(result.median("River")[-1] < 700)  # 2000 at random
+    True
+
+    Source: river 0.26. Differences: its seed is ours; rewards beyond ±10³⁰ are cut. Exp3, which
+    remembers its last pull, is refused.
+    """
+    return River(Made.of(policy, settings.items()))

@@ -1,0 +1,283 @@
+"""Bandits of other libraries keep our whole contract, alone and behind filters."""
+
+import importlib.util
+import logging
+import math
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tailproof import OFUL, AutoFiltered, Filtered, Median, Policy, guests, testing
+
+PACKAGES = {
+    "mabwiser": "mabwiser",
+    "river": "river",
+    "vw": "vowpalwabbit",
+    "bayesianbandits": "bayesianbandits",
+    "coba": "coba",
+    "pymab": "pymab",
+}
+
+
+def _mabwiser() -> dict[str, Policy[Any]]:
+    from mabwiser.mab import LearningPolicy
+
+    return {
+        "MABWiser UCB1": guests.mabwiser(LearningPolicy.UCB1(1.25)),
+        "MABWiser epsilon": guests.mabwiser(LearningPolicy.EpsilonGreedy(0.1)),
+        "MABWiser softmax": guests.mabwiser(LearningPolicy.Softmax(1.0)),
+        "MABWiser LinUCB": guests.mabwiser(LearningPolicy.LinUCB(1.0)),
+        "MABWiser LinTS": guests.mabwiser(LearningPolicy.LinTS(0.5)),
+    }
+
+
+def _river() -> dict[str, Policy[Any]]:
+    from river import bandit, proba, stats
+
+    return {
+        "River UCB": guests.river(bandit.UCB(delta=1)),
+        "River epsilon": guests.river(bandit.EpsilonGreedy, epsilon=0.1, decay=0.001),
+        "River epsilon median": guests.river(
+            bandit.EpsilonGreedy(epsilon=0.1, reward_obj=stats.Quantile(0.5), burn_in=1)
+        ),
+        "River Thompson": guests.river(
+            bandit.ThompsonSampling,
+            reward_obj=guests.made(proba.Gaussian),
+        ),
+        "River LinUCB": guests.river(bandit.LinUCBDisjoint(alpha=1.0)),
+    }
+
+
+def _vw() -> dict[str, Policy[Any]]:
+    adf = "--cb_explore_adf -b 8"
+    return {
+        "VW epsilon": guests.vw(f"{adf} --epsilon 0.1", view="index"),
+        "VW context": guests.vw(f"{adf} --epsilon 0.1 -q sa", view="context"),
+        "VW softmax": guests.vw(f"{adf} --softmax --lambda 2"),
+        "VW SquareCB": guests.vw(f"{adf} --squarecb"),
+    }
+
+
+def _bayesianbandits() -> dict[str, Policy[Any]]:
+    from bayesianbandits import (
+        NormalInverseGammaRegressor,
+        NormalRegressor,
+        ThompsonSampling,
+        UpperConfidenceBound,
+    )
+
+    normal = NormalRegressor(alpha=1.0, beta=1.0)
+    gamma = NormalInverseGammaRegressor()
+    return {
+        "bayesianbandits Thompson": guests.bayesianbandits(ThompsonSampling(), gamma),
+        "bayesianbandits UCB": guests.bayesianbandits(UpperConfidenceBound(samples=50), normal),
+        "bayesianbandits contextual": guests.bayesianbandits(ThompsonSampling(), normal, True),
+    }
+
+
+def _coba() -> dict[str, Policy[Any]]:
+    from coba.learners import BanditEpsilonLearner, BanditUCBLearner, LinUCBLearner
+
+    return {
+        "coba UCB": guests.coba(BanditUCBLearner, view="index"),
+        "coba epsilon": guests.coba(BanditEpsilonLearner, view="index", epsilon=0.1),
+        "coba LinUCB": guests.coba(LinUCBLearner, features=[1, "a"]),
+        "coba LinUCB context": guests.coba(LinUCBLearner, view="context"),
+    }
+
+
+def _pymab() -> dict[str, Policy[Any]]:
+    from pymab.policies import GaussianThompsonSamplingPolicy, LinUCBPolicy, UCBPolicy
+
+    return {
+        "pymab UCB": guests.pymab(UCBPolicy),
+        "pymab Thompson": guests.pymab(GaussianThompsonSamplingPolicy),
+        "pymab LinUCB": guests.pymab(LinUCBPolicy),
+    }
+
+
+def _all() -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, package in PACKAGES.items():
+        if importlib.util.find_spec(package):
+            found |= globals()[f"_{name}"]()
+        else:
+            skip = pytest.mark.skip(reason=f"{name} not tested: {package} is not installed")
+            found[name] = pytest.param(None, marks=skip)
+    return found
+
+
+GUESTS = _all()
+SLOW = {
+    "MABWiser epsilon",
+    "MABWiser softmax",
+    "River epsilon",
+    "VW softmax",
+    "bayesianbandits UCB",
+    "coba epsilon",
+    "coba LinUCB context",
+    "pymab Thompson",
+}
+"""Guests that differ little from others here, left to the slow tests."""
+QUICK = {name: guest for name, guest in GUESTS.items() if name not in SLOW}
+FILTERS: dict[str, Callable[[Policy[Any]], Policy[Any]]] = {
+    "alone": lambda policy: policy,
+    "filtered": lambda policy: Filtered(policy, repeats=3, estimator=Median()),
+    "auto": lambda policy: AutoFiltered(policy, repeats=3, settle=4),
+}
+
+
+@pytest.mark.parametrize("filtered", FILTERS)
+@pytest.mark.parametrize("guest", QUICK.values(), ids=QUICK)
+@pytest.mark.parametrize("check", testing.POLICY_CHECKS, ids=lambda check: check.__name__)
+def test_contract(guest: Any, filtered: str, check: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(testing, "_DECISIONS", 30)  # guests are slow
+    check(FILTERS[filtered](guest))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("filtered", FILTERS)
+@pytest.mark.parametrize("guest", GUESTS.values(), ids=GUESTS)
+@pytest.mark.parametrize("check", testing.POLICY_CHECKS, ids=lambda check: check.__name__)
+def test_contract_at_length(guest: Any, filtered: str, check: Callable[[object], None]) -> None:
+    check(FILTERS[filtered](guest))
+
+
+def here(name: str) -> Any:
+    """Return a guest, or leave the test out where its package is missing."""
+    if name not in GUESTS:
+        pytest.skip(f"{name} not tested: its package is not installed")
+    return GUESTS[name]
+
+
+def lessons(policy: Policy[Any], arms: Any, decisions: int = 60, seed: int = 0) -> Any:
+    """Return a state after some decisions with Cauchy rewards."""
+    rng, state = np.random.default_rng(seed), policy.init(*arms.shape)
+    for _ in range(decisions):
+        chosen = policy.choose(state, arms, rng)
+        policy.learn(state, arms, chosen, chosen + rng.standard_cauchy((1, policy.pulls)))
+    return state
+
+
+_AGAIN = """
+import sys
+import numpy as np
+import test_guests
+name, filtered, file = sys.argv[1:]
+policy = test_guests.FILTERS[filtered](test_guests.GUESTS[name])
+with np.load(file) as arrays:
+    state = policy.restore(arrays)
+print(test_guests.course(policy, state))
+"""
+
+
+def course(policy: Policy[Any], state: Any) -> str:
+    """Return the next 100 choices as a text."""
+    rng, arms = np.random.default_rng(7), np.ones((1, 4, 3)) / 2
+    trace = ""
+    for _ in range(100):
+        chosen = policy.choose(state, arms, rng)
+        policy.learn(state, arms, chosen, chosen + rng.standard_cauchy((1, policy.pulls)))
+        trace += str(chosen[0])
+    return trace
+
+
+@pytest.mark.parametrize(
+    ("name", "filtered"),
+    [
+        ("MABWiser UCB1", "auto"),
+        ("River UCB", "filtered"),
+        ("VW context", "auto"),
+        pytest.param("River Thompson", "alone", marks=pytest.mark.slow),
+        pytest.param("bayesianbandits Thompson", "auto", marks=pytest.mark.slow),
+        pytest.param("coba UCB", "filtered", marks=pytest.mark.slow),
+        pytest.param("pymab Thompson", "alone", marks=pytest.mark.slow),
+        pytest.param("MABWiser LinTS", "filtered", marks=pytest.mark.slow),
+    ],
+)
+def test_a_new_process_goes_on_with_the_same_choices(
+    name: str, filtered: str, tmp_path: Path
+) -> None:
+    policy = FILTERS[filtered](here(name))
+    state = lessons(policy, np.ones((1, 4, 3)) / 2)
+    np.savez(tmp_path / "state.npz", allow_pickle=False, **state.to_arrays())
+    command = [sys.executable, "-c", _AGAIN, name, filtered, str(tmp_path / "state.npz")]
+    there = subprocess.run(
+        command, cwd=Path(__file__).parent, capture_output=True, text=True, check=True
+    )
+    assert there.stdout.strip() == course(policy, state)
+
+
+def test_a_reward_too_large_is_cut_counted_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    policy = FILTERS["filtered"](here("River UCB"))
+    state, arms = policy.init(2, 2, 1), np.ones((2, 2, 1))
+    with caplog.at_level(logging.WARNING, logger="tailproof.guests"):
+        policy.learn(state, arms, [0, 1], [[math.inf] * 3, [1.0] * 3])
+        policy.learn(state, arms, [0, 1], [[-1e300] * 3, [1.0] * 3])
+    assert guests.rewards_cut(state).tolist() == [2, 0]
+    assert len(caplog.records) == 1
+    assert "was given inf and told 1e+30" in caplog.text
+    assert state.inner.rewards[:, :2].tolist() == [[1e30, -1e30], [1.0, 1.0]]
+    with pytest.raises(ValueError, match="state must be one of a guest"):
+        guests.rewards_cut(Filtered(OFUL(), repeats=3).init(1, 2, 1))
+
+
+def test_a_guest_says_what_it_wants_to_see() -> None:
+    policy = here("MABWiser LinUCB")
+    rng, x = np.random.default_rng(0), np.array([0.5, -1.0])
+    blocks = np.kron(np.eye(3), x)[None]
+    state = policy.init(*blocks.shape)
+    policy.learn(state, blocks, [1], [[2.0]])
+    assert state.seen[0, 0, : state.width[0, 0]].tolist() == x.tolist()
+    with pytest.raises(ValueError, match="one context for all, which is what this guest looks at"):
+        policy.choose(state, rng.standard_normal((1, 3, 6)), rng)
+    with pytest.raises(ValueError, match="no longer than 10000"):
+        policy.choose(state, blocks * 1e5, rng)
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pymab", None)
+    with pytest.raises(ImportError, match=r"needs pymab: pip install 'tailproof\[pymab\]'"):
+        guests.pymab(object)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    bandit: Any = pytest.importorskip("river.bandit", reason="River not tested")
+    pytest.importorskip("vowpalwabbit", reason="VW not tested")
+    with pytest.raises(ValueError, match="remember its last pull"):
+        guests.river(bandit.Exp3, gamma=0.1)
+    with pytest.raises(ValueError, match=r"policy must be one of river\.bandit"):
+        guests.river(dict)
+    with pytest.raises(ValueError, match="a text with --cb_explore_adf"):
+        guests.vw("--cb 4")
+
+
+def test_vw_is_told_the_probability_of_its_choice() -> None:
+    """The line that is learned names the cost, and the probability at the time of the choice."""
+    policy = here("VW epsilon")
+    state, arms = policy.init(1, 4, 1), np.ones((1, 4, 1))
+    for _ in range(5):
+        policy.learn(state, arms, [2], [[1.0]])
+    (share,) = policy.propensities(state, arms).tolist()
+    assert share == pytest.approx([0.025, 0.025, 0.925, 0.025])
+    policy.learn(state, arms, [0], [[3.0]])
+    assert state.propensity[0, 5] == pytest.approx(0.025)
+    policy.learn(state, arms, [0], [[3.0]], propensity=[0.5])
+    assert state.propensity[0, 6] == 0.5
+
+
+def test_vw_weighs_a_lesson_by_its_probability() -> None:
+    """A choice that was improbable counts for more."""
+    pytest.importorskip("vowpalwabbit", reason="VW not tested")
+    arms, shares = np.ones((1, 4, 1)), []
+    policy = guests.vw("--cb_explore_adf --softmax --lambda 2 -b 8", view="index")
+    for told in (1.0, 0.05):
+        state = policy.init(1, 4, 1)
+        policy.learn(state, arms, [1], [[1.0]], propensity=[told])
+        shares.append(np.asarray(policy.propensities(state, arms))[0, 1])
+    assert shares[1] > shares[0] + 0.01
