@@ -209,7 +209,8 @@ def regrets(problem: str, law: str, paths: int, who: str) -> Iterator[str]:
 
 
 def show_regrets(laws: list[str], problems: list[str], paths: int, who: str) -> None:
-    say(f"\nRegret over that of uniform play, T = {HORIZON} pulls, {paths} paths\n")
+    words = f"T = {HORIZON} pulls, {paths} paths, mean with its 95 % interval"
+    say(f"\nRegret over that of uniform play, {words}\n")
     say("| problem | noise | who | " + " | ".join(FILTERS) + " |")
     say("|---|---|---|" + "---|" * len(FILTERS))
     for problem in problems:
