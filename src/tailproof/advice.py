@@ -136,12 +136,7 @@ class Advice:
         An arm with too few rewards for a quantile has NaN.
         """
         level = 1 - (1 - LEVEL) / len(self.rewards.arms)
-        return {
-            aim.name: np.array(
-                [_estimate(aim, self.rewards.samples, i, level) for i in range(len(self._names))]
-            )
-            for aim in self.aims
-        }
+        return {aim.name: _estimates(aim, self.rewards.samples, level) for aim in self.aims}
 
     @property
     def leaders(self) -> dict[str, Lead]:
@@ -458,16 +453,14 @@ def calibrate(
     )
 
 
-def _estimate(aim: Aim, samples: Sequence[Array], place: int, level: float) -> Array:
-    """Return estimate and interval of one arm, NaN where it has too few rewards for the aim."""
-    found = np.full(3, np.nan)
-    try:
-        if isinstance(aim, CappedMean):
-            found[:] = aim.estimates(samples, level)[place]
-        else:
-            found[:] = aim.estimates(samples[place : place + 1], level)[0]
-    except ValueError:
-        pass
+def _estimates(aim: Aim, samples: Sequence[Array], level: float) -> Array:
+    """Return estimates and intervals, NaN where an arm has too few rewards for the aim."""
+    if isinstance(aim, CappedMean):  # which looks at all arms together
+        return aim.estimates(samples, level)
+    found = np.full((len(samples), 3), np.nan)
+    for place, sample in enumerate(samples):
+        if not isinstance(aim, Quantile) or len(sample) >= aim.least:
+            found[place] = aim.estimates([sample], level)[0]
     return found
 
 

@@ -206,14 +206,19 @@ class Quantile(_AimedAt):
     def __post_init__(self) -> None:
         number("level", self.level, above=0, below=1)
 
+    @property
+    def least(self) -> int:
+        """The fewest samples of which one is expected beyond the quantile."""
+        return math.ceil(1 / min(self.level, 1 - self.level) - 1 - 1e-9)
+
     def rank(self, n: int) -> int:
         """Return j, the rank from 1 to n of the sample that is taken."""
         return min(max(math.floor(self.level * (n + 1) + 0.5), 1), n)
 
     def check(self, n: int) -> None:
         """Refuse fewer samples than it takes to have one on each side of the quantile."""
-        least = math.ceil(1 / min(self.level, 1 - self.level) - 1 - 1e-9)
-        require(n >= least, "samples", f"at least {least} for the quantile {self.level:g}", n)
+        rule = f"at least {self.least} for the quantile {self.level:g}"
+        require(n >= self.least, "samples", rule, n)
 
     def reduce(self, x: Array) -> Array:
         """Take the sample of the rank along the last axis."""

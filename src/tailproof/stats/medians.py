@@ -226,7 +226,8 @@ class SampleMedian(MedianLaw):
     def weights(self) -> Array:
         """The probability of each sample to be the median."""
         n, a = len(self.samples), (self.block + 1) / 2
-        return np.diff(betainc(a, a, np.arange(n + 1) / n))
+        half = np.diff(betainc(a, a, np.arange((n + 1) // 2 + 1) / n))
+        return np.concatenate([half, half[: n // 2][::-1]])  # the other half is its mirror image
 
     @cached_property
     def variance(self) -> float:

@@ -160,8 +160,9 @@ def _separated(raw: bytes, name: str, wanted: dict[str, str]) -> "pandas.DataFra
     except (pandas.errors.ParserError, pandas.errors.ParserWarning) as error:
         words = str(error).strip()
         raise ValueError(f"{name} must have rows as long as its header, got {words}") from None
-    longer = np.flatnonzero([_cell(cell) != "" for cell in table[len(known)]])
-    if len(longer):
+    beyond = table[len(known)].to_numpy(dtype=object).tolist()
+    longer = [row for row, cell in enumerate(beyond) if cell != "" and _cell(cell)]
+    if longer:
         rows = ", ".join(str(row + 1) for row in longer[:3])
         raise ValueError(
             f"{name} must have {len(known)} cells separated by {separator!r} in each row, got more "
