@@ -1,6 +1,5 @@
 """Commands and files under bad luck: full disks, stops, odd files, narrow and plain terminals."""
 
-import gzip
 import io
 import json
 import os
@@ -351,23 +350,6 @@ def identification(name: str) -> Identification:
     ones = np.ones(2, dtype=np.int64)
     verdicts = Verdicts(recommended=ones, correct=ones > 0, pulls=ones, decisions=ones)
     return Identification(verdicts={name: verdicts}, settings={"paths": 2})
-
-
-@pytest.mark.parametrize(
-    ("write", "words"),
-    [
-        (lambda text: text.encode("latin-1"), "got other bytes, perhaps of latin-1: save it as"),
-        (lambda text: text.encode("utf-16"), "got UTF-16 text: save it as UTF-8"),
-        (lambda text: gzip.compress(text.encode()), "got a gzip file: unpack it first"),
-    ],
-)
-def test_other_encodings_are_named(
-    write: Callable[[str], bytes], words: str, tmp_path: Path
-) -> None:
-    file = tmp_path / "rewards.csv"
-    file.write_bytes(write("variété,reward\n1,2\n"))
-    output = run(f"calibrate {file} --reward reward", code=2)
-    assert f"rewards.csv must be comma-separated values in UTF-8, {words}" in output
 
 
 def test_a_cell_that_is_a_folder_costs_one_sentence(tmp_path: Path) -> None:

@@ -104,19 +104,26 @@ BEST_ARM: list[Policy[Any]] = [
     bestarm.XYAdaptive(),
     bestarm.XYAllocation(),
 ]
+
+
+def _spans(policy: Policy[Any]) -> bool:
+    """Whether a policy needs as many independent arms as there are dimensions."""
+    return isinstance(policy, PEGE | bestarm.LazyTrackAndStop)
+
+
 WRAPPERS: list[Callable[[Policy[Any]], Policy[Any]]] = [
     lambda policy: Filtered(policy, repeats=5, estimator=MeanOfMedians(block=5)),
-    lambda policy: AutoFiltered(policy, repeats=3, settle=4, intercept=policy != PEGE()),
+    lambda policy: AutoFiltered(policy, repeats=3, settle=4, intercept=not _spans(policy)),
     lambda policy: FromRegret(policy, decisions=50),
     lambda policy: Intercept(policy),
     lambda policy: Scaled(policy, centre=0.3, unit=0.7, stretch=1.5),
 ]
-"""An intercept is not for PEGE, which needs as many independent arms as there are dimensions."""
 SOME: list[Policy[Any]] = [OFUL(), UCB1(), SupBTC(horizon=1000, epsilon=1, moment_bound=1)]
+ALL = POLICIES + BEST_ARM
 WRAPPED: list[Policy[Any]] = [
-    *(wrap(policy) for wrap in WRAPPERS[:3] for policy in POLICIES + BEST_ARM),
+    *(wrap(policy) for i, wrap in enumerate(WRAPPERS[:3]) for policy in ALL[i::3]),
     *(wrap(policy) for wrap in WRAPPERS[3:] for policy in [*SOME, LinTS(), bestarm.LinGapE()]),
-    *(outer(inner(policy)) for outer in WRAPPERS for inner in WRAPPERS for policy in SOME[::2]),
+    *(outer(inner(OFUL())) for outer in WRAPPERS for inner in WRAPPERS),
     Filtered(OFUL(), repeats=1),
     Filtered(OFUL(), repeats=8, estimator=TruncatedMean(threshold=2)),
     Filtered(OFUL(), repeats=7, estimator=MedianOfMeans(blocks=2)),
@@ -134,6 +141,12 @@ WRAPPED: list[Policy[Any]] = [
         SupBMM(horizon=1000, epsilon=1, moment_bound=1, replicates=3), repeats=4, settle=4
     ),
 ]
+SELDOM: list[Policy[Any]] = [
+    *(wrap(policy) for i, wrap in enumerate(WRAPPERS[:3]) for policy in ALL[(i + 1) % 3 :: 3]),
+    *(wrap(policy) for i, wrap in enumerate(WRAPPERS[:3]) for policy in ALL[(i + 2) % 3 :: 3]),
+    *(outer(inner(SOME[2])) for outer in WRAPPERS for inner in WRAPPERS),
+]
+"""The rest of all wrappers around all policies, for the slow tests."""
 ESTIMATORS = [
     Mean(),
     Median(),
@@ -166,7 +179,11 @@ NOISES: list[noise.Noise] = [
 
 
 @pytest.mark.parametrize("check", testing.POLICY_CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("policy", POLICIES + BEST_ARM + WRAPPED, ids=repr)
+@pytest.mark.parametrize(
+    "policy",
+    [*ALL, *WRAPPED, *(pytest.param(policy, marks=pytest.mark.slow) for policy in SELDOM)],
+    ids=repr,
+)
 def test_policy(policy: Policy[Any], check: Callable[[object], None]) -> None:
     check(policy)
 
