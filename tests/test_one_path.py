@@ -26,7 +26,6 @@ POLICIES: list[Policy[Any]] = [
     RobustUCB(estimator="median_of_means", moment_bound=3, bonus=0.2),
     RobustUCB(estimator="catoni", moment_bound=3, bonus=0.2),
     MedianUCB(),
-    LinStudentUCB(),
     LinStudentUCB(room=4),
 ]
 
