@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 OUT ?= out/reproduce
 
-.PHONY: test test-slow lint bench bench-bestarm bench-calibrate bench-peers bench-regret examples gauntlet reproduce pictures docs clean
+.PHONY: test test-slow lint bench bench-bestarm bench-calibrate bench-peers bench-regret examples gauntlet docs-gauntlet reproduce pictures docs clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml
@@ -53,6 +53,10 @@ SIZE ?= full
 gauntlet: $(READY)
 	$(BIN)/tailproof gauntlet --size $(SIZE) --out out/gauntlet
 
+docs-gauntlet: gauntlet
+	cp out/gauntlet/gauntlet.md docs/gauntlet.md
+	cp out/gauntlet/gauntlet.png docs/images/gauntlet.png
+
 reproduce: $(READY)
 	$(BIN)/tailproof reproduce --out $(OUT)
 
@@ -64,7 +68,6 @@ pictures: $(READY)
 docs: $(READY)
 	$(BIN)/tailproof reproduce --size paper --out out/paper
 	$(BIN)/python docs/build.py out/paper
-	cp out/paper/figures/choices.png docs/images/choices.png
 	cp out/paper/figures/best-arm.png docs/images/best-arm.png
 	cp out/paper/figures/guarantee-*.png docs/images
 

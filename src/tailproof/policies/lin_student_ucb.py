@@ -64,8 +64,10 @@ class LinStudentUCB(Indexed[StudentFit]):
     the coefficients (1992), Huber's sandwich for the variance (κ), MOSS's logarithm (2009), all
     from memory, not read again. Proved elsewhere: for independent pulls of a symmetric law with a
     single peak such estimates are asymptotically normal with the variance that κ states. Only
-    measured here, over the gauntlet: regret, coverage, and that paths do not lock. Rewards need
-    not be symmetric where all arms share their law: the intercept takes what skew adds.
+    measured here, over the gauntlet: regret, coverage, and that paths do not lock where noise is
+    small. Rewards need not be symmetric where all arms share their law: the intercept takes what
+    skew adds. Not for arms whose noise differs by far, nor for noise that grows in mid-course,
+    which it follows slowly: there paths do stick to a wrong arm.
     Differences: no algorithm was published under this name.
     """
 
