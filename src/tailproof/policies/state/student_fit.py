@@ -251,26 +251,19 @@ class StudentFit(State):
 
         A score that goes back to zero can take one half of the rewards for noise around the other.
         """
-        fit, part, n = self.take(rows), self.take(rows), y.shape[1]
-        x, y, last = x[rows], y[rows], len(SHAPES) - 1
-        root = _inverse_root(x.mT @ x + part.penalty[:, None, None] * prior[rows])
-        part.block = np.concatenate(
-            [root, np.matvec(root, np.vecmat(np.vecmat(y, x), root))[..., None]], axis=2
-        )
-        leverage = _squares(x @ root)
-        residual = y - np.matvec(x, part.mean)
-        free = n - leverage.sum(axis=1)
+        x, y, last = x[rows], y[rows], np.full(len(rows), len(SHAPES) - 1)
+        root = _inverse_root(x.mT @ x + self.penalty[rows, None, None] * prior[rows])
+        mean, leverage = _spread_by(root, np.vecmat(y, x)), _squares(x @ root)
+        residual, free = y - np.matvec(x, mean), y.shape[1] - leverage.sum(axis=1)
         scale = np.sqrt(np.square(residual).sum(axis=1) / np.maximum(free, 1e-9))
-        part.scales[:, last], part.shape[:] = np.maximum(scale, 1e-100), last
-        better = (part._likelihood(x, y) > fit._likelihood(x, y)) & (free > n / 2)
-        self.put(rows[better], part.take(np.flatnonzero(better)))
-
-    def _likelihood(self, x: Array, y: Array) -> Array:
-        """Return the log likelihood of the fit, each location as uncertain as it is."""
-        residual, leverage = y - np.matvec(x, self.mean), _squares(x @ self.root)
-        u = self._standardised(residual, leverage, self.scales)
-        found = _log_likelihood(u, self.scales) - y.shape[1] * np.log(self.scales[:, :1])
-        return np.asarray(found[np.arange(self.paths), self.shape])
+        scale, now = np.maximum(scale, 1e-100), self.scale[rows]
+        left = y - np.matvec(x, self.mean[rows])
+        gain = _log_density(residual / scale[:, None], leverage, last)
+        gain -= _log_density(left / now[:, None], _squares(x @ self.root[rows]), self.shape[rows])
+        better = (gain > y.shape[1] * np.log(scale / now)) & (free > y.shape[1] / 2)
+        rows = rows[better]
+        self.block[rows] = np.concatenate([root, mean[..., None]], axis=2)[better]
+        self.scales[rows, -1], self.shape[rows] = scale[better], last[better]
 
     def _shrink(self, prior: Array) -> None:
         """Learn ρ by its fixed point under the evidence, with one more coordinate of size s²/d."""
@@ -282,12 +275,16 @@ class StudentFit(State):
 
     def _solve(self, x: Array, weights: Array, residual: Array, prior: Array) -> None:
         """Take the Newton step, with the information that the score accepted."""
-        new = self.slope[:, None, None] * ((x * weights[..., None]).mT @ x)
+        new, score = self._learned(x, weights, residual)
         root = _inverse_root(self.information + new + prior)
-        held = np.matvec(self.information + prior, self.mean)
-        climb = np.vecmat(weights * residual, x) + self.response - held
-        self.block[..., -1] += np.matvec(root, np.vecmat(climb, root))
+        climb = score + self.response - np.matvec(self.information + prior, self.mean)
+        self.block[..., -1] += _spread_by(root, climb)
         self.block[..., :-1] = root
+
+    def _learned(self, x: Array, weights: Array, residual: Array) -> tuple[Array, Array]:
+        """Return the information of some pulls, as far as it was accepted, and their score."""
+        information = self.slope[:, None, None] * ((x * weights[..., None]).mT @ x)
+        return information, np.asarray(np.vecmat(weights * residual, x))
 
     def _let_go(self, k: int) -> None:
         """Let go of the k pulls of least leverage: information and scores stay, as of this fit.
@@ -303,9 +300,8 @@ class StudentFit(State):
         residual = self.rewards[:, :k] - np.matvec(x, self.mean)
         u = self._standardised(residual, leverage, self.scales)
         weights, sums = self._weights(u)
-        new = self.slope[:, None, None] * ((x * weights[..., None]).mT @ x)
+        new, score = self._learned(x, weights, residual)
         self.information = self.information + new
-        score = np.vecmat(weights * residual, x)
         self.response = self.response + score + np.matvec(new, self.mean)
         self.scoring = self.scoring + _scoring(u)
         self.log_likelihood = self.log_likelihood + _log_likelihood(u, self.scales)
@@ -348,6 +344,18 @@ def _log_likelihood(u: Array, scales: Array) -> Array:
     """Return the log likelihood of every shape, but for what all have in common."""
     top = u.shape[2] * (_LOG_HEIGHT - np.log(scales / scales[:, :1]))
     return np.asarray(top - (SHAPES + 1) / 2 * np.log1p(u / SHAPES[:, None]).sum(axis=2))
+
+
+def _log_density(u: Array, leverage: Array, shape: Index) -> Array:
+    """Return Σ of the log density of residuals over their scale, under one shape in each path."""
+    nu, square = SHAPES[shape][:, None], np.minimum(np.square(u) + leverage, 1e200)
+    tails = (nu[:, 0] + 1) / 2 * np.log1p(square / nu).sum(axis=1)
+    return np.asarray(u.shape[1] * _LOG_HEIGHT[shape] - tails)
+
+
+def _spread_by(root: Array, vector: Array) -> Array:
+    """Return SSᵀv in each path."""
+    return np.asarray(np.matvec(root, np.vecmat(vector, root)))
 
 
 def _squares(rows: Array) -> Array:
