@@ -113,10 +113,7 @@ def simulate_command(
         tailproof simulate --policy oful --policy
         "filtered(oful(noise_scale=0.45), repeats=15, estimator=median)" --out trial --plot
     """
-    policies: dict[str, Any] = {}
-    for text in policy:
-        require(text not in policies, "policy", "given only once", text)
-        policies[text] = recipes.build("policy", text)
+    policies = _recipes(policy)
     if filter_pulls is not None:
         estimator = MeanOfMedians(block=block)
         policies |= {
@@ -185,10 +182,7 @@ def gauntlet_command(
     """
     from tailproof import gauntlet
 
-    tools: dict[str, Any] = {}
-    for text in policy or []:
-        require(text not in tools, "policy", "given only once", text)
-        tools[text] = recipes.build("policy", text)
+    tools = _recipes(policy or [])
     with prepared(out, "score.npz", "gauntlet.md", "gauntlet.png") as folder:
         with progress_bar("running the gauntlet") as progress:
             score = gauntlet.run(
@@ -211,6 +205,15 @@ def gauntlet_command(
             (folder / "gauntlet.md").write_text(page, encoding="utf-8")
             score.plot().savefig(folder / "gauntlet.png")
     _say_where("Written to", out)
+
+
+def _recipes(texts: list[str]) -> dict[str, Any]:
+    """Return the policies that were typed, by their texts."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        require(text not in found, "policy", "given only once", text)
+        found[text] = recipes.build("policy", text)
+    return found
 
 
 def _typed(policy: list[str] | None, problems: str, size: str, seed: int | None) -> str:
@@ -359,15 +362,12 @@ def identify_command(
     """
     whole("max_pulls", max_pulls, at_most=MOST_PULLS)
     law = recipes.build("noise", noise)
-    policies: dict[str, Any] = {}
-    for text in policy:
-        require(text not in policies, "policy", "given only once", text)
-        recipe = recipes.build("policy", text)
-        if delta is not None:
-            rule = "a best-arm recipe without a filter when --delta is given"
+    policies = _recipes(policy)
+    if delta is not None:
+        rule = "a best-arm recipe without a filter when --delta is given"
+        for text, recipe in policies.items():
             require(isinstance(recipe, bestarm.FixedConfidence), "policy", rule, text)
-            recipe = recipe.at(delta)
-        policies[text] = recipe
+            policies[text] = recipe.at(delta)
     if block is not None:
         policies |= {
             f"{name}, filtered": bestarm.behind_filter(

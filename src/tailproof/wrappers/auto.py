@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from tailproof.checks import Count, Range
 from tailproof.policies.base import LONGEST, Array, Index, State
-from tailproof.policies.state.base import Buffer, Finite, Rule
+from tailproof.policies.state.base import Finite
 from tailproof.stats.estimators import Median
 from tailproof.stats.pitman import pitman
-from tailproof.wrappers.base import Wrapped, Wrapper
+from tailproof.wrappers.base import Wrapper
 from tailproof.wrappers.intercept import direction, with_constant
+from tailproof.wrappers.pilot import Piloted, pilot
 
 __all__ = ["AutoFiltered"]
 
@@ -35,17 +36,13 @@ class Units(NamedTuple):
 
 
 @dataclass(eq=False)
-class Tuned(Wrapped):
-    """What a self-tuning filter knows beside the state of the policy inside.
+class Tuned(Piloted):
+    """What a self-tuning filter knows beside its first decisions and the policy inside.
 
     Attributes
     ----------
     centre, spread, unit, length, stretch : arrays of shape (paths,)
         See `AutoFiltered`; rewards are counted in quarters. A unit of zero is not known yet.
-    pilot_arms, pilot_chosen, pilot_rewards, pilot_propensity : arrays of shape (paths, settle, …)
-        The first decisions of each path; empty once every path has settled.
-    settle : int
-        After how many decisions the units stay as they are.
     """
 
     centre: Finite
@@ -53,23 +50,15 @@ class Tuned(Wrapped):
     unit: Finite
     length: Finite
     stretch: Finite
-    pilot_arms: Annotated[Array, Rule(finite=True, buffer=1)]
-    pilot_chosen: Annotated[Index, Rule(least=0, arms=True, buffer=1)]
-    pilot_rewards: Buffer
-    pilot_propensity: Buffer
-    settle: int
 
     def units(self, rows: Index | slice = slice(None)) -> Units:
         """Return the units of some paths."""
         return Units(*(getattr(self, name)[rows] for name in Units._fields))
 
-    def keep(self, rows: Index | slice, units: Units) -> None:
+    def note(self, rows: Index | slice, units: Units) -> None:
         """Put down the units of some paths."""
         for name, values in units._asdict().items():
             getattr(self, name)[rows] = values
-
-    def _room_needed(self) -> int:
-        return self.settle if self.decisions.min() < self.settle else 0
 
 
 @dataclass(frozen=True)
@@ -173,11 +162,8 @@ class AutoFiltered(Wrapper[Tuned]):
             unit=np.zeros(paths),
             length=np.ones(paths),
             stretch=np.ones(paths),
-            pilot_arms=np.zeros((paths, self.settle, arms, dim)),
-            pilot_chosen=np.zeros((paths, self.settle), dtype=np.int64),
-            pilot_rewards=np.zeros((paths, self.settle, self.policy.pulls, self.repeats)),
-            pilot_propensity=np.ones((paths, self.settle)),
             settle=self.settle,
+            **pilot(paths, arms, dim, self.settle, (self.policy.pulls, self.repeats)),
         )
 
     def _blank(self, paths: int, arms: int, dim: int) -> State:
@@ -207,10 +193,7 @@ class AutoFiltered(Wrapper[Tuned]):
             rows = np.flatnonzero(state.decisions == age)
             self._learn_again(state, rows, arms, chosen, raw, known)
         if (state.decisions + 1 >= self.settle).all():
-            state.pilot_arms = state.pilot_arms[:, :0].copy()
-            state.pilot_chosen = state.pilot_chosen[:, :0].copy()
-            state.pilot_rewards = state.pilot_rewards[:, :0].copy()
-            state.pilot_propensity = state.pilot_propensity[:, :0].copy()
+            state.forget()
 
     def _learn_on(
         self,
@@ -226,31 +209,21 @@ class AutoFiltered(Wrapper[Tuned]):
         units = self._woken(state.units(rows), raw[rows])
         seen, filtered = self._seen(arms[rows], units), self._filtered(raw[rows], units)
         self.policy.learn(inner, seen, chosen[rows], filtered, known[rows])
-        state.keep(rows, units)
+        state.note(rows, units)
 
     def _learn_again(
         self, state: Tuned, rows: Index, arms: Array, chosen: Index, raw: Array, known: Array
     ) -> None:
         """Learn the units of young paths of one age, and all their decisions with them."""
-        age = int(state.decisions[rows[0]])
-        pilot = state.take(rows)
-        pilot.pilot_arms[:, age, : arms.shape[1]] = arms[rows]
-        pilot.pilot_chosen[:, age] = chosen[rows]
-        pilot.pilot_rewards[:, age] = raw[rows]
-        pilot.pilot_propensity[:, age] = known[rows]
-        units = self._tuned(pilot, age + 1)
-        filtered = self._filtered(pilot.pilot_rewards[:, : age + 1], units)
-        pilot.inner = self._blank(len(rows), state.arms, state.dim)
-        for t in range(age + 1):
-            self.policy.learn(
-                pilot.inner,
-                self._seen(pilot.pilot_arms[:, t], units),
-                pilot.pilot_chosen[:, t],
-                filtered[:, t],
-                pilot.pilot_propensity[:, t],
-            )
-        pilot.keep(slice(None), units)
-        state.put(rows, pilot)
+        part, age = state.take(rows), int(state.decisions[rows[0]]) + 1
+        part.keep(np.arange(len(rows)), arms[rows], chosen[rows], raw[rows], known[rows])
+        units = self._tuned(part, age)
+        seen = np.stack([self._seen(part.pilot_arms[:, t], units) for t in range(age)], axis=1)
+        part.inner = self._blank(len(rows), state.arms, state.dim)
+        filtered = self._filtered(part.pilot_rewards[:, :age], units)
+        part.replay(self.policy, part.inner, seen, filtered)
+        part.note(slice(None), units)
+        state.put(rows, part)
 
     def _seen(self, arms: Array, units: Units) -> Array:
         """Return the arms for A."""

@@ -7,62 +7,30 @@ import numpy as np
 
 from tailproof.checks import Range
 from tailproof.policies.base import Array, Index
-from tailproof.policies.state.base import Buffer, Finite, Rule
-from tailproof.wrappers.base import Wrapped, Wrapper
+from tailproof.policies.state.base import Finite
+from tailproof.wrappers.base import Wrapper
+from tailproof.wrappers.pilot import Piloted, pilot
 
 __all__ = ["Capped"]
 
-_PILOT = ("pilot_arms", "pilot_chosen", "pilot_rewards", "pilot_propensity")
 _ROOM = 16  # decisions to make room for at first
 _MOST = 1e150
 """A reward beyond this, infinite ones included, counts as this: squares of it can be added up."""
 
 
 @dataclass(eq=False)
-class Ranged(Wrapped):
-    """What a cap knows beside the state of the policy inside.
+class Ranged(Piloted):
+    """What a cap knows beside the state of the policy inside and its first decisions.
 
     Attributes
     ----------
     low, high, unit : arrays of shape (paths,)
         The range that rewards are cut to, and their standard deviation within it.
-    pilot_arms, pilot_chosen, pilot_rewards, pilot_propensity : arrays of shape (paths, room, …)
-        The first decisions of each path, with room for more; empty once every range has settled.
-    settle : int
-        After how many decisions a range stays as it is.
     """
 
     low: Finite
     high: Finite
     unit: Finite
-    pilot_arms: Annotated[Array, Rule(finite=True, buffer=1)]
-    pilot_chosen: Annotated[Index, Rule(least=0, arms=True, buffer=1)]
-    pilot_rewards: Buffer
-    pilot_propensity: Buffer
-    settle: int
-
-    def _room_needed(self) -> int:
-        settled = self.decisions.min() >= self.settle
-        return 0 if settled else min(int(self.decisions.max()), self.settle)
-
-    def keep(
-        self, rows: Index, arms: Array, chosen: Index, rewards: Array, propensity: Array
-    ) -> None:
-        """Keep a decision of some paths, in buffers that double."""
-        at = self.decisions[rows]
-        if at.max() >= self.pilot_chosen.shape[1]:
-            for name in _PILOT:
-                full = getattr(self, name)
-                setattr(self, name, np.concatenate([full, np.zeros_like(full)], axis=1))
-        self.pilot_arms[rows, at, : arms.shape[1]] = arms[rows]
-        self.pilot_chosen[rows, at] = chosen[rows]
-        self.pilot_rewards[rows, at] = rewards[rows]
-        self.pilot_propensity[rows, at] = propensity[rows]
-
-    def forget(self) -> None:
-        """Drop the first decisions."""
-        for name in _PILOT:
-            setattr(self, name, getattr(self, name)[:, :0].copy())
 
 
 @dataclass(frozen=True)
@@ -123,10 +91,7 @@ class Capped(Wrapper[Ranged]):
             low=np.zeros(paths),
             high=np.zeros(paths),
             unit=np.ones(paths),
-            pilot_arms=np.zeros((paths, _ROOM, arms, dim)),
-            pilot_chosen=np.zeros((paths, _ROOM), dtype=np.int64),
-            pilot_rewards=np.zeros((paths, _ROOM, self.pulls)),
-            pilot_propensity=np.ones((paths, _ROOM)),
+            **pilot(paths, arms, dim, _ROOM, (self.pulls,)),
         )
 
     def _learn(
@@ -162,10 +127,9 @@ class Capped(Wrapper[Ranged]):
         state.unit[rows] = _deviation(cut)
         inner = self.policy.init(len(rows), state.arms, state.dim)
         part = state.take(rows)
-        for t in range(age):
-            arms, chosen = part.pilot_arms[:, t], part.pilot_chosen[:, t]
-            cut_again = self._cut(part, part.pilot_rewards[:, t])
-            self.policy.learn(inner, arms, chosen, cut_again, part.pilot_propensity[:, t])
+        kept = part.pilot_rewards[:, :age].reshape(len(rows), -1)
+        cut_again = self._cut(part, kept).reshape(rewards.shape)
+        part.replay(self.policy, inner, part.pilot_arms, cut_again)
         state.inner.put(rows, inner)
 
     def _cut(self, state: Ranged, rewards: Array) -> Array:

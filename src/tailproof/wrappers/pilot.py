@@ -1,0 +1,75 @@
+"""The first decisions of a wrapper that learns its units from them."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+
+from tailproof.policies.base import Array, Index, Policy, State
+from tailproof.policies.state.base import Buffer, Rule
+from tailproof.wrappers.base import Wrapped
+
+__all__ = ["Piloted", "pilot"]
+
+_PARTS = ("pilot_arms", "pilot_chosen", "pilot_rewards", "pilot_propensity")
+
+
+@dataclass(eq=False)
+class Piloted(Wrapped):
+    """The state of the policy inside, and the decisions from which it may learn anew.
+
+    Attributes
+    ----------
+    pilot_arms, pilot_chosen, pilot_rewards, pilot_propensity : arrays of shape (paths, room, …)
+        The first decisions of each path, with room for more; empty once every path has settled.
+    settle : int
+        How many decisions are kept.
+    """
+
+    pilot_arms: Annotated[Array, Rule(finite=True, buffer=1)]
+    pilot_chosen: Annotated[Index, Rule(least=0, arms=True, buffer=1)]
+    pilot_rewards: Buffer
+    pilot_propensity: Buffer
+    settle: int
+
+    def _room_needed(self) -> int:
+        settled = self.decisions.min() >= self.settle
+        return 0 if settled else min(int(self.decisions.max()), self.settle)
+
+    def keep(
+        self, rows: Index, arms: Array, chosen: Index, rewards: Array, propensity: Array
+    ) -> None:
+        """Keep a decision of some paths, in buffers that double."""
+        at = self.decisions[rows]
+        if at.max() >= self.pilot_chosen.shape[1]:
+            for name in _PARTS:
+                full = getattr(self, name)
+                setattr(self, name, np.concatenate([full, np.zeros_like(full)], axis=1))
+        self.pilot_arms[rows, at, : arms.shape[1]] = arms[rows]
+        self.pilot_chosen[rows, at] = chosen[rows]
+        self.pilot_rewards[rows, at] = rewards[rows]
+        self.pilot_propensity[rows, at] = propensity[rows]
+
+    def forget(self) -> None:
+        """Drop the first decisions."""
+        for name in _PARTS:
+            setattr(self, name, getattr(self, name)[:, :0].copy())
+
+    def replay(self, policy: Policy[Any], inner: State, arms: Array, rewards: Array) -> None:
+        """Teach A, in a new state, arms and rewards in place of those of the first decisions.
+
+        They have the shapes (paths, decisions, K, …) and (paths, decisions, …).
+        """
+        for t in range(rewards.shape[1]):
+            chosen, known = self.pilot_chosen[:, t], self.pilot_propensity[:, t]
+            policy.learn(inner, arms[:, t], chosen, rewards[:, t], known)
+
+
+def pilot(paths: int, arms: int, dim: int, room: int, rewards: tuple[int, ...]) -> dict[str, Any]:
+    """Return the arrays of a `Piloted` state before any decision."""
+    return {
+        "pilot_arms": np.zeros((paths, room, arms, dim)),
+        "pilot_chosen": np.zeros((paths, room), dtype=np.int64),
+        "pilot_rewards": np.zeros((paths, room, *rewards)),
+        "pilot_propensity": np.ones((paths, room)),
+    }
