@@ -370,7 +370,7 @@ def test_scaled_rewards_and_arms() -> None:
         (Scaled(AutoFiltered(OFUL(), intercept=False), unit=2.0), {"units"}),
         (Scaled(AutoFiltered(OFUL(), intercept=False), centre=2.0), set()),
     ],
-    ids=repr,
+    ids=lambda value: " ".join(sorted(value)) if isinstance(value, set) else repr(value),
 )
 def test_a_wrapper_says_what_it_keeps(policy: Policy[Any], kept: set[str]) -> None:
     assert policy.invariances == kept
