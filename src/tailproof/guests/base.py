@@ -176,6 +176,16 @@ class Guest(Policy[Lessons]):
         """What the guest looks at."""
 
     @property
+    def numbered(self) -> bool:
+        """Whether the guest knows an arm by its number."""
+        return self.view != "actions"
+
+    @property
+    def uses_vectors(self) -> bool:
+        """Whether the guest looks at a context or at vectors."""
+        return self.view != "index"
+
+    @property
     def longest(self) -> float:
         """The longest arm that is taken; who looks at numbers alone takes any."""
         return LONGEST if self.view == "index" else self.longest_seen
@@ -250,6 +260,12 @@ class Guest(Policy[Lessons]):
         other = super()._resized(state, max(arms, state.arms))
         vars(other)["_live"] = state.live  # a choice among other arms is one of the same guest
         return other
+
+    def _among(self, state: Lessons, arms: Index) -> Lessons:
+        """Return the state itself: a guest that knows arms by their numbers must see them all."""
+        alone = not self.numbered or np.array_equal(arms, np.arange(state.arms))
+        require(alone, "arms", f"all {state.arms} that {self!r} knows", arms.tolist())
+        return state
 
     def _guest(self, state: Lessons, path: int) -> Any:
         """Return the guest of a path, with all lessons learned."""

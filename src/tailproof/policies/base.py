@@ -64,6 +64,11 @@ class Policy(ABC, Generic[S]):
         return 1
 
     @property
+    def least(self) -> int:
+        """The fewest rewards that `learn` takes for one decision, where some may be lost."""
+        return self.pulls
+
+    @property
     def invariances(self) -> frozenset[str]:
         """The maps of all rewards that change no decision.
 
@@ -76,6 +81,16 @@ class Policy(ABC, Generic[S]):
     def any_arms(self) -> bool:
         """Whether the number of arms may change from call to call."""
         return True
+
+    @property
+    def numbered(self) -> bool:
+        """Whether an arm is known by its number, as something is kept for each."""
+        return not self.any_arms or bool(_arm_axes(self, 2, 2))
+
+    @property
+    def uses_vectors(self) -> bool:
+        """Whether the vectors of the arms are looked at: K-armed policies ignore them."""
+        return not (self.any_arms and self.numbered)
 
     @property
     def longest(self) -> float:
@@ -160,7 +175,9 @@ class Policy(ABC, Generic[S]):
         """Learn from the rewards of the chosen arms.
 
         ±inf and any finite size are legitimate rewards. A wrong shape, a NaN, or an arm that is
-        not finite raises ``ValueError`` and leaves the state as it was.
+        not finite raises ``ValueError`` and leaves the state as it was. Where rewards were lost, a
+        decision may have fewer than `pulls`, down to `least`; those there are stand for the others
+        in turn.
 
         `propensity`, of shape (paths,), is how probable the chosen arms were, where someone else
         chose them; by default it is the policy's own, see `propensities`.
@@ -170,7 +187,7 @@ class Policy(ABC, Generic[S]):
             index, values = array("chosen", chosen, None), array("rewards", rewards)
             expected = (state.paths, self.pulls)
             if values.shape != expected:
-                raise ValueError(f"rewards must be of shape {expected}, got {values.shape}")
+                values = self._filled_up(expected, values)
             require(not math.isnan(values.min()), "rewards", "free of NaN", np.nan)
             if index.shape != expected[:1]:
                 raise ValueError(f"chosen must be of shape {expected[:1]}, got {index.shape}")
@@ -261,6 +278,28 @@ class Policy(ABC, Generic[S]):
                 kept = np.concatenate([kept, np.broadcast_to(fresh, shape)], axis=axis)
             setattr(other, name, np.ascontiguousarray(kept))
         return other
+
+    def _among(self, state: S, arms: Index) -> S:
+        """Return the state of these arms alone, numbered anew; what need not be copied is shared."""
+        other = copy.copy(state)
+        other.arms = len(arms)
+        for name, axis in _arm_axes(self, state.arms, state.dim).items():
+            setattr(other, name, np.take(getattr(state, name), arms, axis=axis))
+        number = np.full(state.arms + 1, -1)
+        number[arms] = np.arange(len(arms))
+        for name in state.naming_arms():
+            setattr(other, name, number[getattr(state, name)])
+        return other
+
+    def _filled_up(self, shape: tuple[int, int], rewards: Array) -> Array:
+        """Return as many rewards as are wanted, those given in turn."""
+        rule = f"of shape {shape}"
+        if self.least < self.pulls:
+            rule += f", or with {self.least} columns or more"
+        ok = rewards.ndim == 2 and len(rewards) == shape[0]
+        ok = ok and self.least <= rewards.shape[1] <= self.pulls
+        require(ok, "rewards", rule, rewards.shape)
+        return rewards[:, np.arange(self.pulls) % rewards.shape[1]]
 
     def _checked_propensity(
         self, state: S, arms: Array, chosen: Index, propensity: ArrayLike | None

@@ -124,6 +124,10 @@ class State:
             ok = len(rooms) == 1 and max(rooms) >= least
             require(ok, f"{prefix}buffers", f"of one length, at least {least}", sorted(rooms))
 
+    def naming_arms(self) -> list[str]:
+        """Return the names of the arrays whose numbers are those of arms."""
+        return [name for name, rule in _rules(type(self)).items() if rule.arms]
+
     def _room_needed(self) -> int:
         """Return how long buffers must be."""
         return int(self.decisions.max())
