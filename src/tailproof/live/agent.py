@@ -68,8 +68,13 @@ class Ticket:
 class Ask:
     """A request for an arm, see `Agent.ask`."""
 
-    offer: Offer
+    offer: Features
     ticket: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "offer", Offer.of(self.offer))
+        if self.ticket is not None:
+            _check_id(self.ticket)
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,18 @@ class Tell:
 
     ticket: str
     reward: float
+
+    def __post_init__(self) -> None:
+        _check_id(self.ticket)
+        r = self.reward
+        ok = isinstance(r, Real) and not isinstance(r, bool) and not math.isnan(r)
+        require(ok, "reward", "a number, not NaN", r)
+        object.__setattr__(self, "reward", float(r))
+
+
+def _check_id(ticket: str) -> None:
+    ok = isinstance(ticket, str) and 0 < len(ticket) <= _LONGEST_ID and ticket.isprintable()
+    require(ok, "ticket", f"a text of 1 to {_LONGEST_ID} signs", ticket)
 
 
 class _Pending:
@@ -203,20 +220,14 @@ class Agent:
 
         An offer is a list of names, or a mapping from names to features.
         """
-        if ticket is not None:
-            ok = isinstance(ticket, str) and 0 < len(ticket) <= _LONGEST_ID and ticket.isprintable()
-            require(ok, "ticket", f"a text of 1 to {_LONGEST_ID} signs", ticket)
-        (answer,) = self.act([Ask(Offer.of(offer), ticket)])
+        (answer,) = self.act([Ask(offer, ticket)])
         if isinstance(answer, ValueError):
             raise answer
         return answer  # type: ignore[return-value]
 
     def tell(self, ticket: str, reward: float) -> Fate:
         """Take the reward of a ticket, and say what became of it; ±inf is one, NaN is refused."""
-        ok = isinstance(reward, Real) and not isinstance(reward, bool) and not math.isnan(reward)
-        require(ok, "reward", "a number, not NaN", reward)
-        require(isinstance(ticket, str), "ticket", "a text", ticket)
-        (answer,) = self.act([Tell(ticket, float(reward))])
+        (answer,) = self.act([Tell(ticket, reward)])
         if isinstance(answer, ValueError):
             raise answer
         return answer  # type: ignore[return-value]
@@ -287,14 +298,15 @@ class Agent:
         return self._ask(act, now) if isinstance(act, Ask) else self._tell(act, now)
 
     def _ask(self, ask: Ask, now: float) -> Ticket:
+        offer = Offer.of(ask.offer)
         found = None if ask.ticket is None else self.journal.find(ask.ticket)
         if found is not None:
             return _ticket(str(ask.ticket), self.journal.decision(found.hold))
         own = ask.ticket is not None and OWN_ID.fullmatch(ask.ticket)
         require(not own, "ticket", "unlike those that the agent gives itself", ask.ticket)
-        hold = self._desk.wanting(ask.offer.key, now)
+        hold = self._desk.wanting(offer.key, now)
         if hold is None or hold.decision is None:
-            hold, decision = self._open(ask.offer)
+            hold, decision = self._open(offer)
         else:
             decision = hold.decision
         place = hold.issue(now)

@@ -86,7 +86,7 @@ def read(journal: str | Path | Journal) -> Log:
         require(Path(journal).is_file(), "journal", "a file that exists", str(journal))
         journal = SQLite(journal)
     frame = pd.DataFrame.from_records(
-        list(journal.rows()), columns=[*COLUMNS[:5], "f", "l", *COLUMNS[6:]]
+        list(journal.rows()), columns=[*_COLUMNS[:5], "f", "l", *_COLUMNS[6:]]
     )
     written, learned = frame.pop("f"), frame.pop("l")
     fate = np.select(

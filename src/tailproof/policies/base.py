@@ -280,7 +280,7 @@ class Policy(ABC, Generic[S]):
         return other
 
     def _among(self, state: S, arms: Index) -> S:
-        """Return the state of these arms alone, numbered anew; what need not be copied is shared."""
+        """Return the state of these arms alone, numbered anew; what it can share is shared."""
         other = copy.copy(state)
         other.arms = len(arms)
         for name, axis in _arm_axes(self, state.arms, state.dim).items():
