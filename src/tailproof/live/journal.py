@@ -146,6 +146,11 @@ class Journal(ABC):
         ((ended,),) = self.execute(sql)
         return holds, ended
 
+    def last_after(self) -> int:
+        """Return after how many closings the last hold was decided."""
+        rows = self.execute("SELECT after FROM hold ORDER BY id DESC LIMIT 1")
+        return next((int(after) for (after,) in rows), 0)
+
     def holds(self, first: int, stop: int) -> Iterator[HoldRow]:
         """Return holds in the order in which they were decided."""
         sql = "SELECT id, offer, arm, propensity, explore, after, since FROM hold"
