@@ -89,7 +89,7 @@ class Tell:
         r = self.reward
         ok = isinstance(r, Real) and not isinstance(r, bool) and not math.isnan(r)
         require(ok, "reward", "a number, not NaN", r)
-        object.__setattr__(self, "reward", float(r))
+        object.__setattr__(self, "reward", float(r) + 0.0)  # zero has no sign
 
 
 def _check_id(ticket: str) -> None:
