@@ -206,7 +206,6 @@ class Agent:
         try:
             with self.journal.transaction():
                 self.mind = self._opened(seed, dim)
-                self._saved, self._size = self.mind.lessons, 0
                 self._reload()
                 for hold in self.journal.ended(self._closed - SEEN):
                     self._count(hold)
@@ -424,6 +423,7 @@ class Agent:
         self._stale = False
         self._holds, self._closed = self.journal.counts()
         self._committed = self._closed
+        self._saved, self._size = self.journal.last_snapshot()
         numbers = {name: i for i, (name, _) in enumerate(self.journal.arms())}
         if numbers != self.mind.numbers:  # of others, or of an act that was undone
             self.mind = restored(self.policy, self.journal)

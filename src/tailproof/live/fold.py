@@ -10,7 +10,7 @@ from tailproof.live.journal import Journal
 from tailproof.live.mind import RECENT, Mind
 from tailproof.policies.base import Policy
 
-__all__ = ["Verification", "blank", "restored", "verify"]
+__all__ = ["Verification", "blank", "restored", "same_state", "verify"]
 
 _LOG = logging.getLogger("tailproof.live")
 
@@ -76,9 +76,9 @@ def verify(policy: Policy[Any], journal: Journal, own: Mind | None = None) -> Ve
             mind.fold(closing)
             pending.pop(closing.decision.hold, None)
             if mind.lessons in snapshots:
-                found[mind.lessons] = _same(mind, snapshots[mind.lessons])
+                found[mind.lessons] = same_state(mind, snapshots[mind.lessons])
             if own is not None and mind.lessons == own.lessons:
-                state = _same(mind, own.to_bytes())
+                state = same_state(mind, own.to_bytes())
 
     for row in journal.holds(0, holds):
         decision = row.decision
@@ -105,7 +105,7 @@ def blank(policy: Policy[Any], journal: Journal) -> Mind:
     return mind
 
 
-def _same(mind: Mind, snapshot: bytes) -> bool:
+def same_state(mind: Mind, snapshot: bytes) -> bool:
     """Return whether a snapshot holds what has been learned, number by number."""
     other = Mind(mind.policy, mind.seed, mind.dim)
     try:

@@ -257,6 +257,11 @@ class Journal(ABC):
         new = "ON CONFLICT (after) DO UPDATE SET state = excluded.state"
         self.execute(f"INSERT INTO snapshot VALUES (?, ?) {new}", (after, state))
 
+    def last_snapshot(self) -> tuple[int, int]:
+        """Return after how many closings the latest snapshot was kept, and its size."""
+        rows = self.execute("SELECT after, LENGTH(state) FROM snapshot ORDER BY after DESC LIMIT 1")
+        return next(((int(after), int(size)) for after, size in rows), (0, 0))
+
     def snapshots(self) -> list[tuple[int, bytes]]:
         """Return the snapshots, the latest first."""
         rows = self.execute("SELECT after, state FROM snapshot ORDER BY after DESC")
