@@ -5,15 +5,18 @@ import json
 import logging
 import re
 import signal
+import socket
+import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pandas as pd
 import pytest
 import schemathesis
 from fastapi.testclient import TestClient
@@ -24,9 +27,11 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
+from typer.testing import CliRunner
 
+from tailproof.cli import app
 from tailproof.live import SQLite, read
-from tailproof.live.config import load
+from tailproof.live.config import Config, load
 from tailproof.live.gate import LOGGING, MOST_BYTES, JsonLines
 from tailproof.live.service import create_app
 
@@ -269,8 +274,18 @@ def test_a_journal_that_fails_is_said_and_nothing_is_answered(
     assert http.post(TELL, json={"ticket": "a", "reward": 1}).json()["fate"] == "kept"
 
 
-def test_two_services_share_one_journal(tmp_path: Path) -> None:
-    config = load(written(tmp_path))
+@pytest.fixture(
+    params=["sqlite", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))]
+)
+def config(request: pytest.FixtureRequest, tmp_path: Path) -> Config:
+    """A service with its journals in SQLite, or in PostgreSQL."""
+    journal = "journals"
+    if request.param == "postgres":
+        journal = request.getfixturevalue("server").get_uri()
+    return load(written(tmp_path, SHOP.replace("journals", journal)))
+
+
+def test_two_services_share_one_journal(config: Config) -> None:
     with TestClient(create_app(config)) as one, TestClient(create_app(config)) as two:
         for visit in range(30):
             body = {"ticket": f"v{visit}"}
@@ -280,10 +295,8 @@ def test_two_services_share_one_journal(tmp_path: Path) -> None:
             told = {"ticket": f"v{visit}", "reward": visit}
             assert one.post(TELL, json=told).json()["fate"] in ("kept", "learned")
         assert one.app.state.experiments["shop"].agent.verify().ok  # type: ignore[attr-defined]
-    log = read(tmp_path / "journals" / "shop.db")
-    assert len(log.frame) == 30
-    assert (log.frame["fate"] == "learned").all()
-    log.journal.close()
+        rows = list(csv.DictReader(one.get("/experiments/shop/log").text.splitlines()))
+    assert [row["fate"] for row in rows] == 30 * ["learned"]
 
 
 def test_many_requests_share_a_commit(http: TestClient) -> None:
@@ -325,6 +338,10 @@ MISTAKES = [
     ('[service]\nport = "x"', "service.port must be a whole number, got 'x'"),
     ("[service]\nport = true", "service.port must be a whole number, got True"),
     ("service = 3", "the file.service must be a table, got 3"),
+    (
+        '[service]\njournal = "mysql://x"\n[experiments.a]',
+        "journal must be a folder, or an address",
+    ),
     ("[other]", "a key of the file must be one of service, experiments, got 'other'"),
     ("[experiments]\nshop = 3", "experiments.shop must be a table, got 3"),
     ("[experiments.shop]", "experiments.shop.recipe must be given, got None"),
@@ -397,7 +414,80 @@ def test_no_request_makes_the_service_fail(http: TestClient) -> None:
 
 @pytest.mark.slow
 def test_no_request_of_very_many_makes_the_service_fail(http: TestClient) -> None:
-    fuzz(http, 1000)
+    fuzz(http, 500)
+
+
+def typed(*words: str | Path, code: int = 0) -> str:
+    done = CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": "200"})
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Path:
+    with TestClient(create_app(load(written(tmp_path)))) as http:
+        for number in range(12):
+            http.post(ASK, json={"ticket": f"v{number}"})
+            http.post(TELL, json={"ticket": f"v{number}", "reward": number})
+    return tmp_path / "journals" / "shop.db"
+
+
+def test_the_command_log_writes_what_the_service_sends(journal: Path, tmp_path: Path) -> None:
+    shown = list(csv.DictReader(typed("log", journal).splitlines()))
+    assert [row["ticket"] for row in shown] == [f"v{number}" for number in range(12)]
+    assert [float(row["reward"]) for row in shown] == list(range(12))
+    typed("log", journal, "--out", tmp_path / "a.csv")
+    with (tmp_path / "a.csv").open(newline="") as stream:
+        assert list(csv.DictReader(stream)) == shown
+    typed("log", journal, "--out", tmp_path / "a.parquet")
+    frame = pd.read_parquet(tmp_path / "a.parquet")
+    assert frame["ticket"].tolist() == [row["ticket"] for row in shown]
+    for words, text in [
+        ((journal, "--out", tmp_path / "a.csv"), "out must be a file that does not exist yet"),
+        ((journal, "--out", tmp_path / "a.txt"), "out must be a file .csv or .parquet"),
+        ((tmp_path / "none.db",), "journal must be a file that exists"),
+        ((tmp_path / "shop.toml",), "journal must be a file of SQLite"),
+    ]:
+        assert text in typed("log", *words, code=2)
+
+
+def test_the_command_verify_names_holds_that_differ(journal: Path) -> None:
+    assert "4 holds chosen again, 4 of them ended\nall as it was" in typed("verify", journal)
+    with closing(sqlite3.connect(journal)) as database, database:
+        database.execute("UPDATE hold SET arm = 1 - arm WHERE id = 2")
+    said = typed("verify", journal, code=1)
+    assert re.search(r"holds that differ: .*2", said)
+    assert "all as it was" not in said
+
+
+def test_the_command_demo_serves_visitors() -> None:
+    said = typed("demo", "--seconds", "1")
+    assert re.search(r"Look at http://127.0.0.1:\d+/", said)
+    assert re.search(r"\d+ visitors, \d+ rewards", said)
+    assert "seconds must be a finite number above 0" in typed("demo", "--seconds", "0", code=2)
+
+
+def test_the_command_serve_refuses_before_it_listens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TAILPROOF_TOKEN", raising=False)
+    file = written(tmp_path)
+    assert "address must be loopback" in typed("serve", file, "--address", "0.0.0.0", code=2)
+    assert "workers must be a whole number" in typed("serve", file, "--workers", "0", code=2)
+    assert "No such file" in typed("serve", tmp_path / "none.toml", code=2)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        said = typed("serve", file, "--port", port, code=2)
+    assert f"cannot listen at 127.0.0.1, port {port}" in said
+    nowhere = written(tmp_path, SHOP.replace("journals", "postgresql://127.0.0.1:9/x"))
+    assert "PostgreSQL does not answer" in typed("serve", nowhere, code=2)
+
+
+def test_commands_start_without_the_service() -> None:
+    heavy = "fastapi", "httpx", "prometheus_client", "psycopg", "pydantic", "uvicorn"
+    code = f"import sys, tailproof.cli; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 @contextmanager
