@@ -203,6 +203,7 @@ class Agent:
         self._desk = Desk(policy.pulls, policy.least, self.wait)
         self._pending: dict[int, Decision] = {}
         self._holds = self._closed = self._committed = self._since = 0
+        self._saved = self._size = 0
         self._stale = True
         try:
             with self.journal.transaction():
