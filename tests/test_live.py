@@ -11,13 +11,16 @@ import pytest
 from tailproof import (
     OFUL,
     UCB1,
+    AdaRUCB,
     AutoFiltered,
     Filtered,
     LinStudentUCB,
     LinTS,
     Median,
+    MedianUCB,
     OrderStatisticUCB,
     Policy,
+    RobustUCB,
     ThompsonSampling,
     Uniform,
     guests,
@@ -235,8 +238,21 @@ def test_pending_rewards_do_not_lock_the_next_choices() -> None:
     assert agent.verify().ok
 
 
-def test_arms_come_and_go() -> None:
-    agent = Agent(OrderStatisticUCB(), ":memory:")
+@pytest.mark.parametrize(
+    "policy",
+    [
+        AdaRUCB(),
+        AutoFiltered(UCB1(), repeats=3),
+        MedianUCB(),
+        OrderStatisticUCB(),
+        RobustUCB(),
+        ThompsonSampling(),
+        guests.vw("--cb_explore_adf --epsilon 0.2"),
+    ],
+    ids=lambda policy: type(policy).__name__,
+)
+def test_arms_come_and_go(policy: Policy[Any]) -> None:
+    agent = Agent(policy, ":memory:", dim=4)
     for offer in (["red", "blue"], COLOURS, ["green", "blue"], ["green"], ["black", "red"]):
         for _ in range(40):
             ticket = agent.ask(offer)
