@@ -267,6 +267,12 @@ def test_order_of_names_makes_no_difference() -> None:
     assert agent.ask(["a", "b"]).hold == agent.ask(["b", "a"]).hold == 0
 
 
+def test_features_that_nobody_looks_at_make_no_difference() -> None:
+    agent = Agent(FIVE, ":memory:")
+    holds = [agent.ask({"a": [x], "b": [-x]}).hold for x in (1.0, 2.0, 3.0)]
+    assert holds == [0, 0, 0]
+
+
 def test_names_alone_for_a_policy_that_sees_vectors() -> None:
     agent = Agent(LinStudentUCB(), ":memory:", dim=3)
     agent.ask(["red", "blue"])

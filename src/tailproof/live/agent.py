@@ -219,7 +219,8 @@ class Agent:
     def ask(self, offer: Features, ticket: str | None = None) -> Ticket:
         """Return an arm of an offer, as a ticket; asked again with the same id, the same answer.
 
-        An offer is a list of names, or a mapping from names to features.
+        An offer is a list of names, or a mapping from names to features, which K-armed policies
+        ignore.
         """
         (answer,) = self.act([Ask(offer, ticket)])
         if isinstance(answer, ValueError):
@@ -318,6 +319,8 @@ class Agent:
 
     def _ask(self, ask: Ask, now: float) -> Ticket:
         offer = Offer.of(ask.offer)
+        if not self.policy.uses_vectors:
+            offer = Offer(offer.names)
         found = None if ask.ticket is None else self.journal.find(ask.ticket)
         if found is not None:
             return _ticket(str(ask.ticket), self.journal.decision(found.hold))
