@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 OUT ?= out/reproduce
 
-.PHONY: test test-slow lint bench bench-bestarm bench-calibrate bench-peers bench-regret examples gauntlet docs-gauntlet reproduce pictures docs clean
+.PHONY: test test-slow lint bench bench-bestarm bench-calibrate bench-live bench-peers bench-regret examples gauntlet docs-gauntlet reproduce pictures docs clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml
@@ -35,6 +35,10 @@ bench-bestarm: $(READY)
 
 bench-calibrate: $(READY)
 	$(BIN)/python benchmarks/calibrate.py
+
+bench-live: $(READY)
+	$(BIN)/python benchmarks/live.py
+	$(BIN)/python benchmarks/service.py
 
 bench-peers: $(READY)
 	$(BIN)/python benchmarks/peers.py
