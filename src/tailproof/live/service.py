@@ -237,6 +237,10 @@ def create_app(config: Config, token: str | None = None) -> FastAPI:
 
     if find_spec("tailproof.live.page_routes") is not None:
         app.include_router(import_module("tailproof.live.page_routes").router)
+    if token is not None:
+        page = app.openapi()
+        page["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        page["security"] = [{"token": []}]
     return app
 
 
