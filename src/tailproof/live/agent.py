@@ -4,7 +4,6 @@ import logging
 import math
 import re
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -158,8 +157,8 @@ class Agent:
         For offers without features and a policy that looks at vectors: the most arms there will
         ever be; by default those of the first offer.
     clock : callable, optional
-        What tells the time, in seconds since 1970; by default the time of day at the start and a
-        clock that never jumps from there on.
+        What tells the time, in seconds since 1970; by default `Journal.now`, a clock that never
+        jumps: on one machine that of the process, in PostgreSQL the server's for all.
 
     Examples
     --------
@@ -196,12 +195,12 @@ class Agent:
             whole("dim", dim)
         self.journal = open_journal(journal)
         self._lock, self._queue = threading.Lock(), deque[_Pending]()
-        start = time.time() - time.monotonic()
-        self._now = clock or (lambda: start + time.monotonic())
+        self._now = clock or self.journal.now
         self.commits = 0
         self._desk = Desk(policy.pulls, policy.least, self.wait)
         self._pending: dict[int, Decision] = {}
         self._holds = self._closed = self._committed = self._since = 0
+        self._saved = self._size = 0
         self._stale = True
         try:
             with self.journal.transaction():
@@ -270,9 +269,9 @@ class Agent:
     def _do_all(self) -> None:
         """Do every act that waits, in one transaction."""
         batch = [self._queue.popleft() for _ in range(len(self._queue))]
-        now = self._now()
         try:
             with self.journal.transaction() as foreign:
+                now = self._now()
                 if foreign or self._stale:
                     self._reload()
                 self._end_due(now)
