@@ -88,7 +88,7 @@ def _serve_and_kill(
         running[mine].start()
         theirs.close()
         due[mine] = time.monotonic() + rng.uniform(0, 0.1) if rng.random() < 0.1 else math.inf
-        least[mine] = rng.randrange(300)
+        least[mine] = rng.randrange(100)
     said = dict.fromkeys(running, b"")
     while running:
         for mine in select.select(list(running), [], [], 0.002)[0]:
