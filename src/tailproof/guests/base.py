@@ -278,15 +278,24 @@ class Guest(Policy[Lessons]):
 
 
 def _context(arms: Array) -> Array:
-    """Return the context that all arms share, of shape (paths, d)."""
-    if np.array_equal(arms, np.broadcast_to(arms[:, :1], arms.shape)):
-        return arms[:, 0]
+    """Return the context that all arms share, with a constant where a wrapper has put one.
+
+    >>> x = np.array([2.0, 3.0])
+    >>> _context(np.stack([x, x])[None]).tolist()
+    [[2.0, 3.0]]
+    >>> _context(np.column_stack([np.kron(np.eye(2), x), np.ones(2)])[None]).tolist()
+    [[2.0, 3.0, 1.0]]
+    """
+    first: Array = arms[:, 0]
+    if np.array_equal(arms, np.broadcast_to(first[:, None], arms.shape)):
+        return first
     paths, k, dim = arms.shape
-    if dim % k == 0:
-        blocks = arms.reshape(paths, k, k, dim // k)
-        first: Array = blocks[:, 0, 0]
-        if np.array_equal(blocks, np.eye(k)[:, :, None] * first[:, None, None, :]):
-            return first
+    size, more = divmod(dim, k)  # e_k ⊗ x, then what all arms share
+    x = np.delete(first, np.s_[size : dim - more], axis=1)
+    blocks = (np.eye(k)[:, :, None] * x[:, None, None, :size]).reshape(paths, k, -1)
+    shared = np.broadcast_to(x[:, None, size:], (paths, k, more))
+    if np.array_equal(arms, np.concatenate([blocks, shared], axis=2)):
+        return x
     raise ValueError(
         "arms must be one context for all, which is what this guest looks at: the same vector x "
         f"for every arm, or e_k ⊗ x for arm k; got vectors of shape {arms.shape} that differ"
