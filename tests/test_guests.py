@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tailproof import OFUL, AutoFiltered, Filtered, Median, Policy, guests, testing
+from tailproof import OFUL, AutoFiltered, Filtered, Median, Policy, guests, recipes, testing
 
 PACKAGES = {
     "mabwiser": "mabwiser",
@@ -267,6 +267,51 @@ def test_a_context_is_seen_through_the_intercept_of_a_filter() -> None:
         policy.learn(state, blocks, chosen, 50 + best[chosen] + rng.standard_normal((1, 3)) / 9)
     assert state.inner.width[0, 0] == 3
     assert right > 90
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("MABWiser UCB1", "mabwiser('UCB1', alpha=1.25)"),
+        ("River UCB", "river('UCB', delta=1)"),
+        ("VW epsilon", "vw('--cb_explore_adf -b 8 --epsilon 0.1', view='index')"),
+        (
+            "bayesianbandits UCB",
+            "bayesianbandits(made('UpperConfidenceBound', samples=50), "
+            "made('NormalRegressor', alpha=1.0, beta=1.0))",
+        ),
+        ("coba epsilon", "coba('BanditEpsilonLearner', view='index', epsilon=0.1)"),
+        ("pymab UCB", "pymab('UCBPolicy')"),
+        ("contextualbandits LinUCB", "contextualbandits('LinUCB', alpha=0.5)"),
+    ],
+)
+def test_a_recipe_may_name_a_guest(name: str, text: str) -> None:
+    arms, guest = np.ones((1, 4, 3)) / 2, here(name)
+    built = recipes.build("policy", text)
+    assert course(built, built.init(*arms.shape)) == course(guest, guest.init(*arms.shape))
+    behind = recipes.build("policy", f"filtered({text}, repeats=3, estimator=median)")
+    assert behind == FILTERS["filtered"](built)
+
+
+def test_naming_guests_loads_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(guests, "__getattr__")
+    recipes.names.cache_clear()
+    assert {"river", "vw"} < recipes.names("guest").keys()
+
+
+def test_what_a_recipe_cannot_name_is_refused() -> None:
+    pytest.importorskip("river", reason="River not tested")
+    for text in ("river('_x')", "river('envs')", "river('no.such')", "river('Ucb')"):
+        with pytest.raises(ValueError, match="guest must be the name of a class of"):
+            recipes.build("policy", text)
+    with pytest.raises(ValueError, match=r"UCB with settings that it has: .*'Delta'"):
+        recipes.build("policy", "auto_filtered(river('UCB', Delta=1))")
+    with pytest.raises(ValueError, match="policy must be one of"):
+        recipes.build("policy", "made('UCB')")
+    with pytest.raises(
+        ValueError, match="guest must be a class where it is a part of one, got 'UCB'"
+    ):
+        guests.made("UCB")()
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tailproof.checks import require
-from tailproof.guests.base import Guest, Made, View, installed
+from tailproof.guests.base import Guest, Made, View, installed, named
 from tailproof.policies.base import Array
 
 __all__ = ["ContextualBandits", "contextualbandits"]
@@ -70,4 +70,5 @@ def contextualbandits(policy: Any, **settings: Any) -> ContextualBandits:
     otherwise; its seed is ours; rewards beyond ±10³⁰ are cut. Its other policies are for rewards
     that are 0 or 1.
     """
-    return ContextualBandits(Made.of(policy, ({"use_float": False} | settings).items()))
+    online = installed("contextualbandits.online", "contextualbandits")
+    return ContextualBandits(named(policy, {"use_float": False} | settings, online))
