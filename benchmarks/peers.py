@@ -39,7 +39,7 @@ from tailproof.simulation.arm_sets import SharedContext
 from tailproof.simulation.environments import LinearBandit
 
 SEED = 2026
-HORIZONS = {"normal": 3000, "t1": 6000, "t½": 3000}
+HORIZONS = {"normal": 3000, "t1": 6000, "t½": 6000}
 """Pulls by noise; guests alone learn from each, which takes them most of the time."""
 LAWS: dict[str, noise.Noise] = {
     "normal": noise.Normal(),

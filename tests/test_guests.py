@@ -107,7 +107,7 @@ def _contextualbandits() -> dict[str, Policy[Any]]:
 
     return {
         "contextualbandits LinUCB": guests.contextualbandits(LinUCB, alpha=0.5),
-        "contextualbandits LinTS": guests.contextualbandits(LinTS),
+        "contextualbandits LinTS": guests.contextualbandits(LinTS, sample_from="ci"),
     }
 
 

@@ -68,7 +68,8 @@ def contextualbandits(policy: Any, **settings: Any) -> ContextualBandits:
 
     Source: contextualbandits 0.3. Differences: double precision unless ``use_float`` says
     otherwise; its seed is ours; rewards beyond ±10³⁰ are cut. Its other policies are for rewards
-    that are 0 or 1.
+    that are 0 or 1. ``LinTS`` wants ``sample_from="ci"``: by default, in 0.3.30, its samples
+    spread wider the more it has learned.
     """
     online = installed("contextualbandits.online", "contextualbandits")
     return ContextualBandits(named(policy, {"use_float": False} | settings, online))
