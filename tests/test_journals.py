@@ -177,6 +177,23 @@ def test_a_migration_that_fails_changes_nothing(
     again.execute("ALTER TABLE arm ADD COLUMN note TEXT")
 
 
+def test_many_may_make_one_journal_at_once(opened: Callable[..., Journal]) -> None:
+    start, tickets = threading.Barrier(4), list[Ticket]()
+
+    def work() -> None:
+        start.wait()
+        tickets.append(Agent(THREE, opened()).ask(ARMS, ticket="a"))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(tickets) == 4
+    assert len(set(tickets)) == 1
+    assert opened().counts() == (1, 0)
+
+
 def test_another_recipe_is_refused_and_both_are_named(
     journal: Journal, opened: Callable[..., Journal]
 ) -> None:
