@@ -1,7 +1,7 @@
 """What live use costs, and what delayed and lost rewards cost.
 
 Run it with ``make bench-live``; ``--only cost,users`` takes a part. CPU time, ratios and counts are
-printed, not wall time.
+printed, not wall time. Killing and PostgreSQL need the ``dev`` extra.
 """
 
 from timing import one_core
@@ -11,14 +11,21 @@ one_core()
 import argparse
 import gc
 import heapq
+import sys
 import tempfile
 import threading
 import time
 import tracemalloc
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from killing import kill
+from servers import postgres_server
 
 from tailproof import OFUL, Filtered, LinStudentUCB, Median, Policy
 from tailproof.live import Agent, SQLite
@@ -78,12 +85,18 @@ def named(folder: Path) -> None:
 
 def together(folder: Path) -> None:
     """Print how many acts share a commit when threads come together."""
-    rng = np.random.default_rng(0)
-    arms = offer(rng)
     for threads in (8, 32):
-        agent = Agent(OFUL_15, folder / f"threads-{threads}.db")
+        share = acts_a_commit(folder / f"threads-{threads}.db", threads)
+        bar = " (bar 4)" if threads == 8 else ""
+        print(f"{threads} threads, FULL: {share:.1f} acts a commit{bar}")
 
-        def work(agent: Agent = agent) -> None:
+
+def acts_a_commit(place: str | Path, threads: int) -> float:
+    """Return how many acts share a commit."""
+    arms = offer(np.random.default_rng(0))
+    with Agent(OFUL_15, place) as agent:
+
+        def work() -> None:
             for _ in range(50):
                 agent.tell(agent.ask(arms).id, 1.0)
 
@@ -92,10 +105,40 @@ def together(folder: Path) -> None:
             one.start()
         for one in crew:
             one.join()
-        share = 100 * threads / agent.commits
-        bar = " (bar 4)" if threads == 8 else ""
-        print(f"{threads} threads, FULL: {share:.1f} acts a commit{bar}")
-        agent.close()
+        return 100 * threads / agent.commits
+
+
+def postgres(_: Path) -> None:
+    """Print what a cycle costs this side of PostgreSQL, and how many acts share a commit."""
+    arms, cycles = offer(np.random.default_rng(0)), 2000
+    with postgres_server() as server:
+        with Agent(OFUL_15, f"{server.get_uri()}#cost") as agent:
+            start = time.process_time()
+            for n in range(cycles):
+                agent.tell(agent.ask(arms).id, n)
+            spent = time.process_time() - start
+        share = acts_a_commit(f"{server.get_uri()}#threads", 8)
+    print(f"PostgreSQL, ask + tell: {spent / cycles * 1e6:.0f} µs CPU of the agent")
+    print(f"PostgreSQL, 8 threads: {share:.1f} acts a commit")
+
+
+def kills(folder: Path) -> None:
+    """Print what is left of agents killed at random moments."""
+    numbers = count()
+
+    def show(name: str, new_place: Callable[[], str], journals: int, lives: int) -> None:
+        tally = kill(new_place, journals, lives, seed=1)
+        print(
+            f"{name}: {tally.kills} processes killed, {tally.acts} acts answered,"
+            f" {len(tally.lost)} lost, {len(tally.broken)} errors,"
+            f" {len(tally.differing)} states differ (bars 0)"
+        )
+        middle, most = np.median(tally.cpu) * 1e3, max(tally.cpu) * 1e3
+        print(f"{name}, open again: {middle:.0f} ms CPU, at most {most:.0f} (bar 100)", flush=True)
+
+    show("SQLite", lambda: f"{folder}/{next(numbers)}.db", 34, 20)
+    with postgres_server() as server:
+        show("PostgreSQL", lambda: f"{server.get_uri()}#{next(numbers)}", 4, 17)
 
 
 def memory(folder: Path) -> None:
@@ -163,9 +206,9 @@ def users(paths: int) -> None:
 
 def main() -> None:
     """Print all parts, or those asked for."""
-    parts = ("cost", "named", "together", "memory", "users")
+    parts = {part.__name__: part for part in (cost, named, together, memory, postgres, kills)}
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default=",".join(parts))
+    parser.add_argument("--only", default=",".join([*parts, "users"]))
     parser.add_argument("--paths", type=int, default=10)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -174,7 +217,7 @@ def main() -> None:
             if part == "users":
                 users(given.paths)
             else:
-                {"cost": cost, "named": named, "together": together, "memory": memory}[part](folder)
+                parts[part](folder)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ _PATIENCE = "60s"
 """How long to wait for others that write, and for one that begins to write and goes silent."""
 _LONGEST_NAME = 63
 """PostgreSQL cuts longer names short, and then two may be one."""
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
+"""Who has waited for others sees what they wrote."""
 _WORDS = {
     r"%": "%%",
     r"\?": "%s",
@@ -100,7 +102,7 @@ class Postgres(Journal):
             return
         require(make, "journal", "one that exists", f"{self.name} in PostgreSQL")
         self._connection.execute(
-            "BEGIN;"
+            f"{_BEGIN};"
             "SELECT pg_advisory_xact_lock(hashtext('tailproof'));"
             f"CREATE SCHEMA IF NOT EXISTS {self._quoted};"
             "CREATE TABLE IF NOT EXISTS clock (number BIGINT NOT NULL);"
@@ -133,7 +135,7 @@ class Postgres(Journal):
     def _tick(self) -> int:
         """Begin a transaction alone, and return its number."""
         found = self._connection.execute(
-            "BEGIN ISOLATION LEVEL READ COMMITTED;"
+            f"{_BEGIN};"
             "UPDATE clock SET number = number + 1"
             " RETURNING number, EXTRACT(EPOCH FROM clock_timestamp())::DOUBLE PRECISION"
         )

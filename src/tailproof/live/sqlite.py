@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -49,11 +50,28 @@ class SQLite(Journal):
         self._connection = sqlite3.connect(
             self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
         )
-        if not memory:
-            self.execute("PRAGMA journal_mode = WAL")
-        self.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
         self._version = -1
-        super().__init__()
+        try:
+            if not memory:
+                self._write_ahead()
+            self.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            super().__init__()
+        except BaseException:
+            self.close()
+            raise
+
+    def _write_ahead(self) -> None:
+        """Keep a log beside the file; SQLite does not wait for others that begin to, so we do."""
+        end = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                self.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+                if not busy or time.monotonic() > end:
+                    raise
+                time.sleep(0.001)
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Any:
         """Run a statement, and return its rows."""
