@@ -46,7 +46,9 @@ class Page(HTMLParser):
 
 def dead_links(site: Path) -> list[str]:
     """Return what leads nowhere, and what is loaded from elsewhere."""
-    pages = {path.resolve(): Page(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
+    pages = {
+        path.resolve(): Page(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")
+    }
     found = []
     for path, page in pages.items():
         for link in page.links | page.loaded:

@@ -29,7 +29,9 @@ def page() -> str:
 
 def _section(name: str, command: Any) -> str:
     told = [_told(line) for line in (command.help or "").split("\n\n")]
-    arguments = " ".join(_usage(parameter) for parameter in command.params if _is_argument(parameter))
+    arguments = " ".join(
+        _usage(parameter) for parameter in command.params if _is_argument(parameter)
+    )
     usage = f"```sh\ntailproof {name} [OPTIONS] {arguments}".rstrip() + "\n```"
     rows = [_row(parameter) for parameter in command.params]
     table = "\n".join(["| | | default |", "|---|---|---|", *rows])

@@ -3,7 +3,6 @@
 ``python release/try_wheel.py DIST FOLDER``; the environment is left in FOLDER.
 """
 
-import re
 import shutil
 import subprocess
 import sys
@@ -16,8 +15,8 @@ def main(dist: Path, folder: Path) -> None:
     (wheel,) = dist.glob("*.whl")
     shutil.rmtree(folder, ignore_errors=True)
     venv.create(folder / "env", with_pip=True)
-    python = next((folder / "env").glob("*/python*")).resolve().parent / "python"
-    python = (folder / "env" / ("Scripts" if sys.platform == "win32" else "bin") / "python").absolute()
+    scripts = folder.resolve() / "env" / ("Scripts" if sys.platform == "win32" else "bin")
+    python = scripts / "python"
     subprocess.run([python, "-m", "pip", "install", "--quiet", wheel.resolve()], check=True)
     place = folder / "empty"
     place.mkdir()
@@ -26,9 +25,8 @@ def main(dist: Path, folder: Path) -> None:
     run += "optionflags=doctest.NORMALIZE_WHITESPACE).failed)"
     subprocess.run([python, "-I", "-c", run], cwd=place, check=True)
     for command in (["--version"], ["list"], ["--help"]):
-        subprocess.run([python.with_name("tailproof"), *command], cwd=place, check=True)
-    found = re.search(r"tailproof-([\w.]+)-", wheel.name)
-    print(f"the wheel of {found[1] if found else wheel.name} works in an empty environment")
+        subprocess.run([scripts / "tailproof", *command], cwd=place, check=True)
+    print(f"{wheel.name} works in an empty environment")
 
 
 if __name__ == "__main__":
