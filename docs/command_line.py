@@ -34,7 +34,7 @@ def _section(name: str, command: Any) -> str:
     )
     usage = f"```sh\ntailproof {name} [OPTIONS] {arguments}".rstrip() + "\n```"
     rows = [_row(parameter) for parameter in command.params]
-    table = "\n".join(["| | | default |", "|---|---|---|", *rows])
+    table = "\n".join(["| option | what it says | default |", "|---|---|---|", *rows])
     return "\n\n".join([f"## tailproof {name}", *told, usage, *([table] if rows else [])])
 
 

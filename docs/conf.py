@@ -33,6 +33,7 @@ author = "The tailproof authors"
 project_copyright = f"2026, {author}"
 version = release = __version__
 
+# No intersphinx: nothing is fetched, and no page of another project is needed to read ours.
 extensions = [
     "myst_nb",
     "numpydoc",
@@ -43,6 +44,7 @@ extensions = [
 exclude_patterns = ["_build", "_templates"]
 templates_path = ["_templates"]
 highlight_language = "text"
+smartquotes = False
 nitpicky = True
 
 # Pages: Markdown; cells of tutorials are run at every build and stop it when they fail.
