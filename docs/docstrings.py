@@ -39,7 +39,10 @@ def public_names() -> dict[str, Any]:
     for file in MODULES:
         module = import_module(file)
         for name in module.__all__:
-            thing = getattr(module, name)
+            try:
+                thing = getattr(module, name)
+            except ImportError:  # what is made of another library that is not installed
+                thing = None
             known = isinstance(thing, ModuleType) or any(
                 thing is other for other in found.values() if callable(thing)
             )
