@@ -92,7 +92,7 @@ dist: $(READY)
 	$(BIN)/python release/try_wheel.py dist out/dist
 
 # The oldest dependencies that pyproject.toml allows, in an environment of their own. Old packages are
-# deprecated by new ones around them; guests and ray are left out, and what is slow and needs no package.
+# deprecated by new ones around them; guests are left out, and what is slow and needs no package.
 test-oldest: $(READY)
 	rm -rf out/oldest
 	$(PYTHON) -m venv out/oldest
@@ -100,7 +100,7 @@ test-oldest: $(READY)
 	out/oldest/bin/python -m pip install --quiet --requirement out/oldest/pins.txt
 	out/oldest/bin/python -m pip install --quiet --no-deps --editable .
 	out/oldest/bin/python -m pytest -q -n auto --dist loadgroup -W ignore::DeprecationWarning \
-	  src tests -k 'not ray and not survives_any_terminal' $(foreach part,fuzz guests hosts kills guarantees,\
+	  -W ignore::ResourceWarning src tests -k 'not survives_any_terminal' $(foreach part,fuzz guests hosts kills guarantees,\
 	  --ignore tests/test_$(part).py)
 
 clean:

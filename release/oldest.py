@@ -1,19 +1,19 @@
 """Print the oldest dependencies that pyproject.toml allows, as pins for pip.
 
-Extras whose packages want newer companions than ours are left out: their lower bounds are those
-that the guests were written against.
+Guests want newer companions than ours and are left out: their lower bounds are those
+that they were written against.
 """
 
 import re
 import tomllib
 from pathlib import Path
 
-EXTRAS = ("parquet", "dask")
+EXTRAS = ("parquet", "dask", "ray")
 TOOLS = ("hypothesis", "pytest", "pytest-xdist")
 
 
 def main() -> None:
-    """Turn every ``>=`` of the library, of two extras and of the tools that test it into ``==``."""
+    """Turn every ``>=`` of the library, of extras and of the tools that test it into ``==``."""
     project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
     optional = project["optional-dependencies"]
     wanted = project["dependencies"] + [line for extra in EXTRAS for line in optional[extra]]
