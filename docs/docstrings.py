@@ -57,7 +57,7 @@ _PUBLIC = public_names()
 def to_rst(_app: Any, what: str, name: str, thing: Any, _options: Any, lines: list[str]) -> None:
     """Rewrite a docstring, and say whose methods a class has and where its code is.
 
-    A paragraph that does not end as a sentence does is an equation.
+    A paragraph that does not end as a sentence does, or is a list of them, is an equation.
     """
     first, *rest = "\n".join(lines).strip("\n").split("\n\n")
     paragraphs = [_prose(first, name), *(_paragraph(text, name) for text in rest)]
@@ -71,7 +71,7 @@ def to_rst(_app: Any, what: str, name: str, thing: Any, _options: Any, lines: li
 def _paragraph(text: str, name: str) -> str:
     if re.match(r"\s*(>>>|\.\.)", text) or re.match(r"Examples\n-+", text):
         return text
-    ended = text.rstrip().endswith((".", ":", "::", "?"))
+    ended = text.rstrip().endswith((".", ":", "?")) and not re.match(r"\w+ = .*\n", text)
     if ended or text.startswith(" ") or re.search(r"\n-+\n", text) or not text.strip():
         return re.sub(r"\b(Source|Differences):", r"**\1:**", _prose(text, name))
     return ".. code-block:: text\n\n" + "\n".join(f"    {line}" for line in text.split("\n"))
