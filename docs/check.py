@@ -17,8 +17,7 @@ from docstrings import ALIASES, MODULES, public_names
 SEARCHES = {
     "heavy tail": "heavy-tails",
     "MABWiser": "tutorials/keep-your-bandit",
-    # Place for "delayed rewards", which belongs to a page of tailproof.live: an index entry
-    # ``! delayed rewards`` at its top does it.
+    "delayed rewards": "tutorials/live",
 }
 """What a reader may type, and the page that should come first."""
 _LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}

@@ -14,6 +14,7 @@ MODULES = (
     "tailproof.bestarm",
     "tailproof.gauntlet",
     "tailproof.guests",
+    "tailproof.live",
     "tailproof.figures",
     "tailproof.testing",
     "tailproof.simulation.environments",

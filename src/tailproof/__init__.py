@@ -76,7 +76,7 @@ from tailproof.wrappers import (
 )
 
 if TYPE_CHECKING:
-    from tailproof import figures, gauntlet, guests, testing
+    from tailproof import figures, gauntlet, guests, live, testing
 
 __all__ = [
     "CRT",
@@ -142,6 +142,7 @@ __all__ = [
     "gauntlet",
     "guests",
     "identify",
+    "live",
     "mean_of_medians",
     "median_of_means",
     "noise",
@@ -158,6 +159,6 @@ __version__ = version("tailproof")
 
 def __getattr__(name: str) -> Any:
     """Load what is seldom needed when it is asked for."""
-    if name in ("figures", "gauntlet", "guests", "testing"):
+    if name in ("figures", "gauntlet", "guests", "live", "testing"):
         return import_module(f"tailproof.{name}")
     raise AttributeError(f"module 'tailproof' has no attribute {name!r}")

@@ -25,7 +25,7 @@ View = Literal["index", "context", "actions"]
 """What a guest looks at: the numbers of the arms, one context for all, a vector of each."""
 
 
-def installed(package: str, extra: str) -> Any:
+def installed(package: str, extra: str, user: str = "this guest") -> Any:
     """Return a package that is needed only here, or say how to get it.
 
     >>> installed("no_such_package", "river")
@@ -35,8 +35,8 @@ def installed(package: str, extra: str) -> Any:
     try:
         return import_module(package)
     except ModuleNotFoundError:
-        message = f"this guest needs {package.partition('.')[0]}: pip install 'tailproof[{extra}]'"
-        raise ImportError(message) from None
+        name = package.partition(".")[0]
+        raise ImportError(f"{user} needs {name}: pip install 'tailproof[{extra}]'") from None
 
 
 @dataclass(frozen=True)
@@ -176,6 +176,16 @@ class Guest(Policy[Lessons]):
         """What the guest looks at."""
 
     @property
+    def numbered(self) -> bool:
+        """Whether the guest knows an arm by its number."""
+        return self.view != "actions"
+
+    @property
+    def uses_vectors(self) -> bool:
+        """Whether the guest looks at a context or at vectors."""
+        return self.view != "index"
+
+    @property
     def longest(self) -> float:
         """The longest arm that is taken; who looks at numbers alone takes any."""
         return LONGEST if self.view == "index" else self.longest_seen
@@ -250,6 +260,12 @@ class Guest(Policy[Lessons]):
         other = super()._resized(state, max(arms, state.arms))
         vars(other)["_live"] = state.live  # a choice among other arms is one of the same guest
         return other
+
+    def _among(self, state: Lessons, arms: Index) -> Lessons:
+        """Return the state itself: a guest that knows arms by their numbers must see them all."""
+        alone = not self.numbered or np.array_equal(arms, np.arange(state.arms))
+        require(alone, "arms", f"all {state.arms} that {self!r} knows", arms.tolist())
+        return state
 
     def _guest(self, state: Lessons, path: int) -> Any:
         """Return the guest of a path, with all lessons learned."""

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tailproof.checks import array, check_fields, number, require, whole
-from tailproof.policies.state.base import Array, Index, State, picked
+from tailproof.policies.state.base import ONE, Array, Index, State, picked, places
 
 __all__ = [
     "LONGEST",
@@ -29,12 +29,18 @@ __all__ = [
     "State",
     "pick_largest",
     "picked",
+    "unwarned",
 ]
 
 LONGEST = 1e75
 """The longest arm that is taken: squares of lengths can still be added up and multiplied."""
 
 S = TypeVar("S", bound=State)
+
+
+def unwarned() -> np.errstate:
+    """Return what keeps NumPy from warning of infinities, which are legitimate here."""
+    return np.errstate(divide="ignore", invalid="ignore", over="ignore")
 
 
 class Policy(ABC, Generic[S]):
@@ -64,6 +70,11 @@ class Policy(ABC, Generic[S]):
         return 1
 
     @property
+    def least(self) -> int:
+        """The fewest rewards that `learn` takes for one decision, where some may be lost."""
+        return self.pulls
+
+    @property
     def invariances(self) -> frozenset[str]:
         """The maps of all rewards that change no decision.
 
@@ -76,6 +87,16 @@ class Policy(ABC, Generic[S]):
     def any_arms(self) -> bool:
         """Whether the number of arms may change from call to call."""
         return True
+
+    @property
+    def numbered(self) -> bool:
+        """Whether an arm is known by its number, as something is kept for each."""
+        return not self.any_arms or bool(_arm_axes(self, 2, 2))
+
+    @property
+    def uses_vectors(self) -> bool:
+        """Whether the vectors of the arms are looked at: K-armed policies ignore them."""
+        return not (self.any_arms and self.numbered)
 
     @property
     def longest(self) -> float:
@@ -126,7 +147,7 @@ class Policy(ABC, Generic[S]):
     def choose(self, state: S, arms: ArrayLike, rng: np.random.Generator) -> Index:
         """Return the arm to pull in each path; the state stays as it is."""
         require(hasattr(rng, "integers"), "rng", "a numpy.random.Generator", rng)
-        with np.errstate(invalid="ignore", over="ignore"):
+        with unwarned():
             vectors = self._checked_arms(state, arms)
             if vectors.shape[1] != state.arms:
                 state = self._resized(state, vectors.shape[1])
@@ -142,7 +163,7 @@ class Policy(ABC, Generic[S]):
         >>> policy.propensities(state, arms).tolist()
         [[0.5, 0.5]]
         """
-        with np.errstate(invalid="ignore", over="ignore"):
+        with unwarned():
             vectors = self._checked_arms(state, arms)
             if vectors.shape[1] != state.arms:
                 state = self._resized(state, vectors.shape[1])
@@ -160,17 +181,19 @@ class Policy(ABC, Generic[S]):
         """Learn from the rewards of the chosen arms.
 
         ±inf and any finite size are legitimate rewards. A wrong shape, a NaN, or an arm that is
-        not finite raises ``ValueError`` and leaves the state as it was.
+        not finite raises ``ValueError`` and leaves the state as it was. Where rewards were lost, a
+        decision may have fewer than `pulls`, down to `least`; those there are stand for the others
+        in turn.
 
         `propensity`, of shape (paths,), is how probable the chosen arms were, where someone else
         chose them; by default it is the policy's own, see `propensities`.
         """
-        with np.errstate(invalid="ignore", over="ignore"):
+        with unwarned():
             vectors = self._checked_arms(state, arms)
             index, values = array("chosen", chosen, None), array("rewards", rewards)
             expected = (state.paths, self.pulls)
             if values.shape != expected:
-                raise ValueError(f"rewards must be of shape {expected}, got {values.shape}")
+                values = self._filled_up(expected, values)
             require(not math.isnan(values.min()), "rewards", "free of NaN", np.nan)
             if index.shape != expected[:1]:
                 raise ValueError(f"chosen must be of shape {expected[:1]}, got {index.shape}")
@@ -178,14 +201,12 @@ class Policy(ABC, Generic[S]):
             if index.dtype.kind not in "iu" or index.min() < 0 or index.max() >= offered:
                 rule = f"whole numbers from 0 to {offered - 1}"
                 raise ValueError(f"chosen must be {rule}, got {chosen!r}")
-            more = {}
+            known = None
             if propensity is not None or self.uses_propensity:
                 known = self._checked_propensity(state, vectors, index, propensity)
-                more = {"propensity": known} if self.uses_propensity else {}
             if offered > state.arms:
                 self._grow(state, offered)
-            self._learn(state, vectors, index, values, **more)
-        state.decisions += 1
+            self._take(state, vectors, index, values, known if self.uses_propensity else None)
 
     def propose(self, state: S, rng: np.random.Generator) -> Array:
         """Return the vector of the unit ball to pull in each path; the state stays as it is.
@@ -236,6 +257,22 @@ class Policy(ABC, Generic[S]):
     def _learn(self, state: S, arms: Array, chosen: Index, rewards: Array) -> None:
         """Learn; a policy with `uses_propensity` has one more argument, of that name."""
 
+    @final
+    def _take(
+        self,
+        state: S,
+        arms: Array,
+        chosen: Index,
+        rewards: Array,
+        propensity: Array | None = None,
+    ) -> None:
+        """Learn from arguments that are checked, or as a simulation makes them, and count it."""
+        if propensity is None:
+            self._learn(state, arms, chosen, rewards)
+        else:
+            self._learn(state, arms, chosen, rewards, **{"propensity": propensity})
+        state.decisions += ONE
+
     def _propensities(self, state: S, arms: Array) -> Array | None:
         return None
 
@@ -261,6 +298,28 @@ class Policy(ABC, Generic[S]):
                 kept = np.concatenate([kept, np.broadcast_to(fresh, shape)], axis=axis)
             setattr(other, name, np.ascontiguousarray(kept))
         return other
+
+    def _among(self, state: S, arms: Index) -> S:
+        """Return the state of these arms alone, numbered anew; what it can share is shared."""
+        other = copy.copy(state)
+        other.arms = len(arms)
+        for name, axis in _arm_axes(self, state.arms, state.dim).items():
+            setattr(other, name, np.take(getattr(state, name), arms, axis=axis))
+        number = np.full(state.arms + 1, -1)
+        number[arms] = np.arange(len(arms))
+        for name in state.naming_arms():
+            setattr(other, name, number[getattr(state, name)])
+        return other
+
+    def _filled_up(self, shape: tuple[int, int], rewards: Array) -> Array:
+        """Return as many rewards as are wanted, those given in turn."""
+        rule = f"of shape {shape}"
+        if self.least < self.pulls:
+            rule += f", or with {self.least} columns or more"
+        ok = rewards.ndim == 2 and len(rewards) == shape[0]
+        ok = ok and self.least <= rewards.shape[1] <= self.pulls
+        require(ok, "rewards", rule, rewards.shape)
+        return rewards[:, np.arange(self.pulls) % rewards.shape[1]]
 
     def _checked_propensity(
         self, state: S, arms: Array, chosen: Index, propensity: ArrayLike | None
@@ -343,9 +402,9 @@ def pick_largest(index: Array, rng: np.random.Generator) -> Index:
     """
     lot = rng.random(len(index))
     best: Index = index.argmax(axis=1)
-    largest = index[np.arange(len(index)), best]
-    tied = index == largest[:, None]
-    if np.count_nonzero(tied) > len(index) or math.isnan(largest.sum()):  # NaN is the largest
+    arms = index.shape[1]
+    largest = index.take(places(best, arms))  # NaN, if there is one
+    if np.count_nonzero(index.ravel() < largest.repeat(arms)) < index.size - len(index):
         index = np.where(np.isnan(index), -np.inf, index)
         tied = index == index.max(axis=1, keepdims=True)
         tied &= tied.cumsum(axis=1) > (lot * tied.sum(axis=1)).astype(np.int64)[:, None]

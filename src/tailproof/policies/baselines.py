@@ -19,6 +19,11 @@ class _Indifferent(Policy[State]):
         """No decision changes under any strictly increasing map."""
         return frozenset({"increasing"})
 
+    @property
+    def uses_vectors(self) -> bool:
+        """Nothing of the arms is looked at."""
+        return False
+
     def _init(self, paths: int, arms: int, dim: int) -> State:
         return State(arms=arms, dim=dim, decisions=np.zeros(paths, dtype=np.int64))
 

@@ -132,6 +132,11 @@ class AutoFiltered(Wrapper[Tuned]):
         return self.policy.pulls * self.repeats
 
     @property
+    def least(self) -> int:
+        """The fewest rewards taken: more than half, where they make one of the rewards for A."""
+        return self.repeats // 2 + 1 if self.policy.pulls == 1 else self.pulls
+
+    @property
     def invariances(self) -> frozenset[str]:
         """Units decide nothing; where an intercept is learned, neither does an offset."""
         return frozenset({"units", "offset"} if self.intercept else {"units"})

@@ -50,6 +50,11 @@ class Wrapper(Policy[W], Generic[W]):
         return self.policy.pulls
 
     @property
+    def least(self) -> int:
+        """The fewest rewards taken for one decision: those of the policy inside."""
+        return self.policy.least
+
+    @property
     def invariances(self) -> frozenset[str]:
         """The maps of all rewards that change no decision: those of the policy inside."""
         return self.policy.invariances
@@ -58,6 +63,16 @@ class Wrapper(Policy[W], Generic[W]):
     def any_arms(self) -> bool:
         """Whether the number of arms may change from call to call."""
         return self.policy.any_arms
+
+    @property
+    def numbered(self) -> bool:
+        """Whether the policy inside knows an arm by its number."""
+        return self.policy.numbered
+
+    @property
+    def uses_vectors(self) -> bool:
+        """Whether the policy inside looks at the vectors of the arms."""
+        return self.policy.uses_vectors
 
     @property
     def longest(self) -> float:
@@ -100,6 +115,11 @@ class Wrapper(Policy[W], Generic[W]):
     def _grow(self, state: W, arms: int) -> None:
         super()._grow(state, arms)
         self.policy._grow(state.inner, arms)
+
+    def _among(self, state: W, arms: Index) -> W:
+        other = super()._among(state, arms)
+        other.inner = self.policy._among(state.inner, arms)
+        return other
 
 
 def innermost(policy: Policy[Any]) -> Any:

@@ -153,6 +153,11 @@ class Filtered(Wrapper[Wrapped]):
         return self.policy.pulls * self.repeats
 
     @property
+    def least(self) -> int:
+        """The fewest rewards taken: more than half, where they make one of the rewards for A."""
+        return self.repeats // 2 + 1 if self.policy.pulls == 1 else self.pulls
+
+    @property
     def invariances(self) -> frozenset[str]:
         """Those of the policy inside, as far as the estimator follows them."""
         inside = super().invariances

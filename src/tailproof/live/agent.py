@@ -1,0 +1,474 @@
+"""An agent: it is asked for an arm and told a reward, at any time, in any order, from anywhere."""
+
+import logging
+import math
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from numbers import Real
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from tailproof.checks import number, require, whole
+from tailproof.live.fold import Verification, restored, verify
+from tailproof.live.holds import SEEN, Desk, Hold
+from tailproof.live.journal import KEPT, LATE, OWN_ID, Journal
+from tailproof.live.mind import RECENT, Mind
+from tailproof.live.offers import Features, Offer
+from tailproof.live.opening import open_journal
+from tailproof.live.records import Decision, HoldRow
+from tailproof.policies.base import Policy
+
+__all__ = ["Agent", "Ask", "Fate", "Tell", "Ticket", "seconds"]
+
+_LOG = logging.getLogger("tailproof.live")
+_LEAST_APART = 256
+"""Lessons between two snapshots, at least: so many are learned anew in a twentieth of a second."""
+_BYTES_A_LESSON = 100
+"""Snapshots of large states are rarer, so that they cost about this much a lesson."""
+_LONGEST_ID = 200
+
+Fate = Literal["kept", "learned", "duplicate", "late", "unknown"]
+"""What became of a reward.
+
+"kept": its hold awaits more; "learned": it was the last one that its hold awaited; "duplicate": the
+ticket had one already, which stays; "late": its hold has ended; "unknown": there is no such ticket.
+"""
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """One request that got an arm and awaits one reward.
+
+    Attributes
+    ----------
+    id : str
+        What to tell the reward to.
+    arm : str
+    propensity : float or None
+        How probable this arm was; None where the policy cannot tell.
+    hold : int
+        The number of the decision that chose it.
+    default : bool
+        Whether this is the default arm of a client that got no answer.
+    """
+
+    id: str
+    arm: str
+    propensity: float | None
+    hold: int
+    default: bool = False
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A request for an arm, see `Agent.ask`."""
+
+    offer: Features
+    ticket: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "offer", Offer.of(self.offer))
+        if self.ticket is not None:
+            _check_id(self.ticket)
+
+
+@dataclass(frozen=True)
+class Tell:
+    """A reward, see `Agent.tell`."""
+
+    ticket: str
+    reward: float
+
+    def __post_init__(self) -> None:
+        _check_id(self.ticket)
+        r = self.reward
+        ok = isinstance(r, Real) and not isinstance(r, bool) and not math.isnan(r)
+        require(ok, "reward", "a number, not NaN", r)
+        object.__setattr__(self, "reward", float(r) + 0.0)  # zero has no sign
+
+
+def _check_id(ticket: str) -> None:
+    ok = isinstance(ticket, str) and 0 < len(ticket) <= _LONGEST_ID and ticket.isprintable()
+    require(ok, "ticket", f"a text of 1 to {_LONGEST_ID} signs", ticket)
+
+
+class _Pending:
+    """An act that awaits its transaction."""
+
+    __slots__ = ("act", "answer", "done", "error")
+
+    def __init__(self, act: Ask | Tell) -> None:
+        self.act, self.done = act, False
+        self.answer: Any = None
+        self.error: BaseException | None = None
+
+
+def seconds(wait: float | str) -> float:
+    """Return a time span in seconds.
+
+    >>> seconds("2h"), seconds("1.5 min"), seconds(30)
+    (7200.0, 90.0, 30.0)
+    >>> seconds("soon")
+    Traceback (most recent call last):
+    ValueError: wait must be a number of seconds or a text such as '90s', '15min', '2h', '1d', got
+    'soon'
+    """
+    units = {"s": 1, "min": 60, "h": 3600, "d": 86400}
+    if isinstance(wait, str):
+        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|min|h|d)\s*", wait)
+        rule = "a number of seconds or a text such as '90s', '15min', '2h', '1d'"
+        require(found is not None, "wait", rule, wait)
+        wait = float(found[1]) * units[found[2]] if found else 0.0
+    return number("wait", wait, above=0)
+
+
+class Agent:
+    """A policy at work: requests come and get an arm, rewards come when they come.
+
+    Everything is written to a journal before it is answered. What the policy has learned is the
+    fold of the journal, so that it is the same after any crash and in every process that shares it.
+
+    A policy that wants ñ rewards for a decision holds its arm for several tickets: requests with
+    the same offer get the same arm. As many more tickets are given out as rewards were lost so
+    far, and when nothing more is awaited the hold ends with those that came, if they are more than
+    half. `LinStudentUCB` and other policies of single pulls decide anew for each request.
+
+    Parameters
+    ----------
+    policy : Policy
+        Any policy, filter or guest.
+    journal : path, str or Journal
+        A file of SQLite, made where there is none, ``"postgresql://…"``, or a `Journal`, see
+        `open_journal`. That of another policy is refused.
+    wait : float or str
+        How long a reward may take, in seconds or as "90s", "15min", "2h", "1d"; then it counts as
+        lost. A later one is still taken while its hold is open.
+    explore : float
+        The probability that any arm of the offer is chosen, each alike. With it every arm has a
+        known probability, and a journal can be judged later.
+    seed : int, optional
+        The random numbers of a hold depend on the seed and the number of the hold; by default on
+        that of the journal, or zero.
+    dim : int, optional
+        For offers without features and a policy that looks at vectors: the most arms there will
+        ever be; by default those of the first offer.
+    clock : callable, optional
+        What tells the time, in seconds since 1970; by default the time of day at the start and a
+        clock that never jumps from there on.
+
+    Examples
+    --------
+    >>> from tailproof import UCB1, AutoFiltered
+    >>> agent = Agent(AutoFiltered(UCB1()), ":memory:", wait="2h")
+    >>> ticket = agent.ask(["red", "blue"], ticket="visit 17")
+    >>> ticket.arm in ("red", "blue"), ticket.propensity
+    (True, 0.5)
+    >>> agent.tell("visit 17", 12.5), agent.tell("visit 17", 12.5), agent.tell("visit 18", 1)
+    ('kept', 'duplicate', 'unknown')
+    >>> agent.ask(["red", "blue"], ticket="visit 17") == ticket
+    True
+
+    Source: our own. Differences: none.
+    """
+
+    def __init__(
+        self,
+        policy: Policy[Any],
+        journal: str | Path | Journal,
+        *,
+        wait: float | str = "1d",
+        explore: float = 0.0,
+        seed: int | None = None,
+        dim: int | None = None,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        require(isinstance(policy, Policy), "policy", "a policy", policy)
+        self.policy, self.wait = policy, seconds(wait)
+        self.explore = number("explore", explore, at_least=0, at_most=1)
+        if seed is not None:
+            whole("seed", seed, at_least=0)
+        if dim is not None:
+            whole("dim", dim)
+        self.journal = open_journal(journal)
+        self._turn, self._busy = threading.Condition(), False
+        self._queue: list[_Pending] = []
+        start = time.time() - time.monotonic()
+        self._now = clock or (lambda: start + time.monotonic())
+        self.commits = 0
+        self._desk = Desk(policy.pulls, policy.least, self.wait)
+        self._pending: dict[int, Decision] = {}
+        self._holds = self._closed = self._committed = self._since = 0
+        self._saved = self._size = 0
+        self._stale = True
+        try:
+            with self.journal.transaction():
+                self.mind = self._opened(seed, dim)
+                self._reload()
+                for hold in self.journal.ended(self._closed - SEEN):
+                    self._count(hold)
+        except BaseException:
+            if self.journal is not journal:
+                self.journal.close()
+            raise
+
+    def ask(self, offer: Features, ticket: str | None = None) -> Ticket:
+        """Return an arm of an offer, as a ticket; asked again with the same id, the same answer.
+
+        An offer is a list of names, or a mapping from names to features, which K-armed policies
+        ignore.
+        """
+        (answer,) = self.act([Ask(offer, ticket)])
+        if isinstance(answer, ValueError):
+            raise answer
+        return answer  # type: ignore[return-value]
+
+    def tell(self, ticket: str, reward: float) -> Fate:
+        """Take the reward of a ticket, and say what became of it; ±inf is one, NaN is refused."""
+        (answer,) = self.act([Tell(ticket, reward)])
+        if isinstance(answer, ValueError):
+            raise answer
+        return answer  # type: ignore[return-value]
+
+    def act(self, acts: Sequence[Ask | Tell]) -> list[Ticket | Fate | ValueError]:
+        """Do several acts in one commit; one that is refused has its error for an answer.
+
+        Threads that come while another commits share the next commit.
+        """
+        mine = [_Pending(act) for act in acts]
+        with self._turn:
+            self._queue += mine
+        if mine:
+            with self._alone(unless=mine[-1]) as leads:
+                if leads:
+                    self._do_all()
+        for pending in mine:
+            if pending.error is not None:
+                raise pending.error
+        return [pending.answer for pending in mine]
+
+    def close(self) -> None:
+        """Close the journal; everything is in it already."""
+        with self._alone():
+            self.journal.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def verify(self) -> Verification:
+        """Learn every lesson and choose every hold again, and say whether all is as it was."""
+        with self._alone():
+            return verify(self.policy, self.journal, self.mind)
+
+    @property
+    def loss(self) -> float:
+        """The share of rewards that never came, of late."""
+        return self._desk.loss
+
+    @contextmanager
+    def _alone(self, unless: _Pending | None = None) -> Iterator[bool]:
+        """Keep other threads out, unless one of them has done this act meanwhile."""
+        with self._turn:
+            self._turn.wait_for(lambda: not self._busy or (unless is not None and unless.done))
+            alone = unless is None or not unless.done
+            self._busy = self._busy or alone
+        try:
+            yield alone
+        finally:
+            if alone:
+                with self._turn:
+                    self._busy = False
+                    self._turn.notify_all()
+
+    def _do_all(self) -> None:
+        """Do every act that waits, in one transaction."""
+        with self._turn:
+            batch, self._queue = self._queue, []
+        now = self._now()
+        try:
+            with self.journal.transaction() as foreign:
+                if foreign or self._stale:
+                    self._reload()
+                self._end_due(now)
+                for pending in batch:
+                    try:
+                        pending.answer = self._do(pending.act, now)
+                    except ValueError as refusal:
+                        pending.answer = refusal
+            self.commits += 1
+            self._committed = self._closed
+        except BaseException as error:
+            self._stale = True
+            for pending in batch:
+                pending.error = error
+            if not isinstance(error, Exception):
+                raise
+        finally:
+            for pending in batch:
+                pending.done = True
+
+    def _do(self, act: Ask | Tell, now: float) -> Ticket | Fate:
+        return self._ask(act, now) if isinstance(act, Ask) else self._tell(act, now)
+
+    def _ask(self, ask: Ask, now: float) -> Ticket:
+        offer = Offer.of(ask.offer)
+        if not self.policy.uses_vectors:
+            offer = Offer(offer.names)
+        found = None if ask.ticket is None else self.journal.find(ask.ticket)
+        if found is not None:
+            return _ticket(str(ask.ticket), self.journal.decision(found.hold))
+        own = ask.ticket is not None and OWN_ID.fullmatch(ask.ticket)
+        require(not own, "ticket", "unlike those that the agent gives itself", ask.ticket)
+        hold = self._desk.wanting(offer.key, now)
+        if hold is None or hold.decision is None:
+            hold, decision = self._open(offer)
+        else:
+            decision = hold.decision
+        place = hold.issue(now)
+        self.journal.add_ticket(hold.id, place, ask.ticket, now)
+        return _ticket(ask.ticket or f"{hold.id}.{place}", decision)
+
+    def _tell(self, tell: Tell, now: float) -> Fate:
+        found = self.journal.find(tell.ticket)
+        if found is None:
+            return "unknown"
+        if found.told is not None:
+            return "duplicate"
+        late = found.closed is not None
+        self.journal.tell(found, tell.reward, now, LATE if late else KEPT)
+        if late:
+            return "late"
+        hold = self._desk.open[found.hold]
+        hold.told += 1
+        hold.awaited.pop(found.number, None)
+        if hold.told < self.policy.pulls:
+            return "kept"
+        self._end(hold, learned=True)
+        return "learned"
+
+    def _open(self, offer: Offer) -> tuple[Hold, Decision]:
+        """Decide: open a hold for an offer."""
+        if self._desk.never_repeats:
+            raise ValueError(
+                f"offer must be one that comes again: {self.policy.pulls} requests with the same "
+                "features share a decision of this filter, and the last ones were all different; "
+                "LinStudentUCB learns from single pulls"
+            )
+        mind = self.mind
+        mind.check(offer)
+        self._catch_up()
+        if mind.dim is None:
+            self.journal.set_meta(dim=str(len(offer.names) if offer.dim is None else offer.dim))
+        mind.meet(offer)
+        number, since = self._holds, self._since if mind.believes else self._holds
+        arm, propensity = mind.choose(number, offer, self.explore, self._pending)
+        decision = Decision(number, offer, arm, propensity)
+        self.journal.add_hold(HoldRow(decision, self.explore, mind.lessons, since), mind.numbers)
+        hold = Hold(number, offer.key, decision if self.policy.pulls > 1 else None)
+        self._desk.add(hold)
+        if mind.believes:
+            self._pending[number] = decision
+        self._holds += 1
+        return hold, decision
+
+    def _end(self, hold: Hold, *, learned: bool) -> None:
+        """End a hold: a lesson, or given up."""
+        self.journal.close_hold(hold.id, self._closed, learned)
+        self._desk.close(hold)
+        self._closed += 1
+
+    def _end_due(self, now: float) -> None:
+        """End the holds that must wait no longer, and see how many rewards were lost."""
+        for hold, enough in self._desk.due(now):
+            self._end(hold, learned=enough)
+        for ended in self._desk.settled(now):
+            self._count(ended)
+
+    def _count(self, hold: int) -> None:
+        """See how many rewards of a hold came in time."""
+        times = self.journal.tickets(hold)
+        came = sum(told is not None and told <= asked + self.wait for asked, told in times)
+        self._desk.count(len(times), came)
+
+    def _catch_up(self) -> None:
+        """Learn what has been told, if it is worth expecting anew what the rest will bring."""
+        mind, backlog = self.mind, self._committed - self.mind.lessons
+        if backlog * 4 * self.policy.pulls >= len(self._pending) and backlog:
+            self._learn(self._committed)
+            self._expect_since(self._holds - RECENT)
+            self._save()
+        elif self._holds - self._since > 4 * RECENT:
+            mind.expect_anew()
+            self._expect_since(self._holds - RECENT)
+
+    def _learn(self, lessons: int) -> None:
+        """Learn what has been told, up to so many lessons."""
+        for closing in self.journal.closings(self.mind.lessons, lessons):
+            self.mind.fold(closing)
+            self._pending.pop(closing.decision.hold, None)
+
+    def _expect_since(self, hold: int) -> None:
+        """Expect something of pending holds from this one on."""
+        self._since = max(0, hold)
+        for old in [old for old in self._pending if old < self._since]:
+            del self._pending[old]
+
+    def _save(self) -> None:
+        """Keep a snapshot now and then."""
+        apart = max(_LEAST_APART, self._size // _BYTES_A_LESSON)
+        if self.mind.lessons >= self._saved + apart:
+            packed = self.mind.to_bytes()
+            self.journal.add_snapshot(self.mind.lessons, packed)
+            self._saved, self._size = self.mind.lessons, len(packed)
+
+    def _opened(self, seed: int | None, dim: int | None) -> Mind:
+        """Return what the policy has learned by the journal; that of another one is refused."""
+        meta, recipe = self.journal.meta(), repr(self.policy)
+        if "recipe" not in meta:
+            meta = {"recipe": recipe, "seed": str(seed or 0), "version": version("tailproof")}
+            meta |= {} if dim is None else {"dim": str(dim)}
+            self.journal.set_meta(**meta)
+        require(meta["recipe"] == recipe, "policy", f"{meta['recipe']}, as in the journal", recipe)
+        for name, value in {"seed": seed, "dim": dim}.items():
+            kept = meta.get(name, str(value))
+            require(value is None or kept == str(value), name, f"{kept}, as in the journal", value)
+        return restored(self.policy, self.journal)
+
+    def _reload(self) -> None:
+        """Read what is open, as nothing is known of it or others wrote."""
+        self._stale = False
+        self._holds, self._closed = self.journal.counts()
+        self._committed = self._closed
+        self._saved, self._size = self.journal.last_snapshot()
+        numbers = {name: i for i, (name, _) in enumerate(self.journal.arms())}
+        if numbers != self.mind.numbers:  # of others, or of an act that was undone
+            self.mind = restored(self.policy, self.journal)
+        self._learn(self.journal.last_after())  # no hold knows less than the one before it
+        self.mind.expect_anew()
+        self._since = max(0, self._holds - RECENT)
+        believes = self.mind.believes
+        self._pending = self.journal.unfolded(self.mind.lessons, self._since) if believes else {}
+        self._desk.clear()
+        holds, tickets = self.journal.open_holds()
+        several = self.policy.pulls > 1
+        for hold, key in holds:
+            decision = self.journal.decision(hold) if several else None
+            self._desk.add(Hold(hold, key, decision))
+        now = self._now()
+        for hold, place, asked, told in tickets:
+            one = self._desk.open[hold]
+            one.issue(min(asked, now))  # a clock may have gone back
+            if told is not None:
+                one.told += 1
+                del one.awaited[place]
+
+
+def _ticket(name: str, decision: Decision) -> Ticket:
+    return Ticket(name, decision.name, decision.propensity, decision.hold)

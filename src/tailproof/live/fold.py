@@ -1,0 +1,122 @@
+"""The fold of a journal: what its lessons lead to, and whether its holds were chosen by it."""
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tailproof.live.journal import Journal
+from tailproof.live.mind import RECENT, Mind
+from tailproof.policies.base import Policy
+
+__all__ = ["Verification", "blank", "restored", "same_state", "verify"]
+
+_LOG = logging.getLogger("tailproof.live")
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What became of choosing every hold again.
+
+    Attributes
+    ----------
+    holds, lessons : int
+        How many holds there were, and how many of them have ended.
+    differing : list of int
+        The holds whose arm or propensity is another one now.
+    snapshots : dict
+        By number of lessons, whether the snapshot is what they lead to.
+    state : bool
+        Whether what the agent has learned is what its lessons lead to.
+    """
+
+    holds: int
+    lessons: int
+    differing: list[int]
+    snapshots: dict[int, bool]
+    state: bool = True
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything is as it was."""
+        return not self.differing and all(self.snapshots.values()) and self.state
+
+
+def restored(policy: Policy[Any], journal: Journal) -> Mind:
+    """Return what a policy has learned by a journal, from the latest snapshot that is whole."""
+    mind = blank(policy, journal)
+    for after, state in journal.snapshots():
+        try:
+            mind.from_bytes(state, after)
+        except ValueError as error:
+            _LOG.warning("a snapshot is left aside, all lessons are learned anew: %s", error)
+            continue
+        for closing in journal.closings(max(0, after - RECENT), after):
+            mind.remember(closing)
+        break
+    for closing in journal.closings(mind.lessons, journal.counts()[1]):
+        mind.fold(closing)
+    return mind
+
+
+def verify(policy: Policy[Any], journal: Journal, own: Mind | None = None) -> Verification:
+    """Learn every lesson and choose every hold again, and compare with one's own mind."""
+    holds, lessons = journal.counts()
+    mind, snapshots = blank(policy, journal), dict(journal.snapshots())
+    found: dict[int, bool] = {}
+    state = True
+    pending: dict[int, Any] = {}
+    differing, since, closings = [], 0, journal.closings(0, lessons)
+
+    def learn_until(after: int) -> None:
+        nonlocal state
+        while mind.lessons < after:
+            closing = next(closings)
+            mind.fold(closing)
+            pending.pop(closing.decision.hold, None)
+            if mind.lessons in snapshots:
+                found[mind.lessons] = same_state(mind, snapshots[mind.lessons])
+            if own is not None and mind.lessons == own.lessons:
+                state = same_state(mind, own.to_bytes())
+
+    for row in journal.holds(0, holds):
+        decision = row.decision
+        learn_until(row.after)
+        if row.since != since:
+            since = row.since
+            mind.expect_anew()
+        known = {hold: one for hold, one in pending.items() if hold >= since}
+        choice = mind.choose(decision.hold, decision.offer, row.explore, known)
+        if (choice.arm, choice.propensity) != (decision.arm, decision.propensity):
+            differing.append(decision.hold)
+        pending[decision.hold] = decision
+    learn_until(lessons)
+    return Verification(holds, lessons, differing, found, state)
+
+
+def blank(policy: Policy[Any], journal: Journal) -> Mind:
+    """Return the mind before any lesson, which knows the arms of the journal."""
+    meta = journal.meta()
+    mind = Mind(policy, int(meta["seed"]), int(meta["dim"]) if "dim" in meta else None)
+    for row in journal.holds(0, 1):
+        mind.meet(row.decision.offer)
+    mind.numbers = {name: i for i, (name, _) in enumerate(journal.arms())}
+    return mind
+
+
+def same_state(mind: Mind, snapshot: bytes) -> bool:
+    """Return whether a snapshot holds what has been learned, number by number."""
+    other = Mind(mind.policy, mind.seed, mind.dim)
+    try:
+        other.from_bytes(snapshot, mind.lessons)
+    except ValueError:
+        return False
+    mine, state = mind.state.copy(), other.state
+    if state.arms > mine.arms:  # room was made for arms that are still to be learned
+        mind.policy._grow(mine, state.arms)
+    ours, theirs = mine.to_arrays(), state.to_arrays()
+    return all(
+        np.array_equal(array, theirs[name], equal_nan=array.dtype.kind == "f")
+        for name, array in ours.items()
+    )

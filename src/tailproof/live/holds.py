@@ -1,0 +1,176 @@
+"""Open holds: which of them want tickets, and which must wait no longer."""
+
+import math
+from collections import deque
+from dataclasses import dataclass, field
+
+from tailproof.live.records import Decision
+
+__all__ = ["MOST_OPEN", "SEEN", "Desk", "Hold"]
+
+MOST_OPEN = 100_000
+"""Of more open holds the oldest are given up, so that memory stays bounded."""
+_NEVER_TWICE = 100
+"""After so many offers in a row that came once each, the contexts never repeat."""
+SEEN = 64
+"""The settled holds that tell how many rewards are lost."""
+
+
+@dataclass(slots=True)
+class Hold:
+    """An arm that is kept for several tickets.
+
+    Attributes
+    ----------
+    id : int
+    key : bytes
+        What is on offer, see `Offer.key`.
+    decision : Decision or None
+        What its tickets are told; None where there is one ticket only.
+    issued, told : int
+        Tickets, and those of them whose reward has come.
+    awaited : dict
+        By number of the ticket, when it was issued: those whose reward may still come.
+    last : float
+        When the last ticket was issued.
+    """
+
+    id: int
+    key: bytes
+    decision: Decision | None = None
+    issued: int = 0
+    told: int = 0
+    last: float = -math.inf
+    awaited: dict[int, float] = field(default_factory=dict)
+
+    def issue(self, now: float) -> int:
+        """Return the number of a new ticket."""
+        number, self.issued, self.last = self.issued, self.issued + 1, now
+        self.awaited[number] = now
+        return number
+
+    def expire(self, before: float) -> None:
+        """Await nothing more of tickets issued before that."""
+        for number, at in list(self.awaited.items()):
+            if at >= before:
+                break  # they are in the order of their issue
+            del self.awaited[number]
+
+
+class Desk:
+    """The open holds of a journal.
+
+    A hold wants tickets while the rewards that have come, and those expected of the tickets that
+    are out, are fewer than the policy wants: told + (1 − loss)·awaited < pulls. The loss is the
+    share of rewards that never came for the last holds whose tickets are all older than `wait`.
+
+    Parameters
+    ----------
+    pulls, least : int
+        How many rewards a decision wants, and how few will do.
+    wait : float
+        Seconds after which a reward counts as lost.
+    """
+
+    def __init__(self, pulls: int, least: int, wait: float) -> None:
+        self.pulls, self.least, self.wait = pulls, least, wait
+        self.open: dict[int, Hold] = {}
+        self._by_offer: dict[bytes, int] = {}
+        self._short: dict[bytes, list[Hold]] = {}
+        self._seen: deque[tuple[int, int]] = deque(maxlen=SEEN)
+        self._settling: deque[tuple[int, float]] = deque()
+        self._next = -math.inf
+
+    @property
+    def loss(self) -> float:
+        """The share of rewards that never came."""
+        issued = sum(hold[0] for hold in self._seen)
+        told = sum(hold[1] for hold in self._seen)
+        return 1 - (told + 1) / (issued + 1)  # never quite all
+
+    def add(self, hold: Hold) -> None:
+        """Take a new hold, which the next requests with its offer get."""
+        self.open[hold.id] = hold
+        if len(self.open) > MOST_OPEN:
+            self._next = -math.inf
+        self._by_offer[hold.key] = hold.id
+
+    def wanting(self, key: bytes, now: float) -> Hold | None:
+        """Return the hold that a request with this offer belongs to, if one wants a ticket.
+
+        Holds that came off short are the first.
+        """
+        if self.pulls == 1:
+            return None
+        short = self._short.get(key, [])
+        while short:
+            if self._wants(short[0], now):
+                return short[0]
+            short.pop(0)
+        newest = self.open.get(self._by_offer.get(key, -1))
+        return newest if newest is not None and self._wants(newest, now) else None
+
+    def _wants(self, hold: Hold, now: float) -> bool:
+        hold.expire(now - self.wait)
+        expected = hold.told + (1 - self.loss) * len(hold.awaited)
+        return hold.id in self.open and expected < self.pulls
+
+    def clear(self) -> None:
+        """Let go of all open holds, which are to be read anew."""
+        self.open.clear()
+        self._by_offer.clear()
+        self._short.clear()
+        self._next = -math.inf
+
+    def close(self, hold: Hold) -> None:
+        """Let a hold go."""
+        del self.open[hold.id]
+        if self._by_offer.get(hold.key) == hold.id:
+            del self._by_offer[hold.key]
+        if len(self._settling) < SEEN:
+            self._settling.append((hold.id, hold.last))
+
+    def settled(self, now: float) -> list[int]:
+        """Return some ended holds whose rewards have all come by now, or are lost."""
+        found = []
+        while self._settling and self._settling[0][1] < now - self.wait:
+            found.append(self._settling.popleft()[0])
+        return found
+
+    def count(self, issued: int, told: int) -> None:
+        """Take note of how many of a hold's tickets have brought a reward in time."""
+        self._seen.append((issued, told))
+
+    def due(self, now: float) -> list[tuple[Hold, bool]]:
+        """Return the holds that must wait no longer, and whether they have rewards enough.
+
+        A hold is due when its last ticket is too old. One with too few rewards goes on with the
+        next requests that have its offer, unless the policy wants single pulls.
+        """
+        if now < self._next:
+            return []
+        old = [hold for hold in self.open.values() if hold.last < now - self.wait]
+        found = [
+            (hold, hold.told >= self.least)
+            for hold in old
+            if hold.told >= self.least or self.pulls == 1
+        ]
+        going = {hold.id for hold, _ in found}
+        self._short = {}
+        for hold in old:
+            if hold.id not in going:
+                self._short.setdefault(hold.key, []).append(hold)
+        rest = [hold for hold in self.open.values() if hold.id not in going]
+        surplus = max(0, len(rest) - MOST_OPEN)
+        found += [(hold, hold.told >= self.least) for hold in rest[:surplus]]
+        waiting = [hold.last for hold in rest[surplus:] if hold.last >= now - self.wait]
+        self._next = min(waiting, default=now) + self.wait
+        return found
+
+    @property
+    def never_repeats(self) -> bool:
+        """Whether offers come once each, so that no hold is ever filled."""
+        if self.pulls == 1 or len(self.open) < _NEVER_TWICE:
+            return False
+        newest = list(self.open.values())[-_NEVER_TWICE:]
+        return all(hold.issued == 1 for hold in newest)

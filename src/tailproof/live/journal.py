@@ -1,0 +1,286 @@
+"""Journals: everything that was asked, answered and told, on disk before it is answered.
+
+One class has all of the SQL. A database adds how to connect, and how a transaction keeps others
+out; see `SQLite` and `Postgres`.
+"""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tailproof.checks import require
+from tailproof.live.offers import Offer
+from tailproof.live.records import Closing, Decision, Found, HoldRow
+
+__all__ = ["KEPT", "LATE", "OWN_ID", "Journal"]
+
+KEPT, LATE = 1, 2
+"""The fates that are written down: in time for its hold, or not."""
+OWN_ID = re.compile(r"(\d{1,18})\.(\d{1,9})")
+"""The ids of tickets that were asked for without one: the hold and the number in it."""
+_OFFERS = 1024
+"""How many offers are kept in mind."""
+
+
+class Journal(ABC):
+    """Tables of arms, offers, holds and tickets, and snapshots that only save time.
+
+    An offer is kept once. A hold is one decision: an arm of an offer. A ticket is one request that
+    got this arm; its reward is written beside it. Holds end one after the other: what they brought,
+    in this order, is what the policy has learned.
+    """
+
+    MIGRATIONS: ClassVar[Sequence[Sequence[str]]] = (
+        (
+            "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
+            "CREATE TABLE arm (number INTEGER PRIMARY KEY, name TEXT NOT NULL, hold INTEGER"
+            " NOT NULL)",
+            "CREATE TABLE offer (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE,"
+            " names TEXT NOT NULL, features BLOB)",
+            "CREATE TABLE hold (id INTEGER PRIMARY KEY, offer INTEGER NOT NULL,"
+            " arm INTEGER NOT NULL, propensity REAL, explore REAL NOT NULL,"
+            " after INTEGER NOT NULL, since INTEGER NOT NULL, closed INTEGER, learned INTEGER)",
+            "CREATE UNIQUE INDEX hold_closed ON hold (closed) WHERE closed IS NOT NULL",
+            "CREATE INDEX hold_open ON hold (id) WHERE closed IS NULL",
+            "CREATE TABLE ticket (hold INTEGER, number INTEGER, id TEXT, asked REAL NOT NULL,"
+            " reward REAL, told REAL, fate INTEGER, PRIMARY KEY (hold, number)) WITHOUT ROWID",
+            "CREATE UNIQUE INDEX ticket_id ON ticket (id) WHERE id IS NOT NULL",
+            "CREATE TABLE snapshot (after INTEGER PRIMARY KEY, state BLOB NOT NULL)",
+        ),
+    )
+    """Statements that lead from each schema to the next; a schema's number is how many steps ran.
+
+    Steps are added at the end and never changed.
+    """
+
+    def __init__(self) -> None:
+        self._offer_at = lru_cache(maxsize=_OFFERS)(self._read_offer)
+        self._number_of = lru_cache(maxsize=_OFFERS)(self._find_offer)
+        self.migrate()
+
+    @abstractmethod
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> Any:
+        """Run a statement with ? for each value, and return its rows."""
+
+    @abstractmethod
+    def _begin(self) -> bool:
+        """Begin a transaction that keeps others out; return whether they wrote since the last."""
+
+    @abstractmethod
+    def _end(self, ending: str) -> None:
+        """End the transaction: COMMIT or ROLLBACK."""
+
+    @abstractmethod
+    def _schema(self) -> int:
+        """Return the number of the schema, and zero for an empty journal."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connection."""
+
+    @contextmanager
+    def transaction(self) -> Iterator[bool]:
+        """Do everything inside or nothing; gives whether others wrote since the last one."""
+        try:
+            yield self._begin()
+            self._end("COMMIT")
+        except BaseException:
+            self._number_of.cache_clear()
+            self._offer_at.cache_clear()
+            self._end("ROLLBACK")
+            raise
+
+    def migrate(self) -> None:
+        """Bring the tables to the schema of this version; those of a later one are refused."""
+        ours = len(self.MIGRATIONS)
+        with self.transaction():
+            found = self._schema()
+            require(found <= ours, "the journal's schema", f"at most {ours}, as known here", found)
+            for step in self.MIGRATIONS[found:]:
+                for statement in step:
+                    self.execute(statement)
+            if found < ours:
+                self.set_meta(schema=str(ours))
+
+    def meta(self) -> dict[str, str]:
+        """Return what is said of the journal as a whole."""
+        return dict(self.execute("SELECT key, value FROM meta"))
+
+    def set_meta(self, **values: str) -> None:
+        """Say something of the journal as a whole."""
+        new = "ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+        for item in values.items():
+            self.execute(f"INSERT INTO meta VALUES (?, ?) {new}", item)
+
+    def arms(self, since: int = 0) -> list[tuple[str, int]]:
+        """Return the names of arms from a number on, with the hold that brought each."""
+        sql = "SELECT name, hold FROM arm WHERE number >= ? ORDER BY number"
+        return list(self.execute(sql, (since,)))
+
+    def add_hold(self, row: HoldRow, numbers: dict[str, int]) -> None:
+        """Write down a decision, with its offer and arms if they are new."""
+        (hold, offer, arm, propensity), explore, after, since = row
+        number = self._number_of(offer.key)
+        if number is None:
+            ((number,),) = self.execute("SELECT COALESCE(MAX(id), -1) + 1 FROM offer")
+            new = (number, offer.key, *offer.row())
+            self.execute("INSERT INTO offer VALUES (?, ?, ?, ?)", new)
+            self._number_of.cache_clear()
+            once = "ON CONFLICT DO NOTHING"
+            for name in offer.names:
+                self.execute(
+                    f"INSERT INTO arm VALUES (?, ?, ?) {once}", (numbers[name], name, hold)
+                )
+        values = (hold, number, arm, propensity, explore, after, since)
+        self.execute("INSERT INTO hold VALUES (?, ?, ?, ?, ?, ?, ?, NULL, NULL)", values)
+
+    def counts(self) -> tuple[int, int]:
+        """Return how many holds there were, and how many have ended."""
+        ((holds,),) = self.execute("SELECT COALESCE(MAX(id), -1) + 1 FROM hold")
+        sql = "SELECT COALESCE(MAX(closed), -1) + 1 FROM hold WHERE closed IS NOT NULL"
+        ((ended,),) = self.execute(sql)
+        return holds, ended
+
+    def last_after(self) -> int:
+        """Return after how many closings the last hold was decided."""
+        rows = self.execute("SELECT after FROM hold ORDER BY id DESC LIMIT 1")
+        return next((int(after) for (after,) in rows), 0)
+
+    def holds(self, first: int, stop: int) -> Iterator[HoldRow]:
+        """Return holds in the order in which they were decided."""
+        sql = "SELECT id, offer, arm, propensity, explore, after, since FROM hold"
+        for start in range(first, stop, 1000):
+            values = (start, min(start + 1000, stop))
+            for row in self.execute(f"{sql} WHERE id >= ? AND id < ? ORDER BY id", values):
+                yield HoldRow(self._decision(*row[:4]), *row[4:])
+
+    def unfolded(self, after: int, since: int) -> dict[int, Decision]:
+        """Return the holds from one on that had not ended after so many closings."""
+        sql = "SELECT id, offer, arm, propensity FROM hold WHERE id >= ?"
+        rows = self.execute(
+            f"{sql} AND (closed IS NULL OR closed >= ?) ORDER BY id", (since, after)
+        )
+        return {row[0]: self._decision(*row) for row in rows}
+
+    def open_holds(self) -> tuple[list[tuple[int, bytes]], list[tuple[int, int, float, Any]]]:
+        """Return open holds with the digests of their offers, and their tickets in order.
+
+        A ticket has its hold and number, when it was asked for, and when told, if it was.
+        """
+        holds = self.execute(
+            "SELECT hold.id, digest FROM hold JOIN offer ON offer.id = offer"
+            " WHERE closed IS NULL ORDER BY hold.id"
+        )
+        tickets = self.execute(
+            "SELECT hold, number, asked, told FROM hold JOIN ticket ON ticket.hold = hold.id"
+            " WHERE closed IS NULL ORDER BY hold, number"
+        )
+        return [(hold, bytes(digest)) for hold, digest in holds], list(tickets)
+
+    def tickets(self, hold: int) -> list[tuple[float, float | None]]:
+        """Return when the tickets of a hold were asked for and told."""
+        sql = "SELECT asked, told FROM ticket WHERE hold = ? ORDER BY number"
+        return list(self.execute(sql, (hold,)))
+
+    def add_ticket(self, hold: int, number: int, name: str | None, asked: float) -> None:
+        """Write down a ticket."""
+        sql = "INSERT INTO ticket (hold, number, id, asked) VALUES (?, ?, ?, ?)"
+        self.execute(sql, (hold, number, name, asked))
+
+    def find(self, ticket: str) -> Found | None:
+        """Return where a ticket is."""
+        sql = "SELECT hold, number, told, closed FROM ticket JOIN hold ON hold.id = hold WHERE"
+        own = OWN_ID.fullmatch(ticket)
+        which = "hold = ? AND number = ?" if own else "ticket.id = ?"
+        for row in self.execute(
+            f"{sql} {which}", [int(n) for n in own.groups()] if own else [ticket]
+        ):
+            return Found(*row)
+        return None
+
+    def tell(self, found: Found, reward: float, at: float, fate: int) -> None:
+        """Write a reward beside its ticket."""
+        sql = "UPDATE ticket SET reward = ?, told = ?, fate = ? WHERE hold = ? AND number = ?"
+        self.execute(sql, (reward, at, fate, found.hold, found.number))
+
+    def close_hold(self, hold: int, number: int, learned: bool) -> None:
+        """End a hold, as the one with this number of all that ended."""
+        sql = "UPDATE hold SET closed = ?, learned = ? WHERE id = ?"
+        self.execute(sql, (number, int(learned), hold))
+
+    def closings(self, first: int, stop: int) -> Iterator[Closing]:
+        """Return what ended holds brought, in the order in which they ended."""
+        for start in range(first, stop, 1000):
+            values = (start, min(start + 1000, stop))
+            rows = self.execute(
+                "SELECT id, offer, arm, propensity, learned FROM hold"
+                " WHERE closed >= ? AND closed < ? ORDER BY closed",
+                values,
+            )
+            rewards: dict[int, list[float]] = {}
+            for hold, reward in self.execute(
+                "SELECT hold.id, reward FROM hold JOIN ticket ON ticket.hold = hold.id"
+                " WHERE closed >= ? AND closed < ? AND learned = 1 AND fate = 1"
+                " ORDER BY closed, number",
+                values,
+            ):
+                rewards.setdefault(hold, []).append(reward)
+            for hold, offer, arm, propensity, learned in rows:
+                decision = self._decision(hold, offer, arm, propensity)
+                yield Closing(decision, bool(learned), np.array(rewards.get(hold, [])))
+
+    def ended(self, first: int) -> list[int]:
+        """Return the holds that ended, from the one with this number on."""
+        sql = "SELECT id FROM hold WHERE closed >= ? ORDER BY closed"
+        return [hold for (hold,) in self.execute(sql, (first,))]
+
+    def decision(self, hold: int) -> Decision:
+        """Return what a hold decided."""
+        sql = "SELECT id, offer, arm, propensity FROM hold WHERE id = ?"
+        (row,) = self.execute(sql, (hold,))
+        return self._decision(*row)
+
+    def add_snapshot(self, after: int, state: bytes) -> None:
+        """Keep the state after so many closings, and the one before it."""
+        self.execute("DELETE FROM snapshot WHERE after < (SELECT MAX(after) FROM snapshot)")
+        new = "ON CONFLICT (after) DO UPDATE SET state = excluded.state"
+        self.execute(f"INSERT INTO snapshot VALUES (?, ?) {new}", (after, state))
+
+    def last_snapshot(self) -> tuple[int, int]:
+        """Return after how many closings the latest snapshot was kept, and its size."""
+        rows = self.execute("SELECT after, LENGTH(state) FROM snapshot ORDER BY after DESC LIMIT 1")
+        return next(((int(after), int(size)) for after, size in rows), (0, 0))
+
+    def snapshots(self) -> list[tuple[int, bytes]]:
+        """Return the snapshots, the latest first."""
+        rows = self.execute("SELECT after, state FROM snapshot ORDER BY after DESC")
+        return [(after, bytes(state)) for after, state in rows]
+
+    def rows(self) -> Iterable[tuple[Any, ...]]:
+        """Return every ticket: its id, hold, arm, propensity, reward, fate, and times."""
+        sql = (
+            "SELECT ticket.id, hold, number, offer, arm, propensity, reward, fate, learned,"
+            " asked, told FROM ticket JOIN hold ON hold.id = hold ORDER BY hold, number"
+        )
+        for name, hold, number, offer, arm, *rest in self.execute(sql):
+            known = f"{hold}.{number}" if name is None else name
+            yield known, hold, self._offer_at(offer).names[arm], *rest
+
+    def _decision(self, hold: int, offer: int, arm: int, propensity: float | None) -> Decision:
+        return Decision(hold, self._offer_at(offer), arm, propensity)
+
+    def _read_offer(self, number: int) -> Offer:
+        ((names, features),) = self.execute(
+            "SELECT names, features FROM offer WHERE id = ?", (number,)
+        )
+        return Offer.from_row(names, features)
+
+    def _find_offer(self, digest: bytes) -> int | None:
+        for (number,) in self.execute("SELECT id FROM offer WHERE digest = ?", (digest,)):
+            return int(number)
+        return None
