@@ -39,9 +39,11 @@ def _section(name: str, command: Any) -> str:
 
 
 def _told(paragraph: str) -> str:
-    """Return a paragraph of a help text; an indented one is a command to type."""
+    """Return a paragraph of a help text; an indented one is a command to type, or a file."""
     if paragraph.startswith("    "):
-        return "```sh\n" + " ".join(line.strip() for line in paragraph.split("\n")) + "\n```"
+        lines = [line.strip().replace("\\[", "[") for line in paragraph.split("\n")]
+        kind, apart = ("toml", "\n") if lines[0].startswith("[") else ("sh", " ")
+        return f"```{kind}\n{apart.join(lines)}\n```"
     return paragraph
 
 

@@ -68,6 +68,7 @@ def test_asking_again_is_the_same_answer_whatever_is_on_offer() -> None:
     own = agent.ask(COLOURS)
     assert agent.ask(COLOURS, ticket=own.id) == own
     assert agent.mind.numbers.keys() == set(COLOURS)
+    assert agent.tell("0.0", 1.0) == "unknown"  # the visit is known by its own id alone
 
 
 @pytest.mark.parametrize(

@@ -205,7 +205,7 @@ class Journal(ABC):
         """Return where a ticket is."""
         sql = "SELECT hold, number, told, closed FROM ticket JOIN hold ON hold.id = hold WHERE"
         own = OWN_ID.fullmatch(ticket)
-        which = "hold = ? AND number = ?" if own else "ticket.id = ?"
+        which = "hold = ? AND number = ? AND ticket.id IS NULL" if own else "ticket.id = ?"
         for row in self.execute(
             f"{sql} {which}", [int(n) for n in own.groups()] if own else [ticket]
         ):
