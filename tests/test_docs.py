@@ -54,9 +54,9 @@ def test_the_reference_has_every_option(command: str) -> None:
     told = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200", "TERM": "dumb"})
     sections = command_line.page().split("## tailproof ")
     (section,) = (text for text in sections if text.split("\n")[0] == command)
-    options = set(re.findall(r"(?m)^\W*(--[a-z][a-z-]+)", told.output)) - {"--help"}
-    assert options or command in ("compare", "list", "verify")
-    assert len(told.output) > 200
+    (_, table) = told.output.split(" Options ")
+    options = set(re.findall(r"--[a-z][a-z-]+", table)) - {"--help"}
+    assert "--help" in table
     for option in options:
         assert f"`{option}`" in section
 
