@@ -25,7 +25,7 @@ View = Literal["index", "context", "actions"]
 """What a guest looks at: the numbers of the arms, one context for all, a vector of each."""
 
 
-def installed(package: str, extra: str) -> Any:
+def installed(package: str, extra: str, user: str = "this guest") -> Any:
     """Return a package that is needed only here, or say how to get it.
 
     >>> installed("no_such_package", "river")
@@ -35,8 +35,8 @@ def installed(package: str, extra: str) -> Any:
     try:
         return import_module(package)
     except ModuleNotFoundError:
-        message = f"this guest needs {package.partition('.')[0]}: pip install 'tailproof[{extra}]'"
-        raise ImportError(message) from None
+        name = package.partition(".")[0]
+        raise ImportError(f"{user} needs {name}: pip install 'tailproof[{extra}]'") from None
 
 
 @dataclass(frozen=True)

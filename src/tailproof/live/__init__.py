@@ -4,6 +4,8 @@ from tailproof.live.agent import Agent, Ask, Fate, Tell, Ticket
 from tailproof.live.fold import Verification
 from tailproof.live.journal import Journal
 from tailproof.live.log import Log, read
+from tailproof.live.opening import open_journal
+from tailproof.live.postgres import Postgres
 from tailproof.live.sqlite import SQLite
 
 __all__ = [
@@ -12,9 +14,11 @@ __all__ = [
     "Fate",
     "Journal",
     "Log",
+    "Postgres",
     "SQLite",
     "Tell",
     "Ticket",
     "Verification",
+    "open_journal",
     "read",
 ]

@@ -19,8 +19,8 @@ from tailproof.live.holds import SEEN, Desk, Hold
 from tailproof.live.journal import KEPT, LATE, OWN_ID, Journal
 from tailproof.live.mind import RECENT, Mind
 from tailproof.live.offers import Features, Offer
+from tailproof.live.opening import open_journal
 from tailproof.live.records import Decision, HoldRow
-from tailproof.live.sqlite import SQLite
 from tailproof.policies.base import Policy
 
 __all__ = ["Agent", "Ask", "Fate", "Tell", "Ticket", "seconds"]
@@ -142,9 +142,9 @@ class Agent:
     ----------
     policy : Policy
         Any policy, filter or guest.
-    journal : path or Journal
-        A file of SQLite, made where there is none, or a `Journal` such as `Postgres`. That of
-        another policy is refused.
+    journal : path, str or Journal
+        A file of SQLite, made where there is none, ``"postgresql://…"``, or a `Journal`, see
+        `open_journal`. That of another policy is refused.
     wait : float or str
         How long a reward may take, in seconds or as "90s", "15min", "2h", "1d"; then it counts as
         lost. A later one is still taken while its hold is open.
@@ -194,7 +194,7 @@ class Agent:
             whole("seed", seed, at_least=0)
         if dim is not None:
             whole("dim", dim)
-        self.journal = journal if isinstance(journal, Journal) else SQLite(journal)
+        self.journal = open_journal(journal)
         self._lock, self._queue = threading.Lock(), deque[_Pending]()
         start = time.time() - time.monotonic()
         self._now = clock or (lambda: start + time.monotonic())

@@ -90,9 +90,8 @@ class Journal(ABC):
     @contextmanager
     def transaction(self) -> Iterator[bool]:
         """Do everything inside or nothing; gives whether others wrote since the last one."""
-        foreign = self._begin()
         try:
-            yield foreign
+            yield self._begin()
             self._end("COMMIT")
         except BaseException:
             self._number_of.cache_clear()

@@ -10,7 +10,7 @@ import pandas as pd
 from tailproof.checks import require
 from tailproof.live.fold import blank
 from tailproof.live.journal import KEPT, LATE, Journal
-from tailproof.live.sqlite import SQLite
+from tailproof.live.opening import open_journal
 from tailproof.policies.base import Policy
 
 __all__ = ["Log", "read"]
@@ -66,8 +66,8 @@ def read(journal: str | Path | Journal) -> Log:
 
     Parameters
     ----------
-    journal : path or Journal
-        A file of SQLite that exists, or a `Journal`.
+    journal : path, str or Journal
+        One that exists, see `open_journal`.
 
     Examples
     --------
@@ -82,9 +82,7 @@ def read(journal: str | Path | Journal) -> Log:
 
     Source: our own. Differences: none.
     """
-    if not isinstance(journal, Journal):
-        require(Path(journal).is_file(), "journal", "a file that exists", str(journal))
-        journal = SQLite(journal)
+    journal = open_journal(journal, make=False)
     frame = pd.DataFrame.from_records(
         list(journal.rows()), columns=[*_COLUMNS[:5], "f", "l", *_COLUMNS[6:]]
     )

@@ -25,6 +25,8 @@ class SQLite(Journal):
     durable : bool
         Whether an answer waits for the disk, so that it survives a power cut. Otherwise it
         survives a killed process.
+    make : bool
+        Whether to make a file where there is none, or refuse.
 
     Examples
     --------
@@ -35,10 +37,11 @@ class SQLite(Journal):
     Source: our own. Differences: none.
     """
 
-    def __init__(self, path: str | Path, *, durable: bool = True) -> None:
+    def __init__(self, path: str | Path, *, durable: bool = True, make: bool = True) -> None:
         require(isinstance(durable, bool), "durable", "True or False", durable)
         self.path = str(path)
         memory = self.path == ":memory:"
+        require(make or Path(path).is_file(), "journal", "a file that exists", self.path)
         if not memory:
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
         self._connection = sqlite3.connect(

@@ -1,0 +1,181 @@
+"""The settings of a service: one file, ``shop.toml``, in which every mistake is one sentence."""
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+from tailproof import recipes
+from tailproof.checks import number, require, whole
+from tailproof.live.agent import seconds
+from tailproof.live.offers import Offer
+from tailproof.policies.base import Policy
+from tailproof.stats.aims import Aim
+from tailproof.wrappers import Negated
+
+__all__ = ["Arms", "Config", "Settings", "load"]
+
+Arms = list[str] | dict[str, list[float]] | None
+"""The arms for requests that offer none: names, or names with features."""
+
+_WORDS = {str: "a text", bool: "true or false", int: "a whole number", float: "a number"}
+_SERVICE = {"address": str, "port": int, "journal": str, "durable": bool}
+_EXPERIMENT = {
+    "recipe": str,
+    "aim": str,
+    "costs": bool,
+    "arms": object,
+    "wait": object,
+    "explore": float,
+    "seed": int,
+    "dim": int,
+}
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
+"""Of experiments, which name files, tables and addresses."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """One experiment, as it was written down.
+
+    Parameters
+    ----------
+    name : str
+    policy : Policy
+        What the recipe builds; of costs it is `Negated`.
+    aim : Aim
+        What the page compares arms by.
+    costs : bool
+        Whether the smallest is the best.
+    arms : list, dict or None
+        For requests that offer none.
+    wait : float
+        Seconds that a reward may take.
+    explore : float
+    seed, dim : int, optional
+    text : str
+        The lines of the file.
+    """
+
+    name: str
+    policy: Policy[Any]
+    aim: Aim
+    costs: bool = False
+    arms: Arms = None
+    wait: float = 86400.0
+    explore: float = 0.0
+    seed: int | None = None
+    dim: int | None = None
+    text: str = ""
+
+    @classmethod
+    def of(cls, name: str, table: Mapping[str, Any]) -> Self:
+        """Return a table of the file, checked."""
+        rule = "1 to 40 letters, digits, - and _, a letter or digit first"
+        require(_NAME.fullmatch(name) is not None, "the name of an experiment", rule, name)
+        where = f"experiments.{name}"
+        _check(where, table, _EXPERIMENT)
+        require("recipe" in table, f"{where}.recipe", "given", None)
+        try:
+            policy = recipes.build("policy", table["recipe"])
+            costs = table.get("costs", False)
+            arms = table.get("arms")
+            if arms is not None:
+                require(isinstance(arms, list | dict), "arms", "a list or a table", arms)
+                Offer.of(arms)
+            return cls(
+                name=name,
+                policy=Negated(policy) if costs else policy,
+                aim=recipes.build("aim", table.get("aim", "median")),
+                costs=costs,
+                arms=arms,
+                wait=seconds(table.get("wait", "1d")),
+                explore=number("explore", table.get("explore", 0.0), at_least=0, at_most=1),
+                seed=_whole(table, "seed", 0),
+                dim=_whole(table, "dim", 1),
+                text="\n".join(f"{key} = {json.dumps(value)}" for key, value in table.items()),
+            )
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """A service: where it listens, where its journals are, and its experiments.
+
+    Parameters
+    ----------
+    experiments : dict of Settings
+        By name.
+    address : str
+    port : int
+        Zero for any that is free.
+    journal : str
+        A folder, for a file of SQLite for each experiment, or ``postgresql://…``.
+    durable : bool
+        Whether an answer waits for the disk, see `SQLite`.
+    """
+
+    experiments: Mapping[str, Settings]
+    address: str = "127.0.0.1"
+    port: int = 8000
+    journal: str = "."
+    durable: bool = True
+
+    def at(self, address: str | None, port: int | None) -> Self:
+        """Return the same with another address or port, where given."""
+        port = self.port if port is None else whole("port", port, at_least=0, at_most=65535)
+        return replace(self, address=address or self.address, port=port)
+
+
+def load(path: str | Path) -> Config:
+    """Return the settings in a file.
+
+    Folders in it are beside the file.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "shop.toml")
+    ...     written = file.write_text('experiments.shop.recipe = "ucb2"')
+    ...     load(file)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ValueError: ...shop.toml: experiments.shop: policy must be one of ..., got 'ucb2'
+    """
+    path = Path(path)
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        return _config(found, path.resolve().parent)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _config(found: Mapping[str, Any], folder: Path) -> Config:
+    _check("the file", found, {"service": dict, "experiments": dict})
+    service, tables = found.get("service", {}), found.get("experiments", {})
+    _check("service", service, _SERVICE)
+    require(bool(tables), "experiments", "one table at least, [experiments.NAME]", None)
+    for name, table in tables.items():
+        require(isinstance(table, dict), f"experiments.{name}", "a table", table)
+    journal = service.get("journal", ".")
+    if "://" not in journal:
+        journal = str(folder / journal)
+    experiments = {name: Settings.of(name, table) for name, table in tables.items()}
+    more = {key: service[key] for key in ("address", "durable") if key in service}
+    return Config(experiments=experiments, journal=journal, **more).at(None, service.get("port"))
+
+
+def _check(where: str, table: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    """Refuse keys that are not known, and values of another type."""
+    for key, value in table.items():
+        require(key in known, f"a key of {where}", f"one of {', '.join(known)}", key)
+        kind = known[key]
+        ok = isinstance(value, (int, float) if kind is float else kind)
+        ok = ok and (kind in (bool, object) or not isinstance(value, bool))
+        require(ok, f"{where}.{key}", _WORDS.get(kind, "a table"), value)
+
+
+def _whole(table: Mapping[str, Any], key: str, least: int) -> int | None:
+    return whole(key, table[key], at_least=least) if key in table else None
