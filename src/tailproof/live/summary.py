@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from tailproof.advice import LEVEL, calibrate, estimates, leader
 from tailproof.live.journal import Journal
 from tailproof.policies.base import Policy
 from tailproof.stats.aims import Aim, CappedMean
-from tailproof.stats.estimators import Mean, Median, Quantile
+from tailproof.stats.estimators import Mean, Quantile
 from tailproof.stats.recorded import LEAST
 from tailproof.wrappers import AutoFiltered, Filtered
 from tailproof.wrappers.base import Wrapper
@@ -55,7 +55,7 @@ class _Arm:
     rewards: int = 0
     offered: int = -1
     """The number of the last ticket that might have got it."""
-    window: Array = np.empty(0)
+    window: Array = field(default_factory=lambda: np.empty(0))
     open: int = 0
     told: int = 0
 
@@ -89,7 +89,7 @@ class Summary:
 
     Examples
     --------
-    >>> from tailproof import UCB1, AutoFiltered
+    >>> from tailproof import UCB1, AutoFiltered, Median
     >>> from tailproof.live import Agent
     >>> agent = Agent(AutoFiltered(UCB1()), ":memory:")
     >>> for reward in range(126):
@@ -313,13 +313,14 @@ class _History:
     def __init__(self) -> None:
         self.size, self.count = _SMALLEST, 0
         self._pulls: Numbers = np.zeros((_BUCKETS, 0), dtype=np.int64)
-        self._ends: Array = np.full(_BUCKETS, -math.inf)
+        self._begin, self._ends = math.nan, np.full(_BUCKETS, -math.inf)
         self._tickets, self._arms = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
         self._rewards: Array = np.empty(0)
 
     def add(self, first: int, arms: Numbers, asked: Array, rewards: Array, known: int) -> None:
         """Add tickets, the first of which has this number, where so many arms are known."""
         self.count = first + len(arms)
+        self._begin = self._begin if first else float(asked[0])
         self._pulls = np.pad(self._pulls, ((0, 0), (0, known - self._pulls.shape[1])))
         while self.count > _BUCKETS * self.size:
             self._double()
@@ -357,6 +358,7 @@ class _History:
         spread = np.abs(self._rewards[np.isfinite(self._rewards)] - centre)
         others = pulls.sum(axis=1) - pulls[:, drawn].sum(axis=1)
         return {
+            "begin": _plain(self._begin),
             "ends": np.maximum.accumulate(self._ends[:buckets]).tolist(),
             "centre": _plain(centre),
             "spread": _plain(float(np.median(spread)) if len(spread) else math.nan),
@@ -402,6 +404,7 @@ def _plain(x: float) -> float | str | None:
 def _aim_words(aim: Aim, costs: bool | None = None) -> str:
     """Return an aim in words.
 
+    >>> from tailproof import Median
     >>> _aim_words(Quantile(0.95)), _aim_words(Median(), costs=True)
     ('the 0.95-quantile', 'the smallest median')
     """
