@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from numbers import Real
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from tailproof.checks import number, require, whole
 from tailproof.live.fold import Verification, restored, verify
@@ -23,14 +23,14 @@ from tailproof.live.opening import open_journal
 from tailproof.live.records import Decision, HoldRow
 from tailproof.policies.base import Policy
 
-__all__ = ["Agent", "Ask", "Fate", "Tell", "Ticket", "seconds"]
+__all__ = ["LONGEST_ID", "Agent", "Ask", "Fate", "Standing", "Tell", "Ticket", "seconds"]
 
 _LOG = logging.getLogger("tailproof.live")
 _LEAST_APART = 256
 """Lessons between two snapshots, at least: so many are learned anew in a twentieth of a second."""
 _BYTES_A_LESSON = 100
 """Snapshots of large states are rarer, so that they cost about this much a lesson."""
-_LONGEST_ID = 200
+LONGEST_ID = 200
 
 Fate = Literal["kept", "learned", "duplicate", "late", "unknown"]
 """What became of a reward.
@@ -64,11 +64,19 @@ class Ticket:
     default: bool = False
 
 
+class Standing(NamedTuple):
+    """How many tickets await a reward, the share of rewards lost of late, and holds ended."""
+
+    pending: int
+    loss: float
+    lessons: int
+
+
 @dataclass(frozen=True)
 class Ask:
     """A request for an arm, see `Agent.ask`."""
 
-    offer: Features
+    offer: Features | Offer
     ticket: str | None = None
 
     def __post_init__(self) -> None:
@@ -93,8 +101,8 @@ class Tell:
 
 
 def _check_id(ticket: str) -> None:
-    ok = isinstance(ticket, str) and 0 < len(ticket) <= _LONGEST_ID and ticket.isprintable()
-    require(ok, "ticket", f"a text of 1 to {_LONGEST_ID} signs", ticket)
+    ok = isinstance(ticket, str) and 0 < len(ticket) <= LONGEST_ID and ticket.isprintable()
+    require(ok, "ticket", f"a text of 1 to {LONGEST_ID} signs", ticket)
 
 
 class _Pending:
@@ -262,6 +270,12 @@ class Agent:
         """Learn every lesson and choose every hold again, and say whether all is as it was."""
         with self._lock, self.journal.transaction():
             return verify(self.policy, self.journal)
+
+    def standing(self) -> Standing:
+        """Return how things stood after the last act of this agent."""
+        with self._lock:
+            pending = sum(len(hold.awaited) for hold in self._desk.open.values())
+            return Standing(pending, self._desk.loss, self._closed)
 
     @property
     def loss(self) -> float:

@@ -9,7 +9,7 @@ from pathlib import Path
 from tailproof.live.agent import Agent
 from tailproof.live.config import Arms, Config, Settings
 from tailproof.live.journal import Journal
-from tailproof.live.sqlite import SQLite
+from tailproof.live.opening import open_journal
 from tailproof.stats.aims import Aim
 
 __all__ = ["Experiment", "open_all", "open_one"]
@@ -92,6 +92,8 @@ def open_one(config: Config, settings: Settings) -> Experiment:
 
 
 def _journal(config: Config, name: str) -> Journal:
+    if "://" in config.journal:
+        return open_journal(f"{config.journal}#{name}", durable=config.durable)
     folder = Path(config.journal)
     folder.mkdir(parents=True, exist_ok=True)
-    return SQLite(folder / f"{name}.db", durable=config.durable)
+    return open_journal(folder / f"{name}.db", durable=config.durable)

@@ -6,7 +6,7 @@ out; see `SQLite` and `Postgres`.
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -300,15 +300,17 @@ class Journal(ABC):
         rows = self.execute("SELECT after, state FROM snapshot ORDER BY after DESC")
         return [(after, bytes(state)) for after, state in rows]
 
-    def rows(self) -> Iterable[tuple[Any, ...]]:
+    def rows(self) -> Iterator[tuple[Any, ...]]:
         """Return every ticket: its id, hold, arm, propensity, reward, fate, and times."""
         sql = (
             "SELECT ticket.id, hold, number, offer, arm, propensity, reward, fate, learned,"
-            " asked, told FROM ticket JOIN hold ON hold.id = hold ORDER BY hold, number"
+            " asked, told FROM ticket JOIN hold ON hold.id = hold"
+            " WHERE hold >= ? AND hold < ? ORDER BY hold, number"
         )
-        for name, hold, number, offer, arm, *rest in self.execute(sql):
-            known = f"{hold}.{number}" if name is None else name
-            yield known, hold, self._offer_at(offer).names[arm], *rest
+        for start in range(0, self.counts()[0], 1000):
+            for name, hold, number, offer, arm, *rest in self.execute(sql, (start, start + 1000)):
+                known = f"{hold}.{number}" if name is None else name
+                yield known, hold, self._offer_at(offer).names[arm], *rest
 
     def _decision(self, hold: int, offer: int, arm: int, propensity: float | None) -> Decision:
         return Decision(hold, self._offer_at(offer), arm, propensity)

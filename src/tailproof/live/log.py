@@ -1,10 +1,13 @@
 """A journal as a table, and as lessons for another policy."""
 
+import csv
+import io
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from tailproof.checks import require
@@ -13,8 +16,15 @@ from tailproof.live.journal import KEPT, LATE, Journal
 from tailproof.live.opening import open_journal
 from tailproof.policies.base import Policy
 
-__all__ = ["Log", "read"]
+__all__ = ["Log", "csv_pieces", "read"]
 
+_FATES = {
+    (LATE, False): "late",
+    (LATE, True): "late",
+    (KEPT, True): "learned",
+    (KEPT, False): "kept",
+}
+_PIECE = 1 << 16
 _COLUMNS = ["ticket", "hold", "arm", "propensity", "reward", "fate", "asked", "told"]
 
 
@@ -61,6 +71,44 @@ class Log:
         return mind.state
 
 
+def csv_pieces(journal: Journal) -> Iterator[str]:
+    """Return a journal as comma-separated values, piece by piece; times are those of Greenwich.
+
+    A name that a spreadsheet would take for a formula has an apostrophe before it.
+
+    >>> from tailproof import LinStudentUCB
+    >>> from tailproof.live import Agent
+    >>> agent = Agent(LinStudentUCB(), ":memory:", clock=lambda: 0.0)
+    >>> agent.tell(agent.ask(["=red"], ticket="a").id, -3.5)
+    'learned'
+    >>> for line in "".join(csv_pieces(agent.journal)).splitlines():
+    ...     print(line)
+    ticket,hold,arm,propensity,reward,fate,asked,told
+    a,0,'=red,1.0,-3.5,learned,1970-01-01T00:00:00+00:00,1970-01-01T00:00:00+00:00
+    """
+    piece = io.StringIO()
+    writer = csv.writer(piece)
+    writer.writerow(_COLUMNS)
+    for name, hold, arm, propensity, reward, written, learned, *times in journal.rows():
+        fate = "pending" if written is None else _FATES[written, bool(learned)]
+        asked, told = (_written(at) for at in times)
+        row = (_tame(name), hold, _tame(arm), propensity, reward, fate, asked, told)
+        writer.writerow(row)
+        if piece.tell() > _PIECE:
+            yield piece.getvalue()
+            piece.seek(0)
+            piece.truncate()
+    yield piece.getvalue()
+
+
+def _written(at: float | None) -> str | None:
+    return None if at is None else datetime.fromtimestamp(at, UTC).isoformat()
+
+
+def _tame(name: str) -> str:
+    return f"'{name}" if name[0] in "=+-@" else name
+
+
 def read(journal: str | Path | Journal) -> Log:
     """Return a journal as a table.
 
@@ -86,13 +134,9 @@ def read(journal: str | Path | Journal) -> Log:
     frame = pd.DataFrame.from_records(
         list(journal.rows()), columns=[*_COLUMNS[:5], "f", "l", *_COLUMNS[6:]]
     )
-    written, learned = frame.pop("f"), frame.pop("l")
-    fate = np.select(
-        [written == LATE, (written == KEPT) & (learned == 1), written == KEPT],
-        ["late", "learned", "kept"],
-        "pending",
-    )
-    frame.insert(5, "fate", fate)
+    written, learned = frame.pop("f"), frame.pop("l") == 1
+    fates = [_FATES.get(key, "pending") for key in zip(written, learned, strict=True)]
+    frame.insert(5, "fate", fates)
     for name in ("asked", "told"):
         frame[name] = pd.to_datetime(frame[name].astype("float64"), unit="s")
     return Log(frame, journal.meta().get("recipe", ""), journal)

@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike
 from tailproof.checks import array, require
 from tailproof.policies.base import Array
 
-__all__ = ["MOST_ARMS", "Features", "Offer"]
+__all__ = ["LONGEST_NAME", "MOST_ARMS", "Features", "Offer"]
 
 MOST_ARMS = 10_000
 """Beyond it a request is a mistake, and would be kept for ever."""
-_LONGEST_NAME = 200
+LONGEST_NAME = 200
 
 Features = Iterable[str] | Mapping[str, ArrayLike]
 """The names of the arms, or a mapping from them to vectors of one length."""
@@ -50,17 +50,17 @@ class Offer:
     vectors: Array | None = None
 
     @classmethod
-    def of(cls, offer: Features) -> Self:
+    def of(cls, offer: "Features | Offer") -> "Offer":
         """Return what is on offer, checked."""
-        if isinstance(offer, cls):
+        if isinstance(offer, Offer):
             return offer
         rule = "names of arms, or a mapping from names to features"
         require(isinstance(offer, Iterable) and not isinstance(offer, str), "offer", rule, offer)
         names = tuple(offer)
         require(0 < len(names) <= MOST_ARMS, "offer", f"of 1 to {MOST_ARMS} arms", len(names))
         for name in names:
-            ok = isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and name.isprintable()
-            require(ok, "the name of an arm", f"a text of 1 to {_LONGEST_NAME} signs", name)
+            ok = isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable()
+            require(ok, "the name of an arm", f"a text of 1 to {LONGEST_NAME} signs", name)
         require(len(set(names)) == len(names), "offer", "of arms with different names", list(names))
         if not isinstance(offer, Mapping):
             return cls(names)

@@ -1,30 +1,243 @@
 """The service: ask and tell over HTTP, many requests to a commit."""
 
-from collections.abc import AsyncIterator
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from importlib import import_module
+from importlib.metadata import version
 from importlib.util import find_spec
+from typing import Annotated, Any
 
-from fastapi import FastAPI
+from fastapi import FastAPI, HTTPException, Path, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.exceptions import HTTPException as AnyHTTPException
 
-from tailproof.live.config import Config
-from tailproof.live.experiments import open_all
+from tailproof.live.agent import Agent, Ask, Fate, Tell, Ticket
+from tailproof.live.config import Arms, Config
+from tailproof.live.experiments import Experiment, open_all
+from tailproof.live.gate import Gate, check_token
+from tailproof.live.log import csv_pieces
+from tailproof.live.messages import (
+    AskBody,
+    BatchAnswer,
+    BatchBody,
+    FateAnswer,
+    Problem,
+    TellBody,
+    TicketAnswer,
+    answer,
+    problem,
+    sentence,
+)
+from tailproof.live.metrics import Metrics
+from tailproof.live.offers import Offer
 
 __all__ = ["create_app"]
 
+_LOG = logging.getLogger("tailproof.live")
+_REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: {"model": Problem, "description": "The body cannot be read."},
+    401: {"model": Problem, "description": "The token is missing or wrong."},
+    404: {"model": Problem, "description": "There is no such experiment."},
+    413: {"model": Problem, "description": "The body is too large."},
+    422: {"model": Problem, "description": "Refused; the sentence says why."},
+    503: {"model": Problem, "description": "The journal does not answer; nothing was done."},
+}
+_LOG_EXAMPLE = (
+    "ticket,hold,arm,propensity,reward,fate,asked,told\r\n"
+    "v17,0,red,0.5,12.5,kept,2026-01-05T09:00:00+00:00,2026-01-05T09:02:11+00:00\r\n"
+)
+_METRICS_EXAMPLE = 'tailproof_asks_total{experiment="shop"} 1204.0\n'
+_Name = Annotated[str, Path(description="the name of an experiment", examples=["shop"])]
 
-def create_app(config: Config) -> FastAPI:
-    """Return the service as an ASGI application, with its experiments open."""
+
+class _Line:
+    """Acts in line for the agent of an experiment: those that wait share the next commit."""
+
+    def __init__(self, agent: Agent, arms: Arms) -> None:
+        self.agent, self.arms = agent, None if arms is None else Offer.of(arms)
+        self._thread = ThreadPoolExecutor(1)
+        self._waiting: list[tuple[Sequence[Ask | Tell], asyncio.Future[Any]]] = []
+        self._busy: asyncio.Task[None] | None = None
+
+    async def act(self, acts: Sequence[Ask | Tell]) -> list[Ticket | Fate | ValueError]:
+        """Do acts, and return their answers."""
+        done: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
+        self._waiting.append((acts, done))
+        if self._busy is None:
+            self._busy = asyncio.create_task(self._work())
+        return await done
+
+    async def _work(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            while self._waiting:
+                batch, self._waiting = self._waiting, []
+                acts = [act for some, _ in batch for act in some]
+                try:
+                    answers = await loop.run_in_executor(self._thread, self.agent.act, acts)
+                except Exception as error:
+                    for _, done in batch:
+                        if not done.done():
+                            done.set_exception(_unwritten(error))
+                    continue
+                rest = iter(answers)
+                for some, done in batch:
+                    own = [next(rest) for _ in some]
+                    if not done.done():  # whoever asked may have gone
+                        done.set_result(own)
+        finally:
+            self._busy = None
+
+    async def close(self) -> None:
+        """Finish what is in line, and close the journal."""
+        if self._busy is not None:
+            await self._busy
+        self._thread.shutdown()
+        self.agent.close()
+
+
+def _unwritten(error: Exception) -> HTTPException:
+    _LOG.error("a commit failed", exc_info=error)
+    return HTTPException(503, f"the journal must be writable, but: {type(error).__name__}")
+
+
+def create_app(config: Config, token: str | None = None) -> FastAPI:
+    """Return the service as an ASGI application, with its experiments open.
+
+    ``app.state.experiments`` has each `Experiment` by name; paths in ``app.state.open_paths`` need
+    no token.
+    """
+    token = check_token(config.address, token)
     experiments = open_all(config)
+    lines = {name: _Line(one.agent, one.arms) for name, one in experiments.items()}
+    metrics = Metrics(experiments)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
-        for experiment in experiments.values():
-            experiment.agent.close()
+        for line in lines.values():
+            await line.close()
 
-    app = FastAPI(title="tailproof", docs_url=None, redoc_url=None, lifespan=lifespan)
-    app.state.experiments = experiments
+    app = FastAPI(
+        title="tailproof",
+        version=version("tailproof"),
+        description="Ask for an arm, tell its reward: at any time, in any order.",
+        docs_url=None,  # these pages would load scripts from another host
+        redoc_url=None,
+        lifespan=lifespan,
+        responses={key: _REFUSALS[key] for key in (401,)},
+    )
+    app.state.experiments, app.state.open_paths = experiments, {"/health"}
+    app.add_middleware(
+        Gate, token=token, open_paths=app.state.open_paths, answered=metrics.answered
+    )
+
+    def found(name: str) -> Experiment:
+        if name not in experiments:
+            rule = f"one of {', '.join(experiments)}"
+            raise HTTPException(404, f"experiment must be {rule}, got {name!r}")
+        return experiments[name]
+
+    async def acted(name: str, acts: list[Ask | Tell]) -> list[Ticket | Fate | ValueError]:
+        answers = await lines[name].act(acts)
+        metrics.acted(name, acts, answers)
+        return answers
+
+    async def one(name: str, body: AskBody | TellBody) -> Response:
+        found(name)
+        try:
+            act = body.act(lines[name].arms)
+        except ValueError as refusal:
+            return JSONResponse(problem(refusal), 422)
+        (said,) = await acted(name, [act])
+        return JSONResponse(answer(act, said), 422 if isinstance(said, ValueError) else 200)
+
+    @app.post("/experiments/{name}/ask", response_model=TicketAnswer, responses=_REFUSALS)
+    async def ask(name: _Name, body: AskBody) -> Response:
+        """Get an arm; asked again with the same ticket, the same answer."""
+        return await one(name, body)
+
+    @app.post("/experiments/{name}/tell", response_model=FateAnswer, responses=_REFUSALS)
+    async def tell(name: _Name, body: TellBody) -> Response:
+        """Tell the reward of a ticket, and hear what became of it."""
+        return await one(name, body)
+
+    @app.post("/experiments/{name}/batch", response_model=BatchAnswer, responses=_REFUSALS)
+    async def batch(name: _Name, body: BatchBody) -> Response:
+        """Do several acts of both kinds in one commit; one that is refused leaves the others."""
+        found(name)
+        acts: list[Ask | Tell | ValueError] = []
+        for one in body.acts:
+            try:
+                acts.append(one.act(lines[name].arms))
+            except ValueError as refusal:
+                acts.append(refusal)
+        fit = [act for act in acts if not isinstance(act, ValueError)]
+        said = iter(await acted(name, fit)) if fit else iter(())
+        answers = [
+            problem(act) if isinstance(act, ValueError) else answer(act, next(said)) for act in acts
+        ]
+        return JSONResponse({"answers": answers})
+
+    @app.get(
+        "/experiments/{name}/log",
+        response_class=StreamingResponse,
+        responses={
+            200: {"content": {"text/csv": {"example": _LOG_EXAMPLE}}},
+            404: _REFUSALS[404],
+            422: _REFUSALS[422],
+        },
+    )
+    def log(name: _Name) -> StreamingResponse:
+        """Get every ticket with its arm, reward and fate, as comma-separated values."""
+        journal = found(name).reader()
+
+        def pieces() -> Iterator[str]:
+            try:
+                yield from csv_pieces(journal)
+            finally:
+                journal.close()
+
+        saved_as = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
+        return StreamingResponse(pieces(), media_type="text/csv", headers=saved_as)
+
+    @app.get("/health", responses={200: {"content": {"application/json": {"example": _HEALTH}}}})
+    async def health() -> dict[str, str]:
+        """Say that the service is there; it needs no token."""
+        return _HEALTH
+
+    @app.get(
+        "/metrics",
+        response_class=PlainTextResponse,
+        responses={200: {"content": {"text/plain": {"example": _METRICS_EXAMPLE}}}},
+    )
+    def show_metrics() -> PlainTextResponse:
+        """Get counts and times for Prometheus."""
+        return PlainTextResponse(metrics.page())
+
+    @app.exception_handler(RequestValidationError)
+    async def refused(_: Request, error: RequestValidationError) -> Response:
+        return JSONResponse(problem(sentence(error.errors())), 422)
+
+    @app.exception_handler(AnyHTTPException)
+    async def stopped(_: Request, error: AnyHTTPException) -> Response:
+        unread = (
+            "the body must be JSON that can be read: not too deep, with numbers of usual length"
+        )
+        text = unread if error.status_code == 400 else error.detail
+        return JSONResponse(problem(text), error.status_code, error.headers)
+
+    @app.exception_handler(Exception)
+    async def failed(_: Request, __: Exception) -> Response:
+        return JSONResponse(problem("the service failed; its log says how"), 500)
+
     if find_spec("tailproof.live.page_routes") is not None:
         app.include_router(import_module("tailproof.live.page_routes").router)
     return app
+
+
+_HEALTH = {"status": "ok", "version": version("tailproof")}
