@@ -178,15 +178,16 @@ class Journal(ABC):
     def open_holds(self) -> tuple[list[tuple[int, bytes]], list[tuple[int, int, float, Any]]]:
         """Return open holds with the digests of their offers, and their tickets in order.
 
-        A ticket has its hold and number, when it was asked for, and when told, if it was.
+        A ticket has its hold and number, when it was asked for, and when told, if it was. A cross
+        join is read from the left by SQLite, which would look at every ticket otherwise.
         """
         holds = self.execute(
             "SELECT hold.id, digest FROM hold JOIN offer ON offer.id = offer"
             " WHERE closed IS NULL ORDER BY hold.id"
         )
         tickets = self.execute(
-            "SELECT hold, number, asked, told FROM hold JOIN ticket ON ticket.hold = hold.id"
-            " WHERE closed IS NULL ORDER BY hold, number"
+            "SELECT hold, number, asked, told FROM hold CROSS JOIN ticket"
+            " WHERE ticket.hold = hold.id AND closed IS NULL ORDER BY hold.id, number"
         )
         return [(hold, bytes(digest)) for hold, digest in holds], list(tickets)
 
@@ -269,8 +270,8 @@ class Journal(ABC):
         """
         sql = (
             "SELECT offer, arm, COUNT(*), COUNT(told),"
-            " COUNT(CASE WHEN told IS NULL AND asked < ? THEN 1 END) FROM hold"
-            " JOIN ticket ON ticket.hold = hold.id WHERE closed IS NULL GROUP BY offer, arm"
+            " COUNT(CASE WHEN told IS NULL AND asked < ? THEN 1 END) FROM hold CROSS JOIN ticket"
+            " WHERE ticket.hold = hold.id AND closed IS NULL GROUP BY offer, arm"
         )
         return list(self.execute(sql, (before,)))
 

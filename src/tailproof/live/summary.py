@@ -295,8 +295,11 @@ class Summary:
         else:
             parts = [f"{lead.arm} leads"]
             if rivals:
-                one = "the interval of {} overlaps" if len(rivals) == 1 else "those of {} overlap"
-                parts.append(one.format(_listed(rivals)))
+                of = _listed(rivals)
+                one = len(rivals) == 1
+                parts.append(
+                    f"the interval of {of} overlaps" if one else f"the intervals of {of} overlap"
+                )
             if few:
                 parts.append(f"{_listed(few)} {'has' if len(few) == 1 else 'have'} too few rewards")
             words = "; ".join(parts) + "."

@@ -1,9 +1,7 @@
 "use strict";
 
 const EVERY = 3000, SLOWEST = 15000;                    // milliseconds between two looks
-const LIGHT = ["#0067a3", "#b84a00", "#00775a", "#9c3880", "#6f5a00", "#3d4fc4"];
-const DARK = ["#5ab6ea", "#f0a33c", "#3fcf9f", "#ee9acb", "#e6da4a", "#a3aeff"];
-const DASHES = ["solid", "dash", "dot"], BORDERS = ["solid", "dashed", "dotted"];
+const COLOURS = 6, DASHES = ["solid", "dash", "dot"];    // as in page.css
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const at = id => document.getElementById(id);
 
@@ -175,7 +173,7 @@ function show(found) {
   at("empty").hidden = !known || asked || found.read < 1;
   at("found").hidden = !asked;
   setText("goal", !known ? "" : `Looks for ${found.aim_words}. A reward may take ${span(found.wait)}; ` +
-    (found.explore ? `${words(100 * found.explore)} % of decisions are any arm.` : "no decision is left to chance on purpose."));
+    (found.explore ? `${words(100 * found.explore)} % of decisions are left to chance.` : "it explores as its recipe does."));
   if (!asked) return known && showEmpty(found);
   if (found.read === 1) {
     const before = lastWords[found.name];
@@ -195,9 +193,9 @@ function show(found) {
 }
 
 function showEmpty(found) {
-  const token = sessionStorage.getItem("token") ? " -H \"Authorization: Bearer $TAILPROOF_TOKEN\"" : "";
-  const line = (act, body) => `curl${token} ${location.origin}/experiments/${found.name}/${act} ` +
-    `-H 'Content-Type: application/json' -d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`;
+  const token = sessionStorage.getItem("token") ? " \\\n  -H \"Authorization: Bearer $TAILPROOF_TOKEN\"" : "";
+  const line = (act, body) => `curl ${location.origin}/experiments/${found.name}/${act}${token} \\\n` +
+    `  -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify(body)}'`;
   const offer = found.offer ? {} : { offer: ["red", "blue"] };
   setText("curl-ask", line("ask", { ...offer, ticket: "visit 1" }));
   setText("curl-tell", line("tell", { ticket: "visit 1", reward: 12.5 }));
@@ -273,25 +271,18 @@ function escaped(name) {
 }
 
 function slot(history, name) { return history.arms.findIndex(arm => arm.name === name); }
-function colour(i) { const all = dark.matches ? DARK : LIGHT; return all[i % all.length]; }
+function colour(i) { return theme(i < 0 ? "soft" : `arm-${i % COLOURS}`); }
+function theme(name) { return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim(); }
 
 function swatch(i) {
-  const mark = make("span", undefined, { class: "swatch", "aria-hidden": "true" });
-  mark.style.borderTopColor = i < 0 ? theme().soft : colour(i);
-  mark.style.borderTopStyle = i < 0 ? "solid" : BORDERS[i % 3];
-  return mark;
-}
-
-function theme() {
-  const style = getComputedStyle(document.documentElement);
-  return Object.fromEntries(["ink", "soft", "line", "paper"].map(name => [name, style.getPropertyValue(`--${name}`).trim()]));
+  return make("span", undefined, { class: `swatch ${i < 0 ? "" : `arm-${i % COLOURS}`}`, "aria-hidden": "true" });
 }
 
 function layout(more) {
-  const { ink, soft, line } = theme();
-  const axis = { gridcolor: line, zerolinecolor: line, linecolor: line, fixedrange: true, automargin: true, tickfont: { color: soft } };
+  const line = theme("line");
+  const axis = { gridcolor: line, zerolinecolor: line, linecolor: line, fixedrange: true, automargin: true, tickfont: { color: theme("soft") } };
   return {
-    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: ink, family: "system-ui, sans-serif", size: 13 },
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: theme("ink"), family: "system-ui, sans-serif", size: 13 },
     margin: { l: 8, r: 12, t: 8, b: 8 }, showlegend: false, dragmode: false, hovermode: "closest", ...more,
     xaxis: { ...axis, ...more.xaxis }, yaxis: { ...axis, ...more.yaxis },
   };
@@ -301,8 +292,8 @@ const CONFIG = { displayModeBar: false, responsive: true, doubleClick: false, sh
 
 function draw(found) {
   if (typeof Plotly === "undefined") return;            // the tables say the same
-  const { history } = found, scale = symlog(found);
-  drawIntervals(found, scale);
+  const { history } = found;
+  drawIntervals(found);
   for (const id of ["pulls", "rewards"]) {
     const names = history.arms.map(arm => arm.name);
     if (id === "pulls" && history.others.some(count => count > 0)) names.push("other arms");
@@ -313,24 +304,25 @@ function draw(found) {
     }));
   }
   drawPulls(history);
-  drawRewards(history, scale);
+  drawRewards(history);
 }
 
 function times({ begin, ends, arms, others }) {
   const last = ends[ends.length - 1];
   if (last - begin < 1) {                               // too quick for a clock: count requests
     let sum = 0;
-    return { title: "requests so far", xs: [0, ...ends.map((_, i) => sum += others[i] + arms.reduce((all, arm) => all + arm.pulls[i], 0))] };
+    const xs = [0, ...ends.map((_, i) => sum += others[i] + arms.reduce((all, arm) => all + arm.pulls[i], 0))];
+    return { axis: { type: "linear", title: { text: "requests so far", standoff: 8 } }, xs };
   }
   const local = t => new Date((t - 60 * new Date(t * 1000).getTimezoneOffset()) * 1000).toISOString().slice(0, -1);
-  return { title: "", xs: [begin, ...ends].map(local) };
+  return { axis: { type: "date" }, xs: [begin, ...ends].map(local) };
 }
 
 function drawPulls(history) {
-  const { title, xs } = times(history), { soft } = theme();
+  const { axis, xs } = times(history);
   const sums = history.ends.map((_, i) => history.others[i] + history.arms.reduce((all, arm) => all + arm.pulls[i], 0));
   const rows = history.arms.map((arm, i) => [arm.name, arm.pulls, colour(i)]);
-  if (history.others.some(count => count > 0)) rows.push(["other arms", history.others, soft]);
+  if (history.others.some(count => count > 0)) rows.push(["other arms", history.others, colour(-1)]);
   const traces = rows.map(([name, pulls, color]) => {
     const shares = pulls.map((count, i) => sums[i] ? 100 * count / sums[i] : 0);
     return {
@@ -338,11 +330,12 @@ function drawPulls(history) {
       hovertemplate: `${escaped(name)}: %{y:.0f} %<extra></extra>`,
     };
   });
-  Plotly.react("pulls", traces, layout({ hovermode: "x", xaxis: { title: { text: title } }, yaxis: { range: [0, 100], ticksuffix: " %" } }), CONFIG);
+  Plotly.react("pulls", traces, layout({ hovermode: "x", xaxis: axis, yaxis: { range: [0, 100], ticksuffix: " %" } }), CONFIG);
 }
 
-function drawRewards(history, scale) {
-  const { title, xs } = times(history), ends = xs.slice(1), bands = [], lines = [];
+function drawRewards(history) {
+  const scale = symlog(history, history.arms.flatMap(arm => [...arm.low, ...arm.high]), 6);
+  const { axis, xs } = times(history), ends = xs.slice(1), bands = [], lines = [];
   history.arms.forEach((arm, i) => {
     const x = [], y = [];
     for (const run of runs(arm.middle)) {
@@ -359,20 +352,19 @@ function drawRewards(history, scale) {
     });
   });
   Plotly.react("rewards", [...bands, ...lines], layout({
-    xaxis: { title: { text: title }, ...(ends.length > 1 ? { range: [ends[0], ends[ends.length - 1]] } : {}) },
+    xaxis: { ...axis, ...(ends.length > 1 ? { range: [ends[0], ends[ends.length - 1]] } : {}) },
     yaxis: { tickvals: scale.ticks.map(scale.to), ticktext: scale.ticks.map(words), range: scale.range, zeroline: false },
   }), CONFIG);
 }
 
-function drawIntervals(found, scale) {
-  const { soft } = theme();
+function drawIntervals(found) {
   const arms = found.arms.filter(arm => arm.here && arm.estimate !== null).slice(0, 12).reverse();
-  const [low, high] = scale.range, cut = x => Math.min(high, Math.max(low, scale.to(x)));
+  const scale = symlog(found.history, arms.flatMap(arm => [arm.low, arm.estimate, arm.high]), innerWidth < 600 ? 4 : 7);
   const traces = arms.map(arm => {
-    const i = slot(found.history, arm.name), color = i < 0 ? soft : colour(i), x = cut(arm.estimate);
+    const i = slot(found.history, arm.name), color = colour(i), x = scale.to(arm.estimate);
     return {
       x: [x], y: [arm.name], type: "scatter", mode: "markers", marker: { color, size: 11 },
-      error_x: { type: "data", symmetric: false, array: [cut(arm.high) - x], arrayminus: [x - cut(arm.low)], color, thickness: 2.5, width: 6 },
+      error_x: { type: "data", symmetric: false, array: [scale.to(arm.high) - x], arrayminus: [x - scale.to(arm.low)], color, thickness: 2.5, width: 6 },
       hovertemplate: `${escaped(arm.name)}: ${words(arm.estimate)}<br>${words(arm.low)} to ${words(arm.high)}<extra></extra>`,
     };
   });
@@ -401,30 +393,30 @@ function faint(color, strength) {
 }
 
 // A scale that is even near the centre and logarithmic far from it: asinh((x − centre)/spread).
-function symlog({ history, arms }) {
-  const centre = Number(history.centre ?? 0);
-  const seen = [...history.arms.flatMap(arm => [...arm.low, ...arm.middle, ...arm.high]), ...arms.map(arm => arm.estimate)]
-    .filter(x => x !== null).map(Number);
-  const finite = seen.filter(Number.isFinite);
-  const spread = Number(history.spread) || Math.max(...finite.map(x => Math.abs(x - centre)), 0) || 1;
-  const bare = x => Math.asinh((x - centre) / spread);
-  let low = Math.min(...finite.map(bare), -1), high = Math.max(...finite.map(bare), 1);
-  const pad = 0.06 * (high - low);
+function symlog({ centre, spread }, values, tall) {
+  const finite = values.filter(x => x !== null).map(Number).filter(Number.isFinite);
+  centre = Number(centre ?? 0);
+  spread = Number(spread) || Math.max(...finite.map(x => Math.abs(x - centre)), 0) || 1;
+  const bare = x => Math.asinh((x - centre) / spread), back = y => centre + spread * Math.sinh(y);
+  let low = Math.min(...finite.map(bare)), high = Math.max(...finite.map(bare));
+  if (!(high - low > 1e-6)) [low, high] = [(low || 0) - 1, (high || 0) + 1];
+  const pad = 0.07 * (high - low);
   low -= pad; high += pad;
-  const to = x => Math.min(high, Math.max(low, bare(Number(x))));
-  const unit = 10 ** Math.floor(Math.log10(spread));
-  const middle = Math.round(centre / unit) * unit;
-  const candidates = [middle];
-  for (const times of [10, 1, 5, 2])                    // the roundest first
-    for (let step = times * unit; step < Infinity && step <= 1e4 * unit * Math.sinh(Math.max(-low, high)); step *= 10)
-      candidates.push(middle + step, middle - step);
-  const ticks = [];
-  for (const value of candidates) {
-    const place = bare(value);
-    if (place < low || place > high) continue;
-    if (ticks.every(tick => Math.abs(bare(tick) - place) >= (high - low) / 8)) ticks.push(Number(value.toPrecision(12)));
+  const step = (high - low) / tall, ticks = [];
+  for (let y = low + step / 2; y < high; y += step) {
+    const tick = roundest(back(y - 0.4 * step), back(y + 0.4 * step));
+    if (Number.isFinite(tick)) ticks.push(tick);
   }
-  return { to, ticks: ticks.sort((a, b) => a - b), range: [low, high] };
+  return { to: x => Math.min(high, Math.max(low, bare(Number(x)))), ticks, range: [low, high] };
+}
+
+function roundest(low, high) {
+  if (low <= 0 && high >= 0) return 0;
+  for (let power = Math.ceil(Math.log10(Math.max(Math.abs(low), Math.abs(high)))); power > -320; power -= 1)
+    for (const times of [10, 5, 2]) {
+      const size = times * 10 ** (power - 1), found = size * Math.ceil(low / size);
+      if (found <= high) return Number(found.toPrecision(12));
+    }
 }
 
 look();
