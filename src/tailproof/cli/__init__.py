@@ -21,6 +21,7 @@ from tailproof import (
 )
 from tailproof.checks import require, whole
 from tailproof.cli.calibrate import calibrate_command
+from tailproof.cli.live import demo_command, log_command, serve_command, verify_command
 from tailproof.cli.output import (
     bars_table,
     clear_errors,
@@ -327,6 +328,10 @@ def list_command() -> None:
 
 
 app.command("calibrate")(calibrate_command)
+app.command("serve")(serve_command)
+app.command("log")(log_command)
+app.command("verify")(verify_command)
+app.command("demo")(demo_command)
 
 
 @app.command("identify")

@@ -1,6 +1,7 @@
 """Live use: decisions one at a time, nothing lost."""
 
 from tailproof.live.agent import Agent, Ask, Fate, Tell, Ticket
+from tailproof.live.client import AsyncClient, Client
 from tailproof.live.fold import Verification
 from tailproof.live.journal import Journal
 from tailproof.live.log import Log, read
@@ -11,6 +12,8 @@ from tailproof.live.sqlite import SQLite
 __all__ = [
     "Agent",
     "Ask",
+    "AsyncClient",
+    "Client",
     "Fate",
     "Journal",
     "Log",

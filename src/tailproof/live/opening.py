@@ -1,7 +1,9 @@
 """Which journal a text means."""
 
+import sqlite3
 from pathlib import Path
 
+from tailproof.guests.base import installed
 from tailproof.live.journal import Journal
 from tailproof.live.postgres import Postgres
 from tailproof.live.sqlite import SQLite
@@ -38,6 +40,13 @@ def open_journal(
         return journal
     text = str(journal)
     if not text.startswith(("postgresql://", "postgres://")):
-        return SQLite(journal, durable=durable, make=make)
+        try:
+            return SQLite(journal, durable=durable, make=make)
+        except sqlite3.DatabaseError as error:
+            raise ValueError(f"journal must be a file of SQLite, got {text!r}: {error}") from error
     url, _, name = text.partition("#")
-    return Postgres(url, name=name or "tailproof", durable=durable, make=make)
+    psycopg = installed("psycopg", "postgres", "a journal in PostgreSQL")
+    try:
+        return Postgres(url, name=name or "tailproof", durable=durable, make=make)
+    except psycopg.OperationalError as error:
+        raise ConnectionError(f"PostgreSQL does not answer: {error}") from error

@@ -1,13 +1,19 @@
-"""Serving: processes that listen, stop gracefully, and count together."""
+"""Serving: processes that listen at one address, stop gracefully, and count together."""
 
+import logging
+import multiprocessing
 import os
+import signal
 import socket
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from logging.config import dictConfig
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import uvicorn
-from fastapi import FastAPI
 
 from tailproof.checks import whole
 from tailproof.live.config import Config, load
@@ -16,14 +22,15 @@ from tailproof.live.gate import LOGGING, check_token
 from tailproof.live.metrics import SHARED
 from tailproof.live.service import create_app
 
-__all__ = ["TOKEN", "from_environment", "serve"]
+__all__ = ["TOKEN", "listening", "serve", "server"]
 
 TOKEN = "TAILPROOF_TOKEN"
 """The environment variable that has the token."""
-_FILE = "TAILPROOF_CONFIG"
-"""The environment variable by which workers know their file."""
 _GRACE = 30
 """Seconds that requests in flight may take when the service is told to stop."""
+_GLANCE = 0.2
+"""Seconds between two looks at the workers."""
+_LOG = logging.getLogger("tailproof.live")
 
 
 def serve(
@@ -32,40 +39,77 @@ def serve(
     address: str | None = None,
     port: int | None = None,
     workers: int = 1,
-    say: Callable[[str, Config], None] = lambda url, config: None,
+    say: Callable[[str, list[str]], None],
 ) -> None:
     """Serve the experiments of a file until told to stop.
 
-    Everything that can be refused is refused before anything listens. `say` is told the address.
+    Everything that can be refused is refused before anything listens. `say` is told the address
+    and the names of the experiments.
     """
     whole("workers", workers)
     config = load(path).at(address, port)
     check_token(config.address, os.environ.get(TOKEN))
     for experiment in open_all(config).values():
         experiment.agent.close()
+    with listening(config) as (place, url):
+        say(url, list(config.experiments))
+        if workers == 1:
+            _work(config, place)
+        else:
+            _supervise(config, place, workers)
+
+
+@contextmanager
+def listening(config: Config) -> Iterator[tuple[socket.socket, str]]:
+    """Give a socket at the address of a service, and its URL; a port in use raises ``OSError``."""
     ipv6 = ":" in config.address
     family = socket.AF_INET6 if ipv6 else socket.AF_INET
-    with socket.create_server((config.address, config.port), family=family) as free:
-        port = free.getsockname()[1]
-    host = f"[{config.address}]" if ipv6 else config.address
-    say(f"http://{host}:{port}", config)
-    os.environ[_FILE] = str(path.resolve())
+    try:
+        place = socket.create_server((config.address, config.port), family=family)
+    except OSError as error:
+        raise OSError(f"cannot listen at {config.address}, port {config.port}: {error}") from None
+    with place:
+        # An answer is written in two parts: without this the second would await the client.
+        place.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        host = f"[{config.address}]" if ipv6 else config.address
+        yield place, f"http://{host}:{place.getsockname()[1]}"
+
+
+def server(config: Config) -> uvicorn.Server:
+    """Return a server of the experiments, which are open; ``run(sockets=[…])`` it."""
+    app = create_app(config, os.environ.get(TOKEN))
+    settings = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_GRACE,
+    )
+    return uvicorn.Server(settings)
+
+
+def _work(config: Config, place: socket.socket) -> None:
+    dictConfig(LOGGING)
+    server(config).run(sockets=[place])
+
+
+def _supervise(config: Config, place: socket.socket, workers: int) -> None:
+    """Keep so many processes at work until told to stop; one that dies is replaced."""
+    dictConfig(LOGGING)
+    stop, fresh = threading.Event(), multiprocessing.get_context("spawn")
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
     with TemporaryDirectory(prefix="tailproof-") as counts:
-        if workers > 1:
-            os.environ[SHARED] = counts
-        uvicorn.run(
-            "tailproof.live.serving:from_environment",
-            factory=True,
-            host=config.address,
-            port=port,
-            workers=workers,
-            log_config=LOGGING,
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=_GRACE,
-        )
-
-
-def from_environment() -> FastAPI:
-    """Return the service of the file that the environment names, as `serve` has checked it."""
-    return create_app(load(os.environ[_FILE]), os.environ.get(TOKEN))
+        os.environ[SHARED] = counts
+        crew: list[SpawnProcess] = []
+        while not stop.wait(_GLANCE):
+            for worker in [one for one in crew if not one.is_alive()]:
+                _LOG.error("worker %s ended with %s", worker.pid, worker.exitcode)
+                crew.remove(worker)
+            while len(crew) < workers:
+                crew.append(fresh.Process(target=_work, args=(config, place)))
+                crew[-1].start()
+        for worker in crew:
+            worker.terminate()
+        for worker in crew:
+            worker.join()

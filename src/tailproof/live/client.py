@@ -1,0 +1,233 @@
+"""The other end of a service: it asks in time, or falls back and says so."""
+
+import asyncio
+import time
+import uuid
+from collections.abc import Generator, Mapping
+from typing import Any, NamedTuple, Self
+from urllib.parse import quote
+
+from tailproof.checks import number
+from tailproof.guests.base import installed
+from tailproof.live.agent import Ask, Fate, Tell, Ticket
+from tailproof.live.offers import Features, Offer
+
+__all__ = ["AsyncClient", "Client"]
+
+_PAUSE = 0.01
+"""Seconds before the second try; then twice as long each time."""
+
+
+class _Try(NamedTuple):
+    """A request to make now, or after a pause: where to, what, and seconds it may take."""
+
+    pause: float
+    path: str
+    body: Mapping[str, Any]
+    seconds: float
+
+
+_Steps = Generator[_Try, Any, Any]
+
+
+class _Base:
+    """What both clients say and understand; they differ in who waits."""
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        timeout: float = 0.2,
+        default: str | None = None,
+    ) -> None:
+        httpx = installed("httpx", "serve", "the client")
+        self.timeout = number("timeout", timeout, above=0)
+        if default is not None:
+            Offer.of([default])
+        self.url, self.default = url.rstrip("/"), default
+        self._failures = (httpx.TransportError, httpx.InvalidURL)
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._http: Any = self._made(httpx, base_url=self.url, headers=headers, trust_env=False)
+
+    def _made(self, httpx: Any, **settings: Any) -> Any:
+        raise NotImplementedError
+
+    def _asking(self, experiment: str, offer: Features | None, ticket: str | None) -> _Steps:
+        name = uuid.uuid4().hex if ticket is None else ticket
+        body: dict[str, Any] = {"ticket": name}
+        if offer is not None:
+            known = Ask(offer, name).offer
+            assert isinstance(known, Offer)
+            names, vectors = list(known.names), known.vectors
+            body["offer"] = (
+                names if vectors is None else dict(zip(names, vectors.tolist(), strict=True))
+            )
+        try:
+            found = yield from self._tries(experiment, "ask", body)
+        except ConnectionError:
+            if self.default is None:
+                raise
+            return Ticket(f"default:{name}"[:200], self.default, None, -1, default=True)
+        return Ticket(found["ticket"], found["arm"], found["propensity"], found["hold"])
+
+    def _telling(self, experiment: str, ticket: str, reward: float) -> _Steps:
+        told = Tell(ticket, reward)
+        value: float | str = told.reward
+        if told.reward in (float("inf"), -float("inf")):
+            value = "Infinity" if told.reward > 0 else "-Infinity"
+        body = {"ticket": ticket, "reward": value}
+        found = yield from self._tries(experiment, "tell", body)
+        return found["fate"]
+
+    def _tries(self, experiment: str, act: str, body: Mapping[str, Any]) -> _Steps:
+        """Try until there is an answer or no time; each try may take half of what is left."""
+        path = f"/experiments/{quote(experiment, safe='')}/{act}"
+        end, pause, reason = time.monotonic() + self.timeout, 0.0, "no time"
+        while (left := end - time.monotonic() - pause) > 0:
+            answer = yield _Try(pause, path, body, left / 2)
+            if isinstance(answer, Exception):
+                reason = type(answer).__name__
+            elif answer.status_code >= 500:
+                reason = f"status {answer.status_code}"
+            else:
+                return _understood(answer)
+            pause = max(_PAUSE, 2 * pause)
+        raise ConnectionError(f"{self.url} gave no answer within {self.timeout:g} s ({reason})")
+
+
+def _understood(answer: Any) -> Any:
+    try:
+        found = answer.json()
+    except ValueError:
+        found = {}
+    if answer.status_code == 200 and isinstance(found, dict):
+        return found
+    said = found.get("error") if isinstance(found, dict) else None
+    raise ValueError(said or f"the service must answer as ours does, got {answer.status_code}")
+
+
+class Client(_Base):
+    """Ask and tell a service, see `Agent` for both.
+
+    Every ask has an id of its own, so that a try after a lost answer gets the same arm. When the
+    service does not answer in time the default arm is taken: its ticket has ``default=True`` and an
+    id that the service does not know, so that its reward teaches nothing wrong. Tell `Ticket.id`
+    and not an id of your own. What the service refuses raises ``ValueError`` with its sentence.
+
+    One client serves many threads.
+
+    Parameters
+    ----------
+    url : str
+        Of the service, such as ``http://127.0.0.1:8000``.
+    token : str, optional
+    timeout : float
+        Seconds that an ask or a tell may take in all; each try takes half of what is left.
+    default : str, optional
+        The arm to fall back to; without one no answer raises ``ConnectionError``, as it does for a
+        tell, which may be repeated at any time.
+
+    Examples
+    --------
+    >>> client = Client("http://127.0.0.1:9", default="red", timeout=0.05)
+    >>> ticket = client.ask("shop", ["red", "blue"])
+    >>> ticket.arm, ticket.default
+    ('red', True)
+    >>> client.close()
+
+    Source: our own. Differences: none.
+    """
+
+    def _made(self, httpx: Any, **settings: Any) -> Any:
+        return httpx.Client(**settings)
+
+    def ask(
+        self, experiment: str, offer: Features | None = None, ticket: str | None = None
+    ) -> Ticket:
+        """Return an arm, of the offer or of the experiment's own arms."""
+        found: Ticket = self._run(self._asking(experiment, offer, ticket))
+        return found
+
+    def tell(self, experiment: str, ticket: str, reward: float) -> Fate:
+        """Tell the reward of a ticket, and say what became of it."""
+        found: Fate = self._run(self._telling(experiment, ticket, reward))
+        return found
+
+    def _run(self, steps: _Steps) -> Any:
+        try:
+            wanted = next(steps)
+            while True:
+                time.sleep(wanted.pause)
+                try:
+                    answer = self._http.post(wanted.path, json=wanted.body, timeout=wanted.seconds)
+                except self._failures as error:
+                    answer = error
+                wanted = steps.send(answer)
+        except StopIteration as done:
+            return done.value
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class AsyncClient(_Base):
+    """`Client` for programs with an event loop: ``await client.ask(…)``.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> async def main():
+    ...     async with AsyncClient("http://127.0.0.1:9", default="red", timeout=0.05) as client:
+    ...         return await client.ask("shop", ["red", "blue"])
+    >>> asyncio.run(main()).default
+    True
+
+    Source: our own. Differences: none.
+    """
+
+    def _made(self, httpx: Any, **settings: Any) -> Any:
+        return httpx.AsyncClient(**settings)
+
+    async def ask(
+        self, experiment: str, offer: Features | None = None, ticket: str | None = None
+    ) -> Ticket:
+        """Return an arm, of the offer or of the experiment's own arms."""
+        found: Ticket = await self._run(self._asking(experiment, offer, ticket))
+        return found
+
+    async def tell(self, experiment: str, ticket: str, reward: float) -> Fate:
+        """Tell the reward of a ticket, and say what became of it."""
+        found: Fate = await self._run(self._telling(experiment, ticket, reward))
+        return found
+
+    async def _run(self, steps: _Steps) -> Any:
+        try:
+            wanted = next(steps)
+            while True:
+                await asyncio.sleep(wanted.pause)
+                try:
+                    answer = await self._http.post(
+                        wanted.path, json=wanted.body, timeout=wanted.seconds
+                    )
+                except self._failures as error:
+                    answer = error
+                wanted = steps.send(answer)
+        except StopIteration as done:
+            return done.value
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
