@@ -352,19 +352,21 @@ class _History:
     def to_dict(self, names: Sequence[str], best: Sequence[int]) -> dict[str, Any]:
         """Return pulls and quantiles of rewards of the arms pulled most lately, and of the best."""
         buckets = -(-self.count // self.size)
-        pulls = self._pulls[:buckets]
+        pulls = np.pad(self._pulls[:buckets], ((0, 0), (0, len(names) - self._pulls.shape[1])))
         lately = np.argsort(-pulls[buckets // 2 :].sum(axis=0), kind="stable").tolist()
         drawn = sorted(dict.fromkeys([*best, *lately]), key=[*best, *lately].index)[:_DRAWN]
         drawn = sorted(number for number in drawn if pulls[:, number].any())
         bands = self._bands(drawn, buckets)
-        centre = float(np.median(self._rewards)) if len(self._rewards) else math.nan
-        spread = np.abs(self._rewards[np.isfinite(self._rewards)] - centre)
+        finite = self._rewards[np.isfinite(self._rewards)]
+        centre = _middle(finite)
+        with np.errstate(over="ignore"):
+            spread = _middle(np.abs(finite - centre))
         others = pulls.sum(axis=1) - pulls[:, drawn].sum(axis=1)
         return {
             "begin": _plain(self._begin),
             "ends": np.maximum.accumulate(self._ends[:buckets]).tolist(),
             "centre": _plain(centre),
-            "spread": _plain(float(np.median(spread)) if len(spread) else math.nan),
+            "spread": _plain(spread),
             "arms": [
                 {
                     "name": names[number],
@@ -395,6 +397,12 @@ class _History:
             band[cells] = ranked[first + np.ceil(level * count).astype(np.int64) - 1]
             found[name] = band.reshape(buckets, len(arms))
         return found
+
+
+def _middle(sample: Array) -> float:
+    """Return the lower median of numbers, NaN if there are none."""
+    half = (len(sample) - 1) // 2
+    return float(np.partition(sample, half)[half]) if len(sample) else math.nan
 
 
 def _plain(x: float) -> float | str | None:

@@ -187,6 +187,7 @@ function show(found) {
   at("advice").hidden = !found.filter.advice;
   setText("advice", `What these rewards would ask of a filter of medians: ${found.filter.advice}`);
   setText("recipe", found.recipe);
+  for (const id of ["pulls-section", "rewards-section"]) at(id).hidden = !found.history.ends.length;
   showTables(found.history);
   latest = found;
   draw(found);
@@ -294,6 +295,7 @@ function draw(found) {
   if (typeof Plotly === "undefined") return;            // the tables say the same
   const { history } = found;
   drawIntervals(found);
+  if (!history.ends.length) return;
   for (const id of ["pulls", "rewards"]) {
     const names = history.arms.map(arm => arm.name);
     if (id === "pulls" && history.others.some(count => count > 0)) names.push("other arms");
