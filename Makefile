@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 OUT ?= out/reproduce
 
-.PHONY: test test-slow lint bench bench-bestarm bench-calibrate bench-peers bench-regret examples gauntlet docs-gauntlet reproduce pictures docs clean
+.PHONY: test test-slow test-browser lint bench bench-bestarm bench-calibrate bench-page bench-peers bench-regret examples gauntlet docs-gauntlet reproduce pictures docs clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml
@@ -19,6 +19,15 @@ test: lint
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -q -n auto --dist loadgroup -m slow
+
+# The page in a real Chromium, which is installed where it is missing.
+test-browser: $(READY)
+	@command -v chromium chromium-browser > /dev/null || { \
+	  echo 'test-browser: installing Chromium with apt-get'; \
+	  apt-get -o DPkg::Lock::Timeout=300 update -qq && \
+	  apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends chromium; } \
+	  || { echo 'test-browser: Chromium must be installed, and apt-get could not do it here'; exit 2; }
+	$(BIN)/python -m pytest -q -m browser tests/browser
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -35,6 +44,9 @@ bench-bestarm: $(READY)
 
 bench-calibrate: $(READY)
 	$(BIN)/python benchmarks/calibrate.py
+
+bench-page: $(READY)
+	$(BIN)/python benchmarks/page.py
 
 bench-peers: $(READY)
 	$(BIN)/python benchmarks/peers.py

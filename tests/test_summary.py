@@ -7,7 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tailproof import UCB1, AutoFiltered, CappedMean, LinStudentUCB, Mean, Median, Negated, Quantile
+from tailproof import (
+    UCB1,
+    AutoFiltered,
+    CappedMean,
+    LinStudentUCB,
+    Mean,
+    Median,
+    Negated,
+    Quantile,
+    calibrate,
+)
 from tailproof.live import Agent, SQLite, read
 from tailproof.live.summary import Summary
 from tailproof.policies.base import Policy
@@ -128,7 +138,11 @@ def test_windows_and_intervals_are_those_of_the_last_rewards() -> None:
 def test_who_leads_and_how_sure_that_is(costs: bool, best: str) -> None:
     policy: Policy[Any] = Negated(UCB1()) if costs else UCB1()
     agent, clock = Agent(policy, ":memory:", explore=1.0), Clock()
-    lead = caught_up(agent, clock, costs=costs).to_dict()["lead"]
+    summary = caught_up(agent, clock, costs=costs)
+    assert summary.to_dict()["arms"] == []
+    agent.ask(["a", "b"])
+    summary.refresh()
+    lead = summary.to_dict()["lead"]
     assert (lead["arm"], lead["sure"]) == (None, False)
     noise = iter(np.random.default_rng(0).standard_normal(1000))
 
@@ -173,13 +187,15 @@ def test_infinite_rewards_are_words() -> None:
 
 
 def test_the_tail_is_judged_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, calls = Clock(), []
+    clock, judge, calls = Clock(), calibrate, []
     agent = Agent(UCB1(), ":memory:", clock=clock)
     summary = Summary(agent.journal, agent.policy, Median(), clock=clock)
-    judge = summary._judge.__func__.__globals__["calibrate"]  # type: ignore[attr-defined]
-    monkeypatch.setattr(
-        "tailproof.live.summary.calibrate", lambda **more: calls.append(1) or judge(**more)
-    )
+
+    def counted(**more: Any) -> Any:
+        calls.append(more)
+        return judge(**more)
+
+    monkeypatch.setattr("tailproof.live.summary.calibrate", counted)
     rng = np.random.default_rng(0)
     for _ in range(500):
         agent.tell(agent.ask(["a", "b"]).id, float(rng.standard_cauchy()))

@@ -5,10 +5,11 @@ import itertools
 import json
 import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 from websockets.sync.client import connect
@@ -44,33 +45,33 @@ class Chromium:
         self.requests: list[str] = []
         self.complaints: list[str] = []
         self._numbers = itertools.count(1)
-        self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-        program = shutil.which("chromium") or shutil.which("chromium-browser")
-        assert program, "Chromium must be installed: make test-browser does it on Debian"
-        self._process = subprocess.Popen(
-            [program, *FLAGS, f"--user-data-dir={self._folder.name}", "about:blank"],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        file = Path(self._folder.name, "DevToolsActivePort")
-        port, path = until(lambda: file.exists() and file.read_text().split()[:2])
-        self._socket = connect(f"ws://127.0.0.1:{port}{path}", max_size=None, proxy=None)
         self._session: str | None = None
-        target = self.send("Target.createTarget", url="about:blank")["targetId"]
-        attached = self.send("Target.attachToTarget", targetId=target, flatten=True)
-        self._session = attached["sessionId"]
-        for domain in ("Page", "Runtime", "Network", "Log"):
-            self.send(f"{domain}.enable")
 
     def __enter__(self) -> Self:
+        with ExitStack() as opened:
+            folder = opened.enter_context(TemporaryDirectory(ignore_cleanup_errors=True))
+            program = shutil.which("chromium") or shutil.which("chromium-browser")
+            assert program, "Chromium must be installed: make test-browser does it on Debian"
+            command, quiet = [program, *FLAGS, f"--user-data-dir={folder}"], subprocess.DEVNULL
+            process = subprocess.Popen([*command, "about:blank"], stdout=quiet, stderr=quiet)
+            opened.enter_context(process)
+            opened.callback(process.terminate)
+            file = Path(folder, "DevToolsActivePort")
+            port, path = until(
+                lambda: file.exists() and file.read_text().split()[:2], "Chromium starts"
+            )
+            socket = connect(f"ws://127.0.0.1:{port}{path}", max_size=None, proxy=None)
+            self._socket = opened.enter_context(socket)
+            target = self.send("Target.createTarget", url="about:blank")["targetId"]
+            attached = self.send("Target.attachToTarget", targetId=target, flatten=True)
+            self._session = attached["sessionId"]
+            for domain in ("Page", "Runtime", "Network", "Log"):
+                self.send(f"{domain}.enable")
+            self._opened = opened.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._session = None
-        self.send("Browser.close")
-        self._socket.close()
-        self._process.wait(_PATIENCE)
-        self._folder.cleanup()
+        self._opened.close()
 
     def send(self, method: str, **params: Any) -> Any:
         """Give a command and return its result; events that come first are kept."""
@@ -94,6 +95,15 @@ class Chromium:
             self.complaints.append(json.dumps(params["exceptionDetails"]))
         elif event["method"] == "Log.entryAdded" and params["entry"]["source"] == "security":
             self.complaints.append(params["entry"]["text"])
+
+    @property
+    def complaints_beside_plotly(self) -> list[str]:
+        """The same without that about a style for maps, which plotly brings and nothing here needs.
+
+        The policy keeps it out, once when the page is opened.
+        """
+        others = [text for text in self.complaints if "inline style" not in text]
+        return others if len(self.complaints) - len(others) <= 1 else self.complaints
 
     def open(self, url: str) -> None:
         """Go to a page, and wait until it is there."""

@@ -73,7 +73,7 @@ class Follower:
             summary.journal.close()
 
     def _follow(self, experiment: Experiment) -> bool:
-        """Read a bite of a journal; one that cannot be read is tried again later, from the start."""
+        """Read a bite of a journal; one that cannot be read is tried again, from the start."""
         name = experiment.name
         try:
             if name not in self._summaries:

@@ -125,7 +125,7 @@ class Summary:
         self._features = False
         self._history = _History()
         self._judged, self._tail, self._advice = 0, "", ""
-        self._table: tuple[int, Array] = (-1, np.empty((0, 3)))
+        self._table: tuple[tuple[int, int], Array] = ((0, 0), np.empty((0, 3)))
         self.at = math.nan
 
     def refresh(self) -> bool:
@@ -211,13 +211,14 @@ class Summary:
 
     def _estimated(self) -> Array:
         """Return the estimate and interval of each arm, NaN where rewards are too few."""
-        if self._table[0] != self._rewards:
+        seen = len(self._arms), self._rewards
+        if self._table[0] != seen:
             width, table = self._width, np.full((len(self._arms), 3), np.nan)
             some = [i for i, arm in enumerate(self._arms) if len(arm.window) > 1]
             if some:
                 windows = [self._arms[i].window[-width:] for i in some]
                 table[some] = estimates(self.aim, windows, 1 - (1 - LEVEL) / len(self._arms))
-            self._table = self._rewards, table
+            self._table = seen, table
         return self._table[1]
 
     def to_dict(self) -> dict[str, Any]:

@@ -355,30 +355,32 @@ function drawRewards(history) {
   });
   Plotly.react("rewards", [...bands, ...lines], layout({
     xaxis: { ...axis, ...(ends.length > 1 ? { range: [ends[0], ends[ends.length - 1]] } : {}) },
-    yaxis: { tickvals: scale.ticks.map(scale.to), ticktext: scale.ticks.map(words), range: scale.range, zeroline: false },
+    yaxis: marks(scale),
   }), CONFIG);
 }
 
 function drawIntervals(found) {
   const arms = found.arms.filter(arm => arm.here && arm.estimate !== null).slice(0, 12).reverse();
+  at("intervals").hidden = !arms.length;
+  if (!arms.length) return;
+  at("intervals").style.height = `${3 + 2.1 * arms.length}rem`;
   const scale = symlog(found.history, arms.flatMap(arm => [arm.low, arm.estimate, arm.high]), innerWidth < 600 ? 4 : 7);
   const traces = arms.map(arm => {
-    const i = slot(found.history, arm.name), color = colour(i), x = scale.to(arm.estimate);
+    const color = colour(slot(found.history, arm.name)), x = scale.to(arm.estimate);
     return {
-      x: [x], y: [arm.name], type: "scatter", mode: "markers", marker: { color, size: 11 },
+      x: [x], y: [arm.name], mode: "markers", marker: { color, size: 11 },
       error_x: { type: "data", symmetric: false, array: [scale.to(arm.high) - x], arrayminus: [x - scale.to(arm.low)], color, thickness: 2.5, width: 6 },
       hovertemplate: `${escaped(arm.name)}: ${words(arm.estimate)}<br>${words(arm.low)} to ${words(arm.high)}<extra></extra>`,
     };
   });
-  at("intervals").hidden = !arms.length;
-  at("intervals").style.height = `${3 + 2.1 * arms.length}rem`;
   Plotly.react("intervals", traces, layout({
-    xaxis: { tickvals: scale.ticks.map(scale.to), ticktext: scale.ticks.map(words), range: scale.range, zeroline: false },
+    xaxis: marks(scale),
     yaxis: { type: "category", tickvals: arms.map(arm => arm.name), ticktext: arms.map(arm => escaped(arm.name)), showgrid: false,
       range: [-0.6, arms.length - 0.4] },
   }), CONFIG);
-  Plotly.Plots.resize("intervals");
 }
+
+function marks({ ticks, to, range }) { return { tickvals: ticks.map(to), ticktext: ticks.map(words), range, zeroline: false }; }
 
 function runs(values) {
   const found = [];
