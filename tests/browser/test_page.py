@@ -4,7 +4,7 @@ import json
 import os
 import shlex
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -330,15 +330,3 @@ def test_a_token_is_asked_for_once(browser: Chromium, tmp_path: Path) -> None:
         assert not any(SECRET in url for url in browser.requests)
         browser.run("location.hash = '#/new'")
         browser.wait("document.getElementById('curl-ask').textContent.includes('$TAILPROOF_TOKEN')")
-
-
-def test_files_are_kept_by_the_browser_and_packed(service: Service) -> None:
-    get: Callable[..., httpx.Response] = httpx.get
-    first = get(f"{service.url}/page/plotly.js", trust_env=False)
-    assert first.headers["content-encoding"] == "gzip"
-    assert "Plotly" in first.text
-    known = {"If-None-Match": first.headers["etag"]}
-    assert get(f"{service.url}/page/plotly.js", headers=known, trust_env=False).status_code == 304
-    plain = {"Accept-Encoding": "identity"}
-    assert get(f"{service.url}/page/plotly.js", headers=plain, trust_env=False).text == first.text
-    assert get(f"{service.url}/experiments/none/summary", trust_env=False).status_code == 404

@@ -97,7 +97,7 @@ class Tell:
         r = self.reward
         ok = isinstance(r, Real) and not isinstance(r, bool) and not math.isnan(r)
         require(ok, "reward", "a number, not NaN", r)
-        object.__setattr__(self, "reward", float(r))
+        object.__setattr__(self, "reward", float(r) + 0.0)  # zero has no sign
 
 
 def _check_id(ticket: str) -> None:
@@ -214,7 +214,6 @@ class Agent:
         try:
             with self.journal.transaction():
                 self.mind = self._opened(seed, dim)
-                self._saved, self._size = self.mind.lessons, 0
                 self._reload()
                 for hold in self.journal.ended(self._closed - SEEN):
                     self._count(hold)
@@ -269,7 +268,7 @@ class Agent:
     def verify(self) -> Verification:
         """Learn every lesson and choose every hold again, and say whether all is as it was."""
         with self._lock, self.journal.transaction():
-            return verify(self.policy, self.journal)
+            return verify(self.policy, self.journal, self.mind)
 
     def standing(self) -> Standing:
         """Return how things stood after the last act of this agent."""
@@ -393,14 +392,18 @@ class Agent:
         """Learn what has been told, if it is worth expecting anew what the rest will bring."""
         mind, backlog = self.mind, self._committed - self.mind.lessons
         if backlog * 4 * self.policy.pulls >= len(self._pending) and backlog:
-            for closing in self.journal.closings(mind.lessons, self._committed):
-                mind.fold(closing)
-                self._pending.pop(closing.decision.hold, None)
+            self._learn(self._committed)
             self._expect_since(self._holds - RECENT)
             self._save()
         elif self._holds - self._since > 4 * RECENT:
             mind.expect_anew()
             self._expect_since(self._holds - RECENT)
+
+    def _learn(self, lessons: int) -> None:
+        """Learn what has been told, up to so many lessons."""
+        for closing in self.journal.closings(self.mind.lessons, lessons):
+            self.mind.fold(closing)
+            self._pending.pop(closing.decision.hold, None)
 
     def _expect_since(self, hold: int) -> None:
         """Expect something of pending holds from this one on."""
@@ -434,9 +437,11 @@ class Agent:
         self._stale = False
         self._holds, self._closed = self.journal.counts()
         self._committed = self._closed
+        self._saved, self._size = self.journal.last_snapshot()
         numbers = {name: i for i, (name, _) in enumerate(self.journal.arms())}
         if numbers != self.mind.numbers:  # of others, or of an act that was undone
             self.mind = restored(self.policy, self.journal)
+        self._learn(self.journal.last_after())  # no hold knows less than the one before it
         self.mind.expect_anew()
         self._since = max(0, self._holds - RECENT)
         believes = self.mind.believes

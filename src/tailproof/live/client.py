@@ -3,7 +3,7 @@
 import asyncio
 import time
 import uuid
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 from urllib.parse import quote
 
@@ -63,12 +63,13 @@ class _Base:
                 names if vectors is None else dict(zip(names, vectors.tolist(), strict=True))
             )
         try:
-            found = yield from self._tries(experiment, "ask", body)
+            wanted = ("ticket", "arm", "propensity", "hold")
+            answer = yield from self._tries(experiment, "ask", body, wanted)
         except ConnectionError:
             if self.default is None:
                 raise
             return Ticket(f"default:{name}"[:200], self.default, None, -1, default=True)
-        return Ticket(found["ticket"], found["arm"], found["propensity"], found["hold"])
+        return Ticket(*answer)
 
     def _telling(self, experiment: str, ticket: str, reward: float) -> _Steps:
         told = Tell(ticket, reward)
@@ -76,10 +77,12 @@ class _Base:
         if told.reward in (float("inf"), -float("inf")):
             value = "Infinity" if told.reward > 0 else "-Infinity"
         body = {"ticket": ticket, "reward": value}
-        found = yield from self._tries(experiment, "tell", body)
-        return found["fate"]
+        (fate,) = yield from self._tries(experiment, "tell", body, ("fate",))
+        return fate
 
-    def _tries(self, experiment: str, act: str, body: Mapping[str, Any]) -> _Steps:
+    def _tries(
+        self, experiment: str, act: str, body: Mapping[str, Any], wanted: Sequence[str]
+    ) -> _Steps:
         """Try until there is an answer or no time; each try may take half of what is left."""
         path = f"/experiments/{quote(experiment, safe='')}/{act}"
         end, pause, reason = time.monotonic() + self.timeout, 0.0, "no time"
@@ -90,20 +93,22 @@ class _Base:
             elif answer.status_code >= 500:
                 reason = f"status {answer.status_code}"
             else:
-                return _understood(answer)
+                return _understood(answer, wanted)
             pause = max(_PAUSE, 2 * pause)
         raise ConnectionError(f"{self.url} gave no answer within {self.timeout:g} s ({reason})")
 
 
-def _understood(answer: Any) -> Any:
+def _understood(answer: Any, wanted: Sequence[str]) -> list[Any]:
+    """Return what is wanted of an answer; a refusal raises ``ValueError`` with its sentence."""
     try:
         found = answer.json()
     except ValueError:
-        found = {}
-    if answer.status_code == 200 and isinstance(found, dict):
-        return found
-    said = found.get("error") if isinstance(found, dict) else None
-    raise ValueError(said or f"the service must answer as ours does, got {answer.status_code}")
+        found = None
+    said = found if isinstance(found, dict) else {}
+    if answer.status_code == 200 and all(key in said for key in wanted):
+        return [said[key] for key in wanted]
+    other = f"the service must answer as ours does, got status {answer.status_code}"
+    raise ValueError(said.get("error", other))
 
 
 class Client(_Base):

@@ -160,7 +160,10 @@ def _config(found: Mapping[str, Any], folder: Path) -> Config:
     for name, table in tables.items():
         require(isinstance(table, dict), f"experiments.{name}", "a table", table)
     journal = service.get("journal", ".")
-    if "://" not in journal:
+    if "://" in journal:
+        rule = "a folder, or an address postgresql://…"
+        require(journal.startswith(("postgresql:", "postgres:")), "service.journal", rule, journal)
+    else:
         journal = str(folder / journal)
     experiments = {name: Settings.of(name, table) for name, table in tables.items()}
     more = {key: service[key] for key in ("address", "durable") if key in service}

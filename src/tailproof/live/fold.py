@@ -10,7 +10,7 @@ from tailproof.live.journal import Journal
 from tailproof.live.mind import RECENT, Mind
 from tailproof.policies.base import Policy
 
-__all__ = ["Verification", "blank", "restored", "verify"]
+__all__ = ["Verification", "blank", "restored", "same_state", "verify"]
 
 _LOG = logging.getLogger("tailproof.live")
 
@@ -27,17 +27,20 @@ class Verification:
         The holds whose arm or propensity is another one now.
     snapshots : dict
         By number of lessons, whether the snapshot is what they lead to.
+    state : bool
+        Whether what the agent has learned is what its lessons lead to.
     """
 
     holds: int
     lessons: int
     differing: list[int]
     snapshots: dict[int, bool]
+    state: bool = True
 
     @property
     def ok(self) -> bool:
         """Whether everything is as it was."""
-        return not self.differing and all(self.snapshots.values())
+        return not self.differing and all(self.snapshots.values()) and self.state
 
 
 def restored(policy: Policy[Any], journal: Journal) -> Mind:
@@ -57,21 +60,25 @@ def restored(policy: Policy[Any], journal: Journal) -> Mind:
     return mind
 
 
-def verify(policy: Policy[Any], journal: Journal) -> Verification:
-    """Learn every lesson and choose every hold again."""
+def verify(policy: Policy[Any], journal: Journal, own: Mind | None = None) -> Verification:
+    """Learn every lesson and choose every hold again, and compare with one's own mind."""
     holds, lessons = journal.counts()
     mind, snapshots = blank(policy, journal), dict(journal.snapshots())
     found: dict[int, bool] = {}
+    state = True
     pending: dict[int, Any] = {}
     differing, since, closings = [], 0, journal.closings(0, lessons)
 
     def learn_until(after: int) -> None:
+        nonlocal state
         while mind.lessons < after:
             closing = next(closings)
             mind.fold(closing)
             pending.pop(closing.decision.hold, None)
             if mind.lessons in snapshots:
-                found[mind.lessons] = _same(mind, snapshots[mind.lessons])
+                found[mind.lessons] = same_state(mind, snapshots[mind.lessons])
+            if own is not None and mind.lessons == own.lessons:
+                state = same_state(mind, own.to_bytes())
 
     for row in journal.holds(0, holds):
         decision = row.decision
@@ -85,7 +92,7 @@ def verify(policy: Policy[Any], journal: Journal) -> Verification:
             differing.append(decision.hold)
         pending[decision.hold] = decision
     learn_until(lessons)
-    return Verification(holds, lessons, differing, found)
+    return Verification(holds, lessons, differing, found, state)
 
 
 def blank(policy: Policy[Any], journal: Journal) -> Mind:
@@ -98,7 +105,7 @@ def blank(policy: Policy[Any], journal: Journal) -> Mind:
     return mind
 
 
-def _same(mind: Mind, snapshot: bytes) -> bool:
+def same_state(mind: Mind, snapshot: bytes) -> bool:
     """Return whether a snapshot holds what has been learned, number by number."""
     other = Mind(mind.policy, mind.seed, mind.dim)
     try:

@@ -159,6 +159,11 @@ class Journal(ABC):
         ((ended,),) = self.execute(sql)
         return holds, ended
 
+    def last_after(self) -> int:
+        """Return after how many closings the last hold was decided."""
+        rows = self.execute("SELECT after FROM hold ORDER BY id DESC LIMIT 1")
+        return next((int(after) for (after,) in rows), 0)
+
     def holds(self, first: int, stop: int) -> Iterator[HoldRow]:
         """Return holds in the order in which they were decided."""
         sql = "SELECT id, offer, arm, propensity, explore, after, since FROM hold"
@@ -295,6 +300,11 @@ class Journal(ABC):
         self.execute("DELETE FROM snapshot WHERE after < (SELECT MAX(after) FROM snapshot)")
         new = "ON CONFLICT (after) DO UPDATE SET state = excluded.state"
         self.execute(f"INSERT INTO snapshot VALUES (?, ?) {new}", (after, state))
+
+    def last_snapshot(self) -> tuple[int, int]:
+        """Return after how many closings the latest snapshot was kept, and its size."""
+        rows = self.execute("SELECT after, LENGTH(state) FROM snapshot ORDER BY after DESC LIMIT 1")
+        return next(((int(after), int(size)) for after, size in rows), (0, 0))
 
     def snapshots(self) -> list[tuple[int, bytes]]:
         """Return the snapshots, the latest first."""

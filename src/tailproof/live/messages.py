@@ -139,7 +139,14 @@ class Problem(_Strict):
 class BatchAnswer(_Strict):
     """An answer for each act, in their order; one that was refused has its error."""
 
-    answers: list[TicketAnswer | FateAnswer | Problem]
+    answers: list[TicketAnswer | FateAnswer | Problem] = Field(
+        examples=[
+            [
+                {"ticket": "v18", "arm": "blue", "propensity": 0.5, "hold": 0},
+                {"ticket": "v17", "fate": "kept"},
+            ]
+        ]
+    )
 
 
 def answer(act: Ask | Tell, found: Ticket | Fate | ValueError) -> dict[str, Any]:

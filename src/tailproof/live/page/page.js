@@ -1,6 +1,7 @@
 "use strict";
 
 const EVERY = 3000, SLOWEST = 15000;                    // milliseconds between two looks
+const STALE = 90;                                       // seconds; a service that nobody looks at reads every 30
 const COLOURS = 6, DASHES = ["solid", "dash", "dot"];    // as in page.css
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const at = id => document.getElementById(id);
@@ -15,7 +16,7 @@ async function get(path) {
   const answer = await fetch(path, { headers, cache: "no-store", signal: controller.signal });
   if (answer.status === 401) throw new Locked();
   if (!answer.ok) throw new Error(`the service answered ${answer.status}`);
-  return answer.json();
+  return { ...await answer.json(), now: Date.parse(answer.headers.get("date")) / 1000 };
 }
 
 class Locked extends Error {}
@@ -164,9 +165,11 @@ function show(found) {
   at("experiment").hidden = false;
   setText("name", found.name);
   document.title = found.lead?.arm ? `${found.lead.arm} leads ${found.name} – tailproof` : `${found.name} – tailproof`;
-  at("reading").hidden = found.read === 1;
-  setText("reading", `Reading the journal: ${Math.round(100 * found.read)} % so far. What follows is of that part.`);
-  const key = JSON.stringify({ ...found, at: 0 });
+  const stale = found.now - found.at > STALE;
+  at("reading").hidden = found.read === 1 && !stale;
+  setText("reading", stale ? `The journal could not be read of late: what follows is from ${moment(found.at)}.`
+    : `Reading the journal: ${Math.round(100 * found.read)} % so far. What follows is of that part.`);
+  const key = JSON.stringify({ ...found, at: 0, now: 0 });
   if (key === shown) return;
   shown = key;
   const known = found.tickets !== undefined, asked = known && found.tickets.asked > 0;
@@ -329,7 +332,8 @@ function drawPulls(history) {
     const shares = pulls.map((count, i) => sums[i] ? 100 * count / sums[i] : 0);
     return {
       x: xs, y: [shares[0], ...shares], stackgroup: "all", line: { shape: "vh", width: 0.5, color }, fillcolor: faint(color, 0.75),
-      hovertemplate: `${escaped(name)}: %{y:.0f} %<extra></extra>`,
+      text: [0, ...shares.keys()].map(j => `${escaped(name)}: ${words(Number(shares[j].toPrecision(2)))} %`),
+      hovertemplate: "%{text}<extra></extra>",
     };
   });
   Plotly.react("pulls", traces, layout({ hovermode: "x", xaxis: axis, yaxis: { range: [0, 100], ticksuffix: " %" } }), CONFIG);
@@ -370,7 +374,8 @@ function drawIntervals(found) {
     return {
       x: [x], y: [arm.name], mode: "markers", marker: { color, size: 11 },
       error_x: { type: "data", symmetric: false, array: [scale.to(arm.high) - x], arrayminus: [x - scale.to(arm.low)], color, thickness: 2.5, width: 6 },
-      hovertemplate: `${escaped(arm.name)}: ${words(arm.estimate)}<br>${words(arm.low)} to ${words(arm.high)}<extra></extra>`,
+      text: [`${escaped(arm.name)}: ${words(arm.estimate)}<br>${words(arm.low)} to ${words(arm.high)}`],
+      hovertemplate: "%{text}<extra></extra>",
     };
   });
   Plotly.react("intervals", traces, layout({

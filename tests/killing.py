@@ -1,0 +1,182 @@
+"""Agents that are killed at random moments, and what is left of what they had answered."""
+
+import math
+import os
+import random
+import select
+import signal
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+
+from tailproof import OFUL, Filtered, LinStudentUCB, Policy
+from tailproof.live import Agent, open_journal
+from tailproof.live.fold import blank, same_state
+
+__all__ = ["Tally", "kill"]
+
+POLICIES: list[Policy[Any]] = [Filtered(OFUL(), repeats=3), LinStudentUCB()]
+FATES = {(1, None): "kept", (1, 0): "kept", (1, 1): "learned", (2, 0): "late", (2, 1): "late"}
+"""What is said of a reward, by the fate in the journal and whether its hold was learned."""
+
+
+@dataclass
+class Tally:
+    """What killing has shown.
+
+    Attributes
+    ----------
+    kills, acts : int
+        Processes killed, and acts that they had answered.
+    lost : list of str
+        Answered acts that are not in the journal as they were answered.
+    broken : list of str
+        Errors of agents that were not killed yet.
+    differing : list
+        What is wrong with journals that are not what their full fold leads to.
+    cpu, wall : list of float
+        Seconds that each reopening took, where there was a snapshot.
+    """
+
+    kills: int = 0
+    acts: int = 0
+    lost: list[str] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+    differing: list[Any] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+    wall: list[float] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is lost, broken or different."""
+        return not (self.lost or self.broken or self.differing)
+
+
+def kill(new_place: Callable[[], str], journals: int, lives: int, seed: int = 0) -> Tally:
+    """Let journals be served by one process, then by two, and so on, and look after each death."""
+    rng, tally = random.Random(seed), Tally()
+    for journal in range(journals):
+        place, which, said = new_place(), journal % len(POLICIES), list[str]()
+        for life in range(lives):
+            processes = 1 + life % 2
+            said += _serve_and_kill(place, which, f"life {life}", rng, processes)
+            tally.kills += processes
+            _look(place, which, said, tally, last=life == lives - 1)
+        tally.acts += len(said)
+    return tally
+
+
+def _serve_and_kill(
+    place: str, which: int, life: str, rng: random.Random, processes: int
+) -> list[str]:
+    """Let processes serve one journal, kill each at a random moment, and return what they said.
+
+    Most die some time after their first answer, a few while they begin.
+    """
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["pytest", "psycopg", "tailproof.live", "tailproof.policies"])
+    running, due, durable = {}, {}, rng.random() < 0.25
+    for process in range(processes):
+        mine, theirs = context.Pipe(duplex=False)
+        given = (place, which, f"{life} {process}", rng.randint(1, 4), durable, theirs)
+        running[mine] = context.Process(target=_serve, args=given, daemon=True)
+        running[mine].start()
+        theirs.close()
+        due[mine] = time.monotonic() + rng.uniform(0, 0.1) if rng.random() < 0.1 else math.inf
+    said = dict.fromkeys(running, b"")
+    while running:
+        for mine in select.select(list(running), [], [], 0.002)[0]:
+            got = os.read(mine.fileno(), 1 << 20)
+            if got and due[mine] == math.inf:
+                due[mine] = time.monotonic() + rng.uniform(0, 0.25)
+            said[mine] += got
+            if not got:
+                running.pop(mine).join()
+                mine.close()
+        for mine, child in running.items():
+            if due[mine] < time.monotonic():
+                os.kill(child.pid or 0, signal.SIGKILL)
+    return b"".join(said.values()).decode().splitlines()
+
+
+def _serve(
+    place: str, which: int, life: str, threads: int, durable: bool, pipe: Connection
+) -> None:
+    """Ask and tell until the end, and say each act in a pipe after it was answered."""
+
+    def say(*words: object) -> None:
+        os.write(pipe.fileno(), ("\t".join(map(str, words)) + "\n").encode())
+
+    def work(thread: int) -> None:
+        rng, waiting, i = random.Random(f"{life} {thread}"), list[str](), 0
+        while True:
+            i += 1
+            ticket = agent.ask(rng.choice(offers), f"{life} {thread} {i}" if i % 2 else None)
+            say("ask", ticket.id, ticket.arm, ticket.hold, ticket.propensity)
+            waiting.append(ticket.id)
+            while rng.random() < 0.48 and waiting:
+                told = waiting.pop(rng.randrange(len(waiting)))
+                reward = rng.gauss(0, 1) / rng.gauss(0, 1)
+                say("tell", told, reward, agent.tell(told, reward))
+
+    def guarded(thread: int) -> None:
+        try:
+            work(thread)
+        except BaseException as error:
+            say("error", repr(error))
+            raise
+
+    vectors = np.random.default_rng(which).standard_normal((6, 3)) / 2
+    offers = [{f"arm {i}": vectors[i] for i in range(j, j + 4)} for j in range(3)]
+    agent = _agent(place, which, durable)
+    for thread in range(threads):
+        threading.Thread(target=guarded, args=(thread,)).start()
+
+
+def _agent(place: str, which: int, durable: bool) -> Agent:
+    return Agent(POLICIES[which], open_journal(place, durable=durable), wait="1s", explore=0.1)
+
+
+def _look(place: str, which: int, said: list[str], tally: Tally, *, last: bool) -> None:
+    """Reopen a journal, look for everything that was said, and learn all of it anew.
+
+    When it was reopened for the last time, choose all holds again.
+    """
+    cpu, wall = time.process_time(), time.perf_counter()
+    with _agent(place, which, durable=True) as agent:
+        cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+        if agent.journal.snapshots():
+            tally.cpu.append(cpu)
+            tally.wall.append(wall)
+        there = {row[0]: row[1:] for row in agent.journal.rows()}
+        for line in said:
+            kind, ticket, *words = line.split("\t")
+            if kind == "error":
+                tally.broken.append(line)
+            elif not _kept(kind, words, there.get(ticket)):
+                tally.lost.append(line)
+        whole = blank(agent.policy, agent.journal)
+        for closing in agent.journal.closings(0, agent.journal.counts()[1]):
+            whole.fold(closing)
+        if whole.lessons and not same_state(whole, agent.mind.to_bytes()):
+            tally.differing.append(place)
+        verified = agent.verify() if last else None
+        if verified and not verified.ok:
+            tally.differing.append((place, verified))
+
+
+def _kept(kind: str, words: list[str], row: tuple[Any, ...] | None) -> bool:
+    """Whether an act is in a journal as it was answered; what was kept may have been learned."""
+    if row is None:
+        return False
+    hold, arm, propensity, reward, fate, learned, *_ = row
+    if kind == "ask":
+        return words == [arm, str(hold), str(propensity)]
+    now = FATES.get((fate, learned))
+    return words[0] == str(reward) and (words[1] == now or (words[1], now) == ("kept", "learned"))

@@ -1,0 +1,411 @@
+"""What every journal does: the same acts in SQLite and in PostgreSQL, with the same outcome."""
+
+import math
+import stat
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+import tailproof.live.postgres
+from tailproof import OFUL, UCB1, Filtered, LinStudentUCB, LinTS
+from tailproof.live import Agent, Journal, Postgres, SQLite, Ticket, open_journal, read
+from tailproof.live.fold import restored, same_state
+
+ON_POSTGRES = pytest.mark.xdist_group("postgres")
+ARMS = ["red", "blue"]
+THREE = Filtered(UCB1(), repeats=3)
+
+
+@pytest.fixture
+def opened(place: str) -> Iterator[Callable[..., Journal]]:
+    """Open connections to one journal, as many as wanted."""
+    with ExitStack() as stack:
+
+        def another(at: str = place) -> Journal:
+            journal = open_journal(at, durable=False)
+            stack.callback(journal.close)
+            return journal
+
+        yield another
+
+
+@pytest.fixture
+def journal(opened: Callable[..., Journal]) -> Journal:
+    return opened()
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_asking_again_gives_the_same_answer(journal: Journal) -> None:
+    agent = Agent(THREE, journal)
+    first = agent.ask(ARMS, ticket="a")
+    assert agent.ask(ARMS, ticket="a") == agent.ask(["green"], ticket="a") == first
+    own = agent.ask(ARMS)
+    assert agent.ask(["green"], ticket=own.id) == own
+    assert len(read(journal).frame) == 2
+    with pytest.raises(ValueError, match="ticket must be unlike those that the agent gives"):
+        agent.ask(ARMS, ticket="17.0")
+
+
+def test_each_reward_has_its_fate(journal: Journal) -> None:
+    clock = Clock()
+    agent = Agent(THREE, journal, wait=10, clock=clock)
+    for ticket in "abc":
+        agent.ask(ARMS, ticket=ticket)
+    assert [agent.tell(t, r) for t, r in [("b", 2), ("b", 3), ("a", 1), ("x", 0)]] == [
+        *("kept", "duplicate", "kept", "unknown")
+    ]
+    clock.now = 11
+    assert agent.tell("c", 9) == "late"
+    assert agent.tell("c", 9) == "duplicate"
+    for ticket in "def":
+        agent.ask(ARMS, ticket=ticket)
+    assert [agent.tell(ticket, 1) for ticket in "fde"] == ["kept", "kept", "learned"]
+    frame = read(journal).frame.set_index("ticket")
+    assert frame.fate.to_dict() == dict(
+        zip("abcdef", ["learned"] * 2 + ["late"] + ["learned"] * 3, strict=True)
+    )
+    assert frame.reward.to_dict() == {"a": 1, "b": 2, "c": 9, "d": 1, "e": 1, "f": 1}
+    assert next(iter(journal.closings(0, 1))).rewards.tolist() == [1, 2]
+    assert agent.verify().ok
+
+
+def test_the_order_of_tells_within_a_hold_does_not_matter(
+    opened: Callable[..., Journal], place: str
+) -> None:
+    minds = []
+    for order in ("abc", "cab"):
+        agent = Agent(THREE, opened(f"{place}{order}"))
+        for ticket in "abc":
+            agent.ask(ARMS, ticket=ticket)
+        for ticket in order:
+            agent.tell(ticket, ord(ticket) ** 0.5)
+        minds.append(restored(THREE, agent.journal))
+    assert same_state(minds[0], minds[1].to_bytes())
+
+
+def test_rewards_come_back_to_the_last_bit(journal: Journal) -> None:
+    rewards = [math.inf, -math.inf, 0.0, 5e-324, 1.7976931348623157e308, 0.1 + 0.2, 1 / 3]
+    agent = Agent(LinStudentUCB(), journal)
+    for reward in rewards:
+        agent.tell(agent.ask(ARMS).id, reward or -0.0)  # zero has no sign
+    kept = read(journal).frame.reward.to_numpy()
+    assert kept.tobytes() == np.array(rewards).tobytes()
+    assert agent.verify().ok
+
+
+def test_names_come_back(journal: Journal) -> None:
+    names = ["'; DROP TABLE arm; --", '"', "%s ? :x", "über ☃ 𝛼", "\\"]
+    agent = Agent(THREE, journal)
+    for name in names:
+        assert agent.ask(names, ticket=name).arm in names
+        assert agent.tell(name, 1) in ("kept", "learned")
+    assert read(journal).frame.ticket.tolist() == names
+    assert [name for name, _ in journal.arms()] == names
+
+
+def test_an_undone_transaction_leaves_nothing(
+    journal: Journal, opened: Callable[..., Journal]
+) -> None:
+    agent = Agent(Filtered(OFUL(), repeats=3), journal, dim=2)
+    agent.ask(ARMS, ticket="before")
+    add = journal.add_ticket
+
+    def fail(*_: object) -> None:
+        add(0, 17, "half", 0.0)
+        raise OSError("no room")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(journal, "add_ticket", fail)
+        with pytest.raises(OSError, match="no room"):
+            agent.ask({"green": [1.0, 0.0], "red": [0.0, 1.0]}, ticket="new")
+    for one in (journal, opened()):
+        assert [name for name, _ in one.arms()] == ARMS
+        assert one.counts() == (1, 0)
+        assert read(one).frame.ticket.tolist() == ["before"]
+    assert agent.ask(ARMS, ticket="after").hold == 0
+    assert agent.verify().ok
+
+
+def test_migrations_run_once_and_in_order(
+    opened: Callable[..., Journal], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = opened()
+    agent = Agent(THREE, first)
+    ticket = agent.ask(ARMS, ticket="a")
+    first.migrate()
+    assert opened().meta()["schema"] == "1"
+
+    old = Journal.MIGRATIONS
+    monkeypatch.setattr(Journal, "MIGRATIONS", (*old, ("ALTER TABLE arm ADD COLUMN note TEXT",)))
+    for _ in range(2):
+        later = opened()
+        assert later.meta()["schema"] == "2"
+        assert list(later.execute("SELECT note FROM arm")) == [(None,), (None,)]
+        assert Agent(THREE, later).ask(ARMS, ticket="a") == ticket
+
+    monkeypatch.setattr(Journal, "MIGRATIONS", old)
+    with pytest.raises(ValueError, match="schema must be at most 1, as known here, got 2"):
+        opened()
+
+
+def test_a_migration_that_fails_changes_nothing(
+    opened: Callable[..., Journal], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened()
+    steps = ("ALTER TABLE arm ADD COLUMN note TEXT", "ALTER TABLE no_such ADD COLUMN note TEXT")
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "MIGRATIONS", (*Journal.MIGRATIONS, steps))
+        with pytest.raises(Exception, match="no_such"):
+            opened()
+    again = opened()
+    assert again.meta()["schema"] == "1"
+    again.execute("ALTER TABLE arm ADD COLUMN note TEXT")
+
+
+def test_another_recipe_is_refused_and_both_are_named(
+    journal: Journal, opened: Callable[..., Journal]
+) -> None:
+    Agent(THREE, journal, seed=3).ask(ARMS)
+    with pytest.raises(ValueError, match=r"policy must be Filtered\(.*repeats=3.*got.*LinStudent"):
+        Agent(LinStudentUCB(), opened())
+    with pytest.raises(ValueError, match="seed must be 3, as in the journal, got 4"):
+        Agent(THREE, opened(), seed=4)
+    assert Agent(THREE, opened()).mind.seed == 3
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda s: s[:-7], lambda s: s[:40] + b"!" + s[41:], lambda s: b""]
+)
+def test_a_damaged_snapshot_is_left_aside(
+    journal: Journal,
+    opened: Callable[..., Journal],
+    caplog: pytest.LogCaptureFixture,
+    damage: Callable[[bytes], bytes],
+) -> None:
+    agent = Agent(LinStudentUCB(), journal)
+    for reward in np.random.default_rng(0).standard_cauchy(20):
+        agent.tell(agent.ask(ARMS).id, reward)
+    with journal.transaction():
+        journal.add_snapshot(20, damage(restored(agent.policy, journal).to_bytes()))
+    again = Agent(agent.policy, opened())
+    assert "a snapshot is left aside" in caplog.text
+    assert again.mind.lessons == 20
+    verified = again.verify()
+    assert verified.state
+    assert not verified.differing
+    assert verified.snapshots == {20: False}
+
+
+def test_a_snapshot_of_another_state_is_found(journal: Journal) -> None:
+    agent = Agent(LinStudentUCB(), journal)
+    for reward in range(20):
+        agent.tell(agent.ask(ARMS).id, reward)
+    with journal.transaction():
+        journal.add_snapshot(10, restored(agent.policy, journal).to_bytes())
+    assert agent.verify().snapshots == {10: False}
+
+
+@pytest.mark.parametrize("policy", [Filtered(OFUL(), repeats=3), LinStudentUCB(), LinTS()])
+def test_two_agents_on_one_journal(opened: Callable[..., Journal], policy: Any) -> None:
+    """They take turns at random; arms come and go, rewards come late or never."""
+    rng, clock = np.random.default_rng(7), Clock()
+    agents = [Agent(policy, opened(), wait=20, explore=0.1, clock=clock) for _ in range(2)]
+    vectors = {f"arm {i}": x for i, x in enumerate(rng.standard_normal((8, 3)) / 3)}
+    offers = [dict(list(vectors.items())[i : i + 4]) for i in (0, 2, 4)]
+    waiting: list[Ticket] = []
+    for i in range(120):
+        clock.now += 1
+        offer = offers[int(rng.integers(1 + min(i // 30, 2)))]
+        waiting.append(agents[rng.integers(2)].ask(offer, ticket=None if i % 2 else f"visit {i}"))
+        while waiting and rng.random() < 0.45:
+            told = waiting.pop(int(rng.integers(len(waiting))))
+            agents[rng.integers(2)].tell(told.id, rng.standard_cauchy())
+    for agent in agents:
+        verified = agent.verify()
+        assert verified.ok
+        assert verified.lessons > 20
+    whole = Agent(policy, opened(), clock=clock)
+    assert whole.verify().ok
+    assert whole.ask(offers[0], ticket="visit 0").arm == agents[0].ask(offers[1], "visit 0").arm
+
+
+def test_a_transaction_knows_whether_others_wrote(opened: Callable[..., Journal]) -> None:
+    one, two = opened(), opened()
+
+    def wrote(journal: Journal) -> bool:
+        with journal.transaction() as foreign:
+            journal.set_meta(note=str(time.perf_counter()))
+        return foreign
+
+    def undone(journal: Journal) -> None:
+        with pytest.raises(Exception, match="no_such"), journal.transaction():
+            journal.execute("INSERT INTO no_such VALUES (1)")
+
+    wrote(one)
+    assert not wrote(one)
+    assert wrote(two)
+    assert not wrote(two)
+    assert wrote(one)
+    undone(two)
+    wrote(one)
+    assert wrote(two)
+
+
+def test_threads_share_commits_and_lose_nothing(opened: Callable[..., Journal]) -> None:
+    agents = [Agent(THREE, opened()) for _ in range(2)]
+    answered: list[Ticket] = []
+
+    def work(agent: Agent, thread: int) -> None:
+        for i in range(10):
+            ticket = agent.ask(ARMS, ticket=f"{thread} {i}")
+            assert agent.tell(ticket.id, i) in ("kept", "learned", "late")
+            answered.append(ticket)
+
+    threads = [threading.Thread(target=work, args=(agents[i % 2], i)) for i in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    frame = read(agents[0].journal).frame
+    assert frame.set_index("ticket").arm.to_dict() == {t.id: t.arm for t in answered}
+    assert len(answered) == 60
+    assert frame.reward.notna().all()
+    assert all(agent.verify().ok for agent in agents)
+
+
+def test_a_file_is_for_its_owner_alone(tmp_path: Path) -> None:
+    with Agent(THREE, SQLite(tmp_path / "shop.db")) as agent:
+        agent.ask(ARMS)
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    assert modes == dict.fromkeys(["shop.db", "shop.db-wal", "shop.db-shm"], 0o600)
+
+
+def test_a_journal_that_is_not_there_is_not_made_by_reading(place: str) -> None:
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"journal must be .* that exists"):
+            read(place)
+
+
+def test_postgres_is_asked_for_by_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(ImportError, match=r"PostgreSQL needs psycopg: pip install 'tailproof\[pos"):
+        Agent(THREE, "postgresql://localhost/shop")
+
+
+@pytest.mark.parametrize("name", ["", "pg_shop", "a" * 64, "ü" * 32, "a\0b", 7])
+def test_names_that_postgres_would_change_are_refused(name: Any) -> None:
+    with pytest.raises(ValueError, match="name must be a text of 1 to 63 bytes"):
+        Postgres("postgresql://localhost/shop", name=name)
+
+
+@ON_POSTGRES
+def test_journals_of_one_database_do_not_meet(postgres: str) -> None:
+    url = postgres.partition("#")[0]
+    names = ["Shop", "shop", 'a"b; DROP SCHEMA shop; --', "x" * 63]
+    with ExitStack() as stack:
+        agents = [stack.enter_context(Agent(THREE, f"{url}#{name}")) for name in names]
+        for i, agent in enumerate(agents):
+            agent.ask(ARMS, ticket=f"only {i}")
+        for i, agent in enumerate(agents):
+            assert read(agent.journal).frame.ticket.tolist() == [f"only {i}"]
+
+
+def kill_sessions(journal: Journal, admin: Journal) -> None:
+    """Have the server end the connection of a journal."""
+    backend = cast(Any, journal)._connection.info.backend_pid
+    list(admin.execute("SELECT pg_terminate_backend(?::int)", (backend,)))
+
+
+@ON_POSTGRES
+def test_a_connection_lost_between_acts_is_made_anew(postgres: str) -> None:
+    with Agent(THREE, postgres) as agent, Agent(THREE, postgres) as other:
+        first = agent.ask(ARMS, ticket="a")
+        kill_sessions(agent.journal, other.journal)
+        other.tell("a", 1)
+        assert agent.tell("a", 1) == "duplicate"
+        assert agent.ask(ARMS, ticket="a") == first
+        assert agent.verify().ok
+
+
+@ON_POSTGRES
+def test_a_connection_lost_during_an_act_raises_and_undoes_it(postgres: str) -> None:
+    with Agent(THREE, postgres) as agent, Agent(THREE, postgres) as other:
+        agent.ask(ARMS, ticket="a")
+        add = agent.journal.add_ticket
+
+        def lose(*given: Any) -> None:
+            add(*given)
+            kill_sessions(agent.journal, other.journal)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(agent.journal, "add_ticket", lose)
+            with pytest.raises(Exception, match=r"terminat|closed"):
+                agent.ask(ARMS, ticket="b")
+        assert read(other.journal).frame.ticket.tolist() == ["a"]
+        assert agent.ask(ARMS, ticket="b").hold == 0
+        assert [agent.tell(ticket, 1) for ticket in "ab"] == ["kept", "kept"]
+        assert read(agent.journal).frame.ticket.tolist() == ["a", "b"]
+        assert agent.verify().ok
+
+
+@ON_POSTGRES
+def test_a_server_that_stops_and_starts_loses_nothing(postgres: str, server: Any) -> None:
+    with Agent(THREE, postgres) as agent:
+        first = agent.ask(ARMS, ticket="a")
+        server.stop()
+        for _ in range(2):
+            with pytest.raises(Exception, match="connection"):
+                agent.tell("a", 1)
+        server.ensure_postgres_running()
+        assert agent.tell("a", 1) == "kept"
+        assert agent.ask(ARMS, ticket="a") == first
+        assert agent.verify().ok
+
+
+@ON_POSTGRES
+def test_one_who_goes_silent_does_not_stop_the_others(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Agent(THREE, postgres) as other:
+        monkeypatch.setattr(tailproof.live.postgres, "_PATIENCE", "300ms")
+        with Agent(THREE, postgres) as silent:
+            add = silent.journal.add_ticket
+
+            def stall(*given: Any) -> None:
+                other.ask(ARMS, ticket="a")  # until the server ends the silent one
+                add(*given)
+
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(silent.journal, "add_ticket", stall)
+                with pytest.raises(Exception, match=r"terminat|closed"):
+                    silent.ask(["green", "blue"], ticket="b")
+            assert [name for name, _ in other.journal.arms()] == ARMS
+            assert silent.ask(["green", "blue"], ticket="b").hold == 1
+            assert silent.verify().ok
+
+
+@ON_POSTGRES
+def test_one_who_waits_too_long_says_so_and_goes_on(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Agent(THREE, postgres) as other:
+        monkeypatch.setattr(tailproof.live.postgres, "_PATIENCE", "100ms")
+        with Agent(THREE, postgres) as waiting:
+            with other.journal.transaction(), pytest.raises(Exception, match="lock timeout"):
+                waiting.ask(ARMS, ticket="a")
+            assert waiting.ask(ARMS, ticket="a").hold == 0

@@ -1,0 +1,584 @@
+"""The service, as its callers and operators meet it."""
+
+import csv
+import json
+import logging
+import re
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pandas as pd
+import pytest
+import schemathesis
+from fastapi.testclient import TestClient
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis.core.result import Ok
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+from typer.testing import CliRunner
+
+from tailproof.cli import app
+from tailproof.live import SQLite, read
+from tailproof.live.config import Config, load
+from tailproof.live.gate import LOGGING, MOST_BYTES, JsonLines
+from tailproof.live.service import create_app
+
+SHOP = """
+[service]
+journal = "journals"
+durable = false
+
+[experiments.shop]
+recipe = "auto_filtered(ucb1(bonus=0.7), repeats=3)"
+aim = "quantile(0.9)"
+arms = ["red", "blue"]
+wait = "2h"
+explore = 0.05
+seed = 7
+
+[experiments.times]
+recipe = "lin_student_ucb"
+costs = true
+"""
+CHECKS = [content_type_conformance, response_schema_conformance, status_code_conformance]
+ASK, TELL, BATCH = (f"/experiments/shop/{act}" for act in ("ask", "tell", "batch"))
+TOKEN = "a token of its own, long".replace(" ", "-")
+
+
+def written(folder: Path, text: str = SHOP) -> Path:
+    file = folder / "shop.toml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def http(tmp_path: Path) -> Iterator[TestClient]:
+    with TestClient(create_app(load(written(tmp_path)))) as client:
+        yield client
+
+
+def sent(http: TestClient, path: str, text: str) -> tuple[int, Any]:
+    answer = http.post(path, content=text, headers={"Content-Type": "application/json"})
+    return answer.status_code, answer.json()
+
+
+def test_ask_tell_and_ask_again(http: TestClient) -> None:
+    first = http.post(ASK, json={"ticket": "v1"}).json()
+    assert first["arm"] in ("red", "blue")
+    assert first | {"ticket": "v1", "propensity": 0.5, "hold": 0} == first
+    assert http.post(ASK, json={"ticket": "v1"}).json() == first
+    other = http.post(ASK, json={"offer": ["red", "blue"]}).json()
+    assert other == first | {"ticket": "0.1"}  # the hold that the offer of the file belongs to
+    fates = [
+        http.post(TELL, json={"ticket": name, "reward": reward}).json()["fate"]
+        for name, reward in [("v1", 1), ("v1", 2.5), ("0.1", "-Infinity"), ("v2", 1e300)]
+    ]
+    assert fates == ["kept", "duplicate", "kept", "unknown"]
+
+
+def test_costs_are_made_small(http: TestClient) -> None:
+    for visit in range(60):
+        body = {"offer": {"slow": [0, 1], "fast": [1, 0]}, "ticket": f"v{visit}"}
+        arm = http.post("/experiments/times/ask", json=body).json()["arm"]
+        reward = {"slow": 9.0, "fast": 1.0}[arm] + visit % 3 / 10
+        told = {"ticket": f"v{visit}", "reward": reward}
+        assert http.post("/experiments/times/tell", json=told).json()["fate"] == "learned"
+    log = csv.DictReader(http.get("/experiments/times/log").text.splitlines())
+    arms = [row["arm"] for row in log]
+    assert arms[-20:].count("fast") > 15
+
+
+def test_a_batch_is_one_commit(http: TestClient) -> None:
+    agent = http.app.state.experiments["shop"].agent  # type: ignore[attr-defined]
+    before = agent.commits
+    acts = [
+        {"do": "ask", "ticket": "a"},
+        {"do": "tell", "ticket": "a", "reward": 2},
+        {"do": "ask", "offer": ["red", "red"]},
+        {"do": "ask", "ticket": "9.9"},
+        {"do": "tell", "ticket": "b", "reward": 2},
+    ]
+    answer = http.post(BATCH, json={"acts": acts})
+    assert answer.status_code == 200
+    one, two, three, four, five = answer.json()["answers"]
+    assert one["ticket"] == "a"
+    assert two == {"ticket": "a", "fate": "kept"}
+    assert "different names" in three["error"]
+    assert "unlike those" in four["error"]
+    assert five["fate"] == "unknown"
+    assert agent.commits == before + 1
+
+
+REFUSED = [
+    (TELL, '{"ticket": "a", "reward": NaN}', 'reward must be a finite number, "Infinity"'),
+    (TELL, '{"ticket": "a", "reward": Infinity}', 'reward must be a finite number, "Infinity"'),
+    (TELL, '{"ticket": "a", "reward": 1e999}', "got inf"),
+    (TELL, f'{{"ticket": "a", "reward": {"9" * 400}}}', "reward must be a finite number"),
+    (TELL, '{"ticket": "a", "reward": "NaN"}', "got 'NaN'"),
+    (TELL, '{"ticket": "a", "reward": true}', "got True"),
+    (TELL, '{"ticket": "a"}', "reward must be given"),
+    (TELL, '{"ticket": 3, "reward": 1}', "ticket must be a text of 1 to 200 signs, got 3"),
+    (TELL, '{"ticket": "\\u0000", "reward": 1}', r"ticket must be a text .* got '\\x00'"),
+    (TELL, '{"ticket": "\\ud800", "reward": 1}', "ticket must be a text"),
+    (TELL, '{"ticket": "a", "reward": 1, "when": 2}', "'when' must be left out"),
+    (TELL, '{"ticket": "a", ', "the body must be JSON"),
+    (TELL, "[]", "the body must be an object of JSON"),
+    (ASK, '{"offer": []}', "offer must be a list of 1 to 10000 names"),
+    (ASK, '{"offer": ["red", "red"]}', "offer must be of arms with different names"),
+    (ASK, '{"offer": {"red": [1], "blue": [1, 2]}}', "features must be vectors of numbers"),
+    (ASK, '{"offer": {"red": [true]}}', "offer must be a list"),
+    (ASK, '{"offer": {"red": [NaN]}}', "offer must be a list"),
+    (ASK, f'{{"offer": {{"red": {[1] * 1001}}}}}', "vectors of 1 to 1000 finite numbers"),
+    (ASK, '{"ticket": "0.0"}', "ticket must be unlike those that the agent gives itself"),
+    ("/experiments/times/ask", "{}", "offer must be given"),
+    (BATCH, '{"acts": []}', "acts must be a list of 1 to 1000 acts"),
+    (BATCH, '{"acts": [{"do": "ask"}, {"do": "fly"}]}', "acts must be a list"),
+    (
+        BATCH,
+        '{"acts": [{"do": "tell", "ticket": "a", "reward": "x"}]}',
+        r"acts\[0\].reward must be .* got 'x'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("path", "text", "words"), REFUSED)
+def test_a_refused_act_has_one_sentence(http: TestClient, path: str, text: str, words: str) -> None:
+    status, answer = sent(http, path, text)
+    assert status == 422
+    assert list(answer) == ["error"]
+    assert re.search(words, answer["error"])
+    assert len(answer["error"]) < 1100
+    assert http.get("/experiments/shop/log").text.count("\n") == 1
+
+
+@pytest.mark.parametrize("text", ['{"ticket": "a", "reward": ' + "9" * 5000 + "}", "[" * 100_000])
+def test_what_cannot_be_read_is_refused(http: TestClient, text: str) -> None:
+    status, answer = sent(http, TELL, text)
+    assert status == 400
+    assert "the body must be JSON" in answer["error"]
+
+
+def test_large_bodies_are_refused(http: TestClient) -> None:
+    piece = b" " * (MOST_BYTES // 4)
+    for content in (piece * 5, (piece for _ in range(5))):
+        answer = http.post(ASK, content=content, headers={"Content-Type": "application/json"})
+        assert answer.status_code == 413
+        assert answer.json() == {"error": f"the body must be at most {MOST_BYTES} bytes"}
+
+
+def test_unknown_places_are_named(http: TestClient) -> None:
+    answer = http.post("/experiments/shoe/ask", json={})
+    assert answer.status_code == 404
+    assert answer.json() == {"error": "experiment must be one of shop, times, got 'shoe'"}
+    assert http.get("/experiments/shoe/log").status_code == 404
+    assert http.get(ASK).status_code == 405
+    for page in ("/docs", "/redoc"):  # they would load scripts from elsewhere
+        assert http.get(page).status_code == 404
+
+
+def test_a_token_is_asked_for(tmp_path: Path) -> None:
+    with TestClient(create_app(load(written(tmp_path)), TOKEN)) as http:
+        for header in ({}, {"Authorization": f"Bearer {TOKEN}x"}, {"Authorization": TOKEN}):
+            for path in ("/metrics", "/openapi.json", "/experiments/shop/log", "/nowhere"):
+                answer = http.get(path, headers=header)
+                assert answer.status_code == 401
+                assert "token must be that of the service" in answer.json()["error"]
+            assert http.post(ASK, json={}, headers=header).status_code == 401
+            assert http.post(ASK, json={}, headers=header).headers["WWW-Authenticate"] == "Bearer"
+        assert http.get("/health").json()["status"] == "ok"
+        right = {"Authorization": f"Bearer {TOKEN}"}
+        assert http.post(ASK, json={}, headers=right).status_code == 200
+        assert http.get("/experiments/shop/log", headers=right).text.count("\n") == 2
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
+def test_other_addresses_need_a_token(tmp_path: Path, address: str) -> None:
+    config = load(written(tmp_path)).at(address, None)
+    with pytest.raises(ValueError, match="address must be loopback, such as"):
+        create_app(config)
+    with pytest.raises(ValueError, match="TAILPROOF_TOKEN must be 16 or more signs"):
+        create_app(config, "short")
+
+
+def test_the_log_is_safe_to_open_in_a_spreadsheet(http: TestClient) -> None:
+    name, ticket = '=HYPERLINK("x")', "+1, 2"
+    http.post(ASK, json={"offer": [name], "ticket": ticket})
+    http.post(TELL, json={"ticket": ticket, "reward": -3.5})
+    http.post(ASK, json={"offer": [name], "ticket": "-v"})
+    answer = http.get("/experiments/shop/log")
+    assert answer.headers["Content-Type"].startswith("text/csv")
+    first, second = csv.DictReader(answer.text.splitlines())
+    assert (first["ticket"], first["arm"], first["reward"]) == (f"'{ticket}", f"'{name}", "-3.5")
+    assert (second["ticket"], second["reward"], second["fate"]) == ("'-v", "", "pending")
+
+
+def test_metrics_count(http: TestClient) -> None:
+    for reward in (1.0, 2.0):
+        http.post(ASK, json={"ticket": "a"})
+        http.post(TELL, json={"ticket": "a", "reward": reward})
+    http.post(ASK, json={"ticket": "b"})
+    http.post(ASK, json={"ticket": "9.9"})
+    http.get("/experiments/shoe/log")
+    http.get("/nowhere/at/all")
+    text = http.get("/metrics").text
+    for line in (
+        'tailproof_asks_total{experiment="shop"} 3.0',
+        'tailproof_tells_total{experiment="shop",fate="kept"} 1.0',
+        'tailproof_tells_total{experiment="shop",fate="duplicate"} 1.0',
+        'tailproof_refused_total{experiment="shop"} 1.0',
+        'tailproof_pending{experiment="shop"} 1.0',
+        'tailproof_lost_share{experiment="shop"} 0.0',
+        'tailproof_lessons{experiment="shop"} 0.0',
+        'tailproof_answer_seconds_count{route="/experiments/{name}/ask",status="200"} 3.0',
+        'tailproof_answer_seconds_count{route="other",status="404"} 1.0',
+    ):
+        assert line in text.splitlines()
+    assert "shoe" not in text
+
+
+def test_a_request_is_one_line_of_json(http: TestClient, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "tailproof.live.requests"):
+        http.post(TELL, json={"ticket": "a\nb", "reward": 1})
+    line = JsonLines().format(caplog.records[-1])
+    found = json.loads(line)
+    assert "\n" not in line
+    assert (found["path"], found["status"], found["level"]) == (TELL, 422, "INFO")
+    assert set(LOGGING["loggers"]) == {"uvicorn", "tailproof"}
+
+
+def test_a_journal_that_fails_is_said_and_nothing_is_answered(
+    http: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError("no space left")
+
+    assert http.post(ASK, json={"ticket": "a"}).status_code == 200
+    with monkeypatch.context() as patched:
+        patched.setattr(SQLite, "add_ticket", full)
+        answer = http.post(ASK, json={"ticket": "b"})
+        assert answer.status_code == 503
+        assert answer.json() == {"error": "the journal must be writable, but: OSError"}
+    assert http.post(TELL, json={"ticket": "b", "reward": 1}).json()["fate"] == "unknown"
+    assert http.post(TELL, json={"ticket": "a", "reward": 1}).json()["fate"] == "kept"
+
+
+@pytest.fixture(
+    params=["sqlite", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))]
+)
+def config(request: pytest.FixtureRequest, tmp_path: Path) -> Config:
+    """A service with its journals in SQLite, or in PostgreSQL."""
+    journal = "journals"
+    if request.param == "postgres":
+        journal = request.getfixturevalue("server").get_uri()
+    return load(written(tmp_path, SHOP.replace("journals", journal)))
+
+
+def test_two_services_share_one_journal(config: Config) -> None:
+    with TestClient(create_app(config)) as one, TestClient(create_app(config)) as two:
+        for visit in range(30):
+            body = {"ticket": f"v{visit}"}
+            asked = one.post(ASK, json=body).json()
+            assert two.post(ASK, json=body).json() == asked
+            one, two = two, one
+            told = {"ticket": f"v{visit}", "reward": visit}
+            assert one.post(TELL, json=told).json()["fate"] in ("kept", "learned")
+        assert one.app.state.experiments["shop"].agent.verify().ok  # type: ignore[attr-defined]
+        rows = list(csv.DictReader(one.get("/experiments/shop/log").text.splitlines()))
+    assert [row["fate"] for row in rows] == 30 * ["learned"]
+
+
+def test_many_requests_share_a_commit(http: TestClient) -> None:
+    agent = http.app.state.experiments["shop"].agent  # type: ignore[attr-defined]
+    act, slow = agent.act, threading.Event()
+
+    def slowly(acts: Any) -> Any:
+        slow.wait(0.05)
+        return act(acts)
+
+    agent.act, before = slowly, agent.commits
+    many = [threading.Thread(target=lambda: http.post(ASK, json={})) for _ in range(8)]
+    for thread in many:
+        thread.start()
+    for thread in many:
+        thread.join()
+    assert agent.commits - before < 8
+
+
+def test_every_route_has_an_example_and_no_other_host_is_named(http: TestClient) -> None:
+    text = http.get("/openapi.json").text
+    assert not re.findall(r"https?://", text)
+    schema = json.loads(text)
+    parts = schema["components"]["schemas"]
+    for path, methods in schema["paths"].items():
+        for operation in methods.values():
+            for place in (operation.get("requestBody"), operation["responses"]["200"]):
+                if place is None:
+                    continue
+                for content in place["content"].values():
+                    named = re.findall(r"schemas/(\w+)", json.dumps(content))
+                    shown = json.dumps([content, *(parts[name] for name in named)])
+                    assert '"example' in shown, path
+
+
+MISTAKES = [
+    ("[service]\nport = 1", "experiments must be one table at least"),
+    ("[service]\nprot = 1", "a key of service must be one of address, port, journal, durable"),
+    ('[service]\nport = "x"', "service.port must be a whole number, got 'x'"),
+    ("[service]\nport = true", "service.port must be a whole number, got True"),
+    ("service = 3", "the file.service must be a table, got 3"),
+    (
+        '[service]\njournal = "mysql://x"\n[experiments.a]',
+        "journal must be a folder, or an address",
+    ),
+    ("[other]", "a key of the file must be one of service, experiments, got 'other'"),
+    ("[experiments]\nshop = 3", "experiments.shop must be a table, got 3"),
+    ("[experiments.shop]", "experiments.shop.recipe must be given, got None"),
+    ('[experiments."a/b"]', "the name of an experiment must be 1 to 40 letters, .* got 'a/b'"),
+    ("[experiments.shop", "Expected ']' at the end of a table"),
+    ('[experiments.a]\nrecipe = "ucb2"', "experiments.a: policy must be one of .*, got 'ucb2'"),
+    ('[experiments.a]\nrecipe = "ucb1(x=1)"', "experiments.a: .*unexpected keyword argument 'x'"),
+    ("[experiments.a]\nrecipe = 1", "experiments.a.recipe must be a text, got 1"),
+    ('[experiments.a]\nrecipe = "ucb1"\naim = "mode"', "experiments.a: aim must be one of"),
+    ('[experiments.a]\nrecipe = "ucb1"\nwait = "soon"', "experiments.a: wait must be a number"),
+    ('[experiments.a]\nrecipe = "ucb1"\nexplore = 2', "experiments.a: explore must be a number"),
+    ('[experiments.a]\nrecipe = "ucb1"\nseed = -1', "experiments.a: seed must be a whole number"),
+    ('[experiments.a]\nrecipe = "ucb1"\narms = ["x", "x"]', "experiments.a: offer must be of arms"),
+    ('[experiments.a]\nrecipe = "ucb1"\narms = "x"', "experiments.a: arms must be a list or a"),
+    ('[experiments.a]\nrecipe = "ucb1"\ncosts = 1', "experiments.a.costs must be true or false"),
+    ('[experiments.a]\nrecipe = "ucb1"\n[service]\nport = 70000', "port must be a whole number"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), MISTAKES)
+def test_a_mistake_in_the_file_is_one_sentence(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words) as refusal:
+        load(written(tmp_path, text))
+    assert "shop.toml: " in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_journal_of_another_recipe_is_refused_and_nothing_stays_open(tmp_path: Path) -> None:
+    with TestClient(create_app(load(written(tmp_path)))):
+        pass
+    other = SHOP.replace("lin_student_ucb", "ucb1")
+    with pytest.raises(ValueError, match=r"experiments.times: policy must be Negated\(policy=Lin"):
+        create_app(load(written(tmp_path, other)))
+
+
+def fuzz(http: TestClient, examples: int) -> None:
+    """Send what the OpenAPI page allows and what it does not: every answer is one it names."""
+    schema = schemathesis.openapi.from_asgi("/openapi.json", http.app)
+    plain = settings(
+        max_examples=examples,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    modes = [schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE]
+    for found in schema.get_all_operations():
+        assert isinstance(found, Ok)
+        operation = found.ok()
+        for mode in modes if operation.body else modes[:1]:
+
+            @plain
+            @given(case=operation.as_strategy(generation_mode=mode))
+            def is_answered(case: Any) -> None:
+                case.path_parameters = {
+                    key: value if len(str(value)) % 2 else "shop"
+                    for key, value in (case.path_parameters or {}).items()
+                }
+                answer = case.call()
+                assert answer.status_code < 500
+                case.validate_response(answer, checks=CHECKS)
+
+            is_answered()
+
+
+def test_no_request_makes_the_service_fail(http: TestClient) -> None:
+    fuzz(http, 15)
+
+
+@pytest.mark.slow
+def test_no_request_of_very_many_makes_the_service_fail(http: TestClient) -> None:
+    fuzz(http, 500)
+
+
+def typed(*words: str | Path, code: int = 0) -> str:
+    done = CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": "200"})
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Path:
+    with TestClient(create_app(load(written(tmp_path)))) as http:
+        for number in range(12):
+            http.post(ASK, json={"ticket": f"v{number}"})
+            http.post(TELL, json={"ticket": f"v{number}", "reward": number})
+    return tmp_path / "journals" / "shop.db"
+
+
+def test_the_command_log_writes_what_the_service_sends(journal: Path, tmp_path: Path) -> None:
+    shown = list(csv.DictReader(typed("log", journal).splitlines()))
+    assert [row["ticket"] for row in shown] == [f"v{number}" for number in range(12)]
+    assert [float(row["reward"]) for row in shown] == list(range(12))
+    typed("log", journal, "--out", tmp_path / "a.csv")
+    with (tmp_path / "a.csv").open(newline="") as stream:
+        assert list(csv.DictReader(stream)) == shown
+    typed("log", journal, "--out", tmp_path / "a.parquet")
+    frame = pd.read_parquet(tmp_path / "a.parquet")
+    assert frame["ticket"].tolist() == [row["ticket"] for row in shown]
+    for words, text in [
+        ((journal, "--out", tmp_path / "a.csv"), "out must be a file that does not exist yet"),
+        ((journal, "--out", tmp_path / "a.txt"), "out must be a file .csv or .parquet"),
+        ((tmp_path / "none.db",), "journal must be a file that exists"),
+        ((tmp_path / "shop.toml",), "journal must be a file of SQLite"),
+    ]:
+        assert text in typed("log", *words, code=2)
+
+
+def test_the_command_verify_names_holds_that_differ(journal: Path) -> None:
+    assert "4 holds chosen again, 4 of them ended\nall as it was" in typed("verify", journal)
+    with closing(sqlite3.connect(journal)) as database, database:
+        database.execute("UPDATE hold SET arm = 1 - arm WHERE id = 2")
+    said = typed("verify", journal, code=1)
+    assert re.search(r"holds that differ: .*2", said)
+    assert "all as it was" not in said
+
+
+def test_the_command_demo_serves_visitors() -> None:
+    said = typed("demo", "--seconds", "1")
+    assert re.search(r"Look at http://127.0.0.1:\d+/", said)
+    assert re.search(r"\d+ visitors, \d+ rewards", said)
+    assert "seconds must be a finite number above 0" in typed("demo", "--seconds", "0", code=2)
+
+
+def test_the_command_serve_refuses_before_it_listens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TAILPROOF_TOKEN", raising=False)
+    file = written(tmp_path)
+    assert "address must be loopback" in typed("serve", file, "--address", "0.0.0.0", code=2)
+    assert "workers must be a whole number" in typed("serve", file, "--workers", "0", code=2)
+    assert "No such file" in typed("serve", tmp_path / "none.toml", code=2)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        said = typed("serve", file, "--port", port, code=2)
+    assert f"cannot listen at 127.0.0.1, port {port}" in said
+    nowhere = written(tmp_path, SHOP.replace("journals", "postgresql://127.0.0.1:9/x"))
+    assert "PostgreSQL does not answer" in typed("serve", nowhere, code=2)
+
+
+def test_commands_start_without_the_service() -> None:
+    heavy = "fastapi", "httpx", "prometheus_client", "psycopg", "pydantic", "uvicorn"
+    code = f"import sys, tailproof.cli; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+@contextmanager
+def running(file: Path, *more: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    command = [sys.executable, "-m", "tailproof", "serve", str(file), "--port", "0", *more]
+    with (file.parent / "stderr").open("w") as stderr:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True)
+    try:
+        assert process.stdout is not None
+        yield process, process.stdout.readline().split()[0]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def visited(
+    url: str, prefix: str, process: subprocess.Popen[str], stop_after: int
+) -> dict[str, Any]:
+    """Ask and tell from several threads, stop the service meanwhile, and return all answers."""
+    answers: dict[str, Any] = {}
+    stop = threading.Thread(target=process.terminate)
+
+    def visit(thread: int) -> None:
+        with httpx.Client(base_url=url, timeout=30, trust_env=False) as http:
+            for number in range(10_000):
+                ticket = f"{prefix}-{thread}-{number}"
+                try:
+                    asked = http.post(ASK, json={"ticket": ticket})
+                    asked.raise_for_status()
+                    answers[ticket] = asked.json()
+                    told = http.post(TELL, json={"ticket": ticket, "reward": number})
+                    told.raise_for_status()
+                    answers[ticket]["fate"] = told.json()["fate"]
+                except httpx.HTTPError:
+                    return
+                if len(answers) >= stop_after and thread == 0 and stop.ident is None:
+                    stop.start()
+
+    threads = [threading.Thread(target=visit, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return answers
+
+
+def kept(file: Path, answers: dict[str, Any]) -> None:
+    """Nothing that was answered is lost."""
+    log = read(file.parent / "journals" / "shop.db")
+    rows = log.frame.set_index("ticket")
+    for ticket, answer in answers.items():
+        assert rows.loc[ticket, "arm"] == answer["arm"]
+        if "fate" in answer:
+            assert rows.loc[ticket, "fate"] in ("kept", "learned")
+    log.journal.close()
+
+
+def connected(url: str) -> None:
+    with httpx.Client(transport=httpx.HTTPTransport(retries=8), trust_env=False) as http:
+        assert http.get(f"{url}/health", timeout=60).status_code == 200
+
+
+def test_stopped_and_started_again_nothing_answered_is_lost(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    with running(file) as (process, url):
+        connected(url)
+        answers = visited(url, "a", process, stop_after=60)
+        assert process.wait(timeout=60) == -signal.SIGTERM
+    assert len(answers) >= 60
+    lines = [json.loads(line) for line in (tmp_path / "stderr").read_text().splitlines()]
+    assert lines[-1]["message"].startswith("Finished server process")
+    assert sum(line.get("path") == ASK for line in lines) >= 60
+    assert all(line.get("status", 200) == 200 for line in lines)
+    kept(file, answers)
+    with TestClient(create_app(load(file))) as http:
+        for ticket, answer in answers.items():
+            again = http.post(ASK, json={"ticket": ticket}).json()
+            assert again["arm"] == answer["arm"]
+    assert (tmp_path / "journals" / "shop.db").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.slow
+def test_two_workers_share_address_journal_and_counts(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    with running(file, "--workers", "2") as (process, url):
+        connected(url)
+        asked = [httpx.post(url + ASK, json={}, timeout=30).json()["ticket"] for _ in range(40)]
+        assert len(set(asked)) == 40
+        text = httpx.get(f"{url}/metrics").text
+        assert 'tailproof_asks_total{experiment="shop"} 40.0' in text
+        answers = visited(url, "b", process, stop_after=200)
+        assert process.wait(timeout=60) == 0
+    assert (tmp_path / "stderr").read_text().count("Finished server process") == 2
+    kept(file, answers)
