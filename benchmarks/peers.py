@@ -229,8 +229,13 @@ def cpu(run: Callable[[], int], rounds: int = 3) -> float:
     return best * 1e6
 
 
+def horizon(paths: int) -> int:
+    """Return how many pulls a path has, in our simulator and in pymab's."""
+    return max(1000, 100_000 // paths)
+
+
 def ours(policy: Policy[Any], bandit: LinearBandit, paths: int) -> Callable[[], int]:
-    pulls = max(200, 100_000 // paths)
+    pulls = horizon(paths)
 
     def run() -> int:
         simulate({"ours": policy}, bandit, horizon=pulls, paths=paths, checkpoints=1)
@@ -259,8 +264,10 @@ def their_loop(policy: Any, bandit: LinearBandit, pulls: int = 500) -> Callable[
     return run
 
 
-def pymab_runner(policy: Any, environment: Any, paths: int, pulls: int) -> Callable[[], int]:
+def pymab_runner(policy: Any, environment: Any, paths: int) -> Callable[[], int]:
     from pymab import Experiment, ExperimentConfig
+
+    pulls = horizon(paths)
 
     def run() -> int:
         config = ExperimentConfig(horizon=pulls, n_replicates=paths, seed=1)
@@ -315,7 +322,7 @@ def show_costs() -> None:
         means = (0.0, 0.0, 0.0, 0.0, 1.0)
         world = BanditEnvironment(np.array(means), GaussianReward())
         for paths in (10, 100, 500):
-            run = pymab_runner(UCBPolicy(n_arms=5), world, paths, 1000)
+            run = pymab_runner(UCBPolicy(n_arms=5), world, paths)
             rows.append((f"pymab's runner, {paths} paths", "UCB1, K = 5", cpu(run)))
         loop = their_loop(guests.pymab(LinUCBPolicy), linear)
         rows.append(("pymab in a loop", "LinUCB", cpu(loop)))

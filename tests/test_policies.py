@@ -135,6 +135,20 @@ def test_an_undefined_index_loses_whatever_other_paths_do() -> None:
     assert pick_largest(np.array([[np.nan, 1.0, 2.0], [1.0, 1.0, 1.0]]), rng)[0] == 2
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_the_layout_of_arrays_decides_nothing(order: Any) -> None:
+    """A state may be restored from arrays that are stored arm by arm."""
+    index = np.array([[0.0, 3.0, 1.0], [5.0, 2.0, 4.0]], order=order)
+    assert pick_largest(index, np.random.default_rng(0)).tolist() == [1, 0]
+    arrays = UCB1().init(2, 3, 3).to_arrays()
+    arrays |= {name: np.array(arrays[name], order=order) for name in ("counts", "sums")}
+    state = UCB1().restore(arrays)
+    for chosen in ([1, 2], [1, 0]):
+        UCB1().learn(state, np.zeros((2, 3, 3)), chosen, [[2.0], [3.0]])
+    assert state.counts.tolist() == [[0, 2, 0], [1, 0, 1]]
+    assert state.sums.tolist() == [[0, 4, 0], [3, 0, 3]]
+
+
 def test_a_path_without_any_index_plays_at_random() -> None:
     picks = pick_largest(np.full((5000, 4), np.nan), np.random.default_rng(0))
     assert chisquare(np.bincount(picks, minlength=4)).pvalue > 1e-4  # the false-alarm rate

@@ -71,7 +71,10 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
         ("revenue,variant\n$1,a\n€3,b\n", "revenue must be in one currency, got $, €"),
         ('revenue,variant\n1.5,a\n"2,5",b\n', "'.' before their decimals, got 1 cells"),
         ("revenue;variant\n1,234;a\n12;b\n", "is '1,234' in the thousands, decimal='.', or not"),
-        (gzip.compress(b"revenue,variant\n1,a\n", mtime=0)[:-5], "r.csv must be a whole packed file"),
+        (
+            gzip.compress(b"revenue,variant\n1,a\n", mtime=0)[:-5],
+            "r.csv must be a whole packed file",
+        ),
         (b"PK\x03\x04", "got a zip file or a workbook: save one sheet as CSV"),
         (b"PAR1 and no more", "r.csv must be a whole Parquet file"),
         (b"\x00\x01\x02", "r.csv must be text in UTF-8, UTF-16 or Windows-1252"),

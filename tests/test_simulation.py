@@ -22,6 +22,7 @@ from tailproof import (
     Filtered,
     FixedArm,
     HeavyOFUL,
+    LinTS,
     Mean,
     MeanOfMedians,
     Median,
@@ -33,10 +34,16 @@ from tailproof import (
     batches,
     simulate,
 )
-from tailproof.noise import Cauchy, Normal, Stable, StudentT
+from tailproof.noise import Cauchy, Normal, PerArm, Stable, StudentT
 from tailproof.results import provenance
-from tailproof.simulation import streams, work
-from tailproof.simulation.environments import LinearBandit, k_armed, neutral, orthant
+from tailproof.simulation import plan, streams, work
+from tailproof.simulation.environments import (
+    FreshArms,
+    LinearBandit,
+    k_armed,
+    neutral,
+    orthant,
+)
 
 ARMS = k_armed(Cauchy(), locations=(0.0, 0.25, 1.0))
 
@@ -295,6 +302,84 @@ def test_nested_filters_survive_opposite_infinities() -> None:
         Filtered(OFUL(), repeats=2, estimator=Median()), repeats=2, estimator=Median()
     )
     simulate({"a": policy}, k_armed(StudentT(0.0005), locations=(0, 1)), horizon=80, paths=10)
+
+
+@pytest.mark.parametrize(
+    ("policy", "bandit"),
+    [
+        (UCB1(bonus=0.7), ARMS),
+        (LinTS(), neutral(Normal(), arms=4, dim=3)),
+        (AutoFiltered(UCB1()), k_armed(PerArm((Normal(), Cauchy())), locations=(0, 1))),
+    ],
+)
+def test_the_loop_plays_as_the_checked_calls_do(policy: Policy[Any], bandit: LinearBandit) -> None:
+    """The loop trusts what it made itself; who plays by hand is checked at every call."""
+    paths, decisions = 5, 40
+    found = simulate({"a": policy}, bandit, horizon=decisions * policy.pulls, paths=paths, seed=3)
+    own, eta, rng = (streams.stream(3, name, 0) for name in ("policy a", "noise", "environment"))
+    world, state = bandit.start(paths, rng), policy.init(paths, *_size(bandit))
+    draw = plan._drawing(bandit.noise, eta, (paths, policy.pulls), paths * policy.pulls)
+    total = np.zeros(paths)
+    for t in range(decisions):
+        chosen = policy.choose(state, world.arms, own)
+        location = np.take_along_axis(world.locations, chosen[:, None], axis=1)
+        rewards = location + draw(chosen, t * policy.pulls)
+        policy.learn(state, world.arms, chosen, rewards)
+        total += (world.best - location[:, 0]) * policy.pulls
+        world.advance()
+    np.testing.assert_array_equal(found.curves["a"].regret[:, -1], total)
+    assert state.decisions.tolist() == [decisions] * paths
+
+
+def _size(bandit: LinearBandit) -> tuple[int, int]:
+    return bandit.contexts.arms, bandit.contexts.dim
+
+
+@dataclass(frozen=True)
+class Undefined(Normal):
+    """A law of someone's own that is broken: now and then it gives NaN."""
+
+    def _sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+        drawn = super()._sample(rng, shape)
+        return np.where(drawn > 2, np.nan, drawn)
+
+
+@pytest.mark.parametrize("law", [Undefined(), PerArm((Undefined(), Normal()))])
+def test_noise_that_is_not_a_number_is_refused(law: Any) -> None:
+    """A value above 2 is missing among 2000 with probability 1e-20."""
+    with pytest.raises(ValueError, match="noise must be free of NaN, got"):
+        simulate({"a": UCB1()}, k_armed(law, locations=(0, 1)), horizon=200, paths=10)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Astray(FixedArm):
+    """A policy of someone's own that is broken: it chooses an arm there is not."""
+
+    def _choose(self, state: Any, arms: Any, rng: Any) -> Any:
+        return np.full(len(arms), -1)
+
+
+def test_a_choice_that_is_no_arm_is_refused() -> None:
+    with pytest.raises(ValueError, match="chosen must be whole numbers from 0 to 2"):
+        simulate({"a": Astray()}, ARMS, horizon=20, paths=2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Growing(FreshArms):
+    """Arms that are in order for ten draws, and then too long."""
+
+    def draw(self, rng: np.random.Generator, paths: int) -> Any:
+        x = super().draw(rng, paths)
+        x[10:] *= 1e80
+        return x
+
+
+def test_arms_too_long_for_a_policy_are_refused() -> None:
+    contexts = Growing(law="sphere", arms=3, dim=2)
+    bandit = LinearBandit(contexts=contexts, theta="sphere", noise=Cauchy())
+    simulate({"a": OFUL()}, bandit, horizon=5, paths=2)
+    with pytest.raises(ValueError, match="arms must be finite, no longer than"):
+        simulate({"a": OFUL()}, bandit, horizon=6, paths=2)
 
 
 def test_the_error_of_no_parameter_is_undefined() -> None:

@@ -241,6 +241,17 @@ def foreign_states_are_refused(policy: Policy[Any]) -> None:
     _assert_raises(policy.choose, stranger, _arms(policy)[0, :1], np.random.default_rng(0))
 
 
+def lost_rewards_are_made_up_for(policy: Policy[Any]) -> None:
+    """Where fewer rewards come than are wanted, those there are stand for the others in turn."""
+    assert 1 <= policy.least <= policy.pulls
+    few, full = (_play(policy, _arms(policy), _rewards(policy))[0] for _ in range(2))
+    arms, chosen = _arms(policy)[0], np.zeros(_PATHS, dtype=np.int64)
+    came = _rewards(policy)[0][:, : policy.least]
+    policy.learn(few, arms, chosen, came)
+    policy.learn(full, arms, chosen, came[:, np.arange(policy.pulls) % policy.least])
+    _assert_same(few.to_arrays(), full.to_arrays())
+
+
 def bad_input_is_refused(policy: Policy[Any]) -> None:
     """A NaN, a wrong shape or an impossible choice raises, and nothing is half learned.
 
@@ -254,7 +265,8 @@ def bad_input_is_refused(policy: Policy[Any]) -> None:
     lessons: list[tuple[Any, ...]] = [
         (arms, chosen, with_nan),
         (arms, chosen, rewards[:-1]),
-        (arms, chosen, rewards[:, :-1]),
+        (arms, chosen, rewards[:, : policy.least - 1]),
+        (arms, chosen, np.hstack([rewards, rewards])),
         (arms, chosen + _ARMS, rewards),
         (arms, chosen - _ARMS, rewards),
         (arms, chosen * 1.0, rewards),
@@ -435,6 +447,7 @@ POLICY_CHECKS: tuple[Callable[[Policy[Any]], None], ...] = (
     arms_come_and_go,
     propensities_are_frequencies,
     foreign_states_are_refused,
+    lost_rewards_are_made_up_for,
     bad_input_is_refused,
     invariances_hold,
 )

@@ -5,8 +5,8 @@ import math
 import re
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from numbers import Real
@@ -203,13 +203,15 @@ class Agent:
         if dim is not None:
             whole("dim", dim)
         self.journal = open_journal(journal)
-        self._lock, self._queue = threading.Lock(), deque[_Pending]()
+        self._turn, self._busy = threading.Condition(), False
+        self._queue: list[_Pending] = []
         start = time.time() - time.monotonic()
         self._now = clock or (lambda: start + time.monotonic())
         self.commits = 0
         self._desk = Desk(policy.pulls, policy.least, self.wait)
         self._pending: dict[int, Decision] = {}
         self._holds = self._closed = self._committed = self._since = 0
+        self._saved = self._size = 0
         self._stale = True
         try:
             with self.journal.transaction():
@@ -225,7 +227,8 @@ class Agent:
     def ask(self, offer: Features, ticket: str | None = None) -> Ticket:
         """Return an arm of an offer, as a ticket; asked again with the same id, the same answer.
 
-        An offer is a list of names, or a mapping from names to features.
+        An offer is a list of names, or a mapping from names to features, which K-armed policies
+        ignore.
         """
         (answer,) = self.act([Ask(offer, ticket)])
         if isinstance(answer, ValueError):
@@ -245,10 +248,12 @@ class Agent:
         Threads that come while another commits share the next commit.
         """
         mine = [_Pending(act) for act in acts]
-        self._queue.extend(mine)
-        with self._lock:
-            if not all(pending.done for pending in mine):
-                self._do_all()
+        with self._turn:
+            self._queue += mine
+        if mine:
+            with self._alone(unless=mine[-1]) as leads:
+                if leads:
+                    self._do_all()
         for pending in mine:
             if pending.error is not None:
                 raise pending.error
@@ -256,7 +261,7 @@ class Agent:
 
     def close(self) -> None:
         """Close the journal; everything is in it already."""
-        with self._lock:
+        with self._alone():
             self.journal.close()
 
     def __enter__(self) -> Self:
@@ -267,12 +272,12 @@ class Agent:
 
     def verify(self) -> Verification:
         """Learn every lesson and choose every hold again, and say whether all is as it was."""
-        with self._lock, self.journal.transaction():
+        with self._alone():
             return verify(self.policy, self.journal, self.mind)
 
     def standing(self) -> Standing:
         """Return how things stood after the last act of this agent."""
-        with self._lock:
+        with self._alone():
             pending = sum(len(hold.awaited) for hold in self._desk.open.values())
             return Standing(pending, self._desk.loss, self._closed)
 
@@ -281,9 +286,25 @@ class Agent:
         """The share of rewards that never came, of late."""
         return self._desk.loss
 
+    @contextmanager
+    def _alone(self, unless: _Pending | None = None) -> Iterator[bool]:
+        """Keep other threads out, unless one of them has done this act meanwhile."""
+        with self._turn:
+            self._turn.wait_for(lambda: not self._busy or (unless is not None and unless.done))
+            alone = unless is None or not unless.done
+            self._busy = self._busy or alone
+        try:
+            yield alone
+        finally:
+            if alone:
+                with self._turn:
+                    self._busy = False
+                    self._turn.notify_all()
+
     def _do_all(self) -> None:
         """Do every act that waits, in one transaction."""
-        batch = [self._queue.popleft() for _ in range(len(self._queue))]
+        with self._turn:
+            batch, self._queue = self._queue, []
         now = self._now()
         try:
             with self.journal.transaction() as foreign:
@@ -312,6 +333,8 @@ class Agent:
 
     def _ask(self, ask: Ask, now: float) -> Ticket:
         offer = Offer.of(ask.offer)
+        if not self.policy.uses_vectors:
+            offer = Offer(offer.names)
         found = None if ask.ticket is None else self.journal.find(ask.ticket)
         if found is not None:
             return _ticket(str(ask.ticket), self.journal.decision(found.hold))
@@ -379,8 +402,8 @@ class Agent:
         """End the holds that must wait no longer, and see how many rewards were lost."""
         for hold, enough in self._desk.due(now):
             self._end(hold, learned=enough)
-        for hold in self._desk.settled(now):
-            self._count(hold.id)
+        for ended in self._desk.settled(now):
+            self._count(ended)
 
     def _count(self, hold: int) -> None:
         """See how many rewards of a hold came in time."""

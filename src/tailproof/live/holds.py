@@ -76,8 +76,9 @@ class Desk:
         self.pulls, self.least, self.wait = pulls, least, wait
         self.open: dict[int, Hold] = {}
         self._by_offer: dict[bytes, int] = {}
+        self._short: dict[bytes, list[Hold]] = {}
         self._seen: deque[tuple[int, int]] = deque(maxlen=SEEN)
-        self._settling: deque[Hold] = deque()
+        self._settling: deque[tuple[int, float]] = deque()
         self._next = -math.inf
 
     @property
@@ -95,18 +96,30 @@ class Desk:
         self._by_offer[hold.key] = hold.id
 
     def wanting(self, key: bytes, now: float) -> Hold | None:
-        """Return the hold that a request with this offer belongs to, if it wants a ticket."""
-        hold = self.open.get(self._by_offer.get(key, -1))
-        if self.pulls == 1 or hold is None:
+        """Return the hold that a request with this offer belongs to, if one wants a ticket.
+
+        Holds that came off short are the first.
+        """
+        if self.pulls == 1:
             return None
+        short = self._short.get(key, [])
+        while short:
+            if self._wants(short[0], now):
+                return short[0]
+            short.pop(0)
+        newest = self.open.get(self._by_offer.get(key, -1))
+        return newest if newest is not None and self._wants(newest, now) else None
+
+    def _wants(self, hold: Hold, now: float) -> bool:
         hold.expire(now - self.wait)
         expected = hold.told + (1 - self.loss) * len(hold.awaited)
-        return hold if expected < self.pulls else None
+        return hold.id in self.open and expected < self.pulls
 
     def clear(self) -> None:
         """Let go of all open holds, which are to be read anew."""
         self.open.clear()
         self._by_offer.clear()
+        self._short.clear()
         self._next = -math.inf
 
     def close(self, hold: Hold) -> None:
@@ -114,13 +127,14 @@ class Desk:
         del self.open[hold.id]
         if self._by_offer.get(hold.key) == hold.id:
             del self._by_offer[hold.key]
-        self._settling.append(hold)
+        if len(self._settling) < SEEN:
+            self._settling.append((hold.id, hold.last))
 
-    def settled(self, now: float) -> list[Hold]:
-        """Return ended holds whose rewards have all come by now, or are lost."""
+    def settled(self, now: float) -> list[int]:
+        """Return some ended holds whose rewards have all come by now, or are lost."""
         found = []
-        while self._settling and self._settling[0].last < now - self.wait:
-            found.append(self._settling.popleft())
+        while self._settling and self._settling[0][1] < now - self.wait:
+            found.append(self._settling.popleft()[0])
         return found
 
     def count(self, issued: int, told: int) -> None:
@@ -131,7 +145,7 @@ class Desk:
         """Return the holds that must wait no longer, and whether they have rewards enough.
 
         A hold is due when its last ticket is too old. One with too few rewards goes on with the
-        next request that has its offer, unless the policy wants single pulls.
+        next requests that have its offer, unless the policy wants single pulls.
         """
         if now < self._next:
             return []
@@ -142,6 +156,10 @@ class Desk:
             if hold.told >= self.least or self.pulls == 1
         ]
         going = {hold.id for hold, _ in found}
+        self._short = {}
+        for hold in old:
+            if hold.id not in going:
+                self._short.setdefault(hold.key, []).append(hold)
         rest = [hold for hold in self.open.values() if hold.id not in going]
         surplus = max(0, len(rest) - MOST_OPEN)
         found += [(hold, hold.told >= self.least) for hold in rest[:surplus]]

@@ -208,25 +208,19 @@ class Journal(ABC):
 
     def find(self, ticket: str) -> Found | None:
         """Return where a ticket is."""
-        sql = "SELECT hold, number, told, closed FROM ticket JOIN hold ON hold.id = hold WHERE "
-        rows = list(self.execute(f"{sql} ticket.id = ?", (ticket,)))
-        own = None if rows else OWN_ID.fullmatch(ticket)
-        if own:
-            values = (int(own[1]), int(own[2]))
-            sql += "hold = ? AND number = ? AND ticket.id IS NULL"
-            rows = list(self.execute(sql, values))
-        return Found(*rows[0]) if rows else None
+        sql = "SELECT hold, number, told, closed FROM ticket JOIN hold ON hold.id = hold WHERE"
+        own = OWN_ID.fullmatch(ticket)
+        which = "hold = ? AND number = ?" if own else "ticket.id = ?"
+        for row in self.execute(
+            f"{sql} {which}", [int(n) for n in own.groups()] if own else [ticket]
+        ):
+            return Found(*row)
+        return None
 
     def tell(self, found: Found, reward: float, at: float, fate: int) -> None:
         """Write a reward beside its ticket."""
         sql = "UPDATE ticket SET reward = ?, told = ?, fate = ? WHERE hold = ? AND number = ?"
         self.execute(sql, (reward, at, fate, found.hold, found.number))
-
-    def told(self, hold: int) -> int:
-        """Return how many rewards of a hold have come."""
-        sql = "SELECT COUNT(*) FROM ticket WHERE hold = ? AND fate = ?"
-        ((count,),) = self.execute(sql, (hold, KEPT))
-        return int(count)
 
     def close_hold(self, hold: int, number: int, learned: bool) -> None:
         """End a hold, as the one with this number of all that ended."""

@@ -58,9 +58,9 @@ class Offer:
         require(isinstance(offer, Iterable) and not isinstance(offer, str), "offer", rule, offer)
         names = tuple(offer)
         require(0 < len(names) <= MOST_ARMS, "offer", f"of 1 to {MOST_ARMS} arms", len(names))
-        for name in names:
-            ok = isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable()
-            require(ok, "the name of an arm", f"a text of 1 to {LONGEST_NAME} signs", name)
+        ok = all(isinstance(name, str) for name in names) and "".join(names).isprintable()
+        ok = ok and 0 < min(map(len, names)) <= max(map(len, names)) <= LONGEST_NAME
+        require(ok, "names of arms", f"texts of 1 to {LONGEST_NAME} signs", list(names))
         require(len(set(names)) == len(names), "offer", "of arms with different names", list(names))
         if not isinstance(offer, Mapping):
             return cls(names)
@@ -83,7 +83,7 @@ class Offer:
         """Sixteen bytes that tell offers apart, whatever the order of their arms."""
         found = hashlib.blake2b(digest_size=16)
         order = sorted(range(len(self.names)), key=self.names.__getitem__)
-        found.update("\0".join(self.names[i] for i in order).encode())
+        found.update("\0".join([self.names[i] for i in order]).encode())
         if self.vectors is not None:
             found.update(b"\0\0" + self.vectors[order].tobytes())
         return found.digest()

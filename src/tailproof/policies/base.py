@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tailproof.checks import array, check_fields, number, require, whole
-from tailproof.policies.state.base import Array, Index, State, picked
+from tailproof.policies.state.base import ONE, Array, Index, State, picked, places
 
 __all__ = [
     "LONGEST",
@@ -29,12 +29,18 @@ __all__ = [
     "State",
     "pick_largest",
     "picked",
+    "unwarned",
 ]
 
 LONGEST = 1e75
 """The longest arm that is taken: squares of lengths can still be added up and multiplied."""
 
 S = TypeVar("S", bound=State)
+
+
+def unwarned() -> np.errstate:
+    """Return what keeps NumPy from warning of infinities, which are legitimate here."""
+    return np.errstate(divide="ignore", invalid="ignore", over="ignore")
 
 
 class Policy(ABC, Generic[S]):
@@ -141,7 +147,7 @@ class Policy(ABC, Generic[S]):
     def choose(self, state: S, arms: ArrayLike, rng: np.random.Generator) -> Index:
         """Return the arm to pull in each path; the state stays as it is."""
         require(hasattr(rng, "integers"), "rng", "a numpy.random.Generator", rng)
-        with np.errstate(invalid="ignore", over="ignore"):
+        with unwarned():
             vectors = self._checked_arms(state, arms)
             if vectors.shape[1] != state.arms:
                 state = self._resized(state, vectors.shape[1])
@@ -157,7 +163,7 @@ class Policy(ABC, Generic[S]):
         >>> policy.propensities(state, arms).tolist()
         [[0.5, 0.5]]
         """
-        with np.errstate(invalid="ignore", over="ignore"):
+        with unwarned():
             vectors = self._checked_arms(state, arms)
             if vectors.shape[1] != state.arms:
                 state = self._resized(state, vectors.shape[1])
@@ -182,7 +188,7 @@ class Policy(ABC, Generic[S]):
         `propensity`, of shape (paths,), is how probable the chosen arms were, where someone else
         chose them; by default it is the policy's own, see `propensities`.
         """
-        with np.errstate(invalid="ignore", over="ignore"):
+        with unwarned():
             vectors = self._checked_arms(state, arms)
             index, values = array("chosen", chosen, None), array("rewards", rewards)
             expected = (state.paths, self.pulls)
@@ -195,14 +201,12 @@ class Policy(ABC, Generic[S]):
             if index.dtype.kind not in "iu" or index.min() < 0 or index.max() >= offered:
                 rule = f"whole numbers from 0 to {offered - 1}"
                 raise ValueError(f"chosen must be {rule}, got {chosen!r}")
-            more = {}
+            known = None
             if propensity is not None or self.uses_propensity:
                 known = self._checked_propensity(state, vectors, index, propensity)
-                more = {"propensity": known} if self.uses_propensity else {}
             if offered > state.arms:
                 self._grow(state, offered)
-            self._learn(state, vectors, index, values, **more)
-        state.decisions += 1
+            self._take(state, vectors, index, values, known if self.uses_propensity else None)
 
     def propose(self, state: S, rng: np.random.Generator) -> Array:
         """Return the vector of the unit ball to pull in each path; the state stays as it is.
@@ -252,6 +256,22 @@ class Policy(ABC, Generic[S]):
     @abstractmethod
     def _learn(self, state: S, arms: Array, chosen: Index, rewards: Array) -> None:
         """Learn; a policy with `uses_propensity` has one more argument, of that name."""
+
+    @final
+    def _take(
+        self,
+        state: S,
+        arms: Array,
+        chosen: Index,
+        rewards: Array,
+        propensity: Array | None = None,
+    ) -> None:
+        """Learn from arguments that are checked, or as a simulation makes them, and count it."""
+        if propensity is None:
+            self._learn(state, arms, chosen, rewards)
+        else:
+            self._learn(state, arms, chosen, rewards, **{"propensity": propensity})
+        state.decisions += ONE
 
     def _propensities(self, state: S, arms: Array) -> Array | None:
         return None
@@ -382,9 +402,9 @@ def pick_largest(index: Array, rng: np.random.Generator) -> Index:
     """
     lot = rng.random(len(index))
     best: Index = index.argmax(axis=1)
-    largest = index[np.arange(len(index)), best]
-    tied = index == largest[:, None]
-    if np.count_nonzero(tied) > len(index) or math.isnan(largest.sum()):  # NaN is the largest
+    arms = index.shape[1]
+    largest = index.take(places(best, arms))  # NaN, if there is one
+    if np.count_nonzero(index.ravel() < largest.repeat(arms)) < index.size - len(index):
         index = np.where(np.isnan(index), -np.inf, index)
         tied = index == index.max(axis=1, keepdims=True)
         tied &= tied.cumsum(axis=1) > (lot * tied.sum(axis=1)).astype(np.int64)[:, None]

@@ -43,10 +43,12 @@ class UCB1(Indexed[Tally]):
         return Tally.start(paths, arms, dim)
 
     def _index(self, state: Tally, arms: Array) -> Array:
-        n = np.maximum(state.counts, 1.0)
-        log_t = np.log(np.maximum(state.decisions, 1))[:, None]
-        index = state.sums / n + self.bonus * np.sqrt(2 * log_t / n)
-        index[state.counts == 0] = np.inf
+        n = state.counts.astype(np.float64)
+        spread = 2 * self.bonus * self.bonus * np.log(state.decisions)
+        index = np.sqrt(spread[:, None] / n)
+        index += state.sums / n
+        if np.count_nonzero(n) < n.size:
+            index[n == 0] = np.inf
         return index
 
     def _learn(self, state: Tally, arms: Array, chosen: Index, rewards: Array) -> None:

@@ -1,5 +1,6 @@
 """The loop: policies against an environment, all paths at once."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -9,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tailproof.checks import whole
+from tailproof.checks import require, whole
 from tailproof.noise import Varying
-from tailproof.policies.base import Index, Policy
+from tailproof.policies.base import Index, Policy, unwarned
 from tailproof.results import Curves, Result
 from tailproof.simulation.arm_sets import UnitBall
 from tailproof.simulation.environments import LinearBandit
@@ -114,8 +115,7 @@ class Cell(WorkCell[Curves]):
             estimate = policy.estimate(state)
             if estimate is None:
                 return np.nan
-            with np.errstate(invalid="ignore", over="ignore"):
-                return np.asarray(np.linalg.norm(estimate - world.theta, axis=1) / size)
+            return np.asarray(np.linalg.norm(estimate - world.theta, axis=1) / size)
 
         regret, error = np.empty((2, paths, len(checkpoints)))
         rows, total = np.arange(paths), np.zeros(paths)
@@ -123,27 +123,34 @@ class Cell(WorkCell[Curves]):
         horizon, cost = checkpoints[-1], policy.pulls * repeats
         continuous = isinstance(contexts, UnitBall)
         pulled = recorded = 0
-        while pulled < horizon:
-            if continuous:
-                world.offer(policy.propose(state, own))
-            chosen = rows * 0 if continuous else policy.choose(state, world.arms, own)
-            location = world.locations[rows, chosen]
-            gap = world.best - location
-            end = min(pulled + cost, horizon)
-            while checkpoints[recorded] < end:  # checkpoints inside this decision
-                regret[:, recorded] = total + gap * (checkpoints[recorded] - pulled)
-                error[:, recorded] = miss()
-                recorded += 1
-            total += gap * (end - pulled)
-            if pulled + cost <= horizon:
-                rewards = (location + offset)[:, None] + draw(chosen, pulled)
-                policy.learn(state, world.arms, chosen, rewards)
-            if checkpoints[recorded] == end:
-                regret[:, recorded] = total
-                error[:, recorded] = miss()
-                recorded += 1
-            pulled = end
-            world.advance()
+        arms: Array | None = None
+        learn: Callable[..., None] = policy.learn
+        trusted = learn if policy.uses_propensity else policy._take
+        with unwarned():
+            while pulled < horizon:
+                if continuous:
+                    world.offer(policy.propose(state, own))
+                if world.arms is not arms:
+                    arms = policy._checked_arms(state, world.arms)
+                chosen = rows * 0 if continuous else policy._choose(state, arms, own)
+                location = world.locations[rows, chosen]
+                gap = world.best - location
+                end = min(pulled + cost, horizon)
+                while checkpoints[recorded] < end:  # checkpoints inside this decision
+                    regret[:, recorded] = total + gap * (checkpoints[recorded] - pulled)
+                    error[:, recorded] = miss()
+                    recorded += 1
+                total += gap if cost == 1 else gap * (end - pulled)
+                if pulled + cost <= horizon:
+                    mean = location + offset if offset else location
+                    learn(state, arms, chosen, mean[:, None] + draw(chosen, pulled))
+                    learn = trusted  # the first lesson was checked, and the others are like it
+                if checkpoints[recorded] == end:
+                    regret[:, recorded] = total
+                    error[:, recorded] = miss()
+                    recorded += 1
+                pulled = end
+                world.advance()
         return Curves(
             regret=regret,
             decisions=np.array(checkpoints) // cost,
@@ -196,12 +203,17 @@ def _drawing(
     Where one law serves all, that of several decisions is drawn at a time, of `floats` numbers
     each.
     """
+
+    def proper(drawn: Array) -> Array:
+        require(not math.isnan(drawn.min()), "noise", "free of NaN", noise)
+        return drawn
+
     if isinstance(noise, Varying):
-        return lambda chosen, pulled: noise.sample(rng, chosen, pulled, shape[1])
+        return lambda chosen, pulled: proper(noise.sample(rng, chosen, pulled, shape[1]))
 
     def ahead() -> Iterator[Array]:
         while True:
-            yield from noise.sample(rng, (drawn_together(floats), *shape))
+            yield from proper(noise.sample(rng, (drawn_together(floats), *shape)))
 
     coming = ahead()
     return lambda chosen, pulled: next(coming)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tailproof.policies.state.base import Array, Counts, Index, Rule, State
+from tailproof.policies.state.base import ONE, Array, Counts, Index, Rule, State, places
 
 __all__ = ["Counted", "History", "Tally", "tame"]
 
@@ -65,9 +65,9 @@ class Tally(Counted):
 
     def update(self, chosen: Index, y: Array) -> None:
         """Add one reward of the chosen arm of each path."""
-        at = np.arange(self.paths), chosen
-        self.counts[at] += 1
-        self.sums[at] += y
+        at = places(chosen, self.arms)
+        self.counts.put(at, self.counts.take(at) + ONE)
+        self.sums.put(at, self.sums.take(at) + y)
 
 
 @dataclass(eq=False)

@@ -1,0 +1,370 @@
+"""The agent: holds, tickets and fates, late and lost rewards, arms that come and go."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tailproof import (
+    OFUL,
+    UCB1,
+    AdaRUCB,
+    AutoFiltered,
+    Filtered,
+    LinStudentUCB,
+    LinTS,
+    Median,
+    MedianUCB,
+    OrderStatisticUCB,
+    Policy,
+    RobustUCB,
+    ThompsonSampling,
+    Uniform,
+    guests,
+)
+from tailproof.live import Agent, Ask, SQLite, Tell, read
+from tailproof.live.agent import seconds
+
+FIVE = Filtered(UCB1(), repeats=5, estimator=Median())
+COLOURS = ["red", "blue", "green"]
+
+
+class Clock:
+    """A time that tests move."""
+
+    def __init__(self) -> None:
+        self.now = 1e9
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def play(agent: Agent, cycles: int, offer: Any = COLOURS, seed: int = 0) -> list[str]:
+    rng, arms = np.random.default_rng(seed), []
+    for _ in range(cycles):
+        ticket = agent.ask(offer)
+        arms.append(ticket.arm)
+        agent.tell(ticket.id, COLOURS.index(ticket.arm) + rng.standard_cauchy())
+    return arms
+
+
+def test_a_hold_gives_the_same_arm_until_it_has_its_rewards() -> None:
+    agent = Agent(FIVE, ":memory:")
+    first = [agent.ask(COLOURS) for _ in range(5)]
+    assert len({ticket.arm for ticket in first}) == len({ticket.hold for ticket in first}) == 1
+    assert agent.ask(COLOURS).hold == 1
+    assert [agent.tell(ticket.id, 1.0) for ticket in first] == ["kept"] * 4 + ["learned"]
+    assert agent.tell(first[0].id, 2.0) == "duplicate"
+    assert agent.tell("of nobody", 1.0) == agent.tell("77.0", 1.0) == "unknown"
+
+
+def test_asking_again_is_the_same_answer_whatever_is_on_offer() -> None:
+    agent = Agent(FIVE, ":memory:")
+    ticket = agent.ask(COLOURS, ticket="a visit")
+    assert agent.ask(COLOURS, ticket="a visit") == ticket == agent.ask(["other"], ticket="a visit")
+    own = agent.ask(COLOURS)
+    assert agent.ask(COLOURS, ticket=own.id) == own
+    assert agent.mind.numbers.keys() == set(COLOURS)
+
+
+@pytest.mark.parametrize(
+    ("act", "words"),
+    [
+        (lambda agent: agent.ask([]), "offer must be of 1 to"),
+        (lambda agent: agent.ask("red"), "offer must be names of arms"),
+        (lambda agent: agent.ask(["red", "red"]), "different names"),
+        (lambda agent: agent.ask(["red", 3]), "names of arms must be texts"),
+        (lambda agent: agent.ask({"red": [1.0], "blue": [1.0, 2.0]}), "all of one length"),
+        (lambda agent: agent.ask({"red": [np.inf]}), "features must be finite"),
+        (lambda agent: agent.ask(COLOURS, ticket=""), "ticket must be a text"),
+        (lambda agent: agent.ask(COLOURS, ticket="9.9"), "unlike those that the agent gives"),
+        (lambda agent: agent.tell("x", np.nan), "reward must be a number, not NaN, got nan"),
+        (lambda agent: agent.tell("x", True), "reward must be a number"),
+        (lambda agent: agent.tell(3, 1.0), "ticket must be a text"),
+    ],
+)
+def test_what_is_refused_changes_nothing(act: Callable[[Agent], Any], words: str) -> None:
+    agent = Agent(FIVE, ":memory:")
+    with pytest.raises(ValueError, match=words):
+        act(agent)
+    assert agent.journal.counts() == (0, 0)
+    assert agent.ask(COLOURS).hold == 0
+
+
+def test_one_refusal_of_several_acts_leaves_the_others() -> None:
+    agent = Agent(FIVE, ":memory:")
+    agent.ask({"a": [1.0, 0.0], "b": [0.0, 1.0]}, ticket="one")
+    linear = Agent(LinStudentUCB(), ":memory:")
+    linear.ask({"a": [1.0, 0.0], "b": [0.0, 1.0]})
+    good, bad = linear.act([Ask({"a": [1.0, 2.0]}), Ask({"a": [1.0, 2.0, 3.0]})])
+    assert good.arm == "a"  # type: ignore[union-attr]
+    assert "features must be vectors of length 2, got 3" in str(bad)
+    assert linear.verify().ok
+
+
+def test_infinite_rewards_are_rewards() -> None:
+    agent = Agent(FIVE, ":memory:")
+    fates = [agent.tell(agent.ask(COLOURS).id, r) for r in (np.inf, -np.inf, 1e308, 1, 2)]
+    assert fates == ["kept"] * 4 + ["learned"]
+    assert read(agent.journal).frame["reward"].tolist() == [np.inf, -np.inf, 1e308, 1, 2]
+    play(agent, 20)
+    assert agent.verify().ok
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        FIVE,
+        AutoFiltered(UCB1()),
+        AutoFiltered(OFUL(bonus=0.4)),
+        LinStudentUCB(),
+        LinTS(),
+        OrderStatisticUCB(),
+        ThompsonSampling(),
+        Uniform(),
+        Filtered(guests.vw("--cb_explore_adf --squarecb", view="index"), repeats=5),
+    ],
+    ids=lambda policy: type(policy).__name__,
+)
+def test_the_state_is_the_fold_of_the_journal(policy: Policy[Any], tmp_path: Path) -> None:
+    """An agent that is opened again goes on as one that never stopped would."""
+    names = {"red": [1.0, 0.0], "blue": [0.0, 1.0], "green": [0.6, 0.8]}
+    with Agent(policy, ":memory:", explore=0.1, seed=3) as one:
+        whole = play(one, 120, names)
+    parts: list[str] = []
+    for start in (0, 40, 80):
+        rng = np.random.default_rng(0)
+        rng.standard_cauchy(start)
+        quick = SQLite(tmp_path / "b.db", durable=False)
+        with Agent(policy, quick, explore=0.1, seed=3) as other:
+            for _ in range(40):
+                ticket = other.ask(names)
+                parts.append(ticket.arm)
+                other.tell(ticket.id, COLOURS.index(ticket.arm) + rng.standard_cauchy())
+    assert parts == whole
+    with Agent(policy, tmp_path / "b.db") as again:
+        assert again.verify().ok
+
+
+def test_a_choice_that_was_changed_is_found() -> None:
+    agent = Agent(AutoFiltered(UCB1()), ":memory:")
+    play(agent, 300)
+    agent.journal.execute("UPDATE hold SET arm = 2 - arm WHERE id = 3 AND arm <> 1")
+    agent.journal.execute("UPDATE hold SET arm = 0 WHERE id = 3 AND arm = 1")
+    assert 3 in agent.verify().differing
+
+
+def test_a_snapshot_saves_time_and_a_damaged_one_only_that(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "a.db"
+    with Agent(LinStudentUCB(), SQLite(path, durable=False)) as agent:
+        play(agent, 600)
+        found = agent.verify().snapshots
+        assert len(found) == 2
+        assert all(found.values())
+        agent.ask(COLOURS)  # learns the last lesson
+        before = agent.mind.to_bytes()
+        agent.journal.execute("UPDATE snapshot SET state = substr(state, 1, 100)")
+    with Agent(LinStudentUCB(), path) as again:
+        assert "snapshot must be whole" in caplog.text
+        assert again.mind.to_bytes() == before
+        assert not any(again.verify().snapshots.values())
+
+
+def test_a_journal_of_another_policy_is_refused(tmp_path: Path) -> None:
+    with Agent(UCB1(), tmp_path / "a.db", seed=1):
+        pass
+    with pytest.raises(ValueError, match=r"policy must be UCB1\(bonus=1.0\), as in the journal"):
+        Agent(UCB1(bonus=2.0), tmp_path / "a.db")
+    with pytest.raises(ValueError, match="seed must be 1, as in the journal, got 2"):
+        Agent(UCB1(), tmp_path / "a.db", seed=2)
+    Agent(UCB1(), tmp_path / "a.db").close()
+
+
+def test_lost_rewards_end_a_hold_short() -> None:
+    clock = Clock()
+    agent = Agent(FIVE, ":memory:", wait=60, clock=clock)
+    tickets = [agent.ask(COLOURS) for _ in range(5)]
+    for ticket in tickets[:3]:
+        agent.tell(ticket.id, 1.0)
+    clock.now += 59
+    agent.ask(COLOURS)
+    assert agent.journal.counts()[1] == 0
+    clock.now += 2
+    agent.ask(COLOURS)
+    assert agent.journal.counts()[1] == 1
+    assert agent.tell(tickets[4].id, 1.0) == "late"
+    assert agent.verify().ok
+
+
+def test_a_hold_with_too_few_rewards_goes_on() -> None:
+    clock = Clock()
+    agent = Agent(FIVE, ":memory:", wait=60, clock=clock)
+    tickets = [agent.ask(COLOURS) for _ in range(5)]
+    agent.tell(tickets[0].id, 1.0)
+    clock.now += 61
+    more = [agent.ask(COLOURS) for _ in range(5)]
+    assert [ticket.hold for ticket in more] == [0, 0, 0, 0, 1]
+    assert agent.tell(tickets[1].id, 1.0) == "kept"  # late, and its hold is still open
+
+
+def test_as_many_more_tickets_as_rewards_were_lost() -> None:
+    """With 60 % lost a hold of five gets about 5/0.4 tickets once that has been seen."""
+    clock, rng = Clock(), np.random.default_rng(5)
+    agent = Agent(FIVE, ":memory:", wait=10, clock=clock)
+    for _ in range(2000):
+        ticket = agent.ask(COLOURS)
+        clock.now += 0.1
+        if rng.random() > 0.6:
+            agent.tell(ticket.id, 0.0)
+    assert 0.5 < agent.loss < 0.7  # of about 800 tickets: five deviations
+    frame = read(agent.journal).frame
+    later = frame[frame["hold"].between(50, 100)].groupby("hold").size()
+    assert 9 < later.mean() < 16
+    assert agent.verify().ok
+
+
+def test_pending_rewards_do_not_lock_the_next_choices() -> None:
+    """While nothing comes back the arms are spread, and as even as they can be."""
+    agent = Agent(UCB1(), ":memory:")
+    for _ in range(30):
+        agent.tell(agent.ask(COLOURS).id, 1.0)
+    arms = [agent.ask(COLOURS).arm for _ in range(60)]
+    assert [arms.count(arm) for arm in COLOURS] == [20, 20, 20]
+    assert agent.verify().ok
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        AdaRUCB(),
+        AutoFiltered(UCB1(), repeats=3),
+        MedianUCB(),
+        OrderStatisticUCB(),
+        RobustUCB(),
+        ThompsonSampling(),
+        guests.vw("--cb_explore_adf --epsilon 0.2"),
+    ],
+    ids=lambda policy: type(policy).__name__,
+)
+def test_arms_come_and_go(policy: Policy[Any]) -> None:
+    agent = Agent(policy, ":memory:", dim=4)
+    for offer in (["red", "blue"], COLOURS, ["green", "blue"], ["green"], ["black", "red"]):
+        for _ in range(40):
+            ticket = agent.ask(offer)
+            assert ticket.arm in offer
+            agent.tell(ticket.id, float(len(ticket.arm)))
+    assert list(agent.mind.numbers) == [*COLOURS, "black"]
+    assert agent.verify().ok
+
+
+def test_order_of_names_makes_no_difference() -> None:
+    agent = Agent(FIVE, ":memory:")
+    assert agent.ask(["a", "b"]).hold == agent.ask(["b", "a"]).hold == 0
+
+
+def test_features_that_nobody_looks_at_make_no_difference() -> None:
+    agent = Agent(FIVE, ":memory:")
+    holds = [agent.ask({"a": [x], "b": [-x]}).hold for x in (1.0, 2.0, 3.0)]
+    assert holds == [0, 0, 0]
+
+
+def test_names_alone_for_a_policy_that_sees_vectors() -> None:
+    agent = Agent(LinStudentUCB(), ":memory:", dim=3)
+    agent.ask(["red", "blue"])
+    agent.ask(COLOURS)
+    with pytest.raises(ValueError, match="at most 3 arms, or with features, for LinStudentUCB"):
+        agent.ask(["black"])
+
+
+def test_contexts_that_never_repeat_cannot_be_held() -> None:
+    rng = np.random.default_rng(0)
+    agent = Agent(Filtered(OFUL(), repeats=5), ":memory:")
+    for _ in range(100):
+        agent.ask({"a": rng.normal(size=2), "b": rng.normal(size=2)})
+    with pytest.raises(ValueError, match="LinStudentUCB learns from single pulls"):
+        agent.ask({"a": rng.normal(size=2), "b": rng.normal(size=2)})
+    single = Agent(LinStudentUCB(), ":memory:")
+    for _ in range(200):
+        single.tell(single.ask({"a": rng.normal(size=2), "b": rng.normal(size=2)}).id, 1.0)
+    assert single.verify().ok
+
+
+@pytest.mark.parametrize("policy", [UCB1(), ThompsonSampling()], ids=["UCB1", "ThompsonSampling"])
+def test_propensities_are_how_often_arms_are_chosen(policy: Policy[Any]) -> None:
+    """Σ 1/p over the tickets of an arm has the mean T, and a variance of at most T (1/p − 1).
+
+    p is at least 0.1; five deviations are a false alarm of 10⁻⁶. A sampling policy's p is itself
+    estimated, from 200 copies, which adds little.
+    """
+    agent = Agent(policy, ":memory:", explore=0.3, seed=2)
+    play(agent, 1000)
+    frame = read(agent.journal).frame
+    assert frame["propensity"].min() >= 0.1 - 1e-12
+    for arm in COLOURS:
+        weight = (1 / frame["propensity"][frame["arm"] == arm]).sum()
+        assert abs(weight - 1000) < 5 * np.sqrt(1000 * 9)
+
+
+def test_threads_share_commits(tmp_path: Path) -> None:
+    agent = Agent(FIVE, SQLite(tmp_path / "a.db", durable=False))
+    fates: list[str] = []
+
+    def work() -> None:
+        for _ in range(50):
+            ticket = agent.ask(COLOURS)
+            fates.append(agent.tell(ticket.id, 1.0))
+
+    crew = [threading.Thread(target=work) for _ in range(8)]
+    for one in crew:
+        one.start()
+    for one in crew:
+        one.join()
+    assert set(fates) <= {"kept", "learned", "late"}
+    assert len(read(agent.journal).frame) == 400
+    assert agent.verify().ok
+
+
+def test_several_acts_in_one_commit() -> None:
+    agent = Agent(FIVE, ":memory:")
+    before = agent.commits
+    agent.act([Ask(COLOURS, "a"), Tell("a", 1.0), Ask(COLOURS, "b"), Tell("b", 2.0)])
+    assert agent.commits == before + 1
+    assert agent.act([]) == []
+
+
+def test_two_agents_on_one_journal(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with Agent(FIVE, path) as one, Agent(FIVE, path) as other:
+        for _ in range(30):
+            ticket = one.ask(COLOURS)
+            assert other.tell(ticket.id, 1.0) in ("kept", "learned")
+            assert other.ask(COLOURS, ticket=ticket.id) == ticket
+            one.tell(other.ask(["red", "blue"]).id, 2.0)
+        assert one.verify().ok
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("90s", 90), ("15min", 900), ("2 h", 7200), ("1d", 86400), (5, 5)]
+)
+def test_time_spans(text: Any, value: float) -> None:
+    assert seconds(text) == value
+
+
+def test_what_the_table_says() -> None:
+    clock = Clock()
+    agent = Agent(FIVE, ":memory:", wait=60, clock=clock)
+    tickets = [agent.ask(COLOURS) for _ in range(6)]
+    for ticket in tickets[:5]:
+        agent.tell(ticket.id, 1.0)
+    agent.tell(tickets[5].id, 4.0)
+    agent.ask(COLOURS, ticket="later")
+    frame = read(agent.journal).frame
+    assert frame["fate"].tolist() == ["learned"] * 5 + ["kept", "pending"]
+    assert frame["ticket"].tolist()[-1] == "later"
+    assert str(frame["asked"][0]) == "2001-09-09 01:46:40"
+    assert frame["told"].isna().tolist() == [False] * 6 + [True]
