@@ -22,7 +22,7 @@ test-slow: $(READY)
 
 # The page in a real Chromium, which is installed where it is missing.
 test-browser: $(READY)
-	@command -v chromium chromium-browser > /dev/null || { \
+	@command -v chromium > /dev/null || command -v chromium-browser > /dev/null || { \
 	  echo 'test-browser: installing Chromium with apt-get'; \
 	  apt-get -o DPkg::Lock::Timeout=300 update -qq && \
 	  apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends chromium; } \

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, FastAPI, HTTPException, Path, Request, Response
 from fastapi.responses import JSONResponse
@@ -83,9 +83,24 @@ for _path in _FILES:
 
 _NEVER_KEPT = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 _Name = Annotated[str, Path(description="the name of an experiment", examples=["shop"])]
+_HEAD = {
+    "name": "shop",
+    "read": 1.0,
+    "lead": {"arm": "red", "sure": False, "words": "red leads; the interval of blue overlaps."},
+    "tickets": {"asked": 90, "rewards": 70, "pending": 9, "overdue": 0, "late": 1, "lost": 10},
+}
+_ARM = {"name": "red", "pulls": 50, "rewards": 40, "estimate": 3.1, "low": 2.0, "high": 4.4}
 
 
-@router.get("/experiments", response_class=JSONResponse)
+def _example(value: object) -> dict[str, Any]:
+    return {"content": {"application/json": {"example": value}}}
+
+
+@router.get(
+    "/experiments",
+    response_class=JSONResponse,
+    responses={200: _example({"experiments": [_HEAD]})},
+)
 async def heads(request: Request) -> Response:
     """Get the experiments, each with who leads and how many tickets there are."""
     found = _follower(request.app).heads()
@@ -95,7 +110,10 @@ async def heads(request: Request) -> Response:
 @router.get(
     "/experiments/{name}/summary",
     response_class=JSONResponse,
-    responses={404: {"description": "There is no such experiment."}},
+    responses={
+        200: _example(_HEAD | {"aim": "median", "arms": [_ARM]}),
+        404: {"description": "There is no such experiment."},
+    },
 )
 async def summary(request: Request, name: _Name) -> Response:
     """Get what the page shows of an experiment: a second old, or more while `read` is below 1."""

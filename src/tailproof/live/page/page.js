@@ -3,10 +3,10 @@
 const EVERY = 3000, SLOWEST = 15000;                    // milliseconds between two looks
 const STALE = 90;                                       // seconds; a service that nobody looks at reads every 30
 const COLOURS = 6, DASHES = ["solid", "dash", "dot"];    // as in page.css
-const dark = matchMedia("(prefers-color-scheme: dark)");
+const dark = matchMedia("(prefers-color-scheme: dark)"), narrow = matchMedia("(max-width: 34rem)");
 const at = id => document.getElementById(id);
 
-let timer = 0, failures = 0, since = null, lastWords = {}, shown = "", latest = null, controller = null;
+let timer = 0, failures = 0, since = null, lastWords = {}, shown = "", latest = null, controller = null, drawnWidth = 0;
 
 // ---- talking to the service
 
@@ -87,7 +87,8 @@ at("token-form").addEventListener("submit", event => {
 document.addEventListener("visibilitychange", look);
 addEventListener("online", look);
 addEventListener("hashchange", () => look().then(() => at("experiment").focus()));
-dark.addEventListener("change", () => latest && draw(latest));
+dark.addEventListener("change", redraw);
+new ResizeObserver(() => { if (at("found").clientWidth !== drawnWidth) redraw(); }).observe(at("found"));
 
 function announce(words) { at("announcement").textContent = words; }
 
@@ -227,7 +228,7 @@ function showLead(found) {
   setText("more-arms", `and ${whole.format(found.more_arms)} more`);
 }
 
-function showTickets({ tickets, holds, filter }) {
+function showTickets({ tickets, holds }) {
   const rows = [
     ["Requests", tickets.asked, `${whole.format(holds.ended)} decisions ended, ${whole.format(holds.open)} open`],
     ["Rewards", tickets.rewards, "came in time"],
@@ -282,9 +283,15 @@ function swatch(i) {
   return make("span", undefined, { class: `swatch ${i < 0 ? "" : `arm-${i % COLOURS}`}`, "aria-hidden": "true" });
 }
 
-function layout(more) {
+function picture(id, traces, more) {
+  const place = at(id), rem = parseFloat(getComputedStyle(document.documentElement).fontSize);
+  const size = { width: Math.floor(place.getBoundingClientRect().width), height: rem * (more.rems ?? (narrow.matches ? 16 : 19)) };
+  Plotly.react(place, traces, { ...layout(more), ...size }, { displayModeBar: false, doubleClick: false, showTips: false });
+}
+
+function layout({ rems, ...more }) {
   const line = theme("line");
-  const axis = { gridcolor: line, zerolinecolor: line, linecolor: line, fixedrange: true, automargin: true, tickfont: { color: theme("soft") } };
+  const axis = { gridcolor: line, zerolinecolor: line, linecolor: line, fixedrange: true, automargin: true, tickangle: 0, tickfont: { color: theme("soft") } };
   return {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: theme("ink"), family: "system-ui, sans-serif", size: 13 },
     margin: { l: 8, r: 12, t: 8, b: 8 }, showlegend: false, dragmode: false, hovermode: "closest", ...more,
@@ -292,11 +299,12 @@ function layout(more) {
   };
 }
 
-const CONFIG = { displayModeBar: false, responsive: true, doubleClick: false, showTips: false };
+function redraw() { if (latest && !at("found").hidden) draw(latest); }
 
 function draw(found) {
   if (typeof Plotly === "undefined") return;            // the tables say the same
   const { history } = found;
+  drawnWidth = at("found").clientWidth;
   drawIntervals(found);
   if (!history.ends.length) return;
   for (const id of ["pulls", "rewards"]) {
@@ -320,7 +328,7 @@ function times({ begin, ends, arms, others }) {
     return { axis: { type: "linear", title: { text: "requests so far", standoff: 8 } }, xs };
   }
   const local = t => new Date((t - 60 * new Date(t * 1000).getTimezoneOffset()) * 1000).toISOString().slice(0, -1);
-  return { axis: { type: "date" }, xs: [begin, ...ends].map(local) };
+  return { axis: { type: "date", nticks: narrow.matches ? 4 : 10 }, xs: [begin, ...ends].map(local) };
 }
 
 function drawPulls(history) {
@@ -336,7 +344,7 @@ function drawPulls(history) {
       hovertemplate: "%{text}<extra></extra>",
     };
   });
-  Plotly.react("pulls", traces, layout({ hovermode: "x", xaxis: axis, yaxis: { range: [0, 100], ticksuffix: " %" } }), CONFIG);
+  picture("pulls", traces, { hovermode: "x", xaxis: axis, yaxis: { range: [0, 100], ticksuffix: " %" } });
 }
 
 function drawRewards(history) {
@@ -357,18 +365,17 @@ function drawRewards(history) {
       hovertemplate: "%{text}<extra></extra>",
     });
   });
-  Plotly.react("rewards", [...bands, ...lines], layout({
+  picture("rewards", [...bands, ...lines], {
     xaxis: { ...axis, ...(ends.length > 1 ? { range: [ends[0], ends[ends.length - 1]] } : {}) },
     yaxis: marks(scale),
-  }), CONFIG);
+  });
 }
 
 function drawIntervals(found) {
   const arms = found.arms.filter(arm => arm.here && arm.estimate !== null).slice(0, 12).reverse();
   at("intervals").hidden = !arms.length;
   if (!arms.length) return;
-  at("intervals").style.height = `${3 + 2.1 * arms.length}rem`;
-  const scale = symlog(found.history, arms.flatMap(arm => [arm.low, arm.estimate, arm.high]), innerWidth < 600 ? 4 : 7);
+  const scale = symlog(found.history, arms.flatMap(arm => [arm.low, arm.estimate, arm.high]), narrow.matches ? 4 : 7);
   const traces = arms.map(arm => {
     const color = colour(slot(found.history, arm.name)), x = scale.to(arm.estimate);
     return {
@@ -378,11 +385,12 @@ function drawIntervals(found) {
       hovertemplate: "%{text}<extra></extra>",
     };
   });
-  Plotly.react("intervals", traces, layout({
+  picture("intervals", traces, {
+    rems: 3.4 + 2.1 * arms.length,
     xaxis: marks(scale),
     yaxis: { type: "category", tickvals: arms.map(arm => arm.name), ticktext: arms.map(arm => escaped(arm.name)), showgrid: false,
       range: [-0.6, arms.length - 0.4] },
-  }), CONFIG);
+  });
 }
 
 function marks({ ticks, to, range }) { return { tickvals: ticks.map(to), ticktext: ticks.map(words), range, zeroline: false }; }
