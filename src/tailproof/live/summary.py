@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -224,12 +225,11 @@ class Summary:
     def to_dict(self) -> dict[str, Any]:
         """Return everything that the page shows, as plain values; infinities are words."""
         table = self._estimated()
-        here = [i for i, arm in enumerate(self._arms) if self._on_offer(arm)]
-        lead = self._lead(here, table)
+        here = [self._on_offer(arm) for arm in self._arms]
         signed = -table[:, 0] if self.costs else table[:, 0]
         order = sorted(
             range(len(self._arms)),
-            key=lambda i: (i not in here, math.isnan(signed[i]), -signed[i], i),
+            key=lambda i: (not here[i], math.isnan(signed[i]), -signed[i], i),
         )
         ended, told = self._tickets, sum(arm.told for arm in self._arms)
         waiting = sum(arm.open for arm in self._arms) - told
@@ -248,8 +248,8 @@ class Summary:
                 "late": self._late,
                 "lost": ended - self._rewards - self._late,
             },
-            "lead": lead,
-            "arms": [self._row(i, table[i], i in here) for i in order[:_LISTED]],
+            "lead": self._lead([i for i, yes in enumerate(here) if yes], table),
+            "arms": [self._row(i, table[i], here[i]) for i in order[:_LISTED]],
             "more_arms": max(0, len(order) - _LISTED),
             "history": self._history.to_dict([arm.name for arm in self._arms], order[:1]),
             "tail": {"words": self._tail, "rewards": self._judged, "least": LEAST},
@@ -271,7 +271,7 @@ class Summary:
     def _on_offer(self, arm: _Arm) -> bool:
         return arm.open > 0 or arm.offered >= self._tickets - _LATELY
 
-    def _lead(self, here: Sequence[int], table: Array) -> dict[str, Any]:
+    def _lead(self, here: list[int], table: Array) -> dict[str, Any]:
         """Return who leads among arms on offer, and how sure that is, in words."""
         how = (
             f"Each arm is judged by its last {self._width} rewards: {_aim_words(self.aim)} and "
@@ -282,29 +282,25 @@ class Summary:
         if self._features:
             how += " Requests differ in their features; an arm is judged over all that got it."
         found: dict[str, Any] = {"arm": None, "sure": False, "how": how}
-        known = [i for i in here if not math.isnan(table[i, 0])]
-        if not known:
+        names, unknown = [self._arms[i].name for i in here], np.isnan(table[here, 0])
+        if unknown.all():
             return found | {"words": "Too early to tell: no arm has rewards enough yet."}
-        names = [self._arms[i].name for i in here]
-        lead = leader(names, table[list(here)], costs=self.costs)
-        few = [name for i, name in zip(here, names, strict=True) if i not in known]
-        rivals = [name for name in lead.rivals if name not in few]
+        lead = leader(names, table[here], costs=self.costs)
+        few = list(compress(names, unknown))
+        aside = set(few)
+        reaching = [name for name in lead.rivals if name not in aside]
+        words = [f"{lead.arm} leads"]
         if len(names) == 1:
-            words = f"{lead.arm} is the only arm."
+            words = [f"{lead.arm} is the only arm"]
         elif lead.sure:
-            words = f"{lead.arm} leads; no other interval reaches its own."
-        else:
-            parts = [f"{lead.arm} leads"]
-            if rivals:
-                of = _listed(rivals)
-                one = len(rivals) == 1
-                parts.append(
-                    f"the interval of {of} overlaps" if one else f"the intervals of {of} overlap"
-                )
-            if few:
-                parts.append(f"{_listed(few)} {'has' if len(few) == 1 else 'have'} too few rewards")
-            words = "; ".join(parts) + "."
-        return found | {"arm": lead.arm, "sure": lead.sure, "words": words}
+            words.append("no other interval reaches its own")
+        if len(reaching) == 1:
+            words.append(f"the interval of {reaching[0]} overlaps")
+        elif reaching:
+            words.append(f"the intervals of {_listed(reaching)} overlap")
+        if few:
+            words.append(f"{_listed(few)} {'has' if len(few) == 1 else 'have'} too few rewards")
+        return found | {"arm": lead.arm, "sure": lead.sure, "words": "; ".join(words) + "."}
 
 
 class _History:
@@ -355,7 +351,7 @@ class _History:
         buckets = -(-self.count // self.size)
         pulls = np.pad(self._pulls[:buckets], ((0, 0), (0, len(names) - self._pulls.shape[1])))
         lately = np.argsort(-pulls[buckets // 2 :].sum(axis=0), kind="stable").tolist()
-        drawn = sorted(dict.fromkeys([*best, *lately]), key=[*best, *lately].index)[:_DRAWN]
+        drawn = list(dict.fromkeys([*best, *lately]))[:_DRAWN]
         drawn = sorted(number for number in drawn if pulls[:, number].any())
         bands = self._bands(drawn, buckets)
         finite = self._rewards[np.isfinite(self._rewards)]

@@ -6,7 +6,7 @@ const COLOURS = 6, DASHES = ["solid", "dash", "dot"];    // as in page.css
 const dark = matchMedia("(prefers-color-scheme: dark)"), narrow = matchMedia("(max-width: 34rem)");
 const at = id => document.getElementById(id);
 
-let timer = 0, failures = 0, since = null, lastWords = {}, shown = "", latest = null, controller = null, drawnWidth = 0;
+let timer = 0, failures = 0, since = null, lastWords = {}, shown = "", shownList = "", latest = null, controller = null, drawnWidth = 0;
 
 // ---- talking to the service
 
@@ -25,29 +25,25 @@ async function look() {
   clearTimeout(timer);
   if (document.hidden) return;
   controller?.abort();
-  controller = new AbortController();
-  const mine = controller, late = setTimeout(() => mine.abort(), SLOWEST);
+  const mine = controller = new AbortController(), late = setTimeout(() => mine.abort(), SLOWEST);
+  let experiments, name, summary;
   try {
-    const { experiments } = await get("/experiments");
-    const name = chosen(experiments);
-    const summary = name && await get(`/experiments/${encodeURIComponent(name)}/summary`);
-    if (mine !== controller) return;
-    connected();
-    showList(experiments, name);
-    if (summary) show(summary);
+    ({ experiments } = await get("/experiments"));
+    name = (experiments.find(one => `#/${one.name}` === location.hash) ?? experiments[0]).name;
+    summary = await get(`/experiments/${name}/summary`);
   } catch (error) {
-    if (mine !== controller) return;
-    error instanceof Locked ? askForToken() : lost();
+    if (mine !== controller) return;                    // another look has taken over
+    if (error instanceof Locked) return askForToken();
+    lost();
   } finally {
     clearTimeout(late);
-    if (mine === controller && at("token-form").hidden)
-      timer = setTimeout(look, Math.min(SLOWEST, EVERY * 2 ** Math.min(failures, 3)));
   }
-}
-
-function chosen(experiments) {
-  const wanted = decodeURIComponent(location.hash.slice(2));
-  return (experiments.find(one => one.name === wanted) ?? experiments[0])?.name;
+  if (mine !== controller) return;
+  timer = setTimeout(look, Math.min(SLOWEST, EVERY * 2 ** Math.min(failures, 3)));
+  if (!summary) return;
+  connected();
+  showList(experiments, name);
+  show(summary);
 }
 
 function connected() {
@@ -140,10 +136,9 @@ function showList(experiments, name) {
   document.querySelector("nav").hidden = experiments.length < 2;
   const key = JSON.stringify([experiments, name]);
   const list = at("experiments");
-  if (list.dataset.key === key) return;
-  list.dataset.key = key;
-  const links = [...list.querySelectorAll("a")];
-  if (links.length !== experiments.length) {
+  if (key === shownList) return;
+  shownList = key;
+  if (list.children.length !== experiments.length) {    // or else the focus would be lost
     fill(list, experiments.map(() => {
       const item = make("li"), link = make("a");
       fill(link, make("strong"), make("span"));
@@ -153,7 +148,7 @@ function showList(experiments, name) {
   }
   list.querySelectorAll("a").forEach((link, i) => {
     const one = experiments[i];
-    link.href = `#/${encodeURIComponent(one.name)}`;
+    link.href = `#/${one.name}`;
     one.name === name ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current");
     link.children[0].textContent = one.name;
     link.children[1].textContent = !one.tickets ? "reading…" : one.tickets.asked ? one.lead.words : "no request yet";
@@ -166,7 +161,7 @@ function show(found) {
   at("experiment").hidden = false;
   setText("name", found.name);
   document.title = found.lead?.arm ? `${found.lead.arm} leads ${found.name} – tailproof` : `${found.name} – tailproof`;
-  const stale = found.now - found.at > STALE;
+  const stale = found.at && found.now - found.at > STALE;
   at("reading").hidden = found.read === 1 && !stale;
   setText("reading", stale ? `The journal could not be read of late: what follows is from ${moment(found.at)}.`
     : `Reading the journal: ${Math.round(100 * found.read)} % so far. What follows is of that part.`);
