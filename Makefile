@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 OUT ?= out/reproduce
 
-.PHONY: test test-slow test-browser lint bench bench-bestarm bench-calibrate bench-page bench-peers bench-regret examples gauntlet docs-gauntlet reproduce pictures docs clean
+.PHONY: test test-slow test-browser lint bench bench-bestarm bench-calibrate bench-live bench-peers bench-regret examples gauntlet docs-gauntlet reproduce pictures docs clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml
@@ -45,7 +45,9 @@ bench-bestarm: $(READY)
 bench-calibrate: $(READY)
 	$(BIN)/python benchmarks/calibrate.py
 
-bench-page: $(READY)
+bench-live: $(READY)
+	$(BIN)/python benchmarks/live.py
+	$(BIN)/python benchmarks/service.py
 	$(BIN)/python benchmarks/page.py
 
 bench-peers: $(READY)

@@ -7,6 +7,11 @@ import pytest
 
 _NEEDED = {
     "bayesianbandits": ["src/tailproof/guests/bayesianbandits.py"],
+    "fastapi": [
+        f"src/tailproof/live/{name}.py"
+        for name in ("demo", "gate", "messages", "metrics", "service", "serving")
+    ],
+    "httpx": ["src/tailproof/live/client.py"],
     "coba": ["src/tailproof/guests/coba.py", "src/tailproof/guests/in_coba.py"],
     "gymnasium": ["src/tailproof/guests/in_gymnasium.py", "src/tailproof/guests/in_river.py"],
     "mabwiser": ["src/tailproof/guests/mabwiser.py"],

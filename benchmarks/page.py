@@ -1,6 +1,6 @@
 """The page of a service over a journal of 10⁶ tickets: the first pass, a look, and memory.
 
-Run it with ``make bench-page``. A service reads a journal in the background once, when it starts,
+Run it with ``make bench-live``. A service reads a journal in the background once, when it starts,
 and answers from memory from then on. Times are of the processor, except for the answers.
 """
 

@@ -299,6 +299,18 @@ def test_two_services_share_one_journal(config: Config) -> None:
     assert [row["fate"] for row in rows] == 30 * ["learned"]
 
 
+def test_reading_the_log_gives_no_lock_away(http: TestClient, tmp_path: Path) -> None:
+    http.post(ASK, json={"ticket": "a"})
+    http.get("/experiments/shop/log")
+    file = tmp_path / "journals" / "shop.db"
+    code = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('SELECT 1 FROM meta').fetchall()"
+    subprocess.run([sys.executable, "-c", code, file], check=True)  # it must not end the WAL
+    http.post(ASK, json={"ticket": "b"})
+    log = read(file)
+    assert log.frame["ticket"].tolist() == ["a", "b"]
+    log.journal.close()
+
+
 def test_many_requests_share_a_commit(http: TestClient) -> None:
     agent = http.app.state.experiments["shop"].agent  # type: ignore[attr-defined]
     act, slow = agent.act, threading.Event()

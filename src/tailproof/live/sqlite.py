@@ -3,6 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,8 @@ class SQLite(Journal):
         memory = self.path == ":memory:"
         require(make or Path(path).is_file(), "journal", "a file that exists", self.path)
         if not memory:
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+            with suppress(FileExistsError):  # to close an old one would give away all locks on it
+                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         self._connection = sqlite3.connect(
             self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
         )

@@ -1,0 +1,114 @@
+"""Measure the service: asks over HTTP with one worker, by the CPU time that they cost it.
+
+Twenty arms with ten features, Filtered of 15, SQLite that is not durable: many connections are kept
+alive by one thread here. On two idle cores asks a second are those of a clock; on busy ones the CPU
+time of the service for each ask is the figure that counts.
+"""
+
+import argparse
+import json
+import os
+import selectors
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+
+SETTINGS = """
+[service]
+journal = "journals"
+durable = false
+[experiments.features]
+recipe = "filtered(oful(noise_scale=0.45), repeats=15)"
+[experiments.names]
+recipe = "filtered(oful(noise_scale=0.45), repeats=15)"
+"""
+
+
+def request(path: str, body: object) -> bytes:
+    """Return a request as it is sent."""
+    text = json.dumps(body).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\n"
+    return head.encode() + b"Content-Length: %d\r\n\r\n" % len(text) + text
+
+
+def send(sockets: list[socket.socket], text: bytes, times: int) -> None:
+    """Send a request so many times, each connection after its last answer."""
+    with selectors.DefaultSelector() as waiting:
+        for each in sockets:
+            each.sendall(text)
+            waiting.register(each, selectors.EVENT_READ, bytearray())
+        left, open_ = times - len(sockets), len(sockets)
+        while open_:
+            for key, _ in waiting.select():
+                one, answer = key.fileobj, key.data
+                assert isinstance(one, socket.socket)
+                answer += one.recv(65536)
+                if not answer.endswith(b"}"):
+                    continue
+                assert answer.startswith(b"HTTP/1.1 200"), bytes(answer)
+                answer.clear()
+                left, open_ = left - 1, open_ - (left <= 0)
+                if left >= 0:
+                    one.sendall(text)
+                else:
+                    waiting.unregister(one)
+
+
+def cpu_seconds(process: int) -> float:
+    """Return the CPU time of a process so far, by Linux's own count."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def measure(service: subprocess.Popen[str], asks: int, connections: int) -> None:
+    """Print asks a second and their cost, with features and without."""
+    assert service.stdout is not None
+    port = int(service.stdout.readline().split()[0].rpartition(":")[2])
+    rng = np.random.default_rng(0)
+    arms = {f"arm {i}": (rng.standard_normal(10) / 4).round(4).tolist() for i in range(20)}
+    with ExitStack() as open_:
+        sockets = [
+            open_.enter_context(socket.create_connection(("127.0.0.1", port)))
+            for _ in range(connections)
+        ]
+        for name, offer in {"features": arms, "names": list(arms)}.items():
+            text = request(f"/experiments/{name}/ask", {"offer": offer})
+            send(sockets, text, 4 * connections)
+            start, cpu = time.perf_counter(), cpu_seconds(service.pid)
+            send(sockets, text, asks)
+            cpu, seconds = cpu_seconds(service.pid) - cpu, time.perf_counter() - start
+            print(
+                f"{name}: {1e6 * cpu / asks:.0f} µs CPU an ask, so {asks / cpu:.0f} asks a second "
+                f"of CPU; {asks / seconds:.0f} asks/s by the clock (bar: 1000)",
+                flush=True,
+            )
+
+
+def main() -> None:
+    """Start a service and measure it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--asks", type=int, default=5000)
+    parser.add_argument("--connections", type=int, default=16)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "shop.toml")
+        file.write_text(SETTINGS)
+        command = [sys.executable, "-m", "tailproof", "serve", str(file), "--port", "0"]
+        with (
+            Path(folder, "log").open("w") as log,
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as service,
+        ):
+            try:
+                measure(service, given.asks, given.connections)
+            finally:
+                service.terminate()
+
+
+if __name__ == "__main__":
+    main()
