@@ -102,6 +102,7 @@ def test_it_says_who_leads_and_how_sure_that_is(page: Chromium, service: Service
     assert found["lead"] == found["lead"] | {"arm": "blue", "sure": True}
     assert page.text("#lead-words") == found["lead"]["words"]
     assert page.text("#lead-badge") == "sure"
+    assert page.text("nav a[aria-current]") == f"shop\n{found['lead']['words']}"
     assert page.run("document.title") == "blue leads shop – tailproof"
     rows = page.run(
         "[...document.querySelectorAll('#arms tbody tr')].map(row => row.cells[0].innerText.trim())"

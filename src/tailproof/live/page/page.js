@@ -42,7 +42,8 @@ async function look() {
   timer = setTimeout(look, Math.min(SLOWEST, EVERY * 2 ** Math.min(failures, 3)));
   if (!summary) return;
   connected();
-  showList(experiments, name);
+  const { tickets, lead } = summary;                     // newer than the list
+  showList(experiments.map(one => one.name === name ? { ...one, tickets, lead } : one), name);
   show(summary);
 }
 
@@ -50,7 +51,7 @@ function connected() {
   if (failures) announce("The connection is back.");
   failures = 0;
   since = new Date();
-  document.body.classList.remove("lost");
+  document.body.classList.remove("lost", "waiting");
   at("token-form").hidden = true;
   setText("connection-words", `Up to date at ${clock(since)}`);
 }
@@ -65,6 +66,7 @@ function lost() {
 }
 
 function askForToken() {
+  document.body.classList.add("waiting");
   const again = sessionStorage.getItem("token") !== null;
   sessionStorage.removeItem("token");
   document.querySelector("nav").hidden = at("experiment").hidden = true;
@@ -243,7 +245,7 @@ function showTickets({ tickets, holds }) {
 function showTables(history) {
   const times = history.ends.map(moment), names = history.arms.map(arm => arm.name);
   const others = history.others.some(count => count > 0);
-  table("pulls-table", "Requests that got each arm, up to each time", ["until", ...names, ...(others ? ["other arms"] : [])],
+  table("pulls-table", "Requests that got each arm, in each stretch of time", ["until", ...names, ...(others ? ["other arms"] : [])],
     times.map((time, i) => [time, ...history.arms.map(arm => whole.format(arm.pulls[i])),
       ...(others ? [whole.format(history.others[i])] : [])]));
   table("rewards-table", "Median reward, and the range of eight in ten", ["until", ...names],
