@@ -1,8 +1,8 @@
 """Bandits of other libraries beside ours: what the filter does for them, and what a pull costs.
 
-Run it with ``make bench-peers``; ``--noise``, ``--problem``, ``--who`` and ``--paths`` take a part.
-``--page docs/guests.md`` puts the tables at the end of that page. Who lacks a package gets the
-rest.
+Run it with ``make bench-peers``; ``--only``, ``--noise``, ``--problem``, ``--who`` and ``--paths``
+take a part. ``--page docs/guests.md`` puts the tables on that page, each below its own mark, where
+the rows of a part take the place of those they renew. Who lacks a package gets the rest.
 """
 
 from timing import one_core
@@ -38,7 +38,9 @@ from tailproof import (
 from tailproof.simulation.arm_sets import SharedContext
 from tailproof.simulation.environments import LinearBandit
 
-HORIZON, SEED = 6000, 2026
+SEED = 2026
+HORIZONS = {"normal": 3000, "t1": 6000, "t½": 6000}
+"""Pulls by noise; guests alone learn from each, which takes them most of the time."""
 LAWS: dict[str, noise.Noise] = {
     "normal": noise.Normal(),
     "t1": noise.StudentT(1),
@@ -49,14 +51,34 @@ HERE = {name for name in LIBRARIES if importlib.util.find_spec(name)}
 ADF = "--cb_explore_adf"
 
 
-MARK = "<!-- make bench-peers -->\n"
-SAID: list[str] = []
+def said(lines: Iterator[str]) -> list[str]:
+    """Print each line when it is there, and return them for the page."""
+    kept = []
+    for line in lines:
+        print(line, flush=True)
+        kept.append(line)
+    return kept
 
 
-def say(line: str) -> None:
-    """Print a line and keep it for the page."""
-    print(line, flush=True)
-    SAID.append(line)
+def put(page: Path, name: str, lines: list[str]) -> None:
+    """Put a table below its mark on a page; rows of old ones with the same head are kept."""
+    mark = f"<!-- make bench-peers: {name} -->\n"
+    before, _, after = page.read_text(encoding="utf-8").partition(mark)
+    old, cut, rest = after.partition("<!--")
+    body = joined(old.splitlines()[1:-1], lines) if name == "regret" else lines
+    text = "\n".join([before + mark, *body, "", cut + rest])
+    page.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+
+
+def joined(old: list[str], new: list[str]) -> list[str]:
+    """Return the table with old rows that are not renewed, by problem and noise."""
+    rows: dict[tuple[str, ...], str] = {}
+    head = [line for line in new if not line.startswith(ROWS)]
+    for line in (old if head == old[: len(head)] else []) + new:
+        if line.startswith(ROWS):
+            rows[tuple(line.split(" | ")[:3])] = line
+    order: list[tuple[str, ...]] = [(f"| {problem}", law) for problem in PROBLEMS for law in LAWS]
+    return [*head, *(rows[key] for key in sorted(rows, key=lambda key: order.index(key[:2])))]
 
 
 def k_armed(law: str) -> LinearBandit:
@@ -124,32 +146,31 @@ def k_armed_guests() -> Iterator[tuple[str, Policy[Any]]]:
 
 
 def context_guests() -> Iterator[tuple[str, Policy[Any]]]:
+    """Who samples does so half as widely as `Filtered` leaves the noise, whose deviation is 0.2."""
     if "mabwiser" in HERE:
         from mabwiser.mab import LearningPolicy
 
         yield "MABWiser LinUCB", guests.mabwiser(LearningPolicy.LinUCB(1.0))
-        yield "MABWiser LinTS", guests.mabwiser(LearningPolicy.LinTS(0.3))
+        yield "MABWiser LinTS", guests.mabwiser(LearningPolicy.LinTS(0.1))
     if "river" in HERE:
         from river import bandit
 
         yield "River LinUCBDisjoint", guests.river(bandit.LinUCBDisjoint())
     if "bayesianbandits" in HERE:
-        from bayesianbandits import NormalRegressor, ThompsonSampling, UpperConfidenceBound
+        from bayesianbandits import NormalRegressor, ThompsonSampling
 
-        normal = NormalRegressor(alpha=1.0, beta=1.0)
-        for kind in (ThompsonSampling(), UpperConfidenceBound(samples=200)):
-            name = f"bayesianbandits {type(kind).__name__}"
-            yield name, guests.bayesianbandits(kind, normal, contextual=True)
+        normal = NormalRegressor(alpha=10.0, beta=100.0)
+        agent = guests.bayesianbandits(ThompsonSampling(), normal, contextual=True)
+        yield "bayesianbandits Thompson", agent
     if "vowpalwabbit" in HERE:
-        yield "VW ε-greedy", guests.vw(f"{ADF} --epsilon 0.1 -q sa", view="context")
-        crossed = "-q sa --ignore_linear a --ignore_linear s --noconstant"
-        squarecb = f"{ADF} --squarecb --gamma_scale 100 {crossed}"
-        yield "VW SquareCB, crossed", guests.vw(squarecb, view="context")
-        quantile = "--cb_type dm --loss_function quantile"
-        yield (
-            "VW ε-greedy, quantile",
-            guests.vw(f"{ADF} --epsilon 0.1 -q sa {quantile}", view="context"),
-        )
+        yield "VW ε-greedy, defaults", guests.vw(f"{ADF} --epsilon 0.1 -q sa", view="context")
+        crossed = f"{ADF} -q sa --ignore_linear a --ignore_linear s --noconstant"
+        squarecb = f"{crossed} --squarecb --gamma_scale 100"
+        yield "VW SquareCB", guests.vw(squarecb, view="context")
+        greedy = f"{crossed} --epsilon 0.05 --clip_p 1 -l 0.2"
+        yield "VW ε-greedy", guests.vw(greedy, view="context")
+        quantile = f"{greedy} --loss_function quantile"
+        yield "VW ε-greedy, quantile", guests.vw(quantile, view="context")
 
 
 def action_guests() -> Iterator[tuple[str, Policy[Any]]]:
@@ -166,6 +187,7 @@ def action_guests() -> Iterator[tuple[str, Policy[Any]]]:
         yield "VW ε-greedy", guests.vw(f"{ADF} --epsilon 0.1")
 
 
+ROWS = tuple(f"| {problem} |" for problem in PROBLEMS)
 GUESTS = {
     "K arms": k_armed_guests,
     "shared context": context_guests,
@@ -187,10 +209,10 @@ def regrets(problem: str, law: str, paths: int, who: str) -> Iterator[str]:
     """Give the rows of a table: regret over that of uniform play, with 95 % intervals."""
     bandit = PROBLEMS[problem](law)
     settings: dict[str, Any] = {
-        "horizon": HORIZON,
+        "horizon": HORIZONS[law],
         "paths": paths,
         "seed": SEED,
-        "checkpoints": [HORIZON],
+        "checkpoints": [HORIZONS[law]],
     }
     chance = simulate({"uniform": Uniform()}, bandit, **settings).curves["uniform"]
     base = float(chance.regret[:, -1].mean())
@@ -208,15 +230,21 @@ def regrets(problem: str, law: str, paths: int, who: str) -> Iterator[str]:
         yield f"| {problem} | {law} | {name} | " + " | ".join([*cells, "–", "–"][:3]) + " |"
 
 
-def show_regrets(laws: list[str], problems: list[str], paths: int, who: str) -> None:
-    words = f"T = {HORIZON} pulls, {paths} paths, mean with its 95 % interval"
-    say(f"\nRegret over that of uniform play, {words}\n")
-    say("| problem | noise | who | " + " | ".join(FILTERS) + " |")
-    say("|---|---|---|" + "---|" * len(FILTERS))
+def show_regrets(laws: list[str], problems: list[str], paths: int, who: str) -> Iterator[str]:
+    pulls = ", ".join(f"{horizon} ({law})" for law, horizon in HORIZONS.items())
+    words = f"{paths} paths, mean with its 95 % interval; pulls: {pulls}"
+    yield packages()
+    yield f"\nRegret over that of uniform play, {words}\n"
+    yield "| problem | noise | who | " + " | ".join(FILTERS) + " |"
+    yield "|---|---|---|" + "---|" * len(FILTERS)
     for problem in problems:
         for law in laws:
-            for row in regrets(problem, law, paths, who):
-                say(row)
+            yield from regrets(problem, law, paths, who)
+
+
+def packages() -> str:
+    found = ", ".join(f"{name} {version(name)}" for name in ("numpy", "tailproof", *sorted(HERE)))
+    return f"{found}; not tested: {', '.join(sorted(set(LIBRARIES) - HERE)) or 'none'}"
 
 
 def cpu(run: Callable[[], int], rounds: int = 3) -> float:
@@ -309,7 +337,7 @@ def coba_experiment(learner: Any, actions: list[Any], pulls: int = 1000) -> Call
     return run
 
 
-def show_costs() -> None:
+def show_costs() -> Iterator[str]:
     five, linear = k_armed("normal"), environments.neutral(noise.Normal(), arms=10, dim=5)
     rows: list[tuple[str, str, float]] = []
     for paths in (10, 100, 500):
@@ -347,17 +375,18 @@ def show_costs() -> None:
         rows.append(("MABWiser in a loop", "UCB1, K = 5", cpu(loop)))
         loop = their_loop(guests.mabwiser(LearningPolicy.LinUCB(1.0)), shared_context("normal"))
         rows.append(("MABWiser in a loop", "LinUCB", cpu(loop)))
-    say("\nProcessor time of a simulated pull, one core\n")
-    say("| who | what | µs a pull |\n|---|---|---|")
+    yield packages()
+    yield "\nProcessor time of a simulated pull, one core\n"
+    yield "| who | what | µs a pull |\n|---|---|---|"
     for who, what, cost in rows:
-        say(f"| {who} | {what} | {cost:.3g} |")
+        yield f"| {who} | {what} | {cost:.3g} |"
     for what in ("UCB1, K = 5", "LinUCB"):
         others = [row for row in rows if row[1] == what and not row[0].startswith("ours")]
         if others:
             fastest = min(others, key=lambda row: row[2])
             for who, kind, cost in rows:
                 if kind == what and who.startswith("ours"):
-                    say(f"\n{what}, {who}: {fastest[2] / cost:.1f} × {fastest[0]}")
+                    yield f"\n{what}, {who}: {fastest[2] / cost:.1f} × {fastest[0]}"
 
 
 def main() -> None:
@@ -366,21 +395,18 @@ def main() -> None:
     parser.add_argument("--problem", choices=PROBLEMS, action="append")
     parser.add_argument("--paths", type=int, default=20)
     parser.add_argument("--who", default="", help="a part of a name")
-    parser.add_argument("--page", type=Path, help="a page to end with these tables")
+    parser.add_argument("--page", type=Path, help="a page to put these tables on")
     parser.add_argument("--only", choices=("regret", "cost"))
     given = parser.parse_args()
-    packages = ", ".join(
-        f"{name} {version(name)}" for name in ("numpy", "tailproof", *sorted(HERE))
-    )
-    say(f"{packages}; not tested: {', '.join(set(LIBRARIES) - HERE) or 'none'}")
-    if given.only != "cost":
-        laws, problems = given.noise or list(LAWS), given.problem or list(PROBLEMS)
-        show_regrets(laws, problems, given.paths, given.who)
-    if given.only != "regret":
-        show_costs()
-    if given.page:
-        before = given.page.read_text(encoding="utf-8").partition(MARK)[0]
-        given.page.write_text(before + MARK + "\n".join(["", *SAID, ""]), encoding="utf-8")
+    laws, problems = given.noise or list(LAWS), given.problem or list(PROBLEMS)
+    parts = {
+        "regret": lambda: show_regrets(laws, problems, given.paths, given.who),
+        "cost": show_costs,
+    }
+    for name in [given.only] if given.only else parts:
+        lines = said(parts[name]())
+        if given.page:
+            put(given.page, name, "\n".join(lines).splitlines())
 
 
 if __name__ == "__main__":

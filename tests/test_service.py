@@ -201,6 +201,7 @@ def test_a_token_is_asked_for(tmp_path: Path) -> None:
         right = {"Authorization": f"Bearer {TOKEN}"}
         assert http.post(ASK, json={}, headers=right).status_code == 200
         assert http.get("/experiments/shop/log", headers=right).text.count("\n") == 2
+        assert http.get("/openapi.json", headers=right).json()["security"] == [{"token": []}]
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
@@ -303,7 +304,9 @@ def test_reading_the_log_gives_no_lock_away(http: TestClient, tmp_path: Path) ->
     http.post(ASK, json={"ticket": "a"})
     http.get("/experiments/shop/log")
     file = tmp_path / "journals" / "shop.db"
-    code = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('SELECT 1 FROM meta').fetchall()"
+    code = (
+        "import sqlite3, sys;sqlite3.connect(sys.argv[1]).execute('SELECT 1 FROM meta').fetchall()"
+    )
     subprocess.run([sys.executable, "-c", code, file], check=True)  # it must not end the WAL
     http.post(ASK, json={"ticket": "b"})
     log = read(file)

@@ -1,7 +1,8 @@
 """Recipes as text: ``filtered(oful(noise_scale=0.45), repeats=15)``.
 
 The text is the Python call, with names in any case and with or without underscores. What can be
-named is what the library exports.
+named is what the library exports. A guest names its bandit by a text inside, as its own library
+does: ``auto_filtered(river('UCB', delta=1))``.
 """
 
 import ast
@@ -11,7 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from tailproof import bestarm, noise, policies, wrappers
+from tailproof import bestarm, guests, noise, policies, wrappers
 from tailproof.simulation import environments
 from tailproof.stats import aims, estimators
 
@@ -23,6 +24,8 @@ _KINDS: dict[str, tuple[Any, ...]] = {
     "estimator": (estimators,),
     "aim": (estimators, aims),
     "environment": (environments,),
+    "guest": (guests,),
+    "part": (guests,),
 }
 _WORDS = {"true": True, "false": False, "none": None}
 """Values that may be written in any case too."""
@@ -40,13 +43,18 @@ def names(kind: str) -> dict[str, Callable[..., Any]]:
         "estimator": estimators.Estimator,
         "aim": aims.Aim,
         "noise": (noise.Noise, noise.Varying),
+        "guest": guests.Guest,
+        "part": guests.Made,
     }
     found = {}
     for module in _KINDS[kind]:
         for name in module.__all__:
-            thing = getattr(module, name)
+            thing = vars(module).get(name)  # not what is loaded when asked for
             if kind == "environment":
                 fits = inspect.isfunction(thing)
+            elif kind in ("guest", "part"):
+                made = inspect.isfunction(thing) and thing.__annotations__["return"]
+                fits = inspect.isclass(made) and issubclass(made, base[kind])
             else:
                 fits = inspect.isclass(thing) and issubclass(thing, base[kind])
             if fits and thing is not wrappers.Wrapper and not inspect.isabstract(thing):
@@ -60,6 +68,8 @@ def build(kind: str, text: str, *first: Any) -> Any:
     >>> build("policy", "filtered(oful(noise_scale=0.45), repeats=15, estimator=median)")
     Filtered(policy=OFUL(noise_scale=0.45, norm_bound=1.0, ridge=1.0, delta=0.01, bonus=1.0),
     repeats=15, estimator=Median())
+    >>> build("policy", "auto_filtered(vw('--cb_explore_adf --squarecb', view='index'))").policy
+    VW(arguments='--cb_explore_adf --squarecb', looks_at='index')
     >>> build("aim", "quantile(0.95)")
     Quantile(level=0.95)
     >>> build("noise", "mixture((normal, student_t(1, scale=9)), (0.9, 0.1))")
@@ -94,7 +104,8 @@ def _recipe(kind: str, tree: ast.expr, *first: Any) -> Any:
     text = ast.unparse(tree)
     if not isinstance(call.func, ast.Name) or any(word.arg is None for word in call.keywords):
         raise _not_a_recipe(kind, text)
-    known = {name.replace("_", ""): thing for name, thing in names(kind).items()}
+    among = names(kind) | (names("guest") if kind == "policy" else {})
+    known = {name.replace("_", ""): thing for name, thing in among.items()}
     key = call.func.id.replace("_", "").lower()
     if key not in known:
         choices = ", ".join(sorted(names(kind)))

@@ -244,7 +244,7 @@ def foreign_states_are_refused(policy: Policy[Any]) -> None:
 def lost_rewards_are_made_up_for(policy: Policy[Any]) -> None:
     """Where fewer rewards come than are wanted, those there are stand for the others in turn."""
     assert 1 <= policy.least <= policy.pulls
-    few, full = (_play(policy, _arms(policy), _rewards(policy))[0] for _ in range(2))
+    few, full = (policy.init(_PATHS, _ARMS, _DIM) for _ in range(2))
     arms, chosen = _arms(policy)[0], np.zeros(_PATHS, dtype=np.int64)
     came = _rewards(policy)[0][:, : policy.least]
     policy.learn(few, arms, chosen, came)

@@ -318,7 +318,7 @@ def list_command() -> None:
     table.add_column("what it is")
     for name, exhibit in EXHIBITS.items():
         table.add_row("figure", name, escape(exhibit.TITLE))
-    for kind in ("policy", "estimator", "aim", "noise", "environment"):
+    for kind in ("policy", "guest", "estimator", "aim", "noise", "environment"):
         for name, thing in sorted(recipes.names(kind).items()):
             table.add_row(kind, name, escape((thing.__doc__ or "").split("\n", 1)[0]))
     for which in ("report", "tuning"):

@@ -52,7 +52,7 @@ def clear_errors(command: Callable[..., None]) -> Callable[..., None]:
                 command(*args, **kwargs)
         except BrokenPipeError:  # whoever read the output has seen enough
             raise
-        except (ValueError, OSError, MemoryError, ImportError) as error:
+        except (ValueError, ImportError, OSError, MemoryError) as error:
             _say(error)
             raise typer.Exit(2) from None
         except KeyboardInterrupt:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tailproof.guests.base import Guest, Lessons, Made, made, rewards_cut
 from tailproof.guests.bayesianbandits import bayesianbandits
 from tailproof.guests.coba import coba
+from tailproof.guests.contextualbandits import contextualbandits
 from tailproof.guests.mabwiser import mabwiser
 from tailproof.guests.player import Player
 from tailproof.guests.pymab import pymab
@@ -32,6 +33,7 @@ __all__ = [
     "RiverPolicy",
     "bayesianbandits",
     "coba",
+    "contextualbandits",
     "mabwiser",
     "made",
     "pymab",

@@ -3,7 +3,7 @@
 import inspect
 import logging
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -15,7 +15,7 @@ from tailproof.checks import require
 from tailproof.policies.base import LONGEST, Array, Index, Policy, State
 from tailproof.policies.state.base import Counts, Rule
 
-__all__ = ["Guest", "Lessons", "Made", "View", "installed", "made", "rewards_cut"]
+__all__ = ["Guest", "Lessons", "Made", "View", "installed", "made", "named", "rewards_cut"]
 
 _LOG = logging.getLogger("tailproof.guests")
 _ROOM = 16
@@ -49,7 +49,7 @@ class Made:
     True
     """
 
-    kind: Callable[..., Any]
+    kind: Callable[..., Any] | str
     settings: tuple[tuple[str, Any], ...] = ()
 
     @classmethod
@@ -57,7 +57,7 @@ class Made:
         """Return how to make a thing: a class and settings, or an object that tells its own."""
         if isinstance(thing, cls):
             return thing
-        if inspect.isclass(thing) or inspect.isroutine(thing):
+        if isinstance(thing, str) or inspect.isclass(thing) or inspect.isroutine(thing):
             kind, own = thing, dict(settings)
         else:
             kind = type(thing)
@@ -70,12 +70,42 @@ class Made:
     def __call__(self, **more: Any) -> Any:
         """Return a new one."""
         given = {n: v() if isinstance(v, Made) else v for n, v in self.settings}
+        if isinstance(self.kind, str):
+            raise ValueError(f"guest must be a class where it is a part of one, got {self.kind!r}")
         return self.kind(**given, **more)
 
 
-def made(kind: Callable[..., Any], **settings: Any) -> Made:
-    """Return how to make an object: its class and its settings."""
+def made(kind: Callable[..., Any] | str, **settings: Any) -> Made:
+    """Return how to make an object: its class, or what its library calls it, and its settings."""
     return Made.of(kind, settings.items())
+
+
+def named(guest: Any, settings: Mapping[str, Any], library: Any) -> Made:
+    """Return how to make a guest that may be named by a text, as recipes are.
+
+    >>> import fractions
+    >>> named("Fraction", {"numerator": 3}, fractions)()
+    Fraction(3, 1)
+    >>> named("Friction", {}, fractions)
+    Traceback (most recent call last):
+    ValueError: guest must be the name of a class of fractions, got 'Friction'
+    >>> named("Fraction", {"top": 3}, fractions)
+    Traceback (most recent call last):
+    ValueError: guest must be Fraction with settings that it has: got an unexpected keyword
+    argument 'top'
+    """
+    known = Made.of(guest, settings.items())
+    if not isinstance(known.kind, str):
+        return known
+    kind: Any = None if known.kind.startswith("_") else getattr(library, known.kind, None)
+    rule = f"the name of a class of {library.__name__}"
+    require(inspect.isclass(kind), "guest", rule, known.kind)
+    try:
+        inspect.signature(kind).bind_partial(**dict(known.settings))
+    except TypeError as error:
+        message = f"guest must be {kind.__name__} with settings that it has: {error}"
+        raise ValueError(message) from None
+    return Made(kind, known.settings)
 
 
 def _plain(value: Any) -> Any:
@@ -294,15 +324,24 @@ class Guest(Policy[Lessons]):
 
 
 def _context(arms: Array) -> Array:
-    """Return the context that all arms share, of shape (paths, d)."""
-    if np.array_equal(arms, np.broadcast_to(arms[:, :1], arms.shape)):
-        return arms[:, 0]
+    """Return the context that all arms share, with a constant where a wrapper has put one.
+
+    >>> x = np.array([2.0, 3.0])
+    >>> _context(np.stack([x, x])[None]).tolist()
+    [[2.0, 3.0]]
+    >>> _context(np.column_stack([np.kron(np.eye(2), x), np.ones(2)])[None]).tolist()
+    [[2.0, 3.0, 1.0]]
+    """
+    first: Array = arms[:, 0]
+    if np.array_equal(arms, np.broadcast_to(first[:, None], arms.shape)):
+        return first
     paths, k, dim = arms.shape
-    if dim % k == 0:
-        blocks = arms.reshape(paths, k, k, dim // k)
-        first: Array = blocks[:, 0, 0]
-        if np.array_equal(blocks, np.eye(k)[:, :, None] * first[:, None, None, :]):
-            return first
+    size, more = divmod(dim, k)  # e_k ⊗ x, then what all arms share
+    x = np.delete(first, np.s_[size : dim - more], axis=1)
+    blocks = (np.eye(k)[:, :, None] * x[:, None, None, :size]).reshape(paths, k, -1)
+    shared = np.broadcast_to(x[:, None, size:], (paths, k, more))
+    if np.array_equal(arms, np.concatenate([blocks, shared], axis=2)):
+        return x
     raise ValueError(
         "arms must be one context for all, which is what this guest looks at: the same vector x "
         f"for every arm, or e_k ⊗ x for arm k; got vectors of shape {arms.shape} that differ"

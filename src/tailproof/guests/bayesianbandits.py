@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tailproof.guests.base import Guest, Made, View, installed
+from tailproof.guests.base import Guest, Made, View, installed, named
 from tailproof.policies.base import Array
 
 __all__ = ["BayesianBandits", "bayesianbandits"]
@@ -57,6 +57,8 @@ class BayesianBandits(Guest):
 def bayesianbandits(policy: Any, learner: Any, contextual: bool = False) -> BayesianBandits:
     """Return an agent of bayesianbandits, with a learner like this one for each arm, as a policy.
 
+    Either is an object of theirs, its name, or ``made`` of its name and settings.
+
     >>> from bayesianbandits import NormalInverseGammaRegressor, ThompsonSampling
     >>> from tailproof import AutoFiltered, environments, noise, simulate
     >>> agent = bayesianbandits(ThompsonSampling(), NormalInverseGammaRegressor())
@@ -67,4 +69,5 @@ def bayesianbandits(policy: Any, learner: Any, contextual: bool = False) -> Baye
 
     Source: bayesianbandits 1.5. Differences: its seed is ours; rewards beyond ±10³⁰ are cut.
     """
-    return BayesianBandits(Made.of(policy), Made.of(learner), contextual)
+    library = installed("bayesianbandits", "bayesianbandits")
+    return BayesianBandits(named(policy, {}, library), named(learner, {}, library), contextual)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tailproof.guests.base import Guest, Made, View, installed
+from tailproof.guests.base import Guest, Made, View, installed, named
 from tailproof.policies.base import Array
 
 __all__ = ["Coba", "coba"]
@@ -68,7 +68,7 @@ class Coba(Guest):
 
 
 def coba(learner: Any, view: View = "actions", **settings: Any) -> Coba:
-    """Return a learner of coba, a class and its settings, as a policy.
+    """Return a learner of coba, its class or name and its settings, as a policy.
 
     Its ``view`` of the arms may be "actions", the vector of each arm; "context", one vector for all
     and actions that are one-hot; or "index", the number of each arm.
@@ -85,4 +85,4 @@ def coba(learner: Any, view: View = "actions", **settings: Any) -> Coba:
     Source: coba 8.1. Differences: the arm is drawn by us from the probabilities it gives; rewards
     beyond ±10³⁰ are cut. Learners that want their own words back in `learn` (Corral) do not fit.
     """
-    return Coba(Made.of(learner, settings.items()), view)
+    return Coba(named(learner, settings, installed("coba.learners", "coba")), view)

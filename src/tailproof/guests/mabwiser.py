@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tailproof.guests.base import Guest, View, installed
+from tailproof.guests.base import Guest, View, installed, named
 from tailproof.policies.base import Array
 
 __all__ = ["MABWiser", "mabwiser"]
@@ -57,8 +57,10 @@ class MABWiser(Guest):
         guest.partial_fit([chosen], [reward], *context)
 
 
-def mabwiser(learning_policy: Any) -> MABWiser:
-    """Return MABWiser's bandit as a policy; ``LinUCB``, ``LinTS`` and ``LinGreedy`` see a context.
+def mabwiser(learning_policy: Any, **settings: Any) -> MABWiser:
+    """Return MABWiser's bandit as a policy: a learning policy, or its name and settings.
+
+    ``LinUCB``, ``LinTS`` and ``LinGreedy`` see a context, the others the number of the arm.
 
     >>> from mabwiser.mab import LearningPolicy
     >>> from tailproof import AutoFiltered, environments, noise, simulate
@@ -71,4 +73,5 @@ def mabwiser(learning_policy: Any) -> MABWiser:
     Source: mabwiser 2.7. Differences: an arm that was never pulled is pulled first, at random;
     rewards beyond ±10³⁰ are cut.
     """
-    return MABWiser(learning_policy)
+    library = installed("mabwiser.mab", "mabwiser")
+    return MABWiser(named(learning_policy, settings, library.LearningPolicy)())

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tailproof.guests.base import Guest, Made, View, installed
+from tailproof.guests.base import Guest, Made, View, installed, named
 from tailproof.policies.base import Array
 
 __all__ = ["PyMAB", "pymab"]
@@ -58,7 +58,7 @@ class PyMAB(Guest):
 
 
 def pymab(policy: Any, **settings: Any) -> PyMAB:
-    """Return a policy of pymab, a class and its settings but for the sizes, as one of ours.
+    """Return a policy of pymab, its class or name and settings but for sizes, as one of ours.
 
     >>> from pymab.policies import UCBPolicy
     >>> from tailproof import Filtered, Median, environments, noise, simulate
@@ -70,4 +70,4 @@ def pymab(policy: Any, **settings: Any) -> PyMAB:
 
     Source: pymab 2.0. Differences: rewards beyond ±10³⁰ are cut.
     """
-    return PyMAB(Made.of(policy, settings.items()))
+    return PyMAB(named(policy, settings, installed("pymab.policies", "pymab")))

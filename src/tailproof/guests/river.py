@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tailproof.checks import require
-from tailproof.guests.base import Guest, Made, View, installed
+from tailproof.guests.base import Guest, Made, View, installed, named
 from tailproof.policies.base import Array
 
 __all__ = ["River", "river"]
@@ -54,7 +54,7 @@ class River(Guest):
 
 
 def river(policy: Any, **settings: Any) -> River:
-    """Return a policy of River as one of ours: an object of theirs, or a class and its settings.
+    """Return a policy of River as one of ours: theirs, or its class or name and settings.
 
     >>> from river import bandit
     >>> from tailproof import Filtered, Median, environments, noise, simulate
@@ -67,4 +67,4 @@ def river(policy: Any, **settings: Any) -> River:
     Source: river 0.26. Differences: its seed is ours; rewards beyond ±10³⁰ are cut. Exp3, which
     remembers its last pull, is refused.
     """
-    return River(Made.of(policy, settings.items()))
+    return River(named(policy, settings, installed("river.bandit", "river")))

@@ -4,7 +4,6 @@ import logging
 import math
 import re
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -166,8 +165,8 @@ class Agent:
         For offers without features and a policy that looks at vectors: the most arms there will
         ever be; by default those of the first offer.
     clock : callable, optional
-        What tells the time, in seconds since 1970; by default the time of day at the start and a
-        clock that never jumps from there on.
+        What tells the time, in seconds since 1970; by default `Journal.now`, a clock that never
+        jumps: on one machine that of the process, in PostgreSQL the server's for all.
 
     Examples
     --------
@@ -205,8 +204,7 @@ class Agent:
         self.journal = open_journal(journal)
         self._turn, self._busy = threading.Condition(), False
         self._queue: list[_Pending] = []
-        start = time.time() - time.monotonic()
-        self._now = clock or (lambda: start + time.monotonic())
+        self._now = clock or self.journal.now
         self.commits = 0
         self._desk = Desk(policy.pulls, policy.least, self.wait)
         self._pending: dict[int, Decision] = {}
@@ -305,9 +303,9 @@ class Agent:
         """Do every act that waits, in one transaction."""
         with self._turn:
             batch, self._queue = self._queue, []
-        now = self._now()
         try:
             with self.journal.transaction() as foreign:
+                now = self._now()
                 if foreign or self._stale:
                     self._reload()
                 self._end_due(now)

@@ -5,6 +5,7 @@ out; see `SQLite` and `Postgres`.
 """
 
 import re
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -65,6 +66,7 @@ class Journal(ABC):
     def __init__(self) -> None:
         self._offer_at = lru_cache(maxsize=_OFFERS)(self._read_offer)
         self._number_of = lru_cache(maxsize=_OFFERS)(self._find_offer)
+        self._set_clock(time.time())
         self.migrate()
 
     @abstractmethod
@@ -86,6 +88,13 @@ class Journal(ABC):
     @abstractmethod
     def close(self) -> None:
         """Close the connection."""
+
+    def _set_clock(self, now: float) -> None:
+        self._start = now - time.monotonic()
+
+    def now(self) -> float:
+        """Return the time in seconds since 1970, by a clock that does not jump."""
+        return self._start + time.monotonic()
 
     @contextmanager
     def transaction(self) -> Iterator[bool]:

@@ -30,8 +30,9 @@ class Postgres(Journal):
     """A journal in a database that processes of several machines may share.
 
     One row of a table ``clock`` counts the transactions; who has changed it keeps others out until
-    the transaction ends, and sees by its number whether they wrote. A connection that is lost
-    raises in the act that it was needed for, and the next act makes another.
+    the transaction ends, and sees by its number whether they wrote. The time is the server's, the
+    same for all machines. A connection that is lost raises in the act that it was needed for, and
+    the next act makes another.
 
     Parameters
     ----------
@@ -135,10 +136,13 @@ class Postgres(Journal):
         """Begin a transaction alone, and return its number."""
         found = self._connection.execute(
             "BEGIN ISOLATION LEVEL READ COMMITTED;"
-            "UPDATE clock SET number = number + 1 RETURNING number"
+            "UPDATE clock SET number = number + 1"
+            " RETURNING number, EXTRACT(EPOCH FROM clock_timestamp())::DOUBLE PRECISION"
         )
         found.nextset()
-        return int(found.fetchone()[0])
+        number, now = found.fetchone()
+        self._set_clock(now)
+        return int(number)
 
     def _end(self, ending: str) -> None:
         self._inside = False

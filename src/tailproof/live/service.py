@@ -235,6 +235,10 @@ def create_app(config: Config, token: str | None = None) -> FastAPI:
         return JSONResponse(problem("the service failed; its log says how"), 500)
 
     app.include_router(page_routes.router)
+    if token is not None:
+        page = app.openapi()
+        page["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        page["security"] = [{"token": []}]
     return app
 
 

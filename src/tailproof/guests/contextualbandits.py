@@ -1,0 +1,75 @@
+"""contextualbandits: linear bandits for one context, compiled where it is installed."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tailproof.checks import require
+from tailproof.guests.base import Guest, Made, View, installed, named
+from tailproof.policies.base import Array
+
+__all__ = ["ContextualBandits", "contextualbandits"]
+
+
+@dataclass(frozen=True)
+class ContextualBandits(Guest):
+    """A `contextualbandits.online` policy; see `contextualbandits`."""
+
+    policy: Made
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        online = installed("contextualbandits.online", "contextualbandits")
+        linear = (online.LinUCB, online.LinTS)
+        require(self.policy.kind in linear, "policy", "LinUCB or LinTS", self.policy.kind)
+
+    @property
+    def any_arms(self) -> bool:
+        """No: it predicts among all arms it knows."""
+        return False
+
+    @property
+    def view(self) -> View:
+        """A context."""
+        return "context"
+
+    def _make(self, arms: int) -> Any:
+        return self.policy(nchoices=arms)
+
+    def _reseed(self, guest: Any, seed: int) -> None:
+        guest.random_state = np.random.default_rng(seed)
+        for model in guest._oracles.algos if guest.is_fitted else ():
+            model.random_state = guest.random_state
+
+    def _ask(self, guest: Any, arms: int, seen: Array, seed: int) -> int:
+        return int(guest.predict(seen[None])[0])
+
+    def _tell(
+        self, guest: Any, arms: int, seen: Array, chosen: int, reward: float, propensity: float
+    ) -> None:
+        guest.partial_fit(seen[None], np.array([chosen]), np.array([reward]))
+
+
+def contextualbandits(policy: Any, **settings: Any) -> ContextualBandits:
+    """Return ``LinUCB`` or ``LinTS`` of contextualbandits, with its settings, as one of ours.
+
+    >>> from contextualbandits.online import LinUCB
+    >>> from tailproof import AutoFiltered, environments, noise, simulate
+    >>> from tailproof.simulation.arm_sets import SharedContext
+    >>> contexts = SharedContext(law="sphere", arms=3, features=2)
+    >>> bandit = environments.LinearBandit(
+    ...     contexts=contexts, theta="sphere", noise=noise.StudentT(1, 0.2)
+    ... )
+    >>> policy = AutoFiltered(contextualbandits(LinUCB))
+    >>> result = simulate({"LinUCB": policy}, bandit, horizon=3000, paths=2)
+    >>> result.median("LinUCB").shape
+    (200,)
+
+    Source: contextualbandits 0.3. Differences: double precision unless ``use_float`` says
+    otherwise; its seed is ours; rewards beyond ±10³⁰ are cut. Its other policies are for rewards
+    that are 0 or 1. ``LinTS`` wants ``sample_from="ci"``: by default, in 0.3.30, its samples
+    spread wider the more it has learned.
+    """
+    online = installed("contextualbandits.online", "contextualbandits")
+    return ContextualBandits(named(policy, {"use_float": False} | settings, online))
