@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 OUT ?= out/reproduce
 
-.PHONY: test test-slow test-oldest lint bench bench-bestarm bench-calibrate bench-live bench-peers bench-regret examples gauntlet docs-gauntlet reproduce pictures paper docs dist clean
+.PHONY: test test-slow test-browser test-oldest lint bench bench-bestarm bench-calibrate bench-live bench-peers bench-regret examples gauntlet docs-gauntlet reproduce pictures paper docs dist clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml
@@ -19,6 +19,15 @@ test: lint
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -q -n auto --dist loadgroup -m slow
+
+# The page in a real Chromium, which is installed where it is missing.
+test-browser: $(READY)
+	@command -v chromium > /dev/null || command -v chromium-browser > /dev/null || { \
+	  echo 'test-browser: installing Chromium with apt-get'; \
+	  apt-get -o DPkg::Lock::Timeout=300 update -qq && \
+	  apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends chromium; } \
+	  || { echo 'test-browser: Chromium must be installed, and apt-get could not do it here'; exit 2; }
+	$(BIN)/python -m pytest -q -m browser tests/browser
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -39,6 +48,7 @@ bench-calibrate: $(READY)
 bench-live: $(READY)
 	$(BIN)/python benchmarks/live.py
 	$(BIN)/python benchmarks/service.py
+	$(BIN)/python benchmarks/page.py
 
 bench-peers: $(READY)
 	$(BIN)/python benchmarks/peers.py

@@ -136,22 +136,15 @@ class Advice:
         An arm with too few rewards for a quantile has NaN.
         """
         level = 1 - (1 - LEVEL) / len(self.rewards.arms)
-        return {aim.name: _estimates(aim, self.rewards.samples, level) for aim in self.aims}
+        return {aim.name: estimates(aim, self.rewards.samples, level) for aim in self.aims}
 
     @property
     def leaders(self) -> dict[str, Lead]:
         """The arm that leads under each aim."""
-        found = {}
-        for aim, table in self.estimates.items():
-            value, low, high = (-table[:, [0, 2, 1]] if self.costs else table).T
-            first = int(np.argmax(np.where(np.isnan(value), -np.inf, value)))
-            rivals = tuple(
-                name
-                for i, name in enumerate(self._names)
-                if i != first and not high[i] < low[first]  # NaN is a rival too
-            )
-            found[aim] = Lead(self._names[first], not rivals, rivals)
-        return found
+        return {
+            aim: leader(self._names, table, costs=self.costs)
+            for aim, table in self.estimates.items()
+        }
 
     def table(self) -> list[dict[str, Any]]:
         """Return one row for each arm: n, zeros, and the estimate and interval of every aim."""
@@ -453,7 +446,23 @@ def calibrate(
     )
 
 
-def _estimates(aim: Aim, samples: Sequence[Array], level: float) -> Array:
+def leader(names: Sequence[str], table: Array, *, costs: bool) -> Lead:
+    """Return the arm that leads by estimates and intervals, see `estimates`.
+
+    >>> leader(["a", "b"], np.array([[1.0, 0.0, 2.0], [5.0, 4.0, 6.0]]), costs=False)
+    Lead(arm='b', sure=True, rivals=())
+    """
+    value, low, high = (-table[:, [0, 2, 1]] if costs else table).T
+    first = int(np.argmax(np.where(np.isnan(value), -np.inf, value)))
+    rivals = tuple(
+        name
+        for i, name in enumerate(names)
+        if i != first and not high[i] < low[first]  # NaN is a rival too
+    )
+    return Lead(names[first], not rivals, rivals)
+
+
+def estimates(aim: Aim, samples: Sequence[Array], level: float) -> Array:
     """Return estimates and intervals, NaN where an arm has too few rewards for the aim."""
     if isinstance(aim, CappedMean):  # which looks at all arms together
         return aim.estimates(samples, level)

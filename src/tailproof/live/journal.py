@@ -51,6 +51,7 @@ class Journal(ABC):
             "CREATE TABLE ticket (hold INTEGER, number INTEGER, id TEXT, asked REAL NOT NULL,"
             " reward REAL, told REAL, fate INTEGER, PRIMARY KEY (hold, number)) WITHOUT ROWID",
             "CREATE UNIQUE INDEX ticket_id ON ticket (id) WHERE id IS NOT NULL",
+            "CREATE INDEX ticket_late ON ticket (fate) WHERE fate = 2",
             "CREATE TABLE snapshot (after INTEGER PRIMARY KEY, state BLOB NOT NULL)",
         ),
     )
@@ -58,6 +59,9 @@ class Journal(ABC):
 
     Steps are added at the end and never changed.
     """
+
+    READING: ClassVar[str] = "BEGIN"
+    """What begins a transaction that only reads, and sees one moment."""
 
     def __init__(self) -> None:
         self._offer_at = lru_cache(maxsize=_OFFERS)(self._read_offer)
@@ -103,6 +107,15 @@ class Journal(ABC):
             self._offer_at.cache_clear()
             self._end("ROLLBACK")
             raise
+
+    @contextmanager
+    def moment(self) -> Iterator[None]:
+        """Read the journal as it is at one moment, by a connection of one's own; nobody waits."""
+        self.execute(self.READING)
+        try:
+            yield
+        finally:
+            self._end("ROLLBACK")
 
     def migrate(self) -> None:
         """Bring the tables to the schema of this version; those of a later one are refused."""
@@ -179,15 +192,16 @@ class Journal(ABC):
     def open_holds(self) -> tuple[list[tuple[int, bytes]], list[tuple[int, int, float, Any]]]:
         """Return open holds with the digests of their offers, and their tickets in order.
 
-        A ticket has its hold and number, when it was asked for, and when told, if it was.
+        A ticket has its hold and number, when it was asked for, and when told, if it was. A cross
+        join is read from the left by SQLite, which would look at every ticket otherwise.
         """
         holds = self.execute(
             "SELECT hold.id, digest FROM hold JOIN offer ON offer.id = offer"
             " WHERE closed IS NULL ORDER BY hold.id"
         )
         tickets = self.execute(
-            "SELECT hold, number, asked, told FROM hold JOIN ticket ON ticket.hold = hold.id"
-            " WHERE closed IS NULL ORDER BY hold, number"
+            "SELECT hold, number, asked, told FROM hold CROSS JOIN ticket"
+            " WHERE ticket.hold = hold.id AND closed IS NULL ORDER BY hold.id, number"
         )
         return [(hold, bytes(digest)) for hold, digest in holds], list(tickets)
 
@@ -247,6 +261,36 @@ class Journal(ABC):
         """Return the holds that ended, from the one with this number on."""
         sql = "SELECT id FROM hold WHERE closed >= ? ORDER BY closed"
         return [hold for (hold,) in self.execute(sql, (first,))]
+
+    def ended_tickets(self, first: int, stop: int) -> list[tuple[Any, ...]]:
+        """Return the tickets of ended holds: offer, arm, when asked for, reward if in time."""
+        sql = (
+            "SELECT offer, arm, asked, CASE WHEN fate = 1 THEN reward END FROM hold"
+            " JOIN ticket ON ticket.hold = hold.id WHERE closed >= ? AND closed < ?"
+            " ORDER BY closed, number"
+        )
+        return list(self.execute(sql, (first, stop)))
+
+    def open_tickets(self, before: float) -> list[tuple[int, int, int, int, int]]:
+        """Return for each arm of each offer the tickets of open holds, counted.
+
+        Those there are, those whose reward has come, and those of the rest asked for before that.
+        """
+        sql = (
+            "SELECT offer, arm, COUNT(*), COUNT(told),"
+            " COUNT(CASE WHEN told IS NULL AND asked < ? THEN 1 END) FROM hold CROSS JOIN ticket"
+            " WHERE ticket.hold = hold.id AND closed IS NULL GROUP BY offer, arm"
+        )
+        return list(self.execute(sql, (before,)))
+
+    def late(self) -> int:
+        """Return how many rewards came too late for their hold."""
+        ((count,),) = self.execute("SELECT COUNT(*) FROM ticket WHERE fate = 2")
+        return int(count)
+
+    def offer(self, number: int) -> Offer:
+        """Return an offer by the number that holds know it by."""
+        return self._offer_at(number)
 
     def decision(self, hold: int) -> Decision:
         """Return what a hold decided."""

@@ -57,6 +57,8 @@ class Postgres(Journal):
     Source: our own. Differences: none.
     """
 
+    READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
     def __init__(
         self, url: str, *, name: str = "tailproof", durable: bool = True, make: bool = True
     ) -> None:

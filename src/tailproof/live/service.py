@@ -5,9 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from importlib import import_module
 from importlib.metadata import version
-from importlib.util import find_spec
 from typing import Annotated, Any
 
 from fastapi import FastAPI, HTTPException, Path, Request
@@ -15,6 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException as AnyHTTPException
 
+from tailproof.live import page_routes
 from tailproof.live.agent import Agent, Ask, Fate, Tell, Ticket
 from tailproof.live.config import Arms, Config
 from tailproof.live.experiments import Experiment, open_all
@@ -235,8 +234,7 @@ def create_app(config: Config, token: str | None = None) -> FastAPI:
     async def failed(_: Request, __: Exception) -> Response:
         return JSONResponse(problem("the service failed; its log says how"), 500)
 
-    if find_spec("tailproof.live.page_routes") is not None:
-        app.include_router(import_module("tailproof.live.page_routes").router)
+    app.include_router(page_routes.router)
     if token is not None:
         page = app.openapi()
         page["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}

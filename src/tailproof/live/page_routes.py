@@ -1,0 +1,125 @@
+"""The page of a service: one file each of markup, style and script, and what they show as JSON."""
+
+import gzip
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import Annotated, Any
+
+from fastapi import APIRouter, FastAPI, HTTPException, Path, Request, Response
+from fastapi.responses import JSONResponse
+from plotly.offline import get_plotlyjs
+
+from tailproof.live.follower import Follower
+
+__all__ = ["router"]
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""Of the page: nothing is loaded from elsewhere or written in line, and nobody frames it."""
+_FILES = {
+    "/": ("index.html", "text/html; charset=utf-8"),
+    "/page/page.css": ("page.css", "text/css; charset=utf-8"),
+    "/page/page.js": ("page.js", "text/javascript; charset=utf-8"),
+    "/page/plotly.js": ("plotly.js", "text/javascript; charset=utf-8"),
+}
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """Begin to read the journals; files of the page tell nothing and need no token."""
+    app.state.open_paths.update(_FILES)
+    follower = _follower(app)
+    yield
+    follower.close()
+
+
+router = APIRouter(lifespan=_lifespan, tags=["page"])
+
+
+def _follower(app: FastAPI) -> Follower:
+    if not hasattr(app.state, "follower"):
+        app.state.follower = Follower(app.state.experiments)
+    found: Follower = app.state.follower
+    return found
+
+
+@cache
+def _file(name: str) -> tuple[bytes, bytes, str]:
+    """Return a file, the same packed, and a tag that changes with it."""
+    if name == "plotly.js":
+        content = get_plotlyjs().encode()
+    else:
+        content = (files("tailproof.live") / "page" / name).read_bytes()
+    return content, gzip.compress(content, 6), f'"{sha256(content).hexdigest()[:16]}"'
+
+
+def _served(request: Request) -> Response:
+    """Answer with a file of the page; a browser that has it is told so."""
+    name, kind = _FILES[request.url.path]
+    plain, packed, tag = _file(name)
+    headers = {
+        "Cache-Control": "no-cache",
+        "Content-Security-Policy": _POLICY,
+        "ETag": tag,
+        "Referrer-Policy": "no-referrer",
+        "Vary": "Accept-Encoding",
+        "X-Content-Type-Options": "nosniff",
+    }
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(packed, headers=headers | {"Content-Encoding": "gzip"}, media_type=kind)
+    return Response(plain, headers=headers, media_type=kind)
+
+
+for _path in _FILES:
+    router.get(_path, include_in_schema=False)(_served)
+
+
+_NEVER_KEPT = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+_Name = Annotated[str, Path(description="the name of an experiment", examples=["shop"])]
+_HEAD = {
+    "name": "shop",
+    "read": 1.0,
+    "lead": {"arm": "red", "sure": False, "words": "red leads; the interval of blue overlaps."},
+    "tickets": {"asked": 90, "rewards": 70, "pending": 9, "overdue": 0, "late": 1, "lost": 10},
+}
+_ARM = {"name": "red", "pulls": 50, "rewards": 40, "estimate": 3.1, "low": 2.0, "high": 4.4}
+
+
+def _example(value: object) -> dict[str, Any]:
+    return {"content": {"application/json": {"example": value}}}
+
+
+@router.get(
+    "/experiments",
+    response_class=JSONResponse,
+    responses={200: _example({"experiments": [_HEAD]})},
+)
+async def heads(request: Request) -> Response:
+    """Get the experiments, each with who leads and how many tickets there are."""
+    found = _follower(request.app).heads()
+    return Response(found, headers=_NEVER_KEPT, media_type="application/json")
+
+
+@router.get(
+    "/experiments/{name}/summary",
+    response_class=JSONResponse,
+    responses={
+        200: _example(_HEAD | {"aim": "median", "arms": [_ARM]}),
+        404: {"description": "There is no such experiment."},
+    },
+)
+async def summary(request: Request, name: _Name) -> Response:
+    """Get what the page shows of an experiment: a second old, or more while `read` is below 1."""
+    experiments = request.app.state.experiments
+    if name not in experiments:
+        rule = f"one of {', '.join(experiments)}"
+        raise HTTPException(404, f"experiment must be {rule}, got {name!r}")
+    found = _follower(request.app).summary(name)
+    return Response(found, headers=_NEVER_KEPT, media_type="application/json")

@@ -1,0 +1,467 @@
+"""What a journal says at a glance: who leads and how sure that is, pulls and rewards over time."""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import compress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailproof.advice import LEVEL, calibrate, estimates, leader
+from tailproof.live.journal import Journal
+from tailproof.policies.base import Policy
+from tailproof.stats.aims import Aim, CappedMean
+from tailproof.stats.estimators import Mean, Quantile
+from tailproof.stats.recorded import LEAST
+from tailproof.wrappers import AutoFiltered, Filtered
+from tailproof.wrappers.base import Wrapper
+
+__all__ = ["Summary"]
+
+Array = NDArray[np.float64]
+Numbers = NDArray[np.int64]
+
+WINDOW = 1000
+"""An arm is judged by so many of its last rewards."""
+_ALL_WINDOWS = 1_000_000
+"""Where arms are many, their windows are shorter, but for `LEAST`: together about 8 MB."""
+_BITE = 20_000
+"""About so many tickets are read at once, which takes a few hundredths of a second."""
+_BUCKETS, _SMALLEST = 64, 32
+"""At most so many buckets of one number of tickets, and the number that they begin with."""
+_SAMPLED = 256
+"""Rewards kept of each bucket, about: their quantiles are drawn."""
+_QUANTILES = {"low": 0.1, "middle": 0.5, "high": 0.9}
+_FEWEST = 5
+"""Rewards of an arm in a bucket, below which no quantiles are drawn."""
+_LATELY = 1000
+"""An arm that none of so many tickets could have got is no longer on offer."""
+_DRAWN, _LISTED = 6, 50
+"""Arms in pictures and in tables."""
+_JUDGED = 20_000
+"""The tail is judged by about so many rewards, and anew after so many or a tenth more."""
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""2⁶⁴ times the golden section: its multiples fall evenly, whatever the period of the arms."""
+
+
+@dataclass
+class _Arm:
+    """One arm: tickets and rewards of ended holds, and the last rewards in their order."""
+
+    name: str
+    tickets: int = 0
+    rewards: int = 0
+    offered: int = -1
+    """The number of the last ticket that might have got it."""
+    window: Array = field(default_factory=lambda: np.empty(0))
+    open: int = 0
+    told: int = 0
+
+
+class Summary:
+    """What there is to say about an experiment, in memory that does not grow with its journal.
+
+    It follows a journal: each `refresh` reads a bite of what is new, by a connection of its own,
+    and `to_dict` says what is known. What it knows depends on the journal alone, and not on how
+    often it was refreshed, but for the verdict on the tail, which is kept for a while.
+
+    An arm is judged by its last 1000 rewards of ended holds that came in time. It leads if its
+    estimate is the best of the arms on offer, which is sure if no other interval reaches its own.
+    The intervals are right with 95 % together, at one look, for independent rewards.
+
+    Over time there are buckets with one number of tickets each. When they are 64, two become one.
+
+    Parameters
+    ----------
+    journal : Journal
+        Read in short transactions that keep nobody waiting; not the agent's own connection.
+    policy : Policy
+    aim : Aim
+        What arms are compared by.
+    costs : bool
+        Whether the smallest is the best.
+    wait : float
+        Seconds that a reward may take.
+    clock : callable
+        What tells the time, in seconds since 1970.
+
+    Examples
+    --------
+    >>> from tailproof import UCB1, AutoFiltered, Median
+    >>> from tailproof.live import Agent
+    >>> agent = Agent(AutoFiltered(UCB1()), ":memory:")
+    >>> for reward in range(126):
+    ...     fate = agent.tell(agent.ask(["red", "blue"]).id, reward % 7)
+    >>> summary = Summary(agent.journal, agent.policy, Median())
+    >>> summary.refresh()
+    True
+    >>> found = summary.to_dict()
+    >>> found["tickets"]["rewards"], [arm["estimate"] for arm in found["arms"]]
+    (126, [3.0, 3.0])
+    >>> found["lead"]["words"]
+    'red leads; the interval of blue overlaps.'
+
+    Source: our own. Differences: none.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        policy: Policy[Any],
+        aim: Aim,
+        *,
+        costs: bool = False,
+        wait: float = 86400.0,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.journal, self.policy, self.aim = journal, policy, aim
+        self.costs, self.wait, self._clock = costs, wait, clock
+        self._arms: list[_Arm] = []
+        self._numbers: dict[str, int] = {}
+        self.read = self.ended = self.holds = 0
+        self._tickets = self._rewards = self._late = self._overdue = 0
+        self._features = False
+        self._history = _History()
+        self._judged, self._tail, self._advice = 0, "", ""
+        self._table: tuple[tuple[int, int], Array] = ((0, 0), np.empty((0, 3)))
+        self.at = math.nan
+
+    def refresh(self) -> bool:
+        """Read a bite of what is new, and return whether that was all."""
+        bite = max(1, _BITE // self.policy.pulls)
+        with self.journal.moment():
+            self.holds, self.ended = self.journal.counts()
+            for name, _ in self.journal.arms(since=len(self._arms)):
+                self._numbers[name] = len(self._arms)
+                self._arms.append(_Arm(name))
+            stop = min(self.read + bite, self.ended)
+            self._take(self.journal.ended_tickets(self.read, stop))
+            self.read, now = stop, self._clock()
+            if self.read == self.ended:
+                self._late = self.journal.late()
+                self._take_open(self.journal.open_tickets(now - self.wait))
+        if self.read < self.ended:
+            return False
+        self._judge()
+        self.at = now
+        return True
+
+    def _take(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Take note of tickets of ended holds."""
+        if not rows:
+            return
+        offers, places, asked, found = zip(*rows, strict=True)
+        first, kinds = self._tickets, dict.fromkeys(zip(offers, places, strict=True), 0)
+        for number, place in kinds:
+            kinds[number, place] = self._numbers[self.journal.offer(number).names[place]]
+        last = {number: first + i for i, number in enumerate(offers)}
+        for number, ticket in last.items():
+            offer = self.journal.offer(number)
+            self._features |= offer.vectors is not None
+            for name in offer.names:
+                self._arms[self._numbers[name]].offered = ticket
+        arms = np.array([kinds[kind] for kind in zip(offers, places, strict=True)])
+        rewards = np.array(found, dtype=np.float64)  # None is NaN
+        order, width = np.argsort(arms, kind="stable"), self._width
+        numbers, starts = np.unique(arms[order], return_index=True)
+        for number, own in zip(numbers, np.split(rewards[order], starts[1:]), strict=True):
+            came, arm = own[~np.isnan(own)], self._arms[number]
+            arm.tickets += len(own)
+            arm.rewards += len(came)
+            arm.window = np.concatenate([arm.window, came])[-width:]
+            self._rewards += len(came)
+        self._history.add(first, arms, np.array(asked), rewards, len(self._arms))
+        self._tickets += len(rows)
+
+    def _take_open(self, rows: Sequence[tuple[int, int, int, int, int]]) -> None:
+        """Take note of tickets of open holds, as they are now."""
+        for arm in self._arms:
+            arm.open = arm.told = 0
+        self._overdue = 0
+        for number, place, tickets, told, overdue in rows:
+            arm = self._arms[self._numbers[self.journal.offer(number).names[place]]]
+            arm.open += tickets
+            arm.told += told
+            self._overdue += overdue
+
+    @property
+    def _width(self) -> int:
+        """How many rewards are kept of each arm."""
+        return min(WINDOW, max(LEAST, _ALL_WINDOWS // max(1, len(self._arms))))
+
+    def _judge(self) -> None:
+        """Judge the tail anew, if there is much to add."""
+        more = self._rewards - self._judged
+        if self._rewards < LEAST or more < min(self._judged / 10 or 1, _JUDGED):
+            return
+        self._judged = self._rewards
+        arms = [arm for arm in self._arms if len(arm.window) > 1]
+        size = max(LEAST, _JUDGED // max(1, len(arms)))
+        windows = [arm.window[-size:] for arm in arms]
+        names = np.repeat([arm.name for arm in arms], [len(x) for x in windows])
+        try:
+            found = calibrate(rewards=np.concatenate([*windows, []]), arms=names, costs=self.costs)
+        except ValueError as error:  # too few of each arm, or all alike
+            self._tail, self._advice = f"No verdict: {error}.", ""
+            return
+        self._tail = found.rewards.verdict
+        self._advice = found.calibration.choice if found.calibration else f"{found.refusal}."
+
+    def _estimated(self) -> Array:
+        """Return the estimate and interval of each arm, NaN where rewards are too few."""
+        seen = len(self._arms), self._rewards
+        if self._table[0] != seen:
+            width, table = self._width, np.full((len(self._arms), 3), np.nan)
+            some = [i for i, arm in enumerate(self._arms) if len(arm.window) > 1]
+            if some:
+                windows = [self._arms[i].window[-width:] for i in some]
+                table[some] = estimates(self.aim, windows, 1 - (1 - LEVEL) / len(self._arms))
+            self._table = seen, table
+        return self._table[1]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything that the page shows, as plain values; infinities are words."""
+        table = self._estimated()
+        here = [self._on_offer(arm) for arm in self._arms]
+        signed = -table[:, 0] if self.costs else table[:, 0]
+        order = sorted(
+            range(len(self._arms)),
+            key=lambda i: (not here[i], math.isnan(signed[i]), -signed[i], i),
+        )
+        ended, told = self._tickets, sum(arm.told for arm in self._arms)
+        waiting = sum(arm.open for arm in self._arms) - told
+        return {
+            "read": 1.0 if self.read == self.ended else self.read / self.ended,
+            "at": _plain(self.at),
+            "recipe": repr(self.policy),
+            "aim": self.aim.name,
+            "aim_words": _aim_words(self.aim, self.costs),
+            "holds": {"open": self.holds - self.ended, "ended": self.ended},
+            "tickets": {
+                "asked": ended + waiting + told,
+                "rewards": self._rewards + told,
+                "pending": waiting - self._overdue,
+                "overdue": self._overdue,
+                "late": self._late,
+                "lost": ended - self._rewards - self._late,
+            },
+            "lead": self._lead([i for i, yes in enumerate(here) if yes], table),
+            "arms": [self._row(i, table[i], here[i]) for i in order[:_LISTED]],
+            "more_arms": max(0, len(order) - _LISTED),
+            "history": self._history.to_dict([arm.name for arm in self._arms], order[:1]),
+            "tail": {"words": self._tail, "rewards": self._judged, "least": LEAST},
+            "filter": {"words": _filter_words(self.policy), "advice": self._advice},
+        }
+
+    def _row(self, number: int, found: Array, here: bool) -> dict[str, Any]:
+        arm = self._arms[number]
+        return {
+            "name": arm.name,
+            "here": here,
+            "pulls": arm.tickets + arm.open,
+            "rewards": arm.rewards + arm.told,
+            "pending": arm.open - arm.told,
+            "missing": arm.tickets - arm.rewards,
+            **dict(zip(("estimate", "low", "high"), map(_plain, found.tolist()), strict=True)),
+        }
+
+    def _on_offer(self, arm: _Arm) -> bool:
+        return arm.open > 0 or arm.offered >= self._tickets - _LATELY
+
+    def _lead(self, here: list[int], table: Array) -> dict[str, Any]:
+        """Return who leads among arms on offer, and how sure that is, in words."""
+        how = (
+            f"Each arm is judged by its last {self._width} rewards: {_aim_words(self.aim)} and "
+            f"{_interval_words(self.aim)}. The intervals of all arms hold together with "
+            f"{100 * LEVEL:.0f} % confidence if rewards are independent, at one look: who looks "
+            "again and again will now and then see a lead that goes away."
+        )
+        if self._features:
+            how += " Requests differ in their features; an arm is judged over all that got it."
+        found: dict[str, Any] = {"arm": None, "sure": False, "how": how}
+        names, unknown = [self._arms[i].name for i in here], np.isnan(table[here, 0])
+        if unknown.all():
+            return found | {"words": "Too early to tell: no arm has rewards enough yet."}
+        lead = leader(names, table[here], costs=self.costs)
+        few = list(compress(names, unknown))
+        aside = set(few)
+        reaching = [name for name in lead.rivals if name not in aside]
+        words = [f"{lead.arm} leads"]
+        if len(names) == 1:
+            words = [f"{lead.arm} is the only arm"]
+        elif lead.sure:
+            words.append("no other interval reaches its own")
+        if len(reaching) == 1:
+            words.append(f"the interval of {reaching[0]} overlaps")
+        elif reaching:
+            words.append(f"the intervals of {_listed(reaching)} overlap")
+        if few:
+            words.append(f"{_listed(few)} {'has' if len(few) == 1 else 'have'} too few rewards")
+        return found | {"arm": lead.arm, "sure": lead.sure, "words": "; ".join(words) + "."}
+
+
+class _History:
+    """Pulls by arm in buckets of one number of tickets, and rewards of some of these tickets.
+
+    Buckets double with the journal; a ticket is sampled if its number times the golden section,
+    modulo one, is below 2^−thin, so that a sample at one size is part of that at any smaller.
+    """
+
+    def __init__(self) -> None:
+        self.size, self.count = _SMALLEST, 0
+        self._pulls: Numbers = np.zeros((_BUCKETS, 0), dtype=np.int64)
+        self._begin, self._ends = math.nan, np.full(_BUCKETS, -math.inf)
+        self._tickets, self._arms = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        self._rewards: Array = np.empty(0)
+
+    def add(self, first: int, arms: Numbers, asked: Array, rewards: Array, known: int) -> None:
+        """Add tickets, the first of which has this number, where so many arms are known."""
+        self.count = first + len(arms)
+        self._begin = self._begin if first else float(asked[0])
+        self._pulls = np.pad(self._pulls, ((0, 0), (0, known - self._pulls.shape[1])))
+        while self.count > _BUCKETS * self.size:
+            self._double()
+        tickets = first + np.arange(len(arms))
+        np.add.at(self._pulls, (tickets // self.size, arms), 1)
+        np.maximum.at(self._ends, tickets // self.size, asked)
+        took = self._sampled(tickets) & ~np.isnan(rewards)
+        self._tickets = np.append(self._tickets, tickets[took])
+        self._arms = np.append(self._arms, arms[took])
+        self._rewards = np.append(self._rewards, rewards[took])
+
+    def _double(self) -> None:
+        """Make one bucket of two, and keep half of the rewards."""
+        self.size, half = 2 * self.size, _BUCKETS // 2
+        pulls, ends = self._pulls.reshape(half, 2, -1), self._ends.reshape(half, 2)
+        self._pulls = np.pad(pulls.sum(axis=1), ((0, half), (0, 0)))
+        self._ends = np.pad(ends.max(axis=1), (0, half), constant_values=-math.inf)
+        keep = self._sampled(self._tickets)
+        self._tickets, self._arms = self._tickets[keep], self._arms[keep]
+        self._rewards = self._rewards[keep]
+
+    def _sampled(self, tickets: Numbers) -> NDArray[np.bool_]:
+        thin = max(0, (self.size // _SAMPLED).bit_length() - 1)
+        return tickets.astype(np.uint64) * _GOLDEN <= np.uint64((2**64 - 1) >> thin)
+
+    def to_dict(self, names: Sequence[str], best: Sequence[int]) -> dict[str, Any]:
+        """Return pulls and quantiles of rewards of the arms pulled most lately, and of the best."""
+        buckets = -(-self.count // self.size)
+        pulls = np.pad(self._pulls[:buckets], ((0, 0), (0, len(names) - self._pulls.shape[1])))
+        lately = np.argsort(-pulls[buckets // 2 :].sum(axis=0), kind="stable").tolist()
+        drawn = list(dict.fromkeys([*best, *lately]))[:_DRAWN]
+        drawn = sorted(number for number in drawn if pulls[:, number].any())
+        bands = self._bands(drawn, buckets)
+        finite = self._rewards[np.isfinite(self._rewards)]
+        centre = _middle(finite)
+        with np.errstate(over="ignore"):
+            spread = _middle(np.abs(finite - centre))
+        others = pulls.sum(axis=1) - pulls[:, drawn].sum(axis=1)
+        return {
+            "begin": _plain(self._begin),
+            "ends": np.maximum.accumulate(self._ends[:buckets]).tolist(),
+            "centre": _plain(centre),
+            "spread": _plain(spread),
+            "arms": [
+                {
+                    "name": names[number],
+                    "pulls": pulls[:, number].tolist(),
+                    **{
+                        quantile: [_plain(x) for x in band[:, place].tolist()]
+                        for quantile, band in bands.items()
+                    },
+                }
+                for place, number in enumerate(drawn)
+            ],
+            "others": others.tolist(),
+        }
+
+    def _bands(self, arms: Sequence[int], buckets: int) -> dict[str, Array]:
+        """Return for each bucket and arm three quantiles of its rewards, NaN where they are few."""
+        mine = np.isin(self._arms, arms)
+        place = np.searchsorted(arms, self._arms[mine])
+        cell = self._tickets[mine] // self.size * len(arms) + place
+        order = np.lexsort((self._rewards[mine], cell))
+        ranked = self._rewards[mine][order]
+        cells, first, count = np.unique(cell[order], return_index=True, return_counts=True)
+        enough = count >= _FEWEST
+        cells, first, count = cells[enough], first[enough], count[enough]
+        found = {}
+        for name, level in _QUANTILES.items():
+            band = np.full(buckets * len(arms), np.nan)
+            band[cells] = ranked[first + np.ceil(level * count).astype(np.int64) - 1]
+            found[name] = band.reshape(buckets, len(arms))
+        return found
+
+
+def _middle(sample: Array) -> float:
+    """Return the lower median of numbers, NaN if there are none."""
+    half = (len(sample) - 1) // 2
+    return float(np.partition(sample, half)[half]) if len(sample) else math.nan
+
+
+def _plain(x: float) -> float | str | None:
+    """Return a number as JSON has it: none for NaN, words for infinities."""
+    if math.isfinite(x):
+        return x
+    return None if math.isnan(x) else "Infinity" if x > 0 else "-Infinity"
+
+
+def _aim_words(aim: Aim, costs: bool | None = None) -> str:
+    """Return an aim in words.
+
+    >>> from tailproof import Median
+    >>> _aim_words(Quantile(0.95)), _aim_words(Median(), costs=True)
+    ('the 0.95-quantile', 'the smallest median')
+    """
+    size = "" if costs is None else "smallest " if costs else "largest "
+    if isinstance(aim, Quantile):
+        return f"the {size}{aim.level:g}-quantile"
+    if isinstance(aim, CappedMean):
+        return f"the {size}mean of rewards cut to the central range of all arms ({aim.share:g})"
+    return f"the {size}{aim.name}"
+
+
+def _interval_words(aim: Aim) -> str:
+    """Return where the interval of an aim comes from."""
+    if isinstance(aim, CappedMean):
+        return "Student's interval"
+    if isinstance(aim, Mean):
+        return "an interval between means of 15 blocks"
+    return "an interval between two of these rewards"
+
+
+def _filter_words(policy: Policy[Any]) -> str:
+    """Return how many pulls make a decision of a policy, and what becomes of them.
+
+    >>> from tailproof import UCB1
+    >>> _filter_words(AutoFiltered(UCB1()))  # doctest: +ELLIPSIS
+    "21 requests make one decision: they get the same arm, and Pitman's estimator makes one tame..."
+    """
+    if policy.pulls == 1:
+        return "Every request is a decision of its own: each reward is learned by itself."
+    inside: Policy[Any] = policy
+    while isinstance(inside, Wrapper) and not isinstance(inside, AutoFiltered | Filtered):
+        inside = inside.policy
+    tame = "the policy learns their rewards together"
+    if isinstance(inside, AutoFiltered):
+        tame = "Pitman's estimator makes one tame number of their rewards"
+    elif isinstance(inside, Filtered):
+        tame = f"{inside.estimator!r} makes one tame number of their rewards"
+    return (
+        f"{policy.pulls} requests make one decision: they get the same arm, and {tame}, so that a "
+        f"few wild ones decide nothing. Where rewards are lost, {policy.least} of them will do, "
+        "and more requests get the arm."
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names as one would say them.
+
+    >>> _listed(["a"]), _listed(["a", "b", "c"]), _listed(list("abcdef"))
+    ('a', 'a, b and c', 'a, b, c and 3 more')
+    """
+    shown = [*names] if len(names) <= 4 else [*names[:3], f"{len(names) - 3} more"]
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
