@@ -114,7 +114,7 @@ test-oldest: $(READY)
 	out/oldest/bin/python -m pip install --quiet --requirement out/oldest/pins.txt
 	out/oldest/bin/python -m pip install --quiet --no-deps --editable .
 	out/oldest/bin/python -m pytest -q -n auto --dist loadgroup -W ignore::DeprecationWarning \
-	  -W ignore::ResourceWarning src tests -k 'not survives_any_terminal' $(foreach part,fuzz guests hosts kills guarantees,\
+	  -W ignore::ResourceWarning src tests -k 'not survives_any_terminal' $(foreach part,fuzz guests hosts live kills guarantees,\
 	  --ignore tests/test_$(part).py)
 
 clean:
