@@ -334,7 +334,7 @@ def test_names_that_postgres_would_change_are_refused(name: Any) -> None:
 @ON_POSTGRES
 def test_journals_of_one_database_do_not_meet(postgres: str) -> None:
     url = postgres.partition("#")[0]
-    names = ["Shop", "shop", 'a"b; DROP SCHEMA shop; --', "x" * 63]
+    names = ["Store", "store", 'a"b; DROP SCHEMA store; --', "x" * 63]
     with ExitStack() as stack:
         agents = [stack.enter_context(Agent(THREE, f"{url}#{name}")) for name in names]
         for i, agent in enumerate(agents):

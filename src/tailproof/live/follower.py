@@ -86,7 +86,7 @@ class Follower:
                 )
             done = self._summaries[name].refresh()
             found = {"name": name, "explore": experiment.explore, "wait": experiment.wait}
-            found |= self._summaries[name].to_dict()
+            found |= self._summaries[name].to_dict() | {"at": time.time() if done else None}
         except Exception as error:
             _LOG.warning("the summary of %s must wait: %s", name, error)
             if name in self._summaries:

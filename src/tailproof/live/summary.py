@@ -1,7 +1,6 @@
 """What a journal says at a glance: who leads and how sure that is, pulls and rewards over time."""
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
@@ -85,8 +84,8 @@ class Summary:
         Whether the smallest is the best.
     wait : float
         Seconds that a reward may take.
-    clock : callable
-        What tells the time, in seconds since 1970.
+    clock : callable, optional
+        What tells the time, as in `Agent`.
 
     Examples
     --------
@@ -115,10 +114,10 @@ class Summary:
         *,
         costs: bool = False,
         wait: float = 86400.0,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         self.journal, self.policy, self.aim = journal, policy, aim
-        self.costs, self.wait, self._clock = costs, wait, clock
+        self.costs, self.wait, self._clock = costs, wait, clock or journal.now
         self._arms: list[_Arm] = []
         self._numbers: dict[str, int] = {}
         self.read = self.ended = self.holds = 0
@@ -127,7 +126,6 @@ class Summary:
         self._history = _History()
         self._judged, self._tail, self._advice = 0, "", ""
         self._table: tuple[tuple[int, int], Array] = ((0, 0), np.empty((0, 3)))
-        self.at = math.nan
 
     def refresh(self) -> bool:
         """Read a bite of what is new, and return whether that was all."""
@@ -139,14 +137,13 @@ class Summary:
                 self._arms.append(_Arm(name))
             stop = min(self.read + bite, self.ended)
             self._take(self.journal.ended_tickets(self.read, stop))
-            self.read, now = stop, self._clock()
+            self.read = stop
             if self.read == self.ended:
                 self._late = self.journal.late()
-                self._take_open(self.journal.open_tickets(now - self.wait))
+                self._take_open(self.journal.open_tickets(self._clock() - self.wait))
         if self.read < self.ended:
             return False
         self._judge()
-        self.at = now
         return True
 
     def _take(self, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -235,7 +232,6 @@ class Summary:
         waiting = sum(arm.open for arm in self._arms) - told
         return {
             "read": 1.0 if self.read == self.ended else self.read / self.ended,
-            "at": _plain(self.at),
             "recipe": repr(self.policy),
             "aim": self.aim.name,
             "aim_words": _aim_words(self.aim, self.costs),
