@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 OUT ?= out/reproduce
 
-.PHONY: test test-slow lint bench bench-bestarm bench-calibrate bench-live bench-peers bench-regret examples gauntlet docs-gauntlet reproduce pictures docs clean
+.PHONY: test test-slow test-oldest lint bench bench-bestarm bench-calibrate bench-live bench-peers bench-regret examples gauntlet docs-gauntlet reproduce pictures paper docs dist clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml
@@ -69,11 +69,43 @@ pictures: $(READY)
 	$(BIN)/tailproof reproduce overview --out out/pictures
 	cp out/pictures/figures/overview.png docs/images/overview.png
 
-docs: $(READY)
+paper: $(READY)
 	$(BIN)/tailproof reproduce --size paper --out out/paper
 	$(BIN)/python docs/build.py out/paper
 	cp out/paper/figures/best-arm.png docs/images/best-arm.png
 	cp out/paper/figures/guarantee-*.png docs/images
+
+# The site: warnings are errors, and nothing is fetched once its tools are installed.
+DOCS := .venv/.docs
+$(DOCS): $(READY)
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	@touch $(DOCS)
+
+docs: $(DOCS)
+	rm -rf out/docs docs/api/generated
+	$(BIN)/python -m sphinx -q -b html -W --keep-going -d out/doctrees -E docs out/docs
+	$(BIN)/python docs/check.py out/docs
+	@echo 'Site: out/docs/index.html'
+
+# What would be released, tried in an empty environment.
+dist: $(READY)
+	rm -rf dist out/dist
+	$(BIN)/python -m pip install --quiet build twine
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python release/try_wheel.py dist out/dist
+
+# The oldest dependencies that pyproject.toml allows, in an environment of their own. Old packages are
+# deprecated by new ones around them; guests are left out, and what is slow and needs no package.
+test-oldest: $(READY)
+	rm -rf out/oldest
+	$(PYTHON) -m venv out/oldest
+	$(BIN)/python release/oldest.py > out/oldest/pins.txt
+	out/oldest/bin/python -m pip install --quiet --requirement out/oldest/pins.txt
+	out/oldest/bin/python -m pip install --quiet --no-deps --editable .
+	out/oldest/bin/python -m pytest -q -n auto --dist loadgroup -W ignore::DeprecationWarning \
+	  -W ignore::ResourceWarning src tests -k 'not survives_any_terminal' $(foreach part,fuzz guests hosts kills guarantees,\
+	  --ignore tests/test_$(part).py)
 
 clean:
 	rm -rf .venv out

@@ -24,6 +24,13 @@ _MISSING = [name for name in _NEEDED if find_spec(name) is None]
 collect_ignore = [file for name in _MISSING for file in _NEEDED[name]]
 
 
+@pytest.fixture(autouse=True)
+def _pages_in_empty_folders(request: pytest.FixtureRequest) -> None:
+    """Let what a page writes, such as a journal, go to a folder that is empty at first."""
+    if request.node.path.suffix == ".md":
+        request.getfixturevalue("monkeypatch").chdir(request.getfixturevalue("tmp_path"))
+
+
 def pytest_collection_modifyitems(items: list[Any]) -> None:
     """Leave out the page that has an example of every wheel, unless all are there."""
     wheels = [name for name in _MISSING if name != "contextualbandits"]

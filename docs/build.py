@@ -1,6 +1,6 @@
 """Put measured verdicts into the documentation: ``python docs/build.py FOLDER``.
 
-FOLDER is one of ``tailproof reproduce``; `make docs` makes it and runs this.
+FOLDER is one of ``tailproof reproduce``; `make paper` makes it and runs this.
 """
 
 import sys

@@ -70,6 +70,13 @@ def url(config: Config) -> Iterator[str]:
         thread.join()
 
 
+class Patient(ThreadingHTTPServer):
+    """A server that does not complain of those who did not wait."""
+
+    def handle_error(self, *_: object) -> None:
+        pass
+
+
 @pytest.fixture
 def answering() -> Iterator[Callable[[Call], tuple[str, list[Any]]]]:
     """A service of our own making: it gives back its address and the bodies that it gets."""
@@ -91,7 +98,7 @@ def answering() -> Iterator[Callable[[Call], tuple[str, list[Any]]]]:
             def log_message(self, *_: object) -> None:
                 pass
 
-        found = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        found = Patient(("127.0.0.1", 0), Handler)
         servers.append(found)
         threading.Thread(target=found.serve_forever, args=(0.01,)).start()
         return f"http://127.0.0.1:{found.server_port}", bodies

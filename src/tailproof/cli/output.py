@@ -172,6 +172,9 @@ class _Step(Protocol):
 @contextmanager
 def progress_bar(first: str) -> Iterator[_Step]:
     """Show a bar on a terminal, nothing elsewhere."""
+    if not console.is_terminal:  # where a hidden bar of older versions of rich leaves a blank line
+        yield lambda done, total, task=first: None
+        return
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -179,8 +182,7 @@ def progress_bar(first: str) -> Iterator[_Step]:
         _Rate(),
         TimeRemainingColumn(),
     )
-    hidden = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+    with Progress(*columns, console=console, transient=True) as bar:
         shown = {first: bar.add_task(first, total=None)}
 
         def step(done: int, total: int, task: str = first) -> None:

@@ -1,0 +1,116 @@
+"""Check the site that was built: ``python docs/check.py out/docs``.
+
+Every link inside it leads somewhere, it needs nothing from elsewhere to be read, every public name
+has a page, and a search finds the right page first.
+"""
+
+import shutil
+import subprocess
+import sys
+import zlib
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from docstrings import ALIASES, MODULES, public_names
+
+SEARCHES = {
+    "heavy tail": "heavy-tails",
+    "MABWiser": "tutorials/keep-your-bandit",
+    "delayed rewards": "tutorials/live",
+}
+"""What a reader may type, and the page that should come first."""
+_LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
+
+
+class Page(HTMLParser):
+    """The anchors of a page, its links, and what it loads."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.anchors: set[str] = set()
+        self.links: set[str] = set()
+        self.loaded: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Take down an anchor, a link or a file that is loaded."""
+        given = {name: value or "" for name, value in attrs}
+        self.anchors |= {given[name] for name in ("id", "name") if name in given}
+        if tag == "a" and "href" in given:
+            self.links.add(given["href"])
+        elif tag in _LOADED and _LOADED[tag] in given:
+            self.loaded.add(given[_LOADED[tag]])
+
+
+def dead_links(site: Path) -> list[str]:
+    """Return what leads nowhere, and what is loaded from elsewhere."""
+    pages = {
+        path.resolve(): Page(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")
+    }
+    found = []
+    for path, page in pages.items():
+        for link in page.links | page.loaded:
+            parts = urlsplit(link)
+            if parts.scheme == "data":
+                continue
+            if parts.scheme or parts.netloc:
+                if link in page.loaded:
+                    found.append(f"{path.name} loads {link} from elsewhere")
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            there = target.exists()
+            if there and parts.fragment and target in pages:
+                there = unquote(parts.fragment) in pages[target].anchors
+            if not there:
+                found.append(f"{path.relative_to(site.resolve())}: {link} leads nowhere")
+    for style in site.rglob("*.css"):
+        text = style.read_text(encoding="utf-8")
+        if "url(http" in text or "url(//" in text or "@import" in text:
+            found.append(f"{style.name} loads something from elsewhere")
+    return sorted(found)
+
+
+def missing_names(site: Path) -> list[str]:
+    """Return the public names and modules that the inventory of the site does not have."""
+    inventory = (site / "objects.inv").read_bytes().split(b"\n", 4)[4]
+    known = {line.split(" ")[0] for line in zlib.decompress(inventory).decode().splitlines()}
+    rooms = [ALIASES.get(module, module) for module in MODULES]
+    wanted = [*public_names(), *(room for room in rooms if room in _described())]
+    return [f"{name} has no page" for name in wanted if name not in known]
+
+
+def _described() -> set[str]:
+    """Return the modules that are public names themselves."""
+    import tailproof
+
+    return {f"tailproof.{name}" for name in tailproof.__all__}
+
+
+def wrong_searches(site: Path) -> list[str]:
+    """Return the searches that find another page first; node runs the site's own search."""
+    if shutil.which("node") is None:
+        print("search not checked, as node is not installed")
+        return []
+    script = Path(__file__).parent / "search.js"
+    done = subprocess.run(
+        ["node", script, site, *SEARCHES], capture_output=True, text=True, check=True
+    )
+    firsts = dict(zip(SEARCHES, done.stdout.splitlines(), strict=True))
+    return [
+        f"a search for {words!r} finds {firsts[words]} first, not {page}"
+        for words, page in SEARCHES.items()
+        if firsts[words] != page
+    ]
+
+
+def main(site: Path) -> int:
+    """Print what is wrong with the site and return how much."""
+    faults = [*dead_links(site), *missing_names(site), *wrong_searches(site)]
+    for fault in faults:
+        print(fault)
+    return min(len(faults), 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

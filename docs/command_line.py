@@ -1,0 +1,71 @@
+"""The reference of the command line, from the commands themselves."""
+
+from typing import Any
+
+import typer
+
+from tailproof.cli import app
+
+__all__ = ["MARK", "commands", "fill", "page"]
+
+MARK = "<!-- commands -->"
+
+
+def commands() -> dict[str, Any]:
+    """Return every command by its name."""
+    group: Any = typer.main.get_command(app)
+    return dict(sorted(group.commands.items()))
+
+
+def fill(_app: Any, _document: str, source: list[str]) -> None:
+    """Put the commands in the place of the mark in a page."""
+    source[0] = source[0].replace(MARK, page())
+
+
+def page() -> str:
+    """Return what every command does and takes, as Markdown."""
+    return "\n\n".join(_section(name, command) for name, command in commands().items())
+
+
+def _section(name: str, command: Any) -> str:
+    told = [_told(line) for line in (command.help or "").split("\n\n")]
+    arguments = " ".join(
+        _usage(parameter) for parameter in command.params if _is_argument(parameter)
+    )
+    usage = f"```sh\ntailproof {name} [OPTIONS] {arguments}".rstrip() + "\n```"
+    rows = [_row(parameter) for parameter in command.params]
+    table = "\n".join(["| option | what it says | default |", "|---|---|---|", *rows])
+    return "\n\n".join([f"## tailproof {name}", *told, usage, *([table] if rows else [])])
+
+
+def _told(paragraph: str) -> str:
+    """Return a paragraph of a help text; an indented one is a command to type."""
+    if paragraph.startswith("    "):
+        return "```sh\n" + " ".join(line.strip() for line in paragraph.split("\n")) + "\n```"
+    return paragraph
+
+
+def _is_argument(parameter: Any) -> bool:
+    return bool(parameter.param_type_name == "argument")
+
+
+def _usage(parameter: Any) -> str:
+    name = parameter.name.upper() + ("…" if parameter.nargs == -1 else "")
+    return name if parameter.required else f"[{name}]"
+
+
+def _row(parameter: Any) -> str:
+    if _is_argument(parameter):
+        names = f"`{parameter.name.upper()}`"
+    else:
+        names = ", ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
+    told = (parameter.help or "").replace("|", r"\|")
+    return f"| {names} | {told} | {_default(parameter)} |"
+
+
+def _default(parameter: Any) -> str:
+    value = parameter.default
+    if value is None or value is False or value == []:
+        return ""
+    values = value if isinstance(value, list | tuple) else [value]
+    return ", ".join(f"`{item}`" for item in values)

@@ -1,0 +1,83 @@
+"""The documentation site: ``make docs`` builds it into ``out/docs``, without a network."""
+
+import logging
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import command_line
+import docstrings
+
+from tailproof import __version__
+
+for file, public in docstrings.ALIASES.items():  # so that autodoc can import the public name
+    sys.modules[public] = import_module(file)
+
+# Cells of tutorials find the command of this environment, and its tables have room.
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+os.environ["COLUMNS"] = "100"
+# Nobody's own IPython settings change a page; that a kernel listens on the loopback is no news.
+_ipython = Path(mkdtemp()) / "profile_default"
+_ipython.mkdir()
+(_ipython / "ipython_kernel_config.py").write_text("c.IPKernelApp.log_level = 'ERROR'\n")
+os.environ["IPYTHONDIR"] = str(_ipython.parent)
+logging.getLogger("traitlets").setLevel(logging.WARNING)
+
+project = "tailproof"
+author = "The tailproof authors"
+project_copyright = f"2026, {author}"
+version = release = __version__
+
+# No intersphinx: nothing is fetched, and no page of another project is needed to read ours.
+extensions = [
+    "myst_nb",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_copybutton",
+]
+exclude_patterns = ["_build", "_templates"]
+templates_path = ["_templates"]
+highlight_language = "text"
+smartquotes = False
+nitpicky = True
+
+# Pages: Markdown; cells of tutorials are run at every build and stop it when they fail.
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+nb_execution_mode = "force"
+nb_execution_in_temp = True
+nb_execution_timeout = 120
+nb_execution_show_tb = True
+nb_merge_streams = True
+
+# The API: one page for each public name, in the words of its docstring.
+add_module_names = False
+autodoc_default_options = {"members": True, "member-order": "bysource"}
+autodoc_typehints = "none"
+autosummary_generate = True
+numpydoc_show_class_members = False
+
+# Looks: everything that a page needs lies beside it.
+html_theme = "furo"
+html_title = f"tailproof {version}"
+html_static_path = ["_static"]
+html_css_files = ["tailproof.css"]
+html_copy_source = False
+html_show_sphinx = False
+html_theme_options = {"navigation_with_keys": True}
+pygments_dark_style = "github-dark"
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+copybutton_selector = "div:not(.highlight-text) > div.highlight > pre"
+
+
+def setup(app: Any) -> None:
+    """Turn docstrings and commands into pages."""
+    app.connect("autodoc-process-docstring", docstrings.to_rst, priority=100)
+    app.connect("source-read", command_line.fill)

@@ -1,0 +1,115 @@
+"""The documentation names everything there is, and what it says can be typed."""
+
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+from typer.testing import CliRunner
+
+import tailproof
+from tailproof import bestarm, gauntlet, noise, policies, recipes
+from tailproof.cli import app
+
+ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT / "docs"))
+
+import command_line  # noqa: E402
+import docstrings  # noqa: E402
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def listed() -> Iterator[str]:
+    """Give the names in the lists of the API pages, by the module in whose list they are."""
+    for page in (ROOT / "docs" / "api").glob("*.rst"):
+        module = name = ""
+        for line in page.read_text().splitlines():
+            if found := re.match(r"\.\. currentmodule:: (\S+)", line):
+                module = found[1]
+            elif found := re.match(r"\.\. py:data:: (\S+)", line):
+                name = found[1]
+            elif found := re.match(r"   :module: (\S+)", line):
+                yield f"{found[1]}.{name}"
+            elif found := re.fullmatch(r"   (\w+)", line):
+                yield f"{module}.{found[1]}"
+
+
+def test_every_public_name_has_a_page() -> None:
+    assert set(docstrings.public_names()) <= set(listed())
+
+
+def test_every_room_with_a_public_name_has_a_page() -> None:
+    pages = "".join(page.read_text() for page in (ROOT / "docs" / "api").glob("*.rst"))
+    rooms = [name for name in tailproof.__all__ if hasattr(getattr(tailproof, name), "__path__")]
+    for room in [*rooms, "theory", "environments", "compositions", "figures", "testing"]:
+        assert f".. automodule:: tailproof.{room}\n" in pages
+
+
+@pytest.mark.parametrize("command", command_line.commands())
+def test_the_reference_has_every_option(command: str) -> None:
+    told = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200", "TERM": "dumb"})
+    sections = command_line.page().split("## tailproof ")
+    (section,) = (text for text in sections if text.split("\n")[0] == command)
+    options = set(re.findall(r"--[a-z][a-z-]+", told.output)) - {"--help"}
+    assert len(told.output) > 200
+    for option in options:
+        assert f"`{option}`" in section
+
+
+def test_the_reference_has_every_command() -> None:
+    told = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "200", "TERM": "dumb"}).output
+    for name in [str(command.name) for command in app.registered_commands]:
+        assert name in told
+        assert f"## tailproof {name}\n" in command_line.page()
+
+
+def test_every_extra_is_explained() -> None:
+    page = (ROOT / "docs" / "reference" / "extras.md").read_text()
+    for extra in PROJECT["optional-dependencies"]:
+        assert f"| `{extra}` |" in page
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    assert f"version: {PROJECT['version']}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f"{{{PROJECT['version']}}}" in (ROOT / "docs" / "reference" / "citing.md").read_text()
+    assert f"\n## {PROJECT['version']}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_readme_is_short_and_counts_right() -> None:
+    readme = (ROOT / "README.md").read_text()
+    named = {thing.__name__ for thing in recipes.names("policy").values()}
+    laws = [name for name in noise.__all__ if issubclass(getattr(noise, name), noise.Noise)]
+    assert readme.count("\n") <= 150
+    assert f"| {len(named & set(policies.__all__))} of them" in readme
+    assert len(named & set(bestarm.__all__)) == 10
+    assert "| ten algorithms" in readme
+    assert f"| {len(gauntlet.problems('report'))} problems" in readme
+    assert f"| {len(laws) - 1} laws" in readme  # but for Noise itself
+
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_to_files_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"```.*?```|`[^`\n]+`", "", page.read_text(), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
+        assert target.startswith("http") or (page.parent / target).exists(), target
+
+
+def test_the_first_tutorial_works_when_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "tutorials" / "first-bandit.md").read_text()
+    cells = re.findall(r"```\{code-cell\} python3\n(.*?)```", text, re.DOTALL)
+    typed = [re.sub(r"\A---\n.*?\n---\n", "", cell, flags=re.DOTALL) for cell in cells]
+    names: dict[str, object] = {}
+    for cell in typed[1:]:  # the first one is for notebooks and not shown
+        exec(cell, names)
+    assert isinstance(names["figure"], Figure)
+    assert (tmp_path / "regret.png").stat().st_size > 10_000
