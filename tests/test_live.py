@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mabwiser.mab import LearningPolicy
 
 from tailproof import (
     OFUL,
@@ -104,6 +105,18 @@ def test_one_refusal_of_several_acts_leaves_the_others() -> None:
     assert good.arm == "a"  # type: ignore[union-attr]
     assert "features must be vectors of length 2, got 3" in str(bad)
     assert linear.verify().ok
+
+
+def test_what_a_guest_refuses_leaves_no_trace() -> None:
+    agent = Agent(guests.mabwiser(LearningPolicy.LinUCB(0.5)), ":memory:")
+    with pytest.raises(ValueError, match="one context for all"):
+        agent.ask({"a": [1.0, 0.0], "b": [0.5, 1.0]})
+    with pytest.raises(ValueError, match="one context for all"):
+        agent.ask({"c": [1.0, 0.0, 3.0], "d": [0.5, 1.0, 2.0]})
+    for _ in range(3):
+        agent.tell(agent.ask({"x": [1.0, 2.0], "y": [1.0, 2.0]}).id, 1.0)
+    assert agent.mind.numbers == agent.journal.arms() == {"x": 0, "y": 1}
+    assert agent.verify().ok
 
 
 def test_infinite_rewards_are_rewards() -> None:

@@ -4,6 +4,7 @@ import logging
 import math
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -204,6 +205,7 @@ class Agent:
         self.journal = open_journal(journal)
         self._turn, self._busy = threading.Condition(), False
         self._queue: list[_Pending] = []
+        self._gathering, self._together, self._moment = False, 1, 0.0
         self._now = clock or self.journal.now
         self.commits = 0
         self._desk = Desk(policy.pulls, policy.least, self.wait)
@@ -243,11 +245,14 @@ class Agent:
     def act(self, acts: Sequence[Ask | Tell]) -> list[Ticket | Fate | ValueError]:
         """Do several acts in one commit; one that is refused has its error for an answer.
 
-        Threads that come while another commits share the next commit.
+        Threads that come while another commits share the next commit, which waits a moment, an
+        eighth of the last one, for as many acts as there were then.
         """
         mine = [_Pending(act) for act in acts]
         with self._turn:
             self._queue += mine
+            if self._gathering:
+                self._turn.notify_all()
         if mine:
             with self._alone(unless=mine[-1]) as leads:
                 if leads:
@@ -302,7 +307,12 @@ class Agent:
     def _do_all(self) -> None:
         """Do every act that waits, in one transaction."""
         with self._turn:
+            if len(self._queue) < self._together:  # those answered last may ask again at once
+                self._gathering = True
+                self._turn.wait_for(lambda: len(self._queue) >= self._together, self._moment)
+                self._gathering = False
             batch, self._queue = self._queue, []
+        start = time.monotonic()
         try:
             with self.journal.transaction() as foreign:
                 now = self._now()
@@ -325,6 +335,7 @@ class Agent:
         finally:
             for pending in batch:
                 pending.done = True
+            self._together, self._moment = len(batch), (time.monotonic() - start) / 8
 
     def _do(self, act: Ask | Tell, now: float) -> Ticket | Fate:
         return self._ask(act, now) if isinstance(act, Ask) else self._tell(act, now)
@@ -373,15 +384,15 @@ class Agent:
                 "features share a decision of this filter, and the last ones were all different; "
                 "LinStudentUCB learns from single pulls"
             )
-        mind = self.mind
+        mind, number = self.mind, self._holds
         mind.check(offer)
         self._catch_up()
-        if mind.dim is None:
-            self.journal.set_meta(dim=str(len(offer.names) if offer.dim is None else offer.dim))
-        mind.meet(offer)
-        number, since = self._holds, self._since if mind.believes else self._holds
-        arm, propensity = mind.choose(number, offer, self.explore, self._pending)
-        decision = Decision(number, offer, arm, propensity)
+        since = self._since if mind.believes else number
+        with mind.meeting(offer):
+            choice = mind.choose(number, offer, self.explore, self._pending)
+        if number == 0:
+            self.journal.set_meta(dim=str(mind.dim))
+        decision = Decision(number, offer, *choice)
         self.journal.add_hold(HoldRow(decision, self.explore, mind.lessons, since), mind.numbers)
         hold = Hold(number, offer.key, decision if self.policy.pulls > 1 else None)
         self._desk.add(hold)
@@ -459,8 +470,7 @@ class Agent:
         self._holds, self._closed = self.journal.counts()
         self._committed = self._closed
         self._saved, self._size = self.journal.last_snapshot()
-        numbers = {name: i for i, (name, _) in enumerate(self.journal.arms())}
-        if numbers != self.mind.numbers:  # of others, or of an act that was undone
+        if self.journal.arms() != self.mind.numbers:  # of others, or of an act that was undone
             self.mind = restored(self.policy, self.journal)
         self._learn(self.journal.last_after())  # no hold knows less than the one before it
         self.mind.expect_anew()

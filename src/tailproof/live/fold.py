@@ -101,7 +101,7 @@ def blank(policy: Policy[Any], journal: Journal) -> Mind:
     mind = Mind(policy, int(meta["seed"]), int(meta["dim"]) if "dim" in meta else None)
     for row in journal.holds(0, 1):
         mind.meet(row.decision.offer)
-    mind.numbers = {name: i for i, (name, _) in enumerate(journal.arms())}
+    mind.numbers = journal.arms()
     return mind
 
 

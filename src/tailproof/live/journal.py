@@ -139,10 +139,10 @@ class Journal(ABC):
         for item in values.items():
             self.execute(f"INSERT INTO meta VALUES (?, ?) {new}", item)
 
-    def arms(self, since: int = 0) -> list[tuple[str, int]]:
-        """Return the names of arms from a number on, with the hold that brought each."""
-        sql = "SELECT name, hold FROM arm WHERE number >= ? ORDER BY number"
-        return list(self.execute(sql, (since,)))
+    def arms(self, since: int = 0) -> dict[str, int]:
+        """Return the numbers of arms by their names, from a number on."""
+        sql = "SELECT name, number FROM arm WHERE number >= ? ORDER BY number"
+        return dict(self.execute(sql, (since,)))
 
     def add_hold(self, row: HoldRow, numbers: dict[str, int]) -> None:
         """Write down a decision, with its offer and arms if they are new."""

@@ -3,7 +3,8 @@
 import hashlib
 import io
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -88,6 +89,17 @@ class Mind:
             self.dim = len(offer.names) if offer.dim is None else offer.dim
         if self.state is None:
             self.state = self.policy.init(1, len(self.numbers), self._width())
+
+    @contextmanager
+    def meeting(self, offer: Offer) -> Iterator[None]:
+        """Take note of an offer, unless it is refused in the end."""
+        numbers, dim, state = dict(self.numbers), self.dim, self.state
+        try:
+            self.meet(offer)
+            yield
+        except ValueError:
+            self.numbers, self.dim, self.state = numbers, dim, state
+            raise
 
     def check(self, offer: Offer) -> None:
         """Refuse an offer that the policy could never learn from."""

@@ -132,7 +132,7 @@ class Summary:
         bite = max(1, _BITE // self.policy.pulls)
         with self.journal.moment():
             self.holds, self.ended = self.journal.counts()
-            for name, _ in self.journal.arms(since=len(self._arms)):
+            for name in self.journal.arms(since=len(self._arms)):
                 self._numbers[name] = len(self._arms)
                 self._arms.append(_Arm(name))
             stop = min(self.read + bite, self.ended)
