@@ -145,7 +145,7 @@ def demo_command(
 ) -> None:
     """Start a service with simulated visitors, to look at: two minutes tell the story.
 
-    Three colours of a button bring rewards with Cauchy noise, which have no mean. Rewards come up
+    Three looks of a button bring rewards with Cauchy noise, which have no mean. Rewards come up
     to two seconds late; every fifth never comes. Ctrl-C stops everything, and nothing is left.
 
         tailproof demo

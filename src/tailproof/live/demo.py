@@ -16,7 +16,7 @@ from tailproof.live.serving import listening, server
 
 __all__ = ["demo"]
 
-_MEDIANS = {"red": 0.0, "green": 0.5, "blue": 1.5}
+_MEDIANS = {"plain": 0.0, "badge": 0.5, "banner": 1.5}
 _FILE = """
 [service]
 journal = "journals"
@@ -25,7 +25,7 @@ durable = false
 [experiments.button]
 recipe = "auto_filtered(ucb1(bonus=0.7))"
 aim = "median"
-arms = ["red", "green", "blue"]
+arms = ["plain", "badge", "banner"]
 wait = "4s"
 explore = 0.05
 """
