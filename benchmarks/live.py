@@ -185,17 +185,15 @@ def regret(policy: Policy[Any], delay: float, loss: float, seed: int, law: str) 
 def users(paths: int) -> None:
     """Print the regret of simulated users with delayed and lost rewards."""
     print(f"simulated users, {HORIZON} requests, K = 20, d = 10, Cauchy rewards, {paths} seeds")
-    for law in ("fixed", "exponential"):
-        tools: dict[str, Policy[Any]] = {
-            "OFUL behind 15": OFUL_15,
-            "LinStudentUCB": LinStudentUCB(),
-        }
+    tools: dict[str, Policy[Any]] = {"OFUL behind 15": OFUL_15, "LinStudentUCB": LinStudentUCB()}
+    bars = {("OFUL behind 15", "fixed", *at): bar for at, bar in BARS.items()}
+    bars["LinStudentUCB", "fixed", 300, 0.3] = 0.09
+    for law, cases in {"fixed": list(BARS), "exponential": [(30, 0.3)]}.items():
         for name, policy in tools.items():
-            for (delay, loss), bar in BARS.items():
+            for delay, loss in cases:
                 found = [regret(policy, delay, loss, seed, law) for seed in range(paths)]
-                if policy is not OFUL_15:
-                    bar = 0.09 if (delay, loss) == (300, 0.3) else float("nan")
-                words = f"bar {bar:.2f}" if bar == bar and law == "fixed" else "no bar"
+                bar = bars.get((name, law, delay, loss))
+                words = "no bar" if bar is None else f"bar {bar:.2f}"
                 spread = np.std(found, ddof=1) / paths**0.5
                 print(
                     f"{name}, {law} delay {delay}, loss {loss:.0%}:"

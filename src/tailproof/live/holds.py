@@ -51,9 +51,10 @@ class Hold:
 
     def expire(self, before: float) -> None:
         """Await nothing more of tickets issued before that."""
-        for number, at in list(self.awaited.items()):
+        while self.awaited:
+            number, at = next(iter(self.awaited.items()))  # the first to be issued
             if at >= before:
-                break  # they are in the order of their issue
+                break
             del self.awaited[number]
 
 
@@ -78,15 +79,9 @@ class Desk:
         self._by_offer: dict[bytes, int] = {}
         self._short: dict[bytes, list[Hold]] = {}
         self._seen: deque[tuple[int, int]] = deque(maxlen=SEEN)
+        self.loss = 0.0
         self._settling: deque[tuple[int, float]] = deque()
         self._next = -math.inf
-
-    @property
-    def loss(self) -> float:
-        """The share of rewards that never came."""
-        issued = sum(hold[0] for hold in self._seen)
-        told = sum(hold[1] for hold in self._seen)
-        return 1 - (told + 1) / (issued + 1)  # never quite all
 
     def add(self, hold: Hold) -> None:
         """Take a new hold, which the next requests with its offer get."""
@@ -140,6 +135,8 @@ class Desk:
     def count(self, issued: int, told: int) -> None:
         """Take note of how many of a hold's tickets have brought a reward in time."""
         self._seen.append((issued, told))
+        every, came = map(sum, zip(*self._seen, strict=True))
+        self.loss = 1 - (came + 1) / (every + 1)  # never quite all
 
     def due(self, now: float) -> list[tuple[Hold, bool]]:
         """Return the holds that must wait no longer, and whether they have rewards enough.
