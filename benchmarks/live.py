@@ -186,13 +186,13 @@ def users(paths: int) -> None:
     """Print the regret of simulated users with delayed and lost rewards."""
     print(f"simulated users, {HORIZON} requests, K = 20, d = 10, Cauchy rewards, {paths} seeds")
     tools: dict[str, Policy[Any]] = {"OFUL behind 15": OFUL_15, "LinStudentUCB": LinStudentUCB()}
-    bars = {("OFUL behind 15", "fixed", *at): bar for at, bar in BARS.items()}
-    bars["LinStudentUCB", "fixed", 300, 0.3] = 0.09
+    bars = {("OFUL behind 15", "fixed", at): bar for at, bar in BARS.items()}
+    bars["LinStudentUCB", "fixed", (300, 0.3)] = 0.09
     for law, cases in {"fixed": list(BARS), "exponential": [(30, 0.3)]}.items():
         for name, policy in tools.items():
             for delay, loss in cases:
                 found = [regret(policy, delay, loss, seed, law) for seed in range(paths)]
-                bar = bars.get((name, law, delay, loss))
+                bar = bars.get((name, law, (delay, loss)))
                 words = "no bar" if bar is None else f"bar {bar:.2f}"
                 spread = np.std(found, ddof=1) / paths**0.5
                 print(
