@@ -106,18 +106,16 @@ def verify_command(journal: JournalText) -> None:
         tailproof verify journals/shop.db
 
     It ends with exit code 1, and names them, if some holds would be chosen otherwise now: then the
-    journal was changed by hand, or by another version. Others wait while it reads; verify a copy of
-    a large journal that is in use.
+    journal was changed by hand, or by another version. The journal may be in use.
     """
     from tailproof.live import open_journal
     from tailproof.live.fold import verify
 
     source = open_journal(journal, make=False)
     try:
-        with source.transaction():
-            recipe = source.meta().get("recipe")
-            require(recipe is not None, "journal", "one that an agent has used", journal)
-            found = verify(recipes.build("policy", str(recipe)), source)
+        recipe = source.meta().get("recipe")
+        require(recipe is not None, "journal", "one that an agent has used", journal)
+        found = verify(recipes.build("policy", str(recipe)), source)
     finally:
         source.close()
     console.print(escape(str(recipe)), soft_wrap=True, highlight=False)
