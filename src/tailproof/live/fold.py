@@ -63,7 +63,8 @@ def restored(policy: Policy[Any], journal: Journal) -> Mind:
 def verify(policy: Policy[Any], journal: Journal, own: Mind | None = None) -> Verification:
     """Learn every lesson and choose every hold again, and compare with one's own mind.
 
-    What is read of holds that were decided, and of those that ended, never changes: others may go on.
+    What is read of holds that were decided, and of those that ended, never changes, so that others
+    may go on.
     """
     holds, lessons = journal.counts()
     mind, snapshots = blank(policy, journal), dict(journal.snapshots())
