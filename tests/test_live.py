@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from mabwiser.mab import LearningPolicy
+from river import bandit
 
 from tailproof import (
     OFUL,
@@ -208,7 +209,7 @@ def test_lost_rewards_end_a_hold_short() -> None:
     clock.now += 59
     agent.ask(COLOURS)
     assert agent.journal.counts()[1] == 0
-    clock.now += 2
+    clock.now += 5
     agent.ask(COLOURS)
     assert agent.journal.counts()[1] == 1
     assert agent.tell(tickets[4].id, 1.0) == "late"
@@ -242,6 +243,27 @@ def test_as_many_more_tickets_as_rewards_were_lost() -> None:
     assert agent.verify().ok
 
 
+def test_a_filter_need_not_wait_for_what_is_probably_lost() -> None:
+    """A third is lost; rewards take a minute, and may take a day."""
+    clock, rng, coming = Clock(), np.random.default_rng(5), list[tuple[float, str]]()
+    agent = Agent(FIVE, ":memory:", wait="1d", clock=clock)
+    for _ in range(1200):
+        clock.now += 1
+        for _, ticket in [one for one in coming if one[0] <= clock.now]:
+            agent.tell(ticket, 0.0)
+        coming = [one for one in coming if one[0] > clock.now]
+        ticket = agent.ask(COLOURS).id
+        if rng.random() > 1 / 3:
+            coming.append((clock.now + rng.exponential(60), ticket))
+    assert agent.journal.counts()[1] > 60
+    assert agent.verify().ok
+    last = agent.ask(COLOURS).hold
+    for _ in range(600):
+        clock.now += 9
+        agent.ask(COLOURS)
+    assert agent.ask(COLOURS).hold > last + 5  # also where no reward comes any more
+
+
 def test_pending_rewards_do_not_lock_the_next_choices() -> None:
     """While nothing comes back the arms are spread, and as even as they can be."""
     agent = Agent(UCB1(), ":memory:")
@@ -272,13 +294,133 @@ def test_arms_come_and_go(policy: Policy[Any]) -> None:
             ticket = agent.ask(offer)
             assert ticket.arm in offer
             agent.tell(ticket.id, float(len(ticket.arm)))
-    assert list(agent.mind.numbers) == [*COLOURS, "black"]
+    assert list(agent.mind.numbers) == ["blue", "red", "green", "black"]
     assert agent.verify().ok
 
 
 def test_order_of_names_makes_no_difference() -> None:
     agent = Agent(FIVE, ":memory:")
     assert agent.ask(["a", "b"]).hold == agent.ask(["b", "a"]).hold == 0
+
+
+@pytest.mark.parametrize("policy", [UCB1(), LinStudentUCB(), Uniform()], ids=["K", "d", "none"])
+def test_rewards_go_to_the_arm_that_was_shown(policy: Policy[Any]) -> None:
+    agent, rng = Agent(policy, ":memory:", explore=0.3), np.random.default_rng(3)
+    shown = {}
+    for i in range(60):
+        ticket = agent.ask(rng.permutation(COLOURS).tolist(), ticket=f"visit {i}")
+        shown[ticket.id] = ticket.arm
+        assert agent.ask(COLOURS, ticket=ticket.id) == ticket
+        agent.tell(ticket.id, COLOURS.index(ticket.arm))
+    frame = read(agent.journal).frame
+    assert dict(zip(frame["ticket"], frame["arm"], strict=True)) == shown
+    assert agent.verify().ok
+
+
+def test_a_restart_with_a_new_arm_pending_is_no_difference(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with Agent(UCB1(), SQLite(path, durable=False)) as agent:
+        for _ in range(300):
+            agent.tell(agent.ask(["a", "b"]).id, 1.0)
+        agent.ask(["a", "c"])
+    with Agent(UCB1(), SQLite(path, durable=False)) as agent:
+        for _ in range(300):
+            agent.tell(agent.ask(["a", "b"]).id, 1.0)
+        assert agent.verify().ok
+
+
+def test_what_was_refused_is_not_remembered() -> None:
+    agent = Agent(guests.river(bandit.UCB(delta=1)), ":memory:")
+    agent.tell(agent.ask(["a", "b"]).id, 1.0)
+    with pytest.raises(ValueError, match="all 3 that"):
+        agent.ask(["a", "c"])
+    agent.ask(["a", "b"])
+    assert agent.verify().ok
+
+
+def test_a_guest_with_a_context_behind_a_filter_meets_a_new_arm() -> None:
+    guest = guests.vw("--cb_explore_adf --epsilon 0.2", view="context")
+    agent = Agent(AutoFiltered(guest, repeats=3), ":memory:")
+    for names in (["a", "b"], ["a", "b", "c"]):
+        for _ in range(12):
+            agent.tell(agent.ask({name: [1.0, 0.5] for name in names}).id, 1.0)
+    assert agent.verify().ok
+
+
+def test_huge_rewards_are_learned_while_others_are_pending() -> None:
+    agent = Agent(Filtered(UCB1(), repeats=4, estimator=Median()), ":memory:")
+    for reward in (1e308, -1e308, np.inf, -np.inf):
+        for ticket in [agent.ask(COLOURS) for _ in range(8)]:
+            agent.tell(ticket.id, reward)
+        agent.ask(COLOURS)
+    assert agent.verify().ok
+
+
+def test_offers_that_come_again_are_taken_after_many_that_did_not() -> None:
+    clock = Clock()
+    agent = Agent(Filtered(OFUL(), repeats=3), ":memory:", wait=60, clock=clock)
+    for i in range(100):
+        agent.ask({"a": [float(i)], "b": [1.0]})
+    with pytest.raises(ValueError, match="comes again"):
+        agent.ask({"a": [0.5], "b": [0.25]})
+    assert agent.ask({"a": [0.5], "b": [0.25]}).hold == 100
+
+
+def test_an_interrupted_act_leaves_the_agent_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = Agent(FIVE, ":memory:")
+    with monkeypatch.context() as patch:
+        patch.setattr(agent.journal, "add_ticket", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            agent.ask(COLOURS)
+    assert agent.ask(COLOURS).hold == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(agent.journal, "add_ticket", lambda *_: agent.tell("x", 1.0))
+        with pytest.raises(RuntimeError, match="within its own act"):
+            agent.ask(COLOURS)
+    assert agent.ask(COLOURS).hold == 0
+
+
+def interrupted(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_clock_that_goes_back_ends_holds_all_the_same() -> None:
+    clock = Clock()
+    agent = Agent(FIVE, ":memory:", wait=10, clock=clock)
+    clock.now += 1e7
+    for ticket in [agent.ask(COLOURS) for _ in range(5)][:4]:
+        agent.tell(ticket.id, 1.0)
+    clock.now -= 1e7
+    for _ in range(3):
+        agent.ask(COLOURS)
+        clock.now += 11
+    assert agent.journal.counts()[1] >= 1
+
+
+def test_the_loss_is_seen_also_where_others_tell(tmp_path: Path) -> None:
+    """A fifth is lost; of 64 holds, about 400 tickets, five deviations are 0.1."""
+    clock, rng, path = Clock(), np.random.default_rng(8), tmp_path / "a.db"
+    with (
+        Agent(FIVE, SQLite(path, durable=False), wait=10, clock=clock) as asker,
+        Agent(FIVE, SQLite(path, durable=False), wait=10, clock=clock) as teller,
+    ):
+        for _ in range(800):
+            ticket = asker.ask(COLOURS)
+            clock.now += 0.3
+            if rng.random() > 0.2:
+                teller.tell(ticket.id, 0.0)
+        assert abs(asker.loss - 0.2) < 0.1
+        assert asker.verify().ok
+
+
+def test_lessons_for_policies_of_another_kind() -> None:
+    agent = Agent(UCB1(), ":memory:")
+    for offer in (["a", "b"], ["a", "b", "c"]):
+        for _ in range(20):
+            agent.tell(agent.ask(offer).id, 1.0)
+    assert read(agent.journal).replay(LinStudentUCB()).decisions.tolist() == [40]
+    with pytest.raises(ValueError, match="journal must be one with"):
+        read(Agent(UCB1(), ":memory:").journal).replay(UCB1())
 
 
 def test_features_that_nobody_looks_at_make_no_difference() -> None:

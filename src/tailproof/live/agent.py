@@ -31,6 +31,8 @@ _LEAST_APART = 256
 _BYTES_A_LESSON = 100
 """Snapshots of large states are rarer, so that they cost about this much a lesson."""
 LONGEST_ID = 200
+_LONGEST_MOMENT = 0.005
+"""Seconds that a commit waits at most for those it may share with."""
 
 Fate = Literal["kept", "learned", "duplicate", "late", "unknown"]
 """What became of a reward.
@@ -204,7 +206,8 @@ class Agent:
             whole("dim", dim)
         self.journal = open_journal(journal)
         self._turn, self._busy = threading.Condition(), False
-        self._queue: list[_Pending] = []
+        self._leader = -1
+        self._queue: list[list[_Pending]] = []
         self._gathering, self._together, self._moment = False, 1, 0.0
         self._now = clock or self.journal.now
         self.commits = 0
@@ -217,8 +220,6 @@ class Agent:
             with self.journal.transaction():
                 self.mind = self._opened(seed, dim)
                 self._reload()
-                for hold in self.journal.ended(self._closed - SEEN):
-                    self._count(hold)
         except BaseException:
             if self.journal is not journal:
                 self.journal.close()
@@ -246,17 +247,18 @@ class Agent:
         """Do several acts in one commit; one that is refused has its error for an answer.
 
         Threads that come while another commits share the next commit, which waits a moment, an
-        eighth of the last one, for as many acts as there were then.
+        eighth of the last one, for as many threads as there were then.
         """
         mine = [_Pending(act) for act in acts]
+        if not mine:
+            return []
         with self._turn:
-            self._queue += mine
+            self._queue.append(mine)
             if self._gathering:
                 self._turn.notify_all()
-        if mine:
-            with self._alone(unless=mine[-1]) as leads:
-                if leads:
-                    self._do_all()
+        with self._alone(unless=mine[-1]) as leads:
+            if leads:
+                self._do_all()
         for pending in mine:
             if pending.error is not None:
                 raise pending.error
@@ -292,16 +294,20 @@ class Agent:
     @contextmanager
     def _alone(self, unless: _Pending | None = None) -> Iterator[bool]:
         """Keep other threads out, unless one of them has done this act meanwhile."""
-        with self._turn:
-            self._turn.wait_for(lambda: not self._busy or (unless is not None and unless.done))
-            alone = unless is None or not unless.done
-            self._busy = self._busy or alone
+        alone, me = False, threading.get_ident()
+        if self._leader == me:
+            raise RuntimeError("an agent must not be called from within its own act")
         try:
+            with self._turn:
+                self._turn.wait_for(lambda: not self._busy or (unless is not None and unless.done))
+                alone = unless is None or not unless.done
+                if alone:
+                    self._busy, self._leader = True, me
             yield alone
         finally:
             if alone:
+                self._busy, self._leader = False, -1
                 with self._turn:
-                    self._busy = False
                     self._turn.notify_all()
 
     def _do_all(self) -> None:
@@ -310,8 +316,9 @@ class Agent:
             if len(self._queue) < self._together:  # those answered last may ask again at once
                 self._gathering = True
                 self._turn.wait_for(lambda: len(self._queue) >= self._together, self._moment)
-                self._gathering = False
-            batch, self._queue = self._queue, []
+            self._gathering = False
+            self._together = len(self._queue)
+            batch, self._queue = [pending for some in self._queue for pending in some], []
         start = time.monotonic()
         try:
             with self.journal.transaction() as foreign:
@@ -330,12 +337,14 @@ class Agent:
             self._stale = True
             for pending in batch:
                 pending.error = error
+                if not isinstance(error, Exception):  # such as Ctrl-C in this thread alone
+                    pending.error = RuntimeError("the commit was interrupted, and undone")
             if not isinstance(error, Exception):
                 raise
         finally:
             for pending in batch:
                 pending.done = True
-            self._together, self._moment = len(batch), (time.monotonic() - start) / 8
+            self._moment = min(_LONGEST_MOMENT, (time.monotonic() - start) / 8)
 
     def _do(self, act: Ask | Tell, now: float) -> Ticket | Fate:
         return self._ask(act, now) if isinstance(act, Ask) else self._tell(act, now)
@@ -351,7 +360,7 @@ class Agent:
         require(not own, "ticket", "unlike those that the agent gives itself", ask.ticket)
         hold = self._desk.wanting(offer.key, now)
         if hold is None or hold.decision is None:
-            hold, decision = self._open(offer)
+            hold, decision = self._open(offer, now)
         else:
             decision = hold.decision
         place = hold.issue(now)
@@ -369,16 +378,15 @@ class Agent:
         if late:
             return "late"
         hold = self._desk.open[found.hold]
-        hold.told += 1
-        hold.awaited.pop(found.number, None)
+        self._desk.tell(hold, found.number, now)
         if hold.told < self.policy.pulls:
             return "kept"
         self._end(hold, learned=True)
         return "learned"
 
-    def _open(self, offer: Offer) -> tuple[Hold, Decision]:
+    def _open(self, offer: Offer, now: float) -> tuple[Hold, Decision]:
         """Decide: open a hold for an offer."""
-        if self._desk.never_repeats:
+        if self._desk.never_repeats(offer.key, now):
             raise ValueError(
                 f"offer must be one that comes again: {self.policy.pulls} requests with the same "
                 "features share a decision of this filter, and the last ones were all different; "
@@ -434,7 +442,11 @@ class Agent:
     def _learn(self, lessons: int) -> None:
         """Learn what has been told, up to so many lessons."""
         for closing in self.journal.closings(self.mind.lessons, lessons):
-            self.mind.fold(closing)
+            try:
+                self.mind.fold(closing)
+            except ValueError as error:  # of an earlier request, not of the one that waits
+                hold = closing.decision.hold
+                raise RuntimeError(f"hold {hold} cannot be learned: {error}") from error
             self._pending.pop(closing.decision.hold, None)
 
     def _expect_since(self, hold: int) -> None:
@@ -466,15 +478,23 @@ class Agent:
 
     def _reload(self) -> None:
         """Read what is open, as nothing is known of it or others wrote."""
-        self._stale = False
+        before, stale, self._stale = self._closed, self._stale, False
         self._holds, self._closed = self.journal.counts()
         self._committed = self._closed
         self._saved, self._size = self.journal.last_snapshot()
-        if self.journal.arms() != self.mind.numbers:  # of others, or of an act that was undone
-            self.mind = restored(self.policy, self.journal)
+        numbers, mind = self.journal.arms(), self.mind
+        if (
+            not mind.numbers.items() <= numbers.items() or mind.state is None
+        ):  # of an act that was undone
+            self.mind = mind = restored(self.policy, self.journal)
+        mind.numbers = numbers
+        lessons = mind.lessons
         self._learn(self.journal.last_after())  # no hold knows less than the one before it
-        self.mind.expect_anew()
-        self._since = max(0, self._holds - RECENT)
+        if stale or mind.lessons > lessons:
+            mind.expect_anew()
+            self._since = max(0, self._holds - RECENT)
+        for ended in self.journal.ended(max(before, self._closed - SEEN)):
+            self._desk.see(ended, self.journal.tickets(ended)[-1][0])
         believes = self.mind.believes
         self._pending = self.journal.unfolded(self.mind.lessons, self._since) if believes else {}
         self._desk.clear()

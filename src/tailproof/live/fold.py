@@ -71,6 +71,7 @@ def verify(policy: Policy[Any], journal: Journal, own: Mind | None = None) -> Ve
     found: dict[int, bool] = {}
     state = True
     pending: dict[int, Any] = {}
+    known: dict[int, Any] = {}
     differing, since, closings = [], 0, journal.closings(0, lessons)
 
     def learn_until(after: int) -> None:
@@ -78,7 +79,8 @@ def verify(policy: Policy[Any], journal: Journal, own: Mind | None = None) -> Ve
         while mind.lessons < after:
             closing = next(closings)
             mind.fold(closing)
-            pending.pop(closing.decision.hold, None)
+            for some in (pending, known):
+                some.pop(closing.decision.hold, None)
             if mind.lessons in snapshots:
                 found[mind.lessons] = same_state(mind, snapshots[mind.lessons])
             if own is not None and mind.lessons == own.lessons:
@@ -90,20 +92,26 @@ def verify(policy: Policy[Any], journal: Journal, own: Mind | None = None) -> Ve
         if row.since != since:
             since = row.since
             mind.expect_anew()
-        known = {hold: one for hold, one in pending.items() if hold >= since}
+            known = {hold: one for hold, one in pending.items() if hold >= since}
         choice = mind.choose(decision.hold, decision.offer, row.explore, known)
         if (choice.arm, choice.propensity) != (decision.arm, decision.propensity):
             differing.append(decision.hold)
-        pending[decision.hold] = decision
+        if mind.believes:
+            pending[decision.hold] = known[decision.hold] = decision
     learn_until(lessons)
     return Verification(holds, lessons, differing, found, state)
 
 
-def blank(policy: Policy[Any], journal: Journal) -> Mind:
-    """Return the mind before any lesson, which knows the arms of the journal."""
+def blank(policy: Policy[Any], journal: Journal, room: int = 0) -> Mind:
+    """Return the mind before any lesson, which knows the arms of the journal.
+
+    Where arms have no features there is room for so many, at least.
+    """
     meta = journal.meta()
     mind = Mind(policy, int(meta["seed"]), int(meta["dim"]) if "dim" in meta else None)
     for row in journal.holds(0, 1):
+        if mind.dim is not None and row.decision.offer.vectors is None:
+            mind.dim = max(mind.dim, room)
         mind.meet(row.decision.offer)
     mind.numbers = journal.arms()
     return mind

@@ -3,6 +3,8 @@
 import math
 from collections import deque
 from dataclasses import dataclass, field
+from itertools import islice, takewhile
+from statistics import median
 
 from tailproof.live.records import Decision
 
@@ -10,8 +12,16 @@ __all__ = ["MOST_OPEN", "SEEN", "Desk", "Hold"]
 
 MOST_OPEN = 100_000
 """Of more open holds the oldest are given up, so that memory stays bounded."""
+MOST_HELD = 10_000
+"""The same where a policy wants several pulls, and each hold keeps its offer."""
 _NEVER_TWICE = 100
 """After so many offers in a row that came once each, the contexts never repeat."""
+_DELAYS, _OFTEN = 256, 8
+"""The rewards that tell how long one takes, and after how many that is reckoned anew."""
+_LOOKS = 20
+"""How often in the time of one's patience holds are looked through."""
+_LONG = 5
+"""So many times the median delay is long: if delays are exponential, one in 32 takes longer."""
 SEEN = 64
 """The settled holds that tell how many rewards are lost."""
 
@@ -62,8 +72,10 @@ class Desk:
     """The open holds of a journal.
 
     A hold wants tickets while the rewards that have come, and those expected of the tickets that
-    are out, are fewer than the policy wants: told + (1 − loss)·awaited < pulls. The loss is the
-    share of rewards that never came for the last holds whose tickets are all older than `wait`.
+    are out, are fewer than the policy wants: told + (1 − loss)·awaited < pulls. A reward is lost
+    after `wait`, and no longer expected after `patience`, five times the median of late, though it
+    is still taken; for this a hold gets at most twice as many tickets. The loss is the share of
+    rewards that did not come for the last holds whose tickets are all older than that.
 
     Parameters
     ----------
@@ -80,14 +92,16 @@ class Desk:
         self._short: dict[bytes, list[Hold]] = {}
         self._seen: deque[tuple[int, int]] = deque(maxlen=SEEN)
         self.loss = 0.0
+        self.patience = wait
+        self._delays: deque[float] = deque(maxlen=_DELAYS)
         self._settling: deque[tuple[int, float]] = deque()
-        self._next = -math.inf
+        self._told = 0
+        self._looked = -math.inf
+        self._once: dict[bytes, None] = {}
 
     def add(self, hold: Hold) -> None:
         """Take a new hold, which the next requests with its offer get."""
         self.open[hold.id] = hold
-        if len(self.open) > MOST_OPEN:
-            self._next = -math.inf
         self._by_offer[hold.key] = hold.id
 
     def wanting(self, key: bytes, now: float) -> Hold | None:
@@ -107,28 +121,46 @@ class Desk:
 
     def _wants(self, hold: Hold, now: float) -> bool:
         hold.expire(now - self.wait)
-        expected = hold.told + (1 - self.loss) * len(hold.awaited)
+        awaited = len(hold.awaited)
+        if hold.issued * (1 - self.loss) < 2 * self.pulls:
+            limit = now - self.patience
+            awaited -= sum(1 for _ in takewhile(lambda at: at < limit, hold.awaited.values()))
+        expected = hold.told + (1 - self.loss) * awaited
         return hold.id in self.open and expected < self.pulls
+
+    def tell(self, hold: Hold, number: int, now: float) -> None:
+        """Take note that the reward of a ticket has come."""
+        hold.told += 1
+        asked = hold.awaited.pop(number, None)
+        if asked is not None:
+            self._delays.append(now - asked)
+            self._told += 1
+            if self._told % _OFTEN == 0:
+                self.patience = min(self.wait, _LONG * median(self._delays))
 
     def clear(self) -> None:
         """Let go of all open holds, which are to be read anew."""
         self.open.clear()
         self._by_offer.clear()
         self._short.clear()
-        self._next = -math.inf
+        self._looked = -math.inf
 
     def close(self, hold: Hold) -> None:
         """Let a hold go."""
         del self.open[hold.id]
         if self._by_offer.get(hold.key) == hold.id:
             del self._by_offer[hold.key]
+        self.see(hold.id, hold.last)
+
+    def see(self, hold: int, last: float) -> None:
+        """Have an ended hold counted later, when its rewards have come or are lost."""
         if len(self._settling) < SEEN:
-            self._settling.append((hold.id, hold.last))
+            self._settling.append((hold, last))
 
     def settled(self, now: float) -> list[int]:
         """Return some ended holds whose rewards have all come by now, or are lost."""
         found = []
-        while self._settling and self._settling[0][1] < now - self.wait:
+        while self._settling and not now - self.patience <= self._settling[0][1] <= now:
             found.append(self._settling.popleft()[0])
         return found
 
@@ -144,30 +176,39 @@ class Desk:
         A hold is due when its last ticket is too old. One with too few rewards goes on with the
         next requests that have its offer, unless the policy wants single pulls.
         """
-        if now < self._next:
+        if self.pulls == 1:
+            surplus = len(self.open) - MOST_OPEN
+            return [
+                (hold, False)
+                for i, hold in takewhile(
+                    lambda one: one[0] < surplus or one[1].last < now - self.wait,
+                    enumerate(self.open.values()),
+                )
+            ]
+        if 0 <= now - self._looked < self.patience / _LOOKS:
             return []
-        old = [hold for hold in self.open.values() if hold.last < now - self.wait]
-        found = [
-            (hold, hold.told >= self.least)
-            for hold in old
-            if hold.told >= self.least or self.pulls == 1
-        ]
-        going = {hold.id for hold, _ in found}
-        self._short = {}
-        for hold in old:
-            if hold.id not in going:
+        self._looked = now
+        self._short, found, surplus = {}, [], len(self.open) - MOST_HELD
+        for i, hold in enumerate(self.open.values()):
+            hold.last = min(hold.last, now)  # a clock may have gone back
+            enough = hold.told >= self.least
+            if i < surplus or (enough and hold.last < now - self.wait):
+                found.append((hold, enough))
+            elif hold.last < now - self.patience:
                 self._short.setdefault(hold.key, []).append(hold)
-        rest = [hold for hold in self.open.values() if hold.id not in going]
-        surplus = max(0, len(rest) - MOST_OPEN)
-        found += [(hold, hold.told >= self.least) for hold in rest[:surplus]]
-        waiting = [hold.last for hold in rest[surplus:] if hold.last >= now - self.wait]
-        self._next = min(waiting, default=now) + self.wait
         return found
 
-    @property
-    def never_repeats(self) -> bool:
-        """Whether offers come once each, so that no hold is ever filled."""
-        if self.pulls == 1 or len(self.open) < _NEVER_TWICE:
+    def never_repeats(self, key: bytes, now: float) -> bool:
+        """Return whether offers come once each, so that no hold is ever filled.
+
+        One that comes again after all is taken.
+        """
+        if self.pulls == 1 or len(self.open) < _NEVER_TWICE or key in self._once:
             return False
-        newest = list(self.open.values())[-_NEVER_TWICE:]
-        return all(hold.issued == 1 for hold in newest)
+        newest = islice(reversed(self.open.values()), _NEVER_TWICE)
+        if not all(hold.issued == 1 and hold.last >= now - self.wait for hold in newest):
+            return False
+        self._once[key] = None
+        if len(self._once) > MOST_HELD:
+            del self._once[next(iter(self._once))]
+        return True

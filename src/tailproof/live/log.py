@@ -61,9 +61,12 @@ class Log:
         (np.int64(21), np.float64(210.0))
         """
         require(isinstance(policy, Policy), "policy", "a policy", policy)
-        mind, pulls = blank(policy, self.journal), policy.pulls
+        arms, pulls = self.journal.arms(), policy.pulls
+        require(bool(arms), "journal", "one with a decision", "an empty one")
+        mind = blank(policy, self.journal, room=len(arms))
         for closing in self.journal.closings(0, self.journal.counts()[1]):
             if closing.learned:
+                mind.check(closing.decision.offer)
                 for start in range(0, len(closing.rewards), pulls):
                     part = closing.rewards[start : start + pulls]
                     if len(part) >= policy.least:

@@ -5,6 +5,7 @@ import io
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,7 +16,9 @@ from tailproof.guests.base import Guest
 from tailproof.live.offers import Offer
 from tailproof.live.records import Closing, Decision
 from tailproof.policies.base import Array, Policy
+from tailproof.policies.state.counts import tame
 from tailproof.wrappers.base import innermost
+from tailproof.wrappers.pilot import Piloted
 
 __all__ = ["RECENT", "Choice", "Mind"]
 
@@ -149,7 +152,8 @@ class Mind:
         """Keep a lesson in mind, to guess what pending pulls of its arm bring."""
         decision, learned, rewards = closing
         lesson = None
-        if learned and np.isfinite(rewards).all():
+        if learned:
+            rewards = tame(rewards)
             value = float(np.median(rewards))
             lesson = _Lesson(*self._arm(decision), value, rewards - value)
         self._recent.append(lesson)
@@ -174,8 +178,8 @@ class Mind:
             self._belief = self.state.copy()
         for hold, decision in pending.items():
             if hold not in self._believed:
-                self._believed.add(hold)
                 self._teach(self._belief, decision, self._guess(decision))
+                self._believed.add(hold)
         return self._belief
 
     def _guess(self, decision: Decision) -> Array:
@@ -203,7 +207,10 @@ class Mind:
             return float(known[0, arm])
         if isinstance(innermost(self.policy), Guest):
             return None
-        copies = state.take(np.zeros(_COPIES, dtype=np.int64))
+        slim = copy(state)
+        if isinstance(slim, Piloted):
+            slim.forget()  # a choice does not look at them
+        copies = slim.take(np.zeros(_COPIES, dtype=np.int64))
         drawn = self.policy.choose(copies, np.broadcast_to(arms, (_COPIES, *arms.shape[1:])), rng)
         return float(((drawn == arm).sum() + (own == arm)) / (_COPIES + 1))
 
@@ -248,6 +255,7 @@ class Mind:
         if numbers == list(range(len(numbers))) and len(numbers) >= state.arms:
             return state
         if state.arms <= numbers[-1]:
+            state = state.copy()
             self.policy._grow(state, numbers[-1] + 1)
         return self.policy._among(state, np.array(numbers))
 

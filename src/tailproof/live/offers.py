@@ -30,13 +30,14 @@ class Offer:
     Parameters
     ----------
     names : tuple of str
+        In the order of the alphabet: that of a request makes no difference.
     vectors : array of shape (K, d), or None
         The features, if the arms have any.
 
     Examples
     --------
     >>> Offer.of(["red", "blue"]).names
-    ('red', 'blue')
+    ('blue', 'red')
     >>> Offer.of({"red": [1, 0], "blue": [0, 1]}).vectors.shape
     (2, 2)
     >>> Offer.of(["red", "red"])
@@ -63,9 +64,10 @@ class Offer:
         require(ok, "names of arms", f"texts of 1 to {LONGEST_NAME} signs", list(names))
         require(len(set(names)) == len(names), "offer", "of arms with different names", list(names))
         if not isinstance(offer, Mapping):
-            return cls(names)
+            return cls(tuple(sorted(names)))
         try:
-            vectors = array("features", list(offer.values()))
+            names = tuple(sorted(names))
+            vectors = array("features", [offer[name] for name in names])
         except ValueError:
             vectors = np.empty(0)
         ok = vectors.ndim == 2 and vectors.shape[1] > 0
@@ -80,12 +82,10 @@ class Offer:
 
     @cached_property
     def key(self) -> bytes:
-        """Sixteen bytes that tell offers apart, whatever the order of their arms."""
-        found = hashlib.blake2b(digest_size=16)
-        order = sorted(range(len(self.names)), key=self.names.__getitem__)
-        found.update("\0".join([self.names[i] for i in order]).encode())
+        """Sixteen bytes that tell offers apart."""
+        found = hashlib.blake2b("\0".join(self.names).encode(), digest_size=16)
         if self.vectors is not None:
-            found.update(b"\0\0" + self.vectors[order].tobytes())
+            found.update(b"\0\0" + self.vectors.tobytes())
         return found.digest()
 
     def row(self) -> tuple[str, bytes | None]:

@@ -101,7 +101,7 @@ class Summary:
     >>> found["tickets"]["rewards"], [arm["estimate"] for arm in found["arms"]]
     (126, [3.0, 3.0])
     >>> found["lead"]["words"]
-    'red leads; the interval of blue overlaps.'
+    'blue leads; the interval of red overlaps.'
 
     Source: our own. Differences: none.
     """

@@ -11,7 +11,7 @@ from tailproof.wrappers.base import Wrapped
 
 __all__ = ["Piloted", "pilot"]
 
-_PARTS = ("pilot_arms", "pilot_chosen", "pilot_rewards", "pilot_propensity")
+_PARTS = ("pilot_arms", "pilot_offered", "pilot_chosen", "pilot_rewards", "pilot_propensity")
 
 
 @dataclass(eq=False)
@@ -22,11 +22,14 @@ class Piloted(Wrapped):
     ----------
     pilot_arms, pilot_chosen, pilot_rewards, pilot_propensity : arrays of shape (paths, room, …)
         The first decisions of each path, with room for more; empty once every path has settled.
+    pilot_offered : array of shape (paths, room)
+        How many arms were on offer.
     settle : int
         How many decisions are kept.
     """
 
     pilot_arms: Annotated[Array, Rule(finite=True, buffer=1)]
+    pilot_offered: Annotated[Index, Rule(least=0, buffer=1)]
     pilot_chosen: Annotated[Index, Rule(least=0, arms=True, buffer=1)]
     pilot_rewards: Buffer
     pilot_propensity: Buffer
@@ -46,6 +49,7 @@ class Piloted(Wrapped):
                 full = getattr(self, name)
                 setattr(self, name, np.concatenate([full, np.zeros_like(full)], axis=1))
         self.pilot_arms[rows, at, : arms.shape[1]] = arms[rows]
+        self.pilot_offered[rows, at] = arms.shape[1]
         self.pilot_chosen[rows, at] = chosen[rows]
         self.pilot_rewards[rows, at] = rewards[rows]
         self.pilot_propensity[rows, at] = propensity[rows]
@@ -62,13 +66,15 @@ class Piloted(Wrapped):
         """
         for t in range(rewards.shape[1]):
             chosen, known = self.pilot_chosen[:, t], self.pilot_propensity[:, t]
-            policy.learn(inner, arms[:, t], chosen, rewards[:, t], known)
+            offered = arms[:, t, : self.pilot_offered[:, t].max()]
+            policy.learn(inner, offered, chosen, rewards[:, t], known)
 
 
 def pilot(paths: int, arms: int, dim: int, room: int, rewards: tuple[int, ...]) -> dict[str, Any]:
     """Return the arrays of a `Piloted` state before any decision."""
     return {
         "pilot_arms": np.zeros((paths, room, arms, dim)),
+        "pilot_offered": np.zeros((paths, room), dtype=np.int64),
         "pilot_chosen": np.zeros((paths, room), dtype=np.int64),
         "pilot_rewards": np.zeros((paths, room, *rewards)),
         "pilot_propensity": np.ones((paths, room)),
