@@ -144,7 +144,7 @@ def test_what_is_refused_raises_the_sentence(url: str, client: Both) -> None:
         (("ask", "a/b"), "Not Found"),
         (("ask", "shop", None, "99.0"), "ticket must be unlike those that the agent gives itself"),
         (("ask", "shop", ["red", "red"]), "different names"),
-        (("tell", "shop", "a", float("nan")), "reward must be a number, not NaN"),
+        (("tell", "shop", "a", float("nan")), "reward must be a number of usual size"),
     ]:
         with pytest.raises(ValueError, match=words):
             client(url, call, default="red", timeout=30)

@@ -1,7 +1,10 @@
 """The agent: holds, tickets and fates, late and lost rewards, arms that come and go."""
 
+import os
+import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +87,8 @@ def test_asking_again_is_the_same_answer_whatever_is_on_offer() -> None:
         (lambda agent: agent.ask({"red": [np.inf]}), "features must be finite"),
         (lambda agent: agent.ask(COLOURS, ticket=""), "ticket must be a text"),
         (lambda agent: agent.ask(COLOURS, ticket="9.9"), "unlike those that the agent gives"),
-        (lambda agent: agent.tell("x", np.nan), "reward must be a number, not NaN, got nan"),
+        (lambda agent: agent.tell("x", np.nan), "reward must be a number .*, got nan"),
+        (lambda agent: agent.tell("x", 10**400), "reward must be a number of usual size"),
         (lambda agent: agent.tell("x", True), "reward must be a number"),
         (lambda agent: agent.tell(3, 1.0), "ticket must be a text"),
     ],
@@ -411,6 +415,59 @@ def test_the_loss_is_seen_also_where_others_tell(tmp_path: Path) -> None:
                 teller.tell(ticket.id, 0.0)
         assert abs(asker.loss - 0.2) < 0.1
         assert asker.verify().ok
+
+
+def test_a_few_offers_that_come_once_do_no_harm() -> None:
+    agent = Agent(FIVE, ":memory:")
+    for i in range(3000):
+        offer = ["red", "blue", f"campaign {i}"] if i % 20 == 0 else ["red", "blue"]
+        agent.tell(agent.ask(offer).id, 1.0)
+    assert agent.journal.counts()[1] > 500
+
+
+def test_files_of_others_are_left_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "app.db"
+    with closing(sqlite3.connect(path)) as other, other:
+        other.execute("CREATE TABLE users (name TEXT)")
+    before = path.read_bytes()
+    for use in (lambda: read(path), lambda: Agent(UCB1(), path)):
+        with pytest.raises(ValueError, match="journal must be one that an agent wrote"):
+            use()
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["app.db"]
+
+
+def test_a_copy_that_may_only_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.db"
+    with Agent(UCB1(), path) as agent:
+        agent.tell(agent.ask(COLOURS, ticket="a").id, 1.0)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    log = read(path)
+    assert log.journal.read_only
+    assert log.frame["fate"].tolist() == ["learned"]
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        log.journal.execute("DELETE FROM ticket")
+    log.journal.close()
+
+
+@pytest.mark.parametrize("journal", [None, 3, "", b"a.db"])
+def test_what_is_no_journal(journal: Any) -> None:
+    with pytest.raises(ValueError, match="journal must be a path"):
+        Agent(UCB1(), journal)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_an_agent_does_not_cross_a_fork() -> None:
+    agent = Agent(UCB1(), ":memory:")
+    child = os.fork()
+    if child == 0:
+        try:
+            agent.ask(COLOURS)
+        except RuntimeError:
+            os._exit(7)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 
 def test_lessons_for_policies_of_another_kind() -> None:

@@ -270,7 +270,7 @@ def test_a_journal_that_fails_is_said_and_nothing_is_answered(
         patched.setattr(SQLite, "add_ticket", full)
         answer = http.post(ASK, json={"ticket": "b"})
         assert answer.status_code == 503
-        assert answer.json() == {"error": "the journal must be writable, but: OSError"}
+        assert answer.json() == {"error": "the journal must be writable, but: no space left"}
     assert http.post(TELL, json={"ticket": "b", "reward": 1}).json()["fate"] == "unknown"
     assert http.post(TELL, json={"ticket": "a", "reward": 1}).json()["fate"] == "kept"
 

@@ -10,6 +10,7 @@ from rich.markup import escape
 from tailproof import recipes
 from tailproof.checks import number, require
 from tailproof.cli.output import clear_errors, console
+from tailproof.guests.base import installed
 from tailproof.results.files import whole_file
 
 __all__ = ["demo_command", "log_command", "serve_command", "verify_command"]
@@ -82,6 +83,8 @@ def log_command(
     if out is not None:
         require(out.suffix in (".csv", ".parquet"), "out", "a file .csv or .parquet", str(out))
         require(not out.exists(), "out", "a file that does not exist yet", str(out))
+        if out.suffix == ".parquet":
+            installed("pyarrow", "parquet", "a Parquet file")
     source = open_journal(journal, make=False)
     try:
         if out is None:
@@ -115,7 +118,13 @@ def verify_command(journal: JournalText) -> None:
     try:
         recipe = source.meta().get("recipe")
         require(recipe is not None, "journal", "one that an agent has used", journal)
-        found = verify(recipes.build("policy", str(recipe)), source)
+        try:
+            policy = recipes.build("policy", str(recipe))
+        except ValueError:
+            policy = None
+        rule = "one that can be typed; for others there is Agent.verify in Python"
+        require(repr(policy) == recipe, "the policy of the journal", rule, recipe)
+        found = verify(policy, source)
     finally:
         source.close()
     console.print(escape(str(recipe)), soft_wrap=True, highlight=False)

@@ -2,7 +2,9 @@
 
 import logging
 import math
+import os
 import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -97,8 +99,9 @@ class Tell:
     def __post_init__(self) -> None:
         _check_id(self.ticket)
         r = self.reward
-        ok = isinstance(r, Real) and not isinstance(r, bool) and not math.isnan(r)
-        require(ok, "reward", "a number, not NaN", r)
+        ok = isinstance(r, Real) and not isinstance(r, bool)
+        ok = ok and (abs(r) <= sys.float_info.max or abs(r) == math.inf)
+        require(ok, "reward", "a number of usual size or ±inf, not NaN", r)
         object.__setattr__(self, "reward", float(r) + 0.0)  # zero has no sign
 
 
@@ -206,7 +209,7 @@ class Agent:
             whole("dim", dim)
         self.journal = open_journal(journal)
         self._turn, self._busy = threading.Condition(), False
-        self._leader = -1
+        self._leader, self._process = -1, os.getpid()
         self._queue: list[list[_Pending]] = []
         self._gathering, self._together, self._moment = False, 1, 0.0
         self._now = clock or self.journal.now
@@ -229,7 +232,7 @@ class Agent:
         """Return an arm of an offer, as a ticket; asked again with the same id, the same answer.
 
         An offer is a list of names, or a mapping from names to features, which K-armed policies
-        ignore.
+        ignore. A ticket that is known gets its old answer whatever is on offer now.
         """
         (answer,) = self.act([Ask(offer, ticket)])
         if isinstance(answer, ValueError):
@@ -252,6 +255,7 @@ class Agent:
         mine = [_Pending(act) for act in acts]
         if not mine:
             return []
+        self._check_process()
         with self._turn:
             self._queue.append(mine)
             if self._gathering:
@@ -291,9 +295,15 @@ class Agent:
         """The share of rewards that never came, of late."""
         return self._desk.loss
 
+    def _check_process(self) -> None:
+        """Refuse to work in a child that was forked off: its locks may be those of lost threads."""
+        if os.getpid() != self._process:
+            raise RuntimeError("an agent must not cross a fork: make one in each process")
+
     @contextmanager
     def _alone(self, unless: _Pending | None = None) -> Iterator[bool]:
         """Keep other threads out, unless one of them has done this act meanwhile."""
+        self._check_process()
         alone, me = False, threading.get_ident()
         if self._leader == me:
             raise RuntimeError("an agent must not be called from within its own act")
@@ -360,7 +370,7 @@ class Agent:
         require(not own, "ticket", "unlike those that the agent gives itself", ask.ticket)
         hold = self._desk.wanting(offer.key, now)
         if hold is None or hold.decision is None:
-            hold, decision = self._open(offer, now)
+            hold, decision = self._open(offer)
         else:
             decision = hold.decision
         place = hold.issue(now)
@@ -384,13 +394,13 @@ class Agent:
         self._end(hold, learned=True)
         return "learned"
 
-    def _open(self, offer: Offer, now: float) -> tuple[Hold, Decision]:
+    def _open(self, offer: Offer) -> tuple[Hold, Decision]:
         """Decide: open a hold for an offer."""
-        if self._desk.never_repeats(offer.key, now):
+        if self._desk.never_repeats(offer.key):
             raise ValueError(
                 f"offer must be one that comes again: {self.policy.pulls} requests with the same "
-                "features share a decision of this filter, and the last ones were all different; "
-                "LinStudentUCB learns from single pulls"
+                "arms and features share a decision of this filter, and the last offers were all "
+                "different; LinStudentUCB learns from single pulls"
             )
         mind, number = self.mind, self._holds
         mind.check(offer)
@@ -403,7 +413,7 @@ class Agent:
         decision = Decision(number, offer, *choice)
         self.journal.add_hold(HoldRow(decision, self.explore, mind.lessons, since), mind.numbers)
         hold = Hold(number, offer.key, decision if self.policy.pulls > 1 else None)
-        self._desk.add(hold)
+        self._desk.add(hold, new=True)
         if mind.believes:
             self._pending[number] = decision
         self._holds += 1
@@ -502,7 +512,7 @@ class Agent:
         several = self.policy.pulls > 1
         for hold, key in holds:
             decision = self.journal.decision(hold) if several else None
-            self._desk.add(Hold(hold, key, decision))
+            self._desk.add(Hold(hold, key, decision), new=False)
         now = self._now()
         for hold, place, asked, told in tickets:
             one = self._desk.open[hold]

@@ -5,9 +5,9 @@ import time
 import uuid
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
-from tailproof.checks import number
+from tailproof.checks import number, require
 from tailproof.guests.base import installed
 from tailproof.live.agent import Ask, Fate, Tell, Ticket
 from tailproof.live.offers import Features, Offer
@@ -42,6 +42,9 @@ class _Base:
     ) -> None:
         httpx = installed("httpx", "serve", "the client")
         self.timeout = number("timeout", timeout, above=0)
+        parts = urlsplit(url)
+        ok = parts.scheme in ("http", "https") and bool(parts.hostname)
+        require(ok, "url", "one like http://127.0.0.1:8000", url)
         if default is not None:
             Offer.of([default])
         self.url, self.default = url.rstrip("/"), default

@@ -3,7 +3,7 @@
 import math
 from collections import deque
 from dataclasses import dataclass, field
-from itertools import islice, takewhile
+from itertools import takewhile
 from statistics import median
 
 from tailproof.live.records import Decision
@@ -97,12 +97,14 @@ class Desk:
         self._settling: deque[tuple[int, float]] = deque()
         self._told = 0
         self._looked = -math.inf
+        self._new = 0  # holds that were opened since a request joined one
         self._once: dict[bytes, None] = {}
 
-    def add(self, hold: Hold) -> None:
-        """Take a new hold, which the next requests with its offer get."""
+    def add(self, hold: Hold, *, new: bool) -> None:
+        """Take a hold, which the next requests with its offer get."""
         self.open[hold.id] = hold
         self._by_offer[hold.key] = hold.id
+        self._new += new and self.pulls > 1
 
     def wanting(self, key: bytes, now: float) -> Hold | None:
         """Return the hold that a request with this offer belongs to, if one wants a ticket.
@@ -112,12 +114,13 @@ class Desk:
         if self.pulls == 1:
             return None
         short = self._short.get(key, [])
-        while short:
-            if self._wants(short[0], now):
-                return short[0]
+        while short and not self._wants(short[0], now):
             short.pop(0)
-        newest = self.open.get(self._by_offer.get(key, -1))
-        return newest if newest is not None and self._wants(newest, now) else None
+        found = short[0] if short else self.open.get(self._by_offer.get(key, -1))
+        if found is None or not self._wants(found, now):
+            return None
+        self._new = 0
+        return found
 
     def _wants(self, hold: Hold, now: float) -> bool:
         hold.expire(now - self.wait)
@@ -198,15 +201,12 @@ class Desk:
                 self._short.setdefault(hold.key, []).append(hold)
         return found
 
-    def never_repeats(self, key: bytes, now: float) -> bool:
+    def never_repeats(self, key: bytes) -> bool:
         """Return whether offers come once each, so that no hold is ever filled.
 
         One that comes again after all is taken.
         """
-        if self.pulls == 1 or len(self.open) < _NEVER_TWICE or key in self._once:
-            return False
-        newest = islice(reversed(self.open.values()), _NEVER_TWICE)
-        if not all(hold.issued == 1 and hold.last >= now - self.wait for hold in newest):
+        if self._new < _NEVER_TWICE or key in self._once:
             return False
         self._once[key] = None
         if len(self._once) > MOST_HELD:

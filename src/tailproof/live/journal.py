@@ -63,6 +63,9 @@ class Journal(ABC):
     READING: ClassVar[str] = "BEGIN"
     """What begins a transaction that only reads, and sees one moment."""
 
+    read_only = False
+    """Whether nothing can be written."""
+
     def __init__(self) -> None:
         self._offer_at = lru_cache(maxsize=_OFFERS)(self._read_offer)
         self._number_of = lru_cache(maxsize=_OFFERS)(self._find_offer)
@@ -120,6 +123,10 @@ class Journal(ABC):
     def migrate(self) -> None:
         """Bring the tables to the schema of this version; those of a later one are refused."""
         ours = len(self.MIGRATIONS)
+        if self.read_only:
+            found = self._schema()
+            require(found == ours, "the journal's schema", f"{ours}, to be read only", found)
+            return
         with self.transaction():
             found = self._schema()
             require(found <= ours, "the journal's schema", f"at most {ours}, as known here", found)

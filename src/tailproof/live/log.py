@@ -12,18 +12,12 @@ import pandas as pd
 
 from tailproof.checks import require
 from tailproof.live.fold import blank
-from tailproof.live.journal import KEPT, LATE, Journal
+from tailproof.live.journal import LATE, Journal
 from tailproof.live.opening import open_journal
 from tailproof.policies.base import Policy
 
 __all__ = ["Log", "csv_pieces", "read"]
 
-_FATES = {
-    (LATE, False): "late",
-    (LATE, True): "late",
-    (KEPT, True): "learned",
-    (KEPT, False): "kept",
-}
 _PIECE = 1 << 16
 _COLUMNS = ["ticket", "hold", "arm", "propensity", "reward", "fate", "asked", "told"]
 
@@ -36,7 +30,8 @@ class Log:
     ----------
     frame : pandas.DataFrame
         One row for each ticket: ``ticket``, ``hold``, ``arm``, ``propensity``, ``reward``, ``fate``
-        (learned, kept, late, or pending without a reward), and the times ``asked`` and ``told``.
+        (learned, kept, late; without a reward pending, or lost if its hold has ended), and the
+        times ``asked`` and ``told``.
     recipe : str
         The policy, as text.
     """
@@ -74,6 +69,16 @@ class Log:
         return mind.state
 
 
+def _rows(journal: Journal) -> Iterator[tuple[Any, ...]]:
+    """Give every ticket with its fate in words."""
+    for *known, written, learned, asked, told in journal.rows():
+        if written is None:
+            fate = "pending" if learned is None else "lost"
+        else:
+            fate = "late" if written == LATE else "learned" if learned else "kept"
+        yield *known, fate, asked, told
+
+
 def csv_pieces(journal: Journal) -> Iterator[str]:
     """Return a journal as comma-separated values, piece by piece; times are those of Greenwich.
 
@@ -92,8 +97,7 @@ def csv_pieces(journal: Journal) -> Iterator[str]:
     piece = io.StringIO()
     writer = csv.writer(piece)
     writer.writerow(_COLUMNS)
-    for name, hold, arm, propensity, reward, written, learned, *times in journal.rows():
-        fate = "pending" if written is None else _FATES[written, bool(learned)]
+    for name, hold, arm, propensity, reward, fate, *times in _rows(journal):
         asked, told = (_written(at) for at in times)
         row = (_tame(name), hold, _tame(arm), propensity, reward, fate, asked, told)
         writer.writerow(row)
@@ -134,12 +138,8 @@ def read(journal: str | Path | Journal) -> Log:
     Source: our own. Differences: none.
     """
     journal = open_journal(journal, make=False)
-    frame = pd.DataFrame.from_records(
-        list(journal.rows()), columns=[*_COLUMNS[:5], "f", "l", *_COLUMNS[6:]]
-    )
-    written, learned = frame.pop("f"), frame.pop("l") == 1
-    fates = [_FATES.get(key, "pending") for key in zip(written, learned, strict=True)]
-    frame.insert(5, "fate", fates)
+    frame = pd.DataFrame.from_records(list(_rows(journal)), columns=_COLUMNS)
+    frame = frame.astype(dict.fromkeys(("propensity", "reward", "asked", "told"), "float64"))
     for name in ("asked", "told"):
-        frame[name] = pd.to_datetime(frame[name].astype("float64"), unit="s")
+        frame[name] = pd.to_datetime(frame[name], unit="s")
     return Log(frame, journal.meta().get("recipe", ""), journal)

@@ -184,6 +184,8 @@ def sentence(errors: Sequence[Any]) -> str:
     while steps and isinstance(steps[-1], int):
         steps.pop()
     path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+    if not steps and isinstance(first["input"], bytes):
+        return "the body must be JSON and said to be: Content-Type: application/json"
     if not steps:
         return f"the body must be an object of JSON, got {_SHORT.repr(first['input'])}"
     if first["type"] == "missing":

@@ -3,6 +3,7 @@
 import sqlite3
 from pathlib import Path
 
+from tailproof.checks import require
 from tailproof.guests.base import installed
 from tailproof.live.journal import Journal
 from tailproof.live.postgres import Postgres
@@ -38,6 +39,8 @@ def open_journal(
     """
     if isinstance(journal, Journal):
         return journal
+    ok = isinstance(journal, str | Path) and bool(str(journal))
+    require(ok, "journal", "a path, an address of PostgreSQL or a journal", journal)
     text = str(journal)
     if not text.startswith(("postgresql://", "postgres://")):
         try:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import sqlite3
 from collections.abc import AsyncIterator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -101,7 +102,9 @@ class _Line:
 
 def _unwritten(error: Exception) -> HTTPException:
     _LOG.error("a commit failed", exc_info=error)
-    return HTTPException(503, f"the journal must be writable, but: {type(error).__name__}")
+    told = isinstance(error, sqlite3.Error | OSError)  # others may name machines
+    why = error if told else type(error).__name__
+    return HTTPException(503, f"the journal must be writable, but: {why}")
 
 
 def create_app(config: Config, token: str | None = None) -> FastAPI:

@@ -44,21 +44,30 @@ class SQLite(Journal):
         self.path = str(path)
         memory = self.path == ":memory:"
         require(make or Path(path).is_file(), "journal", "a file that exists", self.path)
-        if not memory:
+        alone = not make and not os.access(self.path, os.W_OK)  # a copy that may only be read
+        if not memory and not alone:
             with suppress(FileExistsError):  # to close an old one would give away all locks on it
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        where = f"{Path(path).absolute().as_uri()}?immutable=1" if alone else self.path
         self._connection = sqlite3.connect(
-            self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+            where, timeout=_PATIENCE, isolation_level=None, check_same_thread=False, uri=alone
         )
-        self._version = -1
+        self._version, self.read_only = -1, alone
         try:
-            if not memory:
+            self._check(make)
+            if not memory and not alone:
                 self._write_ahead()
             self.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             super().__init__()
         except BaseException:
             self.close()
             raise
+
+    def _check(self, make: bool) -> None:
+        """Refuse a file that is of something else, before anything is written to it."""
+        tables = {name for (name,) in self.execute("SELECT name FROM sqlite_master")}
+        ours = tables >= {"meta", "hold", "ticket"} or (make and not tables)
+        require(ours, "journal", "one that an agent wrote", self.path)
 
     def _write_ahead(self) -> None:
         """Keep a log beside the file; SQLite does not wait for others that begin to, so we do."""
