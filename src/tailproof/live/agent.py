@@ -403,7 +403,6 @@ class Agent:
                 "different; LinStudentUCB learns from single pulls"
             )
         mind, number = self.mind, self._holds
-        mind.check(offer)
         self._catch_up()
         since = self._since if mind.believes else number
         with mind.meeting(offer):

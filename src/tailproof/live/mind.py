@@ -154,7 +154,8 @@ class Mind:
         lesson = None
         if learned:
             rewards = tame(rewards)
-            value = float(np.median(rewards))
+            ordered = np.sort(rewards)
+            value = float(ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
             lesson = _Lesson(*self._arm(decision), value, rewards - value)
         self._recent.append(lesson)
 

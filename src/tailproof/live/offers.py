@@ -59,8 +59,11 @@ class Offer:
         require(isinstance(offer, Iterable) and not isinstance(offer, str), "offer", rule, offer)
         names = tuple(offer)
         require(0 < len(names) <= MOST_ARMS, "offer", f"of 1 to {MOST_ARMS} arms", len(names))
-        ok = all(isinstance(name, str) for name in names) and "".join(names).isprintable()
-        ok = ok and 0 < min(map(len, names)) <= max(map(len, names)) <= LONGEST_NAME
+        try:
+            ok = "".join(names).isprintable() and all(names)
+        except TypeError:
+            ok = False
+        ok = ok and max(map(len, names)) <= LONGEST_NAME
         require(ok, "names of arms", f"texts of 1 to {LONGEST_NAME} signs", list(names))
         require(len(set(names)) == len(names), "offer", "of arms with different names", list(names))
         if not isinstance(offer, Mapping):
