@@ -1,6 +1,5 @@
 """An agent: it is asked for an arm and told a reward, at any time, in any order, from anywhere."""
 
-import logging
 import math
 import os
 import re
@@ -27,7 +26,6 @@ from tailproof.policies.base import Policy
 
 __all__ = ["LONGEST_ID", "Agent", "Ask", "Fate", "Standing", "Tell", "Ticket", "seconds"]
 
-_LOG = logging.getLogger("tailproof.live")
 _LEAST_APART = 256
 """Lessons between two snapshots, at least: so many are learned anew in a twentieth of a second."""
 _BYTES_A_LESSON = 100
@@ -234,17 +232,20 @@ class Agent:
         An offer is a list of names, or a mapping from names to features, which K-armed policies
         ignore. A ticket that is known gets its old answer whatever is on offer now.
         """
-        (answer,) = self.act([Ask(offer, ticket)])
-        if isinstance(answer, ValueError):
-            raise answer
-        return answer  # type: ignore[return-value]
+        found: Ticket = self._one(Ask(offer, ticket))
+        return found
 
     def tell(self, ticket: str, reward: float) -> Fate:
         """Take the reward of a ticket, and say what became of it; ±inf is one, NaN is refused."""
-        (answer,) = self.act([Tell(ticket, reward)])
+        found: Fate = self._one(Tell(ticket, reward))
+        return found
+
+    def _one(self, act: Ask | Tell) -> Any:
+        """Do one act; what is refused raises."""
+        (answer,) = self.act([act])
         if isinstance(answer, ValueError):
             raise answer
-        return answer  # type: ignore[return-value]
+        return answer
 
     def act(self, acts: Sequence[Ask | Tell]) -> list[Ticket | Fate | ValueError]:
         """Do several acts in one commit; one that is refused has its error for an answer.
@@ -361,7 +362,7 @@ class Agent:
 
     def _ask(self, ask: Ask, now: float) -> Ticket:
         offer = Offer.of(ask.offer)
-        if not self.policy.uses_vectors:
+        if not self.mind.uses_vectors:
             offer = Offer(offer.names)
         found = None if ask.ticket is None else self.journal.find(ask.ticket)
         if found is not None:
@@ -492,9 +493,8 @@ class Agent:
         self._committed = self._closed
         self._saved, self._size = self.journal.last_snapshot()
         numbers, mind = self.journal.arms(), self.mind
-        if (
-            not mind.numbers.items() <= numbers.items() or mind.state is None
-        ):  # of an act that was undone
+        fits = mind.state is not None and mind.numbers.items() <= numbers.items()
+        if not fits:  # nothing was known yet, or an act was undone
             self.mind = mind = restored(self.policy, self.journal)
         mind.numbers = numbers
         lessons = mind.lessons
@@ -504,14 +504,14 @@ class Agent:
             self._since = max(0, self._holds - RECENT)
         for ended in self.journal.ended(max(before, self._closed - SEEN)):
             self._desk.see(ended, self.journal.tickets(ended)[-1][0])
-        believes = self.mind.believes
-        self._pending = self.journal.unfolded(self.mind.lessons, self._since) if believes else {}
+        believes = mind.believes
+        self._pending = self.journal.unfolded(mind.lessons, self._since) if believes else {}
         self._desk.clear()
         holds, tickets = self.journal.open_holds()
         several = self.policy.pulls > 1
-        for hold, key in holds:
-            decision = self.journal.decision(hold) if several else None
-            self._desk.add(Hold(hold, key, decision), new=False)
+        for key, *decided in holds:
+            decision = self.journal.decided(*decided) if several else None
+            self._desk.add(Hold(decided[0], key, decision), new=False)
         now = self._now()
         for hold, place, asked, told in tickets:
             one = self._desk.open[hold]

@@ -5,21 +5,33 @@ import ipaddress
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Annotated, Any
 
-from fastapi import HTTPException
+from fastapi import HTTPException, Path
 from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tailproof.checks import require
+from tailproof.live.experiments import Experiment
 from tailproof.live.messages import problem
 
-__all__ = ["LOGGING", "MOST_BYTES", "Gate", "check_token"]
+__all__ = ["LOGGING", "MOST_BYTES", "Gate", "Name", "check_token", "named"]
 
 _LOG = logging.getLogger("tailproof.live.requests")
 MOST_BYTES = 1 << 22
 _SHORTEST_TOKEN = 16
+
+
+Name = Annotated[str, Path(description="the name of an experiment", examples=["shop"])]
+
+
+def named(experiments: Mapping[str, Experiment], name: str) -> Experiment:
+    """Return an experiment by its name; of one that is not there the answer is 404."""
+    if name not in experiments:
+        rule = f"one of {', '.join(experiments)}"
+        raise HTTPException(404, f"experiment must be {rule}, got {name!r}")
+    return experiments[name]
 
 
 def check_token(address: str, token: str | None) -> str | None:

@@ -186,7 +186,7 @@ class Journal(ABC):
         for start in range(first, stop, 1000):
             values = (start, min(start + 1000, stop))
             for row in self.execute(f"{sql} WHERE id >= ? AND id < ? ORDER BY id", values):
-                yield HoldRow(self._decision(*row[:4]), *row[4:])
+                yield HoldRow(self.decided(*row[:4]), *row[4:])
 
     def unfolded(self, after: int, since: int) -> dict[int, Decision]:
         """Return the holds from one on that had not ended after so many closings."""
@@ -194,23 +194,24 @@ class Journal(ABC):
         rows = self.execute(
             f"{sql} AND (closed IS NULL OR closed >= ?) ORDER BY id", (since, after)
         )
-        return {row[0]: self._decision(*row) for row in rows}
+        return {row[0]: self.decided(*row) for row in rows}
 
-    def open_holds(self) -> tuple[list[tuple[int, bytes]], list[tuple[int, int, float, Any]]]:
-        """Return open holds with the digests of their offers, and their tickets in order.
+    def open_holds(self) -> tuple[list[tuple[Any, ...]], list[tuple[int, int, float, Any]]]:
+        """Return open holds and their tickets, each in order.
 
-        A ticket has its hold and number, when it was asked for, and when told, if it was. A cross
-        join is read from the left by SQLite, which would look at every ticket otherwise.
+        A hold has the digest of its offer, and what `decided` takes; a ticket has its hold and
+        number, when it was asked for, and when told, if it was. A cross join is read from the left
+        by SQLite, which would look at every ticket otherwise.
         """
         holds = self.execute(
-            "SELECT hold.id, digest FROM hold JOIN offer ON offer.id = offer"
-            " WHERE closed IS NULL ORDER BY hold.id"
+            "SELECT digest, hold.id, offer, arm, propensity FROM hold"
+            " JOIN offer ON offer.id = offer WHERE closed IS NULL ORDER BY hold.id"
         )
         tickets = self.execute(
             "SELECT hold, number, asked, told FROM hold CROSS JOIN ticket"
             " WHERE ticket.hold = hold.id AND closed IS NULL ORDER BY hold.id, number"
         )
-        return [(hold, bytes(digest)) for hold, digest in holds], list(tickets)
+        return [(bytes(digest), *decided) for digest, *decided in holds], list(tickets)
 
     def tickets(self, hold: int) -> list[tuple[float, float | None]]:
         """Return when the tickets of a hold were asked for and told."""
@@ -261,7 +262,7 @@ class Journal(ABC):
             ):
                 rewards.setdefault(hold, []).append(reward)
             for hold, offer, arm, propensity, learned in rows:
-                decision = self._decision(hold, offer, arm, propensity)
+                decision = self.decided(hold, offer, arm, propensity)
                 yield Closing(decision, bool(learned), np.array(rewards.get(hold, [])))
 
     def ended(self, first: int) -> list[int]:
@@ -303,7 +304,7 @@ class Journal(ABC):
         """Return what a hold decided."""
         sql = "SELECT id, offer, arm, propensity FROM hold WHERE id = ?"
         (row,) = self.execute(sql, (hold,))
-        return self._decision(*row)
+        return self.decided(*row)
 
     def add_snapshot(self, after: int, state: bytes) -> None:
         """Keep the state after so many closings, and the one before it."""
@@ -333,7 +334,8 @@ class Journal(ABC):
                 known = f"{hold}.{number}" if name is None else name
                 yield known, hold, self._offer_at(offer).names[arm], *rest
 
-    def _decision(self, hold: int, offer: int, arm: int, propensity: float | None) -> Decision:
+    def decided(self, hold: int, offer: int, arm: int, propensity: float | None) -> Decision:
+        """Return the decision that a row of holds tells, with the offer itself."""
         return Decision(hold, self._offer_at(offer), arm, propensity)
 
     def _read_offer(self, number: int) -> Offer:

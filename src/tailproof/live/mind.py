@@ -69,6 +69,7 @@ class Mind:
 
     def __init__(self, policy: Policy[Any], seed: int, dim: int | None = None) -> None:
         self.policy, self.seed, self.dim = policy, seed, dim
+        self.numbered, self.uses_vectors = policy.numbered, policy.uses_vectors
         self.numbers: dict[str, int] = {}
         self.state: Any = None
         self.lessons = 0
@@ -108,19 +109,19 @@ class Mind:
         """Refuse an offer that the policy could never learn from."""
         kind = type(innermost(self.policy)).__name__
         new = [name for name in offer.names if name not in self.numbers]
-        if self.policy.uses_vectors and self.dim is not None:
+        if self.uses_vectors and self.dim is not None:
             got = self.dim if offer.dim is None else offer.dim
             require(got == self.dim, "features", f"vectors of length {self.dim}", got)
             if offer.dim is None:
                 rule = f"of at most {self.dim} arms, or with features, for {kind}"
                 require(len(self.numbers) + len(new) <= self.dim, "offer", rule, list(offer.names))
-        if offer.vectors is not None and self.policy.uses_vectors:
+        if offer.vectors is not None and self.uses_vectors:
             length, most = np.linalg.norm(offer.vectors, axis=1).max(), self.policy.longest
             require(length <= most, "features", f"no longer than {most:g}", float(length))
         if self.state is not None and not self.policy.any_arms:
             rule = f"of the arms that {kind} began with"
             require(not new, "offer", rule, list(offer.names))
-        if self.state is not None and self.policy.numbered and self.policy.uses_vectors:
+        if self.state is not None and self.numbered and self.uses_vectors:
             rule = f"of all {len(self.numbers)} arms so far, for {kind}"
             require(len(offer.names) >= len(self.numbers), "offer", rule, list(offer.names))
 
@@ -167,7 +168,7 @@ class Mind:
     def _teach(self, state: Any, decision: Decision, rewards: Array) -> None:
         """Let the policy learn a decision."""
         arms = self._arms(decision.offer, all_known=True)
-        chosen = self.numbers[decision.name] if self.policy.numbered else decision.arm
+        chosen = self.numbers[decision.name] if self.numbered else decision.arm
         known = None if decision.propensity is None else [decision.propensity]
         self.policy.learn(state, arms, [chosen], rewards[None], known)
 
@@ -189,7 +190,7 @@ class Mind:
         if not recent:
             return np.zeros(pulls)
         key, vector = self._arm(decision)
-        theta = self.policy.estimate(self.state) if self.policy.uses_vectors else None
+        theta = self.policy.estimate(self.state) if self.uses_vectors else None
         if theta is not None and np.isfinite(theta).all():
             beyond = [lesson.value - float(lesson.vector @ theta[0]) for lesson in recent]
             middle = float(vector @ theta[0]) + float(np.median(beyond))
@@ -218,19 +219,19 @@ class Mind:
     def _arm(self, decision: Decision) -> tuple[object, Array]:
         """Return what tells the arm from others, and its vector."""
         name, vectors = decision.name, decision.offer.vectors
-        if self.policy.uses_vectors and vectors is not None:
+        if self.uses_vectors and vectors is not None:
             vector = vectors[decision.arm]
             return vector.tobytes(), vector
         return name, np.eye(1, self._width(), self.numbers[name])[0]
 
     def _width(self) -> int:
         """Return d of the vectors for the policy."""
-        return (self.dim or 1) if self.policy.uses_vectors else 1
+        return (self.dim or 1) if self.uses_vectors else 1
 
     def _order(self, offer: Offer) -> list[int]:
         """Return the arms of an offer in the order in which the policy is shown them."""
         places = range(len(offer.names))
-        if not self.policy.numbered:
+        if not self.numbered:
             return list(places)
         return sorted(places, key=lambda i: self.numbers[offer.names[i]])
 
@@ -239,8 +240,8 @@ class Mind:
 
         A policy that knows arms by their number learns with all arms so far, K-armed ones.
         """
-        if not self.policy.uses_vectors:
-            every = all_known and self.policy.numbered
+        if not self.uses_vectors:
+            every = all_known and self.numbered
             k = 1 + max(self.numbers[name] for name in offer.names) if every else len(offer.names)
             return np.zeros((1, k, 1))
         order = self._order(offer)
@@ -250,7 +251,7 @@ class Mind:
 
     def _offered(self, state: Any, offer: Offer) -> Any:
         """Return the state for a choice among the arms of an offer."""
-        if not self.policy.numbered:
+        if not self.numbered:
             return state
         numbers = sorted(self.numbers[name] for name in offer.names)
         if numbers == list(range(len(numbers))) and len(numbers) >= state.arms:

@@ -6,13 +6,14 @@ from contextlib import asynccontextmanager
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, FastAPI, HTTPException, Path, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 from plotly.offline import get_plotlyjs
 
 from tailproof.live.follower import Follower
+from tailproof.live.gate import Name, named
 
 __all__ = ["router"]
 
@@ -82,7 +83,6 @@ for _path in _FILES:
 
 
 _NEVER_KEPT = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-_Name = Annotated[str, Path(description="the name of an experiment", examples=["shop"])]
 _HEAD = {
     "name": "shop",
     "read": 1.0,
@@ -115,11 +115,8 @@ async def heads(request: Request) -> Response:
         404: {"description": "There is no such experiment."},
     },
 )
-async def summary(request: Request, name: _Name) -> Response:
+async def summary(request: Request, name: Name) -> Response:
     """Get what the page shows of an experiment: a second old, or more while `read` is below 1."""
-    experiments = request.app.state.experiments
-    if name not in experiments:
-        rule = f"one of {', '.join(experiments)}"
-        raise HTTPException(404, f"experiment must be {rule}, got {name!r}")
+    named(request.app.state.experiments, name)
     found = _follower(request.app).summary(name)
     return Response(found, headers=_NEVER_KEPT, media_type="application/json")

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import FastAPI, HTTPException, Path, Request
+from fastapi import FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException as AnyHTTPException
@@ -17,8 +17,8 @@ from starlette.exceptions import HTTPException as AnyHTTPException
 from tailproof.live import page_routes
 from tailproof.live.agent import Agent, Ask, Fate, Tell, Ticket
 from tailproof.live.config import Arms, Config
-from tailproof.live.experiments import Experiment, open_all
-from tailproof.live.gate import Gate, check_token
+from tailproof.live.experiments import open_all
+from tailproof.live.gate import Gate, Name, check_token, named
 from tailproof.live.log import csv_pieces
 from tailproof.live.messages import (
     AskBody,
@@ -51,7 +51,6 @@ _LOG_EXAMPLE = (
     "v17,0,red,0.5,12.5,kept,2026-01-05T09:00:00+00:00,2026-01-05T09:02:11+00:00\r\n"
 )
 _METRICS_EXAMPLE = 'tailproof_asks_total{experiment="shop"} 1204.0\n'
-_Name = Annotated[str, Path(description="the name of an experiment", examples=["shop"])]
 
 
 class _Line:
@@ -138,19 +137,13 @@ def create_app(config: Config, token: str | None = None) -> FastAPI:
         Gate, token=token, open_paths=app.state.open_paths, answered=metrics.answered
     )
 
-    def found(name: str) -> Experiment:
-        if name not in experiments:
-            rule = f"one of {', '.join(experiments)}"
-            raise HTTPException(404, f"experiment must be {rule}, got {name!r}")
-        return experiments[name]
-
     async def acted(name: str, acts: list[Ask | Tell]) -> list[Ticket | Fate | ValueError]:
         answers = await lines[name].act(acts)
         metrics.acted(name, acts, answers)
         return answers
 
     async def one(name: str, body: AskBody | TellBody) -> Response:
-        found(name)
+        named(experiments, name)
         try:
             act = body.act(lines[name].arms)
         except ValueError as refusal:
@@ -159,19 +152,19 @@ def create_app(config: Config, token: str | None = None) -> FastAPI:
         return JSONResponse(answer(act, said), 422 if isinstance(said, ValueError) else 200)
 
     @app.post("/experiments/{name}/ask", response_model=TicketAnswer, responses=_REFUSALS)
-    async def ask(name: _Name, body: AskBody) -> Response:
+    async def ask(name: Name, body: AskBody) -> Response:
         """Get an arm; asked again with the same ticket, the same answer."""
         return await one(name, body)
 
     @app.post("/experiments/{name}/tell", response_model=FateAnswer, responses=_REFUSALS)
-    async def tell(name: _Name, body: TellBody) -> Response:
+    async def tell(name: Name, body: TellBody) -> Response:
         """Tell the reward of a ticket, and hear what became of it."""
         return await one(name, body)
 
     @app.post("/experiments/{name}/batch", response_model=BatchAnswer, responses=_REFUSALS)
-    async def batch(name: _Name, body: BatchBody) -> Response:
+    async def batch(name: Name, body: BatchBody) -> Response:
         """Do several acts of both kinds in one commit; one that is refused leaves the others."""
-        found(name)
+        named(experiments, name)
         acts: list[Ask | Tell | ValueError] = []
         for one in body.acts:
             try:
@@ -194,9 +187,9 @@ def create_app(config: Config, token: str | None = None) -> FastAPI:
             422: _REFUSALS[422],
         },
     )
-    def log(name: _Name) -> StreamingResponse:
+    def log(name: Name) -> StreamingResponse:
         """Get every ticket with its arm, reward and fate, as comma-separated values."""
-        journal = found(name).reader()
+        journal = named(experiments, name).reader()
 
         def pieces() -> Iterator[str]:
             try:
