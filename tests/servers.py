@@ -1,14 +1,17 @@
-"""A PostgreSQL server of one's own, from a wheel."""
+"""Servers of one's own: PostgreSQL from a wheel, and our service."""
 
 import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-__all__ = ["postgres_server"]
+__all__ = ["postgres_server", "running"]
 
 
 @contextmanager
@@ -25,3 +28,17 @@ def postgres_server() -> Iterator[Any]:
             yield server
         finally:
             server.cleanup()
+
+
+@contextmanager
+def running(file: Path, *more: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Serve a file in a process, and give it and its address; it is killed at the end."""
+    command = [sys.executable, "-m", "tailproof", "serve", str(file), "--port", "0", *more]
+    with (file.parent / "stderr").open("w") as stderr:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True)
+    try:
+        assert process.stdout is not None
+        yield process, process.stdout.readline().split()[0]
+    finally:
+        process.kill()
+        process.communicate()

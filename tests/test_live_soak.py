@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_service import running
+from servers import running
 
 from tailproof.live import Agent, Client, SQLite
 from tailproof.live.config import load

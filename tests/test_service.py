@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
+from servers import running
 from typer.testing import CliRunner
 
 from tailproof.cli import app
@@ -503,19 +504,6 @@ def test_commands_start_without_the_service() -> None:
     code = f"import sys, tailproof.cli; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
-
-
-@contextmanager
-def running(file: Path, *more: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    command = [sys.executable, "-m", "tailproof", "serve", str(file), "--port", "0", *more]
-    with (file.parent / "stderr").open("w") as stderr:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True)
-    try:
-        assert process.stdout is not None
-        yield process, process.stdout.readline().split()[0]
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def visited(

@@ -3,6 +3,7 @@
 import asyncio
 import time
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 from urllib.parse import quote, urlsplit
@@ -30,7 +31,7 @@ class _Try(NamedTuple):
 _Steps = Generator[_Try, Any, Any]
 
 
-class _Base:
+class _Base(ABC):
     """What both clients say and understand; they differ in who waits."""
 
     def __init__(
@@ -52,8 +53,9 @@ class _Base:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._http: Any = self._made(httpx, base_url=self.url, headers=headers, trust_env=False)
 
+    @abstractmethod
     def _made(self, httpx: Any, **settings: Any) -> Any:
-        raise NotImplementedError
+        """Return what makes requests."""
 
     def _asking(self, experiment: str, offer: Features | None, ticket: str | None) -> _Steps:
         name = uuid.uuid4().hex if ticket is None else ticket
