@@ -27,7 +27,7 @@ test-browser: $(READY)
 	  apt-get -o DPkg::Lock::Timeout=300 update -qq && \
 	  apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends chromium; } \
 	  || { echo 'test-browser: Chromium must be installed, and apt-get could not do it here'; exit 2; }
-	$(BIN)/python -m pytest -q -m browser tests/browser
+	$(BIN)/python -m pytest -q -m browser tests/live/browser
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -114,8 +114,8 @@ test-oldest: $(READY)
 	out/oldest/bin/python -m pip install --quiet --requirement out/oldest/pins.txt
 	out/oldest/bin/python -m pip install --quiet --no-deps --editable .
 	out/oldest/bin/python -m pytest -q -n auto --dist loadgroup -W ignore::DeprecationWarning \
-	  -W ignore::ResourceWarning src tests -k 'not survives_any_terminal' $(foreach part,fuzz guests hosts live kills guarantees,\
-	  --ignore tests/test_$(part).py)
+	  -W ignore::ResourceWarning src tests -k 'not survives_any_terminal' --ignore tests/test_fuzz.py --ignore tests/guests --ignore tests/live \
+	  --ignore tests/simulation/test_killed_runs.py --ignore tests/simulation/test_guarantees.py
 
 clean:
 	rm -rf .venv out

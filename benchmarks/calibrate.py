@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tailproof import (
     OFUL,
@@ -24,14 +23,13 @@ from tailproof import (
     calibrate,
     environments,
     noise,
-    recorded,
     simulate,
 )
+from tailproof.stats.diagnostics import Rewards
 from tailproof.stats.medians import NoiseQuantile
 from tailproof.stats.medians import scale as scale_of
-from tailproof.stats.recorded import Rewards
+from tailproof.typing import Array
 
-Array = NDArray[np.float64]
 SEED, SAMPLES = 2026, 200
 CONTAMINATED = noise.Mixture((noise.Normal(), noise.Normal(100)), (0.95, 0.05))
 
@@ -117,7 +115,7 @@ def aims() -> None:
     rewards, arms = np.concatenate(samples), np.repeat(["first", "second"], n)
     for aim in (Mean(), Median(), CappedMean(0.99), Quantile(0.9)):
         advice = calibrate(rewards=rewards, arms=arms, aim=aim)
-        bandit = recorded(rewards, arms, aim=aim)
+        bandit = environments.from_records(rewards, arms, aim=aim)
         half = simulate(
             {"": advice.policy()}, bandit, horizon=10_000, paths=100, seed=SEED, checkpoints=2
         )
@@ -156,7 +154,9 @@ def caps() -> None:
         rng = np.random.default_rng(SEED)
         laws = [noise.ZeroInflated(noise.Pareto(1.1, scale=20), share) for share in zeros]
         rewards = np.concatenate([law.sample(rng, (20_000,)) for law in laws])
-        bandit = recorded(rewards, np.repeat(np.arange(3), 20_000), aim=CappedMean(0.99))
+        bandit = environments.from_records(
+            rewards, np.repeat(np.arange(3), 20_000), aim=CappedMean(0.99)
+        )
         tools: dict[str, Policy[Any]] = {"plain": UCB1(), "capped": Capped(UCB1())}
         result = simulate(tools, bandit, horizon=20_000, paths=50, seed=SEED, checkpoints=1)
         plain, capped = (float(result.mean(name)[-1]) for name in tools)

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-sys.path.append(str(Path(__file__).parents[1] / "tests"))
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "live"))
 from killing import kill
 from servers import postgres_server
 

@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "policies"))
 
-from playing import trace_of
-from references import Array, Reference, crt, menu, mom, sup, tofu
+from references import Reference, crt, menu, mom, sup, tofu
+from traces import trace_of
 
 from tailproof import (
     CRT,
@@ -36,6 +37,7 @@ from tailproof import (
 )
 from tailproof.noise import StudentT
 from tailproof.paper import published
+from tailproof.typing import Array
 
 HORIZON, PATHS, DECISIONS = 10_000, 10, 300
 BUDGET = 4.0

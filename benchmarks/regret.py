@@ -14,7 +14,7 @@ one_core()
 import numpy as np
 
 from tailproof import OFUL, UCB1, Filtered, LinStudentUCB, Policy, gauntlet, noise
-from tailproof.gauntlet import PROBLEMS, RECOMMENDED, Bar, Problem, Score
+from tailproof.gauntlet import PROBLEMS, RECOMMENDED, Problem, Score, Target
 from tailproof.simulation.environments import neutral
 
 LINEAR = "LinStudentUCB"
@@ -36,7 +36,7 @@ def recorded() -> dict[str, Any]:
     return {"rewards": rewards, "arms": arms}
 
 
-def oracle_problems() -> list[tuple[Problem, Bar]]:
+def oracle_problems() -> list[tuple[Problem, Target]]:
     """Return Student-t noise of many sizes, and how far from the oracle one may be."""
     found = []
     for fresh in (True, False):
@@ -49,7 +49,7 @@ def oracle_problems() -> list[tuple[Problem, Bar]]:
                 most = 1.5 if df == 0.5 else 1.25
                 if scale == 0.1 and not fresh:
                     most = float("inf") if df == 0.5 else 2.5
-                found.append((problem, Bar(name, LINEAR, "over_oracle", most)))
+                found.append((problem, Target(name, LINEAR, "over_oracle", most)))
     return found
 
 
@@ -58,22 +58,25 @@ def bars() -> None:
     table = start_table(
         "Bars, 100 paths", *("what", "tool", "found", "± s.e. of the regret", "bar")
     )
-    tools = {bar.tool: RECOMMENDED[bar.tool] for bar in gauntlet.BARS}
-    names = {bar.problem for bar in gauntlet.BARS} & PROBLEMS.keys()
-    found = [(run(tools, sorted(names)), gauntlet.BARS)]
+    tools = {bar.tool: RECOMMENDED[bar.tool] for bar in gauntlet.TARGETS}
+    names = {bar.problem for bar in gauntlet.TARGETS} & PROBLEMS.keys()
+    found = [(run(tools, sorted(names)), gauntlet.TARGETS)]
     calibrated = Filtered.calibrated(OFUL(), **recorded())
-    bar = Bar("k3-offset-10", "Filtered.calibrated(OFUL)", "regret", 250)
+    bar = Target("k3-offset-10", "Filtered.calibrated(OFUL)", "regret", 250)
     found.append((run({bar.tool: calibrated}, [bar.problem]), (bar,)))
-    arms = next(bar.tool for bar in gauntlet.BARS if bar.problem == "k5-t1")
+    arms = next(bar.tool for bar in gauntlet.TARGETS if bar.problem == "k5-t1")
     score = run({arms: RECOMMENDED[arms], "UCB1": UCB1()}, ["k3-bernoulli"])
     most = 2 * score.regret["k3-bernoulli"]["UCB1"][:, 1].mean()
-    found.append((score, (Bar("k3-bernoulli", arms, "regret", round(float(most), 1)),)))
+    found.append((score, (Target("k3-bernoulli", arms, "regret", round(float(most), 1)),)))
     cases = oracle_problems()
     score = run({LINEAR: RECOMMENDED[LINEAR]}, [problem for problem, _ in cases])
     found.append((score, tuple(bar for _, bar in cases)))
     for score, own in found:
-        for judged in gauntlet.judge(score, own):
-            bar, regret = judged.bar, score.regret[judged.bar.problem][judged.bar.tool][:, 1]
+        for judged in gauntlet.check_targets(score, own):
+            bar, regret = (
+                judged.target,
+                score.regret[judged.target.problem][judged.target.tool][:, 1],
+            )
             error = regret.std(ddof=1) / np.sqrt(len(regret))
             told = "reported" if bar.at_most == float("inf") else f"≤ {bar.at_most:g}"
             word = "" if judged.passed else " missed"

@@ -21,7 +21,7 @@ from tailproof import (
     Quantile,
     Uniform,
     calibrate,
-    recorded,
+    environments,
     simulate,
 )
 from tailproof.wrappers import Negated
@@ -55,7 +55,7 @@ def tell(
     }
     if not isinstance(aim, Quantile):
         tools["OrderStatisticUCB"] = OrderStatisticUCB()
-    bandit = recorded(rewards, arms, aim=aim, costs=costs)
+    bandit = environments.from_records(rewards, arms, aim=aim, costs=costs)
     result = simulate(tools, bandit, horizon=horizon, paths=paths, seed=1)
     chance = float(result.mean("a random arm")[-1])
     table = Table(title=f"Regret in {aim.name}, {horizon} pulls, {paths} paths: share of chance")

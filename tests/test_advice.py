@@ -32,16 +32,16 @@ from tailproof import (
     RobustUCB,
     Uniform,
     calibrate,
+    environments,
     noise,
-    recorded,
     simulate,
 )
 from tailproof.cli import app
 from tailproof.policies.base import Array
 from tailproof.stats.aims import quantile_interval, student_interval
+from tailproof.stats.diagnostics import Rewards
 from tailproof.stats.medians import NoiseQuantile
 from tailproof.stats.medians import scale as scale_of
-from tailproof.stats.recorded import Rewards
 
 FALSE_ALARM = 1e-5  # of each comparison with draws, all with fixed seeds
 
@@ -187,7 +187,7 @@ def revenue(*zeros: float, seed: int = 6) -> tuple[Array, Array]:
 
 def regret_of_ucb1(horizon: int, paths: int, *zeros: float) -> tuple[float, float]:
     """The regret in capped means of UCB1 alone and with a cap."""
-    bandit = recorded(*revenue(*zeros), aim=CappedMean(0.99))
+    bandit = environments.from_records(*revenue(*zeros), aim=CappedMean(0.99))
     policies: dict[str, Policy[Any]] = {"plain": UCB1(), "capped": Capped(UCB1(), share=0.99)}
     result = simulate(policies, bandit, horizon=horizon, paths=paths)
     return float(result.mean("plain")[-1]), float(result.mean("capped")[-1])
@@ -209,7 +209,7 @@ def test_a_cap_does_not_care_for_units_and_offset() -> None:
     rewards, arms = revenue(0.7, 0.8, 0.9)
     regrets = []
     for unit, offset in ((1.0, 0.0), (1024.0, 0.0), (1.0, 4096.0)):
-        bandit = recorded(unit * rewards + offset, arms, aim=CappedMean(0.99))
+        bandit = environments.from_records(unit * rewards + offset, arms, aim=CappedMean(0.99))
         result = simulate({"": Capped(UCB1())}, bandit, horizon=2000, paths=10)
         regrets.append(result.mean("")[-1] / unit)
     assert regrets[1] == pytest.approx(regrets[0])
@@ -245,7 +245,7 @@ def test_records_have_their_own_law_and_regret_under_every_aim() -> None:
     a, b = rng.exponential(size=400), rng.normal(2, 1, 600)
     rewards, arms = np.concatenate([a, b]), ["arm 2"] * 400 + ["arm 10"] * 600
     for aim in (Median(), Mean(), Quantile(0.9), CappedMean(0.9)):
-        bandit = recorded(rewards, arms, aim=aim)
+        bandit = environments.from_records(rewards, arms, aim=aim)
         values = aim.values([np.sort(a), np.sort(b)])
         np.testing.assert_allclose(np.array(bandit.theta), values)
         result = simulate({"": Uniform()}, bandit, horizon=100, paths=50)
@@ -254,7 +254,7 @@ def test_records_have_their_own_law_and_regret_under_every_aim() -> None:
         law = bandit.noise.laws[0]  # type: ignore[union-attr]
         drawn = values[0] + law.sample(rng, (1000,))
         assert np.abs(drawn[:, None] - a).min(axis=1).max() < 1e-12
-    costs = recorded(rewards, arms, aim=Quantile(0.9), costs=True)
+    costs = environments.from_records(rewards, arms, aim=Quantile(0.9), costs=True)
     expected = np.array([-np.quantile(x, 0.9) for x in (a, b)])
     np.testing.assert_allclose(np.array(costs.theta), expected, rtol=0.02)
 
@@ -282,7 +282,7 @@ def test_every_aim_finds_the_arm_it_names(aim: Aim, arm: str) -> None:
     advice = calibrate(rewards=rewards, arms=arms, aim=aim)
     assert advice.leaders[aim.name] == (arm, True, ())
     assert f"{aim.name}: {arm} (sure)" in str(advice)
-    bandit = recorded(rewards, arms, aim=aim)
+    bandit = environments.from_records(rewards, arms, aim=aim)
     half = simulate({"": advice.policy()}, bandit, horizon=10_000, paths=100, checkpoints=2)
     regret, gap = half.curves[""].regret, float(np.ptp(np.array(bandit.theta)))
     wrong = (regret[:, 1] - regret[:, 0]) / gap / 5000

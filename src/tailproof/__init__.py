@@ -41,7 +41,6 @@ from tailproof.simulation import (
     Plan,
     environments,
     identify,
-    recorded,
     simulate,
     sweep,
 )
@@ -146,7 +145,6 @@ __all__ = [
     "mean_of_medians",
     "median_of_means",
     "noise",
-    "recorded",
     "simulate",
     "sweep",
     "testing",

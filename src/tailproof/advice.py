@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tailproof.checks import number, require, whole
-from tailproof.noise import Noise
+from tailproof.noise import Empirical, Noise
 from tailproof.policies import (
     OFUL,
     UCB1,
@@ -23,14 +23,13 @@ from tailproof.policies import (
     Policy,
     RobustUCB,
 )
-from tailproof.simulation.recorded import Resampled
-from tailproof.stats.aims import Aim, Array, CappedMean
-from tailproof.stats.calibration import Calibration
-from tailproof.stats.calibration import calibrate as filter_for
+from tailproof.stats.aims import Aim, CappedMean
+from tailproof.stats.calibration import Calibration, calibrate_filter
+from tailproof.stats.diagnostics import Rewards
 from tailproof.stats.estimators import Estimator, Mean, Median, Quantile
 from tailproof.stats.medians import NoiseQuantile
 from tailproof.stats.medians import scale as scale_of
-from tailproof.stats.recorded import Rewards
+from tailproof.typing import Array
 from tailproof.wrappers import AutoFiltered, Capped, Filtered, Negated
 
 __all__ = ["Advice", "Lead", "calibrate"]
@@ -302,7 +301,7 @@ class Advice:
         if isinstance(aim, Quantile):
             repeats = math.ceil(_BEYOND / min(aim.level, 1 - aim.level)) - 1
             errors = self.rewards.errors
-            law = Resampled(-errors if self.costs else errors)
+            law = Empirical(-errors if self.costs else errors)
             noise = _rounded(scale_of(NoiseQuantile(law, repeats, aim), 1, 0.01))
             inside = OFUL(noise_scale=noise, norm_bound=size)
             return Filtered(inside, repeats=repeats, estimator=aim)
@@ -401,7 +400,7 @@ def calibrate(
         Whether the smallest is the best.
     **targets :
         `pulls`, `block`, `scale`, `efficiency`, `horizon`, `dim`, `delta` of a filter of medians:
-        see `tailproof.stats.calibration.calibrate`. `dim` is given where arms have vectors.
+        see `tailproof.stats.calibration.calibrate_filter`. `dim` is given where arms have vectors.
 
     Examples
     --------
@@ -415,7 +414,7 @@ def calibrate(
     if rewards is None:
         require(arms is None, "arms", "given together with rewards", arms)
         require(aim is None, "aim", "given together with rewards", aim)
-        return filter_for(noise=noise, **targets)
+        return calibrate_filter(noise=noise, **targets)
     require(aim is None or isinstance(aim, Aim), "aim", "an aim such as Median()", aim)
     require(isinstance(costs, bool), "costs", "True or False", costs)
     number("delta", targets.get("delta", 0.01), above=0, below=1)
@@ -429,7 +428,7 @@ def calibrate(
     calibration, refusal = None, ""
     asked = any(targets.get(name) for name in ("pulls", "block", "scale", "efficiency"))
     try:
-        calibration = filter_for(rewards=seen, **targets)
+        calibration = calibrate_filter(rewards=seen, **targets)
     except ValueError as error:
         if asked:
             raise

@@ -14,7 +14,7 @@ from tailproof.checks import require
 from tailproof.results.identification import Identification
 from tailproof.results.regret import Result
 from tailproof.stats.calibration import Calibration
-from tailproof.stats.recorded import Rewards
+from tailproof.stats.diagnostics import Rewards
 
 __all__ = [
     "PALETTE",

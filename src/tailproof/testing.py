@@ -25,7 +25,8 @@ from scipy.stats import beta, binom, kstest
 
 from tailproof.noise import Laplace, Noise
 from tailproof.policies.base import Index, Policy, State
-from tailproof.stats.estimators import Array, Estimator
+from tailproof.stats.estimators import Estimator
+from tailproof.typing import Array
 from tailproof.wrappers.base import innermost
 
 __all__ = [

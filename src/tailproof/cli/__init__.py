@@ -23,7 +23,6 @@ from tailproof.checks import require, whole
 from tailproof.cli.calibrate import calibrate_command
 from tailproof.cli.live import demo_command, log_command, serve_command, verify_command
 from tailproof.cli.output import (
-    bars_table,
     clear_errors,
     console,
     gauntlet_table,
@@ -31,6 +30,7 @@ from tailproof.cli.output import (
     progress_bar,
     regret_table,
     summary_table,
+    targets_table,
 )
 from tailproof.cli.saving import prepared, write_table
 from tailproof.simulation.plan import MOST_PULLS
@@ -199,7 +199,7 @@ def gauntlet_command(
         console.print(gauntlet_table(score))
         console.print(summary_table(score))
         if size == "full":
-            console.print(bars_table(gauntlet.judge(score)))
+            console.print(targets_table(gauntlet.check_targets(score)))
         if folder is not None:
             score.save(folder / "score.npz")
             page = score.to_markdown(_typed(policy, problems, size, seed))

@@ -49,7 +49,7 @@ def calibrate_command(
     Separator, encoding, decimal mark and currency are found in the file. Missing rewards are
     counted and left out.
     """
-    from tailproof.stats.reading import Decimal, read_columns
+    from tailproof.records import Decimal, read_columns
 
     if plot is not None:
         require(not plot.exists(), "plot", "a file that does not exist yet", str(plot))

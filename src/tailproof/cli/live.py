@@ -10,7 +10,7 @@ from rich.markup import escape
 from tailproof import recipes
 from tailproof.checks import number, require
 from tailproof.cli.output import clear_errors, console
-from tailproof.guests.base import installed
+from tailproof.extras import import_extra
 from tailproof.results.files import whole_file
 
 __all__ = ["demo_command", "log_command", "serve_command", "verify_command"]
@@ -84,7 +84,7 @@ def log_command(
         require(out.suffix in (".csv", ".parquet"), "out", "a file .csv or .parquet", str(out))
         require(not out.exists(), "out", "a file that does not exist yet", str(out))
         if out.suffix == ".parquet":
-            installed("pyarrow", "parquet", "a Parquet file")
+            import_extra("pyarrow", "parquet", "a Parquet file")
     source = open_journal(journal, make=False)
     try:
         if out is None:

@@ -25,10 +25,9 @@ from rich.text import Text
 from tailproof.results import Identification, Result
 
 if TYPE_CHECKING:
-    from tailproof.gauntlet import Judged, Score
+    from tailproof.gauntlet import CheckedTarget, Score
 
 __all__ = [
-    "bars_table",
     "clear_errors",
     "console",
     "gauntlet_table",
@@ -36,6 +35,7 @@ __all__ = [
     "progress_bar",
     "regret_table",
     "summary_table",
+    "targets_table",
 ]
 
 console = Console(emoji=False)
@@ -131,15 +131,15 @@ def summary_table(score: "Score") -> Table:
     return table
 
 
-def bars_table(found: Sequence["Judged"]) -> Table:
-    """Return what was found beside each bar."""
-    table = _table("Bars", "tool", "at most", "found", "", first="what")
+def targets_table(found: Sequence["CheckedTarget"]) -> Table:
+    """Return what was found beside each target."""
+    table = _table("Targets", "tool", "at most", "found", "", first="what")
     for judged in found:
-        bar = judged.bar
+        target = judged.target
         table.add_row(
-            escape(bar.text),
-            escape(bar.tool),
-            f"{bar.at_most:g}",
+            escape(target.text),
+            escape(target.tool),
+            f"{target.at_most:g}",
             f"{judged.value:.3g}",
             "[green]passed[/]" if judged.passed else "[red]missed[/]",
         )

@@ -4,25 +4,25 @@ Each problem has a name that can be typed; `run` puts policies through them and 
 Problems and seed for tuning are apart from those that are reported.
 """
 
-from tailproof.gauntlet.bars import BARS, Bar, Judged, judge
 from tailproof.gauntlet.problems import PROBLEMS, Problem, problems
 from tailproof.gauntlet.run import K_ARMED, RECOMMENDED, SEEDS, SIZES, run
 from tailproof.gauntlet.score import CHANCE, Row, Score
+from tailproof.gauntlet.targets import TARGETS, CheckedTarget, Target, check_targets
 
 __all__ = [
-    "BARS",
     "CHANCE",
     "K_ARMED",
     "PROBLEMS",
     "RECOMMENDED",
     "SEEDS",
     "SIZES",
-    "Bar",
-    "Judged",
+    "TARGETS",
+    "CheckedTarget",
     "Problem",
     "Row",
     "Score",
-    "judge",
+    "Target",
+    "check_targets",
     "problems",
     "run",
 ]

@@ -2,8 +2,8 @@
 
 import math
 
-from tailproof.gauntlet.bars import judge
 from tailproof.gauntlet.score import STUCK, Score
+from tailproof.gauntlet.targets import check_targets
 
 __all__ = ["page", "shown"]
 
@@ -59,13 +59,15 @@ def page(score: Score, command: str) -> str:
         ratios = [shown(sums[f"{which}_over_best"]) for which in ("median", "worst")]
         stuck = ", ".join(sums["stuck"]) or "none"
         lines.append(_line(tool, str(sums["problems"]), *ratios, sums["worst_problem"], stuck))
-    judged = judge(score)
+    judged = check_targets(score)
     if judged:
-        lines += ["", _line("bar", "tool", "at most", "found", ""), _line(*["---"] * 5)]
+        lines += ["", _line("target", "tool", "at most", "found", ""), _line(*["---"] * 5)]
     for found in judged:
-        bar = found.bar
+        target = found.target
         word = "passed" if found.passed else "**missed**"
-        lines.append(_line(bar.text, bar.tool, f"{bar.at_most:g}", shown(found.value), word))
+        lines.append(
+            _line(target.text, target.tool, f"{target.at_most:g}", shown(found.value), word)
+        )
     return "\n".join(lines) + "\n"
 
 

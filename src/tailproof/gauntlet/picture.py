@@ -47,9 +47,9 @@ def gauntlet_figure(score: Score) -> Figure:
                 text = f"{100 * row.stuck:.0f}"
                 axes.text(j + 0.39, i, text, fontsize=5, va="center", color=colour)
     image = axes.imshow(heat, cmap="RdYlBu_r", aspect="auto", vmin=math.log10(_LEAST), vmax=0)
-    bar = figure.colorbar(image, ax=axes, shrink=0.4, aspect=30)
-    bar.set_ticks([-3, -2, -1, 0], labels=["0.1 %", "1 %", "10 %", "100 %"], fontsize=7)
-    bar.set_label("mean regret over that of random arms", fontsize=7)
+    target = figure.colorbar(image, ax=axes, shrink=0.4, aspect=30)
+    target.set_ticks([-3, -2, -1, 0], labels=["0.1 %", "1 %", "10 %", "100 %"], fontsize=7)
+    target.set_label("mean regret over that of random arms", fontsize=7)
     sums = score.summary()
     labels = []
     for tool in tools:

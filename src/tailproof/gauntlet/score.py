@@ -6,17 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tailproof.checks import require
 from tailproof.results.files import opened, write_file
+from tailproof.typing import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["CHANCE", "STUCK", "Row", "Score"]
 
-Array = NDArray[np.float64]
 
 CHANCE = "random arm"
 """The name under which the policy that pulls random arms is played beside the tools."""

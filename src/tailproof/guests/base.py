@@ -5,7 +5,6 @@ import logging
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -15,7 +14,7 @@ from tailproof.checks import require
 from tailproof.policies.base import LONGEST, Array, Index, Policy, State
 from tailproof.policies.state.base import Counts, Rule
 
-__all__ = ["Guest", "Lessons", "Made", "View", "installed", "made", "named", "rewards_cut"]
+__all__ = ["Guest", "Lessons", "Made", "View", "made", "named", "rewards_cut"]
 
 _LOG = logging.getLogger("tailproof.guests")
 _ROOM = 16
@@ -23,20 +22,6 @@ _ROOM = 16
 
 View = Literal["index", "context", "actions"]
 """What a guest looks at: the numbers of the arms, one context for all, a vector of each."""
-
-
-def installed(package: str, extra: str, user: str = "this guest") -> Any:
-    """Return a package that is needed only here, or say how to get it.
-
-    >>> installed("no_such_package", "river")
-    Traceback (most recent call last):
-    ImportError: this guest needs no_such_package: pip install 'tailproof[river]'
-    """
-    try:
-        return import_module(package)
-    except ModuleNotFoundError:
-        name = package.partition(".")[0]
-        raise ImportError(f"{user} needs {name}: pip install 'tailproof[{extra}]'") from None
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from tailproof.guests.base import Guest, Made, View, installed, named
+from tailproof.extras import import_extra
+from tailproof.guests.base import Guest, Made, View, named
 from tailproof.policies.base import Array
 
 __all__ = ["BayesianBandits", "bayesianbandits"]
@@ -21,7 +22,7 @@ class BayesianBandits(Guest):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        installed("bayesianbandits", "bayesianbandits")
+        import_extra("bayesianbandits", "bayesianbandits")
 
     @property
     def any_arms(self) -> bool:
@@ -34,7 +35,7 @@ class BayesianBandits(Guest):
         return "context" if self.contextual else "index"
 
     def _make(self, arms: int) -> Any:
-        library = installed("bayesianbandits", "bayesianbandits")
+        library = import_extra("bayesianbandits", "bayesianbandits")
         kind = library.ContextualAgent if self.contextual else library.Agent
         own = [library.Arm(k, learner=self.learner()) for k in range(arms)]
         return kind(own, self.policy())
@@ -69,5 +70,5 @@ def bayesianbandits(policy: Any, learner: Any, contextual: bool = False) -> Baye
 
     Source: bayesianbandits 1.5. Differences: its seed is ours; rewards beyond ±10³⁰ are cut.
     """
-    library = installed("bayesianbandits", "bayesianbandits")
+    library = import_extra("bayesianbandits", "bayesianbandits")
     return BayesianBandits(named(policy, {}, library), named(learner, {}, library), contextual)

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from tailproof.guests.base import Guest, Made, View, installed, named
+from tailproof.extras import import_extra
+from tailproof.guests.base import Guest, Made, View, named
 from tailproof.policies.base import Array
 
 __all__ = ["Coba", "coba"]
@@ -20,7 +21,7 @@ class Coba(Guest):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        installed("coba", "coba")
+        import_extra("coba", "coba")
 
     @property
     def any_arms(self) -> bool:
@@ -85,4 +86,4 @@ def coba(learner: Any, view: View = "actions", **settings: Any) -> Coba:
     Source: coba 8.1. Differences: the arm is drawn by us from the probabilities it gives; rewards
     beyond ±10³⁰ are cut. Learners that want their own words back in `learn` (Corral) do not fit.
     """
-    return Coba(named(learner, settings, installed("coba.learners", "coba")), view)
+    return Coba(named(learner, settings, import_extra("coba.learners", "coba")), view)

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from tailproof.checks import require
-from tailproof.guests.base import Guest, Made, View, installed, named
+from tailproof.extras import import_extra
+from tailproof.guests.base import Guest, Made, View, named
 from tailproof.policies.base import Array
 
 __all__ = ["ContextualBandits", "contextualbandits"]
@@ -20,7 +21,7 @@ class ContextualBandits(Guest):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        online = installed("contextualbandits.online", "contextualbandits")
+        online = import_extra("contextualbandits.online", "contextualbandits")
         linear = (online.LinUCB, online.LinTS)
         require(self.policy.kind in linear, "policy", "LinUCB or LinTS", self.policy.kind)
 
@@ -71,5 +72,5 @@ def contextualbandits(policy: Any, **settings: Any) -> ContextualBandits:
     that are 0 or 1. ``LinTS`` wants ``sample_from="ci"``: by default, in 0.3.30, its samples
     spread wider the more it has learned.
     """
-    online = installed("contextualbandits.online", "contextualbandits")
+    online = import_extra("contextualbandits.online", "contextualbandits")
     return ContextualBandits(named(policy, {"use_float": False} | settings, online))

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from tailproof.guests.base import installed
+from tailproof.extras import import_extra
 from tailproof.guests.player import Player
 from tailproof.policies.base import Policy
 
 __all__ = ["CobaLearner"]
 
-_Learner: Any = installed("coba.primitives", "coba").Learner
+_Learner: Any = import_extra("coba.primitives", "coba").Learner
 
 
 class CobaLearner(_Learner):  # type: ignore[misc]

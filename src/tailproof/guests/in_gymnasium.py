@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tailproof.checks import require, whole
-from tailproof.guests.base import installed
+from tailproof.extras import import_extra
 from tailproof.noise import Varying
 from tailproof.policies.base import Array
 from tailproof.simulation import environments
@@ -14,7 +14,7 @@ from tailproof.simulation.environments import LinearBandit
 if TYPE_CHECKING:
     import gymnasium
 else:
-    gymnasium = installed("gymnasium", "gymnasium")
+    gymnasium = import_extra("gymnasium", "gymnasium")
 
 __all__ = ["BanditEnv", "register"]
 

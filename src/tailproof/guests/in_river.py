@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
-from tailproof.guests.base import installed
+from tailproof.extras import import_extra
 from tailproof.guests.player import Player
 
 if TYPE_CHECKING:
     from river import bandit
 else:
-    bandit = installed("river.bandit", "river")
+    bandit = import_extra("river.bandit", "river")
 
 __all__ = ["RiverPolicy"]
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from tailproof.guests.base import Guest, View, installed, named
+from tailproof.extras import import_extra
+from tailproof.guests.base import Guest, View, named
 from tailproof.policies.base import Array
 
 __all__ = ["MABWiser", "mabwiser"]
@@ -21,7 +22,7 @@ class MABWiser(Guest):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        installed("mabwiser.mab", "mabwiser")
+        import_extra("mabwiser.mab", "mabwiser")
 
     @property
     def any_arms(self) -> bool:
@@ -34,7 +35,7 @@ class MABWiser(Guest):
         return "context" if type(self.learning_policy).__name__ in _LINEAR else "index"
 
     def _make(self, arms: int) -> Any:
-        kind = installed("mabwiser.mab", "mabwiser").MAB
+        kind = import_extra("mabwiser.mab", "mabwiser").MAB
         return kind(list(range(arms)), self.learning_policy)
 
     def _reseed(self, guest: Any, seed: int) -> None:
@@ -73,5 +74,5 @@ def mabwiser(learning_policy: Any, **settings: Any) -> MABWiser:
     Source: mabwiser 2.7. Differences: an arm that was never pulled is pulled first, at random;
     rewards beyond ±10³⁰ are cut.
     """
-    library = installed("mabwiser.mab", "mabwiser")
+    library = import_extra("mabwiser.mab", "mabwiser")
     return MABWiser(named(learning_policy, settings, library.LearningPolicy)())

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from tailproof.guests.base import Guest, Made, View, installed, named
+from tailproof.extras import import_extra
+from tailproof.guests.base import Guest, Made, View, named
 from tailproof.policies.base import Array
 
 __all__ = ["PyMAB", "pymab"]
@@ -19,7 +20,7 @@ class PyMAB(Guest):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        installed("pymab", "pymab")
+        import_extra("pymab", "pymab")
 
     @property
     def any_arms(self) -> bool:
@@ -30,7 +31,7 @@ class PyMAB(Guest):
     def view(self) -> View:
         """The vectors of the arms for contextual policies, otherwise the number."""
         kind: Any = self.policy.kind
-        base = installed("pymab.policies", "pymab").ContextualPolicy
+        base = import_extra("pymab.policies", "pymab").ContextualPolicy
         return "actions" if issubclass(kind, base) else "index"
 
     def _make(self, arms: int) -> Any:
@@ -70,4 +71,4 @@ def pymab(policy: Any, **settings: Any) -> PyMAB:
 
     Source: pymab 2.0. Differences: rewards beyond ±10³⁰ are cut.
     """
-    return PyMAB(named(policy, settings, installed("pymab.policies", "pymab")))
+    return PyMAB(named(policy, settings, import_extra("pymab.policies", "pymab")))

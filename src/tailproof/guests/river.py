@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tailproof.checks import require
-from tailproof.guests.base import Guest, Made, View, installed, named
+from tailproof.extras import import_extra
+from tailproof.guests.base import Guest, Made, View, named
 from tailproof.policies.base import Array
 
 __all__ = ["River", "river"]
@@ -19,7 +20,7 @@ class River(Guest):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        bandit, kind = installed("river.bandit", "river"), self.policy.kind
+        bandit, kind = import_extra("river.bandit", "river"), self.policy.kind
         ok = inspect.isclass(kind) and issubclass(kind, bandit.base.Policy)
         require(ok, "policy", "one of river.bandit", kind)
         rule = "one that does not remember its last pull"
@@ -28,7 +29,7 @@ class River(Guest):
     @property
     def view(self) -> View:
         """A context for contextual policies, otherwise the number."""
-        base = installed("river.bandit", "river").base
+        base = import_extra("river.bandit", "river").base
         kind: Any = self.policy.kind
         return "context" if issubclass(kind, base.ContextualPolicy) else "index"
 
@@ -67,4 +68,4 @@ def river(policy: Any, **settings: Any) -> River:
     Source: river 0.26. Differences: its seed is ours; rewards beyond ±10³⁰ are cut. Exp3, which
     remembers its last pull, is refused.
     """
-    return River(named(policy, settings, installed("river.bandit", "river")))
+    return River(named(policy, settings, import_extra("river.bandit", "river")))

@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tailproof.checks import require
-from tailproof.guests.base import Guest, View, installed
+from tailproof.extras import import_extra
+from tailproof.guests.base import Guest, View
 from tailproof.policies.base import Array
 
 __all__ = ["VW", "vw"]
@@ -23,7 +24,7 @@ class VW(Guest):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        installed("vowpalwabbit", "vw")
+        import_extra("vowpalwabbit", "vw")
         ok = isinstance(self.arguments, str) and "--cb_explore_adf" in self.arguments.split()
         require(ok, "arguments", "a text with --cb_explore_adf", self.arguments)
 
@@ -38,7 +39,7 @@ class VW(Guest):
         return self.looks_at
 
     def _make(self, arms: int) -> Any:
-        return installed("vowpalwabbit", "vw").Workspace(f"{self.arguments} --quiet")
+        return import_extra("vowpalwabbit", "vw").Workspace(f"{self.arguments} --quiet")
 
     def _shares(self, guest: Any, arms: int, seen: Array) -> Array:
         found = np.asarray(guest.predict(self._lines(arms, seen)), dtype=np.float64)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 from urllib.parse import quote, urlsplit
 
 from tailproof.checks import number, require
-from tailproof.guests.base import installed
+from tailproof.extras import import_extra
 from tailproof.live.agent import Ask, Fate, Tell, Ticket
 from tailproof.live.offers import Features, Offer
 
@@ -41,7 +41,7 @@ class _Base(ABC):
         timeout: float = 0.2,
         default: str | None = None,
     ) -> None:
-        httpx = installed("httpx", "serve", "the client")
+        httpx = import_extra("httpx", "serve", "the client")
         self.timeout = number("timeout", timeout, above=0)
         parts = urlsplit(url)
         ok = parts.scheme in ("http", "https") and bool(parts.hostname)

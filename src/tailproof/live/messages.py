@@ -13,8 +13,8 @@ __all__ = [
     "AskBody",
     "BatchAnswer",
     "BatchBody",
+    "ErrorAnswer",
     "FateAnswer",
-    "Problem",
     "TellBody",
     "TicketAnswer",
     "answer",
@@ -130,7 +130,7 @@ class FateAnswer(_Strict):
     )
 
 
-class Problem(_Strict):
+class ErrorAnswer(_Strict):
     """Why something was refused, in one sentence."""
 
     error: str = Field(examples=["reward must be a finite number, got 'much'"])
@@ -139,7 +139,7 @@ class Problem(_Strict):
 class BatchAnswer(_Strict):
     """An answer for each act, in their order; one that was refused has its error."""
 
-    answers: list[TicketAnswer | FateAnswer | Problem] = Field(
+    answers: list[TicketAnswer | FateAnswer | ErrorAnswer] = Field(
         examples=[
             [
                 {"ticket": "v18", "arm": "blue", "propensity": 0.5, "hold": 0},

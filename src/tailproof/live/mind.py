@@ -16,7 +16,7 @@ from tailproof.guests.base import Guest
 from tailproof.live.offers import Offer
 from tailproof.live.records import Closing, Decision
 from tailproof.policies.base import Array, Policy
-from tailproof.policies.state.counts import tame
+from tailproof.policies.state.counts import clip
 from tailproof.wrappers.base import innermost
 from tailproof.wrappers.pilot import Piloted
 
@@ -154,7 +154,7 @@ class Mind:
         decision, learned, rewards = closing
         lesson = None
         if learned:
-            rewards = tame(rewards)
+            rewards = clip(rewards)
             ordered = np.sort(rewards)
             value = float(ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
             lesson = _Lesson(*self._arm(decision), value, rewards - value)

@@ -4,7 +4,7 @@ import sqlite3
 from pathlib import Path
 
 from tailproof.checks import require
-from tailproof.guests.base import installed
+from tailproof.extras import import_extra
 from tailproof.live.journal import Journal
 from tailproof.live.postgres import Postgres
 from tailproof.live.sqlite import SQLite
@@ -48,7 +48,7 @@ def open_journal(
         except sqlite3.DatabaseError as error:
             raise ValueError(f"journal must be a file of SQLite, got {text!r}: {error}") from error
     url, _, name = text.partition("#")
-    psycopg = installed("psycopg", "postgres", "a journal in PostgreSQL")
+    psycopg = import_extra("psycopg", "postgres", "a journal in PostgreSQL")
     try:
         return Postgres(url, name=name or "tailproof", durable=durable, make=make)
     except psycopg.OperationalError as error:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from tailproof.checks import require
-from tailproof.guests.base import installed
+from tailproof.extras import import_extra
 from tailproof.live.journal import Journal
 
 __all__ = ["Postgres"]
@@ -67,7 +67,7 @@ class Postgres(Journal):
         rule = f"a text of 1 to {_LONGEST_NAME} bytes that does not begin with pg_"
         require(ok, "name", rule, name)
         require(isinstance(durable, bool), "durable", "True or False", durable)
-        self._psycopg = installed("psycopg", "postgres", "a journal in PostgreSQL")
+        self._psycopg = import_extra("psycopg", "postgres", "a journal in PostgreSQL")
         self.url, self.name, self.durable = url, name, durable
         self._inside, self._number = False, -1
         self._connect()

@@ -24,8 +24,8 @@ from tailproof.live.messages import (
     AskBody,
     BatchAnswer,
     BatchBody,
+    ErrorAnswer,
     FateAnswer,
-    Problem,
     TellBody,
     TicketAnswer,
     answer,
@@ -39,12 +39,12 @@ __all__ = ["create_app"]
 
 _LOG = logging.getLogger("tailproof.live")
 _REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: {"model": Problem, "description": "The body cannot be read."},
-    401: {"model": Problem, "description": "The token is missing or wrong."},
-    404: {"model": Problem, "description": "There is no such experiment."},
-    413: {"model": Problem, "description": "The body is too large."},
-    422: {"model": Problem, "description": "Refused; the sentence says why."},
-    503: {"model": Problem, "description": "The journal does not answer; nothing was done."},
+    400: {"model": ErrorAnswer, "description": "The body cannot be read."},
+    401: {"model": ErrorAnswer, "description": "The token is missing or wrong."},
+    404: {"model": ErrorAnswer, "description": "There is no such experiment."},
+    413: {"model": ErrorAnswer, "description": "The body is too large."},
+    422: {"model": ErrorAnswer, "description": "Refused; the sentence says why."},
+    503: {"model": ErrorAnswer, "description": "The journal does not answer; nothing was done."},
 }
 _LOG_EXAMPLE = (
     "ticket,hold,arm,propensity,reward,fate,asked,told\r\n"

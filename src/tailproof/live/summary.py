@@ -13,14 +13,14 @@ from tailproof.advice import LEVEL, calibrate, estimates, leader
 from tailproof.live.journal import Journal
 from tailproof.policies.base import Policy
 from tailproof.stats.aims import Aim, CappedMean
+from tailproof.stats.diagnostics import LEAST
 from tailproof.stats.estimators import Mean, Quantile
-from tailproof.stats.recorded import LEAST
+from tailproof.typing import Array
 from tailproof.wrappers import AutoFiltered, Filtered
 from tailproof.wrappers.base import Wrapper
 
 __all__ = ["Summary"]
 
-Array = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
 WINDOW = 1000

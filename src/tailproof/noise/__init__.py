@@ -9,6 +9,7 @@ the noise depends on the arm or on the number of pulls.
 from tailproof.noise.base import Noise
 from tailproof.noise.cauchy import Cauchy
 from tailproof.noise.degenerate import Degenerate
+from tailproof.noise.empirical import Empirical
 from tailproof.noise.laplace import Laplace
 from tailproof.noise.log_normal import LogNormal
 from tailproof.noise.mixture import Mixture
@@ -27,6 +28,7 @@ __all__ = [
     "Cauchy",
     "Changing",
     "Degenerate",
+    "Empirical",
     "Laplace",
     "LogNormal",
     "Mixture",

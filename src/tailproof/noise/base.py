@@ -14,10 +14,10 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit
 
 from tailproof.checks import number, require, whole
+from tailproof.typing import Array
 
 __all__ = ["Array", "Noise", "Shape"]
 
-Array = NDArray[np.float64]
 Shape = tuple[int, ...]
 
 

@@ -1,7 +1,7 @@
 """The paper's figures, one module each, and four warnings with pictures of their own.
 
-Every module is an `Exhibit`: settings as data, a `run` that simulates, a `draw` and a `judge` that
-read results alone, and the claim that is judged.
+Every module is an `Exhibit`: settings as data, a `run` that simulates, and `draw` and
+`check_claims`, which only read results.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ from tailproof.paper import (
     statements,
 )
 from tailproof.paper.exhibit import Exhibit
-from tailproof.paper.ours import (
+from tailproof.paper.experiments import (
     best_arm,
     bonus,
     choices,

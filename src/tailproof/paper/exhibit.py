@@ -11,21 +11,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
-import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 from scipy.stats import t as student_t
 
 from tailproof.results import Identification, Result
 from tailproof.results.identification import binomial_interval
 from tailproof.simulation.work import Work
+from tailproof.typing import Array
 
 __all__ = [
     "Claim",
+    "Comparison",
     "Exhibit",
     "Fact",
-    "Found",
-    "Judged",
+    "JudgedClaim",
     "Measured",
     "Part",
     "Picture",
@@ -37,14 +36,13 @@ __all__ = [
     "best",
     "fact",
     "final",
-    "judged",
+    "judge_claims",
     "mean_within",
     "ratio",
 ]
 
-Array = NDArray[np.float64]
 R = TypeVar("R")
-Found = Result | Identification
+Comparison = Result | Identification
 """What an exhibit may find."""
 Word = Literal["holds", "does not hold", "mixed", "open"]
 
@@ -152,7 +150,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedClaim:
     """A claim with its verdict."""
 
     claim: Claim
@@ -217,25 +215,25 @@ class Exhibit(Protocol):
     REFERENCE: Mapping[str, Mapping[str, tuple[float, float]]]
     """Mean and standard deviation of final regrets computed elsewhere, by result and policy."""
 
-    def run(self, sweep: Sweep, size: str, seed: int) -> Mapping[str, Found]:
+    def run(self, sweep: Sweep, size: str, seed: int) -> Mapping[str, Comparison]:
         """Simulate; nothing is drawn."""
 
     def draw(self, results: Mapping[str, Any]) -> dict[str, Picture]:
         """Draw from results alone."""
 
-    def judge(self, results: Mapping[str, Any]) -> list[Claim]:
+    def check_claims(self, results: Mapping[str, Any]) -> list[Claim]:
         """Measure each claim."""
 
 
-def judged(claims: Iterable[Claim]) -> list[Judged]:
+def judge_claims(claims: Iterable[Claim]) -> list[JudgedClaim]:
     """Return the claims with their verdicts.
 
     >>> claim = Claim("it is one or two", "our question", [fact("a", 1, 1, 2), fact("b", 3, 1, 2)])
-    >>> (found,) = judged([claim])
+    >>> (found,) = judge_claims([claim])
     >>> found.verdict, found.deciding
     ('mixed', 'b: 3')
     """
-    return [Judged(claim) for claim in claims]
+    return [JudgedClaim(claim) for claim in claims]
 
 
 def final(result: Result, policy: str) -> Array:

@@ -10,7 +10,7 @@ from tailproof.noise import Noise, Normal, Stable, StudentT
 from tailproof.paper.exhibit import Claim, Picture, Sweep, fact
 from tailproof.results.regret import Result
 
-__all__ = ["DIFFERENCES", "REFERENCE", "SETTINGS", "TITLE", "draw", "judge", "run"]
+__all__ = ["DIFFERENCES", "REFERENCE", "SETTINGS", "TITLE", "check_claims", "draw", "run"]
 
 TITLE = "Densities with light and heavy tails"
 LAWS: dict[str, Noise] = {
@@ -50,7 +50,7 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     return {"figure-1": Picture(figure, alt)}
 
 
-def judge(results: Mapping[str, Result]) -> list[Claim]:
+def check_claims(results: Mapping[str, Result]) -> list[Claim]:
     """Measure the slope of each tail far out, between 10⁸ and 10¹⁰ standard units."""
     ends = np.array([1e8, 1e10])
     slopes = []

@@ -22,8 +22,8 @@ __all__ = [
     "REFERENCE",
     "SETTINGS",
     "TITLE",
+    "check_claims",
     "draw",
-    "judge",
     "plan",
     "run",
 ]
@@ -89,7 +89,7 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     return pictures
 
 
-def judge(results: Mapping[str, Result]) -> list[Claim]:
+def check_claims(results: Mapping[str, Result]) -> list[Claim]:
     """Set each filtered algorithm against every baseline, against the other, and against chance."""
     ours = ("SupBMM_mom", "SupBTC_mom")
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tailproof.figures import band, canvas
 from tailproof.noise import StudentT
@@ -18,6 +17,7 @@ from tailproof.policies import Policy
 from tailproof.results import Result
 from tailproof.simulation import Plan
 from tailproof.simulation.environments import orthant
+from tailproof.typing import Array
 from tailproof.wrappers.compositions import (
     crt_filtered,
     menu_filtered,
@@ -27,7 +27,7 @@ from tailproof.wrappers.compositions import (
     tofu_filtered,
 )
 
-__all__ = ["DIFFERENCES", "REFERENCE", "SETTINGS", "TITLE", "draw", "judge", "run"]
+__all__ = ["DIFFERENCES", "REFERENCE", "SETTINGS", "TITLE", "check_claims", "draw", "run"]
 
 TITLE = "Each baseline against its own filtered form"
 HORIZONS = {
@@ -137,7 +137,7 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     return pictures
 
 
-def judge(results: Mapping[str, Result]) -> list[Claim]:
+def check_claims(results: Mapping[str, Result]) -> list[Claim]:
     """Compare regrets and errors of the two forms, each at its own horizon."""
     wild = "df = 1.02"
     errors = {name: _errors(results, name, wild) for name in ESTIMATORS}
@@ -215,9 +215,6 @@ def judge(results: Mapping[str, Result]) -> list[Claim]:
             ],
         ),
     ]
-
-
-Array = NDArray[np.float64]
 
 
 def _final(results: Mapping[str, Result], name: str, df: str, form: str = "") -> Array:

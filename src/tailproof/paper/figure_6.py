@@ -11,7 +11,7 @@ from tailproof.paper.exhibit import Claim, Picture, Sweep, fact
 from tailproof.results.regret import Result
 from tailproof.stats.theory import balancing_exponent, filter_pulls
 
-__all__ = ["DIFFERENCES", "REFERENCE", "SETTINGS", "TITLE", "draw", "judge", "run"]
+__all__ = ["DIFFERENCES", "REFERENCE", "SETTINGS", "TITLE", "check_claims", "draw", "run"]
 
 TITLE = "The ε that balances the theorem"
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
@@ -61,7 +61,7 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     return {"figure-6": Picture(figure, alt)}
 
 
-def judge(results: Mapping[str, Result]) -> list[Claim]:
+def check_claims(results: Mapping[str, Result]) -> list[Claim]:
     """Evaluate the balancing ε where the paper speaks of it."""
     at = {alpha: balancing_exponent(alpha=alpha, **SETTINGS["paper"]) for alpha in (0.5, 1, 3)}
     return [

@@ -17,7 +17,7 @@ from tailproof.stats.estimators import MeanOfMedians
 from tailproof.wrappers.base import innermost
 from tailproof.wrappers.filtered import Filtered
 
-__all__ = ["DIFFERENCES", "REFERENCE", "SETTINGS", "TITLE", "draw", "judge", "run"]
+__all__ = ["DIFFERENCES", "REFERENCE", "SETTINGS", "TITLE", "check_claims", "draw", "run"]
 
 TITLE = "SupBTC_mom against the ε of its filter, df = 1"
 EPSILONS = tuple(round(0.3 + 0.05 * i, 2) for i in range(11))
@@ -107,7 +107,7 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     return {"figure-7": Picture(figure, alt)}
 
 
-def judge(results: Mapping[str, Result]) -> list[Claim]:
+def check_claims(results: Mapping[str, Result]) -> list[Claim]:
     """Set the best ε in the stated range against those outside, and worst against best."""
     result = results["df = 1"]
     sample = {e: final(result, f"ε = {e}") for e in EPSILONS}

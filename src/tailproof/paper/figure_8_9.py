@@ -12,7 +12,7 @@ from tailproof.simulation.environments import orthant
 from tailproof.simulation.plan import Plan
 from tailproof.wrappers.base import altered
 
-__all__ = ["DIFFERENCES", "REFERENCE", "SETTINGS", "TITLE", "draw", "judge", "run"]
+__all__ = ["DIFFERENCES", "REFERENCE", "SETTINGS", "TITLE", "check_claims", "draw", "run"]
 
 TITLE = "The filtered algorithms for three moment bounds v, df = 0.5"
 BOUNDS = (0.1, 1, 10)
@@ -73,7 +73,7 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     return pictures
 
 
-def judge(results: Mapping[str, Result]) -> list[Claim]:
+def check_claims(results: Mapping[str, Result]) -> list[Claim]:
     """Set the worst v against the best."""
     parts = []
     for name in FIGURES.values():

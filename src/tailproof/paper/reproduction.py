@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from tailproof.checks import number, require, whole
 from tailproof.paper import EXHIBITS, SIZES, select
-from tailproof.paper.exhibit import Found
+from tailproof.paper.exhibit import Comparison
 from tailproof.results import Result, provenance
 from tailproof.results.files import locked, whole_file
 from tailproof.results.identification import Identification
@@ -74,7 +74,7 @@ class Reproduction:
         with whole_file(self.out / "run.json") as file:
             file.write(json.dumps(record, indent=2).encode())
 
-    def results(self, name: str) -> dict[str, Found]:
+    def results(self, name: str) -> dict[str, Comparison]:
         """Load the results of a finished exhibit."""
         folder = self.out / "results" / name
         return {
@@ -89,7 +89,7 @@ class Reproduction:
         except (OSError, ValueError, LookupError):
             return False
 
-    def keep(self, name: str, results: Mapping[str, Found], seconds: float) -> None:
+    def keep(self, name: str, results: Mapping[str, Comparison], seconds: float) -> None:
         """Save the results of an exhibit, each in one step; the time counts when it is new."""
         folder = self.out / "results" / name
         files = {}

@@ -6,15 +6,15 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tailproof.figures import PALETTE, canvas
 from tailproof.noise import Cauchy, Noise, Normal, Stable, StudentT
 from tailproof.paper.exhibit import Claim, Measured, Picture, Sweep, below, fact
 from tailproof.results import Result
 from tailproof.stats import Estimator, MeanOfMedians, MedianOfMeans, TruncatedMean
+from tailproof.typing import Array
 
-__all__ = ["DIFFERENCES", "REFERENCE", "SETTINGS", "TITLE", "draw", "judge", "run"]
+__all__ = ["DIFFERENCES", "REFERENCE", "SETTINGS", "TITLE", "check_claims", "draw", "run"]
 
 TITLE = "Statements of the paper without a figure"
 SETTINGS: Mapping[str, Mapping[str, Any]] = {size: {} for size in ("smoke", "quick", "paper")}
@@ -32,7 +32,6 @@ DIFFERENCES: Sequence[str] = (
 REFERENCE: Mapping[str, Mapping[str, tuple[float, float]]] = {}
 ORDER, SIZES = 0.3, (300, 3000, 30_000)
 BATCHES, BATCH = 10, 50
-Array = NDArray[np.float64]
 
 
 def run(sweep: Sweep, size: str, seed: int) -> dict[str, Result]:
@@ -99,7 +98,7 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     return {"statements": Picture(figure, alt)}
 
 
-def judge(results: Mapping[str, Result]) -> list[Claim]:
+def check_claims(results: Mapping[str, Result]) -> list[Claim]:
     """Compute the constants and the limit, and measure the slopes."""
     laws: dict[str, Noise] = {
         "Student-t, df = 3": StudentT(3),

@@ -8,7 +8,7 @@ import numpy as np
 
 from tailproof.checks import Count, NonNegative, Positive, Range
 from tailproof.policies.base import Array, Index, Indexed
-from tailproof.policies.state.counts import Counted, tame
+from tailproof.policies.state.counts import Counted, clip
 
 __all__ = ["ClippedSGDUCB", "Iterates"]
 
@@ -87,7 +87,7 @@ class ClippedSGDUCB(Indexed[Iterates]):
         return np.where(state.counts == 0, np.inf, index)
 
     def _learn(self, state: Iterates, arms: Array, chosen: Index, rewards: Array) -> None:
-        at, bound, y = (np.arange(state.paths), chosen), self.mean_bound, tame(rewards)
+        at, bound, y = (np.arange(state.paths), chosen), self.mean_bound, clip(rewards)
         x, first = state.points[at], state.counts[at] == 0
         blocks = y.reshape(state.paths, 2 * self.m + 1, self.n).mean(axis=2)
         descended = x - self.step * np.clip(x - np.median(blocks, axis=1), -bound, bound)

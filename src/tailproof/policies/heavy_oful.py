@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 
-from tailproof.batches import batches
+from tailproof.chunking import chunks
 from tailproof.policies.base import Array
 from tailproof.policies.huber import Huber, HuberState, project
 from tailproof.policies.state.base import Buffer, Rule
@@ -119,7 +119,7 @@ class HeavyOFUL(Huber[HuberHistory]):
         changes = np.flatnonzero(np.diff(state.decisions)) + 1
         for start, stop in pairwise([0, *changes.tolist(), state.paths]):
             past = int(state.decisions[start]) + 1
-            for part in batches(stop - start, past * state.dim):
+            for part in chunks(stop - start, past * state.dim):
                 rows = slice(start + part.start, start + part.stop)
                 state.theta[rows] = self._argmin(state, rows, past)
 

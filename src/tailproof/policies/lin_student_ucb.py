@@ -7,7 +7,7 @@ import numpy as np
 
 from tailproof.checks import NonNegative, Range
 from tailproof.policies.base import Array, Index, Indexed, picked
-from tailproof.policies.state.counts import tame
+from tailproof.policies.state.counts import clip
 from tailproof.policies.state.student_fit import SHAPES, StudentFit
 
 __all__ = ["LinStudentUCB"]
@@ -111,7 +111,7 @@ class LinStudentUCB(Indexed[StudentFit]):
         return mean + np.where(alone[:, None], 0.0, width)
 
     def _learn(self, state: StudentFit, arms: Array, chosen: Index, rewards: Array) -> None:
-        state.update(arms, picked(arms, chosen), tame(rewards[:, 0]))
+        state.update(arms, picked(arms, chosen), clip(rewards[:, 0]))
 
 
 def _fallen(log: Array, df: Array) -> Array:

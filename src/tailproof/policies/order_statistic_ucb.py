@@ -7,7 +7,7 @@ import numpy as np
 
 from tailproof.checks import Fraction, Range
 from tailproof.policies.base import Array, Index, Indexed
-from tailproof.policies.state.ranked import Ranked, Sorted, Summary
+from tailproof.policies.state.ranked import Ranked, Sketch, Sorted
 from tailproof.stats.order_statistics import confidence, log_binomial, log_mixture
 
 __all__ = ["OrderStatisticUCB"]
@@ -75,7 +75,7 @@ class OrderStatisticUCB(Indexed[Ranked]):
     def _init(self, paths: int, arms: int, dim: int) -> Ranked:
         if self.sketch is None:
             return Sorted.start(paths, arms, dim)
-        return Summary.start(paths, arms, dim, size=self.sketch)
+        return Sketch.start(paths, arms, dim, size=self.sketch)
 
     def _index(self, state: Ranked, arms: Array) -> Array:
         index, first = state.bound, state.unbounded

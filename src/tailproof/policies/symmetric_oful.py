@@ -7,10 +7,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tailproof.batches import batches
 from tailproof.checks import Count, Fraction, Horizon, NonNegative, Penalty, Positive, require
+from tailproof.chunking import chunks
 from tailproof.policies.base import Array, Index, Indexed, picked
-from tailproof.policies.state.counts import tame
+from tailproof.policies.state.counts import clip
 from tailproof.policies.state.huber_fit import HuberFit, gram, minimise, root_of
 from tailproof.policies.state.regression import squared_norms
 from tailproof.stats.theory import huber_ridge
@@ -155,7 +155,7 @@ class SymmetricOFUL(Indexed[HuberFit]):
     def _learn(self, state: HuberFit, arms: Array, chosen: Index, rewards: Array) -> None:
         known = state.tau > 0
         x = np.where(known[:, None], picked(arms, chosen), 0.0)  # a pilot is left out
-        due = state.append(x, tame(rewards[:, 0])) & known
+        due = state.append(x, clip(rewards[:, 0])) & known
         length = state.decisions + 1
         for n in np.unique(length).tolist():  # a path does not notice how long others are
             (piloted,) = np.nonzero((length == n) & ~known & (n >= self.pilot))
@@ -164,13 +164,13 @@ class SymmetricOFUL(Indexed[HuberFit]):
             middle = np.minimum(zeros + (n - zeros) // 2, n - 1)
             state.tau[piloted] = np.maximum(size[np.arange(len(size)), middle], self._least_tau)
             (rows,) = np.nonzero((length == n) & due)
-            for part in batches(len(rows), 4 * n * state.dim):
+            for part in chunks(len(rows), 4 * n * state.dim):
                 self._fit(state, rows[part], n)
 
     def _fit(self, state: HuberFit, rows: Index, n: int) -> None:
         """Look at all pulls of the given paths again, which have n each."""
         tau, root, penalty = state.tau[rows], state.root[rows], self._penalty(state.dim)
-        x, y = state.contexts[rows, :, :n], tame(state.rewards[rows, :n] / tau[:, None])
+        x, y = state.contexts[rows, :, :n], clip(state.rewards[rows, :n] / tau[:, None])
         theta = minimise(x, y, state.theta[rows] / tau[:, None], root, penalty)
         residual = y - np.einsum("pdn,pd->pn", x, theta)
         past = _Past(

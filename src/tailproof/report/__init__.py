@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from matplotlib import rc_context
 
 from tailproof.paper import EXHIBITS
-from tailproof.paper.exhibit import Exhibit, Found, Judged, judged
+from tailproof.paper.exhibit import Comparison, Exhibit, JudgedClaim, judge_claims
 from tailproof.paper.references import compare
 from tailproof.paper.reproduction import Reproduction
 from tailproof.results.files import whole_file
@@ -30,7 +30,7 @@ class Section:
     settings: Mapping[str, Any]
     pictures: Mapping[str, tuple[str, str]]
     """File name, to the picture as a data address and its words."""
-    claims: list[Judged]
+    claims: list[JudgedClaim]
     rows: list[dict[str, str]]
     seconds: float
 
@@ -93,7 +93,7 @@ def _section(run: Reproduction, name: str) -> Section:
         ) from error
 
 
-def _drawn(run: Reproduction, name: str, results: Mapping[str, Found]) -> Section:
+def _drawn(run: Reproduction, name: str, results: Mapping[str, Comparison]) -> Section:
     exhibit = EXHIBITS[name]
     pictures = {}
     for file, (figure, alt) in exhibit.draw(results).items():
@@ -110,13 +110,13 @@ def _drawn(run: Reproduction, name: str, results: Mapping[str, Found]) -> Sectio
         exhibit=exhibit,
         settings=exhibit.SETTINGS[run.size],
         pictures=pictures,
-        claims=judged(exhibit.judge(results)),
+        claims=judge_claims(exhibit.check_claims(results)),
         rows=[row for key in results for row in _rows(key, results[key], exhibit)],
         seconds=run.seconds[name],
     )
 
 
-def _rows(key: str, found: Found, exhibit: Exhibit) -> list[dict[str, str]]:
+def _rows(key: str, found: Comparison, exhibit: Exhibit) -> list[dict[str, str]]:
     """Return what each policy came to, beside the reference where there is one."""
     if isinstance(found, Identification):
         return [

@@ -11,6 +11,7 @@ from scipy.special import stdtrit
 
 from tailproof.checks import number, require
 from tailproof.results.files import opened, write_file
+from tailproof.typing import Array
 
 if TYPE_CHECKING:
     import pandas
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Curves", "Difference", "Result"]
 
-Array = NDArray[np.float64]
 
 _FORMAT = "tailproof result 1"
 

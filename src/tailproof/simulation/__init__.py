@@ -3,7 +3,6 @@
 from tailproof.simulation import environments
 from tailproof.simulation.identification import IdentificationPlan, identify
 from tailproof.simulation.plan import Cell, Plan, simulate
-from tailproof.simulation.recorded import recorded
 from tailproof.simulation.sweeps import sweep
 
 __all__ = [
@@ -12,7 +11,6 @@ __all__ = [
     "Plan",
     "environments",
     "identify",
-    "recorded",
     "simulate",
     "sweep",
 ]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tailproof.checks import array, number, require, whole
 from tailproof.simulation.streams import drawn_together
+from tailproof.typing import Array
 
 __all__ = [
     "ArmSet",
@@ -22,7 +23,6 @@ __all__ = [
     "directions",
 ]
 
-Array = NDArray[np.float64]
 Law = Literal["orthant", "sphere"]
 
 

@@ -19,7 +19,8 @@ from tailproof.simulation.environments import LinearBandit
 from tailproof.simulation.streams import drawn_together, stream
 from tailproof.simulation.sweeps import sweep
 from tailproof.simulation.work import Work, WorkCell
-from tailproof.stats.estimators import Array, Estimator, Median, Shape, Source
+from tailproof.stats.estimators import Estimator, Median, Shape, Source
+from tailproof.typing import Array
 from tailproof.wrappers.filtered import Filtered
 
 __all__ = ["MOST_PULLS", "Cell", "Plan", "simulate", "unfiltered"]

@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.integrate import quad
 from scipy.special import bdtr, stdtrit
 
 from tailproof.checks import number, require
 from tailproof.noise import Noise
+from tailproof.typing import Array
 
 __all__ = ["Aim", "CappedMean", "quantile_interval", "student_interval"]
-
-Array = NDArray[np.float64]
 
 
 class Aim(ABC):

@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike
 
 from tailproof.checks import number, require, whole
 from tailproof.noise import Noise
+from tailproof.stats.diagnostics import SAFE, Rewards
 from tailproof.stats.estimators import MeanOfMedians
-from tailproof.stats.medians import Array, MedianLaw, NoiseMedian, SampleMedian, exceedance, scale
-from tailproof.stats.recorded import SAFE, Rewards
+from tailproof.stats.medians import MedianLaw, NoiseMedian, SampleMedian, exceedance, scale
+from tailproof.typing import Array
 
-__all__ = ["Calibration", "calibrate"]
+__all__ = ["Calibration", "calibrate_filter"]
 
 _BLOCKS = (*range(1, 42, 2), 51, 61, 71, 81, 91, 101)
 _NEAR_BEST = 0.8
@@ -47,7 +48,7 @@ class Calibration:
     Examples
     --------
     >>> from tailproof.noise import Cauchy
-    >>> chosen = calibrate(noise=Cauchy(), pulls=21, block=21)
+    >>> chosen = calibrate_filter(noise=Cauchy(), pulls=21, block=21)
     >>> round(21 * chosen.variance, 3), round(chosen.efficiency, 2), chosen.tail_index
     (2.87, 0.7, 11.0)
 
@@ -109,7 +110,7 @@ class Calibration:
         """Return P(|error| > z) of the filtered noise, see `tailproof.stats.medians.exceedance`.
 
         >>> from tailproof.noise import Cauchy
-        >>> [round(float(p), 3) for p in calibrate(noise=Cauchy(), pulls=21).exceedance([0.5, 1])]
+        >>> calibrate_filter(noise=Cauchy(), pulls=21).exceedance([0.5, 1]).round(3).tolist()
         [0.161, 0.013]
         """
         return exceedance(self.law, self.blocks, z)
@@ -154,7 +155,7 @@ class Calibration:
         )
 
 
-def calibrate(
+def calibrate_filter(
     *,
     noise: Noise | None = None,
     rewards: ArrayLike | Rewards | None = None,
@@ -193,12 +194,12 @@ def calibrate(
     Examples
     --------
     >>> from tailproof.noise import Cauchy
-    >>> print(calibrate(noise=Cauchy(), horizon=10_000, dim=10).explain())
+    >>> print(calibrate_filter(noise=Cauchy(), horizon=10_000, dim=10).explain())
     Hold each choice for 25 pulls and take their median: it balances the cost of a decision
     against its noise over 10000 pulls in 10 dimensions. Expect a noise of scale 0.363 (level
     0.01), tail index 13 and efficiency 0.72 of what is possible.
     >>> import numpy as np
-    >>> seen = calibrate(rewards=5 + np.random.default_rng(0).standard_cauchy(1000))
+    >>> seen = calibrate_filter(rewards=5 + np.random.default_rng(0).standard_cauchy(1000))
     >>> seen.source.mean_is_safe
     False
     """

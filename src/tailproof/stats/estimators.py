@@ -12,12 +12,13 @@ from functools import cache
 from typing import ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from tailproof.checks import number, require, whole
 from tailproof.noise import Noise
 from tailproof.stats.aims import Aim, quantile_interval
 from tailproof.stats.theory import block_size
+from tailproof.typing import Array
 
 __all__ = [
     "Estimator",
@@ -34,7 +35,6 @@ __all__ = [
     "truncated_mean",
 ]
 
-Array = NDArray[np.float64]
 Shape = tuple[int, ...]
 
 _LARGEST = np.finfo(np.float64).max

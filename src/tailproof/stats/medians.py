@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.fft import irfft, rfft
 from scipy.interpolate import CubicSpline
 from scipy.special import betainc, betaincinv, betaln, expit, log_expit, logit, logsumexp, ndtri
@@ -20,6 +20,7 @@ from scipy.special import betainc, betaincinv, betaln, expit, log_expit, logit, 
 from tailproof.checks import number, require, whole
 from tailproof.noise import Noise
 from tailproof.stats.estimators import Quantile
+from tailproof.typing import Array
 
 __all__ = [
     "MedianLaw",
@@ -30,8 +31,6 @@ __all__ = [
     "median_scale",
     "scale",
 ]
-
-Array = NDArray[np.float64]
 
 
 class MedianLaw(ABC):

@@ -9,10 +9,11 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betainc, betaincc, betaln, rel_entr
 
 from tailproof.checks import array, number, require, whole
+from tailproof.typing import Array, Index
 
 __all__ = [
     "Evidence",
@@ -25,8 +26,6 @@ __all__ = [
     "rank",
 ]
 
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 Evidence = Callable[[ArrayLike, ArrayLike, float], Array]
 """Of n samples, s of them below Q, and the level π of Q; it grows with s and falls with n."""
 

@@ -1,14 +1,13 @@
 """Pitman's estimator of a location."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tailproof.batches import batches
+from tailproof.chunking import chunks
 from tailproof.stats.estimators import Median
+from tailproof.typing import Array
 
 __all__ = ["pitman"]
 
-Array = NDArray[np.float64]
 
 _STEPS = 0.3 * np.sinh(np.linspace(-4, 4, 13))
 """Where the likelihood is looked at around each sample, in units of the spread."""
@@ -35,7 +34,7 @@ def pitman(x: Array, spread: Array) -> Array:
     with np.errstate(invalid="ignore", over="ignore"):
         u = np.clip(np.nan_to_num(2 * ((rows / 2 - middle / 2) / spread)), -1e100, 1e100)
     centre = np.empty((len(u), 1))
-    for part in batches(len(u), _STEPS.size * u.shape[1]):
+    for part in chunks(len(u), _STEPS.size * u.shape[1]):
         m = np.sort((u[part, :, None] + _STEPS).reshape(len(u[part]), -1))
         log = np.zeros_like(m)
         for sample in u[part].T:

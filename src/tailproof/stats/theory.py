@@ -18,11 +18,12 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import betainc, betaincinv, betaln, log_expit, logit
 
 from tailproof.checks import number, require, whole
+from tailproof.typing import Array
 
 __all__ = [
     "MedianPulls",
@@ -43,8 +44,6 @@ __all__ = [
     "oful_regret",
     "sample_complexity",
 ]
-
-Array = NDArray[np.float64]
 
 
 def block_size(n: int, block_exponent: float) -> int:

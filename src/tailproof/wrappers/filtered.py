@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from tailproof.checks import Count, require
 from tailproof.policies.base import Array, Index, Policy
-from tailproof.stats.calibration import calibrate
+from tailproof.stats.calibration import calibrate_filter
 from tailproof.stats.estimators import Estimator, MeanOfMedians, Median
 from tailproof.stats.theory import filter_pulls, median_pulls
 from tailproof.wrappers.base import Wrapped, Wrapper, altered, innermost
@@ -116,7 +116,7 @@ class Filtered(Wrapper[Wrapped]):
 
     @classmethod
     def calibrated(cls, policy: Policy[Any], **settings: Any) -> Self:
-        """Return the filter that `tailproof.calibrate` chooses, for A told what it leaves.
+        """Return the filter that `tailproof.calibrate_filter` chooses, for A told what it leaves.
 
         For a law A is told the scale of the filtered noise; a policy that has no noise scale
         refuses, see `Policy.with_scale`. Recorded rewards also tell where they lie, and any policy
@@ -136,7 +136,7 @@ class Filtered(Wrapper[Wrapped]):
         require(isinstance(policy, Policy), "policy", "a policy", policy)
         recorded, scaleless = "rewards" in settings, innermost(policy).scale_field is None
         told = policy if recorded and scaleless else policy.with_scale(1.0)  # before the work
-        found = calibrate(**settings)
+        found = calibrate_filter(**settings)
         if recorded:
             centre, size = _location(settings["rewards"], settings.get("arms"))
             stretch, prior = max(1.0, size / found.scale), innermost(told).prior_field

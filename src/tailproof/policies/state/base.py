@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tailproof.checks import require
+from tailproof.typing import Array, Index
 
 __all__ = [
     "ONE",
@@ -25,8 +26,6 @@ __all__ = [
     "places",
 ]
 
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 ONE = np.ones((), dtype=np.int64)
 """To count by: NumPy adds it to few paths in half the time of a plain 1."""
 

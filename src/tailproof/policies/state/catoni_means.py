@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailproof.batches import batches
+from tailproof.chunking import chunks
 from tailproof.policies.state.base import Array, Index
 from tailproof.policies.state.robust_means import RobustMeans
 
@@ -37,7 +37,7 @@ class CatoniMeans(RobustMeans):
         ready = n >= self.needed(log)
         n = np.where(ready, n, 4 * log)  # any number for which there is an α
         alpha = np.sqrt(2 * log / (n * (v + 2 * v * log / (n - 2 * log)))) * ready
-        for rows in batches(self.paths, self.used.stop):
+        for rows in chunks(self.paths, self.used.stop):
             if ready[rows].any():
                 self._solve(rows, alpha[rows])
 

@@ -8,17 +8,17 @@ from numpy.typing import NDArray
 
 from tailproof.policies.state.base import ONE, Array, Counts, Index, Rule, State, places
 
-__all__ = ["Counted", "History", "Tally", "tame"]
+__all__ = ["Counted", "History", "Tally", "clip"]
 
 LARGEST = 1e100
 ROOM = 16
 """The decisions for which a buffer has room at first."""
 
 
-def tame(rewards: Array, largest: float = LARGEST) -> Array:
+def clip(rewards: Array, largest: float = LARGEST) -> Array:
     """Return the rewards with ±1e100 in place of anything larger, so that sums stay finite.
 
-    >>> tame(np.array([-np.inf, 2.0, 1e300])).tolist()
+    >>> clip(np.array([-np.inf, 2.0, 1e300])).tolist()
     [-1e+100, 2.0, 1e+100]
     """
     return np.clip(rewards, -largest, largest)
@@ -103,7 +103,7 @@ class History(Counted):
 
     def append(self, chosen: Index, rewards: Array) -> Array:
         """Keep one reward of the chosen arm of each path, and return what was kept."""
-        kept, path = tame(rewards, self.largest), np.arange(self.paths)
+        kept, path = clip(rewards, self.largest), np.arange(self.paths)
         if self.decisions.max() == self.samples.shape[1]:
             self._grow()
         self.counts[path, chosen] += 1

@@ -5,9 +5,9 @@ from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
-from tailproof.batches import batches
+from tailproof.chunking import chunks
 from tailproof.policies.state.base import Array, Counts, Index, Rule
-from tailproof.policies.state.counts import ROOM, History, tame
+from tailproof.policies.state.counts import ROOM, History, clip
 
 __all__ = ["Halves", "Loose"]
 
@@ -58,13 +58,13 @@ class Halves(History):
 
     def add(self, chosen: Index, pair: Array) -> None:
         """Keep a pair of rewards, of shape (paths, 2), of the chosen arm of each path."""
-        path, kept = np.arange(self.paths), np.where(np.abs(pair) < _SMALLEST, 0.0, tame(pair))
+        path, kept = np.arange(self.paths), np.where(np.abs(pair) < _SMALLEST, 0.0, clip(pair))
         self.append(chosen, kept[:, 0])
         self.others[path, self.decisions] = kept[:, 1] ** 2
         self.nonzero[path, chosen] += kept[:, 1] != 0
         n = self.decisions + 1
         (due,) = np.nonzero((n - self.ordered.sum(axis=1)) ** 2 >= 4 * n + ROOM**2)
-        for part in batches(len(due), 16 * self.used.stop):
+        for part in chunks(len(due), 16 * self.used.stop):
             self._sort(due[part])
 
     def loose(self) -> Loose:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tailproof.policies.state.base import Array, Counts, Index, Rule
 from tailproof.policies.state.counts import Counted, History
 
-__all__ = ["Ranked", "Sorted", "Summary"]
+__all__ = ["Ranked", "Sketch", "Sorted"]
 
 Cells = tuple[Index, Index]
 """Paths, and an arm of each."""
@@ -160,7 +160,7 @@ class Sorted(Ranked, History):
 
 
 @dataclass(eq=False)
-class Summary(Ranked):
+class Sketch(Ranked):
     """Some rewards of every arm with what is certain of their ranks: memory that does not grow.
 
     Each kept value v has two numbers, a ≤ #{X ≤ v} and b ≥ #{X < v}. A new reward x adds one to

@@ -5,8 +5,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from tailproof.batches import batches
 from tailproof.checks import require
+from tailproof.chunking import chunks
 from tailproof.policies.state.base import Array, Finite, State
 
 __all__ = ["Design", "Ridge", "absorb", "blank", "squared_norms"]
@@ -41,7 +41,7 @@ def absorb(block: Array, x: Array, y: Array) -> Array:
     growth = 1 + np.vecdot(f, f)
     row[:, dim:] = (row[:, dim:] - y) / growth[:, None]
     row[:, :dim] /= (growth + np.sqrt(growth))[:, None]
-    for rows in batches(len(block), block[0].size):
+    for rows in chunks(len(block), block[0].size):
         block[rows] -= gain[rows, :, None] * row[rows, None, :]
     return np.asarray(growth)
 
@@ -49,7 +49,7 @@ def absorb(block: Array, x: Array, y: Array) -> Array:
 def squared_norms(root: Array, arms: Array) -> Array:
     """Return xᵀV⁻¹x = ‖Sᵀx‖² for every arm, of shape (paths, K)."""
     squared = np.empty(arms.shape[:2])
-    for rows in batches(len(arms), arms[0].size):
+    for rows in chunks(len(arms), arms[0].size):
         turned = arms[rows] @ root[rows]
         np.einsum("pki,pki->pk", turned, turned, out=squared[rows])
     return squared
@@ -96,7 +96,7 @@ class Design(State):
         """Return xᵀθ and ‖x‖ in the norm of V⁻¹ for every arm: (paths, K, r) and (paths, K)."""
         mean = np.empty((*arms.shape[:2], self.block.shape[2] - self.dim))
         squared = np.empty(arms.shape[:2])
-        for rows in batches(self.paths, arms.shape[1] * self.block.shape[2]):
+        for rows in chunks(self.paths, arms.shape[1] * self.block.shape[2]):
             product = arms[rows] @ self.block[rows]
             turned = product[..., : self.dim]
             np.einsum("pki,pki->pk", turned, turned, out=squared[rows])

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from tailproof.batches import batches
+from tailproof.chunking import chunks
 from tailproof.policies.state.base import Array, Buffer, Counts, Index
 from tailproof.policies.state.counts import ROOM, History
 
@@ -142,7 +142,7 @@ class MediansOfMeans(RobustMeans):
         stale = (blocks > 0) & ((blocks != self.blocks) | (length != self.length))
         self.blocks, self.length = blocks, length
         path, arm = np.nonzero(stale)
-        for part in batches(len(path), self.used.stop):
+        for part in chunks(len(path), self.used.stop):
             self._refresh(path[part], arm[part])
 
     def _refresh(self, path: Index, arm: Index) -> None:

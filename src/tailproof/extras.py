@@ -1,0 +1,20 @@
+"""Packages that only some users need, imported when they are used."""
+
+from importlib import import_module
+from typing import Any
+
+__all__ = ["import_extra"]
+
+
+def import_extra(package: str, extra: str, user: str = "this guest") -> Any:
+    """Return a package that is needed only here, or say how to get it.
+
+    >>> import_extra("no_such_package", "river")
+    Traceback (most recent call last):
+    ImportError: this guest needs no_such_package: pip install 'tailproof[river]'
+    """
+    try:
+        return import_module(package)
+    except ModuleNotFoundError:
+        name = package.partition(".")[0]
+        raise ImportError(f"{user} needs {name}: pip install 'tailproof[{extra}]'") from None

@@ -1,0 +1,59 @@
+"""The law of recorded values: each of them is as likely as any other."""
+
+import math
+from dataclasses import dataclass
+from hashlib import sha256
+
+import numpy as np
+
+from tailproof.checks import array, require
+from tailproof.noise.base import Array, Noise, Shape
+
+__all__ = ["Empirical"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Empirical(Noise):
+    """A draw from recorded values, all alike.
+
+    >>> Empirical(np.array([0.0, 0.0, 5.0])).cdf([-1.0, 0.0, 7.0]).round(3).tolist()
+    [0.0, 0.667, 1.0]
+
+    Source: elementary. Differences: none.
+    """
+
+    values: Array
+    scale: float = 1.0
+    symmetric = False
+    continuous = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        values = np.sort(array("values", self.values))
+        ok = values.ndim == 1 and values.size > 0 and not np.isnan(values).any()
+        require(ok, "values", "at least one number, none of them NaN", self.values)
+        object.__setattr__(self, "values", values)
+
+    def __repr__(self) -> str:
+        digest = sha256(self.values.tobytes()).hexdigest()
+        return f"Empirical({len(self.values)} values, SHA-256 {digest[:16]}, scale={self.scale})"
+
+    @property
+    def alpha(self) -> float:
+        """Infinite: there are finitely many values."""
+        return math.inf
+
+    @property
+    def mean(self) -> float:
+        """Their mean."""
+        return self.scale * float(self.values.mean())
+
+    @property
+    def _support(self) -> tuple[float, float]:
+        return float(self.values[0]), float(self.values[-1])
+
+    def _cdf(self, x: Array) -> Array:
+        return np.searchsorted(self.values, x, side="right") / len(self.values)
+
+    def _sample(self, rng: np.random.Generator, shape: Shape) -> Array:
+        return self.values[rng.integers(len(self.values), size=shape)]

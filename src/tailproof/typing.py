@@ -1,0 +1,10 @@
+"""The types of arrays that every room names."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Array", "Index"]
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+"""Whole numbers: counts, or positions in another array."""

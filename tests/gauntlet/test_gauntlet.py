@@ -1,0 +1,340 @@
+"""The gauntlet: its problems are what their names say, and its score is right."""
+
+import dataclasses
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from typer.testing import CliRunner
+
+from tailproof import (
+    OFUL,
+    UCB1,
+    AutoFiltered,
+    Filtered,
+    FromRegret,
+    LinStudentUCB,
+    Median,
+    Policy,
+    Uniform,
+    gauntlet,
+    noise,
+    simulate,
+)
+from tailproof.cli import app
+from tailproof.gauntlet import (
+    CHANCE,
+    K_ARMED,
+    PROBLEMS,
+    RECOMMENDED,
+    TARGETS,
+    Problem,
+    Score,
+    Target,
+)
+from tailproof.gauntlet.problems import TUNING
+from tailproof.gauntlet.run import SEEDS
+from tailproof.gauntlet.targets import ALL
+from tailproof.simulation.environments import k_armed, neutral
+
+EVERY = [*PROBLEMS.values(), *TUNING.values()]
+
+
+def quickly(tools: dict[str, Policy[Any]], *names: str | Problem, **settings: Any) -> Score:
+    return gauntlet.run(tools, problems=names, size="smoke", workers=1, **settings)
+
+
+# Problems
+
+
+def test_there_are_many_problems_and_none_is_tuned_on() -> None:
+    assert len(PROBLEMS) >= 40
+    assert not PROBLEMS.keys() & TUNING.keys()
+    used = {repr(problem.environment) for problem in PROBLEMS.values()}
+    assert not used & {repr(problem.environment) for problem in TUNING.values()}
+    assert SEEDS["tuning"] != SEEDS["report"]
+    assert all(name == problem.name for name, problem in (PROBLEMS | TUNING).items())
+
+
+@pytest.mark.parametrize("problem", EVERY, ids=lambda problem: problem.name)
+def test_problems_can_be_played(problem: Problem) -> None:
+    world = problem.bandit.start(2, np.random.default_rng(0))
+    assert np.isfinite(world.locations).all()
+    assert (world.best == world.locations.max(axis=1)).all()
+    if problem.oracle is not None:
+        assert isinstance(problem.oracle.noise, noise.Normal)
+
+
+def test_the_gauntlet_covers_what_it_promises() -> None:
+    found = list(PROBLEMS.values())
+    laws = {type(problem.environment.noise) for problem in found}
+    exported = {getattr(noise, name) for name in noise.__all__}
+    bases = {noise.Noise, noise.Varying}
+    inside = {noise.Mixture, noise.TwoPoint, noise.LogNormal, noise.Pareto}
+    assert exported - bases == laws | inside
+    assert {problem.unit for problem in found} >= {1e-6, 1, 1e6}
+    assert {problem.environment.offset for problem in found} >= {0, 10, -10, 10_000, -10_000}
+    assert {problem.environment.contexts.dim for problem in found} >= {1, 2, 10, 50}
+    assert {problem.environment.contexts.arms for problem in found} >= {2, 3, 5, 10, 20, 100}
+    assert {problem.horizon for problem in found} >= {300, 10_000, 100_000}
+    assert sum(problem.k_armed for problem in found) >= 10
+
+
+class Recorder(Uniform):
+    """A random choice that keeps its rewards."""
+
+    seen: list[NDArray[np.float64]] = []  # noqa: RUF012
+
+    def _learn(self, state: Any, arms: Any, chosen: Any, rewards: Any) -> None:
+        self.seen.append(rewards)
+
+
+def test_unit_and_offset_are_in_the_rewards_and_the_unit_is_out_of_the_regret() -> None:
+    seen, regret = {}, {}
+    for name in ("plain", "mega", "offset-10000", "micro-offset"):
+        Recorder.seen = []
+        problem = PROBLEMS[f"units-{name}"]
+        regret[name] = quickly({"it": Recorder()}, problem).regret[problem.name]["it"]
+        seen[name] = np.concatenate(Recorder.seen)
+    np.testing.assert_allclose(seen["mega"], 1e6 * seen["plain"], rtol=1e-12)
+    np.testing.assert_allclose(seen["offset-10000"], 10_000 + seen["plain"], rtol=1e-12)
+    np.testing.assert_allclose(seen["micro-offset"], 1e-6 * seen["offset-10000"], rtol=1e-12)
+    for other in regret.values():
+        np.testing.assert_allclose(other, regret["plain"], rtol=1e-9)
+
+
+def test_the_oracle_has_equal_information() -> None:
+    oracle = PROBLEMS["fixed-quiet-t1"].oracle
+    assert oracle is not None
+    assert isinstance(oracle.noise, noise.Normal)
+    assert oracle.noise.scale == pytest.approx(0.1 * math.sqrt(2))
+    far = PROBLEMS["fixed-offset-10000"].oracle
+    assert far is not None
+    assert far.offset == 0
+    for name in ("fresh-uniform", "fresh-pareto", "fixed-noiseless", "fixed-changing", "k5-t1"):
+        assert PROBLEMS[name].oracle is None
+
+
+@pytest.mark.parametrize(
+    ("which", "words"),
+    [
+        ("fresh-t7", "problems must be report, tuning, or names that .*, got 'fresh-t7'"),
+        ([], "problems must be at least one"),
+        ("fresh-t1,fresh-t1", "problems must be given only once each"),
+        ([3], "problems must be report"),
+    ],
+)
+def test_unknown_problems_are_refused(which: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=f"^{words}"):
+        gauntlet.problems(which)
+
+
+def test_a_problem_of_your_own() -> None:
+    own = Problem(name="mine", environment=neutral(noise.Cauchy(), arms=3, dim=2), horizon=50)
+    assert quickly({"OFUL": OFUL()}, own, "k2-short").problems == ["mine", "k2-short"]
+    for change, words in (
+        ({"name": "a,b"}, "name must be a text without commas"),
+        ({"horizon": 1}, "horizon must be"),
+        ({"unit": 0}, "unit must be"),
+        ({"environment": "neutral"}, "environment must be a linear bandit"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            dataclasses.replace(own, **change)
+
+
+# The score
+
+
+def handmade() -> Score:
+    """Two tools, four paths: chance has 100 in each half."""
+    chance = np.tile([100.0, 200.0], (4, 1))
+    good = np.array([[30.0, 31.0], [30.0, 40.0], [30.0, 40.1], [0.0, 160.0]])
+    return Score(
+        regret={
+            "one": {"good": good, "other": chance / 2, CHANCE: chance},
+            "two": {"good": chance, CHANCE: chance},
+        },
+        oracle={"one": 10.0},
+        settings={
+            "size": "full",
+            "seed": 0,
+            "paths": 4,
+            "horizons": {"one": 20, "two": 20},
+            "tools": {"good": "Good()", "other": "Other()"},
+            "versions": {"tailproof": "0"},
+        },
+    )
+
+
+def test_the_score_of_a_handmade_result() -> None:
+    score = handmade()
+    row = score.row("one", "good")
+    assert row is not None
+    assert row.regret == pytest.approx(271.1 / 4)
+    assert row.over_chance == pytest.approx(271.1 / 800)
+    assert row.over_best == 1
+    assert row.over_oracle == pytest.approx(271.1 / 40)
+    assert row.stuck == 0.5  # a rate of exactly a tenth of chance is not above it
+    assert row.worst == pytest.approx(0.8)
+    other = score.row("one", "other")
+    assert other is not None
+    assert other.over_best == pytest.approx(400 / 271.1)
+    assert other.stuck == 1
+    assert score.row("two", "other") is None
+    assert [(row.problem, row.tool) for row in score.rows()] == [
+        ("one", "good"),
+        ("one", "other"),
+        ("two", "good"),
+    ]
+    sums = score.summary()
+    assert sums["good"]["problems"] == 2
+    assert sums["good"]["worst_over_best"] == 1
+    assert sums["other"]["worst_problem"] == "one"
+    assert sums["other"]["stuck"] == ["one"]
+    with pytest.raises(ValueError, match=r"^problem must be one of one, two, got 'three'$"):
+        score.row("three", "good")
+    with pytest.raises(ValueError, match=r"^tool must be one of good, other, got 'bad'$"):
+        score.row("one", "bad")
+
+
+def test_no_regret_over_no_regret_is_one() -> None:
+    score = handmade()
+    zero = np.zeros((4, 2))
+    found = {"one": {"good": zero, "other": zero + 1, CHANCE: zero + 5}}
+    score = dataclasses.replace(score, regret=found, oracle={})
+    good, other = score.rows()
+    assert (good.over_best, other.over_best) == (1, math.inf)
+    assert math.isnan(good.over_oracle)
+
+
+def test_bars_are_judged_at_the_full_size_alone() -> None:
+    targets = [
+        Target("one", "good", "regret", 67),
+        Target("one", "other", "worst", 0.5),
+        Target("two", "other", "regret", 1),
+        Target("three", "good", "regret", 1),
+    ]
+    assert [found.passed for found in gauntlet.check_targets(handmade(), targets)] == [False, True]
+    quick = dataclasses.replace(handmade(), settings={**handmade().settings, "size": "quick"})
+    assert gauntlet.check_targets(quick, targets) == []
+
+
+def test_bars_are_for_what_there_is() -> None:
+    for target in TARGETS:
+        assert target.problem in (*PROBLEMS, ALL)
+        assert target.tool in RECOMMENDED
+    assert len(set(TARGETS)) == len(TARGETS)
+
+
+def test_a_score_is_saved_and_loaded(tmp_path: Path) -> None:
+    score = quickly({"OFUL": OFUL(), "UCB1": UCB1()}, "fresh-normal", "k3-ties")
+    again = Score.load(score.save(tmp_path / "score.npz"))
+    assert repr(again.rows()) == repr(score.rows())  # some of their numbers are NaN
+    assert dict(again.settings) == dict(score.settings)
+    assert again.oracle == score.oracle
+    (tmp_path / "other.npz").write_bytes(b"no file")
+    with pytest.raises(ValueError, match="path must be a whole result file"):
+        Score.load(tmp_path / "other.npz")
+
+
+def test_the_page_shows_every_problem_and_what_does_not_fit() -> None:
+    page = handmade().to_markdown("tailproof gauntlet")
+    assert "`tailproof gauntlet`" in page
+    lines = {line.split(" | ")[0]: line for line in page.splitlines()}
+    assert lines["| two"].endswith("| 100 (1×), **100 % stuck** | – |")
+    assert "50 % stuck" in lines["| one"]
+
+
+# Runs
+
+
+def test_tools_without_features_play_unit_vectors_only() -> None:
+    wrapped: dict[str, Policy[Any]] = {
+        "a": AutoFiltered(UCB1()),
+        "b": Filtered(AutoFiltered(UCB1()), repeats=3, estimator=Median()),
+        "linear": LinStudentUCB(),
+    }
+    score = quickly(wrapped, "fixed-t1", "k5-t1")
+    assert set(score.regret["fixed-t1"]) == {"linear", CHANCE}
+    assert set(score.regret["k5-t1"]) == {*wrapped, CHANCE}
+    assert all(issubclass(kind, Policy) for kind in K_ARMED)
+
+
+def test_the_score_is_that_of_simulations() -> None:
+    problem = PROBLEMS["k3-offset-10"]
+    score = quickly({"OFUL": OFUL()}, problem)
+    alone = simulate(
+        {"OFUL": OFUL(), CHANCE: Uniform()},
+        k_armed(noise.Cauchy(), locations=(10, 10.5, 11)),
+        horizon=60,
+        paths=3,
+        seed=SEEDS["report"],
+    )
+    for name, curves in alone.curves.items():
+        half = int(np.flatnonzero(alone.pulls == 30)[0])
+        np.testing.assert_array_equal(
+            score.regret[problem.name][name], curves.regret[:, [half, -1]]
+        )
+
+
+def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
+    tools: dict[str, Policy[Any]] = {"OFUL": OFUL()}
+
+    def stop(done: int, total: int) -> None:
+        if done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        quickly(tools, "fresh-normal", "k3-ties", out=tmp_path, progress=stop)
+    steps: list[int] = []
+    score = quickly(
+        *(tools, "fresh-normal", "k3-ties"),
+        out=tmp_path,
+        progress=lambda done, total: steps.append(done),
+    )
+    assert steps[0] == 3
+    whole = quickly(tools, "fresh-normal", "k3-ties")
+    for problem, found in whole.regret.items():
+        for tool, regret in found.items():
+            np.testing.assert_array_equal(score.regret[problem][tool], regret)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"size": "huge"}, "size must be one of smoke, quick, full, got 'huge'"),
+        ({"policies": {}}, "policies must be a mapping with at least one policy"),
+        ({"policies": {CHANCE: UCB1()}}, "policies must be without the name 'random arm'"),
+        ({"seed": -1}, "seed must be"),
+    ],
+)
+def test_bad_settings_are_refused(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=f"^{words}"):
+        gauntlet.run(**{"policies": {"a": UCB1()}, "problems": ["k3-ties"], **settings})
+
+
+def test_the_recommended_tools_fit_somewhere() -> None:
+    score = quickly(dict(RECOMMENDED), "k3-ties", "fixed-d1")
+    assert score.tools == list(RECOMMENDED)
+    assert set(score.regret["k3-ties"]) == {*RECOMMENDED, CHANCE}
+    assert FromRegret not in {type(policy) for policy in RECOMMENDED.values()}
+
+
+def test_the_command(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ["gauntlet", "--policy", "ucb1", "--policy", "oful", "--problems", "k3-ties,fixed-d1"]
+    settings = ["--size", "smoke", "--workers", "1", "--out", str(out)]
+    found = CliRunner().invoke(app, [*words, *settings])
+    assert found.exit_code == 0, found.output
+    assert "–" in found.output
+    assert {path.name for path in out.iterdir()} == {"score.npz", "gauntlet.md", "gauntlet.png"}
+    assert Score.load(out / "score.npz").tools == ["ucb1", "oful"]
+    page = (out / "gauntlet.md").read_text(encoding="utf-8")
+    typed = "tailproof gauntlet --problems k3-ties,fixed-d1 --size smoke --policy ucb1"
+    assert typed in page
+    again = CliRunner().invoke(app, [*words, "--policy", "ucb1", *settings[:4]])
+    assert again.exit_code == 2
+    assert "policy must be given only once, got 'ucb1'" in again.output
