@@ -133,16 +133,16 @@ def k_armed_guests() -> Iterator[tuple[str, Policy[Any]]]:
     if "coba" in HERE:
         from coba.learners import BanditUCBLearner
 
-        yield "coba UCB", guests.coba(BanditUCBLearner, view="index")
+        yield "coba UCB", guests.coba(BanditUCBLearner, view="arms")
     if "pymab" in HERE:
         from pymab.policies import UCBPolicy
 
         yield "pymab UCB", guests.pymab(UCBPolicy)
     if "vowpalwabbit" in HERE:
-        yield "VW ε-greedy", guests.vw(f"{ADF} --epsilon 0.1", view="index")
-        yield "VW ε-greedy, dm", guests.vw(f"{ADF} --epsilon 0.1 --cb_type dm", view="index")
+        yield "VW ε-greedy", guests.vw(f"{ADF} --epsilon 0.1", view="arms")
+        yield "VW ε-greedy, dm", guests.vw(f"{ADF} --epsilon 0.1 --cb_type dm", view="arms")
         quantile = "--cb_type dm --loss_function quantile"
-        yield "VW ε-greedy, quantile", guests.vw(f"{ADF} --epsilon 0.1 {quantile}", view="index")
+        yield "VW ε-greedy, quantile", guests.vw(f"{ADF} --epsilon 0.1 {quantile}", view="arms")
 
 
 def context_guests() -> Iterator[tuple[str, Policy[Any]]]:

@@ -45,7 +45,7 @@ def trace_of(policy: Policy[Any], arms: Array | None, rewards: Array, rng: Any =
 
 
 def race(
-    policy: Policy[Any], arms: Array, rewards: Callable[[int, int], float], decisions: int
+    policy: Any, arms: Array, rewards: Callable[[int, int], float], decisions: int
 ) -> tuple[Any, list[int]]:
     """Play one path until an arm is named; rewards are a function of arm and decision."""
     rng, state = np.random.default_rng(0), policy.init(1, *arms.shape)

@@ -17,17 +17,20 @@ import pickle
 import warnings
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, fields
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta, binom, kstest
 
+from tailproof.bestarm.quantiles import QuantileBestArm
 from tailproof.noise import Laplace, Noise
+from tailproof.policies import FixedArm, LinStudentUCB, OrderStatisticUCB, Uniform
 from tailproof.policies.base import Index, Policy, State
 from tailproof.stats.estimators import Estimator
 from tailproof.typing import Array
-from tailproof.wrappers.base import innermost
+from tailproof.wrappers import AutoFiltered, Filtered, Scaled, Wrapper
 
 __all__ = [
     "ESTIMATOR_CHECKS",
@@ -36,6 +39,7 @@ __all__ = [
     "check_estimator",
     "check_noise",
     "check_policy",
+    "invariances",
 ]
 
 _PATHS, _ARMS, _DIM, _DECISIONS = 3, 4, 3, 200
@@ -107,7 +111,7 @@ def paths_do_not_mix(policy: Policy[Any]) -> None:
         third = shocked[2 : 9 * _DECISIONS // 20 : 3, 0]
         third[:] = np.resize(shock, len(third))[:, None]
         wild.append(_play(policy, arms, shocked))
-    long = min(1e9, policy.longest / 2)
+    long = min(1e9, policy._longest / 2)
     for lengths in ([long], [1 / long, long, 1.0]):
         stretched = arms.copy()
         shape = (_DECISIONS, 1, 1) if _wants_context(policy) else (_ARMS, 1)
@@ -165,7 +169,7 @@ def arms_come_and_go(policy: Policy[Any]) -> None:
     more, rewards, rng = _arms(policy, 2 * _ARMS), _rewards(policy), np.random.default_rng(6)
     arms = more[:, :, :_ARMS]
     state, _ = _play(policy, arms[:9], rewards[:9])
-    if not policy.any_arms:
+    if state.fixed_arms:
         before = state.to_arrays()
         for offer in (arms[9, :, :-1], more[9]):
             _assert_raises(policy.choose, state, offer, rng)
@@ -204,7 +208,6 @@ def propensities_are_frequencies(policy: Policy[Any]) -> None:
         share = policy.propensities(state, arms)
         _assert_same(before, state.to_arrays())
         if share is None:
-            assert not policy.uses_propensity
             return
         assert share.shape == (_PATHS, _ARMS)
         assert share.min() >= 0
@@ -291,6 +294,30 @@ def bad_input_is_refused(policy: Policy[Any]) -> None:
         _assert_raises(policy.init, *size)
 
 
+def view_is_as_declared(policy: Policy[Any]) -> None:
+    """A policy that knows arms by number ignores vectors; a state's axes of arms are declared."""
+    if policy.view == "arms":
+        first, second = (
+            _play(policy, arms, _rewards(policy))[1]
+            for arms in (_arms(policy), np.ones_like(_arms(policy)))
+        )
+        np.testing.assert_array_equal(first, second)
+    _assert_axes(policy.init(1, _ARMS, _DIM), policy.init(1, _ARMS + 1, _DIM))
+
+
+def _assert_axes(state: State, wider: State) -> None:
+    """Each array of a state has a longer axis, the one declared, if there is one more arm."""
+    for name, array in vars(state).items():
+        other = getattr(wider, name)
+        if isinstance(array, State):
+            _assert_axes(array, other)
+        elif isinstance(array, np.ndarray):
+            pairs = zip(array.shape, other.shape, strict=True)
+            longer = [axis for axis, (a, b) in enumerate(pairs) if a != b]
+            axis = state.arm_axis(name)
+            assert longer == ([] if axis is None else [axis]), name
+
+
 def invariances_hold(policy: Policy[Any]) -> None:
     """Maps of the rewards that the policy calls harmless change no decision, bit for bit.
 
@@ -301,13 +328,59 @@ def invariances_hold(policy: Policy[Any]) -> None:
     rewards, half = np.round(_rewards(policy) * 64) / 64, _DECISIONS // 2
     rewards[half::10] = np.copysign(math.inf, rewards[half::10])
     _, trace = _play(policy, _arms(policy), rewards)
-    for kind in policy.invariances:
+    declared = invariances(policy)
+    for kind in declared:
         for change in _MAPS[kind]:
             _, other = _play(policy, _arms(policy), change(rewards))
             np.testing.assert_array_equal(trace, other, err_msg=kind)
-    if "units" in policy.invariances:
+    if "units" in declared:
         _, other = _play(policy, _arms(policy)[:half], 1e-6 * rewards[:half])
         np.testing.assert_array_equal(trace[:half], other, err_msg="units")
+
+
+@singledispatch
+def invariances(policy: Policy[Any]) -> frozenset[str]:
+    """Return the maps of all rewards that change no decision, as far as they are promised.
+
+    "units" (multiples), "offset" (a constant is added), "increasing" (these and all other strictly
+    increasing maps). Register those of a policy of your own::
+
+        @tailproof.testing.invariances.register
+        def _(policy: MyPolicy) -> frozenset[str]:
+            return frozenset({"units"})
+    """
+    return frozenset()
+
+
+@invariances.register(OrderStatisticUCB | Uniform | FixedArm | QuantileBestArm)
+def _(policy: Any) -> frozenset[str]:
+    return frozenset({"increasing"})
+
+
+@invariances.register(LinStudentUCB | AutoFiltered)
+def _(policy: Any) -> frozenset[str]:
+    return frozenset({"units", "offset"} if policy.intercept else {"units"})
+
+
+@invariances.register(Wrapper)
+def _(policy: Any) -> frozenset[str]:
+    return invariances(policy.policy)
+
+
+@invariances.register
+def _(policy: Scaled) -> frozenset[str]:
+    """Those of A; around a centre other units are an offset too, which must not matter to A."""
+    inside = invariances(policy.policy)
+    return inside if policy.centre == 0 or "offset" in inside else inside - {"units"}
+
+
+@invariances.register
+def _(policy: Filtered) -> frozenset[str]:
+    """Those of A, as far as the estimator follows them."""
+    inside = invariances(policy.policy)
+    if "increasing" in inside:
+        inside |= {"units", "offset"}
+    return inside - {"increasing"} if policy.estimator.equivariant else frozenset()
 
 
 def law_is_symmetric(noise: Noise) -> None:
@@ -450,6 +523,7 @@ POLICY_CHECKS: tuple[Callable[[Policy[Any]], None], ...] = (
     foreign_states_are_refused,
     lost_rewards_are_made_up_for,
     bad_input_is_refused,
+    view_is_as_declared,
     invariances_hold,
 )
 NOISE_CHECKS: tuple[Callable[[Noise], None], ...] = (
@@ -530,7 +604,7 @@ def _arms(policy: Policy[Any], arms: int = _ARMS) -> Array:
 
 
 def _wants_context(policy: Policy[Any]) -> bool:
-    return getattr(innermost(policy), "view", None) == "context"
+    return policy.view == "context"
 
 
 def _rewards(policy: Policy[Any], seed: int = 4) -> Array:

@@ -57,7 +57,7 @@ def _river() -> dict[str, Policy[Any]]:
 def _vw() -> dict[str, Policy[Any]]:
     adf = "--cb_explore_adf -b 8"
     return {
-        "VW epsilon": guests.vw(f"{adf} --epsilon 0.1", view="index"),
+        "VW epsilon": guests.vw(f"{adf} --epsilon 0.1", view="arms"),
         "VW context": guests.vw(f"{adf} --epsilon 0.1 -q sa", view="context"),
         "VW softmax": guests.vw(f"{adf} --softmax --lambda 2"),
         "VW SquareCB": guests.vw(f"{adf} --squarecb"),
@@ -85,8 +85,8 @@ def _coba() -> dict[str, Policy[Any]]:
     from coba.learners import BanditEpsilonLearner, BanditUCBLearner, LinUCBLearner
 
     return {
-        "coba UCB": guests.coba(BanditUCBLearner, view="index"),
-        "coba epsilon": guests.coba(BanditEpsilonLearner, view="index", epsilon=0.1),
+        "coba UCB": guests.coba(BanditUCBLearner, view="arms"),
+        "coba epsilon": guests.coba(BanditEpsilonLearner, view="arms", epsilon=0.1),
         "coba LinUCB": guests.coba(LinUCBLearner, features=[1, "a"]),
         "coba LinUCB context": guests.coba(LinUCBLearner, view="context"),
     }
@@ -274,13 +274,13 @@ def test_a_context_is_seen_through_the_intercept_of_a_filter() -> None:
     [
         ("MABWiser UCB1", "mabwiser('UCB1', alpha=1.25)"),
         ("River UCB", "river('UCB', delta=1)"),
-        ("VW epsilon", "vw('--cb_explore_adf -b 8 --epsilon 0.1', view='index')"),
+        ("VW epsilon", "vw('--cb_explore_adf -b 8 --epsilon 0.1', view='arms')"),
         (
             "bayesianbandits UCB",
             "bayesianbandits(made('UpperConfidenceBound', samples=50), "
             "made('NormalRegressor', alpha=1.0, beta=1.0))",
         ),
-        ("coba epsilon", "coba('BanditEpsilonLearner', view='index', epsilon=0.1)"),
+        ("coba epsilon", "coba('BanditEpsilonLearner', view='arms', epsilon=0.1)"),
         ("pymab UCB", "pymab('UCBPolicy')"),
         ("contextualbandits LinUCB", "contextualbandits('LinUCB', alpha=0.5)"),
     ],
@@ -349,7 +349,7 @@ def test_vw_weighs_a_lesson_by_its_probability() -> None:
     """A choice that was improbable counts for more."""
     pytest.importorskip("vowpalwabbit", reason="VW not tested")
     arms, shares = np.ones((1, 4, 1)), []
-    policy = guests.vw("--cb_explore_adf --softmax --lambda 2 -b 8", view="index")
+    policy = guests.vw("--cb_explore_adf --softmax --lambda 2 -b 8", view="arms")
     for told in (1.0, 0.05):
         state = policy.init(1, 4, 1)
         policy.learn(state, arms, [1], [[1.0]], propensity=[told])

@@ -144,7 +144,7 @@ def test_infinite_rewards_are_rewards() -> None:
         OrderStatisticUCB(),
         ThompsonSampling(),
         Uniform(),
-        Filtered(guests.vw("--cb_explore_adf --squarecb", view="index"), repeats=5),
+        Filtered(guests.vw("--cb_explore_adf --squarecb", view="arms"), repeats=5),
     ],
     ids=lambda policy: type(policy).__name__,
 )

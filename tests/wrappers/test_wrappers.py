@@ -42,6 +42,7 @@ from tailproof import (
     testing,
 )
 from tailproof.noise import Cauchy
+from tailproof.policies.base import recommending
 from tailproof.wrappers.base import altered, innermost
 
 MEDIAN: Any = {"repeats": 3, "estimator": Median()}
@@ -105,11 +106,8 @@ class Heard(State):
 class Listener(Policy[Heard]):
     """A policy that wants to know how probable its choice was: 3/4 for the last arm."""
 
-    uses_propensity = True
-
     def _init(self, paths: int, arms: int, dim: int) -> Heard:
-        decisions = np.zeros(paths, dtype=np.int64)
-        return Heard(arms=arms, dim=dim, decisions=decisions, propensity=np.zeros(paths))
+        return Heard.start(paths, arms, dim, propensity=np.zeros(paths))
 
     def _choose(self, state: Heard, arms: Any, rng: np.random.Generator) -> Any:
         return np.where(rng.random(state.paths) < 3 / 4, arms.shape[1] - 1, 0)
@@ -119,10 +117,14 @@ class Listener(Policy[Heard]):
         share[:, 0], share[:, -1] = 1 / 4, 3 / 4
         return share
 
-    def _learn(
-        self, state: Heard, arms: Any, chosen: Any, rewards: Any, propensity: Any = None
+    def _learn(self, state: Heard, arms: Any, chosen: Any, rewards: Any) -> None:
+        raise AssertionError("the propensity is lost")
+
+    def _learn_weighted(
+        self, state: Heard, arms: Any, chosen: Any, rewards: Any, propensity: Any
     ) -> None:
-        state.propensity = propensity
+        own = self._propensities(state, arms)[np.arange(state.paths), chosen]
+        state.propensity = own if propensity is None else propensity
 
 
 @pytest.mark.parametrize(
@@ -274,7 +276,7 @@ def test_the_outermost_answer_counts() -> None:
         most = np.bincount(trace[:, 0], minlength=4)
         assert state.plays[0].tolist() == most.tolist()
         assert policy.recommend(state).tolist() == [most.argmax() if decisions == 7 else -1]
-        assert policy.policy.recommend(state.inner).tolist() == [
+        assert recommending(policy.policy).recommend(state.inner).tolist() == [
             np.bincount(trace[:4, 0], minlength=4).argmax()
         ]
 
@@ -315,7 +317,7 @@ def test_an_intercept_is_one_more_coordinate() -> None:
     assert Intercept(UCB1()).estimate(Intercept(UCB1()).init(1, 2, 1)) is None
 
 
-def regret_around(policy: Policy[Any], level: float, ball: bool) -> float:
+def regret_around(policy: Any, level: float, ball: bool) -> float:
     """Return the mean regret of 300 decisions on 10 paths, rewards level + xᵀθ + 0.3 η."""
     rng, theta = np.random.default_rng(1), np.array([0.6, -0.8, 0.0])
     state, total = policy.init(10, 1 if ball else 4, 3), 0.0
@@ -373,7 +375,7 @@ def test_scaled_rewards_and_arms() -> None:
     ids=lambda value: " ".join(sorted(value)) if isinstance(value, set) else repr(value),
 )
 def test_a_wrapper_says_what_it_keeps(policy: Policy[Any], kept: set[str]) -> None:
-    assert policy.invariances == kept
+    assert testing.invariances(policy) == kept
     testing.invariances_hold(policy)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailproof.bestarm.base import NearBestArm, Race, in_unit, lead, rivals
+from tailproof.bestarm.base import PENALTY, NearBestArm, Race, in_unit, lead, rivals
 from tailproof.bestarm.design import greedy, pairs
 from tailproof.policies.base import Array, Index, pick_largest, picked
 from tailproof.policies.state.regression import squared_norms
@@ -27,7 +27,7 @@ class _Allocation(NearBestArm[Race]):
         return state.estimate
 
     def _init(self, paths: int, arms: int, dim: int) -> Race:
-        return Race.start(paths, arms, dim)
+        return Race.start(paths, arms, dim, PENALTY)
 
     def _choose(self, state: Race, arms: Array, rng: np.random.Generator) -> Index:
         x, _ = in_unit(arms)

@@ -2,19 +2,20 @@
 
 from abc import ABC
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Annotated, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tailproof.checks import Fraction, NonNegative, Positive, whole
-from tailproof.policies.base import Array, Index, Policy, State, picked
-from tailproof.policies.state.base import Arms, Finite
+from tailproof.checks import Fraction, NonNegative, Positive
+from tailproof.policies.base import Array, Index, Policy, Recommends, State, picked
+from tailproof.policies.state.base import Arms, Rule
 from tailproof.policies.state.counts import Tally
 from tailproof.policies.state.regression import Ridge, blank
 
 __all__ = [
     "PENALTY",
+    "Active",
     "Answer",
     "BestArm",
     "FixedConfidence",
@@ -34,10 +35,16 @@ decided by `Race.least_squares`, which takes it off again.
 """
 
 
+Active = Annotated[NDArray[np.bool_], Rule(("arms",), blank=1)]
+"""The arms still in the race, of shape (paths, K)."""
+
+
 @dataclass(eq=False)
 class Answer(State):
     """The arm named as the best in each path, −1 while there is none; once named, it stands."""
 
+    fixed_arms = True
+    fewest_arms = 2
     answer: Arms
 
     def settle(self, paths: NDArray[np.bool_], arm: Index) -> None:
@@ -55,14 +62,7 @@ class Race(Answer, Ridge):
         The length in which the arms are measured, see `in_unit`.
     """
 
-    unit: Finite
-
-    @classmethod
-    def start(cls, paths: int, arms: int, dim: int, penalty: float = PENALTY, **more: Any) -> Self:
-        """Return the regression before any observation."""
-        whole("arms", arms, at_least=2)
-        more |= {"answer": np.full(paths, -1), "unit": np.ones(paths)}
-        return super().start(paths, arms, dim, penalty, **more)
+    unit: Annotated[Array, Rule(finite=True, blank=1)]
 
     @property
     def estimate(self) -> Array:
@@ -102,18 +102,12 @@ class Race(Answer, Ridge):
 class TallyRace(Answer, Tally):
     """The sums of K arms on the way to an answer."""
 
-    @classmethod
-    def start(cls, paths: int, arms: int, dim: int, **more: Any) -> Self:
-        """Return the sums before any observation."""
-        whole("arms", arms, at_least=2)
-        return super().start(paths, arms, dim, answer=np.full(paths, -1), **more)
-
 
 A = TypeVar("A", bound=Answer)
 
 
 @dataclass(frozen=True, kw_only=True)
-class FixedConfidence(Policy[A], ABC):
+class FixedConfidence(Policy[A], Recommends, ABC):
     """A policy that names the best arm, wrong with probability at most δ.
 
     Parameters
@@ -123,11 +117,6 @@ class FixedConfidence(Policy[A], ABC):
     """
 
     delta: Fraction = 0.05
-
-    @property
-    def any_arms(self) -> bool:
-        """No: the answer is one of the arms that it began with."""
-        return False
 
     def at(self, delta: float) -> Self:
         """Return the same recipe for another δ."""
@@ -148,7 +137,6 @@ class BestArm(FixedConfidence[A], ABC):
         σ, the sub-Gaussian scale of the noise.
     """
 
-    scale_field: ClassVar[str | None] = "noise_scale"
     noise_scale: Positive = 1.0
 
 

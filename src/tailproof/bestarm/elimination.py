@@ -1,13 +1,15 @@
 """What the phased algorithms share: arms still in the race, and when one of them is out."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tailproof.bestarm.base import Race, lead
+from tailproof.bestarm.base import Active, Race, lead
 from tailproof.bestarm.design import pairs
 from tailproof.policies.base import Array, Index
+from tailproof.policies.state.base import Rule
 
 __all__ = ["Phases", "active_pairs"]
 
@@ -24,8 +26,8 @@ class Phases(Race):
         The phases begun, from 1.
     """
 
-    active: NDArray[np.bool_]
-    phase: Index
+    active: Active
+    phase: Annotated[Index, Rule(blank=1)]
 
     def finish(self, arms: Array, paths: Index, factor: Array, tolerance: float) -> None:
         """End a phase in some paths: drop beaten arms, answer if all is clear, forget the rest.

@@ -9,8 +9,8 @@ from tailproof.bestarm.base import PENALTY, BestArm, Race, in_unit, lead, rivals
 from tailproof.bestarm.design import optimal_design
 from tailproof.checks import Positive
 from tailproof.policies.base import Array, Index, picked
-from tailproof.policies.spanning import spanning
-from tailproof.policies.state.base import Arms, Counts
+from tailproof.policies.spanning import Basis, spanning
+from tailproof.policies.state.base import ArmCounts, ArmValues, Counts
 from tailproof.policies.state.regression import squared_norms
 
 __all__ = ["LazyTrackAndStop"]
@@ -32,13 +32,13 @@ class _Tracking(Race):
         Pulls N_a, the sum of the designs so far, and the design followed now.
     """
 
-    basis: Arms
+    basis: Basis
     base: Array
     turn: Counts
     lowest: Array
-    counts: Counts
-    targets: Array
-    weights: Array
+    counts: ArmCounts
+    targets: ArmValues
+    weights: ArmValues
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,19 +78,7 @@ class LazyTrackAndStop(BestArm[_Tracking]):
         return state.estimate
 
     def _init(self, paths: int, arms: int, dim: int) -> _Tracking:
-        zeros = np.zeros(paths)
-        return _Tracking.start(
-            paths,
-            arms,
-            dim,
-            basis=np.full((paths, dim), -1),
-            base=zeros.copy(),
-            turn=np.zeros(paths, dtype=np.int64),
-            lowest=zeros.copy(),
-            counts=np.zeros((paths, arms), dtype=np.int64),
-            targets=np.zeros((paths, arms)),
-            weights=np.full((paths, arms), 1 / arms),
-        )
+        return _Tracking.start(paths, arms, dim, PENALTY, weights=np.full((paths, arms), 1 / arms))
 
     def _choose(self, state: _Tracking, arms: Array, rng: np.random.Generator) -> Index:
         basis, base = _based(state, in_unit(arms)[0])

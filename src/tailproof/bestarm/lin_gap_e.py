@@ -62,8 +62,7 @@ class LinGapE(NearBestArm[_Doubt]):
         return state.theta
 
     def _init(self, paths: int, arms: int, dim: int) -> _Doubt:
-        leader, rival = np.zeros((2, paths), dtype=np.int64)
-        return _Doubt.start(paths, arms, dim, self.ridge, leader=leader, rival=rival)
+        return _Doubt.start(paths, arms, dim, self.ridge)
 
     def _choose(self, state: _Doubt, arms: Array, rng: np.random.Generator) -> Index:
         y = picked(arms, state.leader) - picked(arms, state.rival)

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tailproof.bestarm.base import Answer, FixedConfidence
-from tailproof.checks import Fraction, whole
-from tailproof.policies.base import Array, Index
+from tailproof.bestarm.base import Active, Answer, FixedConfidence
+from tailproof.checks import Fraction
+from tailproof.policies.base import Array, Index, KArmed
 from tailproof.policies.state.ranked import Sorted
 from tailproof.stats.order_statistics import log_mixture
 
@@ -31,7 +30,7 @@ class Intervals(Answer):
 
     up: Sorted
     down: Sorted
-    active: NDArray[np.bool_]
+    active: Active
 
     @property
     def upper(self) -> Array:
@@ -45,7 +44,7 @@ class Intervals(Answer):
 
 
 @dataclass(frozen=True, kw_only=True)
-class QuantileBestArm(FixedConfidence[Intervals], ABC):
+class QuantileBestArm(KArmed[Intervals], FixedConfidence[Intervals], ABC):
     """A policy that names the arm with the largest quantile, for rewards of any law.
 
     Parameters
@@ -56,22 +55,9 @@ class QuantileBestArm(FixedConfidence[Intervals], ABC):
 
     quantile: Fraction = 0.5
 
-    @property
-    def invariances(self) -> frozenset[str]:
-        """No decision changes under any strictly increasing map."""
-        return frozenset({"increasing"})
-
     def _init(self, paths: int, arms: int, dim: int) -> Intervals:
-        whole("arms", arms, at_least=2)
-        return Intervals(
-            arms=arms,
-            dim=dim,
-            decisions=np.zeros(paths, dtype=np.int64),
-            answer=np.full(paths, -1),
-            up=Sorted.start(paths, arms, dim),
-            down=Sorted.start(paths, arms, dim),
-            active=np.ones((paths, arms), dtype=bool),
-        )
+        up, down = (Sorted.start(paths, arms, dim) for _ in range(2))
+        return Intervals.start(paths, arms, dim, up=up, down=down)
 
     def _narrow(self, state: Intervals, chosen: Index, y: Array) -> None:
         """Learn one reward in each path."""

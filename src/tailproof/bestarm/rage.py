@@ -5,11 +5,12 @@ from typing import Annotated
 
 import numpy as np
 
-from tailproof.bestarm.base import NearBestArm, in_unit
+from tailproof.bestarm.base import PENALTY, NearBestArm, in_unit
 from tailproof.bestarm.design import optimal_design, rounded
 from tailproof.bestarm.elimination import Phases, active_pairs
 from tailproof.checks import Range
 from tailproof.policies.base import Array, Index, picked
+from tailproof.policies.state.base import ArmCounts
 
 __all__ = ["RAGE"]
 
@@ -20,7 +21,7 @@ _ROUNDING = 0.1
 class _Planned(Phases):
     """A phase, and how often each arm is still to be pulled in it, of shape (paths, K)."""
 
-    plan: Index
+    plan: ArmCounts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,14 +57,7 @@ class RAGE(NearBestArm[_Planned]):
     offset: Annotated[int, Range(at_least=-10, at_most=10)] = 1
 
     def _init(self, paths: int, arms: int, dim: int) -> _Planned:
-        return _Planned.start(
-            paths,
-            arms,
-            dim,
-            active=np.ones((paths, arms), dtype=bool),
-            phase=np.ones(paths, dtype=np.int64),
-            plan=np.zeros((paths, arms), dtype=np.int64),
-        )
+        return _Planned.start(paths, arms, dim, PENALTY)
 
     def _choose(self, state: _Planned, arms: Array, rng: np.random.Generator) -> Index:
         most: Index = self._planned(state, arms).argmax(axis=1)

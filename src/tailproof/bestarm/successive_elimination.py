@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tailproof.bestarm.base import NearBestArm, TallyRace, lead
-from tailproof.policies.base import Array, Index
+from tailproof.bestarm.base import Active, NearBestArm, TallyRace, lead
+from tailproof.policies.base import Array, Index, KArmed
 
 __all__ = ["SuccessiveElimination"]
 
@@ -15,11 +14,11 @@ __all__ = ["SuccessiveElimination"]
 class _Standing(TallyRace):
     """Sums, and the arms still in the race, of shape (paths, K)."""
 
-    active: NDArray[np.bool_]
+    active: Active
 
 
 @dataclass(frozen=True, kw_only=True)
-class SuccessiveElimination(NearBestArm[_Standing]):
+class SuccessiveElimination(KArmed[_Standing], NearBestArm[_Standing]):
     """Pull the arms in turn, and drop each that is clearly not the best.
 
     After t rounds drop a if max_b μ̂_b − μ̂_a ≥ 2α_t, α_t = σ √(2 ln(4Kt²/δ)/t); name the last
@@ -45,7 +44,7 @@ class SuccessiveElimination(NearBestArm[_Standing]):
     """
 
     def _init(self, paths: int, arms: int, dim: int) -> _Standing:
-        return _Standing.start(paths, arms, dim, active=np.ones((paths, arms), dtype=bool))
+        return _Standing.start(paths, arms, dim)
 
     def _choose(self, state: _Standing, arms: Array, rng: np.random.Generator) -> Index:
         fewest = np.where(state.active, state.counts, np.iinfo(np.int64).max)

@@ -6,13 +6,13 @@ from typing import Literal
 import numpy as np
 
 from tailproof.bestarm.base import BestArm, TallyRace, lead
-from tailproof.policies.base import Array, Index
+from tailproof.policies.base import Array, Index, KArmed
 
 __all__ = ["TrackAndStop", "optimal_proportions"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrackAndStop(BestArm[TallyRace]):
+class TrackAndStop(KArmed[TallyRace], BestArm[TallyRace]):
     """Keep the pulls near the proportions that would be optimal if the means were true.
 
     If some N_a < √t − K/2 pull the arm pulled least, else argmax_a t w_a(μ̂) − N_a; name â when

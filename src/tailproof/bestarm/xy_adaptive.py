@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailproof.bestarm.base import NearBestArm, in_unit
+from tailproof.bestarm.base import PENALTY, NearBestArm, in_unit
 from tailproof.bestarm.design import greedy
 from tailproof.bestarm.elimination import Phases, active_pairs
 from tailproof.checks import Fraction
@@ -57,13 +57,7 @@ class XYAdaptive(NearBestArm[_Goals]):
 
     def _init(self, paths: int, arms: int, dim: int) -> _Goals:
         return _Goals.start(
-            paths,
-            arms,
-            dim,
-            active=np.ones((paths, arms), dtype=bool),
-            phase=np.ones(paths, dtype=np.int64),
-            pulls=np.zeros(paths, dtype=np.int64),
-            goal=np.full(paths, 1 / (dim * (dim + 1) + 1)),
+            paths, arms, dim, PENALTY, goal=np.full(paths, 1 / (dim * (dim + 1) + 1))
         )
 
     def _choose(self, state: _Goals, arms: Array, rng: np.random.Generator) -> Index:

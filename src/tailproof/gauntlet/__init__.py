@@ -5,13 +5,12 @@ Problems and seed for tuning are apart from those that are reported.
 """
 
 from tailproof.gauntlet.problems import PROBLEMS, Problem, problems
-from tailproof.gauntlet.run import K_ARMED, RECOMMENDED, SEEDS, SIZES, run
+from tailproof.gauntlet.run import RECOMMENDED, SEEDS, SIZES, run
 from tailproof.gauntlet.score import CHANCE, Row, Score
 from tailproof.gauntlet.targets import TARGETS, CheckedTarget, Target, check_targets
 
 __all__ = [
     "CHANCE",
-    "K_ARMED",
     "PROBLEMS",
     "RECOMMENDED",
     "SEEDS",

@@ -13,23 +13,18 @@ from tailproof.gauntlet.score import CHANCE, Score
 from tailproof.policies import (
     OFUL,
     UCB1,
-    AdaRUCB,
     LinStudentUCB,
-    MedianUCB,
     OrderStatisticUCB,
     Policy,
-    RobustUCB,
     SymmetricOFUL,
-    ThompsonSampling,
     Uniform,
 )
 from tailproof.results import Result, provenance
 from tailproof.simulation.plan import Plan
 from tailproof.simulation.sweeps import sweep
 from tailproof.wrappers.auto import AutoFiltered
-from tailproof.wrappers.base import innermost
 
-__all__ = ["K_ARMED", "ORACLE_BONUSES", "RECOMMENDED", "SEEDS", "SIZES", "Size", "run"]
+__all__ = ["ORACLE_BONUSES", "RECOMMENDED", "SEEDS", "SIZES", "Size", "run"]
 
 RECOMMENDED: Mapping[str, Policy[Any]] = {
     "LinStudentUCB": LinStudentUCB(),
@@ -39,8 +34,6 @@ RECOMMENDED: Mapping[str, Policy[Any]] = {
     "OrderStatisticUCB": OrderStatisticUCB(),
 }
 """The tools that `docs/choosing.md` speaks of, as it recommends them."""
-K_ARMED = (AdaRUCB, MedianUCB, OrderStatisticUCB, RobustUCB, ThompsonSampling, UCB1)
-"""Policies without features: they fit problems whose arms are the unit vectors."""
 ORACLE_BONUSES = (0.1, 0.2, 0.3, 0.5)
 SEEDS = {"tuning": 13, "report": 20_211}
 """Of each set of problems; other problems are played with that of the report."""
@@ -77,7 +70,7 @@ def run(
     Parameters
     ----------
     policies : mapping from names to policies
-        Those without features, see `K_ARMED`, play where the arms are unit vectors.
+        Those that know arms by number, `view == "arms"`, play only where arms are unit vectors.
     problems : str or sequence
         "report", "tuning", or names, or problems of your own. Tune on "tuning" only.
     size : "quick" or "full"
@@ -152,7 +145,7 @@ def run(
 
 
 def _fits(policy: Policy[Any], problem: Problem) -> bool:
-    return problem.k_armed or not isinstance(innermost(policy), K_ARMED)
+    return problem.k_armed or policy.view != "arms"
 
 
 def _horizon(problem: Problem, size: str) -> int:

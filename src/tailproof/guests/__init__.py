@@ -8,7 +8,7 @@ of its guests is made.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tailproof.guests.base import Guest, Lessons, Made, made, rewards_cut
+from tailproof.guests.base import Guest, History, Made, made, rewards_cut
 from tailproof.guests.bayesianbandits import bayesianbandits
 from tailproof.guests.coba import coba
 from tailproof.guests.contextualbandits import contextualbandits
@@ -27,7 +27,7 @@ __all__ = [
     "BanditEnv",
     "CobaLearner",
     "Guest",
-    "Lessons",
+    "History",
     "Made",
     "Player",
     "RiverPolicy",

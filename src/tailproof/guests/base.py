@@ -1,27 +1,22 @@
-"""What every guest shares: lessons as plain arrays, and a live object made from them by replay."""
+"""What every guest shares: its decisions as plain arrays, and an object rebuilt from them."""
 
 import inspect
 import logging
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tailproof.checks import require
-from tailproof.policies.base import LONGEST, Array, Index, Policy, State
-from tailproof.policies.state.base import Counts, Rule
+from tailproof.policies.base import LONGEST, Array, Index, Policy, State, View
+from tailproof.policies.state.base import ROOM, Counts, FiniteBuffer, Rule
 
-__all__ = ["Guest", "Lessons", "Made", "View", "made", "named", "rewards_cut"]
+__all__ = ["Guest", "History", "Made", "View", "made", "named", "rewards_cut"]
 
 _LOG = logging.getLogger("tailproof.guests")
-_ROOM = 16
-"""The lessons for which a buffer has room at first."""
-
-View = Literal["index", "context", "actions"]
-"""What a guest looks at: the numbers of the arms, one context for all, a vector of each."""
 
 
 @dataclass(frozen=True)
@@ -103,48 +98,32 @@ def _plain(value: Any) -> Any:
 
 
 @dataclass(eq=False)
-class Lessons(State):
-    """Everything a guest was taught, in order, in buffers that double when they are full.
+class History(State):
+    """Every decision that a guest learned from, in order.
 
     Attributes
     ----------
     chosen, offered, width : arrays of shape (paths, room)
-        The arm of each lesson, out of how many, and how many features were seen.
+        The arm, out of how many, and how many features were seen.
     rewards, propensity : arrays of shape (paths, room)
-        What it brought, within what the guest can take, and how probable the choice was.
+        The reward, clipped to what the guest accepts, and the probability of the choice.
     seen : array of shape (paths, room, …)
-        Nothing, the context, or the vectors of all arms, by the view of the guest.
+        Nothing, the context, or the vectors of all arms, depending on the view of the guest.
     cut : array of shape (paths,)
-        How many rewards were beyond what the guest can take.
+        How many rewards were clipped.
     """
 
-    chosen: Annotated[Index, Rule(least=-1, arms=True, buffer=1, blank=-1)]
-    offered: Annotated[Index, Rule(least=0, buffer=1)]
-    width: Annotated[Index, Rule(least=0, buffer=1)]
-    rewards: Annotated[Array, Rule(finite=True, buffer=1)]
-    propensity: Annotated[Array, Rule(finite=True, buffer=1)]
-    seen: Annotated[Array, Rule(finite=True, buffer=1)]
+    chosen: Annotated[Index, Rule((ROOM,), least=-1, names_arms=True, buffer=1, blank=-1)]
+    offered: Annotated[Index, Rule((ROOM,), least=0, buffer=1)]
+    width: Annotated[Index, Rule((ROOM,), least=0, buffer=1)]
+    rewards: FiniteBuffer
+    propensity: FiniteBuffer
+    seen: Annotated[Array, Rule((ROOM, "dim"), finite=True, buffer=1)]
     cut: Counts
-
-    @classmethod
-    def start(cls, paths: int, arms: int, dim: int, seen: tuple[int, ...]) -> Self:
-        """Return the state before any lesson."""
-        return cls(
-            arms=arms,
-            dim=dim,
-            decisions=np.zeros(paths, dtype=np.int64),
-            chosen=np.full((paths, _ROOM), -1),
-            offered=np.zeros((paths, _ROOM), dtype=np.int64),
-            width=np.zeros((paths, _ROOM), dtype=np.int64),
-            rewards=np.zeros((paths, _ROOM)),
-            propensity=np.zeros((paths, _ROOM)),
-            seen=np.zeros((paths, _ROOM, *seen)),
-            cut=np.zeros(paths, dtype=np.int64),
-        )
 
     @property
     def live(self) -> dict[int, tuple[int, Any]]:
-        """By path, the guest itself and how many lessons it has had; not part of the state."""
+        """The guest object of each path and how many decisions it has learned; not saved."""
         found: dict[int, tuple[int, Any]] = self.__dict__.setdefault("_live", {})
         return found
 
@@ -152,38 +131,53 @@ class Lessons(State):
         return {name: value for name, value in vars(self).items() if name != "_live"}
 
     def put(self, paths: Index, other: Self) -> None:
-        """Take over what another state has learned; guests of these paths are made anew."""
+        """Take over what another state has learned; guests of these paths are rebuilt."""
         super().put(paths, other)
         for path in paths.tolist():
             self.live.pop(path, None)
 
-    def append(self, **lesson: NDArray[Any]) -> None:
-        """Keep one lesson in each path."""
-        path, room = np.arange(self.paths), self.chosen.shape[1]
-        full = int(self.decisions.max()) == room
-        for name, value in lesson.items():
-            buffer = getattr(self, name)
-            if full:
-                blank = np.full_like(buffer, -1 if name == "chosen" else 0)
-                buffer = np.concatenate([buffer, blank], axis=1)
-                setattr(self, name, buffer)
-            at = (path, self.decisions, *(slice(n) for n in value.shape[1:]))
-            buffer[at] = value
+    def resized(self, arms: int, start: Self | None) -> Self:
+        """Return the state for K arms; the guest objects are shared."""
+        other = super().resized(max(arms, self.arms), start)
+        vars(other)["_live"] = self.live
+        return other
+
+    def among(self, arms: Index) -> Self:
+        """Return the state itself: another library's policy must be offered all arms it knows."""
+        alone = np.array_equal(arms, np.arange(self.arms))
+        require(alone, "arms", f"all {self.arms} that {self.policy} knows", arms.tolist())
+        return self
+
+    def append(self, **decision: NDArray[Any]) -> None:
+        """Keep one decision in each path."""
+        self.make_room()
+        path = np.arange(self.paths)
+        for name, value in decision.items():
+            getattr(self, name)[path, self.decisions, *(slice(n) for n in value.shape[1:])] = value
 
 
-class Guest(Policy[Lessons]):
+@dataclass(eq=False)
+class VectorHistory(History):
+    """A history with the vectors of all arms."""
+
+    seen: Annotated[Array, Rule((ROOM, "arms", "dim"), finite=True, buffer=1)]
+
+
+class Guest(Policy[History]):
     """A bandit of another library behind the contract of this one, unchanged.
 
-    A subclass says how to make it, how to ask it and how to tell it, on one path. What it learned
-    is kept as the list of its lessons; the object itself is made from them by replay, so that it
-    can be saved, restored and copied whatever it is made of. Before each question it gets a new
-    seed from the random numbers of the call, before each lesson one that is the lesson's number.
+    A subclass says how to make it, how to ask it and how to teach it, on one path. Its state is
+    the list of decisions it learned from; the object itself is rebuilt by replaying them, so it
+    can be saved, restored and copied whatever it is made of. Before each choice it gets a seed
+    from the random numbers of the call; before each update, the number of the update.
     """
 
     largest: ClassVar[float] = 1e30
-    """Rewards beyond ± this are cut, and counted in `Lessons.cut`."""
+    """Rewards beyond ± this are clipped, and counted in `History.cut`."""
     longest_seen: ClassVar[float] = 1e4
-    """Arms longer than this are refused: normal equations hold their squares beside a one."""
+    """Longer arms are refused: normal equations hold their squares beside a one."""
+    weighs: ClassVar[bool] = False
+    """Whether the guest uses the probability of the choice."""
 
     @property
     @abstractmethod
@@ -191,19 +185,13 @@ class Guest(Policy[Lessons]):
         """What the guest looks at."""
 
     @property
-    def numbered(self) -> bool:
-        """Whether the guest knows an arm by its number."""
-        return self.view != "actions"
+    def keeps_arms(self) -> bool:
+        """Whether the guest must keep the number of arms that it began with."""
+        return False
 
     @property
-    def uses_vectors(self) -> bool:
-        """Whether the guest looks at a context or at vectors."""
-        return self.view != "index"
-
-    @property
-    def longest(self) -> float:
-        """The longest arm that is taken; who looks at numbers alone takes any."""
-        return LONGEST if self.view == "index" else self.longest_seen
+    def _longest(self) -> float:
+        return LONGEST if self.view == "arms" else self.longest_seen
 
     @abstractmethod
     def _make(self, arms: int) -> Any:
@@ -217,7 +205,7 @@ class Guest(Policy[Lessons]):
     def _tell(
         self, guest: Any, arms: int, seen: Array, chosen: int, reward: float, propensity: float
     ) -> None:
-        """Teach it one reward."""
+        """Let it learn one reward."""
 
     def _shares(self, guest: Any, arms: int, seen: Array) -> Any:
         """Return how probable each arm is to be chosen, if the guest knows."""
@@ -226,11 +214,14 @@ class Guest(Policy[Lessons]):
     def _reseed(self, guest: Any, seed: int) -> None:
         """Give it random numbers of its own, where it draws some."""
 
-    def _init(self, paths: int, arms: int, dim: int) -> Lessons:
-        seen = {"index": (0,), "context": (dim,), "actions": (arms, dim)}[self.view]
-        return Lessons.start(paths, arms, dim, seen)
+    def _init(self, paths: int, arms: int, dim: int) -> History:
+        kind = VectorHistory if self.view == "vectors" else History
+        nothing = {"seen": np.zeros((paths, ROOM, 0))} if self.view == "arms" else {}
+        state = kind.start(paths, arms, dim, **nothing)
+        state.fixed_arms = self.keeps_arms
+        return state
 
-    def _choose(self, state: Lessons, arms: Array, rng: np.random.Generator) -> Index:
+    def _choose(self, state: History, arms: Array, rng: np.random.Generator) -> Index:
         seeds = rng.integers(2**31 - 1, size=state.paths)
         offers, k = self._offers(arms), arms.shape[1]
         chosen = np.empty(state.paths, dtype=np.int64)
@@ -240,21 +231,25 @@ class Guest(Policy[Lessons]):
             chosen[path] = self._ask(guest, k, seen, seed)
         return chosen
 
-    def _propensities(self, state: Lessons, arms: Array) -> Array | None:
+    def _propensities(self, state: History, arms: Array) -> Array | None:
         k, offers = arms.shape[1], self._offers(arms)
         found = [
             self._shares(self._guest(state, path), k, seen) for path, seen in enumerate(offers)
         ]
         return None if found[0] is None else np.array(found, dtype=np.float64)
 
-    def _learn(
-        self,
-        state: Lessons,
-        arms: Array,
-        chosen: Index,
-        rewards: Array,
-        propensity: Array | None = None,
+    @final
+    def _learn(self, state: History, arms: Array, chosen: Index, rewards: Array) -> None:
+        self._learn_weighted(state, arms, chosen, rewards, None)
+
+    def _learn_weighted(
+        self, state: History, arms: Array, chosen: Index, rewards: Array, propensity: Array | None
     ) -> None:
+        if propensity is None and self.weighs:
+            share = self._propensities(state, arms)
+            if share is None:
+                raise ValueError(f"{self!r} does not report its propensities; pass propensity=")
+            propensity = share[np.arange(state.paths), chosen]
         paths, seen = state.paths, self._offers(arms)
         kept = np.clip(rewards[:, 0], -self.largest, self.largest)
         cut = kept != rewards[:, 0]
@@ -271,19 +266,8 @@ class Guest(Policy[Lessons]):
             seen=seen,
         )
 
-    def _resized(self, state: Lessons, arms: int) -> Lessons:
-        other = super()._resized(state, max(arms, state.arms))
-        vars(other)["_live"] = state.live  # a choice among other arms is one of the same guest
-        return other
-
-    def _among(self, state: Lessons, arms: Index) -> Lessons:
-        """Return the state itself: a guest that knows arms by their numbers must see them all."""
-        alone = not self.numbered or np.array_equal(arms, np.arange(state.arms))
-        require(alone, "arms", f"all {state.arms} that {self!r} knows", arms.tolist())
-        return state
-
-    def _guest(self, state: Lessons, path: int) -> Any:
-        """Return the guest of a path, with all lessons learned."""
+    def _guest(self, state: History, path: int) -> Any:
+        """Return the guest of a path, that has learned everything so far."""
         known, guest = state.live.get(path, (0, None))
         guest = self._make(state.arms) if guest is None else guest
         for n in range(known, int(state.decisions[path])):
@@ -293,7 +277,7 @@ class Guest(Policy[Lessons]):
             self._tell(
                 guest,
                 k,
-                seen[:k] if self.view == "actions" else seen,
+                seen[:k] if self.view == "vectors" else seen,
                 int(state.chosen[path, n]),
                 float(state.rewards[path, n]),
                 float(state.propensity[path, n]),
@@ -303,9 +287,9 @@ class Guest(Policy[Lessons]):
 
     def _offers(self, arms: Array) -> Array:
         """Return what the guest looks at, with the paths axis first."""
-        if self.view == "index":
+        if self.view == "arms":
             return np.empty((len(arms), 0))
-        return arms if self.view == "actions" else _context(arms)
+        return arms if self.view == "vectors" else _context(arms)
 
 
 def _context(arms: Array) -> Array:
@@ -339,7 +323,7 @@ def rewards_cut(state: State) -> Index:
     The state may be one of wrappers around the guest.
     """
     inner = state
-    while not isinstance(inner, Lessons):
+    while not isinstance(inner, History):
         require(hasattr(inner, "inner"), "state", "one of a guest", type(state).__name__)
         inner = getattr(inner, "inner")  # noqa: B009
     return inner.cut.copy()

@@ -25,14 +25,14 @@ class BayesianBandits(Guest):
         import_extra("bayesianbandits", "bayesianbandits")
 
     @property
-    def any_arms(self) -> bool:
-        """No: it pulls one of all arms it knows."""
-        return False
+    def keeps_arms(self) -> bool:
+        """Yes: it pulls one of all arms it knows."""
+        return True
 
     @property
     def view(self) -> View:
         """A context if it is contextual, otherwise the number."""
-        return "context" if self.contextual else "index"
+        return "context" if self.contextual else "arms"
 
     def _make(self, arms: int) -> Any:
         library = import_extra("bayesianbandits", "bayesianbandits")

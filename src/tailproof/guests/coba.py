@@ -1,7 +1,7 @@
 """coba: its learners, from K arms to action features."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,22 +16,18 @@ __all__ = ["Coba", "coba"]
 class Coba(Guest):
     """A `coba` learner; see `coba`."""
 
+    weighs: ClassVar[bool] = True
     learner: Made
-    looks_at: View = "actions"
+    looks_at: View = "vectors"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         import_extra("coba", "coba")
 
     @property
-    def any_arms(self) -> bool:
-        """Not beside a context: there an action is one-hot among all."""
-        return self.view != "context"
-
-    @property
-    def uses_propensity(self) -> bool:
-        """Yes: some learners weigh what they learn."""
-        return True
+    def keeps_arms(self) -> bool:
+        """With a context: there an action is one-hot among all."""
+        return self.view == "context"
 
     @property
     def view(self) -> View:
@@ -61,22 +57,22 @@ class Coba(Guest):
 
     def _question(self, arms: int, seen: Array) -> tuple[Any, list[Any]]:
         """Return context and actions: numbers alone, one-hot beside a context, or vectors."""
-        if self.view == "actions":
+        if self.view == "vectors":
             return None, [tuple(row) for row in seen.tolist()]
         if self.view == "context":
             return tuple(seen.tolist()), [tuple(row) for row in np.eye(arms).tolist()]
         return None, list(range(arms))
 
 
-def coba(learner: Any, view: View = "actions", **settings: Any) -> Coba:
+def coba(learner: Any, view: View = "vectors", **settings: Any) -> Coba:
     """Return a learner of coba, its class or name and its settings, as a policy.
 
-    Its ``view`` of the arms may be "actions", the vector of each arm; "context", one vector for all
-    and actions that are one-hot; or "index", the number of each arm.
+    Its ``view`` of the arms may be "vectors", the vector of each arm; "context", one vector for all
+    and actions that are one-hot; or "arms", the number of each arm.
 
     >>> from coba.learners import BanditUCBLearner
     >>> from tailproof import Filtered, Median, environments, noise, simulate
-    >>> learner = coba(BanditUCBLearner, view="index")
+    >>> learner = coba(BanditUCBLearner, view="arms")
     >>> bandit = environments.k_armed(noise.Cauchy(), locations=(0, 1, 2))
     >>> policy = Filtered(learner, repeats=15, estimator=Median())
     >>> result = simulate({"coba": policy}, bandit, horizon=2000, paths=2)

@@ -26,9 +26,9 @@ class ContextualBandits(Guest):
         require(self.policy.kind in linear, "policy", "LinUCB or LinTS", self.policy.kind)
 
     @property
-    def any_arms(self) -> bool:
-        """No: it predicts among all arms it knows."""
-        return False
+    def keeps_arms(self) -> bool:
+        """Yes: it predicts among all arms it knows."""
+        return True
 
     @property
     def view(self) -> View:

@@ -25,14 +25,14 @@ class MABWiser(Guest):
         import_extra("mabwiser.mab", "mabwiser")
 
     @property
-    def any_arms(self) -> bool:
-        """No: it predicts among all arms it knows."""
-        return False
+    def keeps_arms(self) -> bool:
+        """Yes: it predicts among all arms it knows."""
+        return True
 
     @property
     def view(self) -> View:
         """A context for linear policies, otherwise the number."""
-        return "context" if type(self.learning_policy).__name__ in _LINEAR else "index"
+        return "context" if type(self.learning_policy).__name__ in _LINEAR else "arms"
 
     def _make(self, arms: int) -> Any:
         kind = import_extra("mabwiser.mab", "mabwiser").MAB
@@ -46,7 +46,7 @@ class MABWiser(Guest):
 
     def _ask(self, guest: Any, arms: int, seen: Array, seed: int) -> int:
         new = not guest._is_initial_fit
-        cold = range(arms) if new else guest.cold_arms if self.view == "index" else ()
+        cold = range(arms) if new else guest.cold_arms if self.view == "arms" else ()
         if cold:  # it has no word for "not tried"
             return int(np.random.default_rng(seed).choice(cold))
         return int(guest.predict(seen[None]) if self.view == "context" else guest.predict())

@@ -23,16 +23,16 @@ class PyMAB(Guest):
         import_extra("pymab", "pymab")
 
     @property
-    def any_arms(self) -> bool:
-        """No: it is made for a number of arms."""
-        return False
+    def keeps_arms(self) -> bool:
+        """Yes: it is made for a number of arms."""
+        return True
 
     @property
     def view(self) -> View:
         """The vectors of the arms for contextual policies, otherwise the number."""
         kind: Any = self.policy.kind
         base = import_extra("pymab.policies", "pymab").ContextualPolicy
-        return "actions" if issubclass(kind, base) else "index"
+        return "vectors" if issubclass(kind, base) else "arms"
 
     def _make(self, arms: int) -> Any:
         return arms, {}
@@ -41,7 +41,7 @@ class PyMAB(Guest):
         """Return the policy, which wants to know the number of features when it is made."""
         arms, found = guest
         if not found:
-            more = {"n_features": seen.shape[1]} if self.view == "actions" else {}
+            more = {"n_features": seen.shape[1]} if self.view == "vectors" else {}
             found["policy"] = self.policy(n_arms=arms, **more)
         return found["policy"]
 
@@ -55,7 +55,7 @@ class PyMAB(Guest):
         self._made(guest, seen).update(action=chosen, reward=reward, **self._context(seen))
 
     def _context(self, seen: Array) -> dict[str, Array]:
-        return {"context": np.ascontiguousarray(seen)} if self.view == "actions" else {}
+        return {"context": np.ascontiguousarray(seen)} if self.view == "vectors" else {}
 
 
 def pymab(policy: Any, **settings: Any) -> PyMAB:

@@ -31,7 +31,7 @@ class River(Guest):
         """A context for contextual policies, otherwise the number."""
         base = import_extra("river.bandit", "river").base
         kind: Any = self.policy.kind
-        return "context" if issubclass(kind, base.ContextualPolicy) else "index"
+        return "context" if issubclass(kind, base.ContextualPolicy) else "arms"
 
     def _make(self, arms: int) -> Any:
         return self.policy()

@@ -19,19 +19,15 @@ class VW(Guest):
 
     largest: ClassVar[float] = 1e9  # single precision, and squares are taken
     longest_seen: ClassVar[float] = 1e9
+    weighs: ClassVar[bool] = True
     arguments: str
-    looks_at: View = "actions"
+    looks_at: View = "vectors"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         import_extra("vowpalwabbit", "vw")
         ok = isinstance(self.arguments, str) and "--cb_explore_adf" in self.arguments.split()
         require(ok, "arguments", "a text with --cb_explore_adf", self.arguments)
-
-    @property
-    def uses_propensity(self) -> bool:
-        """Yes: it weighs what it learns."""
-        return True
 
     @property
     def view(self) -> View:
@@ -58,7 +54,7 @@ class VW(Guest):
         guest.learn(lines)
 
     def _lines(self, arms: int, seen: Array) -> list[str]:
-        if self.view == "actions":
+        if self.view == "vectors":
             return [f"|a {_features(row)}" for row in seen]
         shared = [f"shared |s {_features(seen)}"] if self.view == "context" else []
         return [*shared, *(f"|a arm{k}" for k in range(arms))]
@@ -68,12 +64,12 @@ def _features(row: Array) -> str:
     return " ".join(f"x{i}:{value!r}" for i, value in enumerate(row.tolist()))
 
 
-def vw(arguments: str, view: View = "actions") -> VW:
+def vw(arguments: str, view: View = "vectors") -> VW:
     """Return Vowpal Wabbit with these arguments as a policy.
 
-    Its ``view`` of the arms may be "actions", with the vector of each arm in the namespace ``a``;
+    Its ``view`` of the arms may be "vectors", with the vector of each arm in the namespace ``a``;
     "context", one vector for all in the namespace ``s`` and the number of each arm in ``a`` (with
-    ``-q sa`` each arm has weights of its own); or "index", the number alone.
+    ``-q sa`` each arm has weights of its own); or "arms", the number alone.
 
     >>> from tailproof import Filtered, Median, environments, noise, simulate
     >>> policy = Filtered(vw("--cb_explore_adf --squarecb"), repeats=15, estimator=Median())

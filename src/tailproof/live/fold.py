@@ -124,9 +124,9 @@ def same_state(mind: Mind, snapshot: bytes) -> bool:
         other.from_bytes(snapshot, mind.lessons)
     except ValueError:
         return False
-    mine, state = mind.state.copy(), other.state
+    mine, state = mind.state, other.state
     if state.arms > mine.arms:  # room was made for arms that are still to be learned
-        mind.policy._grow(mine, state.arms)
+        mine = mind.policy._resized(mine, state.arms)
     ours, theirs = mine.to_arrays(), state.to_arrays()
     return all(
         np.array_equal(array, theirs[name], equal_nan=array.dtype.kind == "f")

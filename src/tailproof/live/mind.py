@@ -69,12 +69,17 @@ class Mind:
 
     def __init__(self, policy: Policy[Any], seed: int, dim: int | None = None) -> None:
         self.policy, self.seed, self.dim = policy, seed, dim
-        self.numbered, self.uses_vectors = policy.numbered, policy.uses_vectors
+        self.uses_vectors = policy.view != "arms"
         self.numbers: dict[str, int] = {}
         self.state: Any = None
         self.lessons = 0
         self._recent: deque[_Lesson | None] = deque(maxlen=RECENT)
         self.expect_anew()
+
+    @property
+    def numbered(self) -> bool:
+        """Whether the policy knows an arm by its number."""
+        return self.policy.view != "vectors" or self.state.fixed_arms
 
     @property
     def believes(self) -> bool:
@@ -116,9 +121,9 @@ class Mind:
                 rule = f"of at most {self.dim} arms, or with features, for {kind}"
                 require(len(self.numbers) + len(new) <= self.dim, "offer", rule, list(offer.names))
         if offer.vectors is not None and self.uses_vectors:
-            length, most = np.linalg.norm(offer.vectors, axis=1).max(), self.policy.longest
+            length, most = np.linalg.norm(offer.vectors, axis=1).max(), self.policy._longest
             require(length <= most, "features", f"no longer than {most:g}", float(length))
-        if self.state is not None and not self.policy.any_arms:
+        if self.state is not None and self.state.fixed_arms:
             rule = f"of the arms that {kind} began with"
             require(not new, "offer", rule, list(offer.names))
         if self.state is not None and self.numbered and self.uses_vectors:
@@ -257,9 +262,8 @@ class Mind:
         if numbers == list(range(len(numbers))) and len(numbers) >= state.arms:
             return state
         if state.arms <= numbers[-1]:
-            state = state.copy()
-            self.policy._grow(state, numbers[-1] + 1)
-        return self.policy._among(state, np.array(numbers))
+            state = self.policy._resized(state, numbers[-1] + 1)
+        return state.among(np.array(numbers))
 
     def to_bytes(self) -> bytes:
         """Return everything learned, for a snapshot: a digest and an npz file."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tailproof.checks import NonNegative
-from tailproof.policies.base import Array, Index, Indexed
+from tailproof.policies.base import Array, Index, Indexed, KArmed
+from tailproof.policies.state.base import ArmBounds
 from tailproof.policies.state.halves import Halves
 
 __all__ = ["AdaRUCB"]
@@ -24,12 +25,12 @@ class _Adapted(Halves):
         M² and B of every arm, infinite while there is no threshold.
     """
 
-    threshold: Array
-    index: Array
+    threshold: ArmBounds
+    index: ArmBounds
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdaRUCB(Indexed[_Adapted]):
+class AdaRUCB(KArmed[_Adapted], Indexed[_Adapted]):
     """Pull the arm with the largest trimmed mean plus bonus, knowing neither ε nor a moment.
 
     At decision t, with L = ln t³, c = (1 + √2)² and the pairs (X_j, X'_j), j = 1, …, n, of an arm
@@ -84,8 +85,7 @@ class AdaRUCB(Indexed[_Adapted]):
         return 2
 
     def _init(self, paths: int, arms: int, dim: int) -> _Adapted:
-        threshold, index = np.full((2, paths, arms), np.inf)
-        return _Adapted.start(paths, arms, dim, threshold=threshold, index=index)
+        return _Adapted.start(paths, arms, dim)
 
     def _index(self, state: _Adapted, arms: Array) -> Array:
         return state.index

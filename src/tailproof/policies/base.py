@@ -5,13 +5,11 @@ outside it. Everything is written once, for many independent paths at a time; li
 of one path.
 """
 
-import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
-from typing import Any, ClassVar, Generic, Self, TypeVar, final
+from typing import Any, Generic, Literal, Protocol, Self, TypeVar, final, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,22 +22,30 @@ __all__ = [
     "Array",
     "Index",
     "Indexed",
+    "KArmed",
     "Policy",
+    "Proposes",
+    "Recommends",
     "S",
     "State",
+    "View",
     "pick_largest",
     "picked",
+    "proposing",
+    "recommending",
     "unwarned",
 ]
 
 LONGEST = 1e75
 """The longest arm that is taken: squares of lengths can still be added up and multiplied."""
 
+View = Literal["arms", "vectors", "context"]
+"""What a policy looks at: the number of each arm, the vector of each, or one vector for all."""
 S = TypeVar("S", bound=State)
 
 
 def unwarned() -> np.errstate:
-    """Return what keeps NumPy from warning of infinities, which are legitimate here."""
+    """Return a context in which NumPy does not warn of infinities, which are legitimate here."""
     return np.errstate(divide="ignore", invalid="ignore", over="ignore")
 
 
@@ -47,19 +53,13 @@ class Policy(ABC, Generic[S]):
     """A bandit algorithm: it chooses arms and learns from rewards.
 
     Arms have the shape (paths, K, d), choices (paths,), rewards (paths, `pulls`). K may change from
-    call to call: an arm is known by its number, and what is kept for each arm grows when one is
-    new, which then is as all were at the start.
+    call to call, unless the state has `fixed_arms`. A policy with the view "arms" knows an arm by
+    its number; an arm that appears later starts as all did.
 
-    A policy of your own writes `_init`, `_choose` and `_learn`, for arguments that are checked
-    already; inside them NumPy does not warn of infinities, which are legitimate. Its fields are
-    checked by their types, see `tailproof.checks`.
+    A policy of your own writes `_init`, `_choose` and `_learn`. Their arguments are checked
+    already, and NumPy does not warn of infinities inside them. Fields are checked by their types,
+    see `tailproof.checks`.
     """
-
-    scale_field: ClassVar[str | None] = None
-    """The field that holds the scale of the noise, if the recipe has one."""
-    prior_field: ClassVar[str | None] = None
-    """The field that holds the scale of a prior of locations, if the recipe has one; the prior of
-    a ridge penalty has the scale of the noise and follows the length of the arms."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -71,42 +71,16 @@ class Policy(ABC, Generic[S]):
 
     @property
     def least(self) -> int:
-        """The fewest rewards that `learn` takes for one decision, where some may be lost."""
+        """The fewest rewards that `learn` accepts for one decision, if some were lost."""
         return self.pulls
 
     @property
-    def invariances(self) -> frozenset[str]:
-        """The maps of all rewards that change no decision.
+    def view(self) -> View:
+        """Whether arms are known by their number ("arms") or by their vectors ("vectors").
 
-        "units" (multiples), "offset" (a constant is added), "increasing" (these and all other
-        strictly increasing maps).
+        A policy of another library may also see one "context", which all arms share.
         """
-        return frozenset()
-
-    @property
-    def any_arms(self) -> bool:
-        """Whether the number of arms may change from call to call."""
-        return True
-
-    @property
-    def numbered(self) -> bool:
-        """Whether an arm is known by its number, as something is kept for each."""
-        return not self.any_arms or bool(_arm_axes(self, 2, 2))
-
-    @property
-    def uses_vectors(self) -> bool:
-        """Whether the vectors of the arms are looked at: K-armed policies ignore them."""
-        return not (self.any_arms and self.numbered)
-
-    @property
-    def longest(self) -> float:
-        """The longest arm that is taken."""
-        return LONGEST
-
-    @property
-    def uses_propensity(self) -> bool:
-        """Whether `learn` wants to know how probable the chosen arm was."""
-        return False
+        return "vectors"
 
     @final
     def init(self, paths: int, arms: int, dim: int) -> S:
@@ -120,7 +94,7 @@ class Policy(ABC, Generic[S]):
         """Return the state that `State.to_arrays` was called on, checked.
 
         Arrays with other names, shapes or types, of another policy or of another version, raise
-        ``ValueError``; so does a NaN or an infinity where nothing that was learned can leave one.
+        ``ValueError``; so does a NaN or an infinity where learning cannot leave one.
 
         >>> from tailproof import OFUL, LinTS
         >>> saved = OFUL().init(paths=1, arms=2, dim=2).to_arrays()
@@ -128,16 +102,18 @@ class Policy(ABC, Generic[S]):
         [[0.0, 0.0]]
         >>> LinTS().restore(saved)
         Traceback (most recent call last):
-        ValueError: policy must be LinTS, got 'OFUL'
+        ValueError: these arrays are a state of OFUL, not of LinTS
         """
+        name = type(self).__name__
         missing = {"arms", "dim", "decisions", "policy"} - arrays.keys()
-        require(not missing, "arrays", f"those of a state of {type(self).__name__}", list(arrays))
+        require(not missing, "arrays", f"those of a state of {name}", list(arrays))
         owner, decisions = str(np.asarray(arrays["policy"])), np.asarray(arrays["decisions"])
-        require(owner == type(self).__name__, "policy", type(self).__name__, owner)
+        if owner != name:
+            raise ValueError(f"these arrays are a state of {owner}, not of {name}")
         require(decisions.ndim == 1, "decisions", "an array with one axis", decisions.shape)
-        most = 10_000 + sum(np.size(value) for value in arrays.values())  # a bound on what is made
+        most = 10_000 + sum(np.size(value) for value in arrays.values())  # limits the memory taken
         arms, dim = (
-            whole(name, np.asarray(arrays[name])[()], at_most=most) for name in ("arms", "dim")
+            whole(size, np.asarray(arrays[size])[()], at_most=most) for size in ("arms", "dim")
         )
         state = self.init(1, arms, dim)
         state.fill(arrays, whole("the number of paths", len(decisions)))
@@ -145,17 +121,15 @@ class Policy(ABC, Generic[S]):
 
     @final
     def choose(self, state: S, arms: ArrayLike, rng: np.random.Generator) -> Index:
-        """Return the arm to pull in each path; the state stays as it is."""
+        """Return the arm to pull in each path; the state does not change."""
         require(hasattr(rng, "integers"), "rng", "a numpy.random.Generator", rng)
         with unwarned():
             vectors = self._checked_arms(state, arms)
-            if vectors.shape[1] != state.arms:
-                state = self._resized(state, vectors.shape[1])
-            return self._choose(state, vectors, rng)
+            return self._choose(self._resized(state, vectors.shape[1]), vectors, rng)
 
     @final
     def propensities(self, state: S, arms: ArrayLike) -> Array | None:
-        """Return how probable each arm is to be chosen, of shape (paths, K), and None if unknown.
+        """Return the probability of each arm being chosen, of shape (paths, K); None if unknown.
 
         >>> from tailproof import UCB1
         >>> policy, arms = UCB1(), np.zeros((1, 2, 1))
@@ -165,9 +139,7 @@ class Policy(ABC, Generic[S]):
         """
         with unwarned():
             vectors = self._checked_arms(state, arms)
-            if vectors.shape[1] != state.arms:
-                state = self._resized(state, vectors.shape[1])
-            return self._propensities(state, vectors)
+            return self._propensities(self._resized(state, vectors.shape[1]), vectors)
 
     @final
     def learn(
@@ -181,71 +153,52 @@ class Policy(ABC, Generic[S]):
         """Learn from the rewards of the chosen arms.
 
         ±inf and any finite size are legitimate rewards. A wrong shape, a NaN, or an arm that is
-        not finite raises ``ValueError`` and leaves the state as it was. Where rewards were lost, a
-        decision may have fewer than `pulls`, down to `least`; those there are stand for the others
-        in turn.
+        not finite raises ``ValueError`` and leaves the state as it was. A decision that lost
+        rewards may have fewer than `pulls`, down to `least`; they are then repeated in turn.
 
-        `propensity`, of shape (paths,), is how probable the chosen arms were, where someone else
-        chose them; by default it is the policy's own, see `propensities`.
+        `propensity`, of shape (paths,), is the probability with which the chosen arms were chosen,
+        if something else than this policy chose them. Few policies use it.
         """
         with unwarned():
             vectors = self._checked_arms(state, arms)
             index, values = array("chosen", chosen, None), array("rewards", rewards)
-            expected = (state.paths, self.pulls)
+            expected, offered = (state.paths, self.pulls), vectors.shape[1]
             if values.shape != expected:
                 values = self._filled_up(expected, values)
             require(not math.isnan(values.min()), "rewards", "free of NaN", np.nan)
             if index.shape != expected[:1]:
                 raise ValueError(f"chosen must be of shape {expected[:1]}, got {index.shape}")
-            offered = vectors.shape[1]
             if index.dtype.kind not in "iu" or index.min() < 0 or index.max() >= offered:
                 rule = f"whole numbers from 0 to {offered - 1}"
                 raise ValueError(f"chosen must be {rule}, got {chosen!r}")
-            known = None
-            if propensity is not None or self.uses_propensity:
-                known = self._checked_propensity(state, vectors, index, propensity)
+            if propensity is not None:
+                propensity = array("propensity", propensity)
+                ok = propensity.shape == index.shape
+                require(ok, "propensity", f"of shape {index.shape}", propensity.shape)
+                ok = bool(np.all((propensity > 0) & (propensity <= 1)))
+                require(ok, "propensity", "above 0 and at most 1", propensity.tolist())
             if offered > state.arms:
-                self._grow(state, offered)
-            self._take(state, vectors, index, values, known if self.uses_propensity else None)
-
-    def propose(self, state: S, rng: np.random.Generator) -> Array:
-        """Return the vector of the unit ball to pull in each path; the state stays as it is.
-
-        This takes the place of `choose` where every vector of the ball may be pulled; `learn` is
-        then told of the proposed vectors as the only arm, of shape (paths, 1, d).
-        """
-        raise ValueError(f"policy must be one that can play on the unit ball, got {self!r}")
+                vars(state).update(vars(self._resized(state, offered)))
+            self._update(state, vectors, index, values, propensity)
 
     def estimate(self, state: S) -> Array | None:
-        """Return the estimate of θ, of shape (paths, d), where the algorithm has one."""
+        """Return the estimate of θ, of shape (paths, d), if the algorithm has one."""
         return None
 
-    def recommend(self, state: S) -> Index:
-        """Return the arm named as the best in each path, and −1 where none is named yet.
-
-        Only policies that identify a best arm have an answer, see `tailproof.bestarm`.
-        """
-        raise ValueError(f"policy must be one that names a best arm, got {self!r}")
-
-    @final
-    def stopped(self, state: S) -> NDArray[np.bool_]:
-        """Return whether each path has named a best arm, and needs no more pulls."""
-        return self.recommend(state) >= 0
-
     def with_scale(self, scale: float) -> Self:
-        """Return the recipe told the scale of its noise; one that has no use for it refuses.
+        """Return the recipe with another `noise_scale`; one that has none refuses.
 
         >>> from tailproof import OFUL
         >>> OFUL().with_scale(0.4).noise_scale
         0.4
         """
         number("scale", scale, above=0)
-        if self.scale_field is None:
+        if not hasattr(self, "noise_scale"):
             raise ValueError(
-                f"policy must be one with a noise scale, such as OFUL, got {self!r}; "
-                "AutoFiltered brings the rewards of any policy to scale one"
+                f"{self!r} has no noise_scale; AutoFiltered brings the rewards of any policy to "
+                "scale one"
             )
-        return replace(self, **{self.scale_field: scale})  # type: ignore[type-var]
+        return replace(self, noise_scale=scale)  # type: ignore[type-var]
 
     @abstractmethod
     def _init(self, paths: int, arms: int, dim: int) -> S: ...
@@ -254,11 +207,24 @@ class Policy(ABC, Generic[S]):
     def _choose(self, state: S, arms: Array, rng: np.random.Generator) -> Index: ...
 
     @abstractmethod
-    def _learn(self, state: S, arms: Array, chosen: Index, rewards: Array) -> None:
-        """Learn; a policy with `uses_propensity` has one more argument, of that name."""
+    def _learn(self, state: S, arms: Array, chosen: Index, rewards: Array) -> None: ...
+
+    def _learn_weighted(
+        self, state: S, arms: Array, chosen: Index, rewards: Array, propensity: Array | None
+    ) -> None:
+        """Learn; for wrappers, and for policies that use the propensity."""
+        self._learn(state, arms, chosen, rewards)
+
+    def _propensities(self, state: S, arms: Array) -> Array | None:
+        return None
+
+    @property
+    def _longest(self) -> float:
+        """The longest arm that is accepted."""
+        return LONGEST
 
     @final
-    def _take(
+    def _update(
         self,
         state: S,
         arms: Array,
@@ -266,50 +232,17 @@ class Policy(ABC, Generic[S]):
         rewards: Array,
         propensity: Array | None = None,
     ) -> None:
-        """Learn from arguments that are checked, or as a simulation makes them, and count it."""
-        if propensity is None:
-            self._learn(state, arms, chosen, rewards)
-        else:
-            self._learn(state, arms, chosen, rewards, **{"propensity": propensity})
+        """Learn from arguments that are checked, and count the decision."""
+        self._learn_weighted(state, arms, chosen, rewards, propensity)
         state.decisions += ONE
 
-    def _propensities(self, state: S, arms: Array) -> Array | None:
-        return None
-
-    def _grow(self, state: S, arms: int) -> None:
-        """Make room for more arms."""
-        vars(state).update(vars(self._resized(state, arms)))
-
+    @final
     def _resized(self, state: S, arms: int) -> S:
-        """Return the state as it is for so many arms; what need not be copied is shared."""
-        other = copy.copy(state)
-        other.arms = max(arms, state.arms)
-        axes = _arm_axes(self, state.arms, state.dim)
-        start = self.init(1, arms, state.dim) if axes and arms > state.arms else None
-        for name, axis in axes.items():
-            before = (slice(None),) * axis
-            kept = getattr(state, name)[*before, :arms]
-            if start is not None:
-                fresh = getattr(start, name)[*before, state.arms :]
-                shape = (*kept.shape[:axis], arms - state.arms, *kept.shape[axis + 1 :])
-                # one path, and one place of a buffer, stand for all
-                same = zip(fresh.shape, shape, strict=True)
-                fresh = fresh[tuple(slice(None if a == b else 1) for a, b in same)]
-                kept = np.concatenate([kept, np.broadcast_to(fresh, shape)], axis=axis)
-            setattr(other, name, np.ascontiguousarray(kept))
-        return other
-
-    def _among(self, state: S, arms: Index) -> S:
-        """Return the state of these arms alone, numbered anew; what it can share is shared."""
-        other = copy.copy(state)
-        other.arms = len(arms)
-        for name, axis in _arm_axes(self, state.arms, state.dim).items():
-            setattr(other, name, np.take(getattr(state, name), arms, axis=axis))
-        number = np.full(state.arms + 1, -1)
-        number[arms] = np.arange(len(arms))
-        for name in state.naming_arms():
-            setattr(other, name, number[getattr(state, name)])
-        return other
+        """Return the state for so many arms, itself if it has as many."""
+        if arms == state.arms:
+            return state
+        start = self.init(1, arms, state.dim) if arms > state.arms else None
+        return state.resized(arms, start)
 
     def _filled_up(self, shape: tuple[int, int], rewards: Array) -> Array:
         """Return as many rewards as are wanted, those given in turn."""
@@ -321,21 +254,7 @@ class Policy(ABC, Generic[S]):
         require(ok, "rewards", rule, rewards.shape)
         return rewards[:, np.arange(self.pulls) % rewards.shape[1]]
 
-    def _checked_propensity(
-        self, state: S, arms: Array, chosen: Index, propensity: ArrayLike | None
-    ) -> Array:
-        """Return how probable the chosen arms were, which must have been possible."""
-        if propensity is None:
-            own = self.propensities(state, arms)
-            require(own is not None, "propensity", "given: the policy does not know its own", None)
-            known = np.take_along_axis(np.asarray(own), chosen[:, None], axis=1)[:, 0]
-        else:
-            known = array("propensity", propensity)
-        require(known.shape == chosen.shape, "propensity", f"of shape {chosen.shape}", known.shape)
-        ok = bool(np.all((known > 0) & (known <= 1)))
-        require(ok, "propensity", "above 0 and at most 1", known.tolist())
-        return known
-
+    @final
     def _checked_arms(self, state: S, arms: ArrayLike) -> Array:
         """Return the arms if they fit the state, and the state the policy."""
         owner = state.policy if isinstance(state, State) else state
@@ -347,16 +266,65 @@ class Policy(ABC, Generic[S]):
             some = len(shape) == 3 and shape[1] > 0
             if not some or shape != (expected[0], shape[1], expected[2]):
                 raise ValueError(f"arms must be of shape {expected}, got {shape}")
-            if not self.any_arms:
-                rule = f"{expected[1]}, as {type(self).__name__} keeps those it began with"
-                raise ValueError(f"the number of arms must be {rule}, got {shape[1]}")
+            if state.fixed_arms:
+                raise ValueError(
+                    f"{type(self).__name__} keeps the {expected[1]} arms it began with; it was "
+                    f"offered {shape[1]}"
+                )
         own = vectors[:1] if vectors.strides[0] == 0 else vectors  # all paths may share their arms
         flat = own.ravel(order="K")
-        most = self.longest
+        most = self._longest
         if not flat @ flat <= most**2:  # NaN, infinite and long arms stand out in the sum
             length = float(np.linalg.norm(vectors, axis=-1).max())
             require(length <= most, "arms", f"finite, no longer than {most:g}", length)
         return vectors
+
+
+@runtime_checkable
+class Proposes(Protocol):
+    """A policy that can play on the unit ball, where every vector may be pulled."""
+
+    def propose(self, state: Any, rng: np.random.Generator) -> Array:
+        """Return the vector to pull in each path, of shape (paths, d); the state does not change.
+
+        This replaces `choose`; `learn` is told of the proposed vectors as the only arm, of shape
+        (paths, 1, d).
+        """
+
+
+@runtime_checkable
+class Recommends(Protocol):
+    """A policy that names a best arm, see `tailproof.bestarm`."""
+
+    def recommend(self, state: Any) -> Index:
+        """Return the arm named as the best in each path, −1 if none is named yet."""
+
+    def stopped(self, state: Any) -> NDArray[np.bool_]:
+        """Return which paths have named a best arm and need no more pulls."""
+        return self.recommend(state) >= 0
+
+
+def proposing(policy: Policy[Any]) -> Proposes:
+    """Return the policy if it can play on the unit ball."""
+    if not isinstance(policy, Proposes):
+        raise ValueError(f"{policy!r} cannot play on the unit ball; policies such as OFUL can")
+    return policy
+
+
+def recommending(policy: Policy[Any]) -> Recommends:
+    """Return the policy if it names a best arm."""
+    if not isinstance(policy, Recommends):
+        raise ValueError(f"{policy!r} names no best arm; those in tailproof.bestarm do")
+    return policy
+
+
+class KArmed(Policy[S]):
+    """A policy that knows arms by their number and ignores their vectors."""
+
+    @property
+    def view(self) -> View:
+        """The numbers of the arms."""
+        return "arms"
 
 
 class Indexed(Policy[S]):
@@ -374,24 +342,6 @@ class Indexed(Policy[S]):
         index = np.where(np.isnan(index), -np.inf, index)
         tied = index == index.max(axis=1, keepdims=True)
         return np.asarray(tied / tied.sum(axis=1, keepdims=True))
-
-
-@lru_cache(maxsize=256)
-def _arm_axes(policy: Policy[Any], arms: int, dim: int) -> dict[str, int]:
-    """Return which arrays of a state have a place for each arm, and on which axis.
-
-    They are those whose shape is another one where there is another arm.
-    """
-    less, more = (vars(policy.init(1, k, dim)) for k in (arms, arms + 1))
-    return {
-        name: next(
-            axis
-            for axis, lengths in enumerate(zip(value.shape, more[name].shape, strict=True))
-            if len(set(lengths)) > 1
-        )
-        for name, value in less.items()
-        if isinstance(value, np.ndarray) and value.shape != more[name].shape
-    }
 
 
 def pick_largest(index: Array, rng: np.random.Generator) -> Index:

@@ -6,26 +6,16 @@ from typing import Annotated
 import numpy as np
 
 from tailproof.checks import Range, require
-from tailproof.policies.base import Array, Index, Policy, State
+from tailproof.policies.base import Array, Index, KArmed, State
 
 __all__ = ["FixedArm", "Uniform"]
 
 
-class _Indifferent(Policy[State]):
+class _Indifferent(KArmed[State]):
     """A policy that only counts its decisions."""
 
-    @property
-    def invariances(self) -> frozenset[str]:
-        """No decision changes under any strictly increasing map."""
-        return frozenset({"increasing"})
-
-    @property
-    def uses_vectors(self) -> bool:
-        """Nothing of the arms is looked at."""
-        return False
-
     def _init(self, paths: int, arms: int, dim: int) -> State:
-        return State(arms=arms, dim=dim, decisions=np.zeros(paths, dtype=np.int64))
+        return State.start(paths, arms, dim)
 
     def _learn(self, state: State, arms: Array, chosen: Index, rewards: Array) -> None:
         pass

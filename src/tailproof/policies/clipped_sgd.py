@@ -7,7 +7,8 @@ from typing import Annotated
 import numpy as np
 
 from tailproof.checks import Count, NonNegative, Positive, Range
-from tailproof.policies.base import Array, Index, Indexed
+from tailproof.policies.base import Array, Index, Indexed, KArmed
+from tailproof.policies.state.base import ArmValues
 from tailproof.policies.state.counts import Counted, clip
 
 __all__ = ["ClippedSGDUCB", "Iterates"]
@@ -17,11 +18,11 @@ __all__ = ["ClippedSGDUCB", "Iterates"]
 class Iterates(Counted):
     """Where the descent of each arm stands, of shape (paths, K)."""
 
-    points: Array
+    points: ArmValues
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClippedSGDUCB(Indexed[Iterates]):
+class ClippedSGDUCB(KArmed[Iterates], Indexed[Iterates]):
     """Pull the arm with the largest iterate plus bonus; the rewards need symmetry but no mean.
 
     a_t = argmax_a x_a + bonus √(ln t / N_a), where t and N_a count pulls, each arm once first;
@@ -78,7 +79,7 @@ class ClippedSGDUCB(Indexed[Iterates]):
         return 1 / math.log(4 * (self.horizon + 1) * self.horizon**2)
 
     def _init(self, paths: int, arms: int, dim: int) -> Iterates:
-        return Iterates.start(paths, arms, dim, points=np.zeros((paths, arms)))
+        return Iterates.start(paths, arms, dim)
 
     def _index(self, state: Iterates, arms: Array) -> Array:
         log_t = np.log(np.maximum(state.decisions, 1) * self.pulls)[:, None]

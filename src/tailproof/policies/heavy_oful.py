@@ -3,18 +3,17 @@
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, Any, Self
+from typing import Annotated
 
 import numpy as np
 
 from tailproof.chunking import chunks
 from tailproof.policies.base import Array
 from tailproof.policies.huber import Huber, HuberState, project
-from tailproof.policies.state.base import Buffer, Rule
+from tailproof.policies.state.base import ROOM, Buffer, FiniteBuffer, Rule
 
 __all__ = ["HeavyOFUL", "HuberHistory"]
 
-_ROOM = 16  # observations to make room for at first; the room doubles whenever it is full
 _TOLERANCE, _STEPS = 1e-9, 200
 
 
@@ -30,23 +29,13 @@ class HuberHistory(HuberState):
         y/σ and τ.
     """
 
-    contexts: Annotated[Array, Rule(finite=True, buffer=1)]
+    contexts: Annotated[Array, Rule((ROOM, "dim"), finite=True, buffer=1)]
     rewards: Buffer
-    thresholds: Annotated[Array, Rule(finite=True, buffer=1)]
-
-    @classmethod
-    def start(cls, paths: int, arms: int, dim: int, penalty: float, **more: Any) -> Self:
-        """Return the regression before any observation, with λ = `penalty`."""
-        contexts, rewards = np.zeros((paths, _ROOM, dim)), np.zeros((paths, _ROOM))
-        more |= {"contexts": contexts, "rewards": rewards, "thresholds": rewards.copy()}
-        return super().start(paths, arms, dim, penalty, **more)
+    thresholds: FiniteBuffer
 
     def append(self, x: Array, y: Array, tau: Array) -> None:
         """Keep one observation of each path."""
-        if self.decisions.max() == self.rewards.shape[1]:
-            for name in ("contexts", "rewards", "thresholds"):
-                full = getattr(self, name)
-                setattr(self, name, np.concatenate([full, np.zeros_like(full)], axis=1))
+        self.make_room()
         at = np.arange(self.paths), self.decisions
         self.contexts[at], self.rewards[at], self.thresholds[at] = x, y, tau
 

@@ -3,12 +3,13 @@
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Annotated, ClassVar, TypeVar
 
 import numpy as np
 
 from tailproof.checks import Count, Fraction, MomentOrder, NonNegative, Penalty, Positive
 from tailproof.policies.base import Array, Index, Indexed, picked
+from tailproof.policies.state.base import Rule
 from tailproof.policies.state.regression import Design
 
 __all__ = ["Huber", "HuberState", "project"]
@@ -18,13 +19,7 @@ __all__ = ["Huber", "HuberState", "project"]
 class HuberState(Design):
     """The design V = λI + Σ x xᵀ/(ασ²) and the estimate θ, of shape (paths, d)."""
 
-    theta: Array
-
-    @classmethod
-    def start(cls, paths: int, arms: int, dim: int, penalty: float, **more: Any) -> Self:
-        """Return the regression before any observation, with λ = `penalty`."""
-        theta = np.zeros((paths, dim))
-        return super().start(paths, arms, dim, penalty, theta=theta, **more)
+    theta: Annotated[Array, Rule(("dim",))]
 
 
 H = TypeVar("H", bound=HuberState)

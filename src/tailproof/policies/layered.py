@@ -87,12 +87,8 @@ class LayeredRegression(Layered[Layers]):
         """Return the width of an arm in units of its norm, in each path."""
 
     def _init(self, paths: int, arms: int, dim: int) -> Layers:
-        return Layers(
-            arms=arms,
-            dim=dim,
-            decisions=np.zeros(paths, dtype=np.int64),
-            blocks=np.stack([blank(paths, dim, 1.0, self.pulls)] * self.levels, axis=1),
-        )
+        blocks = np.stack([blank(paths, dim, 1.0, self.pulls)] * self.levels, axis=1)
+        return Layers.start(paths, arms, dim, blocks=blocks)
 
     def _appraise(
         self, state: Layers, arms: Array, level: int, paths: Index

@@ -1,7 +1,6 @@
 """LinTS: linear Thompson sampling."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -48,7 +47,6 @@ class LinTS(Policy[Ridge]):
     random.
     """
 
-    scale_field: ClassVar[str | None] = "noise_scale"
     noise_scale: Positive = 1.0
     ridge: Penalty = 1.0
     delta: Fraction = 0.01

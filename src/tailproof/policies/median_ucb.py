@@ -5,14 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from tailproof.checks import NonNegative, Positive
-from tailproof.policies.base import Array, Index, Indexed
+from tailproof.policies.base import Array, Index, Indexed, KArmed
 from tailproof.policies.state.running_medians import RunningMedians
 
 __all__ = ["MedianUCB"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class MedianUCB(Indexed[RunningMedians]):
+class MedianUCB(KArmed[RunningMedians], Indexed[RunningMedians]):
     """Pull the arm with the largest median plus bonus: no mean is needed.
 
     a_t = argmax_a median_a + bonus (√(2 v ε) + 2 ε √(v/n)),

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -51,7 +50,6 @@ class OFUL(Optimism):
     sub-Gaussian: after an infinite reward a path knows nothing any more and plays at random.
     """
 
-    scale_field: ClassVar[str | None] = "noise_scale"
     noise_scale: Positive = 1.0
     norm_bound: NonNegative = 1.0
     ridge: Penalty = 1.0

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from tailproof.checks import Fraction, Range
-from tailproof.policies.base import Array, Index, Indexed
+from tailproof.policies.base import Array, Index, Indexed, KArmed
 from tailproof.policies.state.ranked import Ranked, Sketch, Sorted
 from tailproof.stats.order_statistics import confidence, log_binomial, log_mixture
 
@@ -14,7 +14,7 @@ __all__ = ["OrderStatisticUCB"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class OrderStatisticUCB(Indexed[Ranked]):
+class OrderStatisticUCB(KArmed[Ranked], Indexed[Ranked]):
     """Pull the arm with the largest order statistic, of a rank that bounds its quantile.
 
     a_t = argmax_a X_(J), J = min{s : ln M_n(s) ≥ f(t)}, f(t) = ln(t + 1) + 2 ln max(1, ln(t + 1)),
@@ -61,11 +61,6 @@ class OrderStatisticUCB(Indexed[Ranked]):
     quantile: Fraction = 0.5
     index: Literal["proved", "binomial"] = "proved"
     sketch: Annotated[int, Range(at_least=16, at_most=1e7)] | None = None
-
-    @property
-    def invariances(self) -> frozenset[str]:
-        """No decision changes under any strictly increasing map."""
-        return frozenset({"increasing"})
 
     def evidence(self, n: Index, s: Index) -> Array:
         """Return how strongly s of n rewards below a value speak against it as the quantile."""

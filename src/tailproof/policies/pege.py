@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailproof.policies.base import Array, Index, Policy, pick_largest, picked
-from tailproof.policies.spanning import spanning
-from tailproof.policies.state.base import Arms
+from tailproof.policies.spanning import Basis, spanning
 from tailproof.policies.state.regression import Ridge, absorb
 
 __all__ = ["PEGE"]
@@ -26,7 +25,8 @@ class _Explored(Ridge):
         The exploring arms, −1 before there are any and on the unit ball.
     """
 
-    basis: Arms
+    fixed_arms = True
+    basis: Basis
 
     def observe(self, rows: Index, x: Array, y: Array) -> None:
         """Observe y at x in some paths."""
@@ -69,11 +69,6 @@ class PEGE(Policy[_Explored]):
     direction of the ball looks best, a random one is played.
     """
 
-    @property
-    def any_arms(self) -> bool:
-        """No: the exploring arms are found once, among those it began with."""
-        return False
-
     def estimate(self, state: _Explored) -> Array:
         """Return the least-squares estimate of θ."""
         return state.theta
@@ -89,8 +84,7 @@ class PEGE(Policy[_Explored]):
         return np.where(explores[:, None], np.eye(state.dim)[place], greedy)
 
     def _init(self, paths: int, arms: int, dim: int) -> _Explored:
-        basis = np.full((paths, dim), -1, dtype=np.int64)
-        return _Explored.start(paths, arms, dim, _PENALTY, basis=basis)
+        return _Explored.start(paths, arms, dim, _PENALTY)
 
     def _choose(self, state: _Explored, arms: Array, rng: np.random.Generator) -> Index:
         explores, place = _phase(state)

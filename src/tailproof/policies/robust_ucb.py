@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from tailproof.checks import MomentOrder, NonNegative, Positive, require
-from tailproof.policies.base import Array, Index, Indexed
+from tailproof.policies.base import Array, Index, Indexed, KArmed
 from tailproof.policies.state.catoni_means import CatoniMeans
 from tailproof.policies.state.robust_means import MediansOfMeans, RobustMeans, TruncatedMeans
 
@@ -21,7 +21,7 @@ _MEANS: dict[str, type[RobustMeans]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class RobustUCB(Indexed[RobustMeans]):
+class RobustUCB(KArmed[RobustMeans], Indexed[RobustMeans]):
     """Pull the arm with the largest robust mean plus bonus, for rewards that have a mean.
 
     a_t = argmax_a μ̂_a + bonus·w_a, where with n samples X_1, …, X_n of the arm and δ = t⁻²

@@ -1,11 +1,18 @@
 """A few arms that span the space."""
 
+from typing import Annotated
+
 import numpy as np
 
 from tailproof.checks import require
 from tailproof.policies.base import Array, Index, picked
+from tailproof.policies.state.base import Rule
 
-__all__ = ["spanning"]
+__all__ = ["Basis", "spanning"]
+
+
+Basis = Annotated[Index, Rule(("dim",), least=-1, names_arms=True, blank=-1)]
+"""Arms that span the space, −1 before they are found."""
 
 
 def spanning(arms: Array) -> tuple[Index, Array]:

@@ -143,7 +143,8 @@ class SymmetricOFUL(Indexed[HuberFit]):
         return self.position(state, theta) <= 1
 
     def _init(self, paths: int, arms: int, dim: int) -> HuberFit:
-        state = HuberFit.start(paths, arms, dim, self._penalty(dim) / self._kappa)
+        norm = np.tile(np.eye(dim), (paths, 1, 1))
+        state = HuberFit.start(paths, arms, dim, self._penalty(dim) / self._kappa, norm=norm)
         state.tau[:] = self.tau or 0
         return state
 

@@ -1,19 +1,18 @@
 """Thompson sampling: pull each arm as often as it seems to be the best."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from tailproof.checks import Positive
-from tailproof.policies.base import Array, Index, Policy, pick_largest
+from tailproof.policies.base import Array, Index, KArmed, pick_largest
 from tailproof.policies.state.counts import Tally
 
 __all__ = ["ThompsonSampling"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ThompsonSampling(Policy[Tally]):
+class ThompsonSampling(KArmed[Tally]):
     """Draw the mean of every arm from its posterior, and pull the arm with the largest.
 
     a_t = argmax_a μ̂_a + z_a √variance_a, z_a ~ N(0, 1), where N(μ̂, variance) is the posterior
@@ -44,8 +43,6 @@ class ThompsonSampling(Policy[Tally]):
     average of that arm infinite, or undefined, for good.
     """
 
-    scale_field: ClassVar[str | None] = "noise_scale"
-    prior_field: ClassVar[str | None] = "prior_scale"
     noise_scale: Positive = 1.0
     prior_scale: Positive = 1.0
 

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from tailproof.checks import NonNegative
-from tailproof.policies.base import Array, Index, Indexed
+from tailproof.policies.base import Array, Index, Indexed, KArmed
 from tailproof.policies.state.counts import Tally
 
 __all__ = ["UCB1"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class UCB1(Indexed[Tally]):
+class UCB1(KArmed[Tally], Indexed[Tally]):
     """Pull the arm with the largest mean plus bonus; the vectors of the arms are ignored.
 
     a_t = argmax_a X̄_a + bonus √(2 ln t / n_a), each arm once first

@@ -11,7 +11,7 @@ import numpy as np
 from tailproof.bestarm import FixedConfidence, NearBestArm
 from tailproof.checks import number, require, whole
 from tailproof.noise import Varying
-from tailproof.policies.base import Policy
+from tailproof.policies.base import Policy, recommending
 from tailproof.results import Identification, Verdicts
 from tailproof.simulation.arm_sets import UnitBall
 from tailproof.simulation.environments import LinearBandit
@@ -119,10 +119,13 @@ class IdentificationCell(WorkCell[Verdicts]):
                 eta = noise.sample(noise_rng, (len(racing), policy.pulls))
             rewards = (location + self.environment.offset)[:, None] + eta
             policy.learn(state, arms, chosen, rewards)
-            stopped = policy.stopped(state)
+            stopped = recommending(policy).stopped(state)
             if stopped.any():
                 done = racing[stopped]
-                recommended[done], decisions[done] = policy.recommend(state)[stopped], decision
+                recommended[done], decisions[done] = (
+                    recommending(policy).recommend(state)[stopped],
+                    decision,
+                )
                 state, racing = state.take(~stopped), racing[~stopped]
                 arms, locations = world.arms[racing], world.locations[racing]
                 if not len(racing):
@@ -156,7 +159,7 @@ class IdentificationPlan(Work[Verdicts, Identification]):
         require(fixed, "environment", "one whose arms stay the same", self.environment)
         recipes = {name: _ready(name, policy, self.delta) for name, policy in self.policies.items()}
         for recipe in recipes.values():  # a recipe that does not fit fails before the work begins
-            recipe.recommend(recipe.init(1, contexts.arms, contexts.dim))
+            recommending(recipe).recommend(recipe.init(1, contexts.arms, contexts.dim))
             whole("max_pulls", self.max_pulls, at_least=recipe.pulls, at_most=MOST_PULLS)
         object.__setattr__(self, "policies", recipes)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tailproof.checks import require, whole
 from tailproof.noise import Varying
-from tailproof.policies.base import Index, Policy, unwarned
+from tailproof.policies.base import Index, Policy, proposing, unwarned
 from tailproof.results import Curves, Result
 from tailproof.simulation.arm_sets import UnitBall
 from tailproof.simulation.environments import LinearBandit
@@ -126,11 +126,11 @@ class Cell(WorkCell[Curves]):
         pulled = recorded = 0
         arms: Array | None = None
         learn: Callable[..., None] = policy.learn
-        trusted = learn if policy.uses_propensity else policy._take
+        trusted = policy._update
         with unwarned():
             while pulled < horizon:
                 if continuous:
-                    world.offer(policy.propose(state, own))
+                    world.offer(proposing(policy).propose(state, own))
                 if world.arms is not arms:
                     arms = policy._checked_arms(state, world.arms)
                 chosen = rows * 0 if continuous else policy._choose(state, arms, own)
@@ -182,7 +182,7 @@ class Plan(Work[Curves, Result]):
         for policy in self.policies.values():  # a recipe that does not fit fails before the work
             state = policy.init(1, contexts.arms, contexts.dim)
             if isinstance(contexts, UnitBall):
-                policy.propose(state, np.random.default_rng(0))
+                proposing(policy).propose(state, np.random.default_rng(0))
 
     def _cell(self) -> Callable[..., Cell]:
         checkpoints = tuple(_checkpoints(self.horizon, self.checkpoints).tolist())

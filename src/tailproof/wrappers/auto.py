@@ -2,19 +2,19 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tailproof.checks import Count, Range
 from tailproof.policies.base import LONGEST, Array, Index, State
-from tailproof.policies.state.base import Finite
+from tailproof.policies.state.base import ROOM, Finite, Rule
 from tailproof.stats.estimators import Median
 from tailproof.stats.pitman import pitman
-from tailproof.wrappers.base import Wrapper
+from tailproof.wrappers.base import Repeating
 from tailproof.wrappers.intercept import direction, with_constant
-from tailproof.wrappers.pilot import Piloted, pilot
+from tailproof.wrappers.pilot import Piloted, propensity_of
 
 __all__ = ["AutoFiltered"]
 
@@ -48,8 +48,8 @@ class Tuned(Piloted):
     centre: Finite
     spread: Finite
     unit: Finite
-    length: Finite
-    stretch: Finite
+    length: Annotated[Array, Rule(finite=True, blank=1)]
+    stretch: Annotated[Array, Rule(finite=True, blank=1)]
 
     def units(self, rows: Index | slice = slice(None)) -> Units:
         """Return the units of some paths."""
@@ -62,7 +62,7 @@ class Tuned(Piloted):
 
 
 @dataclass(frozen=True)
-class AutoFiltered(Wrapper[Tuned]):
+class AutoFiltered(Repeating[Tuned]):
     """Any policy A, in units of its liking, given one tame number in place of ñ wild rewards.
 
     A learns (r_t − centre)/unit and sees stretch·(x/length, 1) in place of x, where
@@ -126,21 +126,6 @@ class AutoFiltered(Wrapper[Tuned]):
     settle: Count = field(kw_only=True, default=16)
     intercept: bool = field(kw_only=True, default=True)
 
-    @property
-    def pulls(self) -> int:
-        """The raw rewards wanted for one decision."""
-        return self.policy.pulls * self.repeats
-
-    @property
-    def least(self) -> int:
-        """The fewest rewards taken: more than half, where they make one of the rewards for A."""
-        return self.repeats // 2 + 1 if self.policy.pulls == 1 else self.pulls
-
-    @property
-    def invariances(self) -> frozenset[str]:
-        """Units decide nothing; where an intercept is learned, neither does an offset."""
-        return frozenset({"units", "offset"} if self.intercept else {"units"})
-
     def with_scale(self, scale: float) -> Self:
         """Refuse: this filter learns the scale of the noise by itself."""
         raise ValueError(f"policy must be one that does not learn its noise scale, got {self!r}")
@@ -159,16 +144,9 @@ class AutoFiltered(Wrapper[Tuned]):
         return inside[:, : state.dim] * size[:, None]
 
     def _init(self, paths: int, arms: int, dim: int) -> Tuned:
+        room = (paths, ROOM, self.policy.pulls, self.repeats)
         return Tuned.around(
-            self._blank(paths, arms, dim),
-            dim=dim,
-            centre=np.zeros(paths),
-            spread=np.zeros(paths),
-            unit=np.zeros(paths),
-            length=np.ones(paths),
-            stretch=np.ones(paths),
-            settle=self.settle,
-            **pilot(paths, arms, dim, self.settle, (self.policy.pulls, self.repeats)),
+            self._blank(paths, arms, dim), dim=dim, settle=self.settle, pilot_rewards=np.zeros(room)
         )
 
     def _blank(self, paths: int, arms: int, dim: int) -> State:
@@ -176,23 +154,26 @@ class AutoFiltered(Wrapper[Tuned]):
         inner: State = self.policy.init(paths, arms, dim + self.intercept)
         return inner
 
-    def _choose(self, state: Tuned, arms: Array, rng: np.random.Generator) -> Index:
-        return super()._choose(state, self._seen(arms, state.units()), rng)
+    @property
+    def _longest(self) -> float:
+        return LONGEST  # A sees arms in units of their length
 
-    def _propensities(self, state: Tuned, arms: Array) -> Array | None:
-        return super()._propensities(state, self._seen(arms, state.units()))
+    def _arms(self, state: Tuned, arms: Array) -> Array:
+        return self._seen(arms, state.units())
 
-    def _learn(self, state: Tuned, arms: Array, chosen: Index, rewards: Array, **more: Any) -> None:
+    def _learn_weighted(
+        self, state: Tuned, arms: Array, chosen: Index, rewards: Array, propensity: Array | None
+    ) -> None:
         raw = rewards.reshape(state.paths, self.policy.pulls, self.repeats)
-        known = more.get("propensity", np.ones(state.paths))
         young = state.decisions < self.settle
         if not young.any():
-            self._learn_on(state, state.inner, slice(None), arms, chosen, raw, known)
+            self._learn_on(state, state.inner, slice(None), arms, chosen, raw, propensity)
             return
+        known = propensity_of(self, state, arms, chosen, propensity)
         if not young.all():  # paths of different age: the settled ones go on by themselves
             rows = np.flatnonzero(~young)
             settled = state.inner.take(rows)
-            self._learn_on(state, settled, rows, arms, chosen, raw, known)
+            self._learn_on(state, settled, rows, arms, chosen, raw, known[rows])
             state.inner.put(rows, settled)
         for age in np.unique(state.decisions[young]):
             rows = np.flatnonzero(state.decisions == age)
@@ -208,12 +189,12 @@ class AutoFiltered(Wrapper[Tuned]):
         arms: Array,
         chosen: Index,
         raw: Array,
-        known: Array,
+        known: Array | None,
     ) -> None:
         """Let A learn one more decision of settled paths."""
         units = self._woken(state.units(rows), raw[rows])
         seen, filtered = self._seen(arms[rows], units), self._filtered(raw[rows], units)
-        self.policy.learn(inner, seen, chosen[rows], filtered, known[rows])
+        self.policy._update(inner, seen, chosen[rows], filtered, known)
         state.note(rows, units)
 
     def _learn_again(
@@ -236,9 +217,9 @@ class AutoFiltered(Wrapper[Tuned]):
         if self.intercept:
             seen = with_constant(seen, 1.0)
         seen = seen * units.stretch[:, None, None]
-        if self.policy.longest < LONGEST:  # A may take less than is left of arms that vary wildly
+        if super()._longest < LONGEST:  # arms that vary wildly may still be too long for A
             length = np.linalg.norm(seen, axis=-1, keepdims=True)
-            seen /= np.maximum(2 * length / self.policy.longest, 1.0)
+            seen /= np.maximum(2 * length / super()._longest, 1.0)
         return seen
 
     def _filtered(self, raw: Array, units: Units) -> Array:

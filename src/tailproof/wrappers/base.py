@@ -1,14 +1,23 @@
 """The one base of every wrapper: a policy around a policy."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tailproof.checks import require
-from tailproof.policies.base import Array, Index, Policy, State
+from tailproof.policies.base import (
+    Array,
+    Index,
+    Policy,
+    State,
+    View,
+    proposing,
+    recommending,
+)
 
-__all__ = ["W", "Wrapped", "Wrapper", "altered", "innermost"]
+__all__ = ["Repeating", "W", "Wrapped", "Wrapper", "altered", "innermost"]
 
 
 @dataclass(eq=False)
@@ -18,11 +27,10 @@ class Wrapped(State):
     inner: Any
 
     @classmethod
-    def around(cls, inner: State, **more: Any) -> Self:
+    def around(cls, inner: State, **arrays: Any) -> Self:
         """Return the state around a state that has learned nothing yet."""
-        decisions = np.zeros(inner.paths, dtype=np.int64)
-        size = {"arms": inner.arms, "dim": inner.dim}
-        return cls(**(size | more), decisions=decisions, inner=inner)
+        size = {"paths": inner.paths, "arms": inner.arms, "dim": inner.dim}
+        return cls.start(**(size | arrays), inner=inner)
 
 
 W = TypeVar("W", bound=Wrapped)
@@ -30,12 +38,15 @@ W = TypeVar("W", bound=Wrapped)
 
 @dataclass(frozen=True)
 class Wrapper(Policy[W], Generic[W]):
-    """A policy that forwards the whole contract to the policy inside; subclasses change a part.
+    """A policy around a policy A; it forwards the whole contract, and subclasses change a part.
+
+    Most only say what A sees in place of the arms, `_arms`, and what it learns in place of the
+    rewards, `_rewards`.
 
     Parameters
     ----------
     policy : Policy
-        The policy inside.
+        The policy A.
     """
 
     policy: Policy[Any]
@@ -51,75 +62,80 @@ class Wrapper(Policy[W], Generic[W]):
 
     @property
     def least(self) -> int:
-        """The fewest rewards taken for one decision: those of the policy inside."""
+        """The fewest rewards accepted for one decision."""
         return self.policy.least
 
     @property
-    def invariances(self) -> frozenset[str]:
-        """The maps of all rewards that change no decision: those of the policy inside."""
-        return self.policy.invariances
-
-    @property
-    def any_arms(self) -> bool:
-        """Whether the number of arms may change from call to call."""
-        return self.policy.any_arms
-
-    @property
-    def numbered(self) -> bool:
-        """Whether the policy inside knows an arm by its number."""
-        return self.policy.numbered
-
-    @property
-    def uses_vectors(self) -> bool:
-        """Whether the policy inside looks at the vectors of the arms."""
-        return self.policy.uses_vectors
-
-    @property
-    def longest(self) -> float:
-        """The longest arm that the policy inside takes."""
-        return self.policy.longest
-
-    @property
-    def uses_propensity(self) -> bool:
-        """Whether the policy inside wants to know how probable the chosen arm was."""
-        return self.policy.uses_propensity
+    def view(self) -> View:
+        """The view of A."""
+        return self.policy.view
 
     def propose(self, state: W, rng: np.random.Generator) -> Array:
-        """Return the proposal of the policy inside."""
-        return self.policy.propose(state.inner, rng)
+        """Return the proposal of A."""
+        return proposing(self.policy).propose(state.inner, rng)
 
     def estimate(self, state: W) -> Array | None:
-        """Return the estimate of the policy inside."""
+        """Return the estimate of A."""
         return self.policy.estimate(state.inner)
 
     def recommend(self, state: W) -> Index:
-        """Return the arm that the policy inside names."""
-        return self.policy.recommend(state.inner)
+        """Return the arm that A names."""
+        return recommending(self.policy).recommend(state.inner)
+
+    def stopped(self, state: W) -> NDArray[np.bool_]:
+        """Return which paths have named a best arm and need no more pulls."""
+        return self.recommend(state) >= 0
 
     def with_scale(self, scale: float) -> Self:
-        """Return the same wrapper around the policy told a scale of its noise."""
+        """Return the same wrapper around A told the scale of its noise."""
         return replace(self, policy=self.policy.with_scale(scale))
+
+    @property
+    def _longest(self) -> float:
+        return self.policy._longest
 
     def _init(self, paths: int, arms: int, dim: int) -> Any:
         return Wrapped.around(self.policy.init(paths, arms, dim))
 
+    def _arms(self, state: W, arms: Array) -> Array:
+        """Return the arms as A sees them."""
+        return arms
+
+    def _rewards(self, state: W, rewards: Array) -> Array:
+        """Return the rewards that A learns from."""
+        return rewards
+
     def _choose(self, state: W, arms: Array, rng: np.random.Generator) -> Index:
-        return self.policy.choose(state.inner, arms, rng)
+        return self.policy._choose(state.inner, self._arms(state, arms), rng)
 
     def _propensities(self, state: W, arms: Array) -> Array | None:
-        return self.policy.propensities(state.inner, arms)
+        return self.policy._propensities(state.inner, self._arms(state, arms))
 
-    def _learn(self, state: W, arms: Array, chosen: Index, rewards: Array, **more: Any) -> None:
-        self.policy.learn(state.inner, arms, chosen, rewards, **more)
+    def _learn_weighted(
+        self, state: W, arms: Array, chosen: Index, rewards: Array, propensity: Array | None
+    ) -> None:
+        seen, r = self._arms(state, arms), self._rewards(state, rewards)
+        self.policy._update(state.inner, seen, chosen, r, propensity)
 
-    def _grow(self, state: W, arms: int) -> None:
-        super()._grow(state, arms)
-        self.policy._grow(state.inner, arms)
+    @final
+    def _learn(self, state: W, arms: Array, chosen: Index, rewards: Array) -> None:
+        self._learn_weighted(state, arms, chosen, rewards, None)
 
-    def _among(self, state: W, arms: Index) -> W:
-        other = super()._among(state, arms)
-        other.inner = self.policy._among(state.inner, arms)
-        return other
+
+class Repeating(Wrapper[W]):
+    """A wrapper that wants ñ = `repeats` rewards in place of each one that A wants."""
+
+    repeats: int
+
+    @property
+    def pulls(self) -> int:
+        """The raw rewards wanted for one decision."""
+        return self.policy.pulls * self.repeats
+
+    @property
+    def least(self) -> int:
+        """More than half of the rewards, if A wants one; else all of them."""
+        return self.repeats // 2 + 1 if self.policy.pulls == 1 else self.pulls
 
 
 def innermost(policy: Policy[Any]) -> Any:

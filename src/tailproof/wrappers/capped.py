@@ -1,19 +1,18 @@
 """A cap on wild rewards, learned as they come: the capped mean is what is maximised."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import numpy as np
 
 from tailproof.checks import Range
 from tailproof.policies.base import Array, Index
-from tailproof.policies.state.base import Finite
+from tailproof.policies.state.base import ROOM, Finite, Rule
 from tailproof.wrappers.base import Wrapper
-from tailproof.wrappers.pilot import Piloted, pilot
+from tailproof.wrappers.pilot import Piloted, propensity_of
 
 __all__ = ["Capped"]
 
-_ROOM = 16  # decisions to make room for at first
 _MOST = 1e150
 """A reward beyond this, infinite ones included, counts as this: squares of it can be added up."""
 
@@ -30,7 +29,7 @@ class Ranged(Piloted):
 
     low: Finite
     high: Finite
-    unit: Finite
+    unit: Annotated[Array, Rule(finite=True, blank=1)]
 
 
 @dataclass(frozen=True)
@@ -88,28 +87,29 @@ class Capped(Wrapper[Ranged]):
         return Ranged.around(
             self.policy.init(paths, arms, dim),
             settle=self.settle,
-            low=np.zeros(paths),
-            high=np.zeros(paths),
-            unit=np.ones(paths),
-            **pilot(paths, arms, dim, _ROOM, (self.pulls,)),
+            pilot_rewards=np.zeros((paths, ROOM, self.pulls)),
         )
 
-    def _learn(
-        self, state: Ranged, arms: Array, chosen: Index, rewards: Array, **more: Any
+    def _rewards(self, state: Ranged, rewards: Array) -> Array:
+        low, high, unit = (x[:, None] for x in (state.low, state.high, state.unit))
+        return (np.clip(rewards, low, high) - low) / unit
+
+    def _learn_weighted(
+        self, state: Ranged, arms: Array, chosen: Index, rewards: Array, propensity: Array | None
     ) -> None:
-        known = more.get("propensity", np.ones(state.paths))
         age = state.decisions + 1
         young = age <= self.settle
         again = young & ((age & (age - 1) == 0) | (age == self.settle))
         if young.any():
-            state.keep(np.flatnonzero(young), arms, chosen, rewards, known)
-        if not again.any():
-            super()._learn(state, arms, chosen, self._cut(state, rewards), **more)
+            propensity = propensity_of(self, state, arms, chosen, propensity)
+            state.keep(np.flatnonzero(young), arms, chosen, rewards, propensity)
+        if propensity is None or not again.any():
+            super()._learn_weighted(state, arms, chosen, rewards, propensity)
         else:
             rows = np.flatnonzero(~again)
             if len(rows):  # paths of another age go on by themselves
-                rest, cut = state.inner.take(rows), self._cut(state, rewards)[rows]
-                self.policy.learn(rest, arms[rows], chosen[rows], cut, known[rows])
+                rest, cut = state.inner.take(rows), self._rewards(state, rewards)[rows]
+                self.policy._update(rest, arms[rows], chosen[rows], cut, propensity[rows])
                 state.inner.put(rows, rest)
             for count in np.unique(age[again]):
                 self._learn_again(state, np.flatnonzero(again & (age == count)), int(count))
@@ -128,14 +128,9 @@ class Capped(Wrapper[Ranged]):
         inner = self.policy.init(len(rows), state.arms, state.dim)
         part = state.take(rows)
         kept = part.pilot_rewards[:, :age].reshape(len(rows), -1)
-        cut_again = self._cut(part, kept).reshape(rewards.shape)
+        cut_again = self._rewards(part, kept).reshape(rewards.shape)
         part.replay(self.policy, inner, part.pilot_arms, cut_again)
         state.inner.put(rows, inner)
-
-    def _cut(self, state: Ranged, rewards: Array) -> Array:
-        """Return the rewards for A."""
-        low, high, unit = (x[:, None] for x in (state.low, state.high, state.unit))
-        return (np.clip(rewards, low, high) - low) / unit
 
 
 def _deviation(cut: Array) -> Array:

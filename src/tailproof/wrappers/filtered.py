@@ -9,18 +9,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tailproof.checks import Count, require
-from tailproof.policies.base import Array, Index, Policy
+from tailproof.policies.base import Array, Policy
+from tailproof.policies.thompson import ThompsonSampling
 from tailproof.stats.calibration import calibrate_filter
 from tailproof.stats.estimators import Estimator, MeanOfMedians, Median
 from tailproof.stats.theory import filter_pulls, median_pulls
-from tailproof.wrappers.base import Wrapped, Wrapper, altered, innermost
+from tailproof.wrappers.base import Repeating, Wrapped, altered, innermost
 from tailproof.wrappers.scaled import Scaled
 
 __all__ = ["Filtered"]
 
 
 @dataclass(frozen=True)
-class Filtered(Wrapper[Wrapped]):
+class Filtered(Repeating[Wrapped]):
     """Any policy A, given one tame number in place of ñ wild rewards.
 
     for t = 1, 2, …:  A chooses x_t;  x_t is pulled ñ times;  A learns r_t = estimator(r_1, …, r_ñ)
@@ -122,7 +123,7 @@ class Filtered(Wrapper[Wrapped]):
         refuses, see `Policy.with_scale`. Recorded rewards also tell where they lie, and any policy
         is given them as `Scaled` has it: their median is the centre, the scale of the filtered
         noise the unit and, in this unit, the largest distance of an arm's median from the centre
-        the stretch. A prior that is not one of θ is stretched too, see `Policy.prior_field`.
+        the stretch. The prior of `ThompsonSampling`, which sees no arms, is stretched too.
 
         >>> from tailproof import OFUL, UCB1, noise
         >>> policy = Filtered.calibrated(OFUL(), noise=noise.Cauchy(), horizon=10_000, dim=10)
@@ -134,43 +135,23 @@ class Filtered(Wrapper[Wrapped]):
         (200, 2.2)
         """
         require(isinstance(policy, Policy), "policy", "a policy", policy)
-        recorded, scaleless = "rewards" in settings, innermost(policy).scale_field is None
+        inside, recorded = innermost(policy), "rewards" in settings
+        scaleless = not hasattr(inside, "noise_scale")
         told = policy if recorded and scaleless else policy.with_scale(1.0)  # before the work
         found = calibrate_filter(**settings)
         if recorded:
             centre, size = _location(settings["rewards"], settings.get("arms"))
-            stretch, prior = max(1.0, size / found.scale), innermost(told).prior_field
-            if prior is not None:
-                told = altered(told, **{prior: stretch * getattr(innermost(told), prior)})
+            stretch = max(1.0, size / found.scale)
+            if isinstance(inside, ThompsonSampling):
+                told = altered(told, prior_scale=stretch * inside.prior_scale)
             policy = Scaled(told, centre=centre, unit=found.scale, stretch=stretch)
         else:
             policy = policy.with_scale(found.scale)
         return cls(policy, repeats=found.pulls, estimator=found.estimator)
 
-    @property
-    def pulls(self) -> int:
-        """The raw rewards wanted for one decision."""
-        return self.policy.pulls * self.repeats
-
-    @property
-    def least(self) -> int:
-        """The fewest rewards taken: more than half, where they make one of the rewards for A."""
-        return self.repeats // 2 + 1 if self.policy.pulls == 1 else self.pulls
-
-    @property
-    def invariances(self) -> frozenset[str]:
-        """Those of the policy inside, as far as the estimator follows them."""
-        inside = super().invariances
-        if "increasing" in inside:
-            inside |= {"units", "offset"}
-        return inside - {"increasing"} if self.estimator.equivariant else frozenset()
-
-    def _learn(
-        self, state: Wrapped, arms: Array, chosen: Index, rewards: Array, **more: Any
-    ) -> None:
+    def _rewards(self, state: Wrapped, rewards: Array) -> Array:
         raw = rewards.reshape(state.paths, self.policy.pulls, self.repeats)
-        r = self.estimator(raw)
-        super()._learn(state, arms, chosen, r, **more)  # line 4: A receives r_t
+        return self.estimator(raw)  # line 4: A receives r_t
 
 
 def _location(rewards: ArrayLike, arms: ArrayLike | None) -> tuple[float, float]:

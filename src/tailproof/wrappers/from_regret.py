@@ -1,13 +1,12 @@
 """From regret: let a regret policy play, and believe in what it plays most."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from tailproof.checks import Count
 from tailproof.policies.base import Array, Index
-from tailproof.policies.state.base import Counts
+from tailproof.policies.state.base import ArmCounts
 from tailproof.wrappers.base import Wrapped, Wrapper
 
 __all__ = ["FromRegret"]
@@ -17,7 +16,7 @@ __all__ = ["FromRegret"]
 class Played(Wrapped):
     """The state of the regret policy, and how often it played each arm, of shape (paths, K)."""
 
-    plays: Counts
+    plays: ArmCounts
 
 
 @dataclass(frozen=True)
@@ -58,12 +57,11 @@ class FromRegret(Wrapper[Played]):
         return np.where(over, state.plays.argmax(axis=1), -1)
 
     def _init(self, paths: int, arms: int, dim: int) -> Played:
-        plays = np.zeros((paths, arms), dtype=np.int64)
-        return Played.around(self.policy.init(paths, arms, dim), plays=plays)
+        return Played.around(self.policy.init(paths, arms, dim))
 
-    def _learn(
-        self, state: Played, arms: Array, chosen: Index, rewards: Array, **more: Any
+    def _learn_weighted(
+        self, state: Played, arms: Array, chosen: Index, rewards: Array, propensity: Array | None
     ) -> None:
-        super()._learn(state, arms, chosen, rewards, **more)
+        super()._learn_weighted(state, arms, chosen, rewards, propensity)
         playing = state.decisions < self.decisions  # later plays change no answer
         state.plays[np.arange(state.paths), chosen] += playing

@@ -1,12 +1,12 @@
 """The intercept: rewards around a constant that nobody knows."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
 from tailproof.checks import Range
-from tailproof.policies.base import Array, Index
+from tailproof.policies.base import Array
 from tailproof.wrappers.base import Wrapped, Wrapper
 
 __all__ = ["Intercept", "direction", "with_constant"]
@@ -60,16 +60,8 @@ class Intercept(Wrapper[Wrapped]):
     def _init(self, paths: int, arms: int, dim: int) -> Wrapped:
         return Wrapped.around(self.policy.init(paths, arms, dim + 1), dim=dim)
 
-    def _choose(self, state: Wrapped, arms: Array, rng: np.random.Generator) -> Index:
-        return super()._choose(state, with_constant(arms, self.constant), rng)
-
-    def _propensities(self, state: Wrapped, arms: Array) -> Array | None:
-        return super()._propensities(state, with_constant(arms, self.constant))
-
-    def _learn(
-        self, state: Wrapped, arms: Array, chosen: Index, rewards: Array, **more: Any
-    ) -> None:
-        super()._learn(state, with_constant(arms, self.constant), chosen, rewards, **more)
+    def _arms(self, state: Wrapped, arms: Array) -> Array:
+        return with_constant(arms, self.constant)
 
 
 def with_constant(arms: Array, constant: float) -> Array:

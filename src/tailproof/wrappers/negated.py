@@ -1,9 +1,8 @@
 """Costs in place of rewards: the smallest is the best."""
 
 from dataclasses import dataclass
-from typing import Any
 
-from tailproof.policies.base import Array, Index
+from tailproof.policies.base import Array
 from tailproof.wrappers.base import Wrapped, Wrapper
 
 __all__ = ["Negated"]
@@ -44,7 +43,5 @@ class Negated(Wrapper[Wrapped]):
         inside = super().estimate(state)
         return None if inside is None else -inside
 
-    def _learn(
-        self, state: Wrapped, arms: Array, chosen: Index, rewards: Array, **more: Any
-    ) -> None:
-        super()._learn(state, arms, chosen, -rewards, **more)
+    def _rewards(self, state: Wrapped, rewards: Array) -> Array:
+        return -rewards

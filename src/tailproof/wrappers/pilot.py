@@ -6,17 +6,17 @@ from typing import Annotated, Any
 import numpy as np
 
 from tailproof.policies.base import Array, Index, Policy, State
-from tailproof.policies.state.base import Buffer, Rule
+from tailproof.policies.state.base import ROOM, Buffer, Rule
 from tailproof.wrappers.base import Wrapped
 
-__all__ = ["Piloted", "pilot"]
+__all__ = ["Piloted", "propensity_of"]
 
 _PARTS = ("pilot_arms", "pilot_offered", "pilot_chosen", "pilot_rewards", "pilot_propensity")
 
 
 @dataclass(eq=False)
 class Piloted(Wrapped):
-    """The state of the policy inside, and the decisions from which it may learn anew.
+    """The state of the policy A inside, and the first decisions, which A may learn again.
 
     Attributes
     ----------
@@ -28,9 +28,9 @@ class Piloted(Wrapped):
         How many decisions are kept.
     """
 
-    pilot_arms: Annotated[Array, Rule(finite=True, buffer=1)]
-    pilot_offered: Annotated[Index, Rule(least=0, buffer=1)]
-    pilot_chosen: Annotated[Index, Rule(least=0, arms=True, buffer=1)]
+    pilot_arms: Annotated[Array, Rule((ROOM, "arms", "dim"), finite=True, buffer=1)]
+    pilot_offered: Annotated[Index, Rule((ROOM,), least=0, buffer=1)]
+    pilot_chosen: Annotated[Index, Rule((ROOM,), least=0, names_arms=True, buffer=1)]
     pilot_rewards: Buffer
     pilot_propensity: Buffer
     settle: int
@@ -42,12 +42,9 @@ class Piloted(Wrapped):
     def keep(
         self, rows: Index, arms: Array, chosen: Index, rewards: Array, propensity: Array
     ) -> None:
-        """Keep a decision of some paths, in buffers that double."""
+        """Keep a decision of some paths."""
         at = self.decisions[rows]
-        if at.max() >= self.pilot_chosen.shape[1]:
-            for name in _PARTS:
-                full = getattr(self, name)
-                setattr(self, name, np.concatenate([full, np.zeros_like(full)], axis=1))
+        self.make_room(int(at.max()) + 1)
         self.pilot_arms[rows, at, : arms.shape[1]] = arms[rows]
         self.pilot_offered[rows, at] = arms.shape[1]
         self.pilot_chosen[rows, at] = chosen[rows]
@@ -67,15 +64,14 @@ class Piloted(Wrapped):
         for t in range(rewards.shape[1]):
             chosen, known = self.pilot_chosen[:, t], self.pilot_propensity[:, t]
             offered = arms[:, t, : self.pilot_offered[:, t].max()]
-            policy.learn(inner, offered, chosen, rewards[:, t], known)
+            policy._update(inner, offered, chosen, rewards[:, t], known)
 
 
-def pilot(paths: int, arms: int, dim: int, room: int, rewards: tuple[int, ...]) -> dict[str, Any]:
-    """Return the arrays of a `Piloted` state before any decision."""
-    return {
-        "pilot_arms": np.zeros((paths, room, arms, dim)),
-        "pilot_offered": np.zeros((paths, room), dtype=np.int64),
-        "pilot_chosen": np.zeros((paths, room), dtype=np.int64),
-        "pilot_rewards": np.zeros((paths, room, *rewards)),
-        "pilot_propensity": np.ones((paths, room)),
-    }
+def propensity_of(
+    policy: Policy[Any], state: State, arms: Array, chosen: Index, given: Array | None
+) -> Array:
+    """Return the probability of the chosen arms: as given, else the policy's own, else one."""
+    share = None if given is not None else policy._propensities(state, arms)
+    if share is None:
+        return np.ones(state.paths) if given is None else given
+    return share[np.arange(state.paths), chosen]

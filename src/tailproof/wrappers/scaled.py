@@ -1,12 +1,10 @@
 """Rewards and arms in other units, for a policy that assumes units of its own."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any
-
-import numpy as np
+from typing import Annotated
 
 from tailproof.checks import Positive, Range
-from tailproof.policies.base import Array, Index
+from tailproof.policies.base import Array
 from tailproof.wrappers.base import Wrapped, Wrapper
 
 __all__ = ["Scaled"]
@@ -48,25 +46,17 @@ class Scaled(Wrapper[Wrapped]):
     unit: Positive = field(kw_only=True, default=1.0)
     stretch: Positive = field(kw_only=True, default=1.0)
 
-    @property
-    def invariances(self) -> frozenset[str]:
-        """Those of A; around a centre other units are an offset too, which A must not mind."""
-        inside = super().invariances
-        return inside if self.centre == 0 or "offset" in inside else inside - {"units"}
-
     def estimate(self, state: Wrapped) -> Array | None:
         """Return the estimate of θ in the units of the rewards, around the centre."""
         inside = super().estimate(state)
         return None if inside is None else inside * self.unit * self.stretch
 
-    def _choose(self, state: Wrapped, arms: Array, rng: np.random.Generator) -> Index:
-        return super()._choose(state, self.stretch * arms, rng)
+    @property
+    def _longest(self) -> float:
+        return super()._longest / self.stretch
 
-    def _propensities(self, state: Wrapped, arms: Array) -> Array | None:
-        return super()._propensities(state, self.stretch * arms)
+    def _arms(self, state: Wrapped, arms: Array) -> Array:
+        return self.stretch * arms
 
-    def _learn(
-        self, state: Wrapped, arms: Array, chosen: Index, rewards: Array, **more: Any
-    ) -> None:
-        scaled = (rewards - self.centre) / self.unit
-        super()._learn(state, self.stretch * arms, chosen, scaled, **more)
+    def _rewards(self, state: Wrapped, rewards: Array) -> Array:
+        return (rewards - self.centre) / self.unit

@@ -1,24 +1,40 @@
 """What every state has in common: plain arrays with the paths axis first."""
 
 import copy
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from functools import lru_cache
-from typing import Annotated, Any, ClassVar, Self, get_type_hints
+from functools import cache, lru_cache
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Self,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tailproof.checks import require
+from tailproof.checks import require, whole
 from tailproof.typing import Array, Index
 
 __all__ = [
     "ONE",
+    "ROOM",
+    "ArmBounds",
+    "ArmCounts",
+    "ArmValues",
     "Arms",
     "Array",
     "Buffer",
     "Counts",
     "Finite",
+    "FiniteBuffer",
     "Index",
     "Rule",
     "State",
@@ -28,22 +44,31 @@ __all__ = [
 
 ONE = np.ones((), dtype=np.int64)
 """To count by: NumPy adds it to few paths in half the time of a plain 1."""
+ROOM = 16
+"""The decisions for which a buffer has room at first."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What a restored array must keep to, declared beside its field."""
+    """The shape of an array of a state, and what it may hold; declared beside the field."""
 
+    shape: tuple[int | Literal["arms", "dim"], ...] = ()
+    """The axes after that of the paths."""
+    blank: float = 0
+    """What the array holds before anything is learned."""
     finite: bool = False
     """No infinity and no NaN."""
     least: int | None = None
     """The smallest whole number allowed."""
-    arms: bool = False
+    names_arms: bool = False
     """The numbers are arms: below K."""
     buffer: int = 0
-    """The axis that is as long as needed, if there is one."""
-    blank: float = 0
-    """What a buffer holds where nothing was put yet."""
+    """The axis that grows with the decisions, if there is one."""
+
+    @property
+    def arm_axis(self) -> int | None:
+        """The axis that counts arms, if there is one."""
+        return 1 + self.shape.index("arms") if "arms" in self.shape else None
 
     def widened(self, array: NDArray[Any], room: int) -> NDArray[Any]:
         """Return a buffer with at least this much room."""
@@ -56,9 +81,14 @@ class Rule:
 
 Finite = Annotated[Array, Rule(finite=True)]
 Counts = Annotated[Index, Rule(least=0)]
-Arms = Annotated[Index, Rule(least=-1, arms=True)]
+Arms = Annotated[Index, Rule(least=-1, names_arms=True, blank=-1)]
 """Arms by their number, −1 for none."""
-Buffer = Annotated[Array, Rule(buffer=1)]
+ArmCounts = Annotated[Index, Rule(("arms",), least=0)]
+ArmValues = Annotated[Array, Rule(("arms",))]
+ArmBounds = Annotated[Array, Rule(("arms",), blank=math.inf)]
+"""Infinite where nothing is known."""
+Buffer = Annotated[Array, Rule((ROOM,), buffer=1)]
+FiniteBuffer = Annotated[Array, Rule((ROOM,), finite=True, buffer=1)]
 
 
 @dataclass(eq=False)
@@ -77,10 +107,34 @@ class State:
 
     FORMAT: ClassVar[int] = 2
     """Raised when the arrays of a state change their meaning."""
+    fixed_arms = False
+    """Whether K must stay what it was at the start."""
+    fewest_arms = 1
+    """The smallest K."""
     arms: int
     dim: int
     decisions: Counts
     policy: str = field(default="", init=False)
+
+    @classmethod
+    def start(cls, paths: int, arms: int, dim: int, **arrays: Any) -> Self:
+        """Return the state before any decision; arrays that are not given are blank."""
+        whole("arms", arms, at_least=cls.fewest_arms)
+        sizes: dict[int | str, int] = {"arms": arms, "dim": dim}
+        declared = cls.declared()
+        for name, dtype in declared.dtypes.items():
+            if name not in arrays:
+                rule = declared.rules[name]
+                shape = (paths, *(sizes.get(size, size) for size in rule.shape))
+                blank = np.asarray(rule.blank, dtype)
+                arrays[name] = np.full(shape, blank) if blank else np.zeros(shape, dtype)
+        return cls(arms=arms, dim=dim, **arrays)
+
+    @classmethod
+    def declared(cls) -> "Declared":
+        """Return what the annotations of the fields say."""
+        kind: Any = cls
+        return _declared(kind)
 
     @property
     def paths(self) -> int:
@@ -129,18 +183,62 @@ class State:
             elif name != "policy":
                 require(bool(np.all(given[name] == value)), prefix + name, str(value), given[name])
         rooms = {
-            getattr(self, name).shape[rule.buffer]
-            for name, rule in _rules(type(self)).items()
-            if rule.buffer
+            getattr(self, name).shape[rule.buffer] for name, rule in self.declared().buffers.items()
         }
         if rooms:
             least = self._room_needed()
             ok = len(rooms) == 1 and max(rooms) >= least
             require(ok, f"{prefix}buffers", f"of one length, at least {least}", sorted(rooms))
 
-    def naming_arms(self) -> list[str]:
-        """Return the names of the arrays whose numbers are those of arms."""
-        return [name for name, rule in _rules(type(self)).items() if rule.arms]
+    def arm_axis(self, name: str) -> int | None:
+        """Return the axis of an array that counts arms, if there is one."""
+        return self.declared().rules[name].arm_axis
+
+    def resized(self, arms: int, start: Self | None) -> Self:
+        """Return the state for K arms; what need not be copied is shared.
+
+        New arms are as in `start`, a state of K arms that has learned nothing.
+        """
+        other = copy.copy(self)
+        other.arms = max(arms, self.arms)
+        for name, value in self._parts():
+            fresh = None if start is None else getattr(start, name)
+            if isinstance(value, State):
+                setattr(other, name, value.resized(arms, fresh))
+            elif (axis := self.arm_axis(name)) is not None:
+                before = (slice(None),) * axis
+                kept = value[*before, :arms]
+                if fresh is not None:
+                    shape = (*kept.shape[:axis], arms - self.arms, *kept.shape[axis + 1 :])
+                    new = fresh[*before, self.arms :]
+                    # one path, and one place of a buffer, serve for all
+                    same = zip(new.shape, shape, strict=True)
+                    new = new[tuple(slice(None if a == b else 1) for a, b in same)]
+                    kept = np.concatenate([kept, np.broadcast_to(new, shape)], axis=axis)
+                setattr(other, name, np.ascontiguousarray(kept))
+        return other
+
+    def among(self, arms: Index) -> Self:
+        """Return the state for a choice among these arms alone, numbered from 0."""
+        other = copy.copy(self)
+        other.arms = len(arms)
+        for name, value in self._parts():
+            if isinstance(value, State):
+                setattr(other, name, value.among(arms))
+            elif (axis := self.arm_axis(name)) is not None:
+                setattr(other, name, np.take(value, arms, axis=axis))
+        return other
+
+    def make_room(self, count: int | None = None) -> None:
+        """Double the buffers until they hold so many decisions, by default one more than now."""
+        count = int(self.decisions.max()) + 1 if count is None else count
+        for name, rule in self.declared().buffers.items():
+            array = getattr(self, name)
+            room = array.shape[rule.buffer]
+            if room < count:
+                while room < count:
+                    room *= 2
+                setattr(self, name, rule.widened(array, room))
 
     def _room_needed(self) -> int:
         """Return how long buffers must be."""
@@ -158,7 +256,7 @@ class State:
     def put(self, paths: Index, other: Self) -> None:
         """Take over what another state has learned, as the given paths of this one."""
         require(other.arms == self.arms, "other", f"a state of {self.arms} arms", other.arms)
-        rules = _rules(type(self))
+        rules = self.declared().rules
         for name, value in self._parts():
             if isinstance(value, State):
                 value.put(paths, getattr(other, name))
@@ -184,7 +282,7 @@ class State:
 
     def _checked(self, prefix: str, name: str, given: NDArray[Any], paths: int) -> NDArray[Any]:
         """Return a copy of an array if it fits what this state holds under the name."""
-        mine, rule, where = getattr(self, name), _rules(type(self))[name], prefix + name
+        mine, rule, where = getattr(self, name), self.declared().rules[name], prefix + name
         shape, rest = (paths, *mine.shape[1:]), list(given.shape)
         if 0 < rule.buffer < len(rest):
             rest[rule.buffer] = mine.shape[rule.buffer]
@@ -195,20 +293,29 @@ class State:
         if rule.least is not None and given.size:
             low, high = given.min(), given.max()
             require(low >= rule.least, where, f"at least {rule.least}", low)
-            require(not rule.arms or high < self.arms, where, f"below {self.arms}", high)
+            require(not rule.names_arms or high < self.arms, where, f"below {self.arms}", high)
         return np.array(given, dtype=mine.dtype)
 
 
-def _rules(kind: type[State]) -> dict[str, Rule]:
-    """Return the rule of every field, which the annotations declare."""
+class Declared(NamedTuple):
+    """What the annotations of a state say, by the names of its fields."""
+
+    rules: dict[str, Rule]
+    buffers: dict[str, Rule]
+    dtypes: dict[str, type[np.generic]]
+
+
+@cache
+def _declared(kind: type[Any]) -> Declared:
     hints = get_type_hints(kind, include_extras=True)
-    return {
-        part.name: next(
-            (note for note in getattr(hints[part.name], "__metadata__", ()) if type(note) is Rule),
-            Rule(),
-        )
-        for part in fields(kind)
-    }
+    plain = get_type_hints(kind)
+    rules, dtypes = {}, {}
+    for part in fields(kind):
+        notes = getattr(hints[part.name], "__metadata__", ())
+        rules[part.name] = next((note for note in notes if type(note) is Rule), Rule())
+        if get_origin(plain[part.name]) is np.ndarray:
+            dtypes[part.name] = get_args(get_args(plain[part.name])[1])[0]
+    return Declared(rules, {name: rule for name, rule in rules.items() if rule.buffer}, dtypes)
 
 
 def places(chosen: Index, arms: int) -> Index:

@@ -1,18 +1,27 @@
 """What K-armed policies remember: how often each arm was pulled, and every reward in order."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tailproof.policies.state.base import ONE, Array, Counts, Index, Rule, State, places
+from tailproof.policies.state.base import (
+    ONE,
+    ROOM,
+    ArmCounts,
+    ArmValues,
+    Array,
+    FiniteBuffer,
+    Index,
+    Rule,
+    State,
+    places,
+)
 
 __all__ = ["Counted", "History", "Tally", "clip"]
 
 LARGEST = 1e100
-ROOM = 16
-"""The decisions for which a buffer has room at first."""
 
 
 def clip(rewards: Array, largest: float = LARGEST) -> Array:
@@ -33,18 +42,7 @@ class Counted(State):
     counts : array of shape (paths, K)
     """
 
-    counts: Counts
-
-    @classmethod
-    def start(cls, paths: int, arms: int, dim: int, **more: Any) -> Self:
-        """Return the state before any decision."""
-        return cls(
-            arms=arms,
-            dim=dim,
-            decisions=np.zeros(paths, dtype=np.int64),
-            counts=np.zeros((paths, arms), dtype=np.int64),
-            **more,
-        )
+    counts: ArmCounts
 
 
 @dataclass(eq=False)
@@ -56,12 +54,7 @@ class Tally(Counted):
     sums : array of shape (paths, K)
     """
 
-    sums: Array
-
-    @classmethod
-    def start(cls, paths: int, arms: int, dim: int, **more: Any) -> Self:
-        """Return the state before any decision."""
-        return super().start(paths, arms, dim, sums=np.zeros((paths, arms)), **more)
+    sums: ArmValues
 
     def update(self, chosen: Index, y: Array) -> None:
         """Add one reward of the chosen arm of each path."""
@@ -86,26 +79,13 @@ class History(Counted):
     """
 
     largest: ClassVar[float] = LARGEST
-    samples: Annotated[Array, Rule(finite=True, buffer=1)]
-    pulled: Annotated[Index, Rule(least=-1, arms=True, buffer=1, blank=-1)]
-
-    @classmethod
-    def start(cls, paths: int, arms: int, dim: int, **more: Any) -> Self:
-        """Return the state before any decision."""
-        return super().start(
-            paths,
-            arms,
-            dim,
-            samples=np.zeros((paths, ROOM)),
-            pulled=np.full((paths, ROOM), -1, dtype=np.int64),
-            **more,
-        )
+    samples: FiniteBuffer
+    pulled: Annotated[Index, Rule((ROOM,), least=-1, names_arms=True, buffer=1, blank=-1)]
 
     def append(self, chosen: Index, rewards: Array) -> Array:
         """Keep one reward of the chosen arm of each path, and return what was kept."""
         kept, path = clip(rewards, self.largest), np.arange(self.paths)
-        if self.decisions.max() == self.samples.shape[1]:
-            self._grow()
+        self.make_room()
         self.counts[path, chosen] += 1
         self.samples[path, self.decisions] = kept
         self.pulled[path, self.decisions] = chosen
@@ -119,7 +99,3 @@ class History(Counted):
     def given_by(self, path: Index, arm: Index) -> tuple[Array, NDArray[np.bool_]]:
         """Return the rewards of the given paths, and which of them the given arms gave."""
         return self.samples[path, self.used], self.pulled[path, self.used] == arm[:, None]
-
-    def _grow(self) -> None:
-        self.samples = np.concatenate([self.samples, np.zeros_like(self.samples)], axis=1)
-        self.pulled = np.concatenate([self.pulled, np.full_like(self.pulled, -1)], axis=1)

@@ -1,19 +1,17 @@
 """Two independent rewards for every pull of an arm, sorted by size as far as it pays."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tailproof.chunking import chunks
-from tailproof.policies.state.base import Array, Counts, Index, Rule
-from tailproof.policies.state.counts import ROOM, History, clip
+from tailproof.policies.state.base import ROOM, ArmCounts, Array, FiniteBuffer, Index
+from tailproof.policies.state.counts import History, clip
 
 __all__ = ["Halves", "Loose"]
 
 _SMALLEST = 1e-150
-_BUFFERS = ("others", "sums", "squares", "other_sums")
-Row = Annotated[Array, Rule(finite=True, buffer=1)]
 
 
 class Loose(NamedTuple):
@@ -42,19 +40,12 @@ class Halves(History):
         How many pairs are in sorted columns; how many X' are not zero.
     """
 
-    others: Row
-    sums: Row
-    squares: Row
-    other_sums: Row
-    ordered: Counts
-    nonzero: Counts
-
-    @classmethod
-    def start(cls, paths: int, arms: int, dim: int, **more: Any) -> Self:
-        """Return the state before any decision."""
-        more |= {name: np.zeros((paths, ROOM)) for name in _BUFFERS}
-        ordered, nonzero = np.zeros((2, paths, arms), dtype=np.int64)
-        return super().start(paths, arms, dim, ordered=ordered, nonzero=nonzero, **more)
+    others: FiniteBuffer
+    sums: FiniteBuffer
+    squares: FiniteBuffer
+    other_sums: FiniteBuffer
+    ordered: ArmCounts
+    nonzero: ArmCounts
 
     def add(self, chosen: Index, pair: Array) -> None:
         """Keep a pair of rewards, of shape (paths, 2), of the chosen arm of each path."""
@@ -137,9 +128,3 @@ class Halves(History):
         self.pulled[at] = np.where(arm < self.arms, arm, -1)
         self.sums[at], self.squares[at], self.other_sums[at] = sums
         self.ordered[rows] = self.counts[rows]
-
-    def _grow(self) -> None:
-        super()._grow()
-        for name in _BUFFERS:
-            row = getattr(self, name)
-            setattr(self, name, np.concatenate([row, np.zeros_like(row)], axis=1))

@@ -2,13 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tailproof.policies.state.base import Array, Counts, Finite, Rule
-from tailproof.policies.state.counts import ROOM
+from tailproof.policies.state.base import ROOM, Array, Counts, Finite, FiniteBuffer, Rule
 from tailproof.policies.state.regression import Design
 
 __all__ = ["HuberFit", "gram", "minimise", "root_of"]
@@ -37,31 +36,19 @@ class HuberFit(Design):
         How many pulls the last fit saw, and their ln det.
     """
 
-    contexts: Annotated[Array, Rule(finite=True, buffer=2)]
-    rewards: Annotated[Array, Rule(finite=True, buffer=1)]
+    contexts: Annotated[Array, Rule(("dim", ROOM), finite=True, buffer=2)]
+    rewards: FiniteBuffer
     tau: Finite
-    theta: Finite
+    theta: Annotated[Array, Rule(("dim",), finite=True)]
     norm: Finite
-    radius: Array
+    radius: Annotated[Array, Rule(blank=math.inf)]
     certified: NDArray[np.bool_]
     fitted: Counts
     fitted_log_det: Finite
 
-    @classmethod
-    def start(cls, paths: int, arms: int, dim: int, penalty: float, **more: Any) -> Self:
-        """Return the state before any observation, with λ = `penalty`."""
-        more |= {"contexts": np.zeros((paths, dim, ROOM)), "rewards": np.zeros((paths, ROOM))}
-        more |= {"tau": np.zeros(paths), "theta": np.zeros((paths, dim))}
-        more |= {"norm": np.tile(np.eye(dim), (paths, 1, 1)), "radius": np.full(paths, np.inf)}
-        more |= {"certified": np.zeros(paths, dtype=bool)}
-        more |= {"fitted": np.zeros(paths, dtype=np.int64), "fitted_log_det": np.zeros(paths)}
-        return super().start(paths, arms, dim, penalty, **more)
-
     def append(self, x: Array, y: Array) -> NDArray[np.bool_]:
         """Keep one pull of each path, and return which pasts have grown enough to fit again."""
-        if self.decisions.max() == self.rewards.shape[1]:
-            self.contexts = np.concatenate([self.contexts, np.zeros_like(self.contexts)], axis=2)
-            self.rewards = np.concatenate([self.rewards, np.zeros_like(self.rewards)], axis=1)
+        self.make_room()
         path = np.arange(self.paths)
         self.contexts[path, :, self.decisions], self.rewards[path, self.decisions] = x, y
         self.update(x, np.empty((self.paths, 0)))

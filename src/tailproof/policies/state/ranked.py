@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tailproof.policies.state.base import Array, Counts, Index, Rule
+from tailproof.policies.state.base import ArmBounds, ArmCounts, Array, Buffer, Index, Rule
 from tailproof.policies.state.counts import Counted, History
 
 __all__ = ["Ranked", "Sketch", "Sorted"]
@@ -38,16 +38,9 @@ class Ranked(Counted):
         The reward of rank J, +inf where J is n + 1.
     """
 
-    rank: Counts
-    limit: Array
-    bound: Array
-
-    @classmethod
-    def start(cls, paths: int, arms: int, dim: int, **more: Any) -> Self:
-        """Return the state before any decision."""
-        rank = np.ones((paths, arms), dtype=np.int64)
-        limit, bound = np.full((2, paths, arms), np.inf)
-        return super().start(paths, arms, dim, rank=rank, limit=limit, bound=bound, **more)
+    rank: Annotated[Index, Rule(("arms",), blank=1, least=0)]
+    limit: ArmBounds
+    bound: ArmBounds
 
     def update(
         self, chosen: Index, y: Array, f: Array, evidence: Callable[[Index, Index], Array]
@@ -110,17 +103,10 @@ class Sorted(Ranked, History):
     """
 
     largest: ClassVar[float] = math.inf
-    samples: Annotated[Array, Rule(buffer=1)]
-    window: Array
-    held: Counts
-    below: Counts
-
-    @classmethod
-    def start(cls, paths: int, arms: int, dim: int, **more: Any) -> Self:
-        """Return the state before any decision."""
-        held, below = np.zeros((2, paths, arms), dtype=np.int64)
-        window = np.full((paths, arms, _WIDTH), np.inf)
-        return super().start(paths, arms, dim, window=window, held=held, below=below, **more)
+    samples: Buffer
+    window: Annotated[Array, Rule(("arms", _WIDTH), blank=math.inf)]
+    held: ArmCounts
+    below: ArmCounts
 
     def insert(self, at: Cells, y: Array) -> None:
         """Remember one reward in each path, of the arm at (path, arm)."""
@@ -182,16 +168,15 @@ class Sketch(Ranked):
         How many values are kept.
     """
 
-    facts: Array
-    held: Counts
+    facts: Annotated[Array, Rule(("arms", 3, 512))]
+    held: ArmCounts
 
     @classmethod
-    def start(cls, paths: int, arms: int, dim: int, size: int = 512, **more: Any) -> Self:
-        """Return the state before any decision."""
+    def start(cls, paths: int, arms: int, dim: int, size: int = 512, **arrays: Any) -> Self:
+        """Return the state before any decision, with room for `size` values an arm."""
         facts = np.zeros((paths, arms, 3, size))
         facts[:, :, 0] = np.inf
-        held = np.zeros((paths, arms), dtype=np.int64)
-        return super().start(paths, arms, dim, facts=facts, held=held, **more)
+        return super().start(paths, arms, dim, facts=facts, **arrays)
 
     @property
     def errors(self) -> Index:

@@ -71,17 +71,18 @@ class Design(State):
     log_det: Finite
 
     @classmethod
-    def start(cls, paths: int, arms: int, dim: int, penalty: float, **more: Any) -> Self:
+    def start(
+        cls,
+        paths: int,
+        arms: int,
+        dim: int,
+        penalty: float = 1.0,
+        responses: int = 0,
+        **arrays: Any,
+    ) -> Self:
         """Return the design before any observation, with λ = `penalty` and r = `responses`."""
-        responses = more.pop("responses", 0)
-        return cls(
-            arms=arms,
-            dim=dim,
-            decisions=np.zeros(paths, dtype=np.int64),
-            block=blank(paths, dim, penalty, responses),
-            log_det=np.zeros(paths),
-            **more,
-        )
+        block = blank(paths, dim, penalty, responses)
+        return super().start(paths, arms, dim, block=block, **arrays)
 
     @property
     def root(self) -> Array:
@@ -118,9 +119,17 @@ class Ridge(Design):
     """A design with one response: θ̂ = V⁻¹ Σ y x."""
 
     @classmethod
-    def start(cls, paths: int, arms: int, dim: int, penalty: float, **more: Any) -> Self:
+    def start(
+        cls,
+        paths: int,
+        arms: int,
+        dim: int,
+        penalty: float = 1.0,
+        responses: int = 1,
+        **arrays: Any,
+    ) -> Self:
         """Return the regression before any observation, with λ = `penalty`."""
-        return super().start(paths, arms, dim, penalty, responses=1, **more)
+        return super().start(paths, arms, dim, penalty, responses, **arrays)
 
     @property
     def theta(self) -> Array:

@@ -4,15 +4,16 @@ Each is exact at every decision, yet looks back at old samples only when it must
 which always must, has a file of its own.
 """
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from tailproof.chunking import chunks
-from tailproof.policies.state.base import Array, Buffer, Counts, Index
-from tailproof.policies.state.counts import ROOM, History
+from tailproof.policies.state.base import ArmCounts, ArmValues, Array, Buffer, Index, Rule
+from tailproof.policies.state.counts import History
 
 __all__ = ["MediansOfMeans", "RobustMeans", "TruncatedMeans"]
 
@@ -21,14 +22,9 @@ __all__ = ["MediansOfMeans", "RobustMeans", "TruncatedMeans"]
 class RobustMeans(History):
     """A history, and the means of its arms at the next decision, of shape (paths, K)."""
 
-    means: Array
+    means: ArmValues
     first: ClassVar[int] = 1
     """How often each arm is pulled before there is a mean."""
-
-    @classmethod
-    def start(cls, paths: int, arms: int, dim: int, **more: Any) -> Self:
-        """Return the state before any decision."""
-        return super().start(paths, arms, dim, means=np.zeros((paths, arms)), **more)
 
     def needed(self, log: Array) -> Array:
         """Return how many samples a mean needs, where `log` is ln(1/δ)."""
@@ -62,15 +58,9 @@ class TruncatedMeans(RobustMeans):
     lives : array of shape (paths, room)
     """
 
-    sums: Array
-    soonest: Array
+    sums: ArmValues
+    soonest: Annotated[Array, Rule(blank=math.inf)]
     lives: Buffer
-
-    @classmethod
-    def start(cls, paths: int, arms: int, dim: int, **more: Any) -> Self:
-        """Return the state before any decision."""
-        more |= {"sums": np.zeros((paths, arms)), "soonest": np.full(paths, np.inf)}
-        return super().start(paths, arms, dim, lives=np.zeros((paths, ROOM)), **more)
 
     @staticmethod
     def width(n: Index, log: Array, epsilon: float, v: float) -> Array:
@@ -98,10 +88,6 @@ class TruncatedMeans(RobustMeans):
             self.soonest[rows] = np.where(alive, lives, np.inf).min(axis=1)
         self.means = self.sums / np.maximum(self.counts, 1)
 
-    def _grow(self) -> None:
-        super()._grow()
-        self.lives = np.concatenate([self.lives, np.zeros_like(self.lives)], axis=1)
-
 
 @dataclass(eq=False)
 class MediansOfMeans(RobustMeans):
@@ -116,15 +102,9 @@ class MediansOfMeans(RobustMeans):
         k and N.
     """
 
-    blocks: Counts
-    length: Counts
+    blocks: ArmCounts
+    length: ArmCounts
     first: ClassVar[int] = 2
-
-    @classmethod
-    def start(cls, paths: int, arms: int, dim: int, **more: Any) -> Self:
-        """Return the state before any decision."""
-        blocks, length = np.zeros((2, paths, arms), dtype=np.int64)
-        return super().start(paths, arms, dim, blocks=blocks, length=length, **more)
 
     @staticmethod
     def width(n: Index, log: Array, epsilon: float, v: float) -> Array:

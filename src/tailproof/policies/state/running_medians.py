@@ -1,11 +1,12 @@
 """The median of every arm, kept as rewards come."""
 
+import math
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated
 
 import numpy as np
 
-from tailproof.policies.state.base import Array, Counts, Index
+from tailproof.policies.state.base import ArmCounts, ArmValues, Array, Index, Rule
 from tailproof.policies.state.counts import History
 
 __all__ = ["RunningMedians"]
@@ -29,17 +30,10 @@ class RunningMedians(History):
         The samples in the window, and those before it.
     """
 
-    medians: Array
-    window: Array
-    held: Counts
-    below: Counts
-
-    @classmethod
-    def start(cls, paths: int, arms: int, dim: int, **more: Any) -> Self:
-        """Return the state before any decision."""
-        held, below = np.zeros((2, paths, arms), dtype=np.int64)
-        more |= {"window": np.full((paths, arms, _WIDTH), np.inf), "held": held, "below": below}
-        return super().start(paths, arms, dim, medians=np.zeros((paths, arms)), **more)
+    medians: ArmValues
+    window: Annotated[Array, Rule(("arms", _WIDTH), blank=math.inf)]
+    held: ArmCounts
+    below: ArmCounts
 
     def update(self, chosen: Index, rewards: Array) -> None:
         """Learn one reward in each path."""

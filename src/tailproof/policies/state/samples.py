@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -41,12 +41,20 @@ class Samples(State):
     longest: Array
 
     @classmethod
-    def start(cls, paths: int, arms: int, dim: int, penalty: float, levels: int = 1) -> Self:
+    def start(
+        cls,
+        paths: int,
+        arms: int,
+        dim: int,
+        penalty: float = 1.0,
+        levels: int = 1,
+        **arrays: Any,
+    ) -> Self:
         """Return the state before any sample, with λ = `penalty`."""
-        return cls(
-            arms=arms,
-            dim=dim,
-            decisions=np.zeros(paths, dtype=np.int64),
+        return super().start(
+            paths,
+            arms,
+            dim,
             root=np.stack([blank(paths, dim, penalty)] * levels, axis=1),
             x=np.zeros((paths, levels, 16, dim)),
             y=np.zeros((paths, levels, 16)),
@@ -72,15 +80,6 @@ class Samples(State):
         at = paths[row], level[row], place
         x, y, ends = self.x[at], self.y[at], np.cumsum(loose.sum(axis=1)).tolist()
         return ((x[i:j], y[i:j]) for i, j in pairwise([0, *ends]))
-
-    def make_room(self) -> None:
-        """Make room for the samples of one more decision, whether or not there will be any.
-
-        So the room tells the age of the paths, and nothing of what happened on any of them.
-        """
-        while self.decisions.max() >= self.y.shape[2]:
-            self.x = np.concatenate([self.x, np.zeros_like(self.x)], axis=2)
-            self.y = np.concatenate([self.y, np.zeros_like(self.y)], axis=2)
 
     def update(
         self,

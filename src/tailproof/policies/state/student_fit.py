@@ -6,7 +6,7 @@ nothing when it is absurd; and what it did not teach is not counted as known.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from scipy.special import betaln
@@ -20,6 +20,10 @@ SHAPES = np.array([0.5, 1.0, 2.0, 4.0, 32.0])
 """The degrees of freedom ν to choose from."""
 _LOG_HEIGHT: Array = -betaln(0.5, SHAPES / 2) - np.log(SHAPES) / 2
 _INFORMATION: Array = 2 * SHAPES / (SHAPES + 3)  # about ln s, in one pull of the law itself
+
+
+One = Annotated[Array, Rule(finite=True, blank=1)]
+Features = Annotated[Array, Rule(("dim",), finite=True)]
 
 
 @dataclass(eq=False)
@@ -58,13 +62,13 @@ class StudentFit(State):
     """
 
     block: Finite
-    scales: Finite
+    scales: Annotated[Array, Rule((len(SHAPES),), finite=True, blank=1)]
     shape: Annotated[Index, Rule(least=0)]
-    penalty: Finite
-    slope: Finite
-    inflation: Finite
-    centre: Finite
-    spread: Finite
+    penalty: One
+    slope: One
+    inflation: One
+    centre: Features
+    spread: Features
     renewal: Finite
     due: Counts
     kept: Counts
@@ -72,40 +76,25 @@ class StudentFit(State):
     rewards: Finite
     information: Finite
     response: Finite
-    scoring: Finite
-    log_likelihood: Finite
-    sums: Finite
+    scoring: Annotated[Array, Rule((len(SHAPES),), finite=True)]
+    log_likelihood: Annotated[Array, Rule((len(SHAPES),), finite=True)]
+    sums: Annotated[Array, Rule((3,), finite=True)]
 
     @classmethod
-    def start(cls, paths: int, arms: int, dim: int, size: int, room: int) -> Self:
+    def start(
+        cls, paths: int, arms: int, dim: int, size: int = 1, room: int = 1, **arrays: Any
+    ) -> Self:
         """Return the state before any pull, for D = `size` and a buffer of `room` pulls."""
-
-        def zeros(*shape: int) -> Array:
-            return np.zeros((paths, *shape))
-
-        none, shapes = np.zeros(paths, dtype=np.int64), len(SHAPES)
-        return cls(
-            arms=arms,
-            dim=dim,
-            decisions=none.copy(),
-            block=zeros(size, size + 1),
-            scales=zeros(shapes) + 1,
-            shape=none.copy(),
-            penalty=zeros() + 1,
-            slope=zeros() + 1,
-            inflation=zeros() + 1,
-            centre=zeros(dim),
-            spread=zeros(dim),
-            renewal=zeros(),
-            due=none.copy(),
-            kept=none.copy(),
-            contexts=zeros(room, size) + (np.arange(size) >= dim),
-            rewards=zeros(room),
-            information=zeros(size, size),
-            response=zeros(size),
-            scoring=zeros(shapes),
-            log_likelihood=zeros(shapes),
-            sums=zeros(3),
+        return super().start(
+            paths,
+            arms,
+            dim,
+            block=np.zeros((paths, size, size + 1)),
+            contexts=np.zeros((paths, room, size)) + (np.arange(size) >= dim),
+            rewards=np.zeros((paths, room)),
+            information=np.zeros((paths, size, size)),
+            response=np.zeros((paths, size)),
+            **arrays,
         )
 
     @property
