@@ -1,6 +1,6 @@
-"""Put measured verdicts into the documentation: ``python docs/build.py FOLDER``.
+"""Copy measured verdicts into paper.md: ``python docs/build.py FOLDER``.
 
-FOLDER is one of ``tailproof reproduce``; `make paper` makes it and runs this.
+FOLDER is the output of ``tailproof reproduce``; `make paper` creates it and runs this.
 """
 
 import sys
@@ -10,7 +10,7 @@ BEGIN, END = "<!-- verdicts -->", "<!-- end of verdicts -->"
 
 
 def main(folder: Path) -> None:
-    """Replace the verdicts of paper.md by those of a folder."""
+    """Replace the verdicts in paper.md with those in a folder."""
     page = Path(__file__).parent / "paper.md"
     before, rest = page.read_text(encoding="utf-8").split(BEGIN)
     after = rest.split(END)[1]

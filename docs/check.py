@@ -1,7 +1,7 @@
-"""Check the site that was built: ``python docs/check.py out/docs``.
+"""Check the built site: ``python docs/check.py out/docs``.
 
-Every link inside it leads somewhere, it needs nothing from elsewhere to be read, every public name
-has a page, and a search finds the right page first.
+Internal links work, nothing is loaded from other hosts, every public name has a page, and a search
+finds the right page first.
 """
 
 import shutil
@@ -19,7 +19,7 @@ SEARCHES = {
     "MABWiser": "tutorials/keep-your-bandit",
     "delayed rewards": "tutorials/live",
 }
-"""What a reader may type, and the page that should come first."""
+"""What a reader may search for, and the page that should come first."""
 _LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
 
 
@@ -34,7 +34,7 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Take down an anchor, a link or a file that is loaded."""
+        """Record an anchor, a link or a file that is loaded."""
         given = {name: value or "" for name, value in attrs}
         self.anchors |= {given[name] for name in ("id", "name") if name in given}
         if tag == "a" and "href" in given:
@@ -44,7 +44,7 @@ class Page(HTMLParser):
 
 
 def dead_links(site: Path) -> list[str]:
-    """Return what leads nowhere, and what is loaded from elsewhere."""
+    """Return broken links and what is loaded from other hosts."""
     pages = {
         path.resolve(): Page(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")
     }
@@ -56,23 +56,23 @@ def dead_links(site: Path) -> list[str]:
                 continue
             if parts.scheme or parts.netloc:
                 if link in page.loaded:
-                    found.append(f"{path.name} loads {link} from elsewhere")
+                    found.append(f"{path.name} loads {link} from another host")
                 continue
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             there = target.exists()
             if there and parts.fragment and target in pages:
                 there = unquote(parts.fragment) in pages[target].anchors
             if not there:
-                found.append(f"{path.relative_to(site.resolve())}: {link} leads nowhere")
+                found.append(f"{path.relative_to(site.resolve())}: broken link {link}")
     for style in site.rglob("*.css"):
         text = style.read_text(encoding="utf-8")
         if "url(http" in text or "url(//" in text or "@import" in text:
-            found.append(f"{style.name} loads something from elsewhere")
+            found.append(f"{style.name} loads something from another host")
     return sorted(found)
 
 
 def missing_names(site: Path) -> list[str]:
-    """Return the public names and modules that the inventory of the site does not have."""
+    """Return the public names and modules without an entry in the site's inventory."""
     inventory = (site / "objects.inv").read_bytes().split(b"\n", 4)[4]
     known = {line.split(" ")[0] for line in zlib.decompress(inventory).decode().splitlines()}
     rooms = [ALIASES.get(module, module) for module in MODULES]
@@ -81,16 +81,16 @@ def missing_names(site: Path) -> list[str]:
 
 
 def _described() -> set[str]:
-    """Return the modules that are public names themselves."""
+    """Return the modules that are public names."""
     import tailproof
 
     return {f"tailproof.{name}" for name in tailproof.__all__}
 
 
 def wrong_searches(site: Path) -> list[str]:
-    """Return the searches that find another page first; node runs the site's own search."""
+    """Return the searches that find a wrong page first; node runs the site's own search."""
     if shutil.which("node") is None:
-        print("search not checked, as node is not installed")
+        print("search not checked: node is not installed")
         return []
     script = Path(__file__).parent / "search.js"
     done = subprocess.run(
@@ -105,7 +105,7 @@ def wrong_searches(site: Path) -> list[str]:
 
 
 def main(site: Path) -> int:
-    """Print what is wrong with the site and return how much."""
+    """Print what is wrong with the site; return 1 if anything is."""
     faults = [*dead_links(site), *missing_names(site), *wrong_searches(site)]
     for fault in faults:
         print(fault)

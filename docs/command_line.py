@@ -1,4 +1,4 @@
-"""The reference of the command line, from the commands themselves."""
+"""The command-line reference, generated from the commands."""
 
 from typing import Any
 
@@ -18,12 +18,12 @@ def commands() -> dict[str, Any]:
 
 
 def fill(_app: Any, _document: str, source: list[str]) -> None:
-    """Put the commands in the place of the mark in a page."""
+    """Replace the mark in a page with the commands."""
     source[0] = source[0].replace(MARK, page())
 
 
 def page() -> str:
-    """Return what every command does and takes, as Markdown."""
+    """Return the description and options of every command, as Markdown."""
     return "\n\n".join(_section(name, command) for name, command in commands().items())
 
 
@@ -39,7 +39,7 @@ def _section(name: str, command: Any) -> str:
 
 
 def _told(paragraph: str) -> str:
-    """Return a paragraph of a help text; an indented one is a command to type, or a file."""
+    """Return a paragraph of a help text; an indented one is a command or a file."""
     if paragraph.startswith("    "):
         lines = [line.strip().replace("\\[", "[") for line in paragraph.split("\n")]
         kind, apart = ("toml", "\n") if lines[0].startswith("[") else ("sh", " ")

@@ -1,4 +1,4 @@
-"""The documentation site: ``make docs`` builds it into ``out/docs``, without a network."""
+"""The documentation site: ``make docs`` builds it into ``out/docs``, offline."""
 
 import logging
 import os
@@ -18,10 +18,10 @@ from tailproof import __version__
 for file, public in docstrings.ALIASES.items():  # so that autodoc can import the public name
     sys.modules[public] = import_module(file)
 
-# Cells of tutorials find the command of this environment, and its tables have room.
+# Tutorials use the command of this environment, with room for its tables.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 os.environ["COLUMNS"] = "100"
-# Nobody's own IPython settings change a page; that a kernel listens on the loopback is no news.
+# Personal IPython settings must not change a page; hide the kernel's notice about its address.
 _ipython = Path(mkdtemp()) / "profile_default"
 _ipython.mkdir()
 (_ipython / "ipython_kernel_config.py").write_text("c.IPKernelApp.log_level = 'ERROR'\n")
@@ -33,7 +33,7 @@ author = "The tailproof authors"
 project_copyright = f"2026, {author}"
 version = release = __version__
 
-# No intersphinx: nothing is fetched, and no page of another project is needed to read ours.
+# No intersphinx: the build must work offline.
 extensions = [
     "myst_nb",
     "numpydoc",
@@ -47,7 +47,7 @@ highlight_language = "text"
 smartquotes = False
 nitpicky = True
 
-# Pages: Markdown; cells of tutorials are run at every build and stop it when they fail.
+# Pages: Markdown; the code of tutorials runs at every build, and a failure stops it.
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 nb_execution_mode = "force"
@@ -56,14 +56,14 @@ nb_execution_timeout = 120
 nb_execution_show_tb = True
 nb_merge_streams = True
 
-# The API: one page for each public name, in the words of its docstring.
+# The API: one page per public name, from its docstring.
 add_module_names = False
 autodoc_default_options = {"members": True, "member-order": "bysource"}
 autodoc_typehints = "none"
 autosummary_generate = True
 numpydoc_show_class_members = False
 
-# Looks: everything that a page needs lies beside it.
+# Looks: a page loads nothing from other hosts.
 html_theme = "furo"
 html_title = f"tailproof {version}"
 html_static_path = ["_static"]
@@ -78,6 +78,6 @@ copybutton_selector = "div:not(.highlight-text) > div.highlight > pre"
 
 
 def setup(app: Any) -> None:
-    """Turn docstrings and commands into pages."""
+    """Register the converters of docstrings and commands."""
     app.connect("autodoc-process-docstring", docstrings.to_rst, priority=100)
     app.connect("source-read", command_line.fill)

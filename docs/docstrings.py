@@ -1,4 +1,4 @@
-"""Our docstrings, as Sphinx reads them: equations keep their lines, public names are links."""
+"""Convert docstrings for Sphinx: equations keep their lines, public names become links."""
 
 import inspect
 import re
@@ -25,17 +25,17 @@ MODULES = (
     "tailproof.simulation",
     "tailproof.wrappers",
 )
-"""Where public names live; of a name that several have, the first is its page."""
+"""The modules with public names; a name in several of them is documented in the first."""
 ALIASES = {
     "tailproof.simulation.environments": "tailproof.environments",
     "tailproof.stats.theory": "tailproof.theory",
     "tailproof.wrappers.compositions": "tailproof.compositions",
 }
-"""Modules that are public under another name than their file's."""
+"""Modules whose public name differs from that of their file."""
 
 
 def public_names() -> dict[str, Any]:
-    """Return every public thing by the name of its page, without second names for it."""
+    """Return every public object by the name of its page, without aliases."""
     found: dict[str, Any] = {}
     for file in MODULES:
         module = import_module(file)
@@ -56,9 +56,9 @@ _PUBLIC = public_names()
 
 
 def to_rst(_app: Any, what: str, name: str, thing: Any, _options: Any, lines: list[str]) -> None:
-    """Rewrite a docstring, and say whose methods a class has and where its code is.
+    """Rewrite a docstring, and add the base class and the source file.
 
-    A paragraph that does not end as a sentence does, or is a list of them, is an equation.
+    A paragraph that does not end like a sentence, or is a list of assignments, is an equation.
     """
     first, *rest = "\n".join(lines).strip("\n").split("\n\n")
     paragraphs = [_prose(first, name), *(_paragraph(text, name) for text in rest)]
@@ -82,7 +82,7 @@ _CODE = re.compile(r"(``.+?``|`[^`]+`)", re.DOTALL)
 
 
 def _prose(text: str, name: str) -> str:
-    """Escape what is meant as itself, and link public names."""
+    """Escape literal characters, and link public names."""
     parts = _CODE.split(text)
     parts[::2] = [re.sub(r"[|*]|(?<=\w)_(?=\W|$)", r"\\\g<0>", part) for part in parts[::2]]
     parts[1::2] = [_linked(part, name) for part in parts[1::2]]
@@ -90,7 +90,7 @@ def _prose(text: str, name: str) -> str:
 
 
 def _linked(code: str, name: str) -> str:
-    """Turn a name in single backticks into a link to its page, or that of its class."""
+    """Turn a name in single backticks into a link to its page, or to its class's page."""
     words = code.strip("`")
     page = max(
         (page for page in _PUBLIC if words.removeprefix("tailproof.") in _spellings(page, words)),
@@ -103,7 +103,7 @@ def _linked(code: str, name: str) -> str:
 
 
 def _spellings(page: str, words: str) -> set[str]:
-    """Return how a docstring may write the name of a page, or of what belongs to it."""
+    """Return the spellings of a page's name, or of its members, in docstrings."""
     full = page.removeprefix("tailproof.")
     short = full.rsplit(".", 1)[-1]
     belongs = words.rsplit(".", 1)[-1]
@@ -111,7 +111,7 @@ def _spellings(page: str, words: str) -> set[str]:
 
 
 def _based_on(thing: Any) -> str:
-    """Say which public class a class has its other methods from."""
+    """Return a sentence on the public class that a class inherits from."""
     for base in inspect.getmro(thing)[1:] if inspect.isclass(thing) else ():
         for page, public in _PUBLIC.items():
             if public is base:

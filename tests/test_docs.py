@@ -1,4 +1,4 @@
-"""The documentation names everything there is, and what it says can be typed."""
+"""The documentation names every public thing, and what it shows can be typed."""
 
 import re
 import sys
@@ -24,7 +24,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
 def listed() -> Iterator[str]:
-    """Give the names in the lists of the API pages, by the module in whose list they are."""
+    """Yield the names listed on the API pages, each with its module."""
     for page in (ROOT / "docs" / "api").glob("*.rst"):
         module = name = ""
         for line in page.read_text().splitlines():
@@ -42,11 +42,11 @@ def test_every_public_name_has_a_page() -> None:
     assert set(docstrings.public_names()) <= set(listed())
 
 
-def test_every_room_with_a_public_name_has_a_page() -> None:
+def test_every_public_module_has_a_page() -> None:
     pages = "".join(page.read_text() for page in (ROOT / "docs" / "api").glob("*.rst"))
-    rooms = [name for name in tailproof.__all__ if hasattr(getattr(tailproof, name), "__path__")]
-    for room in [*rooms, "theory", "environments", "compositions", "figures", "testing"]:
-        assert f".. automodule:: tailproof.{room}\n" in pages
+    modules = [name for name in tailproof.__all__ if hasattr(getattr(tailproof, name), "__path__")]
+    for module in [*modules, "theory", "environments", "compositions", "figures", "testing"]:
+        assert f".. automodule:: tailproof.{module}\n" in pages
 
 
 @pytest.mark.parametrize("command", command_line.commands())
@@ -89,7 +89,7 @@ def test_the_readme_is_short_and_counts_right() -> None:
     assert len(named & set(bestarm.__all__)) == 10
     assert "| ten algorithms" in readme
     assert f"| {len(gauntlet.problems('report'))} problems" in readme
-    assert f"| {len(laws) - 1} laws" in readme  # but for Noise itself
+    assert f"| {len(laws) - 1} distributions" in readme  # without Noise itself
 
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
