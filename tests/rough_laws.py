@@ -1,8 +1,11 @@
 """Laws with jumps, atoms or skew, for the tests of laws."""
 
+import numpy as np
+
 from tailproof.noise import (
     Cauchy,
     Degenerate,
+    Empirical,
     Laplace,
     LogNormal,
     Mixture,
@@ -27,6 +30,7 @@ ROUGH: list[Noise] = [
     Rounded(Normal(), 1.0, scale=0.3),
     Rounded(Pareto(1.5), 1.0),
     ZeroInflated(Cauchy(), 0.5),
+    Empirical(np.array([-1.0, 0.0, 0.0, 5.0])),
     ZeroInflated(LogNormal(1, "left"), 0.9, scale=7),
     Mixture((Normal(), Normal(100)), (0.95, 0.05)),
     Mixture((Normal(), StudentT(0.5, scale=4), Cauchy()), (0.5, 0.2, 0.3), scale=2),

@@ -269,7 +269,7 @@ def test_optimism_learns_on_the_unit_ball() -> None:
 
 
 def test_policies_without_proposals_say_so() -> None:
-    with pytest.raises(ValueError, match="must be one that can play on the unit ball, got UCB1"):
+    with pytest.raises(ValueError, match=r"UCB1.* cannot play on the unit ball"):
         simulate({"a": UCB1()}, environments.unit_ball(noise.Cauchy()), horizon=5, paths=1)
     with pytest.raises(ValueError, match="arms must be left out"):
         environments.UnitBall(dim=2, arms=3)
@@ -299,7 +299,9 @@ def test_a_new_arm_is_tried_and_an_absent_one_is_not_chosen() -> None:
 def test_best_arm_policies_keep_their_arms() -> None:
     policy = bestarm.LinGapE()
     state = policy.init(1, 2, 2)
-    with pytest.raises(ValueError, match="must be 2, as LinGapE keeps those it began with, got 3"):
+    with pytest.raises(
+        ValueError, match="LinGapE keeps the 2 arms it began with; it was offered 3"
+    ):
         policy.choose(state, np.ones((1, 3, 2)), np.random.default_rng(0))
 
 

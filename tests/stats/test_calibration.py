@@ -248,7 +248,7 @@ def test_the_choice_in_words(pulls: int, block: int, words: str) -> None:
         ({"noise": "cauchy"}, "noise must be a noise, got 'cauchy'"),
         ({"noise": Cauchy(), "arms": [1]}, "arms must be given together with rewards"),
         ({"noise": Cauchy(), "pulls": 5, "scale": 1.0}, "pulls must be the only target"),
-        ({"noise": Cauchy(), "pulls": 3}, "pulls must be at least 5 for a clip median, got 3"),
+        ({"noise": Cauchy(), "pulls": 3}, "pulls must be at least 5 for a tame median, got 3"),
         ({"noise": Cauchy(), "pulls": 0}, "pulls must be a whole number of at least 1, got 0"),
         ({"noise": Cauchy(), "pulls": 5, "block": 7}, "block must be at most 5, the number of"),
         ({"noise": Cauchy(), "scale": 0}, "scale must be a finite number above 0, got 0"),
@@ -280,7 +280,7 @@ def test_the_scale_follows_into_the_policy(policy: Any) -> None:
 
 
 def test_policies_without_a_scale_refuse_one() -> None:
-    with pytest.raises(ValueError, match=r"such as OFUL, got UCB1.*AutoFiltered brings"):
+    with pytest.raises(ValueError, match=r"UCB1.* has no noise_scale; AutoFiltered brings"):
         Filtered.calibrated(UCB1(), noise=Cauchy())
     with pytest.raises(ValueError, match="policy must be a policy"):
         Filtered.calibrated("oful", noise=Cauchy())  # type: ignore[arg-type]
@@ -451,7 +451,7 @@ def test_verdicts_in_words(draw: Any, words: str) -> None:
         (np.arange(60.0), [None, "a", ""] * 20, "got 40 without one, in row 1, 3, 4; name them"),
         (np.arange(60.0), ["a"] * 59 + ["b"], "every arm must have at least 2 rewards, got 1 of"),
         (np.arange(60.0), ["a"] * 59, "arms must be as many as rewards, 60, got 59"),
-        (np.random.default_rng(0).standard_t(0.2, 60), None, "a clip block is longer than"),
+        (np.random.default_rng(0).standard_t(0.2, 60), None, "a tame block is longer than"),
     ],
 )
 def test_bad_rewards_are_named(rewards: Any, arms: Any, words: str) -> None:

@@ -155,7 +155,7 @@ def test_the_policy_inside_learns_every_decision_in_the_settled_units(
     if estimate is not None:
         size = unit * stretch / given["length"]
         np.testing.assert_allclose(estimate, theta[:, :3] * size[:, None], rtol=1e-9)
-    assert state.pilot_rewards.shape[1] == (5 if count < 5 else 0)
+    assert (state.pilot_rewards.shape[1] > 0) == (count < 5)  # forgotten once settled
 
 
 @pytest.mark.parametrize("inside", [OFUL(), LinTS(), UCB1(), bestarm.LinGapE()], ids=repr)

@@ -169,7 +169,7 @@ def test_from_theory_counts_the_pulls_of_the_policy_inside() -> None:
         ),
         (
             lambda: Filtered.from_theory(UCB1(), horizon=9, delta=0.1, alpha=1),
-            "policy must be one with a noise scale",
+            "has no noise_scale",
         ),
     ],
 )

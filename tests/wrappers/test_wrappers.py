@@ -91,7 +91,7 @@ def test_a_wrapper_forwards_the_whole_contract() -> None:
         and (inspect.isfunction(thing) or isinstance(thing, property))
         and not getattr(thing, "__final__", False)
     }
-    assert {"propose", "estimate", "recommend", "with_scale", "pulls"} <= open_methods
+    assert open_methods == {"estimate", "with_scale", "pulls", "least", "view"}
     assert open_methods <= vars(Wrapper).keys()
 
 
@@ -123,8 +123,11 @@ class Listener(Policy[Heard]):
     def _learn_weighted(
         self, state: Heard, arms: Any, chosen: Any, rewards: Any, propensity: Any
     ) -> None:
-        own = self._propensities(state, arms)[np.arange(state.paths), chosen]
-        state.propensity = own if propensity is None else propensity
+        state.propensity = propensity
+
+    @property
+    def _weighs(self) -> bool:
+        return True
 
 
 @pytest.mark.parametrize(
@@ -147,7 +150,7 @@ def test_propensities_pass_through(wrap: Callable[[Any], Any]) -> None:
             inner = inner.inner
         assert inner.propensity.tolist() == heard
     before = state.to_arrays()
-    with pytest.raises(ValueError, match="propensity must be above 0 and at most 1"):
+    with pytest.raises(ValueError, match=r"would never choose \[0, 1\]; pass propensity="):
         policy.learn(state, arms, [0, 1], rewards)  # the middle arm is never chosen
     assert all(np.array_equal(before[name], a) for name, a in state.to_arrays().items())
 
@@ -419,7 +422,7 @@ def test_the_scale_reaches_the_recipe_inside(policy: Policy[Any]) -> None:
 )
 def test_a_policy_without_a_scale_says_what_to_do(policy: Policy[Any]) -> None:
     words = (
-        r"^policy must be one with a noise scale, such as OFUL, got \w+\(.*\); "
+        r"^\w+\(.*\) has no noise_scale; "
         "AutoFiltered brings the rewards of any policy to scale one$"
     )
     with pytest.raises(ValueError, match=words):

@@ -190,6 +190,10 @@ class Guest(Policy[History]):
         return False
 
     @property
+    def _weighs(self) -> bool:
+        return self.weighs
+
+    @property
     def _longest(self) -> float:
         return LONGEST if self.view == "arms" else self.longest_seen
 
@@ -245,11 +249,6 @@ class Guest(Policy[History]):
     def _learn_weighted(
         self, state: History, arms: Array, chosen: Index, rewards: Array, propensity: Array | None
     ) -> None:
-        if propensity is None and self.weighs:
-            share = self._propensities(state, arms)
-            if share is None:
-                raise ValueError(f"{self!r} does not report its propensities; pass propensity=")
-            propensity = share[np.arange(state.paths), chosen]
         paths, seen = state.paths, self._offers(arms)
         kept = np.clip(rewards[:, 0], -self.largest, self.largest)
         cut = kept != rewards[:, 0]

@@ -34,6 +34,14 @@ class Empirical(Noise):
         require(ok, "values", "at least one number, none of them NaN", self.values)
         object.__setattr__(self, "values", values)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Empirical):
+            return NotImplemented
+        return self.scale == other.scale and np.array_equal(self.values, other.values)
+
+    def __hash__(self) -> int:
+        return hash((self.values.tobytes(), self.scale))
+
     def __repr__(self) -> str:
         digest = sha256(self.values.tobytes()).hexdigest()
         return f"Empirical({len(self.values)} values, SHA-256 {digest[:16]}, scale={self.scale})"

@@ -223,6 +223,24 @@ class Policy(ABC, Generic[S]):
         """The longest arm that is accepted."""
         return LONGEST
 
+    @property
+    def _weighs(self) -> bool:
+        """Whether `_learn_weighted` needs the propensity."""
+        return False
+
+    def _owns(self, state: State) -> bool:
+        """Return whether the state is one of this policy."""
+        return isinstance(state, State) and state.policy == type(self).__name__
+
+    def _own_propensity(self, state: S, arms: Array, chosen: Index) -> Array:
+        share = self._propensities(state, arms)
+        if share is None:
+            raise ValueError(f"{self!r} does not report its propensities; pass propensity=")
+        own: Array = share[np.arange(state.paths), chosen]
+        if not own.all():
+            raise ValueError(f"{self!r} would never choose {chosen.tolist()}; pass propensity=")
+        return own
+
     @final
     def _update(
         self,
@@ -233,6 +251,8 @@ class Policy(ABC, Generic[S]):
         propensity: Array | None = None,
     ) -> None:
         """Learn from arguments that are checked, and count the decision."""
+        if propensity is None and self._weighs:
+            propensity = self._own_propensity(state, arms, chosen)
         self._learn_weighted(state, arms, chosen, rewards, propensity)
         state.decisions += ONE
 
@@ -257,9 +277,9 @@ class Policy(ABC, Generic[S]):
     @final
     def _checked_arms(self, state: S, arms: ArrayLike) -> Array:
         """Return the arms if they fit the state, and the state the policy."""
-        owner = state.policy if isinstance(state, State) else state
-        if owner != type(self).__name__:
-            raise ValueError(f"state must be one of {type(self).__name__}, got {owner!r}")
+        if not self._owns(state):
+            owner = state.policy if isinstance(state, State) else state
+            raise ValueError(f"state is one of {owner}, not of {self!r}")
         vectors = array("arms", arms)
         expected, shape = (state.paths, state.arms, state.dim), vectors.shape
         if shape != expected:

@@ -14,7 +14,7 @@ from tailproof.stats.estimators import Median
 from tailproof.stats.pitman import pitman
 from tailproof.wrappers.base import Repeating
 from tailproof.wrappers.intercept import direction, with_constant
-from tailproof.wrappers.pilot import Piloted, propensity_of
+from tailproof.wrappers.pilot import Piloted
 
 __all__ = ["AutoFiltered"]
 
@@ -169,7 +169,7 @@ class AutoFiltered(Repeating[Tuned]):
         if not young.any():
             self._learn_on(state, state.inner, slice(None), arms, chosen, raw, propensity)
             return
-        known = propensity_of(self, state, arms, chosen, propensity)
+        known = np.ones(state.paths) if propensity is None else propensity
         if not young.all():  # paths of different age: the settled ones go on by themselves
             rows = np.flatnonzero(~young)
             settled = state.inner.take(rows)

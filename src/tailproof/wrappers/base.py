@@ -30,7 +30,9 @@ class Wrapped(State):
     def around(cls, inner: State, **arrays: Any) -> Self:
         """Return the state around a state that has learned nothing yet."""
         size = {"paths": inner.paths, "arms": inner.arms, "dim": inner.dim}
-        return cls.start(**(size | arrays), inner=inner)
+        state = cls.start(**(size | arrays), inner=inner)
+        state.fixed_arms = inner.fixed_arms
+        return state
 
 
 W = TypeVar("W", bound=Wrapped)
@@ -93,6 +95,13 @@ class Wrapper(Policy[W], Generic[W]):
     @property
     def _longest(self) -> float:
         return self.policy._longest
+
+    @property
+    def _weighs(self) -> bool:
+        return self.policy._weighs
+
+    def _owns(self, state: State) -> bool:
+        return super()._owns(state) and self.policy._owns(getattr(state, "inner"))  # noqa: B009
 
     def _init(self, paths: int, arms: int, dim: int) -> Any:
         return Wrapped.around(self.policy.init(paths, arms, dim))

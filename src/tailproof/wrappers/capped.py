@@ -9,7 +9,7 @@ from tailproof.checks import Range
 from tailproof.policies.base import Array, Index
 from tailproof.policies.state.base import ROOM, Finite, Rule
 from tailproof.wrappers.base import Wrapper
-from tailproof.wrappers.pilot import Piloted, propensity_of
+from tailproof.wrappers.pilot import Piloted
 
 __all__ = ["Capped"]
 
@@ -100,16 +100,16 @@ class Capped(Wrapper[Ranged]):
         age = state.decisions + 1
         young = age <= self.settle
         again = young & ((age & (age - 1) == 0) | (age == self.settle))
+        known = np.ones(state.paths) if propensity is None else propensity
         if young.any():
-            propensity = propensity_of(self, state, arms, chosen, propensity)
-            state.keep(np.flatnonzero(young), arms, chosen, rewards, propensity)
-        if propensity is None or not again.any():
+            state.keep(np.flatnonzero(young), arms, chosen, rewards, known)
+        if not again.any():
             super()._learn_weighted(state, arms, chosen, rewards, propensity)
         else:
             rows = np.flatnonzero(~again)
             if len(rows):  # paths of another age go on by themselves
                 rest, cut = state.inner.take(rows), self._rewards(state, rewards)[rows]
-                self.policy._update(rest, arms[rows], chosen[rows], cut, propensity[rows])
+                self.policy._update(rest, arms[rows], chosen[rows], cut, known[rows])
                 state.inner.put(rows, rest)
             for count in np.unique(age[again]):
                 self._learn_again(state, np.flatnonzero(again & (age == count)), int(count))

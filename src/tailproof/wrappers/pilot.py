@@ -3,13 +3,11 @@
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import numpy as np
-
 from tailproof.policies.base import Array, Index, Policy, State
 from tailproof.policies.state.base import ROOM, Buffer, Rule
 from tailproof.wrappers.base import Wrapped
 
-__all__ = ["Piloted", "propensity_of"]
+__all__ = ["Piloted"]
 
 _PARTS = ("pilot_arms", "pilot_offered", "pilot_chosen", "pilot_rewards", "pilot_propensity")
 
@@ -65,13 +63,3 @@ class Piloted(Wrapped):
             chosen, known = self.pilot_chosen[:, t], self.pilot_propensity[:, t]
             offered = arms[:, t, : self.pilot_offered[:, t].max()]
             policy._update(inner, offered, chosen, rewards[:, t], known)
-
-
-def propensity_of(
-    policy: Policy[Any], state: State, arms: Array, chosen: Index, given: Array | None
-) -> Array:
-    """Return the probability of the chosen arms: as given, else the policy's own, else one."""
-    share = None if given is not None else policy._propensities(state, arms)
-    if share is None:
-        return np.ones(state.paths) if given is None else given
-    return share[np.arange(state.paths), chosen]
