@@ -142,14 +142,14 @@ def seconds(wait: float | str) -> float:
 class Agent:
     """A policy in live use: each request gets an arm, rewards may come late, twice or never.
 
-    Everything is written to a journal before it is answered. The policy learns by replaying the
-    journal, so that its state is the same after a crash and in every process that shares it.
+    Everything is written to a journal before it is answered. The state of the policy comes from
+    replaying the journal, so it is the same after a crash and in every process that shares it.
 
     If a policy takes ñ rewards per decision, as a filter does, several requests with the same offer
     share a decision and get the same arm. A decision gets extra tickets to make up for the share of
     rewards that were lost recently. When no more rewards are expected, it ends with those that
     came, if they are more than half of ñ. `LinStudentUCB` and other policies that learn from
-    single rewards decide anew for each request.
+    single rewards make a decision for each request.
 
     Parameters
     ----------

@@ -120,10 +120,10 @@ class Client(_Base):
     """Ask and tell over HTTP; see `Agent` for what they do.
 
     Every ask carries a ticket id, so a retry after a lost answer gets the same arm. If the service
-    does not answer in time, `ask` returns the default arm. That ticket has ``default=True`` and an
-    id unknown to the service, so that its reward is not credited to another arm; so always tell
-    `Ticket.id`, not an id of your own. A request that the service refuses raises ``ValueError``
-    with the service's error message.
+    does not answer in time, `ask` returns the default arm in a ticket with ``default=True`` and an
+    id unknown to the service. Always tell `Ticket.id`, not an id of your own, so that the reward of
+    a default is not credited to another arm. A request that the service refuses raises
+    ``ValueError`` with the service's error message.
 
     Threads may share a client.
 

@@ -113,7 +113,7 @@ class Desk:
     def wanting(self, key: bytes, now: float) -> Hold | None:
         """Return the open decision that a request with this offer joins, if one needs tickets.
 
-        Decisions that have waited in vain for rewards come first.
+        Decisions that are short of rewards after `patience` come first.
         """
         if self.pulls == 1:
             return None

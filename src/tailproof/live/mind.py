@@ -52,8 +52,7 @@ class Mind:
     on the state, on the pending decisions, and on random numbers seeded with (seed, decision).
 
     Choices are made with a copy of the state that has also learned imputed rewards for the pending
-    decisions; otherwise all choices would be the same until the next reward comes. The imputed
-    reward is
+    decisions, so that choices made while rewards are outstanding differ. The imputed reward is
 
     x·θ + c plus the noise of a recent update
 

@@ -46,7 +46,7 @@ class Closing(NamedTuple):
 class Found(NamedTuple):
     """A ticket: its decision, and its number among the tickets of that decision.
 
-    `told` is when its reward came, `closed` the number of the decision's outcome, if they did.
+    `told` is the time of its reward, `closed` the number of the decision's outcome; None before.
     """
 
     hold: int

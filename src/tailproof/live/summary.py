@@ -26,7 +26,7 @@ Numbers = NDArray[np.int64]
 WINDOW = 1000
 """Latest rewards by which an arm is judged."""
 _ALL_WINDOWS = 1_000_000
-"""With many arms the windows are shorter, at least `LEAST`: about 8 MB together."""
+"""Rewards in all windows, about 8 MB; if arms are many, each has fewer, at least `LEAST`."""
 _CHUNK = 20_000
 """Tickets read at once, about; this takes a few hundredths of a second."""
 _BUCKETS, _SMALLEST = 64, 32
@@ -41,7 +41,7 @@ _LATELY = 1000
 _DRAWN, _LISTED = 6, 50
 """Arms in charts and in tables."""
 _JUDGED = 20_000
-"""Rewards that the tail is judged by, about; again after this many, or a tenth, more."""
+"""About how many rewards the tail is judged by; again after this many or 10 % more."""
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2⁶⁴/φ, φ the golden ratio: its multiples modulo 2⁶⁴ are spread evenly, whatever the period."""
 
