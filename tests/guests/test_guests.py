@@ -323,11 +323,11 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_does_not_fit_is_refused() -> None:
     bandit: Any = pytest.importorskip("river.bandit", reason="River not tested")
     pytest.importorskip("vowpalwabbit", reason="VW not tested")
-    with pytest.raises(ValueError, match="remember its last pull"):
+    with pytest.raises(ValueError, match="remembers its last pull"):
         guests.river(bandit.Exp3, gamma=0.1)
-    with pytest.raises(ValueError, match=r"policy must be one of river\.bandit"):
+    with pytest.raises(ValueError, match=r"policy must be a policy of river\.bandit"):
         guests.river(dict)
-    with pytest.raises(ValueError, match="a text with --cb_explore_adf"):
+    with pytest.raises(ValueError, match="a string that contains --cb_explore_adf"):
         guests.vw("--cb 4")
 
 

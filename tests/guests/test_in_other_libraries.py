@@ -38,13 +38,13 @@ def test_an_agent_asks_and_tells() -> None:
 def test_a_held_arm_stays_and_its_offer_must_too() -> None:
     player = guests.Player(Filtered(OFUL(), repeats=3, estimator=Median()))
     offer = np.array([[1.0, 0.0], [0.0, 2.0]])
-    with pytest.raises(ValueError, match="tell must be called after ask"):
+    with pytest.raises(ValueError, match="call ask before tell"):
         player.tell(1.0)
     assert player.ask(offer) == player.ask(offer) == 1
     player.tell(1.0)
     with pytest.raises(ValueError, match="the same until all 3 rewards"):
         player.ask(offer + 1)
-    with pytest.raises(ValueError, match="free of NaN"):
+    with pytest.raises(ValueError, match="NaN not"):
         player.tell(float("nan"))
     for reward in (2.0, 1e300):
         player.tell(reward)

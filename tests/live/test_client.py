@@ -140,11 +140,11 @@ def test_features_go_over_the_wire(url: str, client: Both, config: Config) -> No
 
 def test_what_is_refused_raises_the_sentence(url: str, client: Both) -> None:
     for call, words in [
-        (("ask", "shoe"), "experiment must be one of shop, lines, got 'shoe'"),
+        (("ask", "shoe"), "unknown experiment 'shoe': this service has shop, lines"),
         (("ask", "a/b"), "Not Found"),
-        (("ask", "shop", None, "99.0"), "ticket must be unlike those that the agent gives itself"),
-        (("ask", "shop", ["red", "red"]), "different names"),
-        (("tell", "shop", "a", float("nan")), "reward must be a number of usual size"),
+        (("ask", "shop", None, "99.0"), "ticket '99.0' is reserved"),
+        (("ask", "shop", ["red", "red"]), "arm names must be unique"),
+        (("tell", "shop", "a", float("nan")), "reward must be a float"),
     ]:
         with pytest.raises(ValueError, match=words):
             client(url, call, default="red", timeout=30)
@@ -157,9 +157,11 @@ def test_no_answer_is_the_default_and_says_so(client: Both) -> None:
         (ticket,) = client(url, ("ask", "shop", None, "v1"), default="red", timeout=0.2)
         assert 0.15 < time.monotonic() - start < 5
         assert ticket == Ticket("default:v1", "red", None, -1, default=True)
-        with pytest.raises(ConnectionError, match=r"gave no answer within 0.2 s \(\w+Timeout\)"):
+        with pytest.raises(
+            ConnectionError, match=r"no answer from \S+ within 0.2 s \(\w+Timeout\)"
+        ):
             client(url, ("ask", "shop"), timeout=0.2)
-        with pytest.raises(ConnectionError, match="gave no answer within"):
+        with pytest.raises(ConnectionError, match="no answer from"):
             client(url, ("tell", "shop", "v1", 1.0), default="red", timeout=0.2)
 
 
@@ -195,7 +197,7 @@ def test_another_service_is_not_understood(
 ) -> None:
     for answer in [(200, "hello"), (200, "[]"), (302, ""), (418, "{}"), (200, '{"other": 1}')]:
         url, _ = answering(lambda _, answer=answer: answer)
-        with pytest.raises(ValueError, match="the service must answer as ours does"):
+        with pytest.raises(ValueError, match="is this a tailproof service"):
             client(url, ("ask", "shop"), default="red", timeout=30)
 
 
@@ -209,5 +211,5 @@ def test_a_token_is_sent(client: Both, answering: Callable[[Call], tuple[str, li
 def test_settings_are_checked(client: Both) -> None:
     with pytest.raises(ValueError, match="timeout must be a finite number above 0, got 0"):
         client("http://127.0.0.1:9", timeout=0)
-    with pytest.raises(ValueError, match="names of arms must be"):
+    with pytest.raises(ValueError, match="arm names must be"):
         client("http://127.0.0.1:9", default="")

@@ -172,7 +172,7 @@ def test_a_journal_without_its_end_is_refused(tmp_path: Path) -> None:
     whole = path.read_bytes()
     for share in (0.3, 0.6, 0.9):
         path.write_bytes(whole[: int(share * len(whole))])
-        with pytest.raises(ValueError, match=r"file of SQLite.*(malformed|not a database)"):
+        with pytest.raises(ValueError, match=r"as a SQLite journal: .*(malformed|not a database)"):
             Agent(LinStudentUCB(), path)
     path.write_bytes(whole)
     with Agent(LinStudentUCB(), path) as agent:

@@ -56,7 +56,7 @@ def test_a_summary_follows_what_is_asked_and_told(config: Config) -> None:
         assert (head["name"], head["tickets"]) == ("shop", found["tickets"])
         answer = client.get("/experiments/none/summary")
         assert answer.status_code == 404
-        assert answer.json() == {"error": "experiment must be one of shop, got 'none'"}
+        assert answer.json() == {"error": "unknown experiment 'none': this service has shop"}
 
 
 @pytest.mark.parametrize("path", FILES)
@@ -94,7 +94,7 @@ def test_a_journal_that_cannot_be_read_is_tried_again(
         summary(client, 0)
         with monkeypatch.context() as broken:
             broken.setattr("tailproof.live.summary.Summary.refresh", lambda _: 1 / 0)
-            while "must wait" not in caplog.text:
+            while "cannot refresh the summary of shop" not in caplog.text:
                 assert client.get("/experiments/shop/summary").status_code == 200
                 time.sleep(0.05)
         client.post("/experiments/shop/ask", json={})

@@ -116,8 +116,8 @@ def test_a_batch_is_one_commit(http: TestClient) -> None:
     one, two, three, four, five = answer.json()["answers"]
     assert one["ticket"] == "a"
     assert two == {"ticket": "a", "fate": "kept"}
-    assert "different names" in three["error"]
-    assert "unlike those" in four["error"]
+    assert "arm names must be unique" in three["error"]
+    assert "'9.9' is reserved" in four["error"]
     assert five["fate"] == "unknown"
     assert agent.commits == before + 1
 
@@ -129,22 +129,26 @@ REFUSED = [
     (TELL, f'{{"ticket": "a", "reward": {"9" * 400}}}', "reward must be a finite number"),
     (TELL, '{"ticket": "a", "reward": "NaN"}', "got 'NaN'"),
     (TELL, '{"ticket": "a", "reward": true}', "got True"),
-    (TELL, '{"ticket": "a"}', "reward must be given"),
-    (TELL, '{"ticket": 3, "reward": 1}', "ticket must be a text of 1 to 200 signs, got 3"),
-    (TELL, '{"ticket": "\\u0000", "reward": 1}', r"ticket must be a text .* got '\\x00'"),
-    (TELL, '{"ticket": "\\ud800", "reward": 1}', "ticket must be a text"),
-    (TELL, '{"ticket": "a", "reward": 1, "when": 2}', "'when' must be left out"),
-    (TELL, '{"ticket": "a", ', "the body must be JSON"),
-    (TELL, "[]", "the body must be an object of JSON"),
-    (ASK, '{"offer": []}', "offer must be a list of 1 to 10000 names"),
-    (ASK, '{"offer": ["red", "red"]}', "offer must be of arms with different names"),
+    (TELL, '{"ticket": "a"}', "reward is required"),
+    (
+        TELL,
+        '{"ticket": 3, "reward": 1}',
+        "ticket must be a string of 1 to 200 printable characters, got 3",
+    ),
+    (TELL, '{"ticket": "\\u0000", "reward": 1}', r"ticket must be a string .* got '\\x00'"),
+    (TELL, '{"ticket": "\\ud800", "reward": 1}', "ticket must be a string"),
+    (TELL, '{"ticket": "a", "reward": 1, "when": 2}', "unknown field 'when'"),
+    (TELL, '{"ticket": "a", ', "the body is not valid JSON"),
+    (TELL, "[]", "the body must be a JSON object"),
+    (ASK, '{"offer": []}', "offer must be a list of 1 to 10000 arm names"),
+    (ASK, '{"offer": ["red", "red"]}', "arm names must be unique"),
     (ASK, '{"offer": {"red": [1], "blue": [1, 2]}}', "features must be vectors of numbers"),
     (ASK, '{"offer": {"red": [true]}}', "offer must be a list"),
     (ASK, '{"offer": {"red": [NaN]}}', "offer must be a list"),
     (ASK, f'{{"offer": {{"red": {[1] * 1001}}}}}', "vectors of 1 to 1000 finite numbers"),
-    (ASK, '{"ticket": "0.0"}', "ticket must be unlike those that the agent gives itself"),
-    ("/experiments/times/ask", "{}", "offer must be given"),
-    (BATCH, '{"acts": []}', "acts must be a list of 1 to 1000 acts"),
+    (ASK, '{"ticket": "0.0"}', "ticket '0.0' is reserved"),
+    ("/experiments/times/ask", "{}", "offer is required"),
+    (BATCH, '{"acts": []}', "acts must be a list of 1 to 1000 objects"),
     (BATCH, '{"acts": [{"do": "ask"}, {"do": "fly"}]}', "acts must be a list"),
     (
         BATCH,
@@ -168,7 +172,7 @@ def test_a_refused_act_has_one_sentence(http: TestClient, path: str, text: str, 
 def test_what_cannot_be_read_is_refused(http: TestClient, text: str) -> None:
     status, answer = sent(http, TELL, text)
     assert status == 400
-    assert "the body must be JSON" in answer["error"]
+    assert "cannot parse the body as JSON" in answer["error"]
 
 
 def test_large_bodies_are_refused(http: TestClient) -> None:
@@ -182,7 +186,7 @@ def test_large_bodies_are_refused(http: TestClient) -> None:
 def test_unknown_places_are_named(http: TestClient) -> None:
     answer = http.post("/experiments/shoe/ask", json={})
     assert answer.status_code == 404
-    assert answer.json() == {"error": "experiment must be one of shop, times, got 'shoe'"}
+    assert answer.json() == {"error": "unknown experiment 'shoe': this service has shop, times"}
     assert http.get("/experiments/shoe/log").status_code == 404
     assert http.get(ASK).status_code == 405
     for page in ("/docs", "/redoc"):  # they would load scripts from elsewhere
@@ -195,7 +199,7 @@ def test_a_token_is_asked_for(tmp_path: Path) -> None:
             for path in ("/metrics", "/openapi.json", "/experiments/shop/log", "/nowhere"):
                 answer = http.get(path, headers=header)
                 assert answer.status_code == 401
-                assert "token must be that of the service" in answer.json()["error"]
+                assert "missing or wrong token" in answer.json()["error"]
             assert http.post(ASK, json={}, headers=header).status_code == 401
             assert http.post(ASK, json={}, headers=header).headers["WWW-Authenticate"] == "Bearer"
         assert http.get("/health").json()["status"] == "ok"
@@ -208,9 +212,9 @@ def test_a_token_is_asked_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize("address", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
 def test_other_addresses_need_a_token(tmp_path: Path, address: str) -> None:
     config = load(written(tmp_path)).at(address, None)
-    with pytest.raises(ValueError, match="address must be loopback, such as"):
+    with pytest.raises(ValueError, match="is not loopback: set TAILPROOF_TOKEN"):
         create_app(config)
-    with pytest.raises(ValueError, match="TAILPROOF_TOKEN must be 16 or more signs"):
+    with pytest.raises(ValueError, match="TAILPROOF_TOKEN must be at least 16 ASCII characters"):
         create_app(config, "short")
 
 
@@ -271,7 +275,7 @@ def test_a_journal_that_fails_is_said_and_nothing_is_answered(
         patched.setattr(SQLite, "add_ticket", full)
         answer = http.post(ASK, json={"ticket": "b"})
         assert answer.status_code == 503
-        assert answer.json() == {"error": "the journal must be writable, but: no space left"}
+        assert answer.json() == {"error": "commit failed, nothing was stored: no space left"}
     assert http.post(TELL, json={"ticket": "b", "reward": 1}).json()["fate"] == "unknown"
     assert http.post(TELL, json={"ticket": "a", "reward": 1}).json()["fate"] == "kept"
 
@@ -349,29 +353,29 @@ def test_every_route_has_an_example_and_no_other_host_is_named(http: TestClient)
 
 
 MISTAKES = [
-    ("[service]\nport = 1", "experiments must be one table at least"),
-    ("[service]\nprot = 1", "a key of service must be one of address, port, journal, durable"),
+    ("[service]\nport = 1", "there is no experiment: add a table"),
+    ("[service]\nprot = 1", "unknown key service.prot: use one of address, port, journal, durable"),
     ('[service]\nport = "x"', "service.port must be a whole number, got 'x'"),
     ("[service]\nport = true", "service.port must be a whole number, got True"),
-    ("service = 3", "the file.service must be a table, got 3"),
+    ("service = 3", "shop.toml: service must be a table, got 3"),
     (
         '[service]\njournal = "mysql://x"\n[experiments.a]',
-        "journal must be a folder, or an address",
+        "journal must be a folder or a postgresql:// URL",
     ),
-    ("[other]", "a key of the file must be one of service, experiments, got 'other'"),
+    ("[other]", "unknown key other: use one of service, experiments"),
     ("[experiments]\nshop = 3", "experiments.shop must be a table, got 3"),
-    ("[experiments.shop]", "experiments.shop.recipe must be given, got None"),
-    ('[experiments."a/b"]', "the name of an experiment must be 1 to 40 letters, .* got 'a/b'"),
+    ("[experiments.shop]", "experiments.shop.recipe is required"),
+    ('[experiments."a/b"]', "an experiment name must be 1 to 40 letters, .* got 'a/b'"),
     ("[experiments.shop", "Expected ']' at the end of a table"),
     ('[experiments.a]\nrecipe = "ucb2"', "experiments.a: policy must be one of .*, got 'ucb2'"),
     ('[experiments.a]\nrecipe = "ucb1(x=1)"', "experiments.a: .*unexpected keyword argument 'x'"),
-    ("[experiments.a]\nrecipe = 1", "experiments.a.recipe must be a text, got 1"),
+    ("[experiments.a]\nrecipe = 1", "experiments.a.recipe must be a string, got 1"),
     ('[experiments.a]\nrecipe = "ucb1"\naim = "mode"', "experiments.a: aim must be one of"),
     ('[experiments.a]\nrecipe = "ucb1"\nwait = "soon"', "experiments.a: wait must be a number"),
     ('[experiments.a]\nrecipe = "ucb1"\nexplore = 2', "experiments.a: explore must be a number"),
     ('[experiments.a]\nrecipe = "ucb1"\nseed = -1', "experiments.a: seed must be a whole number"),
-    ('[experiments.a]\nrecipe = "ucb1"\narms = ["x", "x"]', "experiments.a: offer must be of arms"),
-    ('[experiments.a]\nrecipe = "ucb1"\narms = "x"', "experiments.a: arms must be a list or a"),
+    ('[experiments.a]\nrecipe = "ucb1"\narms = ["x", "x"]', "experiments.a: arm names must be"),
+    ('[experiments.a]\nrecipe = "ucb1"\narms = "x"', "experiments.a: arms must be a list of"),
     ('[experiments.a]\nrecipe = "ucb1"\ncosts = 1', "experiments.a.costs must be true or false"),
     ('[experiments.a]\nrecipe = "ucb1"\n[service]\nport = 70000', "port must be a whole number"),
 ]
@@ -389,7 +393,9 @@ def test_a_journal_of_another_recipe_is_refused_and_nothing_stays_open(tmp_path:
     with TestClient(create_app(load(written(tmp_path)))):
         pass
     other = SHOP.replace("lin_student_ucb", "ucb1")
-    with pytest.raises(ValueError, match=r"experiments.times: policy must be Negated\(policy=Lin"):
+    with pytest.raises(
+        ValueError, match=r"experiments.times: the journal belongs to Negated\(policy=Lin"
+    ):
         create_app(load(written(tmp_path, other)))
 
 
@@ -461,8 +467,8 @@ def test_the_command_log_writes_what_the_service_sends(journal: Path, tmp_path: 
     for words, text in [
         ((journal, "--out", tmp_path / "a.csv"), "out must be a file that does not exist yet"),
         ((journal, "--out", tmp_path / "a.txt"), "out must be a file .csv or .parquet"),
-        ((tmp_path / "none.db",), "journal must be a file that exists"),
-        ((tmp_path / "shop.toml",), "journal must be a file of SQLite"),
+        ((tmp_path / "none.db",), "does not exist"),
+        ((tmp_path / "shop.toml",), "as a SQLite journal"),
     ]:
         assert text in typed("log", *words, code=2)
 
@@ -478,7 +484,7 @@ def test_the_command_verify_names_holds_that_differ(journal: Path) -> None:
 
 def test_the_command_demo_serves_visitors() -> None:
     said = typed("demo", "--seconds", "1")
-    assert re.search(r"Look at http://127.0.0.1:\d+/", said)
+    assert re.search(r"Open http://127.0.0.1:\d+/", said)
     assert re.search(r"\d+ visitors, \d+ rewards", said)
     assert "seconds must be a finite number above 0" in typed("demo", "--seconds", "0", code=2)
 
@@ -488,15 +494,15 @@ def test_the_command_serve_refuses_before_it_listens(
 ) -> None:
     monkeypatch.delenv("TAILPROOF_TOKEN", raising=False)
     file = written(tmp_path)
-    assert "address must be loopback" in typed("serve", file, "--address", "0.0.0.0", code=2)
+    assert "is not loopback" in typed("serve", file, "--address", "0.0.0.0", code=2)
     assert "workers must be a whole number" in typed("serve", file, "--workers", "0", code=2)
     assert "No such file" in typed("serve", tmp_path / "none.toml", code=2)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         said = typed("serve", file, "--port", port, code=2)
-    assert f"cannot listen at 127.0.0.1, port {port}" in said
+    assert f"cannot listen on 127.0.0.1, port {port}" in said
     nowhere = written(tmp_path, SHOP.replace("journals", "postgresql://127.0.0.1:9/x"))
-    assert "PostgreSQL does not answer" in typed("serve", nowhere, code=2)
+    assert "cannot open the PostgreSQL journal" in typed("serve", nowhere, code=2)
 
 
 def test_commands_start_without_the_service() -> None:

@@ -107,7 +107,7 @@ def test_following_is_reading_from_the_start(monkeypatch: pytest.MonkeyPatch) ->
         use(agent, clock, 130, seed=part)
         for one in following:
             one.refresh()
-    monkeypatch.setattr("tailproof.live.summary._BITE", 250)  # many bites of other sizes
+    monkeypatch.setattr("tailproof.live.summary._CHUNK", 250)  # many chunks of other sizes
     for one, aim in zip(following, aims, strict=True):
         pair = one.to_dict(), caught_up(agent, clock, aim).to_dict()
         first, second = ({**found, "tail": 0, "filter": 0} for found in pair)  # kept for a while
@@ -153,11 +153,11 @@ def test_who_leads_and_how_sure_that_is(costs: bool, best: str) -> None:
     ask(60, ["a", "b"], 0.0)
     lead = caught_up(agent, clock, costs=costs).to_dict()["lead"]
     other = "a" if lead["arm"] == "b" else "b"
-    assert lead["words"] == f"{lead['arm']} leads; the interval of {other} overlaps."
+    assert lead["words"] == f"{lead['arm']} leads; its interval overlaps that of {other}."
     assert not lead["sure"]
     ask(300, ["a", "b"], 5.0)
     lead = caught_up(agent, clock, costs=costs).to_dict()["lead"]
-    assert lead["words"] == f"{best} leads; no other interval reaches its own."
+    assert lead["words"] == f"{best} leads; its interval overlaps no other."
     assert lead["sure"]
     agent.ask(["a", "b", "c"])
     lead = caught_up(agent, clock, costs=costs).to_dict()["lead"]

@@ -1,8 +1,7 @@
-"""Bandits of other libraries behind our contract, and ours behind theirs.
+"""Adapters: bandits of other libraries as policies here, and our policies in other libraries.
 
-A guest is a policy: it goes behind a filter, into a simulation or a service, and is saved and
-restored, with nothing changed in it. Each library is an extra of this one and is imported when one
-of its guests is made.
+A guest is a policy: it can be filtered, simulated, served, saved and restored, and the bandit in
+it is unchanged. Each library is an optional extra, imported when one of its guests is created.
 """
 
 from importlib import import_module
@@ -52,7 +51,7 @@ _HOSTS = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load what is made of classes of another library when it is asked for."""
+    """Import the adapters that subclass another library's classes when they are first used."""
     if name in _HOSTS:
         return getattr(import_module(f"tailproof.guests.{_HOSTS[name]}"), name)
     raise AttributeError(f"module 'tailproof.guests' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""bayesianbandits: agents with a Bayesian learner for each arm."""
+"""Guests from bayesianbandits: agents with a Bayesian learner for each arm."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -26,12 +26,12 @@ class BayesianBandits(Guest):
 
     @property
     def keeps_arms(self) -> bool:
-        """Yes: it pulls one of all arms it knows."""
+        """Yes: it chooses among all arms it knows."""
         return True
 
     @property
     def view(self) -> View:
-        """A context if it is contextual, otherwise the number."""
+        """A context if it is contextual, otherwise the arm's number."""
         return "context" if self.contextual else "arms"
 
     def _make(self, arms: int) -> Any:
@@ -56,19 +56,19 @@ class BayesianBandits(Guest):
 
 
 def bayesianbandits(policy: Any, learner: Any, contextual: bool = False) -> BayesianBandits:
-    """Return an agent of bayesianbandits, with a learner like this one for each arm, as a policy.
+    """Return a policy that runs an agent of bayesianbandits, with such a learner for each arm.
 
-    Either is an object of theirs, its name, or ``made`` of its name and settings.
+    Both arguments are objects of that library, names, or ``made`` from a name and settings.
 
     >>> from bayesianbandits import NormalInverseGammaRegressor, ThompsonSampling
     >>> from tailproof import AutoFiltered, environments, noise, simulate
     >>> agent = bayesianbandits(ThompsonSampling(), NormalInverseGammaRegressor())
     >>> bandit = environments.k_armed(noise.Cauchy(), locations=(0, 1, 2))
     >>> result = simulate({"agent": AutoFiltered(agent)}, bandit, horizon=2000, paths=2)
-    >>> bool(result.median("agent")[-1] < 700)  # 2000 at random
+    >>> bool(result.median("agent")[-1] < 700)  # random play has 2000
     True
 
-    Source: bayesianbandits 1.5. Differences: its seed is ours; rewards beyond ±10³⁰ are cut.
+    Source: bayesianbandits 1.5. Differences: we seed it; rewards beyond ±10³⁰ are clipped.
     """
     library = import_extra("bayesianbandits", "bayesianbandits")
     return BayesianBandits(named(policy, {}, library), named(learner, {}, library), contextual)

@@ -1,4 +1,4 @@
-"""coba: its learners, from K arms to action features."""
+"""Guests from coba: its learners, with or without a context or action features."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -31,7 +31,7 @@ class Coba(Guest):
 
     @property
     def view(self) -> View:
-        """What it was told to look at."""
+        """The view it was created with."""
         return self.looks_at
 
     def _make(self, arms: int) -> Any:
@@ -39,7 +39,7 @@ class Coba(Guest):
 
     def _shares(self, guest: Any, arms: int, seen: Array) -> Any:
         context, actions = self._question(arms, seen)
-        predictor = getattr(guest, "_pred", None)  # scores ask it once for each action
+        predictor = getattr(guest, "_pred", None)  # `score` would call it for each action
         if predictor is None:
             return [guest.score(context, actions, action) for action in actions]
         share = predictor._pmfcall(context, actions)
@@ -56,7 +56,7 @@ class Coba(Guest):
         guest.learn(context, actions[chosen], reward, propensity)
 
     def _question(self, arms: int, seen: Array) -> tuple[Any, list[Any]]:
-        """Return context and actions: numbers alone, one-hot beside a context, or vectors."""
+        """Return context and actions: numbers, one-hot vectors with a context, or vectors."""
         if self.view == "vectors":
             return None, [tuple(row) for row in seen.tolist()]
         if self.view == "context":
@@ -65,10 +65,10 @@ class Coba(Guest):
 
 
 def coba(learner: Any, view: View = "vectors", **settings: Any) -> Coba:
-    """Return a learner of coba, its class or name and its settings, as a policy.
+    """Return a policy that runs a coba learner, given as a class or name and its settings.
 
-    Its ``view`` of the arms may be "vectors", the vector of each arm; "context", one vector for all
-    and actions that are one-hot; or "arms", the number of each arm.
+    ``view`` is what the learner sees: "vectors", the vector of each arm; "context", one vector for
+    all arms, with one-hot actions; or "arms", the number of each arm.
 
     >>> from coba.learners import BanditUCBLearner
     >>> from tailproof import Filtered, Median, environments, noise, simulate
@@ -76,10 +76,10 @@ def coba(learner: Any, view: View = "vectors", **settings: Any) -> Coba:
     >>> bandit = environments.k_armed(noise.Cauchy(), locations=(0, 1, 2))
     >>> policy = Filtered(learner, repeats=15, estimator=Median())
     >>> result = simulate({"coba": policy}, bandit, horizon=2000, paths=2)
-    >>> bool(result.median("coba")[-1] < 700)  # 2000 at random
+    >>> bool(result.median("coba")[-1] < 700)  # random play has 2000
     True
 
-    Source: coba 8.1. Differences: the arm is drawn by us from the probabilities it gives; rewards
-    beyond ±10³⁰ are cut. Learners that want their own words back in `learn` (Corral) do not fit.
+    Source: coba 8.1. Differences: we draw the arm from the probabilities it returns; rewards beyond
+    ±10³⁰ are clipped. Learners whose `learn` needs extra output of `predict` (Corral) do not work.
     """
     return Coba(named(learner, settings, import_extra("coba.learners", "coba")), view)

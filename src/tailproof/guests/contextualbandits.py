@@ -1,4 +1,4 @@
-"""contextualbandits: linear bandits for one context, compiled where it is installed."""
+"""Guests from contextualbandits: linear bandits with one context, built from source."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -27,12 +27,12 @@ class ContextualBandits(Guest):
 
     @property
     def keeps_arms(self) -> bool:
-        """Yes: it predicts among all arms it knows."""
+        """Yes: it chooses among all arms it knows."""
         return True
 
     @property
     def view(self) -> View:
-        """A context."""
+        """One context for all arms."""
         return "context"
 
     def _make(self, arms: int) -> Any:
@@ -53,7 +53,7 @@ class ContextualBandits(Guest):
 
 
 def contextualbandits(policy: Any, **settings: Any) -> ContextualBandits:
-    """Return ``LinUCB`` or ``LinTS`` of contextualbandits, with its settings, as one of ours.
+    """Return a policy that runs ``LinUCB`` or ``LinTS`` of contextualbandits with settings.
 
     >>> from contextualbandits.online import LinUCB
     >>> from tailproof import AutoFiltered, environments, noise, simulate
@@ -68,9 +68,9 @@ def contextualbandits(policy: Any, **settings: Any) -> ContextualBandits:
     (200,)
 
     Source: contextualbandits 0.3. Differences: double precision unless ``use_float`` says
-    otherwise; its seed is ours; rewards beyond ±10³⁰ are cut. Its other policies are for rewards
-    that are 0 or 1. ``LinTS`` wants ``sample_from="ci"``: by default, in 0.3.30, its samples
-    spread wider the more it has learned.
+    otherwise; we seed it; rewards beyond ±10³⁰ are clipped. Its other policies are for rewards of
+    0 or 1. Use ``LinTS`` with ``sample_from="ci"``: by default, in 0.3.30, its samples spread
+    wider the more it has learned.
     """
     online = import_extra("contextualbandits.online", "contextualbandits")
     return ContextualBandits(named(policy, {"use_float": False} | settings, online))

@@ -1,4 +1,4 @@
-"""A policy of ours inside coba's experiments."""
+"""Our policies in coba's experiments."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,10 +15,10 @@ _Learner: Any = import_extra("coba.primitives", "coba").Learner
 
 
 class CobaLearner(_Learner):  # type: ignore[misc]
-    """A policy of ours as a `coba` learner.
+    """One of our policies as a `coba` learner.
 
-    Actions that are vectors are the arms; beside a context x, arm k is e_k ⊗ x; otherwise an arm
-    is known by its place.
+    With a context x, the vector of arm k is e_k ⊗ x. Without one, actions that are vectors are the
+    arms, and others are known by their index.
 
     >>> from tailproof import OFUL
     >>> CobaLearner(OFUL()).predict(None, [(2.0, 0.0), (0.6, 0.8)])
@@ -32,11 +32,11 @@ class CobaLearner(_Learner):  # type: ignore[misc]
 
     @property
     def params(self) -> Mapping[str, Any]:
-        """The recipe as a text."""
+        """The policy as text."""
         return {"family": "tailproof", "policy": repr(self._player.policy)}
 
     def predict(self, context: Any, actions: Sequence[Any]) -> Any:
-        """Return an action, with its probability where the policy knows it."""
+        """Return an action, with its probability if the policy reports it."""
         arm = self._player.ask(_arms(context, actions))
         p = self._player.propensity
         action = actions[arm]

@@ -1,4 +1,4 @@
-"""Our problems as Gymnasium environments, for whoever has an agent."""
+"""Our bandits as Gymnasium environments."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -20,16 +20,16 @@ __all__ = ["BanditEnv", "register"]
 
 
 class BanditEnv(gymnasium.Env[Array, np.int64]):
-    """A bandit on one path: what is seen are the vectors of the arms, of shape (K, d).
+    """A bandit on one path; an observation is the vectors of the arms, of shape (K, d).
 
-    ``info`` carries `locations`, the true location of every arm before the pull, and after it
-    `gap`, what the pull lost in location. There is no end: give ``max_episode_steps`` to `make`.
+    ``info`` has `locations`, the true locations of the arms observed, and after a pull `gap`, what
+    it lost in location. Episodes never end by themselves: pass ``max_episode_steps`` to `make`.
 
     Parameters
     ----------
     bandit : LinearBandit
     hold : int
-        For how many pulls the vectors stay, where they are drawn anew: as many as a filter wants.
+        After how many pulls the vectors are redrawn, if at all: the `pulls` of a filter.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class BanditEnv(gymnasium.Env[Array, np.int64]):
     >>> float(info["gap"])
     0.0
 
-    Source: Gymnasium 1.4. Differences: a reward may be of any size, infinite ones included.
+    Source: Gymnasium 1.4. Differences: rewards are unbounded, and may be infinite.
     """
 
     metadata = {"render_modes": []}  # noqa: RUF012
@@ -86,7 +86,7 @@ class BanditEnv(gymnasium.Env[Array, np.int64]):
 
 
 def register() -> None:
-    """Register ``tailproof/Bandit-v0``, any bandit, and one id for each named environment.
+    """Register ``tailproof/Bandit-v0``, for any bandit, and an id for each named environment.
 
     >>> from tailproof import noise
     >>> register()

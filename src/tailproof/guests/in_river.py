@@ -1,4 +1,4 @@
-"""A policy of ours inside River, with its `evaluate` and whatever else takes a bandit policy."""
+"""Our policies in River, for `bandit.evaluate` and anything else that takes its policies."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ __all__ = ["RiverPolicy"]
 
 
 class RiverPolicy(bandit.base.Policy):
-    """A policy of ours as a `river.bandit` policy.
+    """One of our policies as a `river.bandit` policy.
 
     >>> import gymnasium
     >>> from tailproof import UCB1, Filtered, Median
@@ -24,7 +24,7 @@ class RiverPolicy(bandit.base.Policy):
     >>> len(steps)
     120
 
-    Source: the extension point of River 0.26. Differences: `burn_in` and `reward_obj` are theirs.
+    Source: River 0.26, its extension point. Differences: its default `burn_in` and `reward_obj`.
     """
 
     def __init__(self, policy: Any, seed: int = 0) -> None:

@@ -1,4 +1,4 @@
-"""MABWiser: context-free and contextual bandits of Fidelity."""
+"""Guests from Fidelity's MABWiser: bandits with or without a context."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -26,12 +26,12 @@ class MABWiser(Guest):
 
     @property
     def keeps_arms(self) -> bool:
-        """Yes: it predicts among all arms it knows."""
+        """Yes: it chooses among all arms it knows."""
         return True
 
     @property
     def view(self) -> View:
-        """A context for linear policies, otherwise the number."""
+        """A context for linear policies, otherwise the arm's number."""
         return "context" if type(self.learning_policy).__name__ in _LINEAR else "arms"
 
     def _make(self, arms: int) -> Any:
@@ -41,13 +41,13 @@ class MABWiser(Guest):
     def _reseed(self, guest: Any, seed: int) -> None:
         rng = np.random.default_rng(seed)
         guest._rng.rng = guest._imp.rng.rng = rng
-        for model in getattr(guest._imp, "arm_to_model", {}).values():  # copies of their own
+        for model in getattr(guest._imp, "arm_to_model", {}).values():  # each has a copy
             model.rng.rng = rng
 
     def _ask(self, guest: Any, arms: int, seen: Array, seed: int) -> int:
         new = not guest._is_initial_fit
         cold = range(arms) if new else guest.cold_arms if self.view == "arms" else ()
-        if cold:  # it has no word for "not tried"
+        if cold:  # it has no notion of an untried arm
             return int(np.random.default_rng(seed).choice(cold))
         return int(guest.predict(seen[None]) if self.view == "context" else guest.predict())
 
@@ -59,7 +59,7 @@ class MABWiser(Guest):
 
 
 def mabwiser(learning_policy: Any, **settings: Any) -> MABWiser:
-    """Return MABWiser's bandit as a policy: a learning policy, or its name and settings.
+    """Return a policy that runs MABWiser with a learning policy, or its name and settings.
 
     ``LinUCB``, ``LinTS`` and ``LinGreedy`` see a context, the others the number of the arm.
 
@@ -68,11 +68,11 @@ def mabwiser(learning_policy: Any, **settings: Any) -> MABWiser:
     >>> policy = AutoFiltered(mabwiser(LearningPolicy.UCB1(1.25)))
     >>> bandit = environments.k_armed(noise.Cauchy(), locations=(0, 1, 2))
     >>> result = simulate({"MABWiser": policy}, bandit, horizon=2000, paths=2)
-    >>> bool(result.median("MABWiser")[-1] < 700)  # 2000 at random
+    >>> bool(result.median("MABWiser")[-1] < 700)  # random play has 2000
     True
 
-    Source: mabwiser 2.7. Differences: an arm that was never pulled is pulled first, at random;
-    rewards beyond ±10³⁰ are cut.
+    Source: mabwiser 2.7. Differences: arms that were never pulled come first, in random order;
+    rewards beyond ±10³⁰ are clipped.
     """
     library = import_extra("mabwiser.mab", "mabwiser")
     return MABWiser(named(learning_policy, settings, library.LearningPolicy)())

@@ -1,4 +1,4 @@
-"""A policy and its state as one object, for any loop that asks and tells."""
+"""A policy and its state as one object, for a loop of ask and tell."""
 
 from typing import Any
 
@@ -14,14 +14,14 @@ __all__ = ["Player"]
 class Player:
     """A policy that is asked for one arm and told one reward at a time, on one path.
 
-    A policy that wants several rewards for a decision, as behind a filter, holds its arm until it
-    has them: meanwhile `ask` gives the same arm again, and what is on offer must stay the same.
+    If the policy takes several rewards per decision, as a filter does, `ask` returns the same arm
+    until all are told; the arms offered must stay the same meanwhile.
 
     Parameters
     ----------
     policy : Policy
     seed : int
-        The random numbers of each decision depend on the seed and the number of the decision.
+        Random numbers depend on the seed and the number of the decision.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class Player:
     """
 
     def __init__(self, policy: Policy[Any], *, seed: int = 0) -> None:
-        require(isinstance(policy, Policy), "policy", "a policy", policy)
+        require(isinstance(policy, Policy), "policy", "a Policy such as UCB1()", policy)
         self.policy, self.seed = policy, whole("seed", seed, at_least=0)
         self.state: Any = None
         self.propensity: float | None = None
@@ -46,13 +46,14 @@ class Player:
         self._rewards: list[float] = []
 
     def ask(self, arms: int | ArrayLike) -> int:
-        """Return the arm to pull: of so many, or of vectors of shape (K, d)."""
+        """Return the arm to pull, given the number of arms or their vectors of shape (K, d)."""
         offer = self._offer(arms)
         if self._held is not None:
-            same = np.array_equal(self._held[0], offer)
-            rule = f"the same until all {self.policy.pulls} rewards of a decision are told"
-            single = "(LinStudentUCB needs no such hold)"
-            require(same, "arms", f"{rule} {single}", "others")
+            if not np.array_equal(self._held[0], offer):
+                raise ValueError(
+                    f"arms must stay the same until all {self.policy.pulls} rewards of a decision "
+                    "are told; LinStudentUCB learns from single rewards"
+                )
             return self._held[1]
         if self.state is None:
             self.state = self.policy.init(*offer.shape)
@@ -64,19 +65,20 @@ class Player:
         return arm
 
     def tell(self, reward: float) -> None:
-        """Take one reward of the arm asked for; the last one of a decision teaches the policy."""
-        require(self._held is not None, "tell", "called after ask", "no arm asked for")
-        require(not np.isnan(reward), "reward", "free of NaN", reward)
+        """Take one reward of the arm asked for; the policy learns when a decision has them all."""
+        if self._held is None:
+            raise ValueError("call ask before tell")
+        require(not np.isnan(reward), "reward", "a float (±inf allowed, NaN not)", reward)
         self._rewards.append(float(reward))
-        if self._held is not None and len(self._rewards) == self.policy.pulls:
+        if len(self._rewards) == self.policy.pulls:
             offer, arm = self._held
             self.policy.learn(self.state, offer, [arm], [self._rewards])
             self._held, self._rewards = None, []
 
     def _offer(self, arms: int | ArrayLike) -> Array:
-        """Return vectors of shape (1, K, d); one-hot ones for arms without."""
+        """Return vectors of shape (1, K, d), one-hot if only the number of arms is given."""
         if isinstance(arms, int | np.integer):
             return np.eye(int(arms), int(arms) if self.state is None else self.state.dim)[None]
         vectors = array("arms", arms)
-        require(vectors.ndim == 2, "arms", "a number or of shape (K, d)", vectors.shape)
+        require(vectors.ndim == 2, "arms", "a number, or vectors of shape (K, d)", vectors.shape)
         return vectors[None]

@@ -1,4 +1,4 @@
-"""pymab: compiled bandits, with and without action features."""
+"""Guests from pymab: compiled bandits, with or without action features."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -24,12 +24,12 @@ class PyMAB(Guest):
 
     @property
     def keeps_arms(self) -> bool:
-        """Yes: it is made for a number of arms."""
+        """Yes: it chooses among all arms it knows."""
         return True
 
     @property
     def view(self) -> View:
-        """The vectors of the arms for contextual policies, otherwise the number."""
+        """The vectors of the arms for contextual policies, otherwise their numbers."""
         kind: Any = self.policy.kind
         base = import_extra("pymab.policies", "pymab").ContextualPolicy
         return "vectors" if issubclass(kind, base) else "arms"
@@ -38,7 +38,7 @@ class PyMAB(Guest):
         return arms, {}
 
     def _made(self, guest: Any, seen: Array) -> Any:
-        """Return the policy, which wants to know the number of features when it is made."""
+        """Return the policy, created once the number of features is known."""
         arms, found = guest
         if not found:
             more = {"n_features": seen.shape[1]} if self.view == "vectors" else {}
@@ -59,16 +59,16 @@ class PyMAB(Guest):
 
 
 def pymab(policy: Any, **settings: Any) -> PyMAB:
-    """Return a policy of pymab, its class or name and settings but for sizes, as one of ours.
+    """Return a policy that runs one of pymab: its class or name, and settings without sizes.
 
     >>> from pymab.policies import UCBPolicy
     >>> from tailproof import Filtered, Median, environments, noise, simulate
     >>> policy = Filtered(pymab(UCBPolicy), repeats=15, estimator=Median())
     >>> bandit = environments.k_armed(noise.Cauchy(), locations=(0, 1, 2))
     >>> result = simulate({"pymab": policy}, bandit, horizon=2000, paths=2)
-    >>> bool(result.median("pymab")[-1] < 700)  # 2000 at random
+    >>> bool(result.median("pymab")[-1] < 700)  # random play has 2000
     True
 
-    Source: pymab 2.0. Differences: rewards beyond ±10³⁰ are cut.
+    Source: pymab 2.0. Differences: rewards beyond ±10³⁰ are clipped.
     """
     return PyMAB(named(policy, settings, import_extra("pymab.policies", "pymab")))

@@ -1,4 +1,4 @@
-"""River: its bandit policies, with and without a context."""
+"""Guests from River: its bandit policies, with or without a context."""
 
 import inspect
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ class River(Guest):
         super().__post_init__()
         bandit, kind = import_extra("river.bandit", "river"), self.policy.kind
         ok = inspect.isclass(kind) and issubclass(kind, bandit.base.Policy)
-        require(ok, "policy", "one of river.bandit", kind)
-        rule = "one that does not remember its last pull"
-        require(not issubclass(kind, bandit.Exp3), "policy", rule, kind)  # type: ignore[arg-type]
+        require(ok, "policy", "a policy of river.bandit", kind)
+        if issubclass(kind, bandit.Exp3):  # type: ignore[arg-type]
+            raise ValueError("River's Exp3 remembers its last pull and cannot be a guest")
 
     @property
     def view(self) -> View:
-        """A context for contextual policies, otherwise the number."""
+        """A context for contextual policies, otherwise the arm's number."""
         base = import_extra("river.bandit", "river").base
         kind: Any = self.policy.kind
         return "context" if issubclass(kind, base.ContextualPolicy) else "arms"
@@ -40,7 +40,7 @@ class River(Guest):
         guest._rng.seed(seed)
 
     def _ask(self, guest: Any, arms: int, seen: Array, seed: int) -> int:
-        if hasattr(guest.reward_obj, "sample"):  # distributions draw for themselves
+        if hasattr(guest.reward_obj, "sample"):  # distributions have generators of their own
             for arm in range(arms):
                 guest._rewards[arm]._rng.seed(f"{seed}/{arm}")
         return int(guest.pull(range(arms), *self._context(seen)))
@@ -55,17 +55,17 @@ class River(Guest):
 
 
 def river(policy: Any, **settings: Any) -> River:
-    """Return a policy of River as one of ours: theirs, or its class or name and settings.
+    """Return a policy that runs one of River: an object, or its class or name and settings.
 
     >>> from river import bandit
     >>> from tailproof import Filtered, Median, environments, noise, simulate
     >>> policy = Filtered(river(bandit.UCB(delta=1)), repeats=15, estimator=Median())
     >>> problem = environments.k_armed(noise.Cauchy(), locations=(0, 1, 2))
     >>> result = simulate({"River": policy}, problem, horizon=2000, paths=2)
-    >>> bool(result.median("River")[-1] < 700)  # 2000 at random
+    >>> bool(result.median("River")[-1] < 700)  # random play has 2000
     True
 
-    Source: river 0.26. Differences: its seed is ours; rewards beyond ±10³⁰ are cut. Exp3, which
-    remembers its last pull, is refused.
+    Source: river 0.26. Differences: we seed it; rewards beyond ±10³⁰ are clipped. Exp3 is refused,
+    as it remembers its last pull.
     """
     return River(named(policy, settings, import_extra("river.bandit", "river")))

@@ -1,4 +1,4 @@
-"""Vowpal Wabbit: contextual bandits with action features."""
+"""Guests from Vowpal Wabbit: contextual bandits with action features."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -17,7 +17,7 @@ __all__ = ["VW", "vw"]
 class VW(Guest):
     """A `vowpalwabbit.Workspace` with ``--cb_explore_adf``; see `vw`."""
 
-    largest: ClassVar[float] = 1e9  # single precision, and squares are taken
+    largest: ClassVar[float] = 1e9  # it squares them in single precision
     longest_seen: ClassVar[float] = 1e9
     weighs: ClassVar[bool] = True
     arguments: str
@@ -27,11 +27,11 @@ class VW(Guest):
         super().__post_init__()
         import_extra("vowpalwabbit", "vw")
         ok = isinstance(self.arguments, str) and "--cb_explore_adf" in self.arguments.split()
-        require(ok, "arguments", "a text with --cb_explore_adf", self.arguments)
+        require(ok, "arguments", "a string that contains --cb_explore_adf", self.arguments)
 
     @property
     def view(self) -> View:
-        """What it was told to look at."""
+        """The view it was created with."""
         return self.looks_at
 
     def _make(self, arms: int) -> Any:
@@ -65,11 +65,11 @@ def _features(row: Array) -> str:
 
 
 def vw(arguments: str, view: View = "vectors") -> VW:
-    """Return Vowpal Wabbit with these arguments as a policy.
+    """Return a policy that runs Vowpal Wabbit with these arguments.
 
-    Its ``view`` of the arms may be "vectors", with the vector of each arm in the namespace ``a``;
-    "context", one vector for all in the namespace ``s`` and the number of each arm in ``a`` (with
-    ``-q sa`` each arm has weights of its own); or "arms", the number alone.
+    ``view`` is what it sees: "vectors", the vector of each arm in the namespace ``a``; "context",
+    one vector for all arms in the namespace ``s``, with the number of each arm in ``a`` (``-q sa``
+    gives each arm its own weights); or "arms", only the number of each arm.
 
     >>> from tailproof import Filtered, Median, environments, noise, simulate
     >>> policy = Filtered(vw("--cb_explore_adf --squarecb"), repeats=15, estimator=Median())
@@ -78,7 +78,7 @@ def vw(arguments: str, view: View = "vectors") -> VW:
     >>> result.median("VW").shape
     (200,)
 
-    Source: vowpalwabbit 9.11. Differences: a cost is −reward, beyond ±10⁹ it is cut; the arm is
-    drawn by us from the probabilities it gives.
+    Source: vowpalwabbit 9.11. Differences: the cost is −reward, clipped at ±10⁹; we draw the arm
+    from the probabilities it returns.
     """
     return VW(arguments, view)

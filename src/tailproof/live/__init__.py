@@ -1,4 +1,4 @@
-"""Live use: decisions one at a time, nothing lost."""
+"""Run a policy in production: ask for an arm, tell its reward, store both before answering."""
 
 from tailproof.live.agent import Agent, Ask, Fate, Tell, Ticket
 from tailproof.live.client import AsyncClient, Client

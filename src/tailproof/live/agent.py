@@ -1,4 +1,4 @@
-"""An agent: it is asked for an arm and told a reward, at any time, in any order, from anywhere."""
+"""The agent: ask it for an arm, tell it the reward, at any time and in any order."""
 
 import math
 import os
@@ -27,36 +27,37 @@ from tailproof.policies.base import Policy
 __all__ = ["LONGEST_ID", "Agent", "Ask", "Fate", "Standing", "Tell", "Ticket", "seconds"]
 
 _LEAST_APART = 256
-"""Lessons between two snapshots, at least: so many are learned anew in a twentieth of a second."""
+"""Outcomes between two snapshots, at least; replaying this many takes about 0.05 s."""
 _BYTES_A_LESSON = 100
-"""Snapshots of large states are rarer, so that they cost about this much a lesson."""
+"""Snapshots of large states are rarer, so that they cost about this much per outcome."""
 LONGEST_ID = 200
 _LONGEST_MOMENT = 0.005
-"""Seconds that a commit waits at most for those it may share with."""
+"""Seconds that a commit waits at most for other threads to join it."""
 
 Fate = Literal["kept", "learned", "duplicate", "late", "unknown"]
-"""What became of a reward.
+"""What happened to a reward.
 
-"kept": its hold awaits more; "learned": it was the last one that its hold awaited; "duplicate": the
-ticket had one already, which stays; "late": its hold has ended; "unknown": there is no such ticket.
+"kept": stored, its decision waits for more; "learned": stored, and its decision is complete;
+"duplicate": ignored, the ticket already has a reward; "late": stored, but its decision had ended;
+"unknown": there is no such ticket.
 """
 
 
 @dataclass(frozen=True)
 class Ticket:
-    """One request that got an arm and awaits one reward.
+    """The answer to an ask: an arm, and the id to tell its reward to.
 
     Attributes
     ----------
     id : str
-        What to tell the reward to.
+        Pass it to `Agent.tell` with the reward.
     arm : str
     propensity : float or None
-        How probable this arm was; None where the policy cannot tell.
+        The probability of choosing this arm; None if the policy does not report it.
     hold : int
-        The number of the decision that chose it.
+        The number of the decision, which several tickets may share.
     default : bool
-        Whether this is the default arm of a client that got no answer.
+        Whether this is the default arm of a `Client` that got no answer.
     """
 
     id: str
@@ -67,7 +68,7 @@ class Ticket:
 
 
 class Standing(NamedTuple):
-    """How many tickets await a reward, the share of rewards lost of late, and holds ended."""
+    """Tickets waiting for a reward, the share of recent rewards lost, and decisions ended."""
 
     pending: int
     loss: float
@@ -76,7 +77,7 @@ class Standing(NamedTuple):
 
 @dataclass(frozen=True)
 class Ask:
-    """A request for an arm, see `Agent.ask`."""
+    """A request for an arm; see `Agent.ask`."""
 
     offer: Features | Offer
     ticket: str | None = None
@@ -89,7 +90,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Tell:
-    """A reward, see `Agent.tell`."""
+    """The reward of a ticket; see `Agent.tell`."""
 
     ticket: str
     reward: float
@@ -99,17 +100,17 @@ class Tell:
         r = self.reward
         ok = isinstance(r, Real) and not isinstance(r, bool)
         ok = ok and (abs(r) <= sys.float_info.max or abs(r) == math.inf)
-        require(ok, "reward", "a number of usual size or ±inf, not NaN", r)
-        object.__setattr__(self, "reward", float(r) + 0.0)  # zero has no sign
+        require(ok, "reward", "a float (±inf allowed, NaN not)", r)
+        object.__setattr__(self, "reward", float(r) + 0.0)  # -0.0 becomes 0.0
 
 
 def _check_id(ticket: str) -> None:
     ok = isinstance(ticket, str) and 0 < len(ticket) <= LONGEST_ID and ticket.isprintable()
-    require(ok, "ticket", f"a text of 1 to {LONGEST_ID} signs", ticket)
+    require(ok, "ticket", f"a string of 1 to {LONGEST_ID} printable characters", ticket)
 
 
 class _Pending:
-    """An act that awaits its transaction."""
+    """An ask or tell that waits for its transaction."""
 
     __slots__ = ("act", "answer", "done", "error")
 
@@ -126,51 +127,52 @@ def seconds(wait: float | str) -> float:
     (7200.0, 90.0, 30.0)
     >>> seconds("soon")
     Traceback (most recent call last):
-    ValueError: wait must be a number of seconds or a text such as '90s', '15min', '2h', '1d', got
-    'soon'
+    ValueError: wait must be a number of seconds or a string such as '90s', '15min', '2h' or '1d',
+    got 'soon'
     """
     units = {"s": 1, "min": 60, "h": 3600, "d": 86400}
     if isinstance(wait, str):
         found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|min|h|d)\s*", wait)
-        rule = "a number of seconds or a text such as '90s', '15min', '2h', '1d'"
+        rule = "a number of seconds or a string such as '90s', '15min', '2h' or '1d'"
         require(found is not None, "wait", rule, wait)
         wait = float(found[1]) * units[found[2]] if found else 0.0
     return number("wait", wait, above=0)
 
 
 class Agent:
-    """A policy at work: requests come and get an arm, rewards come when they come.
+    """A policy in live use: each request gets an arm, rewards may come late, twice or never.
 
-    Everything is written to a journal before it is answered. What the policy has learned is the
-    fold of the journal, so that it is the same after any crash and in every process that shares it.
+    Everything is written to a journal before it is answered. The state of the policy comes from
+    replaying the journal, so it is the same after a crash and in every process that shares it.
 
-    A policy that wants ñ rewards for a decision holds its arm for several tickets: requests with
-    the same offer get the same arm. As many more tickets are given out as rewards were lost so
-    far, and when nothing more is awaited the hold ends with those that came, if they are more than
-    half. `LinStudentUCB` and other policies of single pulls decide anew for each request.
+    If a policy takes ñ rewards per decision, as a filter does, several requests with the same offer
+    share a decision and get the same arm. A decision gets extra tickets to make up for the share of
+    rewards that were lost recently. When no more rewards are expected, it ends with those that
+    came, if they are more than half of ñ. `LinStudentUCB` and other policies that learn from
+    single rewards make a decision for each request.
 
     Parameters
     ----------
     policy : Policy
         Any policy, filter or guest.
     journal : path, str or Journal
-        A file of SQLite, made where there is none, ``"postgresql://…"``, or a `Journal`, see
-        `open_journal`. That of another policy is refused.
+        A SQLite file, created if missing, ``"postgresql://…"``, or a `Journal`; see
+        `open_journal`. A journal of another policy raises ``ValueError``.
     wait : float or str
-        How long a reward may take, in seconds or as "90s", "15min", "2h", "1d"; then it counts as
-        lost. A later one is still taken while its hold is open.
+        How long a reward may take, in seconds or as "90s", "15min", "2h", "1d", before it counts as
+        lost. A later reward is still used if its decision is open.
     explore : float
-        The probability that any arm of the offer is chosen, each alike. With it every arm has a
-        known probability, and a journal can be judged later.
+        The probability of choosing uniformly at random among the arms of the offer. Every arm then
+        has a probability of at least explore/K, so that other policies can be evaluated on the log.
     seed : int, optional
-        The random numbers of a hold depend on the seed and the number of the hold; by default on
-        that of the journal, or zero.
+        Random numbers depend on the seed and the number of the decision. By default the seed of the
+        journal, 0 for a new one.
     dim : int, optional
-        For offers without features and a policy that looks at vectors: the most arms there will
-        ever be; by default those of the first offer.
+        For offers without features and a policy that uses vectors: the most arms there will ever
+        be; by default the number in the first offer.
     clock : callable, optional
-        What tells the time, in seconds since 1970; by default `Journal.now`, a clock that never
-        jumps: on one machine that of the process, in PostgreSQL the server's for all.
+        Returns the time in seconds since 1970; by default `Journal.now`, a monotonic clock: of this
+        machine for SQLite, of the server for PostgreSQL.
 
     Examples
     --------
@@ -198,7 +200,7 @@ class Agent:
         dim: int | None = None,
         clock: Callable[[], float] | None = None,
     ) -> None:
-        require(isinstance(policy, Policy), "policy", "a policy", policy)
+        require(isinstance(policy, Policy), "policy", "a Policy such as UCB1()", policy)
         self.policy, self.wait = policy, seconds(wait)
         self.explore = number("explore", explore, at_least=0, at_most=1)
         if seed is not None:
@@ -227,31 +229,31 @@ class Agent:
             raise
 
     def ask(self, offer: Features, ticket: str | None = None) -> Ticket:
-        """Return an arm of an offer, as a ticket; asked again with the same id, the same answer.
+        """Return a ticket with an arm of the offer; the same ticket id always gets the same arm.
 
-        An offer is a list of names, or a mapping from names to features, which K-armed policies
-        ignore. A ticket that is known gets its old answer whatever is on offer now.
+        An offer is a list of arm names, or a mapping from arm names to features, which K-armed
+        policies ignore. If the ticket id is known, the offer is ignored.
         """
         found: Ticket = self._one(Ask(offer, ticket))
         return found
 
     def tell(self, ticket: str, reward: float) -> Fate:
-        """Take the reward of a ticket, and say what became of it; ±inf is one, NaN is refused."""
+        """Store the reward of a ticket, and return what happened to it; NaN is refused."""
         found: Fate = self._one(Tell(ticket, reward))
         return found
 
     def _one(self, act: Ask | Tell) -> Any:
-        """Do one act; what is refused raises."""
+        """Do one ask or tell; a refusal raises."""
         (answer,) = self.act([act])
         if isinstance(answer, ValueError):
             raise answer
         return answer
 
     def act(self, acts: Sequence[Ask | Tell]) -> list[Ticket | Fate | ValueError]:
-        """Do several acts in one commit; one that is refused has its error for an answer.
+        """Do several asks and tells in one commit; a refused one has its error as its answer.
 
-        Threads that come while another commits share the next commit, which waits a moment, an
-        eighth of the last one, for as many threads as there were then.
+        Threads that come during a commit share the next one. That one first waits for as many
+        threads as shared the last commit, for at most an eighth of the time that one took.
         """
         mine = [_Pending(act) for act in acts]
         if not mine:
@@ -270,7 +272,7 @@ class Agent:
         return [pending.answer for pending in mine]
 
     def close(self) -> None:
-        """Close the journal; everything is in it already."""
+        """Close the journal; everything is already in it."""
         with self._alone():
             self.journal.close()
 
@@ -281,33 +283,33 @@ class Agent:
         self.close()
 
     def verify(self) -> Verification:
-        """Learn every lesson and choose every hold again, and say whether all is as it was."""
+        """Replay the journal, make every decision again, and return what differs."""
         with self._alone():
             return verify(self.policy, self.journal, self.mind)
 
     def standing(self) -> Standing:
-        """Return how things stood after the last act of this agent."""
+        """Return the counts as of the last transaction of this agent."""
         with self._alone():
             pending = sum(len(hold.awaited) for hold in self._desk.open.values())
             return Standing(pending, self._desk.loss, self._closed)
 
     @property
     def loss(self) -> float:
-        """The share of rewards that never came, of late."""
+        """The share of recent rewards that were lost."""
         return self._desk.loss
 
     def _check_process(self) -> None:
-        """Refuse to work in a child that was forked off: its locks may be those of lost threads."""
+        """Raise in a forked child, whose locks may belong to threads that do not exist there."""
         if os.getpid() != self._process:
-            raise RuntimeError("an agent must not cross a fork: make one in each process")
+            raise RuntimeError("an Agent cannot be used after a fork: create one in each process")
 
     @contextmanager
     def _alone(self, unless: _Pending | None = None) -> Iterator[bool]:
-        """Keep other threads out, unless one of them has done this act meanwhile."""
+        """Keep other threads out; yields False if one of them has done `unless` meanwhile."""
         self._check_process()
         alone, me = False, threading.get_ident()
         if self._leader == me:
-            raise RuntimeError("an agent must not be called from within its own act")
+            raise RuntimeError("an Agent cannot be called from within its own ask or tell")
         try:
             with self._turn:
                 self._turn.wait_for(lambda: not self._busy or (unless is not None and unless.done))
@@ -322,9 +324,9 @@ class Agent:
                     self._turn.notify_all()
 
     def _do_all(self) -> None:
-        """Do every act that waits, in one transaction."""
+        """Do all queued asks and tells in one transaction."""
         with self._turn:
-            if len(self._queue) < self._together:  # those answered last may ask again at once
+            if len(self._queue) < self._together:  # threads just answered may come again at once
                 self._gathering = True
                 self._turn.wait_for(lambda: len(self._queue) >= self._together, self._moment)
             self._gathering = False
@@ -348,8 +350,8 @@ class Agent:
             self._stale = True
             for pending in batch:
                 pending.error = error
-                if not isinstance(error, Exception):  # such as Ctrl-C in this thread alone
-                    pending.error = RuntimeError("the commit was interrupted, and undone")
+                if not isinstance(error, Exception):  # such as Ctrl-C, for this thread only
+                    pending.error = RuntimeError("the commit was interrupted and rolled back")
             if not isinstance(error, Exception):
                 raise
         finally:
@@ -367,8 +369,11 @@ class Agent:
         found = None if ask.ticket is None else self.journal.find(ask.ticket)
         if found is not None:
             return _ticket(str(ask.ticket), self.journal.decision(found.hold))
-        own = ask.ticket is not None and OWN_ID.fullmatch(ask.ticket)
-        require(not own, "ticket", "unlike those that the agent gives itself", ask.ticket)
+        if ask.ticket is not None and OWN_ID.fullmatch(ask.ticket):
+            raise ValueError(
+                f"ticket {ask.ticket!r} is reserved for ids that the agent generates: use another, "
+                f"such as 'v{ask.ticket}'"
+            )
         hold = self._desk.wanting(offer.key, now)
         if hold is None or hold.decision is None:
             hold, decision = self._open(offer)
@@ -396,12 +401,12 @@ class Agent:
         return "learned"
 
     def _open(self, offer: Offer) -> tuple[Hold, Decision]:
-        """Decide: open a hold for an offer."""
+        """Make a new decision for an offer."""
         if self._desk.never_repeats(offer.key):
             raise ValueError(
-                f"offer must be one that comes again: {self.policy.pulls} requests with the same "
-                "arms and features share a decision of this filter, and the last offers were all "
-                "different; LinStudentUCB learns from single pulls"
+                f"this policy needs offers that repeat, as {self.policy.pulls} requests with the "
+                "same arms and features share a decision; recent offers all differed. Use "
+                "LinStudentUCB, which learns from single rewards"
             )
         mind, number = self.mind, self._holds
         self._catch_up()
@@ -420,26 +425,26 @@ class Agent:
         return hold, decision
 
     def _end(self, hold: Hold, *, learned: bool) -> None:
-        """End a hold: a lesson, or given up."""
+        """End a decision, to be learned from or given up."""
         self.journal.close_hold(hold.id, self._closed, learned)
         self._desk.close(hold)
         self._closed += 1
 
     def _end_due(self, now: float) -> None:
-        """End the holds that must wait no longer, and see how many rewards were lost."""
+        """End the decisions that are due, and update the share of lost rewards."""
         for hold, enough in self._desk.due(now):
             self._end(hold, learned=enough)
         for ended in self._desk.settled(now):
             self._count(ended)
 
     def _count(self, hold: int) -> None:
-        """See how many rewards of a hold came in time."""
+        """Count the rewards of a decision that came in time."""
         times = self.journal.tickets(hold)
         came = sum(told is not None and told <= asked + self.wait for asked, told in times)
         self._desk.count(len(times), came)
 
     def _catch_up(self) -> None:
-        """Learn what has been told, if it is worth expecting anew what the rest will bring."""
+        """Learn new outcomes, if there are enough to be worth imputing pending rewards again."""
         mind, backlog = self.mind, self._committed - self.mind.lessons
         if backlog * 4 * self.policy.pulls >= len(self._pending) and backlog:
             self._learn(self._committed)
@@ -450,23 +455,25 @@ class Agent:
             self._expect_since(self._holds - RECENT)
 
     def _learn(self, lessons: int) -> None:
-        """Learn what has been told, up to so many lessons."""
+        """Learn outcomes, up to a total of `lessons`."""
         for closing in self.journal.closings(self.mind.lessons, lessons):
             try:
                 self.mind.fold(closing)
-            except ValueError as error:  # of an earlier request, not of the one that waits
+            except ValueError as error:  # due to an earlier request, not to this one
                 hold = closing.decision.hold
-                raise RuntimeError(f"hold {hold} cannot be learned: {error}") from error
+                raise RuntimeError(
+                    f"cannot learn the outcome of decision {hold}: {error}"
+                ) from error
             self._pending.pop(closing.decision.hold, None)
 
     def _expect_since(self, hold: int) -> None:
-        """Expect something of pending holds from this one on."""
+        """Impute rewards only for pending decisions from this one on."""
         self._since = max(0, hold)
         for old in [old for old in self._pending if old < self._since]:
             del self._pending[old]
 
     def _save(self) -> None:
-        """Keep a snapshot now and then."""
+        """Store a snapshot from time to time."""
         apart = max(_LEAST_APART, self._size // _BYTES_A_LESSON)
         if self.mind.lessons >= self._saved + apart:
             packed = self.mind.to_bytes()
@@ -474,31 +481,39 @@ class Agent:
             self._saved, self._size = self.mind.lessons, len(packed)
 
     def _opened(self, seed: int | None, dim: int | None) -> Mind:
-        """Return what the policy has learned by the journal; that of another one is refused."""
+        """Restore the learner from the journal; one of another policy raises ``ValueError``."""
         meta, recipe = self.journal.meta(), repr(self.policy)
         if "recipe" not in meta:
             meta = {"recipe": recipe, "seed": str(seed or 0), "version": version("tailproof")}
             meta |= {} if dim is None else {"dim": str(dim)}
             self.journal.set_meta(**meta)
-        require(meta["recipe"] == recipe, "policy", f"{meta['recipe']}, as in the journal", recipe)
+        if meta["recipe"] != recipe:
+            raise ValueError(
+                f"the journal belongs to {meta['recipe']}, not to {recipe}: use a new journal for "
+                "another policy"
+            )
         for name, value in {"seed": seed, "dim": dim}.items():
             kept = meta.get(name, str(value))
-            require(value is None or kept == str(value), name, f"{kept}, as in the journal", value)
+            if value is not None and kept != str(value):
+                raise ValueError(
+                    f"the journal has {name} {kept}, got {value}: leave {name} out, or use a new "
+                    "journal"
+                )
         return restored(self.policy, self.journal)
 
     def _reload(self) -> None:
-        """Read what is open, as nothing is known of it or others wrote."""
+        """Reload open decisions at the start, after an error, or because others wrote."""
         before, stale, self._stale = self._closed, self._stale, False
         self._holds, self._closed = self.journal.counts()
         self._committed = self._closed
         self._saved, self._size = self.journal.last_snapshot()
         numbers, mind = self.journal.arms(), self.mind
         fits = mind.state is not None and mind.numbers.items() <= numbers.items()
-        if not fits:  # nothing was known yet, or an act was undone
+        if not fits:  # the first load, or something was rolled back
             self.mind = mind = restored(self.policy, self.journal)
         mind.numbers = numbers
         lessons = mind.lessons
-        self._learn(self.journal.last_after())  # no hold knows less than the one before it
+        self._learn(self.journal.last_after())  # each decision knows at least what the last one did
         if stale or mind.lessons > lessons:
             mind.expect_anew()
             self._since = max(0, self._holds - RECENT)
@@ -515,7 +530,7 @@ class Agent:
         now = self._now()
         for hold, place, asked, told in tickets:
             one = self._desk.open[hold]
-            one.issue(min(asked, now))  # a clock may have gone back
+            one.issue(min(asked, now))  # the clock may have been set back
             if told is not None:
                 one.told += 1
                 del one.awaited[place]

@@ -1,4 +1,4 @@
-"""The other end of a service: it asks in time, or falls back and says so."""
+"""HTTP clients for the service, with a timeout and a default arm."""
 
 import asyncio
 import time
@@ -16,11 +16,11 @@ from tailproof.live.offers import Features, Offer
 __all__ = ["AsyncClient", "Client"]
 
 _PAUSE = 0.01
-"""Seconds before the second try; then twice as long each time."""
+"""Seconds before the first retry, doubled for each further one."""
 
 
 class _Try(NamedTuple):
-    """A request to make now, or after a pause: where to, what, and seconds it may take."""
+    """One attempt: wait `pause` seconds, then POST `body` to `path` with a timeout of `seconds`."""
 
     pause: float
     path: str
@@ -32,7 +32,7 @@ _Steps = Generator[_Try, Any, Any]
 
 
 class _Base(ABC):
-    """What both clients say and understand; they differ in who waits."""
+    """Everything but waiting, which the two clients do differently."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class _Base(ABC):
         self.timeout = number("timeout", timeout, above=0)
         parts = urlsplit(url)
         ok = parts.scheme in ("http", "https") and bool(parts.hostname)
-        require(ok, "url", "one like http://127.0.0.1:8000", url)
+        require(ok, "url", "an http or https URL such as http://127.0.0.1:8000", url)
         if default is not None:
             Offer.of([default])
         self.url, self.default = url.rstrip("/"), default
@@ -55,7 +55,7 @@ class _Base(ABC):
 
     @abstractmethod
     def _made(self, httpx: Any, **settings: Any) -> Any:
-        """Return what makes requests."""
+        """Return the HTTP client to send requests with."""
 
     def _asking(self, experiment: str, offer: Features | None, ticket: str | None) -> _Steps:
         name = uuid.uuid4().hex if ticket is None else ticket
@@ -88,9 +88,9 @@ class _Base(ABC):
     def _tries(
         self, experiment: str, act: str, body: Mapping[str, Any], wanted: Sequence[str]
     ) -> _Steps:
-        """Try until there is an answer or no time; each try may take half of what is left."""
+        """Retry until there is an answer or no time; each attempt gets half of the time left."""
         path = f"/experiments/{quote(experiment, safe='')}/{act}"
-        end, pause, reason = time.monotonic() + self.timeout, 0.0, "no time"
+        end, pause, reason = time.monotonic() + self.timeout, 0.0, "timed out"
         while (left := end - time.monotonic() - pause) > 0:
             answer = yield _Try(pause, path, body, left / 2)
             if isinstance(answer, Exception):
@@ -100,11 +100,11 @@ class _Base(ABC):
             else:
                 return _understood(answer, wanted)
             pause = max(_PAUSE, 2 * pause)
-        raise ConnectionError(f"{self.url} gave no answer within {self.timeout:g} s ({reason})")
+        raise ConnectionError(f"no answer from {self.url} within {self.timeout:g} s ({reason})")
 
 
 def _understood(answer: Any, wanted: Sequence[str]) -> list[Any]:
-    """Return what is wanted of an answer; a refusal raises ``ValueError`` with its sentence."""
+    """Return some fields of an answer; raises ``ValueError`` with its `error` if it is refused."""
     try:
         found = answer.json()
     except ValueError:
@@ -112,30 +112,32 @@ def _understood(answer: Any, wanted: Sequence[str]) -> list[Any]:
     said = found if isinstance(found, dict) else {}
     if answer.status_code == 200 and all(key in said for key in wanted):
         return [said[key] for key in wanted]
-    other = f"the service must answer as ours does, got status {answer.status_code}"
+    other = f"unexpected answer, status {answer.status_code}: is this a tailproof service?"
     raise ValueError(said.get("error", other))
 
 
 class Client(_Base):
-    """Ask and tell a service, see `Agent` for both.
+    """Ask and tell over HTTP; see `Agent` for what they do.
 
-    Every ask has an id of its own, so that a try after a lost answer gets the same arm. When the
-    service does not answer in time the default arm is taken: its ticket has ``default=True`` and an
-    id that the service does not know, so that its reward teaches nothing wrong. Tell `Ticket.id`
-    and not an id of your own. What the service refuses raises ``ValueError`` with its sentence.
+    Every ask carries a ticket id, so a retry after a lost answer gets the same arm. If the service
+    does not answer in time, `ask` returns the default arm in a ticket with ``default=True`` and an
+    id unknown to the service. Always tell `Ticket.id`, not an id of your own, so that the reward of
+    a default is not credited to another arm. A request that the service refuses raises
+    ``ValueError`` with the service's error message.
 
-    One client serves many threads.
+    Threads may share a client.
 
     Parameters
     ----------
     url : str
-        Of the service, such as ``http://127.0.0.1:8000``.
+        The service, such as ``http://127.0.0.1:8000``.
     token : str, optional
     timeout : float
-        Seconds that an ask or a tell may take in all; each try takes half of what is left.
+        Seconds after which no new attempt is made; each attempt may take half of the time left to
+        connect, and again for each read.
     default : str, optional
-        The arm to fall back to; without one no answer raises ``ConnectionError``, as it does for a
-        tell, which may be repeated at any time.
+        The arm to return if there is no answer; without it, `ask` raises ``ConnectionError``.
+        `tell` always does, and may be repeated at any time.
 
     Examples
     --------
@@ -154,12 +156,12 @@ class Client(_Base):
     def ask(
         self, experiment: str, offer: Features | None = None, ticket: str | None = None
     ) -> Ticket:
-        """Return an arm, of the offer or of the experiment's own arms."""
+        """Return a ticket with an arm of the offer, or of the experiment's own arms."""
         found: Ticket = self._run(self._asking(experiment, offer, ticket))
         return found
 
     def tell(self, experiment: str, ticket: str, reward: float) -> Fate:
-        """Tell the reward of a ticket, and say what became of it."""
+        """Tell the reward of a ticket, and return what happened to it."""
         found: Fate = self._run(self._telling(experiment, ticket, reward))
         return found
 
@@ -208,12 +210,12 @@ class AsyncClient(_Base):
     async def ask(
         self, experiment: str, offer: Features | None = None, ticket: str | None = None
     ) -> Ticket:
-        """Return an arm, of the offer or of the experiment's own arms."""
+        """Return a ticket with an arm of the offer, or of the experiment's own arms."""
         found: Ticket = await self._run(self._asking(experiment, offer, ticket))
         return found
 
     async def tell(self, experiment: str, ticket: str, reward: float) -> Fate:
-        """Tell the reward of a ticket, and say what became of it."""
+        """Tell the reward of a ticket, and return what happened to it."""
         found: Fate = await self._run(self._telling(experiment, ticket, reward))
         return found
 

@@ -1,4 +1,4 @@
-"""The settings of a service: one file, ``shop.toml``, in which every mistake is one sentence."""
+"""The configuration file of a service, ``shop.toml``; each mistake is reported in a sentence."""
 
 import json
 import re
@@ -19,9 +19,9 @@ from tailproof.wrappers import Negated
 __all__ = ["Arms", "Config", "Settings", "load"]
 
 Arms = list[str] | dict[str, list[float]] | None
-"""The arms for requests that offer none: names, or names with features."""
+"""The arms for requests without an offer: names, or names with features."""
 
-_WORDS = {str: "a text", bool: "true or false", int: "a whole number", float: "a number"}
+_WORDS = {str: "a string", bool: "true or false", int: "a whole number", float: "a number"}
 _SERVICE = {"address": str, "port": int, "journal": str, "durable": bool}
 _EXPERIMENT = {
     "recipe": str,
@@ -34,30 +34,30 @@ _EXPERIMENT = {
     "dim": int,
 }
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
-"""Of experiments, which name files, tables and addresses."""
+"""Names of experiments become parts of file names, schemas and URLs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """One experiment, as it was written down.
+    """The settings of one experiment.
 
     Parameters
     ----------
     name : str
     policy : Policy
-        What the recipe builds; of costs it is `Negated`.
+        Built from the recipe; for costs it is wrapped in `Negated`.
     aim : Aim
-        What the page compares arms by.
+        The statistic that the page compares arms by.
     costs : bool
-        Whether the smallest is the best.
+        Whether rewards are costs, so that smaller is better.
     arms : list, dict or None
-        For requests that offer none.
+        The arms for requests without an offer.
     wait : float
-        Seconds that a reward may take.
+        Seconds until a reward counts as lost.
     explore : float
     seed, dim : int, optional
     text : str
-        The lines of the file.
+        The settings as text.
     """
 
     name: str
@@ -73,18 +73,20 @@ class Settings:
 
     @classmethod
     def of(cls, name: str, table: Mapping[str, Any]) -> Self:
-        """Return a table of the file, checked."""
-        rule = "1 to 40 letters, digits, - and _, a letter or digit first"
-        require(_NAME.fullmatch(name) is not None, "the name of an experiment", rule, name)
+        """Return the settings in a table of the file; raises ``ValueError`` if one is invalid."""
+        rule = "1 to 40 letters, digits, - or _, starting with a letter or digit"
+        require(_NAME.fullmatch(name) is not None, "an experiment name", rule, name)
         where = f"experiments.{name}"
         _check(where, table, _EXPERIMENT)
-        require("recipe" in table, f"{where}.recipe", "given", None)
+        if "recipe" not in table:
+            raise ValueError(f'{where}.recipe is required, such as recipe = "auto_filtered(ucb1)"')
         try:
             policy = recipes.build("policy", table["recipe"])
             costs = table.get("costs", False)
             arms = table.get("arms")
             if arms is not None:
-                require(isinstance(arms, list | dict), "arms", "a list or a table", arms)
+                rule = "a list of names or a table of features"
+                require(isinstance(arms, list | dict), "arms", rule, arms)
                 Offer.of(arms)
             return cls(
                 name=name,
@@ -104,7 +106,7 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """A service: where it listens, where its journals are, and its experiments.
+    """The configuration of a service: its address, its journals and its experiments.
 
     Parameters
     ----------
@@ -112,11 +114,11 @@ class Config:
         By name.
     address : str
     port : int
-        Zero for any that is free.
+        Zero for any free port.
     journal : str
-        A folder, for a file of SQLite for each experiment, or ``postgresql://…``.
+        A folder, with a SQLite file for each experiment, or ``postgresql://…``.
     durable : bool
-        Whether an answer waits for the disk, see `SQLite`.
+        Whether a commit waits for the disk; see `SQLite`.
     """
 
     experiments: Mapping[str, Settings]
@@ -126,15 +128,15 @@ class Config:
     durable: bool = True
 
     def at(self, address: str | None, port: int | None) -> Self:
-        """Return the same with another address or port, where given."""
+        """Return a copy with another address or port, where given."""
         port = self.port if port is None else whole("port", port, at_least=0, at_most=65535)
         return replace(self, address=address or self.address, port=port)
 
 
 def load(path: str | Path) -> Config:
-    """Return the settings in a file.
+    """Load a configuration file.
 
-    Folders in it are beside the file.
+    Folders in it are relative to the file.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -153,15 +155,16 @@ def load(path: str | Path) -> Config:
 
 
 def _config(found: Mapping[str, Any], folder: Path) -> Config:
-    _check("the file", found, {"service": dict, "experiments": dict})
+    _check("", found, {"service": dict, "experiments": dict})
     service, tables = found.get("service", {}), found.get("experiments", {})
     _check("service", service, _SERVICE)
-    require(bool(tables), "experiments", "one table at least, [experiments.NAME]", None)
+    if not tables:
+        raise ValueError("there is no experiment: add a table [experiments.NAME]")
     for name, table in tables.items():
         require(isinstance(table, dict), f"experiments.{name}", "a table", table)
     journal = service.get("journal", ".")
     if "://" in journal:
-        rule = "a folder, or an address postgresql://…"
+        rule = "a folder or a postgresql:// URL"
         require(journal.startswith(("postgresql:", "postgres:")), "service.journal", rule, journal)
     else:
         journal = str(folder / journal)
@@ -171,13 +174,15 @@ def _config(found: Mapping[str, Any], folder: Path) -> Config:
 
 
 def _check(where: str, table: Mapping[str, Any], known: Mapping[str, Any]) -> None:
-    """Refuse keys that are not known, and values of another type."""
+    """Raise ``ValueError`` for unknown keys and for values of the wrong type."""
     for key, value in table.items():
-        require(key in known, f"a key of {where}", f"one of {', '.join(known)}", key)
+        path = f"{where}.{key}" if where else key
+        if key not in known:
+            raise ValueError(f"unknown key {path}: use one of {', '.join(known)}")
         kind = known[key]
         ok = isinstance(value, (int, float) if kind is float else kind)
         ok = ok and (kind in (bool, object) or not isinstance(value, bool))
-        require(ok, f"{where}.{key}", _WORDS.get(kind, "a table"), value)
+        require(ok, path, _WORDS.get(kind, "a table"), value)
 
 
 def _whole(table: Mapping[str, Any], key: str, least: int) -> int | None:

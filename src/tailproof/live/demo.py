@@ -1,4 +1,4 @@
-"""A service with simulated visitors, to look at."""
+"""A demo: the service with simulated visitors."""
 
 import heapq
 import threading
@@ -29,12 +29,11 @@ arms = ["plain", "badge", "banner"]
 wait = "4s"
 explore = 0.05
 """
-_A_SECOND = 100
-"""Visitors."""
-_LATEST = 2.0
-"""Seconds that a reward may take here."""
+_VISITORS_PER_SECOND = 100
+_LONGEST_DELAY = 2.0
+"""Seconds that a reward takes at most."""
 _LOST = 0.2
-"""The share of rewards that never come."""
+"""Share of rewards that never come."""
 _RECENT = 500
 
 
@@ -45,9 +44,9 @@ def demo(
     say: Callable[[str], None],
     show: Callable[[str], None],
 ) -> None:
-    """Serve one experiment and visit it, in a folder that goes away; Ctrl-C or `seconds` end it.
+    """Serve one experiment to simulated visitors until Ctrl-C, or for `seconds`.
 
-    `say` is told what stays, `show` what goes on.
+    Its journal is in a temporary folder. `say` gets lines to print, `show` the current status.
     """
     with TemporaryDirectory(prefix="tailproof-") as folder:
         file = Path(folder, "demo.toml")
@@ -57,7 +56,7 @@ def demo(
             service = server(config)
             thread = threading.Thread(target=service.run, kwargs={"sockets": [socket]})
             thread.start()
-            say(f"Look at {url}/ (Ctrl-C stops)")
+            say(f"Open {url}/ in a browser (Ctrl-C stops)")
             try:
                 say(_visit(url, config, seconds, show))
             finally:
@@ -66,7 +65,7 @@ def demo(
 
 
 def _visit(url: str, config: Config, seconds: float | None, show: Callable[[str], None]) -> str:
-    """Let visitors come and rewards come late or never; return what became of them."""
+    """Simulate visitors whose rewards come late or never; return the last status."""
     rng, start = np.random.default_rng(), time.monotonic()
     due: list[tuple[float, str, float]] = []
     recent: deque[str] = deque(maxlen=_RECENT)
@@ -78,7 +77,7 @@ def _visit(url: str, config: Config, seconds: float | None, show: Callable[[str]
             recent.append(ticket.arm)
             if rng.random() >= _LOST:
                 reward = _MEDIANS[ticket.arm] + float(rng.standard_cauchy())
-                at = time.monotonic() + rng.uniform(0, _LATEST)
+                at = time.monotonic() + rng.uniform(0, _LONGEST_DELAY)
                 heapq.heappush(due, (at, ticket.id, reward))
             while due and due[0][0] <= time.monotonic():
                 _, name, reward = heapq.heappop(due)
@@ -86,9 +85,9 @@ def _visit(url: str, config: Config, seconds: float | None, show: Callable[[str]
             best = max(_MEDIANS, key=_MEDIANS.__getitem__)
             share = recent.count(best) / len(recent)
             text = (
-                f"{asks} visitors, {fates.total()} rewards; of the last {len(recent)} visitors "
-                f"{share:.0%} saw {best}, the best"
+                f"{asks} visitors, {fates.total()} rewards; {share:.0%} of the last {len(recent)} "
+                f"visitors saw {best}, the best arm"
             )
             show(text)
-            time.sleep(max(0.0, start + asks / _A_SECOND - time.monotonic()))
+            time.sleep(max(0.0, start + asks / _VISITORS_PER_SECOND - time.monotonic()))
     return text

@@ -1,4 +1,4 @@
-"""Experiments at work: settings, each with an agent on a journal of its own."""
+"""The running experiments of a service, each with its agent and journal."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -17,25 +17,25 @@ __all__ = ["Experiment", "open_all", "open_one"]
 
 @dataclass(frozen=True)
 class Experiment:
-    """One experiment of a service.
+    """One running experiment.
 
     Parameters
     ----------
     name : str
     agent : Agent
     aim : Aim
-        What arms are compared by.
+        The statistic that arms are compared by.
     costs : bool
-        Whether the smallest is the best.
+        Whether rewards are costs, so that smaller is better.
     arms : list, dict or None
-        For requests that offer none: names, or names with features.
+        The arms for requests without an offer: names, or names with features.
     wait : float
-        Seconds that a reward may take.
+        Seconds until a reward counts as lost.
     explore : float
     config : str
-        Its lines of the file.
+        Its settings as text.
     reader : callable
-        Opens the journal once more, for long reading beside the agent; close it after use.
+        Opens another connection to the journal, for long reads; close it after use.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Experiment:
 
 
 def open_all(config: Config) -> dict[str, Experiment]:
-    """Return the experiments of a service, each opened; if one is refused, none is."""
+    """Open all experiments of a service; if one fails, the others are closed again."""
     with ExitStack() as opened:
         found = {}
         for settings in config.experiments.values():
@@ -61,7 +61,7 @@ def open_all(config: Config) -> dict[str, Experiment]:
 
 
 def open_one(config: Config, settings: Settings) -> Experiment:
-    """Return one experiment; a journal of another recipe is refused."""
+    """Open one experiment; raises ``ValueError`` if its journal is of another policy."""
     journal = _journal(config, settings.name)
     try:
         agent = Agent(

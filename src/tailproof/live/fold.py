@@ -1,4 +1,4 @@
-"""The fold of a journal: what its lessons lead to, and whether its holds were chosen by it."""
+"""Replaying a journal: to restore what was learned, and to verify every decision."""
 
 import logging
 from dataclasses import dataclass
@@ -17,18 +17,18 @@ _LOG = logging.getLogger("tailproof.live")
 
 @dataclass(frozen=True)
 class Verification:
-    """What became of choosing every hold again.
+    """The result of replaying a journal and making every decision again.
 
     Attributes
     ----------
     holds, lessons : int
-        How many holds there were, and how many of them have ended.
+        Number of decisions, and how many of them have ended.
     differing : list of int
-        The holds whose arm or propensity is another one now.
+        Decisions whose arm or propensity came out differently.
     snapshots : dict
-        By number of lessons, whether the snapshot is what they lead to.
+        By number of outcomes learned, whether the snapshot equals the replayed state.
     state : bool
-        Whether what the agent has learned is what its lessons lead to.
+        Whether the state of the agent equals the replayed state.
     """
 
     holds: int
@@ -39,18 +39,18 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """Whether everything is as it was."""
+        """Whether nothing differs."""
         return not self.differing and all(self.snapshots.values()) and self.state
 
 
 def restored(policy: Policy[Any], journal: Journal) -> Mind:
-    """Return what a policy has learned by a journal, from the latest snapshot that is whole."""
+    """Return the learner after the whole journal, replayed from the latest intact snapshot."""
     mind = blank(policy, journal)
     for after, state in journal.snapshots():
         try:
             mind.from_bytes(state, after)
         except ValueError as error:
-            _LOG.warning("a snapshot is left aside, all lessons are learned anew: %s", error)
+            _LOG.warning("ignoring corrupt snapshot; replaying the journal: %s", error)
             continue
         for closing in journal.closings(max(0, after - RECENT), after):
             mind.remember(closing)
@@ -61,10 +61,9 @@ def restored(policy: Policy[Any], journal: Journal) -> Mind:
 
 
 def verify(policy: Policy[Any], journal: Journal, own: Mind | None = None) -> Verification:
-    """Learn every lesson and choose every hold again, and compare with one's own mind.
+    """Replay a journal, make every decision again, and compare; `own` is an agent's learner.
 
-    What is read of holds that were decided, and of those that ended, never changes, so that others
-    may go on.
+    The rows it reads never change, so that others may use the journal meanwhile.
     """
     holds, lessons = journal.counts()
     mind, snapshots = blank(policy, journal), dict(journal.snapshots())
@@ -103,9 +102,9 @@ def verify(policy: Policy[Any], journal: Journal, own: Mind | None = None) -> Ve
 
 
 def blank(policy: Policy[Any], journal: Journal, room: int = 0) -> Mind:
-    """Return the mind before any lesson, which knows the arms of the journal.
+    """Return a learner that has learned nothing yet but knows the arms of the journal.
 
-    Where arms have no features there is room for so many, at least.
+    If arms have no features, it has room for at least `room` of them.
     """
     meta = journal.meta()
     mind = Mind(policy, int(meta["seed"]), int(meta["dim"]) if "dim" in meta else None)
@@ -118,14 +117,14 @@ def blank(policy: Policy[Any], journal: Journal, room: int = 0) -> Mind:
 
 
 def same_state(mind: Mind, snapshot: bytes) -> bool:
-    """Return whether a snapshot holds what has been learned, number by number."""
+    """Return whether a snapshot equals the state of a learner, number by number."""
     other = Mind(mind.policy, mind.seed, mind.dim)
     try:
         other.from_bytes(snapshot, mind.lessons)
     except ValueError:
         return False
     mine, state = mind.state, other.state
-    if state.arms > mine.arms:  # room was made for arms that are still to be learned
+    if state.arms > mine.arms:  # the snapshot has room for arms without updates
         mine = mind.policy._resized(mine, state.arms)
     ours, theirs = mine.to_arrays(), state.to_arrays()
     return all(

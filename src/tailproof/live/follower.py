@@ -1,4 +1,4 @@
-"""A thread that keeps the summaries of a service up to date, for as long as somebody looks."""
+"""A background thread that refreshes the summaries of a service."""
 
 import json
 import logging
@@ -14,20 +14,20 @@ from tailproof.live.summary import Summary
 __all__ = ["Follower"]
 
 _LOG = logging.getLogger("tailproof.live")
-_BEAT = 1.0
-"""Seconds between two rounds while somebody looks."""
+_INTERVAL = 1.0
+"""Seconds between refreshes while the page is open."""
 _IDLE = 30.0
-"""Seconds between two rounds while nobody does, so that there is never much to read."""
+"""Seconds between refreshes otherwise, so that there is never much to catch up on."""
 _REST = 19
-"""The thread rests this many times as long as it worked, once everything has been read."""
+"""Once caught up, the thread sleeps at least this many times as long as it worked."""
 
 
 class Follower:
-    """Follows the journals of experiments in the background, and has their summaries at hand.
+    """Refreshes the summaries of all experiments in the background.
 
-    It reads by connections of its own, a bite of each journal in turn, and takes a twentieth of a
-    core at most, or half of one until everything that there was at the start has been read. What
-    it hands out is as old as its last round: a second, more where summaries take long.
+    It reads a chunk of each journal in turn, over connections of its own, and uses at most a
+    twentieth of a core, or half a core until it has caught up. A summary is as old as the last
+    refresh: about a second, more if refreshing takes long.
 
     Parameters
     ----------
@@ -45,17 +45,17 @@ class Follower:
         self._thread.start()
 
     def heads(self) -> bytes:
-        """Return a few words on each experiment, as JSON."""
+        """Return a short status of each experiment as JSON."""
         self._looked.set()
         return json.dumps({"experiments": list(self._heads.values())}).encode()
 
     def summary(self, name: str) -> bytes:
-        """Return the summary of an experiment as JSON, with nothing but its name at first."""
+        """Return the summary of an experiment as JSON, at first with nothing but its name."""
         self._looked.set()
         return self._found.get(name) or json.dumps({"name": name, "read": 0.0}).encode()
 
     def close(self) -> None:
-        """Stop reading."""
+        """Stop the thread."""
         self._stop.set()
         self._looked.set()
         self._thread.join()
@@ -66,14 +66,14 @@ class Follower:
             began = time.thread_time()
             done = [self._follow(experiment) for experiment in self._experiments.values()]
             took = time.thread_time() - began
-            self._stop.wait(max(_BEAT, _REST * took) if all(done) else took)
+            self._stop.wait(max(_INTERVAL, _REST * took) if all(done) else took)
             if all(done):
                 self._looked.wait(_IDLE)
         for summary in self._summaries.values():
             summary.journal.close()
 
     def _follow(self, experiment: Experiment) -> bool:
-        """Read a bite of a journal; one that cannot be read is tried again, from the start."""
+        """Read a chunk of a journal; after an error, start over at the next refresh."""
         name = experiment.name
         try:
             if name not in self._summaries:
@@ -88,7 +88,7 @@ class Follower:
             found = {"name": name, "explore": experiment.explore, "wait": experiment.wait}
             found |= self._summaries[name].to_dict() | {"at": time.time() if done else None}
         except Exception as error:
-            _LOG.warning("the summary of %s must wait: %s", name, error)
+            _LOG.warning("cannot refresh the summary of %s; retrying: %s", name, error)
             if name in self._summaries:
                 with suppress(Exception):
                     self._summaries.pop(name).journal.close()

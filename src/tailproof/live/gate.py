@@ -1,4 +1,4 @@
-"""What every request passes: who it is from, how much it sends, how long it takes."""
+"""Middleware for every request: token, body size limit, access log."""
 
 import hmac
 import ipaddress
@@ -12,7 +12,6 @@ from fastapi import HTTPException, Path
 from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tailproof.checks import require
 from tailproof.live.experiments import Experiment
 from tailproof.live.messages import problem
 
@@ -23,52 +22,56 @@ MOST_BYTES = 1 << 22
 _SHORTEST_TOKEN = 16
 
 
-Name = Annotated[str, Path(description="the name of an experiment", examples=["shop"])]
+Name = Annotated[str, Path(description="name of the experiment", examples=["shop"])]
 
 
 def named(experiments: Mapping[str, Experiment], name: str) -> Experiment:
-    """Return an experiment by its name; of one that is not there the answer is 404."""
+    """Return an experiment by name, or answer 404."""
     if name not in experiments:
-        rule = f"one of {', '.join(experiments)}"
-        raise HTTPException(404, f"experiment must be {rule}, got {name!r}")
+        known = ", ".join(experiments)
+        raise HTTPException(404, f"unknown experiment {name!r}: this service has {known}")
     return experiments[name]
 
 
 def check_token(address: str, token: str | None) -> str | None:
-    """Return the token, if any; without one a service answers its own machine only.
+    """Return the token, if any; without one the service may listen on loopback only.
 
     >>> check_token("127.0.0.1", None)
     >>> check_token("0.0.0.0", None)
     Traceback (most recent call last):
-    ValueError: address must be loopback, such as 127.0.0.1, unless TAILPROOF_TOKEN is set, got
-    '0.0.0.0'
+    ValueError: address '0.0.0.0' is not loopback: set TAILPROOF_TOKEN, or use 127.0.0.1
     """
     if token:
         ok = len(token) >= _SHORTEST_TOKEN and token.isascii() and token.isprintable()
-        rule = f"{_SHORTEST_TOKEN} or more signs of ASCII without spaces"
-        require(ok and " " not in token, "TAILPROOF_TOKEN", rule, f"{len(token)} signs")
+        if not ok or " " in token:
+            raise ValueError(
+                f"TAILPROOF_TOKEN must be at least {_SHORTEST_TOKEN} ASCII characters without "
+                f"spaces; yours has {len(token)}"
+            )
         return token
     try:
         loopback = address == "localhost" or ipaddress.ip_address(address).is_loopback
     except ValueError:
         loopback = False
-    rule = "loopback, such as 127.0.0.1, unless TAILPROOF_TOKEN is set"
-    require(loopback, "address", rule, address)
+    if not loopback:
+        raise ValueError(
+            f"address {address!r} is not loopback: set TAILPROOF_TOKEN, or use 127.0.0.1"
+        )
     return None
 
 
 class Gate:
-    """Middleware that asks for a token, bounds the body, and writes a line for each request.
+    """Middleware that checks the token, limits the body and logs each request.
 
     Parameters
     ----------
     app : ASGI application
     token : str or None
-        What ``Authorization: Bearer …`` must say, except for the paths in `open_paths`.
+        Expected in ``Authorization: Bearer …``, except for the paths in `open_paths`.
     open_paths : set of str
-        Paths that tell nothing of experiments.
+        Paths that reveal nothing about experiments.
     answered : callable
-        Is told route, status and seconds of each answer.
+        Called with route, status and seconds of each response.
     """
 
     def __init__(
@@ -82,7 +85,7 @@ class Gate:
         self._wanted = None if token is None else f"Bearer {token}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it."""
+        """Handle a request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -97,7 +100,7 @@ class Gate:
         try:
             headers = dict(scope["headers"])
             if not self._knows(scope["path"], headers.get(b"authorization", b"")):
-                refusal = problem("the token must be that of the service: Authorization: Bearer …")
+                refusal = problem("missing or wrong token: send Authorization: Bearer …")
                 asks = {"WWW-Authenticate": "Bearer"}
                 await JSONResponse(refusal, 401, asks)(scope, receive, sending)
             elif _length(headers) > MOST_BYTES:
@@ -130,13 +133,13 @@ _TOO_LARGE = f"the body must be at most {MOST_BYTES} bytes"
 
 
 def _length(headers: MutableMapping[bytes, bytes]) -> int:
-    """Return how long the body says it is; a chunked one does not, and is counted as it comes."""
+    """Return the declared length, 0 for a chunked body, which is counted as it arrives."""
     said = headers.get(b"content-length", b"")
     return int(said) if said.isdigit() else 0
 
 
 def _bounded(receive: Receive) -> Callable[[], Awaitable[Message]]:
-    """Return `receive` for bodies of bounded length."""
+    """Return `receive` with a limit on the length of the body."""
     total = 0
 
     async def receiving() -> Message:
@@ -151,7 +154,7 @@ def _bounded(receive: Receive) -> Callable[[], Awaitable[Message]]:
 
 
 class JsonLines(logging.Formatter):
-    """One line of JSON for each record."""
+    """Formats each record as one line of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
@@ -179,4 +182,4 @@ LOGGING: dict[str, Any] = {
         for name in ("uvicorn", "tailproof")
     },
 }
-"""Structured logs on the standard error, for `logging.config.dictConfig`."""
+"""Structured logs on standard error, for `logging.config.dictConfig`."""

@@ -1,4 +1,4 @@
-"""Open holds: which of them want tickets, and which must wait no longer."""
+"""Open decisions: which need more tickets, and which are due to end."""
 
 import math
 from collections import deque
@@ -11,36 +11,36 @@ from tailproof.live.records import Decision
 __all__ = ["MOST_OPEN", "SEEN", "Desk", "Hold"]
 
 MOST_OPEN = 100_000
-"""Of more open holds the oldest are given up, so that memory stays bounded."""
+"""If more decisions are open, the oldest are given up, to bound memory."""
 MOST_HELD = 10_000
-"""The same where a policy wants several pulls, and each hold keeps its offer."""
+"""The same for policies with several pulls, where each open decision keeps its offer."""
 _NEVER_TWICE = 100
-"""After so many offers in a row that came once each, the contexts never repeat."""
+"""After this many decisions in a row whose offer did not repeat, none is expected to."""
 _DELAYS, _OFTEN = 256, 8
-"""The rewards that tell how long one takes, and after how many that is reckoned anew."""
-_LOOKS = 20
-"""How often in the time of one's patience holds are looked through."""
+"""Latest delays whose median is taken, and rewards between two updates of it."""
+_SCANS = 20
+"""Scans per patience interval."""
 _LONG = 5
-"""So many times the median delay is long: if delays are exponential, one in 32 takes longer."""
+"""Patience in median delays: of exponential delays, one in 32 is longer."""
 SEEN = 64
-"""The settled holds that tell how many rewards are lost."""
+"""Latest settled decisions, from which the share of lost rewards is estimated."""
 
 
 @dataclass(slots=True)
 class Hold:
-    """An arm that is kept for several tickets.
+    """An open decision, whose arm goes to one or several tickets.
 
     Attributes
     ----------
     id : int
     key : bytes
-        What is on offer, see `Offer.key`.
+        Identifies the offer; see `Offer.key`.
     decision : Decision or None
-        What its tickets are told; None where there is one ticket only.
+        What further tickets are answered with; None if there is only one ticket.
     issued, told : int
-        Tickets, and those of them whose reward has come.
+        Numbers of tickets, and of those whose reward has come.
     awaited : dict
-        By number of the ticket, when it was issued: those whose reward may still come.
+        Tickets whose reward may still come: by number, when each was issued.
     last : float
         When the last ticket was issued.
     """
@@ -54,33 +54,37 @@ class Hold:
     awaited: dict[int, float] = field(default_factory=dict)
 
     def issue(self, now: float) -> int:
-        """Return the number of a new ticket."""
+        """Issue a ticket and return its number."""
         number, self.issued, self.last = self.issued, self.issued + 1, now
         self.awaited[number] = now
         return number
 
     def expire(self, before: float) -> None:
-        """Await nothing more of tickets issued before that."""
+        """Stop waiting for tickets issued before a time."""
         while self.awaited:
-            number, at = next(iter(self.awaited.items()))  # the first to be issued
+            number, at = next(iter(self.awaited.items()))  # the oldest
             if at >= before:
                 break
             del self.awaited[number]
 
 
 class Desk:
-    """The open holds of a journal.
+    """The open decisions of a journal.
 
-    A hold wants tickets while the rewards that have come, and those expected of the tickets that
-    are out, are fewer than the policy wants: told + (1 − loss)·awaited < pulls. A reward is lost
-    after `wait`, and no longer expected after `patience`, five times the median of late, though it
-    is still taken; for this a hold gets at most twice as many tickets. The loss is the share of
-    rewards that did not come for the last holds whose tickets are all older than that.
+    A decision needs more tickets while the rewards it has, plus those expected of its outstanding
+    tickets, are fewer than the policy takes:
+
+    told + (1 − loss)·awaited < pulls
+
+    A reward counts as lost after `wait`. After `patience`, five times the recent median delay, it
+    is no longer expected, but still used if it comes; a decision may get up to twice as many
+    tickets for this reason. The loss is the share of rewards that did not come, over the latest
+    decisions whose tickets are all older than `patience`.
 
     Parameters
     ----------
     pulls, least : int
-        How many rewards a decision wants, and how few will do.
+        How many rewards a decision takes, and how few are enough.
     wait : float
         Seconds after which a reward counts as lost.
     """
@@ -97,19 +101,19 @@ class Desk:
         self._settling: deque[tuple[int, float]] = deque()
         self._told = 0
         self._looked = -math.inf
-        self._new = 0  # holds that were opened since a request joined one
+        self._new = 0  # decisions opened since a request last joined one
         self._once: dict[bytes, None] = {}
 
     def add(self, hold: Hold, *, new: bool) -> None:
-        """Take a hold, which the next requests with its offer get."""
+        """Add an open decision, which the next requests with its offer join."""
         self.open[hold.id] = hold
         self._by_offer[hold.key] = hold.id
         self._new += new and self.pulls > 1
 
     def wanting(self, key: bytes, now: float) -> Hold | None:
-        """Return the hold that a request with this offer belongs to, if one wants a ticket.
+        """Return the open decision that a request with this offer joins, if one needs tickets.
 
-        Holds that came off short are the first.
+        Decisions that are short of rewards after `patience` come first.
         """
         if self.pulls == 1:
             return None
@@ -132,7 +136,7 @@ class Desk:
         return hold.id in self.open and expected < self.pulls
 
     def tell(self, hold: Hold, number: int, now: float) -> None:
-        """Take note that the reward of a ticket has come."""
+        """Record that the reward of a ticket has come."""
         hold.told += 1
         asked = hold.awaited.pop(number, None)
         if asked is not None:
@@ -142,42 +146,42 @@ class Desk:
                 self.patience = min(self.wait, _LONG * median(self._delays))
 
     def clear(self) -> None:
-        """Let go of all open holds, which are to be read anew."""
+        """Drop open decisions before reloading."""
         self.open.clear()
         self._by_offer.clear()
         self._short.clear()
         self._looked = -math.inf
 
     def close(self, hold: Hold) -> None:
-        """Let a hold go."""
+        """Remove a decision that has ended."""
         del self.open[hold.id]
         if self._by_offer.get(hold.key) == hold.id:
             del self._by_offer[hold.key]
         self.see(hold.id, hold.last)
 
     def see(self, hold: int, last: float) -> None:
-        """Have an ended hold counted later, when its rewards have come or are lost."""
+        """Queue an ended decision, to be counted when its rewards have come or are lost."""
         if len(self._settling) < SEEN:
             self._settling.append((hold, last))
 
     def settled(self, now: float) -> list[int]:
-        """Return some ended holds whose rewards have all come by now, or are lost."""
+        """Return queued decisions whose rewards have all come by now, or are lost."""
         found = []
         while self._settling and not now - self.patience <= self._settling[0][1] <= now:
             found.append(self._settling.popleft()[0])
         return found
 
     def count(self, issued: int, told: int) -> None:
-        """Take note of how many of a hold's tickets have brought a reward in time."""
+        """Record how many of a decision's tickets got a reward in time, and update the loss."""
         self._seen.append((issued, told))
         every, came = map(sum, zip(*self._seen, strict=True))
-        self.loss = 1 - (came + 1) / (every + 1)  # never quite all
+        self.loss = 1 - (came + 1) / (every + 1)  # always below 1
 
     def due(self, now: float) -> list[tuple[Hold, bool]]:
-        """Return the holds that must wait no longer, and whether they have rewards enough.
+        """Return the decisions to end now, and whether each has enough rewards.
 
-        A hold is due when its last ticket is too old. One with too few rewards goes on with the
-        next requests that have its offer, unless the policy wants single pulls.
+        A decision is due when its last ticket is older than `wait`. If it has too few rewards, it
+        stays open for the next requests with its offer, unless the policy takes single rewards.
         """
         if self.pulls == 1:
             surplus = len(self.open) - MOST_OPEN
@@ -188,12 +192,12 @@ class Desk:
                     enumerate(self.open.values()),
                 )
             ]
-        if 0 <= now - self._looked < self.patience / _LOOKS:
+        if 0 <= now - self._looked < self.patience / _SCANS:
             return []
         self._looked = now
         self._short, found, surplus = {}, [], len(self.open) - MOST_HELD
         for i, hold in enumerate(self.open.values()):
-            hold.last = min(hold.last, now)  # a clock may have gone back
+            hold.last = min(hold.last, now)  # the clock may have been set back
             enough = hold.told >= self.least
             if i < surplus or (enough and hold.last < now - self.wait):
                 found.append((hold, enough))
@@ -202,9 +206,9 @@ class Desk:
         return found
 
     def never_repeats(self, key: bytes) -> bool:
-        """Return whether offers come once each, so that no hold is ever filled.
+        """Return whether offers do not repeat, so that no decision would get enough rewards.
 
-        One that comes again after all is taken.
+        An offer that does come a second time is accepted.
         """
         if self._new < _NEVER_TWICE or key in self._once:
             return False

@@ -1,6 +1,6 @@
-"""Journals: everything that was asked, answered and told, on disk before it is answered.
+"""Journals: every ask and tell is stored before it is answered.
 
-One class has all of the SQL. A database adds how to connect, and how a transaction keeps others
+All SQL is in one class. A backend adds how to connect, and how a transaction keeps other writers
 out; see `SQLite` and `Postgres`.
 """
 
@@ -14,26 +14,25 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tailproof.checks import require
 from tailproof.live.offers import Offer
 from tailproof.live.records import Closing, Decision, Found, HoldRow
 
 __all__ = ["KEPT", "LATE", "OWN_ID", "Journal"]
 
 KEPT, LATE = 1, 2
-"""The fates that are written down: in time for its hold, or not."""
+"""The stored status of a reward: in time for its decision, or not."""
 OWN_ID = re.compile(r"(\d{1,18})\.(\d{1,9})")
-"""The ids of tickets that were asked for without one: the hold and the number in it."""
+"""Generated ticket ids, for asks without one: decision and number within it."""
 _OFFERS = 1024
-"""How many offers are kept in mind."""
+"""Size of the caches of offers."""
 
 
 class Journal(ABC):
-    """Tables of arms, offers, holds and tickets, and snapshots that only save time.
+    """Tables of arms, offers, decisions and tickets, and snapshots that only save time.
 
-    An offer is kept once. A hold is one decision: an arm of an offer. A ticket is one request that
-    got this arm; its reward is written beside it. Holds end one after the other: what they brought,
-    in this order, is what the policy has learned.
+    An offer is stored once. A decision, a row of the table ``hold``, is an arm of an offer. A
+    ticket is a request that got this arm, with its reward once it is told. Decisions end one after
+    the other; their outcomes, in this order, are what the policy has learned.
     """
 
     MIGRATIONS: ClassVar[Sequence[Sequence[str]]] = (
@@ -55,16 +54,16 @@ class Journal(ABC):
             "CREATE TABLE snapshot (after INTEGER PRIMARY KEY, state BLOB NOT NULL)",
         ),
     )
-    """Statements that lead from each schema to the next; a schema's number is how many steps ran.
+    """Steps from each schema to the next; the schema number is how many have run.
 
-    Steps are added at the end and never changed.
+    Append new steps, and never change old ones.
     """
 
     READING: ClassVar[str] = "BEGIN"
-    """What begins a transaction that only reads, and sees one moment."""
+    """Begins a read-only transaction that sees the database at one point in time."""
 
     read_only = False
-    """Whether nothing can be written."""
+    """Whether the journal cannot be written to."""
 
     def __init__(self) -> None:
         self._offer_at = lru_cache(maxsize=_OFFERS)(self._read_offer)
@@ -74,11 +73,11 @@ class Journal(ABC):
 
     @abstractmethod
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Any:
-        """Run a statement with ? for each value, and return its rows."""
+        """Run a statement with ? for each value and return its rows."""
 
     @abstractmethod
     def _begin(self) -> bool:
-        """Begin a transaction that keeps others out; return whether they wrote since the last."""
+        """Begin an exclusive transaction; return whether others wrote since our last one."""
 
     @abstractmethod
     def _end(self, ending: str) -> None:
@@ -86,7 +85,7 @@ class Journal(ABC):
 
     @abstractmethod
     def _schema(self) -> int:
-        """Return the number of the schema, and zero for an empty journal."""
+        """Return the schema number, 0 for an empty journal."""
 
     @abstractmethod
     def close(self) -> None:
@@ -96,12 +95,12 @@ class Journal(ABC):
         self._start = now - time.monotonic()
 
     def now(self) -> float:
-        """Return the time in seconds since 1970, by a clock that does not jump."""
+        """Return the time in seconds since 1970, by a monotonic clock."""
         return self._start + time.monotonic()
 
     @contextmanager
     def transaction(self) -> Iterator[bool]:
-        """Do everything inside or nothing; gives whether others wrote since the last one."""
+        """Run the body atomically; yields whether others wrote since our last transaction."""
         try:
             yield self._begin()
             self._end("COMMIT")
@@ -113,7 +112,7 @@ class Journal(ABC):
 
     @contextmanager
     def moment(self) -> Iterator[None]:
-        """Read the journal as it is at one moment, by a connection of one's own; nobody waits."""
+        """Read the journal at one point in time, on a connection of its own; blocks no writer."""
         self.execute(self.READING)
         try:
             yield
@@ -121,15 +120,23 @@ class Journal(ABC):
             self._end("ROLLBACK")
 
     def migrate(self) -> None:
-        """Bring the tables to the schema of this version; those of a later one are refused."""
+        """Migrate the tables to the schema of this version; a later one raises ``ValueError``."""
         ours = len(self.MIGRATIONS)
         if self.read_only:
             found = self._schema()
-            require(found == ours, "the journal's schema", f"{ours}, to be read only", found)
+            if found != ours:
+                raise ValueError(
+                    f"cannot read this read-only journal: it has schema {found}, and this version "
+                    f"of tailproof reads {ours}; migrate a writable copy, or upgrade tailproof"
+                )
             return
         with self.transaction():
             found = self._schema()
-            require(found <= ours, "the journal's schema", f"at most {ours}, as known here", found)
+            if found > ours:
+                raise ValueError(
+                    f"the journal has schema {found}, and this version of tailproof knows schemas "
+                    f"up to {ours}: upgrade tailproof"
+                )
             for step in self.MIGRATIONS[found:]:
                 for statement in step:
                     self.execute(statement)
@@ -137,22 +144,22 @@ class Journal(ABC):
                 self.set_meta(schema=str(ours))
 
     def meta(self) -> dict[str, str]:
-        """Return what is said of the journal as a whole."""
+        """Return the metadata of the journal."""
         return dict(self.execute("SELECT key, value FROM meta"))
 
     def set_meta(self, **values: str) -> None:
-        """Say something of the journal as a whole."""
+        """Set metadata of the journal."""
         new = "ON CONFLICT (key) DO UPDATE SET value = excluded.value"
         for item in values.items():
             self.execute(f"INSERT INTO meta VALUES (?, ?) {new}", item)
 
     def arms(self, since: int = 0) -> dict[str, int]:
-        """Return the numbers of arms by their names, from a number on."""
+        """Return the numbers of arms by name, from number `since` on."""
         sql = "SELECT name, number FROM arm WHERE number >= ? ORDER BY number"
         return dict(self.execute(sql, (since,)))
 
     def add_hold(self, row: HoldRow, numbers: dict[str, int]) -> None:
-        """Write down a decision, with its offer and arms if they are new."""
+        """Store a decision, with its offer and arms if they are new."""
         (hold, offer, arm, propensity), explore, after, since = row
         number = self._number_of(offer.key)
         if number is None:
@@ -169,19 +176,19 @@ class Journal(ABC):
         self.execute("INSERT INTO hold VALUES (?, ?, ?, ?, ?, ?, ?, NULL, NULL)", values)
 
     def counts(self) -> tuple[int, int]:
-        """Return how many holds there were, and how many have ended."""
+        """Return the number of decisions, and how many have ended."""
         ((holds,),) = self.execute("SELECT COALESCE(MAX(id), -1) + 1 FROM hold")
         sql = "SELECT COALESCE(MAX(closed), -1) + 1 FROM hold WHERE closed IS NOT NULL"
         ((ended,),) = self.execute(sql)
         return holds, ended
 
     def last_after(self) -> int:
-        """Return after how many closings the last hold was decided."""
+        """Return how many outcomes had been learned when the last decision was made."""
         rows = self.execute("SELECT after FROM hold ORDER BY id DESC LIMIT 1")
         return next((int(after) for (after,) in rows), 0)
 
     def holds(self, first: int, stop: int) -> Iterator[HoldRow]:
-        """Return holds in the order in which they were decided."""
+        """Yield decisions in the order in which they were made."""
         sql = "SELECT id, offer, arm, propensity, explore, after, since FROM hold"
         for start in range(first, stop, 1000):
             values = (start, min(start + 1000, stop))
@@ -189,7 +196,7 @@ class Journal(ABC):
                 yield HoldRow(self.decided(*row[:4]), *row[4:])
 
     def unfolded(self, after: int, since: int) -> dict[int, Decision]:
-        """Return the holds from one on that had not ended after so many closings."""
+        """Return the decisions from `since` on that are not among the first `after` outcomes."""
         sql = "SELECT id, offer, arm, propensity FROM hold WHERE id >= ?"
         rows = self.execute(
             f"{sql} AND (closed IS NULL OR closed >= ?) ORDER BY id", (since, after)
@@ -197,11 +204,11 @@ class Journal(ABC):
         return {row[0]: self.decided(*row) for row in rows}
 
     def open_holds(self) -> tuple[list[tuple[Any, ...]], list[tuple[int, int, float, Any]]]:
-        """Return open holds and their tickets, each in order.
+        """Return open decisions and their tickets, each in order.
 
-        A hold has the digest of its offer, and what `decided` takes; a ticket has its hold and
-        number, when it was asked for, and when told, if it was. A cross join is read from the left
-        by SQLite, which would look at every ticket otherwise.
+        A decision has the digest of its offer, and the arguments of `decided`; a ticket has its
+        decision and number, when it was asked for, and when told, if it was. The cross join makes
+        SQLite start from the open decisions; otherwise it would scan every ticket.
         """
         holds = self.execute(
             "SELECT digest, hold.id, offer, arm, propensity FROM hold"
@@ -214,17 +221,17 @@ class Journal(ABC):
         return [(bytes(digest), *decided) for digest, *decided in holds], list(tickets)
 
     def tickets(self, hold: int) -> list[tuple[float, float | None]]:
-        """Return when the tickets of a hold were asked for and told."""
+        """Return when the tickets of a decision were asked for and told."""
         sql = "SELECT asked, told FROM ticket WHERE hold = ? ORDER BY number"
         return list(self.execute(sql, (hold,)))
 
     def add_ticket(self, hold: int, number: int, name: str | None, asked: float) -> None:
-        """Write down a ticket."""
+        """Store a ticket."""
         sql = "INSERT INTO ticket (hold, number, id, asked) VALUES (?, ?, ?, ?)"
         self.execute(sql, (hold, number, name, asked))
 
     def find(self, ticket: str) -> Found | None:
-        """Return where a ticket is."""
+        """Return the ticket with this id, None if there is none."""
         sql = "SELECT hold, number, told, closed FROM ticket JOIN hold ON hold.id = hold WHERE"
         own = OWN_ID.fullmatch(ticket)
         which = "hold = ? AND number = ? AND ticket.id IS NULL" if own else "ticket.id = ?"
@@ -235,17 +242,17 @@ class Journal(ABC):
         return None
 
     def tell(self, found: Found, reward: float, at: float, fate: int) -> None:
-        """Write a reward beside its ticket."""
+        """Store the reward of a ticket."""
         sql = "UPDATE ticket SET reward = ?, told = ?, fate = ? WHERE hold = ? AND number = ?"
         self.execute(sql, (reward, at, fate, found.hold, found.number))
 
     def close_hold(self, hold: int, number: int, learned: bool) -> None:
-        """End a hold, as the one with this number of all that ended."""
+        """End a decision; `number` counts the outcomes from 0."""
         sql = "UPDATE hold SET closed = ?, learned = ? WHERE id = ?"
         self.execute(sql, (number, int(learned), hold))
 
     def closings(self, first: int, stop: int) -> Iterator[Closing]:
-        """Return what ended holds brought, in the order in which they ended."""
+        """Yield the outcomes of decisions, in the order in which they ended."""
         for start in range(first, stop, 1000):
             values = (start, min(start + 1000, stop))
             rows = self.execute(
@@ -266,12 +273,12 @@ class Journal(ABC):
                 yield Closing(decision, bool(learned), np.array(rewards.get(hold, [])))
 
     def ended(self, first: int) -> list[int]:
-        """Return the holds that ended, from the one with this number on."""
+        """Return the decisions that ended, from outcome `first` on."""
         sql = "SELECT id FROM hold WHERE closed >= ? ORDER BY closed"
         return [hold for (hold,) in self.execute(sql, (first,))]
 
     def ended_tickets(self, first: int, stop: int) -> list[tuple[Any, ...]]:
-        """Return the tickets of ended holds: offer, arm, when asked for, reward if in time."""
+        """Return the tickets of ended decisions: offer, arm, time asked, reward if in time."""
         sql = (
             "SELECT offer, arm, asked, CASE WHEN fate = 1 THEN reward END FROM hold"
             " JOIN ticket ON ticket.hold = hold.id WHERE closed >= ? AND closed < ?"
@@ -280,9 +287,9 @@ class Journal(ABC):
         return list(self.execute(sql, (first, stop)))
 
     def open_tickets(self, before: float) -> list[tuple[int, int, int, int, int]]:
-        """Return for each arm of each offer the tickets of open holds, counted.
+        """Count the tickets of open decisions by offer and arm.
 
-        Those there are, those whose reward has come, and those of the rest asked for before that.
+        The counts are of all tickets, of those told, and of the others asked for before `before`.
         """
         sql = (
             "SELECT offer, arm, COUNT(*), COUNT(told),"
@@ -292,38 +299,38 @@ class Journal(ABC):
         return list(self.execute(sql, (before,)))
 
     def late(self) -> int:
-        """Return how many rewards came too late for their hold."""
+        """Return how many rewards came after their decision had ended."""
         ((count,),) = self.execute("SELECT COUNT(*) FROM ticket WHERE fate = 2")
         return int(count)
 
     def offer(self, number: int) -> Offer:
-        """Return an offer by the number that holds know it by."""
+        """Return an offer by its number."""
         return self._offer_at(number)
 
     def decision(self, hold: int) -> Decision:
-        """Return what a hold decided."""
+        """Return a decision by its number."""
         sql = "SELECT id, offer, arm, propensity FROM hold WHERE id = ?"
         (row,) = self.execute(sql, (hold,))
         return self.decided(*row)
 
     def add_snapshot(self, after: int, state: bytes) -> None:
-        """Keep the state after so many closings, and the one before it."""
+        """Store the state after so many outcomes; keep only the latest of the older snapshots."""
         self.execute("DELETE FROM snapshot WHERE after < (SELECT MAX(after) FROM snapshot)")
         new = "ON CONFLICT (after) DO UPDATE SET state = excluded.state"
         self.execute(f"INSERT INTO snapshot VALUES (?, ?) {new}", (after, state))
 
     def last_snapshot(self) -> tuple[int, int]:
-        """Return after how many closings the latest snapshot was kept, and its size."""
+        """Return after how many outcomes the latest snapshot was taken, and its size."""
         rows = self.execute("SELECT after, LENGTH(state) FROM snapshot ORDER BY after DESC LIMIT 1")
         return next(((int(after), int(size)) for after, size in rows), (0, 0))
 
     def snapshots(self) -> list[tuple[int, bytes]]:
-        """Return the snapshots, the latest first."""
+        """Return the snapshots, latest first."""
         rows = self.execute("SELECT after, state FROM snapshot ORDER BY after DESC")
         return [(after, bytes(state)) for after, state in rows]
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        """Return every ticket: its id, hold, arm, propensity, reward, fate, and times."""
+        """Yield every ticket: id, decision, arm, propensity, reward, status, times."""
         sql = (
             "SELECT ticket.id, hold, number, offer, arm, propensity, reward, fate, learned,"
             " asked, told FROM ticket JOIN hold ON hold.id = hold"
@@ -335,7 +342,7 @@ class Journal(ABC):
                 yield known, hold, self._offer_at(offer).names[arm], *rest
 
     def decided(self, hold: int, offer: int, arm: int, propensity: float | None) -> Decision:
-        """Return the decision that a row of holds tells, with the offer itself."""
+        """Return the decision in a row of the table ``hold``, with its offer."""
         return Decision(hold, self._offer_at(offer), arm, propensity)
 
     def _read_offer(self, number: int) -> Offer:

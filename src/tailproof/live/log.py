@@ -1,4 +1,4 @@
-"""A journal as a table, and as lessons for another policy."""
+"""A journal as a table, and replayed into another policy."""
 
 import csv
 import io
@@ -24,14 +24,14 @@ _COLUMNS = ["ticket", "hold", "arm", "propensity", "reward", "fate", "asked", "t
 
 @dataclass(frozen=True)
 class Log:
-    """What a journal has written down.
+    """The contents of a journal.
 
     Attributes
     ----------
     frame : pandas.DataFrame
-        One row for each ticket: ``ticket``, ``hold``, ``arm``, ``propensity``, ``reward``, ``fate``
-        (learned, kept, late; without a reward pending, or lost if its hold has ended), and the
-        times ``asked`` and ``told``.
+        One row for each ticket: ``ticket``, ``hold`` (the decision), ``arm``, ``propensity``,
+        ``reward``, ``fate`` (learned, kept or late; without a reward pending, or lost if the
+        decision has ended), and the times ``asked`` and ``told``.
     recipe : str
         The policy, as text.
     """
@@ -41,10 +41,10 @@ class Log:
     journal: Journal
 
     def replay(self, policy: Policy[Any]) -> Any:
-        """Return the state of another policy that has learned all lessons of the journal.
+        """Return the state of another policy after learning every outcome of the journal.
 
-        A policy that wants fewer rewards for a decision than there were gets them in turn; what is
-        left over of a lesson, and is less than its `Policy.least`, is left out.
+        If that policy takes fewer rewards per decision than an outcome has, they are split into
+        several updates; a remainder of fewer than its `Policy.least` is dropped.
 
         >>> from tailproof import UCB1, AutoFiltered
         >>> from tailproof.live import Agent, read
@@ -55,9 +55,10 @@ class Log:
         >>> state.counts.sum(), state.sums.sum()
         (np.int64(21), np.float64(210.0))
         """
-        require(isinstance(policy, Policy), "policy", "a policy", policy)
+        require(isinstance(policy, Policy), "policy", "a Policy such as UCB1()", policy)
         arms, pulls = self.journal.arms(), policy.pulls
-        require(bool(arms), "journal", "one with a decision", "an empty one")
+        if not arms:
+            raise ValueError("cannot replay an empty journal: it has no decisions yet")
         mind = blank(policy, self.journal, room=len(arms))
         for closing in self.journal.closings(0, self.journal.counts()[1]):
             if closing.learned:
@@ -70,7 +71,7 @@ class Log:
 
 
 def _rows(journal: Journal) -> Iterator[tuple[Any, ...]]:
-    """Give every ticket with its fate in words."""
+    """Yield every ticket with its status in words."""
     for *known, written, learned, asked, told in journal.rows():
         if written is None:
             fate = "pending" if learned is None else "lost"
@@ -80,9 +81,9 @@ def _rows(journal: Journal) -> Iterator[tuple[Any, ...]]:
 
 
 def csv_pieces(journal: Journal) -> Iterator[str]:
-    """Return a journal as comma-separated values, piece by piece; times are those of Greenwich.
+    """Yield a journal as CSV, piece by piece; times are in UTC.
 
-    A name that a spreadsheet would take for a formula has an apostrophe before it.
+    A name that a spreadsheet would take for a formula is prefixed with an apostrophe.
 
     >>> from tailproof import LinStudentUCB
     >>> from tailproof.live import Agent
@@ -99,7 +100,7 @@ def csv_pieces(journal: Journal) -> Iterator[str]:
     writer.writerow(_COLUMNS)
     for name, hold, arm, propensity, reward, fate, *times in _rows(journal):
         asked, told = (_written(at) for at in times)
-        row = (_tame(name), hold, _tame(arm), propensity, reward, fate, asked, told)
+        row = (_escaped(name), hold, _escaped(arm), propensity, reward, fate, asked, told)
         writer.writerow(row)
         if piece.tell() > _PIECE:
             yield piece.getvalue()
@@ -112,7 +113,7 @@ def _written(at: float | None) -> str | None:
     return None if at is None else datetime.fromtimestamp(at, UTC).isoformat()
 
 
-def _tame(name: str) -> str:
+def _escaped(name: str) -> str:
     return f"'{name}" if name[0] in "=+-@" else name
 
 
@@ -122,7 +123,7 @@ def read(journal: str | Path | Journal) -> Log:
     Parameters
     ----------
     journal : path, str or Journal
-        One that exists, see `open_journal`.
+        An existing journal; see `open_journal`.
 
     Examples
     --------

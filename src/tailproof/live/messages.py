@@ -1,4 +1,4 @@
-"""What goes over the wire: strict, bounded, and with the rules that refusals quote."""
+"""Request and response bodies: strict, bounded, with readable validation errors."""
 
 import reprlib
 from collections.abc import Sequence
@@ -26,12 +26,12 @@ _MOST_FEATURES = 1000
 _MOST_ACTS = 1000
 _LONGEST = 1000
 _RULES = {
-    "offer": f"a list of 1 to {MOST_ARMS} names of 1 to {LONGEST_NAME} signs, or a mapping from"
-    f" such names to vectors of 1 to {_MOST_FEATURES} finite numbers",
-    "ticket": f"a text of 1 to {LONGEST_ID} signs",
+    "offer": f"a list of 1 to {MOST_ARMS} arm names of 1 to {LONGEST_NAME} characters, or an object"
+    f" that maps arm names to vectors of 1 to {_MOST_FEATURES} finite numbers",
+    "ticket": f"a string of 1 to {LONGEST_ID} printable characters",
     "reward": 'a finite number, "Infinity" or "-Infinity"',
     "do": '"ask" or "tell"',
-    "acts": f"a list of 1 to {_MOST_ACTS} acts, each with do",
+    "acts": f'a list of 1 to {_MOST_ACTS} objects, each with "do": "ask" or "do": "tell"',
 }
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 60
@@ -51,7 +51,7 @@ class _Strict(BaseModel):
 
 
 class AskBody(_Strict):
-    """A request for an arm; without an offer, of the experiment's own arms."""
+    """Ask for an arm of `offer`, or of the experiment's own arms if `offer` is left out."""
 
     offer: Names | Vectors | None = Field(
         None,
@@ -61,15 +61,15 @@ class AskBody(_Strict):
     ticket: Id | None = None
 
     def act(self, arms: Offer | None) -> Ask:
-        """Return what the agent is asked; one that does not fit raises ``ValueError``."""
+        """Return the ask for the agent; raises ``ValueError`` if it is invalid."""
         offer = arms if self.offer is None else self.offer
         if offer is None:
-            raise ValueError("offer must be given, as the experiment has no arms of its own")
+            raise ValueError("offer is required: this experiment has no arms of its own")
         return Ask(offer, self.ticket)
 
 
 class TellBody(_Strict):
-    """The reward of a ticket."""
+    """Tell the reward of a ticket."""
 
     ticket: Id
     reward: Number | Literal["Infinity", "-Infinity"] = Field(
@@ -77,7 +77,7 @@ class TellBody(_Strict):
     )
 
     def act(self, _: Offer | None) -> Tell:
-        """Return what the agent is told."""
+        """Return the tell for the agent."""
         return Tell(self.ticket, float(self.reward))
 
 
@@ -90,7 +90,7 @@ class _TellAct(TellBody):
 
 
 class BatchBody(_Strict):
-    """Several acts, done in one commit."""
+    """Several asks and tells, done in one commit."""
 
     acts: Annotated[
         list[Annotated[_AskAct | _TellAct, Field(discriminator="do")]],
@@ -109,35 +109,39 @@ class BatchBody(_Strict):
 
 
 class TicketAnswer(_Strict):
-    """An arm, and the ticket to tell its reward to."""
+    """The chosen arm, and the ticket to tell its reward to."""
 
     ticket: str = Field(examples=["v17"])
     arm: str = Field(examples=["red"])
     propensity: float | None = Field(
-        description="how probable this arm was; null where the policy cannot tell", examples=[0.5]
+        description="the probability of choosing this arm; null if the policy does not report it",
+        examples=[0.5],
     )
-    hold: int = Field(description="the number of the decision", examples=[0])
+    hold: int = Field(
+        description="the number of the decision, which several tickets may share", examples=[0]
+    )
 
 
 class FateAnswer(_Strict):
-    """What became of a reward."""
+    """What happened to a reward."""
 
     ticket: str = Field(examples=["v17"])
     fate: Fate = Field(
-        description="kept: its hold awaits more; learned; duplicate: the first one stays; late: its"
-        " hold had ended; unknown: there is no such ticket",
+        description="kept: stored, its decision waits for more rewards; learned: stored, and its"
+        " decision is complete; duplicate: ignored, the ticket already has a reward; late: stored,"
+        " but its decision had ended; unknown: there is no such ticket",
         examples=["kept"],
     )
 
 
 class ErrorAnswer(_Strict):
-    """Why something was refused, in one sentence."""
+    """Why a request was refused, in one sentence."""
 
     error: str = Field(examples=["reward must be a finite number, got 'much'"])
 
 
 class BatchAnswer(_Strict):
-    """An answer for each act, in their order; one that was refused has its error."""
+    """One answer for each element of `acts`, in order; a refused one has `error`."""
 
     answers: list[TicketAnswer | FateAnswer | ErrorAnswer] = Field(
         examples=[
@@ -150,7 +154,7 @@ class BatchAnswer(_Strict):
 
 
 def answer(act: Ask | Tell, found: Ticket | Fate | ValueError) -> dict[str, Any]:
-    """Return what became of an act, as it goes over the wire."""
+    """Return the JSON answer to an ask or tell."""
     if isinstance(found, Ticket):
         return {
             "ticket": found.id,
@@ -164,30 +168,30 @@ def answer(act: Ask | Tell, found: Ticket | Fate | ValueError) -> dict[str, Any]
 
 
 def problem(error: object) -> dict[str, Any]:
-    """Return a refusal as it goes over the wire, of bounded length."""
+    """Return an error as a JSON answer of bounded length."""
     text = str(error)
     return {"error": text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"}
 
 
 def sentence(errors: Sequence[Any]) -> str:
-    """Return the first mistake in a body as one sentence: the field, its rule and the value.
+    """Return the first validation error as a sentence: field, rule and value.
 
     >>> sentence([{"type": "x", "loc": ("body", "acts", 3, "tell", "reward"), "input": None}])
     'acts[3].reward must be a finite number, "Infinity" or "-Infinity", got None'
     """
     first = errors[0]
     if first["type"] == "json_invalid":
-        return f"the body must be JSON, but: {first['ctx']['error']}"
+        return f"the body is not valid JSON: {first['ctx']['error']}"
     if first["type"] == "extra_forbidden":
-        return f"{_SHORT.repr(first['loc'][-1])} must be left out: it is not known here"
+        return f"unknown field {_SHORT.repr(first['loc'][-1])}: leave it out"
     steps = [step for step in first["loc"] if isinstance(step, int) or step in _RULES]
     while steps and isinstance(steps[-1], int):
         steps.pop()
     path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
     if not steps and isinstance(first["input"], bytes):
-        return "the body must be JSON and said to be: Content-Type: application/json"
+        return "the body must be JSON, sent with Content-Type: application/json"
     if not steps:
-        return f"the body must be an object of JSON, got {_SHORT.repr(first['input'])}"
+        return f"the body must be a JSON object, got {_SHORT.repr(first['input'])}"
     if first["type"] == "missing":
-        return f"{path[1:]} must be given: {_RULES[steps[-1]]}"
+        return f"{path[1:]} is required: {_RULES[steps[-1]]}"
     return f"{path[1:]} must be {_RULES[steps[-1]]}, got {_SHORT.repr(first['input'])}"

@@ -1,4 +1,4 @@
-"""What a service counts, for Prometheus."""
+"""Prometheus metrics of a service."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,25 +14,28 @@ from tailproof.live.experiments import Experiment
 __all__ = ["SHARED", "Metrics"]
 
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
-"""The environment variable that names a folder in which workers count together."""
+"""The environment variable that names the folder in which workers share their metrics."""
 _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
 
 
 class Metrics:
-    """Asks, tells by their fate, refusals and times of answers, and how experiments stand.
+    """Counters of asks, tells and refusals, response times, and gauges of each experiment.
 
-    Workers of one service count together; how an experiment stands is as the worker that is asked
-    saw it last.
+    Counters and times are those of all workers together; the gauges are as last seen by the worker
+    that answers.
     """
 
     def __init__(self, experiments: Mapping[str, Experiment]) -> None:
         own = CollectorRegistry()
-        self._asks = Counter("tailproof_asks", "Answered asks.", ["experiment"], registry=own)
+        self._asks = Counter("tailproof_asks", "Asks answered.", ["experiment"], registry=own)
         self._tells = Counter(
-            "tailproof_tells", "Tells, by fate.", ["experiment", "fate"], registry=own
+            "tailproof_tells",
+            "Tells, by what happened to the reward.",
+            ["experiment", "fate"],
+            registry=own,
         )
         self._refused = Counter(
-            "tailproof_refused", "Refused asks and tells.", ["experiment"], registry=own
+            "tailproof_refused", "Asks and tells refused.", ["experiment"], registry=own
         )
         self._seconds = Histogram(
             "tailproof_answer_seconds",
@@ -55,7 +58,7 @@ class Metrics:
         acts: Sequence[Ask | Tell],
         answers: Sequence[Ticket | Fate | ValueError],
     ) -> None:
-        """Count acts by what became of them."""
+        """Count asks, and tells by what happened to the reward."""
         for act, answer in zip(acts, answers, strict=True):
             if isinstance(answer, ValueError):
                 self._refused.labels(experiment).inc()
@@ -65,25 +68,25 @@ class Metrics:
                 self._tells.labels(experiment, answer).inc()
 
     def answered(self, route: str, status: int, seconds: float) -> None:
-        """Take note of how long an answer took."""
+        """Record the time that a request took."""
         self._seconds.labels(route, str(status)).observe(seconds)
 
     def page(self) -> bytes:
-        """Return everything in the text format of Prometheus."""
+        """Return all metrics in the Prometheus text format."""
         return generate_latest(self._shown)
 
 
 class _Standing(Collector):
-    """How experiments stand, read when asked for."""
+    """Gauges of each experiment, read at scrape time."""
 
     def __init__(self, experiments: Mapping[str, Experiment]) -> None:
         self._experiments = experiments
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
         texts = {
-            "pending": "Tickets whose reward is awaited.",
-            "lost_share": "The share of rewards that never came, of late.",
-            "lessons": "Holds that have ended.",
+            "pending": "Tickets waiting for a reward.",
+            "lost_share": "Share of recent rewards that were lost.",
+            "lessons": "Decisions that have ended.",
         }
         families = {
             key: GaugeMetricFamily(f"tailproof_{key}", text, labels=["experiment"])

@@ -1,4 +1,4 @@
-"""A policy and what it has learned so far: the fold of the lessons of a journal."""
+"""A policy and what it has learned so far by replaying a journal."""
 
 import hashlib
 import io
@@ -23,13 +23,13 @@ from tailproof.wrappers.pilot import Piloted
 __all__ = ["RECENT", "Choice", "Mind"]
 
 _COPIES = 200
-"""How many copies of a path tell how probable a choice was, where the policy cannot."""
+"""Choices drawn to estimate a propensity that the policy does not report."""
 RECENT = 256
-"""The lessons that tell what a pending pull may bring."""
+"""Latest updates that pending rewards are imputed from."""
 
 
 class Choice(NamedTuple):
-    """An arm of an offer, and how probable it was."""
+    """The arm, as an index into the offer, and its propensity."""
 
     arm: int
     propensity: float | None
@@ -37,7 +37,7 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True)
 class _Lesson:
-    """What is remembered of a lesson to guess what pending pulls bring."""
+    """What is kept of an update to impute pending rewards."""
 
     key: object
     vector: Array
@@ -46,25 +46,30 @@ class _Lesson:
 
 
 class Mind:
-    """A policy on one path, with the state that the lessons so far have led to.
+    """A policy on one path, with its current state.
 
-    The state after n lessons depends on these lessons and their order alone, and the choice of a
-    hold on this state, on the pulls that were pending, and on random numbers of (seed, hold).
+    The state after n updates depends only on these updates and their order. A choice depends only
+    on the state, on the pending decisions, and on random numbers seeded with (seed, decision).
 
-    Pending pulls are learned in a copy of the state, as if each had brought what is expected of its
-    arm, so that choices made while rewards are awaited differ. What is expected is x·θ + c, θ the
-    policy's estimate and c the median of what recent lessons were beyond theirs, or, where there is
-    no estimate, the median of the recent lessons of the arm, or of all.
+    Choices are made with a copy of the state that has also learned imputed rewards for the pending
+    decisions, so that choices made while rewards are outstanding differ. The imputed reward is
+
+    x·θ + c plus the noise of a recent update
+
+    where θ is the policy's estimate and c the median residual of recent updates. If the policy has
+    no estimate, the median of the arm's recent updates takes the place of x·θ + c, or the median of
+    all recent updates if the arm has none.
 
     Parameters
     ----------
     policy : Policy
     seed : int
     dim : int, optional
-        The length of the features; by default that of the first offer, or its number of arms.
+        The length of the feature vectors; by default that of the first offer, or its number of arms
+        if it has no features.
 
-    Source: Ginsbourger, Le Riche and Carraro 2010 for learning what is expected of pending trials.
-    Differences: any policy, with the noise of a recent lesson.
+    Source: Ginsbourger, Le Riche and Carraro 2010 for imputing pending trials. Differences: any
+    policy; noise is added.
     """
 
     def __init__(self, policy: Policy[Any], seed: int, dim: int | None = None) -> None:
@@ -83,13 +88,13 @@ class Mind:
 
     @property
     def believes(self) -> bool:
-        """Whether pending pulls are expected to bring something; a copy of a guest is dear."""
+        """Whether pending rewards are imputed; not for a guest, as copying one is expensive."""
         return not isinstance(innermost(self.policy), Guest)
 
     def meet(self, offer: Offer) -> None:
-        """Take note of an offer: arms are numbered in the order in which they are first seen.
+        """Register an offer, numbering its arms in the order in which they are first seen.
 
-        Offers must be met in the order of the journal; one that does not fit is refused.
+        Offers must come in the order of the journal; one that does not fit raises ``ValueError``.
         """
         self.check(offer)
         for name in offer.names:
@@ -101,7 +106,7 @@ class Mind:
 
     @contextmanager
     def meeting(self, offer: Offer) -> Iterator[None]:
-        """Take note of an offer, unless it is refused in the end."""
+        """Register an offer, and undo that if the body raises ``ValueError``."""
         numbers, dim, state = dict(self.numbers), self.dim, self.state
         try:
             self.meet(offer)
@@ -111,29 +116,38 @@ class Mind:
             raise
 
     def check(self, offer: Offer) -> None:
-        """Refuse an offer that the policy could never learn from."""
+        """Raise ``ValueError`` if the policy could not learn from this offer."""
         kind = type(innermost(self.policy)).__name__
         new = [name for name in offer.names if name not in self.numbers]
         if self.uses_vectors and self.dim is not None:
             got = self.dim if offer.dim is None else offer.dim
-            require(got == self.dim, "features", f"vectors of length {self.dim}", got)
-            if offer.dim is None:
-                rule = f"of at most {self.dim} arms, or with features, for {kind}"
-                require(len(self.numbers) + len(new) <= self.dim, "offer", rule, list(offer.names))
+            if got != self.dim:
+                raise ValueError(
+                    f"features must have length {self.dim} in this journal, got length {got}"
+                )
+            if offer.dim is None and len(self.numbers) + len(new) > self.dim:
+                raise ValueError(
+                    f"{kind} takes at most {self.dim} arms without features, and {new} would be "
+                    "too many: offer features, or start a new journal with a larger dim"
+                )
         if offer.vectors is not None and self.uses_vectors:
             length, most = np.linalg.norm(offer.vectors, axis=1).max(), self.policy._longest
-            require(length <= most, "features", f"no longer than {most:g}", float(length))
-        if self.state is not None and self.state.fixed_arms:
-            rule = f"of the arms that {kind} began with"
-            require(not new, "offer", rule, list(offer.names))
-        if self.state is not None and self.numbered and self.uses_vectors:
-            rule = f"of all {len(self.numbers)} arms so far, for {kind}"
-            require(len(offer.names) >= len(self.numbers), "offer", rule, list(offer.names))
+            require(length <= most, "the norm of features", f"at most {most:g}", float(length))
+        if self.state is not None and self.state.fixed_arms and new:
+            raise ValueError(
+                f"{kind} takes no new arms after the first offer, got {new}: "
+                "start a new journal for another set of arms"
+            )
+        every = len(offer.names) >= len(self.numbers)
+        if self.state is not None and self.numbered and self.uses_vectors and not every:
+            raise ValueError(
+                f"{kind} needs all {len(self.numbers)} arms in every offer, got {list(offer.names)}"
+            )
 
     def choose(
         self, hold: int, offer: Offer, explore: float, pending: Mapping[int, Decision]
     ) -> Choice:
-        """Return the arm of a hold; with probability `explore` it is any arm of the offer."""
+        """Choose an arm; with probability `explore`, uniformly among the arms of the offer."""
         rng = np.random.default_rng([self.seed, hold])
         lot, any_arm = rng.random(), int(rng.integers(len(offer.names)))
         state = self._offered(self._expecting(pending), offer)
@@ -147,7 +161,7 @@ class Mind:
         return Choice(arm, share)
 
     def fold(self, closing: Closing) -> None:
-        """Learn from the end of a hold; of one that was given up there is nothing to learn."""
+        """Learn from an outcome; it counts as an update even if the decision was given up."""
         if closing.learned:
             self._teach(self.state, closing.decision, closing.rewards)
         self.remember(closing)
@@ -155,7 +169,7 @@ class Mind:
         self.expect_anew()
 
     def remember(self, closing: Closing) -> None:
-        """Keep a lesson in mind, to guess what pending pulls of its arm bring."""
+        """Keep an update for imputing pending rewards."""
         decision, learned, rewards = closing
         lesson = None
         if learned:
@@ -166,19 +180,19 @@ class Mind:
         self._recent.append(lesson)
 
     def expect_anew(self) -> None:
-        """Forget what was expected of pending pulls."""
+        """Discard imputed rewards."""
         self._belief: Any = None
         self._believed: set[int] = set()
 
     def _teach(self, state: Any, decision: Decision, rewards: Array) -> None:
-        """Let the policy learn a decision."""
+        """Update a state with the rewards of a decision."""
         arms = self._arms(decision.offer, all_known=True)
         chosen = self.numbers[decision.name] if self.numbered else decision.arm
         known = None if decision.propensity is None else [decision.propensity]
         self.policy.learn(state, arms, [chosen], rewards[None], known)
 
     def _expecting(self, pending: Mapping[int, Decision]) -> Any:
-        """Return the state as if pending pulls had brought what is expected."""
+        """Return the state updated with imputed rewards for the pending decisions."""
         if not pending:
             return self.state
         if self._belief is None:
@@ -190,7 +204,7 @@ class Mind:
         return self._belief
 
     def _guess(self, decision: Decision) -> Array:
-        """Return rewards that a pending hold may bring."""
+        """Return imputed rewards for a pending decision."""
         pulls, recent = self.policy.pulls, [lesson for lesson in self._recent if lesson]
         if not recent:
             return np.zeros(pulls)
@@ -208,7 +222,7 @@ class Mind:
     def _share(
         self, state: Any, arms: Array, arm: int, own: int, rng: np.random.Generator
     ) -> float | None:
-        """Return how probable it was that the policy chose an arm."""
+        """Return the probability that the policy chooses an arm, None if it is not known."""
         known = self.policy.propensities(state, arms)
         if known is not None:
             return float(known[0, arm])
@@ -216,13 +230,13 @@ class Mind:
             return None
         slim = copy(state)
         if isinstance(slim, Piloted):
-            slim.forget()  # a choice does not look at them
+            slim.forget()  # choices do not use the pilot rewards
         copies = slim.take(np.zeros(_COPIES, dtype=np.int64))
         drawn = self.policy.choose(copies, np.broadcast_to(arms, (_COPIES, *arms.shape[1:])), rng)
         return float(((drawn == arm).sum() + (own == arm)) / (_COPIES + 1))
 
     def _arm(self, decision: Decision) -> tuple[object, Array]:
-        """Return what tells the arm from others, and its vector."""
+        """Return a key that identifies the arm, and its vector."""
         name, vectors = decision.name, decision.offer.vectors
         if self.uses_vectors and vectors is not None:
             vector = vectors[decision.arm]
@@ -230,20 +244,20 @@ class Mind:
         return name, np.eye(1, self._width(), self.numbers[name])[0]
 
     def _width(self) -> int:
-        """Return d of the vectors for the policy."""
+        """Return the dimension of the vectors that the policy sees."""
         return (self.dim or 1) if self.uses_vectors else 1
 
     def _order(self, offer: Offer) -> list[int]:
-        """Return the arms of an offer in the order in which the policy is shown them."""
+        """Return the indices of an offer's arms in the order in which the policy sees them."""
         places = range(len(offer.names))
         if not self.numbered:
             return list(places)
         return sorted(places, key=lambda i: self.numbers[offer.names[i]])
 
     def _arms(self, offer: Offer, *, all_known: bool) -> Array:
-        """Return the arms for the policy, of shape (1, K, d).
+        """Return the arms as the policy sees them, of shape (1, K, d).
 
-        A policy that knows arms by their number learns with all arms so far, K-armed ones.
+        A K-armed policy learns by arm number, so `all_known` also counts arms not on offer.
         """
         if not self.uses_vectors:
             every = all_known and self.numbered
@@ -255,7 +269,7 @@ class Mind:
         return np.eye(self._width())[[self.numbers[offer.names[i]] for i in order]][None]
 
     def _offered(self, state: Any, offer: Offer) -> Any:
-        """Return the state for a choice among the arms of an offer."""
+        """Return the state restricted to the arms of an offer."""
         if not self.numbered:
             return state
         numbers = sorted(self.numbers[name] for name in offer.names)
@@ -266,17 +280,17 @@ class Mind:
         return state.among(np.array(numbers))
 
     def to_bytes(self) -> bytes:
-        """Return everything learned, for a snapshot: a digest and an npz file."""
+        """Return the state as a snapshot: a SHA-256 digest, then an npz file."""
         file = io.BytesIO()
         np.savez(file, allow_pickle=False, **self.state.to_arrays())
         packed = file.getvalue()
         return hashlib.sha256(packed).digest() + packed
 
     def from_bytes(self, snapshot: bytes, lessons: int) -> None:
-        """Take over a snapshot; one that is damaged or of another version raises ``ValueError``."""
+        """Restore a snapshot; raises ``ValueError`` if it is corrupt or of another version."""
         digest, packed = snapshot[:32], snapshot[32:]
-        ok = hashlib.sha256(packed).digest() == digest
-        require(ok, "snapshot", "whole", f"{len(snapshot)} bytes that are not")
+        if hashlib.sha256(packed).digest() != digest:
+            raise ValueError("snapshot checksum mismatch")
         with np.load(io.BytesIO(packed), allow_pickle=False) as arrays:
             self.state = self.policy.restore(dict(arrays))
         self.lessons = lessons

@@ -1,4 +1,4 @@
-"""What one request has on offer: arms by name, with features or without."""
+"""Offers: the arms that a request chooses among, with or without features."""
 
 import hashlib
 import json
@@ -16,11 +16,11 @@ from tailproof.policies.base import Array
 __all__ = ["LONGEST_NAME", "MOST_ARMS", "Features", "Offer"]
 
 MOST_ARMS = 10_000
-"""Beyond it a request is a mistake, and would be kept for ever."""
+"""A larger offer is most likely a mistake, and the journal would keep it forever."""
 LONGEST_NAME = 200
 
 Features = Iterable[str] | Mapping[str, ArrayLike]
-"""The names of the arms, or a mapping from them to vectors of one length."""
+"""Arm names, or a mapping from arm names to vectors of equal length."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class Offer:
     Parameters
     ----------
     names : tuple of str
-        In the order of the alphabet: that of a request makes no difference.
+        Sorted, so that their order in a request makes no difference.
     vectors : array of shape (K, d), or None
-        The features, if the arms have any.
+        The feature vectors, if the arms have any.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class Offer:
     (2, 2)
     >>> Offer.of(["red", "red"])
     Traceback (most recent call last):
-    ValueError: offer must be of arms with different names, got ['red', 'red']
+    ValueError: arm names must be unique, got ['red', 'red']
 
     Source: our own. Differences: none.
     """
@@ -52,20 +52,22 @@ class Offer:
 
     @classmethod
     def of(cls, offer: "Features | Offer") -> "Offer":
-        """Return what is on offer, checked."""
+        """Return a checked offer; raises ``ValueError`` if it is invalid."""
         if isinstance(offer, Offer):
             return offer
-        rule = "names of arms, or a mapping from names to features"
+        rule = "a list of arm names, or a mapping from arm names to features"
         require(isinstance(offer, Iterable) and not isinstance(offer, str), "offer", rule, offer)
         names = tuple(offer)
-        require(0 < len(names) <= MOST_ARMS, "offer", f"of 1 to {MOST_ARMS} arms", len(names))
+        if not 0 < len(names) <= MOST_ARMS:
+            raise ValueError(f"offer must have 1 to {MOST_ARMS} arms, got {len(names)}")
         try:
             ok = "".join(names).isprintable() and all(names)
         except TypeError:
             ok = False
         ok = ok and max(map(len, names)) <= LONGEST_NAME
-        require(ok, "names of arms", f"texts of 1 to {LONGEST_NAME} signs", list(names))
-        require(len(set(names)) == len(names), "offer", "of arms with different names", list(names))
+        rule = f"printable strings of 1 to {LONGEST_NAME} characters"
+        require(ok, "arm names", rule, list(names))
+        require(len(set(names)) == len(names), "arm names", "unique", list(names))
         if not isinstance(offer, Mapping):
             return cls(tuple(sorted(names)))
         try:
@@ -74,31 +76,31 @@ class Offer:
         except ValueError:
             vectors = np.empty(0)
         ok = vectors.ndim == 2 and vectors.shape[1] > 0
-        require(ok, "features", "vectors of numbers, all of one length", dict(offer))
+        require(ok, "features", "vectors of numbers, all of the same length", dict(offer))
         require(bool(np.isfinite(vectors).all()), "features", "finite", dict(offer))
         return cls(names, vectors)
 
     @property
     def dim(self) -> int | None:
-        """The length of the features, if there are any."""
+        """The length of the feature vectors, None without features."""
         return None if self.vectors is None else self.vectors.shape[1]
 
     @cached_property
     def key(self) -> bytes:
-        """Sixteen bytes that tell offers apart."""
+        """A 16-byte digest that identifies the offer."""
         found = hashlib.blake2b("\0".join(self.names).encode(), digest_size=16)
         if self.vectors is not None:
             found.update(b"\0\0" + self.vectors.tobytes())
         return found.digest()
 
     def row(self) -> tuple[str, bytes | None]:
-        """Return it as a journal keeps it."""
+        """Return the columns that a journal stores."""
         features = None if self.vectors is None else self.vectors.astype("<f8").tobytes()
         return json.dumps(self.names, ensure_ascii=False), features
 
     @classmethod
     def from_row(cls, names: str, features: bytes | None) -> Self:
-        """Return what `row` was called on."""
+        """Return the offer that `row` stored."""
         found = tuple(json.loads(names))
         if features is None:
             return cls(found)

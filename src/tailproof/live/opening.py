@@ -1,4 +1,4 @@
-"""Which journal a text means."""
+"""Opening a journal by its path or URL."""
 
 import sqlite3
 from pathlib import Path
@@ -15,17 +15,17 @@ __all__ = ["open_journal"]
 def open_journal(
     journal: str | Path | Journal, *, durable: bool = True, make: bool = True
 ) -> Journal:
-    """Return the journal that a path or a text means.
+    """Open the journal at a path or URL.
 
     Parameters
     ----------
     journal : path, str or Journal
-        A file of SQLite; or ``"postgresql://user@host/database#name"``, a journal of that name in
-        PostgreSQL, by default ``tailproof``; or a journal, which is returned as it is.
+        A SQLite file; or ``"postgresql://user@host/database#name"``, the journal of that name in
+        PostgreSQL, by default ``tailproof``; or a `Journal`, which is returned as it is.
     durable : bool
-        Whether an answer waits for the disk, see `SQLite` and `Postgres`.
+        Whether a commit waits for the disk; see `SQLite` and `Postgres`.
     make : bool
-        Whether to make a journal where there is none, or refuse.
+        Whether to create a missing journal; if False, it raises ``ValueError``.
 
     Examples
     --------
@@ -33,23 +33,23 @@ def open_journal(
     {'schema': '1'}
     >>> open_journal("shop.db", make=False)
     Traceback (most recent call last):
-    ValueError: journal must be a file that exists, got 'shop.db'
+    ValueError: journal 'shop.db' does not exist
 
     Source: our own. Differences: none.
     """
     if isinstance(journal, Journal):
         return journal
     ok = isinstance(journal, str | Path) and bool(str(journal))
-    require(ok, "journal", "a path, an address of PostgreSQL or a journal", journal)
+    require(ok, "journal", "a path, a postgresql:// URL or a Journal", journal)
     text = str(journal)
     if not text.startswith(("postgresql://", "postgres://")):
         try:
             return SQLite(journal, durable=durable, make=make)
         except sqlite3.DatabaseError as error:
-            raise ValueError(f"journal must be a file of SQLite, got {text!r}: {error}") from error
+            raise ValueError(f"cannot open {text!r} as a SQLite journal: {error}") from error
     url, _, name = text.partition("#")
-    psycopg = import_extra("psycopg", "postgres", "a journal in PostgreSQL")
+    psycopg = import_extra("psycopg", "postgres", "a PostgreSQL journal")
     try:
         return Postgres(url, name=name or "tailproof", durable=durable, make=make)
     except psycopg.OperationalError as error:
-        raise ConnectionError(f"PostgreSQL does not answer: {error}") from error
+        raise ConnectionError(f"cannot open the PostgreSQL journal: {error}") from error

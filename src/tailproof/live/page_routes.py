@@ -1,4 +1,4 @@
-"""The page of a service: one file each of markup, style and script, and what they show as JSON."""
+"""The web page of a service: its static files, and what it shows as JSON."""
 
 import gzip
 from collections.abc import AsyncIterator
@@ -21,7 +21,7 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""Of the page: nothing is loaded from elsewhere or written in line, and nobody frames it."""
+"""Content security policy: nothing from other hosts, nothing inline, no framing."""
 _FILES = {
     "/": ("index.html", "text/html; charset=utf-8"),
     "/page/page.css": ("page.css", "text/css; charset=utf-8"),
@@ -32,7 +32,7 @@ _FILES = {
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Begin to read the journals; files of the page tell nothing and need no token."""
+    """Start and stop refreshing; the static files reveal nothing and need no token."""
     app.state.open_paths.update(_FILES)
     follower = _follower(app)
     yield
@@ -51,7 +51,7 @@ def _follower(app: FastAPI) -> Follower:
 
 @cache
 def _file(name: str) -> tuple[bytes, bytes, str]:
-    """Return a file, the same packed, and a tag that changes with it."""
+    """Return a file, its gzipped content, and its ETag."""
     if name == "plotly.js":
         content = get_plotlyjs().encode()
     else:
@@ -60,7 +60,7 @@ def _file(name: str) -> tuple[bytes, bytes, str]:
 
 
 def _served(request: Request) -> Response:
-    """Answer with a file of the page; a browser that has it is told so."""
+    """Serve a static file, or 304 if the browser has it."""
     name, kind = _FILES[request.url.path]
     plain, packed, tag = _file(name)
     headers = {
@@ -86,7 +86,11 @@ _NEVER_KEPT = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 _HEAD = {
     "name": "shop",
     "read": 1.0,
-    "lead": {"arm": "red", "sure": False, "words": "red leads; the interval of blue overlaps."},
+    "lead": {
+        "arm": "red",
+        "sure": False,
+        "words": "red leads; its interval overlaps that of blue.",
+    },
     "tickets": {"asked": 90, "rewards": 70, "pending": 9, "overdue": 0, "late": 1, "lost": 10},
 }
 _ARM = {"name": "red", "pulls": 50, "rewards": 40, "estimate": 3.1, "low": 2.0, "high": 4.4}
@@ -102,7 +106,7 @@ def _example(value: object) -> dict[str, Any]:
     responses={200: _example({"experiments": [_HEAD]})},
 )
 async def heads(request: Request) -> Response:
-    """Get the experiments, each with who leads and how many tickets there are."""
+    """List the experiments, each with its leading arm and ticket counts."""
     found = _follower(request.app).heads()
     return Response(found, headers=_NEVER_KEPT, media_type="application/json")
 
@@ -116,7 +120,7 @@ async def heads(request: Request) -> Response:
     },
 )
 async def summary(request: Request, name: Name) -> Response:
-    """Get what the page shows of an experiment: a second old, or more while `read` is below 1."""
+    """Get what the page shows of an experiment; incomplete while `read` is below 1."""
     named(request.app.state.experiments, name)
     found = _follower(request.app).summary(name)
     return Response(found, headers=_NEVER_KEPT, media_type="application/json")

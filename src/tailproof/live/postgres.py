@@ -1,4 +1,4 @@
-"""A journal in a PostgreSQL database, for several machines."""
+"""A journal in PostgreSQL, for services on several machines."""
 
 import re
 from collections.abc import Sequence
@@ -12,11 +12,11 @@ from tailproof.live.journal import Journal
 __all__ = ["Postgres"]
 
 _PATIENCE = "60s"
-"""How long to wait for others that write, and for one that begins to write and goes silent."""
+"""How long to wait for the lock, and how long a transaction may be idle before it is ended."""
 _LONGEST_NAME = 63
-"""PostgreSQL cuts longer names short, and then two may be one."""
+"""PostgreSQL truncates longer identifiers, so that two names could become one."""
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
-"""Who has waited for others sees what they wrote."""
+"""After waiting for the lock, a transaction must see what others have committed."""
 _WORDS = {
     r"%": "%%",
     r"\?": "%s",
@@ -25,34 +25,35 @@ _WORDS = {
     r"\bBLOB\b": "BYTEA",
     r" WITHOUT ROWID\b": "",
 }
-"""What psycopg and PostgreSQL say for the words of a journal's statements."""
+"""How the SQL of a journal is translated for psycopg and PostgreSQL."""
 
 
 class Postgres(Journal):
-    """A journal in a database that processes of several machines may share.
+    """A journal in a database, which processes on several machines may share.
 
-    One row of a table ``clock`` counts the transactions; who has changed it keeps others out until
-    the transaction ends, and sees by its number whether they wrote. The time is the server's, the
-    same for all machines. A connection that is lost raises in the act that it was needed for, and
-    the next act makes another.
+    Every transaction starts by incrementing the one row of a table ``clock``. Its row lock keeps
+    other writers out until the commit, and a gap in the count shows that others wrote. Times are
+    the server's, the same for all machines. If the connection is lost, the current call raises and
+    the next one reconnects.
 
     Parameters
     ----------
     url : str
-        Where the database is, as libpq has it: ``postgresql://user@host/database``.
+        The database as a libpq URI: ``postgresql://user@host/database``.
     name : str
-        The journal; a database has room for many, each a PostgreSQL schema of that name.
+        The name of the journal. Each journal is a PostgreSQL schema; a database may have many.
     durable : bool
-        Whether an answer waits for the server's disk, so that it survives a power cut there.
-        Otherwise it survives a killed process of ours.
+        Whether a commit waits for the server's disk, so that it survives a power cut there. If
+        False, it survives a killed client process.
     make : bool
-        Whether to make a journal where there is none, or refuse.
+        Whether to create a missing journal; if False, it raises ``ValueError``.
 
     Examples
     --------
     >>> Postgres("postgresql://localhost", name="pg_shop")
     Traceback (most recent call last):
-    ValueError: name must be a text of 1 to 63 bytes that does not begin with pg_, got 'pg_shop'
+    ValueError: name must be a printable string of 1 to 63 bytes that does not start with pg_, got
+    'pg_shop'
 
     Source: our own. Differences: none.
     """
@@ -64,10 +65,10 @@ class Postgres(Journal):
     ) -> None:
         ok = isinstance(name, str) and name.isprintable() and not name.startswith("pg_")
         ok = ok and 0 < len(name.encode()) <= _LONGEST_NAME
-        rule = f"a text of 1 to {_LONGEST_NAME} bytes that does not begin with pg_"
+        rule = f"a printable string of 1 to {_LONGEST_NAME} bytes that does not start with pg_"
         require(ok, "name", rule, name)
         require(isinstance(durable, bool), "durable", "True or False", durable)
-        self._psycopg = import_extra("psycopg", "postgres", "a journal in PostgreSQL")
+        self._psycopg = import_extra("psycopg", "postgres", "a PostgreSQL journal")
         self.url, self.name, self.durable = url, name, durable
         self._inside, self._number = False, -1
         self._connect()
@@ -79,11 +80,11 @@ class Postgres(Journal):
             raise
 
     def _connect(self) -> None:
-        """Open a session that looks at this journal alone, and gives up waiting at some time."""
+        """Open a session on this journal's schema, with lock and idle timeouts."""
         psycopg = self._psycopg
         self._number = -1
         self._connection = psycopg.connect(self.url, autocommit=True, client_encoding="utf8")
-        whole = psycopg.types.numeric.Int8Dumper  # not by size: a statement is planned once
+        whole = psycopg.types.numeric.Int8Dumper  # one type for all sizes, so one plan
         self._connection.adapters.register_dumper(int, whole)
         settings = {
             "search_path": self._quoted,
@@ -99,10 +100,11 @@ class Postgres(Journal):
         return '"' + self.name.replace('"', '""') + '"'
 
     def _prepare(self, make: bool) -> None:
-        """See to it that there is a clock, which all transactions begin with."""
+        """Create the schema and its ``clock`` if they are missing."""
         if self._there("clock"):
             return
-        require(make, "journal", "one that exists", f"{self.name} in PostgreSQL")
+        if not make:
+            raise ValueError(f"journal {self.name!r} does not exist in this PostgreSQL database")
         self._connection.execute(
             f"{_BEGIN};"
             "SELECT pg_advisory_xact_lock(hashtext('tailproof'));"
@@ -117,7 +119,7 @@ class Postgres(Journal):
         return found is not None
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Any:
-        """Run a statement, and return its rows."""
+        """Run a statement and return its rows."""
         if self._connection.broken and not self._inside:
             self._connect()
         return self._connection.execute(_translated(sql), values)
@@ -129,13 +131,13 @@ class Postgres(Journal):
         except self._psycopg.OperationalError:
             if not self._connection.broken:
                 raise
-            self._connect()  # lost since the last act: nothing of this one was done
+            self._connect()  # lost since the last transaction; this one has not begun
             self._number = self._tick()
         self._inside = True
         return self._number != before + 1
 
     def _tick(self) -> int:
-        """Begin a transaction alone, and return its number."""
+        """Begin an exclusive transaction and return its number."""
         found = self._connection.execute(
             f"{_BEGIN};"
             "UPDATE clock SET number = number + 1"
@@ -166,7 +168,7 @@ class Postgres(Journal):
 
 @lru_cache(maxsize=256)
 def _translated(sql: str) -> str:
-    """Return a statement as psycopg wants it.
+    """Return a statement in the dialect of psycopg and PostgreSQL.
 
     >>> _translated("CREATE TABLE arm (number INTEGER PRIMARY KEY, loss REAL) WITHOUT ROWID")
     'CREATE TABLE arm (number BIGINT PRIMARY KEY, loss DOUBLE PRECISION)'

@@ -1,4 +1,4 @@
-"""What a journal tells of a hold: how it was decided, and what it brought."""
+"""Records of a journal: decisions and their outcomes."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ __all__ = ["Closing", "Decision", "Found", "HoldRow"]
 
 
 class Decision(NamedTuple):
-    """One hold: the arm of an offer, by its place there, and how probable it was."""
+    """One decision: the arm, as an index into the offer, and its propensity."""
 
     hold: int
     offer: Offer
@@ -18,15 +18,15 @@ class Decision(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of the arm."""
+        """The name of the chosen arm."""
         return self.offer.names[self.arm]
 
 
 class HoldRow(NamedTuple):
-    """A decision with what it depends on, but for the seed.
+    """A decision with everything that determines it, except the seed.
 
-    It was made after so many closings, with the probability `explore` of any arm, expecting what
-    holds from `since` on would bring.
+    `explore` is the probability of a uniformly random arm, `after` the number of outcomes learned
+    before, and `since` the first of the decisions whose pending rewards were imputed.
     """
 
     decision: Decision
@@ -36,7 +36,7 @@ class HoldRow(NamedTuple):
 
 
 class Closing(NamedTuple):
-    """The end of a hold: a lesson with its rewards, or nothing if it was given up."""
+    """The outcome of a decision: its rewards, or none if it was given up (``learned=False``)."""
 
     decision: Decision
     learned: bool
@@ -44,7 +44,10 @@ class Closing(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A ticket: its hold and its number in it, and whether its reward came and its hold ended."""
+    """A ticket: its decision, and its number among the tickets of that decision.
+
+    `told` is the time of its reward, `closed` the number of the decision's outcome; None before.
+    """
 
     hold: int
     number: int

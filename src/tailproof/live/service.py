@@ -1,4 +1,4 @@
-"""The service: ask and tell over HTTP, many requests to a commit."""
+"""The HTTP service: ask and tell, with many requests sharing a commit."""
 
 import asyncio
 import logging
@@ -39,12 +39,12 @@ __all__ = ["create_app"]
 
 _LOG = logging.getLogger("tailproof.live")
 _REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: {"model": ErrorAnswer, "description": "The body cannot be read."},
+    400: {"model": ErrorAnswer, "description": "The body cannot be parsed."},
     401: {"model": ErrorAnswer, "description": "The token is missing or wrong."},
     404: {"model": ErrorAnswer, "description": "There is no such experiment."},
     413: {"model": ErrorAnswer, "description": "The body is too large."},
-    422: {"model": ErrorAnswer, "description": "Refused; the sentence says why."},
-    503: {"model": ErrorAnswer, "description": "The journal does not answer; nothing was done."},
+    422: {"model": ErrorAnswer, "description": "The request is refused; `error` says why."},
+    503: {"model": ErrorAnswer, "description": "The commit failed; nothing was stored."},
 }
 _LOG_EXAMPLE = (
     "ticket,hold,arm,propensity,reward,fate,asked,told\r\n"
@@ -54,7 +54,7 @@ _METRICS_EXAMPLE = 'tailproof_asks_total{experiment="shop"} 1204.0\n'
 
 
 class _Line:
-    """Acts in line for the agent of an experiment: those that wait share the next commit."""
+    """The queue of an experiment: asks and tells that wait share the next commit."""
 
     def __init__(self, agent: Agent, arms: Arms) -> None:
         self.agent, self.arms = agent, None if arms is None else Offer.of(arms)
@@ -63,7 +63,7 @@ class _Line:
         self._busy: asyncio.Task[None] | None = None
 
     async def act(self, acts: Sequence[Ask | Tell]) -> list[Ticket | Fate | ValueError]:
-        """Do acts, and return their answers."""
+        """Queue asks and tells, and return their answers."""
         done: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
         self._waiting.append((acts, done))
         if self._busy is None:
@@ -86,13 +86,13 @@ class _Line:
                 rest = iter(answers)
                 for some, done in batch:
                     own = [next(rest) for _ in some]
-                    if not done.done():  # whoever asked may have gone
+                    if not done.done():  # the client may have disconnected
                         done.set_result(own)
         finally:
             self._busy = None
 
     async def close(self) -> None:
-        """Finish what is in line, and close the journal."""
+        """Finish queued requests and close the journal."""
         if self._busy is not None:
             await self._busy
         self._thread.shutdown()
@@ -100,14 +100,14 @@ class _Line:
 
 
 def _unwritten(error: Exception) -> HTTPException:
-    _LOG.error("a commit failed", exc_info=error)
-    told = isinstance(error, sqlite3.Error | OSError)  # others may name machines
+    _LOG.error("commit failed", exc_info=error)
+    told = isinstance(error, sqlite3.Error | OSError)  # other messages may name hosts
     why = error if told else type(error).__name__
-    return HTTPException(503, f"the journal must be writable, but: {why}")
+    return HTTPException(503, f"commit failed, nothing was stored: {why}")
 
 
 def create_app(config: Config, token: str | None = None) -> FastAPI:
-    """Return the service as an ASGI application, with its experiments open.
+    """Open all experiments and return the ASGI application.
 
     ``app.state.experiments`` has each `Experiment` by name; paths in ``app.state.open_paths`` need
     no token.
@@ -126,7 +126,7 @@ def create_app(config: Config, token: str | None = None) -> FastAPI:
     app = FastAPI(
         title="tailproof",
         version=version("tailproof"),
-        description="Ask for an arm, tell its reward: at any time, in any order.",
+        description="Ask for an arm and tell its reward, at any time and in any order.",
         docs_url=None,  # these pages would load scripts from another host
         redoc_url=None,
         lifespan=lifespan,
@@ -153,17 +153,17 @@ def create_app(config: Config, token: str | None = None) -> FastAPI:
 
     @app.post("/experiments/{name}/ask", response_model=TicketAnswer, responses=_REFUSALS)
     async def ask(name: Name, body: AskBody) -> Response:
-        """Get an arm; asked again with the same ticket, the same answer."""
+        """Get an arm; a repeated request with the same ticket gets the same answer."""
         return await one(name, body)
 
     @app.post("/experiments/{name}/tell", response_model=FateAnswer, responses=_REFUSALS)
     async def tell(name: Name, body: TellBody) -> Response:
-        """Tell the reward of a ticket, and hear what became of it."""
+        """Tell the reward of a ticket, and get what happened to it."""
         return await one(name, body)
 
     @app.post("/experiments/{name}/batch", response_model=BatchAnswer, responses=_REFUSALS)
     async def batch(name: Name, body: BatchBody) -> Response:
-        """Do several acts of both kinds in one commit; one that is refused leaves the others."""
+        """Do several asks and tells in one commit; a refused one does not affect the others."""
         named(experiments, name)
         acts: list[Ask | Tell | ValueError] = []
         for one in body.acts:
@@ -188,7 +188,7 @@ def create_app(config: Config, token: str | None = None) -> FastAPI:
         },
     )
     def log(name: Name) -> StreamingResponse:
-        """Get every ticket with its arm, reward and fate, as comma-separated values."""
+        """Download every ticket with its arm, reward and status as CSV."""
         journal = named(experiments, name).reader()
 
         def pieces() -> Iterator[str]:
@@ -202,7 +202,7 @@ def create_app(config: Config, token: str | None = None) -> FastAPI:
 
     @app.get("/health", responses={200: {"content": {"application/json": {"example": _HEALTH}}}})
     async def health() -> dict[str, str]:
-        """Say that the service is there; it needs no token."""
+        """Report that the service is up; needs no token."""
         return _HEALTH
 
     @app.get(
@@ -211,7 +211,7 @@ def create_app(config: Config, token: str | None = None) -> FastAPI:
         responses={200: {"content": {"text/plain": {"example": _METRICS_EXAMPLE}}}},
     )
     def show_metrics() -> PlainTextResponse:
-        """Get counts and times for Prometheus."""
+        """Get metrics for Prometheus."""
         return PlainTextResponse(metrics.page())
 
     @app.exception_handler(RequestValidationError)
@@ -221,14 +221,15 @@ def create_app(config: Config, token: str | None = None) -> FastAPI:
     @app.exception_handler(AnyHTTPException)
     async def stopped(_: Request, error: AnyHTTPException) -> Response:
         unread = (
-            "the body must be JSON that can be read: not too deep, with numbers of usual length"
+            "cannot parse the body as JSON: it is nested too deeply, has a number with too many "
+            "digits, or is not UTF-8"
         )
         text = unread if error.status_code == 400 else error.detail
         return JSONResponse(problem(text), error.status_code, error.headers)
 
     @app.exception_handler(Exception)
     async def failed(_: Request, __: Exception) -> Response:
-        return JSONResponse(problem("the service failed; its log says how"), 500)
+        return JSONResponse(problem("internal error; see the log of the service"), 500)
 
     app.include_router(page_routes.router)
     if token is not None:

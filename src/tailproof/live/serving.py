@@ -1,4 +1,4 @@
-"""Serving: processes that listen at one address, stop gracefully, and count together."""
+"""Running the service: one process or several workers on one address, stopped gracefully."""
 
 import logging
 import multiprocessing
@@ -25,11 +25,11 @@ from tailproof.live.service import create_app
 __all__ = ["TOKEN", "listening", "serve", "server"]
 
 TOKEN = "TAILPROOF_TOKEN"
-"""The environment variable that has the token."""
+"""The environment variable with the token."""
 _GRACE = 30
-"""Seconds that requests in flight may take when the service is told to stop."""
-_GLANCE = 0.2
-"""Seconds between two looks at the workers."""
+"""Seconds that requests in flight get to finish at shutdown."""
+_POLL = 0.2
+"""Seconds between checks that the workers are alive."""
 _LOG = logging.getLogger("tailproof.live")
 
 
@@ -41,10 +41,10 @@ def serve(
     workers: int = 1,
     say: Callable[[str, list[str]], None],
 ) -> None:
-    """Serve the experiments of a file until told to stop.
+    """Serve the experiments of a configuration file until told to stop.
 
-    Everything that can be refused is refused before anything listens. `say` is told the address
-    and the names of the experiments.
+    Mistakes in it are raised before anything listens. `say` is called with the URL and the names
+    of the experiments.
     """
     whole("workers", workers)
     config = load(path).at(address, port)
@@ -61,22 +61,22 @@ def serve(
 
 @contextmanager
 def listening(config: Config) -> Iterator[tuple[socket.socket, str]]:
-    """Give a socket at the address of a service, and its URL; a port in use raises ``OSError``."""
+    """Yield a listening socket and its URL; raises ``OSError`` if the port is in use."""
     ipv6 = ":" in config.address
     family = socket.AF_INET6 if ipv6 else socket.AF_INET
     try:
         place = socket.create_server((config.address, config.port), family=family)
     except OSError as error:
-        raise OSError(f"cannot listen at {config.address}, port {config.port}: {error}") from None
+        raise OSError(f"cannot listen on {config.address}, port {config.port}: {error}") from None
     with place:
-        # An answer is written in two parts: without this the second would await the client.
+        # A response is written in two parts: without this, the second waits for the client's ACK.
         place.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         host = f"[{config.address}]" if ipv6 else config.address
         yield place, f"http://{host}:{place.getsockname()[1]}"
 
 
 def server(config: Config) -> uvicorn.Server:
-    """Return a server of the experiments, which are open; ``run(sockets=[…])`` it."""
+    """Open the experiments and return a server; start it with ``run(sockets=[…])``."""
     app = create_app(config, os.environ.get(TOKEN))
     settings = uvicorn.Config(
         app,
@@ -94,7 +94,7 @@ def _work(config: Config, place: socket.socket) -> None:
 
 
 def _supervise(config: Config, place: socket.socket, workers: int) -> None:
-    """Keep so many processes at work until told to stop; one that dies is replaced."""
+    """Keep `workers` processes running until told to stop; replace those that die."""
     dictConfig(LOGGING)
     stop, fresh = threading.Event(), multiprocessing.get_context("spawn")
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -102,9 +102,11 @@ def _supervise(config: Config, place: socket.socket, workers: int) -> None:
     with TemporaryDirectory(prefix="tailproof-") as counts:
         os.environ[SHARED] = counts
         crew: list[SpawnProcess] = []
-        while not stop.wait(_GLANCE):
+        while not stop.wait(_POLL):
             for worker in [one for one in crew if not one.is_alive()]:
-                _LOG.error("worker %s ended with %s", worker.pid, worker.exitcode)
+                _LOG.error(
+                    "worker %s exited with code %s; restarting it", worker.pid, worker.exitcode
+                )
                 crew.remove(worker)
             while len(crew) < workers:
                 crew.append(fresh.Process(target=_work, args=(config, place)))

@@ -1,4 +1,4 @@
-"""A journal in one file, by the standard library."""
+"""A journal in a SQLite file."""
 
 import os
 import sqlite3
@@ -14,21 +14,21 @@ from tailproof.live.journal import Journal
 __all__ = ["SQLite"]
 
 _PATIENCE = 60.0
-"""Seconds to wait for other processes that write."""
+"""Seconds to wait for other writers."""
 
 
 class SQLite(Journal):
-    """A journal in a file that several threads and processes of one machine may share.
+    """A journal in a file, which threads and processes of one machine may share.
 
     Parameters
     ----------
     path : path
-        The file; a new one is made for its owner alone.
+        The file; a new one gets permissions for its owner only.
     durable : bool
-        Whether an answer waits for the disk, so that it survives a power cut. Otherwise it
-        survives a killed process.
+        Whether a commit waits for the disk, so that it survives a power cut. If False, it survives
+        a killed process.
     make : bool
-        Whether to make a file where there is none, or refuse.
+        Whether to create a missing file; if False, it raises ``ValueError``.
 
     Examples
     --------
@@ -43,10 +43,11 @@ class SQLite(Journal):
         require(isinstance(durable, bool), "durable", "True or False", durable)
         self.path = str(path)
         memory = self.path == ":memory:"
-        require(make or Path(path).is_file(), "journal", "a file that exists", self.path)
-        alone = not make and not os.access(self.path, os.W_OK)  # a copy that may only be read
+        if not make and not Path(path).is_file():
+            raise ValueError(f"journal {self.path!r} does not exist")
+        alone = not make and not os.access(self.path, os.W_OK)  # a read-only copy
         if not memory and not alone:
-            with suppress(FileExistsError):  # to close an old one would give away all locks on it
+            with suppress(FileExistsError):  # closing an old one would drop our locks on it
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         where = f"{Path(path).absolute().as_uri()}?immutable=1" if alone else self.path
         self._connection = sqlite3.connect(
@@ -64,13 +65,14 @@ class SQLite(Journal):
             raise
 
     def _check(self, make: bool) -> None:
-        """Refuse a file that is of something else, before anything is written to it."""
+        """Raise ``ValueError`` if the file is something else, before writing to it."""
         tables = {name for (name,) in self.execute("SELECT name FROM sqlite_master")}
         ours = tables >= {"meta", "hold", "ticket"} or (make and not tables)
-        require(ours, "journal", "one that an agent wrote", self.path)
+        if not ours:
+            raise ValueError(f"{self.path!r} is a SQLite file, but not a journal of tailproof")
 
     def _write_ahead(self) -> None:
-        """Keep a log beside the file; SQLite does not wait for others that begin to, so we do."""
+        """Turn on write-ahead logging; SQLite does not wait for others that do so, so we retry."""
         end = time.monotonic() + _PATIENCE
         while True:
             try:
@@ -83,7 +85,7 @@ class SQLite(Journal):
                 time.sleep(0.001)
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Any:
-        """Run a statement, and return its rows."""
+        """Run a statement and return its rows."""
         return self._connection.execute(sql, values)
 
     def _begin(self) -> bool:

@@ -1,4 +1,4 @@
-"""What a journal says at a glance: who leads and how sure that is, pulls and rewards over time."""
+"""A summary of a journal: which arm leads and how surely, pulls and rewards over time."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -24,68 +24,69 @@ __all__ = ["Summary"]
 Numbers = NDArray[np.int64]
 
 WINDOW = 1000
-"""An arm is judged by so many of its last rewards."""
+"""Latest rewards by which an arm is judged."""
 _ALL_WINDOWS = 1_000_000
-"""Where arms are many, their windows are shorter, but for `LEAST`: together about 8 MB."""
-_BITE = 20_000
-"""About so many tickets are read at once, which takes a few hundredths of a second."""
+"""Rewards in all windows, about 8 MB; if arms are many, each has fewer, at least `LEAST`."""
+_CHUNK = 20_000
+"""Tickets read at once, about; this takes a few hundredths of a second."""
 _BUCKETS, _SMALLEST = 64, 32
-"""At most so many buckets of one number of tickets, and the number that they begin with."""
+"""Number of buckets, at most, and tickets in each at the start."""
 _SAMPLED = 256
-"""Rewards kept of each bucket, about: their quantiles are drawn."""
+"""Rewards sampled in each bucket, about, for the quantiles that are drawn."""
 _QUANTILES = {"low": 0.1, "middle": 0.5, "high": 0.9}
 _FEWEST = 5
-"""Rewards of an arm in a bucket, below which no quantiles are drawn."""
+"""Rewards that an arm needs in a bucket for its quantiles to be drawn."""
 _LATELY = 1000
-"""An arm that none of so many tickets could have got is no longer on offer."""
+"""An arm is no longer on offer if none of this many latest tickets could have got it."""
 _DRAWN, _LISTED = 6, 50
-"""Arms in pictures and in tables."""
+"""Arms in charts and in tables."""
 _JUDGED = 20_000
-"""The tail is judged by about so many rewards, and anew after so many or a tenth more."""
+"""About how many rewards the tail is judged by; again after this many or 10 % more."""
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-"""2⁶⁴ times the golden section: its multiples fall evenly, whatever the period of the arms."""
+"""2⁶⁴/φ, φ the golden ratio: its multiples modulo 2⁶⁴ are spread evenly, whatever the period."""
 
 
 @dataclass
 class _Arm:
-    """One arm: tickets and rewards of ended holds, and the last rewards in their order."""
+    """One arm: its tickets and rewards in ended decisions, and its latest rewards in order."""
 
     name: str
     tickets: int = 0
     rewards: int = 0
     offered: int = -1
-    """The number of the last ticket that might have got it."""
+    """The number of the last ticket that could have got it."""
     window: Array = field(default_factory=lambda: np.empty(0))
     open: int = 0
     told: int = 0
 
 
 class Summary:
-    """What there is to say about an experiment, in memory that does not grow with its journal.
+    """A summary of an experiment, in memory that does not grow with its journal.
 
-    It follows a journal: each `refresh` reads a bite of what is new, by a connection of its own,
-    and `to_dict` says what is known. What it knows depends on the journal alone, and not on how
-    often it was refreshed, but for the verdict on the tail, which is kept for a while.
+    Each `refresh` reads a chunk of what is new in the journal, and `to_dict` returns what is known
+    so far. The result depends only on the journal, not on how often it was refreshed, except for
+    the verdict on the tail, which is cached for a while.
 
-    An arm is judged by its last 1000 rewards of ended holds that came in time. It leads if its
-    estimate is the best of the arms on offer, which is sure if no other interval reaches its own.
-    The intervals are right with 95 % together, at one look, for independent rewards.
+    An arm is judged by its last 1000 rewards that came in time, in ended decisions. The arm on
+    offer with the best estimate leads, and that is sure if its interval overlaps no other. The
+    intervals hold together with 95 % confidence, at a single look and for independent rewards.
 
-    Over time there are buckets with one number of tickets each. When they are 64, two become one.
+    The history is kept in buckets with equal numbers of tickets. When 64 are full, neighbours are
+    merged.
 
     Parameters
     ----------
     journal : Journal
-        Read in short transactions that keep nobody waiting; not the agent's own connection.
+        Read in short transactions that block nobody; not the agent's own connection.
     policy : Policy
     aim : Aim
-        What arms are compared by.
+        The statistic that arms are compared by.
     costs : bool
-        Whether the smallest is the best.
+        Whether rewards are costs, so that smaller is better.
     wait : float
-        Seconds that a reward may take.
+        Seconds until a reward counts as lost.
     clock : callable, optional
-        What tells the time, as in `Agent`.
+        Returns the time, as in `Agent`.
 
     Examples
     --------
@@ -101,7 +102,7 @@ class Summary:
     >>> found["tickets"]["rewards"], [arm["estimate"] for arm in found["arms"]]
     (126, [3.0, 3.0])
     >>> found["lead"]["words"]
-    'blue leads; the interval of red overlaps.'
+    'blue leads; its interval overlaps that of red.'
 
     Source: our own. Differences: none.
     """
@@ -128,14 +129,14 @@ class Summary:
         self._table: tuple[tuple[int, int], Array] = ((0, 0), np.empty((0, 3)))
 
     def refresh(self) -> bool:
-        """Read a bite of what is new, and return whether that was all."""
-        bite = max(1, _BITE // self.policy.pulls)
+        """Read a chunk of what is new, and return whether that was all."""
+        chunk = max(1, _CHUNK // self.policy.pulls)
         with self.journal.moment():
             self.holds, self.ended = self.journal.counts()
             for name in self.journal.arms(since=len(self._arms)):
                 self._numbers[name] = len(self._arms)
                 self._arms.append(_Arm(name))
-            stop = min(self.read + bite, self.ended)
+            stop = min(self.read + chunk, self.ended)
             self._take(self.journal.ended_tickets(self.read, stop))
             self.read = stop
             if self.read == self.ended:
@@ -147,7 +148,7 @@ class Summary:
         return True
 
     def _take(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Take note of tickets of ended holds."""
+        """Add tickets of ended decisions."""
         if not rows:
             return
         offers, places, asked, found = zip(*rows, strict=True)
@@ -174,7 +175,7 @@ class Summary:
         self._tickets += len(rows)
 
     def _take_open(self, rows: Sequence[tuple[int, int, int, int, int]]) -> None:
-        """Take note of tickets of open holds, as they are now."""
+        """Count tickets of open decisions, as they are now."""
         for arm in self._arms:
             arm.open = arm.told = 0
         self._overdue = 0
@@ -186,11 +187,11 @@ class Summary:
 
     @property
     def _width(self) -> int:
-        """How many rewards are kept of each arm."""
+        """Latest rewards kept of each arm."""
         return min(WINDOW, max(LEAST, _ALL_WINDOWS // max(1, len(self._arms))))
 
     def _judge(self) -> None:
-        """Judge the tail anew, if there is much to add."""
+        """Judge the tail again, if there are many new rewards."""
         more = self._rewards - self._judged
         if self._rewards < LEAST or more < min(self._judged / 10 or 1, _JUDGED):
             return
@@ -201,14 +202,14 @@ class Summary:
         names = np.repeat([arm.name for arm in arms], [len(x) for x in windows])
         try:
             found = calibrate(rewards=np.concatenate([*windows, []]), arms=names, costs=self.costs)
-        except ValueError as error:  # too few of each arm, or all alike
+        except ValueError as error:  # too few of each arm, or all equal
             self._tail, self._advice = f"No verdict: {error}.", ""
             return
         self._tail = found.rewards.verdict
         self._advice = found.calibration.choice if found.calibration else f"{found.refusal}."
 
     def _estimated(self) -> Array:
-        """Return the estimate and interval of each arm, NaN where rewards are too few."""
+        """Return the estimate and interval of each arm, NaN where it has too few rewards."""
         seen = len(self._arms), self._rewards
         if self._table[0] != seen:
             width, table = self._width, np.full((len(self._arms), 3), np.nan)
@@ -220,7 +221,7 @@ class Summary:
         return self._table[1]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything that the page shows, as plain values; infinities are words."""
+        """Return everything that the page shows, as JSON values; infinities are strings."""
         table = self._estimated()
         here = [self._on_offer(arm) for arm in self._arms]
         signed = -table[:, 0] if self.costs else table[:, 0]
@@ -268,19 +269,19 @@ class Summary:
         return arm.open > 0 or arm.offered >= self._tickets - _LATELY
 
     def _lead(self, here: list[int], table: Array) -> dict[str, Any]:
-        """Return who leads among arms on offer, and how sure that is, in words."""
+        """Return which arm on offer leads, and how sure that is, in words."""
         how = (
             f"Each arm is judged by its last {self._width} rewards: {_aim_words(self.aim)} and "
-            f"{_interval_words(self.aim)}. The intervals of all arms hold together with "
-            f"{100 * LEVEL:.0f} % confidence if rewards are independent, at one look: who looks "
-            "again and again will now and then see a lead that goes away."
+            f"{_interval_words(self.aim)}. If rewards are independent, the intervals of all arms "
+            f"hold together with {100 * LEVEL:.0f} % confidence at a single look. If you look "
+            "often, you will now and then see a lead that goes away."
         )
         if self._features:
-            how += " Requests differ in their features; an arm is judged over all that got it."
+            how += " Requests differ in their features; an arm is judged by all that got it."
         found: dict[str, Any] = {"arm": None, "sure": False, "how": how}
         names, unknown = [self._arms[i].name for i in here], np.isnan(table[here, 0])
         if unknown.all():
-            return found | {"words": "Too early to tell: no arm has rewards enough yet."}
+            return found | {"words": "Too early to tell: no arm has enough rewards yet."}
         lead = leader(names, table[here], costs=self.costs)
         few = list(compress(names, unknown))
         aside = set(few)
@@ -289,21 +290,21 @@ class Summary:
         if len(names) == 1:
             words = [f"{lead.arm} is the only arm"]
         elif lead.sure:
-            words.append("no other interval reaches its own")
+            words.append("its interval overlaps no other")
         if len(reaching) == 1:
-            words.append(f"the interval of {reaching[0]} overlaps")
+            words.append(f"its interval overlaps that of {reaching[0]}")
         elif reaching:
-            words.append(f"the intervals of {_listed(reaching)} overlap")
+            words.append(f"its interval overlaps those of {_listed(reaching)}")
         if few:
             words.append(f"{_listed(few)} {'has' if len(few) == 1 else 'have'} too few rewards")
         return found | {"arm": lead.arm, "sure": lead.sure, "words": "; ".join(words) + "."}
 
 
 class _History:
-    """Pulls by arm in buckets of one number of tickets, and rewards of some of these tickets.
+    """Pulls of each arm in buckets with equal numbers of tickets, and a sample of their rewards.
 
-    Buckets double with the journal; a ticket is sampled if its number times the golden section,
-    modulo one, is below 2^−thin, so that a sample at one size is part of that at any smaller.
+    Buckets double in size as the journal grows. Ticket n is sampled if n/φ modulo 1 is below
+    2^−thin, φ the golden ratio; so each sample is part of those at smaller sizes.
     """
 
     def __init__(self) -> None:
@@ -314,7 +315,7 @@ class _History:
         self._rewards: Array = np.empty(0)
 
     def add(self, first: int, arms: Numbers, asked: Array, rewards: Array, known: int) -> None:
-        """Add tickets, the first of which has this number, where so many arms are known."""
+        """Add tickets numbered from `first` on; `known` is the number of arms so far."""
         self.count = first + len(arms)
         self._begin = self._begin if first else float(asked[0])
         self._pulls = np.pad(self._pulls, ((0, 0), (0, known - self._pulls.shape[1])))
@@ -329,7 +330,7 @@ class _History:
         self._rewards = np.append(self._rewards, rewards[took])
 
     def _double(self) -> None:
-        """Make one bucket of two, and keep half of the rewards."""
+        """Merge pairs of buckets, and keep half of the sample."""
         self.size, half = 2 * self.size, _BUCKETS // 2
         pulls, ends = self._pulls.reshape(half, 2, -1), self._ends.reshape(half, 2)
         self._pulls = np.pad(pulls.sum(axis=1), ((0, half), (0, 0)))
@@ -343,7 +344,7 @@ class _History:
         return tickets.astype(np.uint64) * _GOLDEN <= np.uint64((2**64 - 1) >> thin)
 
     def to_dict(self, names: Sequence[str], best: Sequence[int]) -> dict[str, Any]:
-        """Return pulls and quantiles of rewards of the arms pulled most lately, and of the best."""
+        """Return pulls and reward quantiles of the `best` and the recently most pulled arms."""
         buckets = -(-self.count // self.size)
         pulls = np.pad(self._pulls[:buckets], ((0, 0), (0, len(names) - self._pulls.shape[1])))
         lately = np.argsort(-pulls[buckets // 2 :].sum(axis=0), kind="stable").tolist()
@@ -375,7 +376,7 @@ class _History:
         }
 
     def _bands(self, arms: Sequence[int], buckets: int) -> dict[str, Array]:
-        """Return for each bucket and arm three quantiles of its rewards, NaN where they are few."""
+        """Return three quantiles of the rewards in each bucket and arm, NaN where they are few."""
         mine = np.isin(self._arms, arms)
         place = np.searchsorted(arms, self._arms[mine])
         cell = self._tickets[mine] // self.size * len(arms) + place
@@ -393,20 +394,20 @@ class _History:
 
 
 def _middle(sample: Array) -> float:
-    """Return the lower median of numbers, NaN if there are none."""
+    """Return the lower median, NaN for an empty sample."""
     half = (len(sample) - 1) // 2
     return float(np.partition(sample, half)[half]) if len(sample) else math.nan
 
 
 def _plain(x: float) -> float | str | None:
-    """Return a number as JSON has it: none for NaN, words for infinities."""
+    """Return a number as JSON allows: None for NaN, strings for infinities."""
     if math.isfinite(x):
         return x
     return None if math.isnan(x) else "Infinity" if x > 0 else "-Infinity"
 
 
 def _aim_words(aim: Aim, costs: bool | None = None) -> str:
-    """Return an aim in words.
+    """Describe an aim.
 
     >>> from tailproof import Median
     >>> _aim_words(Quantile(0.95)), _aim_words(Median(), costs=True)
@@ -416,45 +417,45 @@ def _aim_words(aim: Aim, costs: bool | None = None) -> str:
     if isinstance(aim, Quantile):
         return f"the {size}{aim.level:g}-quantile"
     if isinstance(aim, CappedMean):
-        return f"the {size}mean of rewards cut to the central range of all arms ({aim.share:g})"
+        return f"the {size}mean of rewards capped at common quantiles of all arms ({aim.share:g})"
     return f"the {size}{aim.name}"
 
 
 def _interval_words(aim: Aim) -> str:
-    """Return where the interval of an aim comes from."""
+    """Describe the interval of an aim."""
     if isinstance(aim, CappedMean):
         return "Student's interval"
     if isinstance(aim, Mean):
-        return "an interval between means of 15 blocks"
+        return "an interval between two of the means of 15 blocks"
     return "an interval between two of these rewards"
 
 
 def _filter_words(policy: Policy[Any]) -> str:
-    """Return how many pulls make a decision of a policy, and what becomes of them.
+    """Describe how many requests share a decision, and how their rewards are used.
 
     >>> from tailproof import UCB1
     >>> _filter_words(AutoFiltered(UCB1()))  # doctest: +ELLIPSIS
-    "21 requests make one decision: they get the same arm, and Pitman's estimator makes one tame..."
+    "21 requests share a decision: they get the same arm, and Pitman's estimator reduces their..."
     """
     if policy.pulls == 1:
-        return "Every request is a decision of its own: each reward is learned by itself."
+        return "Each request is a decision of its own, and each reward is learned by itself."
     inside: Policy[Any] = policy
     while isinstance(inside, Wrapper) and not isinstance(inside, AutoFiltered | Filtered):
         inside = inside.policy
-    tame = "the policy learns their rewards together"
+    use = "the policy learns their rewards together"
     if isinstance(inside, AutoFiltered):
-        tame = "Pitman's estimator makes one tame number of their rewards"
+        use = "Pitman's estimator reduces their rewards to one number"
     elif isinstance(inside, Filtered):
-        tame = f"{inside.estimator!r} makes one tame number of their rewards"
+        use = f"{inside.estimator!r} reduces their rewards to one number"
     return (
-        f"{policy.pulls} requests make one decision: they get the same arm, and {tame}, so that a "
-        f"few wild ones decide nothing. Where rewards are lost, {policy.least} of them will do, "
-        "and more requests get the arm."
+        f"{policy.pulls} requests share a decision: they get the same arm, and {use}, so that a "
+        f"few extreme rewards do not decide. If rewards are lost, {policy.least} are enough, and "
+        "more requests get the arm."
     )
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return names as one would say them.
+    """Return names as an English list.
 
     >>> _listed(["a"]), _listed(["a", "b", "c"]), _listed(list("abcdef"))
     ('a', 'a, b and c', 'a, b, c and 3 more')

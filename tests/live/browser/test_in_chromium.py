@@ -244,7 +244,7 @@ def test_a_screen_reader_finds_its_way(page: Chromium) -> None:
     assert names["navigation"] == ["Experiments"]
     for landmark in ("banner", "contentinfo", "status"):
         assert landmark in names
-    assert "Arms, the best first" in names["table"]
+    assert "Arms, best first" in names["table"]
     assert all(names["table"])
     assert all(names["region"])
     levels = page.run(
@@ -310,7 +310,7 @@ def test_a_journal_that_is_being_read_or_cannot_be_is_said(page: Chromium) -> No
     page.run("globalThis.kept = latest; show({ ...kept, read: 0.4, at: null })")
     assert page.text("#reading").startswith("Reading the journal: 40 % so far.")
     page.run("show({ ...kept, now: kept.at + 600 })")
-    assert page.text("#reading").startswith("The journal could not be read of late")
+    assert page.text("#reading").startswith("The journal cannot be read at the moment")
     page.wait("document.getElementById('reading').hidden")
 
 
@@ -324,7 +324,7 @@ def test_a_lost_connection_is_said_calmly_and_found_again(
         words = browser.text("#lead-words")
         port = int(service.url.rpartition(":")[2])
     browser.wait("document.getElementById('connection').innerText.includes('No connection')")
-    assert "What you see is from" in browser.text("#connection")
+    assert "Showing data from" in browser.text("#connection")
     assert browser.text("#announcement").startswith("No connection")
     assert browser.text("#lead-words") == words
     with serving(tmp_path, port=port):

@@ -1,7 +1,7 @@
 "use strict";
 
-const EVERY = 3000, SLOWEST = 15000;                    // milliseconds between two looks
-const STALE = 90;                                       // seconds; a service that nobody looks at reads every 30
+const EVERY = 3000, SLOWEST = 15000;                    // milliseconds between refreshes
+const STALE = 90;                                       // seconds; without viewers the service refreshes every 30
 const COLOURS = 6, DASHES = ["solid", "dash", "dot"];    // as in page.css
 const dark = matchMedia("(prefers-color-scheme: dark)"), narrow = matchMedia("(max-width: 34rem)");
 const at = id => document.getElementById(id);
@@ -32,7 +32,7 @@ async function look() {
     name = (experiments.find(one => `#/${one.name}` === location.hash) ?? experiments[0]).name;
     summary = await get(`/experiments/${name}/summary`);
   } catch (error) {
-    if (mine !== controller) return;                    // another look has taken over
+    if (mine !== controller) return;                    // a newer refresh has taken over
     if (error instanceof Locked) return askForToken();
     lost();
   } finally {
@@ -59,8 +59,8 @@ function connected() {
 function lost() {
   failures += 1;
   document.body.classList.add("lost");
-  const words = since ? `No connection. What you see is from ${clock(since)}; trying again.`
-    : "No connection yet; trying again.";
+  const words = since ? `No connection, retrying. Showing data from ${clock(since)}.`
+    : "No connection yet, retrying.";
   if (failures === 1) announce(words);
   setText("connection-words", words);
 }
@@ -111,7 +111,7 @@ const whole = new Intl.NumberFormat("en");
 
 function words(x) {
   if (x === null || x === undefined) return "–";
-  x = Number(x);                                        // "Infinity" is a word in JSON
+  x = Number(x);                                        // infinities are strings in JSON
   if (!Number.isFinite(x)) return x > 0 ? "∞" : "−∞";
   const size = Math.abs(x);
   const text = size && (size >= 1e9 || size < 1e-3) ? x.toExponential(2).replace("e+", "e") : digits.format(x);
@@ -140,7 +140,7 @@ function showList(experiments, name) {
   const list = at("experiments");
   if (key === shownList) return;
   shownList = key;
-  if (list.children.length !== experiments.length) {    // or else the focus would be lost
+  if (list.children.length !== experiments.length) {    // otherwise keep the elements, and with them the focus
     fill(list, experiments.map(() => {
       const item = make("li"), link = make("a");
       fill(link, make("strong"), make("span"));
@@ -165,16 +165,16 @@ function show(found) {
   document.title = found.lead?.arm ? `${found.lead.arm} leads ${found.name} – tailproof` : `${found.name} – tailproof`;
   const stale = found.at && found.now - found.at > STALE;
   at("reading").hidden = found.read === 1 && !stale;
-  setText("reading", stale ? `The journal could not be read of late: what follows is from ${moment(found.at)}.`
-    : `Reading the journal: ${Math.round(100 * found.read)} % so far. What follows is of that part.`);
+  setText("reading", stale ? `The journal cannot be read at the moment. Showing data from ${moment(found.at)}.`
+    : `Reading the journal: ${Math.round(100 * found.read)} % so far. The numbers below are from that part.`);
   const key = JSON.stringify({ ...found, at: 0, now: 0 });
   if (key === shown) return;
   shown = key;
   const known = found.tickets !== undefined, asked = known && found.tickets.asked > 0;
   at("empty").hidden = !known || asked || found.read < 1;
   at("found").hidden = !asked;
-  setText("goal", !known ? "" : `Looks for ${found.aim_words}. A reward may take ${span(found.wait)}; ` +
-    (found.explore ? `${words(100 * found.explore)} % of decisions are left to chance.` : "it explores as its recipe does."));
+  setText("goal", !known ? "" : `Goal: ${found.aim_words}. A reward counts as lost after ${span(found.wait)}. ` +
+    (found.explore ? `${words(100 * found.explore)} % of decisions are random.` : "Exploration is up to the policy."));
   if (!asked) return known && showEmpty(found);
   if (found.read === 1) {
     const before = lastWords[found.name];
@@ -183,10 +183,10 @@ function show(found) {
   }
   showLead(found);
   showTickets(found);
-  setText("tail", found.tail.words || `The tail is judged from ${found.tail.least} rewards on.`);
+  setText("tail", found.tail.words || `The tail is judged once there are ${found.tail.least} rewards.`);
   setText("filter", found.filter.words);
   at("advice").hidden = !found.filter.advice;
-  setText("advice", `What these rewards would ask of a filter of medians: ${found.filter.advice}`);
+  setText("advice", `Advice for a median filter: ${found.filter.advice}`);
   setText("recipe", found.recipe);
   for (const id of ["pulls-section", "rewards-section"]) at(id).hidden = !found.history.ends.length;
   showTables(found.history);
@@ -230,9 +230,9 @@ function showTickets({ tickets, holds }) {
     ["Requests", tickets.asked, `${whole.format(holds.ended)} decisions ended, ${whole.format(holds.open)} open`],
     ["Rewards", tickets.rewards, "came in time"],
     ["Pending", tickets.pending, "may still come"],
-    ["Overdue", tickets.overdue, "taken if they come before their decision ends"],
+    ["Overdue", tickets.overdue, "still used if they come before their decision ends"],
     ["Lost", tickets.lost, share(tickets.lost, tickets.asked)],
-    ["Late", tickets.late, "came after their decision had ended; not learned"],
+    ["Late", tickets.late, "came after their decision ended; not used"],
   ];
   fill(at("tickets"), rows.map(([name, count, more]) => {
     const group = make("div"), value = make("dd", whole.format(count));
@@ -245,10 +245,10 @@ function showTickets({ tickets, holds }) {
 function showTables(history) {
   const times = history.ends.map(moment), names = history.arms.map(arm => arm.name);
   const others = history.others.some(count => count > 0);
-  table("pulls-table", "Requests that got each arm, in each stretch of time", ["until", ...names, ...(others ? ["other arms"] : [])],
+  table("pulls-table", "Requests that got each arm, by period", ["until", ...names, ...(others ? ["other arms"] : [])],
     times.map((time, i) => [time, ...history.arms.map(arm => whole.format(arm.pulls[i])),
       ...(others ? [whole.format(history.others[i])] : [])]));
-  table("rewards-table", "Median reward, and the range of eight in ten", ["until", ...names],
+  table("rewards-table", "Median reward, and the middle 80 % of rewards", ["until", ...names],
     times.map((time, i) => [time, ...history.arms.map(arm => arm.middle[i] === null ? "–"
       : `${words(arm.middle[i])} (${words(arm.low[i])} to ${words(arm.high[i])})`)]));
 }
@@ -265,7 +265,7 @@ function table(id, caption, heads, rows) {
   fill(at(id), make("caption", caption), head, body);
 }
 
-// ---- pictures; plotly reads texts as markup, so names are escaped for it
+// ---- charts; plotly reads text as markup, so names are escaped for it
 
 function escaped(name) {
   const short = name.length > 24 ? `${name.slice(0, 23)}…` : name;
@@ -299,7 +299,7 @@ function layout({ rems, ...more }) {
 function redraw() { if (latest && !at("found").hidden) draw(latest); }
 
 function draw(found) {
-  if (typeof Plotly === "undefined") return;            // the tables say the same
+  if (typeof Plotly === "undefined") return;            // the tables show the same data
   const { history } = found;
   drawnWidth = at("found").clientWidth;
   drawIntervals(found);
@@ -319,7 +319,7 @@ function draw(found) {
 
 function times({ begin, ends, arms, others }) {
   const last = ends[ends.length - 1];
-  if (last - begin < 1) {                               // too quick for a clock: count requests
+  if (last - begin < 1) {                               // less than a second: count requests instead
     let sum = 0;
     const xs = [0, ...ends.map((_, i) => sum += others[i] + arms.reduce((all, arm) => all + arm.pulls[i], 0))];
     return { axis: { type: "linear", title: { text: "requests so far", standoff: 8 } }, xs };
@@ -406,7 +406,7 @@ function faint(color, strength) {
   return `rgba(${part(1)},${part(3)},${part(5)},${strength})`;
 }
 
-// A scale that is even near the centre and logarithmic far from it: asinh((x − centre)/spread).
+// A scale that is linear near the centre and logarithmic far from it: asinh((x − centre)/spread).
 function symlog({ centre, spread }, values, tall) {
   const finite = values.filter(x => x !== null).map(Number).filter(Number.isFinite);
   centre = Number(centre ?? 0);
