@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 OUT ?= out/reproduce
 
-.PHONY: test test-slow test-browser test-oldest lint bench bench-bestarm bench-calibrate bench-live bench-peers bench-regret examples gauntlet docs-gauntlet reproduce pictures paper docs dist clean
+.PHONY: test test-slow mutants test-browser test-oldest lint bench bench-bestarm bench-calibrate bench-live bench-peers bench-regret examples gauntlet docs-gauntlet reproduce pictures paper docs dist clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml
@@ -116,6 +116,10 @@ test-oldest: $(READY)
 	out/oldest/bin/python -m pytest -q -n auto --dist loadgroup -W ignore::DeprecationWarning \
 	  -W ignore::ResourceWarning src tests -k 'not survives_any_terminal' --ignore tests/test_fuzz.py --ignore tests/guests --ignore tests/live \
 	  --ignore tests/simulation/test_killed_runs.py --ignore tests/simulation/test_guarantees.py
+
+# Small bugs are planted one at a time; the tests of their room must notice (about an hour).
+mutants: $(READY)
+	$(BIN)/python mutants/run.py
 
 clean:
 	rm -rf .venv out
