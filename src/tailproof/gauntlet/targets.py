@@ -1,4 +1,4 @@
-"""What the recommended tools are to reach, problem by problem."""
+"""Targets of the recommended tools: the most regret, or stuck paths, allowed in a problem."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ Measure = Literal[
     "median_over_best",
     "worst_over_best",
 ]
-"""Of a `Row`, and the last two of all problems that are reported."""
+"""A field of `Row`, or one of the last two, from `Score.summary` over all reported problems."""
 ALL = "all problems"
 _LINEAR, _FILTERED = "LinStudentUCB", "AutoFiltered(OFUL)"
 
 
 @dataclass(frozen=True)
 class Target:
-    """The most that a tool may have of something in a problem."""
+    """The largest value of a measure that a tool may have in a problem."""
 
     problem: str
     tool: str
@@ -41,21 +41,21 @@ class Target:
 
 @dataclass(frozen=True)
 class CheckedTarget:
-    """A target, and what was measured."""
+    """A target with the value that was measured."""
 
     target: Target
     value: float
 
     @property
     def passed(self) -> bool:
-        """Whether it is at most the target."""
+        """Whether the value is small enough."""
         return self.value <= self.target.at_most
 
 
 def check_targets(score: Score, targets: Sequence[Target] | None = None) -> list[CheckedTarget]:
-    """Return what a score of the full size says of the targets; those of other sizes say nothing.
+    """Check a score of the full size; for other sizes return nothing.
 
-    Bars of tools or problems that are not in the score are left out.
+    Targets for tools or problems that are not in the score are skipped.
 
     >>> from tailproof import UCB1, gauntlet
     >>> score = gauntlet.run({"UCB1": UCB1()}, problems=["k2-short"], size="full", workers=1)
