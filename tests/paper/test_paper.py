@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from tailproof.cli import app
 from tailproof.paper import EXHIBITS, SIZES, reproduction, select
-from tailproof.paper.exhibit import Claim, Share, below, fact, judge_claims, ratio
+from tailproof.paper.exhibit import Claim, Fact, Share, below, judge_claims, ratio
 from tailproof.paper.references import compare
 from tailproof.paper.reproduction import Reproduction
 from tailproof.report import _plain
@@ -189,14 +189,14 @@ def test_the_report_is_drawn_from_results_alone(small: Path, tmp_path: Path) -> 
     [
         (
             "reproduce 12 --size smoke",
-            "figure must be all or one of overview, 1, 2-3, .*, got '12'",
+            "figure '12' is unknown; choose all, or some of overview, 1, 2-3, ",
         ),
         ("reproduce 1 --size huge", "size must be one of smoke, quick, paper, got 'huge'"),
         (
             "reproduce 1 --size smoke --seed 1",
-            "out must be a new folder, or one of size smoke, seed 1",
+            "out .* holds results of seed 0, not 1; choose a new folder",
         ),
-        ("reproduce 1 --size quick", "out must be a new folder, or one of size quick, seed 0"),
+        ("reproduce 1 --size quick", "out .* holds results of size smoke, not quick; choose a new"),
         (
             "reproduce 7 --size smoke --engine x",
             "engine must be one of serial, processes, dask, ray",
@@ -231,7 +231,9 @@ def test_a_folder_of_other_versions_is_not_mixed(
 ) -> None:
     run(f"reproduce 1 --size smoke --out {tmp_path / 'r'}")
     monkeypatch.setattr(reproduction, "provenance", lambda: {"numpy": "1.0"})
-    assert "out must be a new folder" in run(f"reproduce 1 --size smoke --out {tmp_path / 'r'}", 2)
+    words = r"holds results of numpy \d\S+, not 1.0; choose a new folder"
+    output = run(f"reproduce 1 --size smoke --out {tmp_path / 'r'}", 2)
+    assert re.search(words, output.replace("\n", " "))
 
 
 def test_a_stop_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -368,7 +370,7 @@ def test_parts_agree_disagree_or_stay_open() -> None:
 
 
 def test_open_is_not_disagree() -> None:
-    yes, no = fact("yes", 1, 0, 2), fact("no", 3, 0, 2)
+    yes, no = Fact("yes", 1, 0, 2), Fact("no", 3, 0, 2)
     perhaps = below("perhaps", np.array([1.0, 3.0]), np.array([2.0, 2.5]))
     cases = ([yes, yes], [yes, no], [yes, perhaps], [no, perhaps], [perhaps], [no, yes, perhaps])
     found = judge_claims(Claim("", "", parts) for parts in cases)
