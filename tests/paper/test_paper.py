@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from tailproof.cli import app
 from tailproof.paper import EXHIBITS, SIZES, reproduction, select
-from tailproof.paper.exhibit import Claim, Fact, Share, below, judge_claims, ratio
+from tailproof.paper.exhibit import Claim, Part, Share, below, judge_claims, ratio
 from tailproof.paper.references import compare
 from tailproof.paper.reproduction import Reproduction
 from tailproof.report import _plain
@@ -370,7 +370,7 @@ def test_parts_agree_disagree_or_stay_open() -> None:
 
 
 def test_open_is_not_disagree() -> None:
-    yes, no = Fact("yes", 1, 0, 2), Fact("no", 3, 0, 2)
+    yes, no = Part("yes", 1, 0, 2), Part("no", 3, 0, 2)
     perhaps = below("perhaps", np.array([1.0, 3.0]), np.array([2.0, 2.5]))
     cases = ([yes, yes], [yes, no], [yes, perhaps], [no, perhaps], [perhaps], [no, yes, perhaps])
     found = judge_claims(Claim("", "", parts) for parts in cases)

@@ -87,13 +87,13 @@ class Problem:
         """The problem in a few words.
 
         >>> PROBLEMS["units-micro-offset"].text
-        '10 fresh arms, d = 5, Cauchy(scale=1.0), offset 10000, × 1e-06, 3000 pulls'
+        '10 fresh arms, d = 5, Cauchy(scale=1.0), offset 10000, unit 1e-06, 3000 pulls'
         """
         bandit, contexts = self.environment, self.environment.contexts
         kind = "arms" if self.k_armed else "fresh arms" if contexts.fresh else "fixed arms"
         words = [f"{contexts.arms} {kind}", f"d = {contexts.dim}", repr(bandit.noise)]
         words += [f"offset {bandit.offset:g}"] if bandit.offset else []
-        words += [f"× {self.unit:g}"] if self.unit != 1 else []
+        words += [f"unit {self.unit:g}"] if self.unit != 1 else []
         return ", ".join([*words, f"{self.horizon} pulls"])
 
     @property
@@ -111,13 +111,12 @@ class Problem:
         None if θ is not drawn from the sphere or the noise has no finite Fisher information.
         """
         law = self.environment.noise
-        known = isinstance(law, Noise) and law.symmetric and law.continuous
-        if self.environment.theta != "sphere" or not known:
+        if self.environment.theta != "sphere" or not isinstance(law, Noise):
             return None
-        information = law.fisher_information  # type: ignore[union-attr]
-        if information == math.inf:
+        if not (law.symmetric and law.continuous and law.fisher_information < math.inf):
             return None
-        return replace(self.environment, noise=Normal(1 / math.sqrt(information)), offset=0.0)
+        scale = 1 / math.sqrt(law.fisher_information)
+        return replace(self.environment, noise=Normal(scale), offset=0.0)
 
 
 def problems(which: str | Sequence[str | Problem]) -> tuple[Problem, ...]:

@@ -2,24 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from tailproof.gauntlet.problems import PROBLEMS
 from tailproof.gauntlet.score import Score
 
 __all__ = ["ALL", "TARGETS", "CheckedTarget", "Target", "check_targets"]
 
-Measure = Literal[
-    "regret",
-    "over_chance",
-    "over_best",
-    "over_oracle",
-    "stuck",
-    "worst",
-    "median_over_best",
-    "worst_over_best",
-]
-"""A field of `Row`, or one of the last two, from `Score.summary` over all reported problems."""
+MEASURES = {
+    "regret": "regret",
+    "over_chance": "regret over that of random arms",
+    "over_best": "regret over that of the best tool",
+    "over_oracle": "regret over that of the oracle",
+    "stuck": "share of stuck paths",
+    "worst": "worst path over random arms",
+    "median_over_best": "median ratio to the best tool",
+    "worst_over_best": "worst ratio to the best tool",
+}
+"""The fields of `Row` in words; the last two are of `Score.summary`, over all reported problems."""
 ALL = "all problems"
 _LINEAR, _FILTERED = "LinStudentUCB", "AutoFiltered(OFUL)"
 
@@ -30,13 +29,13 @@ class Target:
 
     problem: str
     tool: str
-    measure: Measure
+    measure: str
     at_most: float
 
     @property
     def text(self) -> str:
         """What is measured, in words."""
-        return f"{self.problem}: {self.measure.replace('_', ' ')}"
+        return f"{self.problem}: {MEASURES[self.measure]}"
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ def check_targets(score: Score, targets: Sequence[Target] | None = None) -> list
 
 
 def _targets(
-    tool: str, measure: Measure, most: dict[str, float], *, stuck: float | None = None
+    tool: str, measure: str, most: dict[str, float], *, stuck: float | None = None
 ) -> list[Target]:
     targets = [Target(problem, tool, measure, value) for problem, value in most.items()]
     if stuck is not None:

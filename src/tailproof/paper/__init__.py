@@ -4,6 +4,7 @@ Every module is an `Exhibit`: settings as data, a `run` that simulates, and `dra
 `check_claims`, which only read results.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
@@ -62,11 +63,7 @@ def select(names: Iterable[str]) -> list[str]:
     """
     wanted = set()
     for name in names:
-        found = [
-            key
-            for key in EXHIBITS
-            if name in (key, "all") or (name.isdigit() and name in key.split("-"))
-        ]
+        found = [key for key in EXHIBITS if name in ("all", key, *re.findall(r"\d+", key))]
         if not found:
             known = ", ".join(EXHIBITS)
             raise ValueError(f"figure {name!r} is unknown; choose all, or some of {known}")

@@ -5,7 +5,6 @@ with 95 % confidence: each has the level 1 − 0.05/parts (Bonferroni).
 """
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
@@ -26,7 +25,6 @@ __all__ = [
     "Claim",
     "Comparison",
     "Exhibit",
-    "Fact",
     "JudgedClaim",
     "Measured",
     "Part",
@@ -36,6 +34,7 @@ __all__ = [
     "Sweep",
     "below",
     "best",
+    "errors",
     "final",
     "judge_claims",
     "less_regret",
@@ -71,17 +70,20 @@ class Picture(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Part(ABC):
-    """One measured part of a claim; it agrees if the true value lies between `low` and `high`."""
+class Part:
+    """One part of a claim: it agrees if the true value lies between `low` and `high`.
+
+    A plain part is a computed number, known exactly; the subclasses have intervals.
+    """
 
     text: str
     value: float
     low: float
     high: float
 
-    @abstractmethod
     def interval(self, level: float) -> tuple[float, float]:
         """Return the interval that holds the true value with this confidence."""
+        return self.value, self.value
 
     def agrees(self, level: float) -> bool | None:
         """Return whether the part agrees; None if its interval leaves that open."""
@@ -89,15 +91,6 @@ class Part(ABC):
         if self.low <= low and high <= self.high:
             return True
         return False if high < self.low or low > self.high else None
-
-
-@dataclass(frozen=True)
-class Fact(Part):
-    """A computed number, known exactly."""
-
-    def interval(self, level: float) -> tuple[float, float]:
-        """Return the number as both ends."""
-        return self.value, self.value
 
 
 @dataclass(frozen=True)
@@ -246,7 +239,7 @@ def student_plan(
 def judge_claims(claims: Iterable[Claim]) -> list[JudgedClaim]:
     """Return the claims with their verdicts.
 
-    >>> claim = Claim("it is one or two", "our question", [Fact("a", 1, 1, 2), Fact("b", 3, 1, 2)])
+    >>> claim = Claim("it is one or two", "our question", [Part("a", 1, 1, 2), Part("b", 3, 1, 2)])
     >>> (judged,) = judge_claims([claim])
     >>> judged.verdict, judged.deciding
     ('mixed', 'b: 3')
@@ -257,6 +250,13 @@ def judge_claims(claims: Iterable[Claim]) -> list[JudgedClaim]:
 def final(result: Result, policy: str) -> Array:
     """Return the regret of each path at the horizon."""
     return result.curves[policy].regret[:, -1]
+
+
+def errors(result: Result, policy: str) -> Array:
+    """Return the error of the estimate on each path, at each checkpoint."""
+    error = result.curves[policy].error
+    assert error is not None  # claims are made only for policies that have an estimate
+    return error
 
 
 def best(result: Result, names: Iterable[str]) -> str:

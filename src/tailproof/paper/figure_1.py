@@ -7,7 +7,7 @@ import numpy as np
 
 from tailproof.figures import PALETTE, canvas
 from tailproof.noise import Noise, Normal, Stable, StudentT
-from tailproof.paper.exhibit import Claim, Fact, Picture, simulate_nothing
+from tailproof.paper.exhibit import Claim, Part, Picture, simulate_nothing
 from tailproof.results.regret import Result
 
 __all__ = ["DIFFERENCES", "SETTINGS", "TITLE", "check_claims", "draw", "run"]
@@ -54,7 +54,7 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
         if law.alpha < np.inf:
             slope = -float(np.diff(np.log(law.cdf(-ends)))[0] / np.log(100))
             text = f"{name}: slope of the tail, {law.alpha:g} according to the paper"
-            slopes.append(Fact(text, slope, law.alpha - 0.01, law.alpha + 0.01))
+            slopes.append(Part(text, slope, law.alpha - 0.01, law.alpha + 0.01))
     return [
         Claim(
             "For a Cauchy variable α = 1, for Student's t-distribution α = df, and the α-stable "

@@ -16,6 +16,7 @@ from tailproof.paper.exhibit import (
     Picture,
     Sweep,
     below,
+    errors,
     final,
     mean_within,
     means,
@@ -134,26 +135,26 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
     """Compare regrets and errors of the two forms, each at its own horizon."""
     pairs = {name: (name, f"{name}_mom") for name in HORIZONS}
     wild = {name: results[f"{name}, df = 1.02"] for name in HORIZONS}
-    errors = {form: _errors(wild[name], form) for name in ESTIMATORS for form in pairs[name]}
+    error = {form: errors(wild[name], form) for name in ESTIMATORS for form in pairs[name]}
     common = {form: _common(wild[name], form) for name in ("TOFU", "MENU") for form in pairs[name]}
-    tame = {name: _errors(results[f"{name}, df = 3"], name)[:, -1] for name in ESTIMATORS}
+    tame = {name: errors(results[f"{name}, df = 3"], name)[:, -1] for name in ESTIMATORS}
     smaller = [
-        below(f"error of {own} minus {name}", errors[own][:, -1], errors[name][:, -1])
+        below(f"error of {own} minus {name}", error[own][:, -1], error[name][:, -1])
         for name, own in (pairs[name] for name in ESTIMATORS)
     ]
     falling = []
     for name in ESTIMATORS:
-        error = errors[f"{name}_mom"]
+        own = error[f"{name}_mom"]
         text = f"error of {name}_mom at the horizon over a quarter of it"
-        falling.append(ratio(text, error[:, -1], error[:, error.shape[1] // 4], at_most=1))
+        falling.append(ratio(text, own[:, -1], own[:, own.shape[1] // 4], at_most=1))
     comparable = "regret of TOFU over MENU, comparable within a factor of 1.25"
     return [
         Claim(
             "When df = 3, all algorithms make an accurate estimation of θ*, thus perform well.",
             "the paper, appendix A; “accurate” is our measure, a mean error of at most 0.5",
             [
-                mean_within(f"mean error of {name} at its horizon", error, 0.0, 0.5)
-                for name, error in tame.items()
+                mean_within(f"mean error of {name} at its horizon", last, 0.0, 0.5)
+                for name, last in tame.items()
             ],
         ),
         Claim(
@@ -188,9 +189,3 @@ def _common(result: Result, form: str) -> Array:
     """Return the regret at the common horizon, or at the end if that comes first."""
     place = min(int(np.searchsorted(result.pulls, COMMON)), len(result.pulls) - 1)
     return result.curves[form].regret[:, place]
-
-
-def _errors(result: Result, form: str) -> Array:
-    error = result.curves[form].error
-    assert error is not None  # these algorithms have an estimate
-    return error

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tailproof.figures import PALETTE, canvas
-from tailproof.paper.exhibit import Claim, Fact, Picture, simulate_nothing
+from tailproof.paper.exhibit import Claim, Part, Picture, simulate_nothing
 from tailproof.results.regret import Result
 from tailproof.stats.theory import balancing_exponent, filter_pulls
 
@@ -65,14 +65,14 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
             "For α = 1 the optimal ε of this figure is consistent with one between 0.5 and 0.6.",
             "the paper, appendix B",
             [
-                Fact("ε at α = 1, formula of the text", at[1], 0.5, 0.6),
-                Fact("ε at α = 1, formula of the public script", script_exponent(1.0), 0.5, 0.6),
+                Part("ε at α = 1, formula of the text", at[1], 0.5, 0.6),
+                Part("ε at α = 1, formula of the public script", script_exponent(1.0), 0.5, 0.6),
             ],
         ),
         Claim(
             "The balancing ε falls as the tail grows heavier.",
             "the paper, figure 6, as drawn",
-            [Fact("ε at α = 0.5 minus ε at α = 3", at[0.5] - at[3], -1, 0)],
+            [Part("ε at α = 0.5 minus ε at α = 3", at[0.5] - at[3], -1, 0)],
         ),
     ]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tailproof.figures import PALETTE, canvas
 from tailproof.noise import Cauchy, Noise, Normal, Stable, StudentT
-from tailproof.paper.exhibit import Claim, Fact, Picture, below, simulate_nothing
+from tailproof.paper.exhibit import Claim, Part, Picture, below, simulate_nothing
 from tailproof.results import Result
 from tailproof.stats import Estimator, MeanOfMedians, MedianOfMeans, TruncatedMean
 from tailproof.typing import Array
@@ -115,7 +115,7 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
             "constant 1 of that definition.",
             "the paper, section 2.3, read literally; its remark allows another constant",
             [
-                Fact(f"{name}: largest y^α P(|η| > y)", law.tail_constant(), 0, 1)
+                Part(f"{name}: largest y^α P(|η| > y)", law.tail_constant(), 0, 1)
                 for name, law in laws.items()
             ],
         ),
@@ -123,7 +123,7 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
             "The normal distribution is not α-heavy tail for any finite α.",
             "the paper, section 2.3; judged by Definition 1, an upper bound on the tail",
             [
-                Fact(
+                Part(
                     "largest α of Definition 1 for the standard normal law",
                     largest_alpha(Normal()),
                     0,
@@ -134,7 +134,7 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
         Claim(
             "For α > 1 the assumption of symmetry can be relaxed to E η = 0.",
             "the paper, section 2.3; for its estimator, whose limit is the median",
-            [Fact(limit, centred_median, -0.01, 0.01)],
+            [Part(limit, centred_median, -0.01, 0.01)],
         ),
         Claim(
             "When 0 < ε < 1 the mean of medians converges faster than the truncated empirical mean "

@@ -101,17 +101,16 @@ def draw(results: Mapping[str, Identification]) -> dict[str, Picture]:
 
 def check_claims(results: Mapping[str, Identification]) -> list[Claim]:
     """Measure how often each algorithm is wrong, behind the filter and alone."""
-    filtered, alone = [], []
+    filtered, alone, paths = [], [], int(results["alone, df = 1"].settings["paths"])
     for noise in WILD:
         for name in RECIPES:
             found = results[f"filtered, {noise}"]
-            wrong = found.errors(name) + found.undecided(name)
+            share = (found.errors(name) + found.undecided(name)) / paths
             text = f"{noise}: share of wrong or missing answers, {name} filtered"
-            filtered.append(Share(text, wrong / _paths(found), 0.0, DELTA, _paths(found)))
-            found = results[f"alone, {noise}"]
+            filtered.append(Share(text, share, 0.0, DELTA, paths))
+            share = results[f"alone, {noise}"].errors(name) / paths
             text = f"{noise}: share of wrong answers, {name} alone"
-            share = found.errors(name) / _paths(found)
-            alone.append(Share(text, share, DELTA, 1.0, _paths(found)))
+            alone.append(Share(text, share, DELTA, 1.0, paths))
     return [
         Claim(
             "Behind the filter an arbitrary algorithm for best arm identification stays efficient: "
@@ -125,7 +124,3 @@ def check_claims(results: Mapping[str, Identification]) -> list[Claim]:
             alone,
         ),
     ]
-
-
-def _paths(found: Identification) -> int:
-    return int(found.settings["paths"])

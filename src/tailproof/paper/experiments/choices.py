@@ -32,28 +32,17 @@ from tailproof.wrappers.filtered import Filtered
 __all__ = ["DIFFERENCES", "SETTINGS", "TITLE", "check_claims", "draw", "run"]
 
 TITLE = "Regret against the tail, for every choice of tool"
+FEW, MANY = (3, 1, 0.5), (10, 3, 2, 1.5, 1, 0.7, 0.5)
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "smoke": {
         "horizon": 300,
         "paths": 3,
-        "df": (3, 1, 0.5),
+        "df": FEW,
         "problems": ("fresh-t1", "k3-offset-10"),
-        "longest_problem": 300,
+        "cut_at": 300,
     },
-    "quick": {
-        "horizon": 5000,
-        "paths": 30,
-        "df": (3, 1, 0.5),
-        "problems": "report",
-        "longest_problem": 2000,
-    },
-    "paper": {
-        "horizon": 10_000,
-        "paths": 100,
-        "df": (10, 3, 2, 1.5, 1, 0.7, 0.5),
-        "problems": "report",
-        "longest_problem": 10_000,
-    },
+    "quick": {"horizon": 5000, "paths": 30, "df": FEW, "problems": "report", "cut_at": 2000},
+    "paper": {"horizon": 10_000, "paths": 100, "df": MANY, "problems": "report", "cut_at": 10_000},
 }
 DIFFERENCES: Sequence[str] = (
     "Not in the paper. The neutral environment with fresh contexts and Student-t noise. Every tool "
@@ -106,7 +95,7 @@ def run(sweep: Sweep, size: str, seed: int) -> dict[str, Result]:
         f"{_GAUNTLET}{problem.name}": Plan(
             policies=self_tuning(problem),
             environment=problem.bandit,
-            horizon=int(min(problem.horizon, settings["longest_problem"])),
+            horizon=int(min(problem.horizon, settings["cut_at"])),
             paths=paths,
             seed=seed,
             checkpoints=1,

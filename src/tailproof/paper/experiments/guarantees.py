@@ -5,12 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tailproof.figures import PALETTE, canvas
 from tailproof.noise import Noise, Normal, StudentT
 from tailproof.paper.drawing import legend_below
-from tailproof.paper.exhibit import Claim, Fact, Picture, Sweep, final, ratio
+from tailproof.paper.exhibit import Claim, Part, Picture, Sweep, errors, final, ratio
 from tailproof.policies import OrderStatisticUCB, SymmetricOFUL
 from tailproof.results import provenance
 from tailproof.results.regret import Curves, Result
@@ -104,9 +103,10 @@ def run(sweep: Sweep, size: str, seed: int) -> dict[str, Result]:
 
 
 def watch(law: Noise, paths: int, horizon: int, seed: int) -> Result:
-    """Play the certified forms; the error of a curve is the largest ‖θ̂ − θ‖_N/β since a checkpoint.
+    """Play the certified forms and record how far θ is from the centre of their sets.
 
-    A set that is not certified counts as 0.
+    The error of a curve is the largest ‖θ̂ − θ‖_N/β since the last checkpoint; a set that is not
+    certified counts as 0.
     """
     marks = np.unique(np.geomspace(1, horizon, 40).astype(np.int64))
     curves = {}
@@ -172,8 +172,8 @@ def _draw_sets(results: Mapping[str, Result]) -> Picture:
     words = []
     for axes, name in zip(panels.flat, LAWS, strict=True):
         result = results[f"sets, {name}"]
-        for place, (form, curves) in enumerate(result.curves.items()):
-            worst = _error(curves)
+        for place, form in enumerate(result.curves):
+            worst = errors(result, form)
             axes.plot(result.pulls, worst.max(axis=0), color=PALETTE[place], label=form)
             axes.plot(result.pulls, np.median(worst, axis=0), "--", color=PALETTE[place])
             words.append(f"{name}, {form}: {worst.max():.2f}")
@@ -211,12 +211,13 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
         asked = theory.filter_pulls(horizon=10_000, delta=DELTA, alpha=alpha)
         factor = theory.median_pulls(horizon=10_000, delta=DELTA, alpha=alpha).factor
         text = f"α = {alpha}, T = 10⁴: √ñ of the paper over σ√k"
-        bounds.append(Fact(text, math.sqrt(asked) / factor, least, math.inf))
+        bounds.append(Part(text, math.sqrt(asked) / factor, least, math.inf))
     misses = []
     for name in LAWS:
-        for form, curves in results[f"sets, {name}"].curves.items():
-            missed = float(np.mean(_error(curves).max(axis=1) > 1))
-            misses.append(Fact(f"{name}, {form}: share of paths that ever missed", missed, 0, 0))
+        result = results[f"sets, {name}"]
+        for form in result.curves:
+            missed = float(np.mean(errors(result, form).max(axis=1) > 1))
+            misses.append(Part(f"{name}, {form}: share of paths that ever missed", missed, 0, 0))
     pulls = []
     for name, law in LAWS.items():
         result = results[f"arms, {name}"]
@@ -246,7 +247,3 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
             pulls,
         ),
     ]
-
-
-def _error(curves: Curves) -> NDArray[np.float64]:
-    return np.zeros((1, 1)) if curves.error is None else curves.error

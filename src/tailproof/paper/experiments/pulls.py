@@ -8,7 +8,7 @@ from scipy.special import betainc
 
 from tailproof.figures import PALETTE, band, canvas
 from tailproof.noise import Noise, StudentT
-from tailproof.paper.exhibit import Claim, Fact, Picture, Sweep, best, final, ratio, student_plan
+from tailproof.paper.exhibit import Claim, Part, Picture, Sweep, best, final, ratio, student_plan
 from tailproof.policies import OFUL
 from tailproof.results.regret import Result
 from tailproof.simulation.environments import neutral
@@ -121,7 +121,7 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
             "ñ is set according to Theorem 2.",
             "the paper, section 5; the ñ of the figures is that of the public scripts",
             [
-                Fact(f"df = {df}: the theorem's ñ over the ñ used", asked[df] / used, 0.99, 1.01)
+                Part(f"df = {df}: the theorem's ñ over the ñ used", asked[df] / used, 0.99, 1.01)
                 for df, used in USED.items()
             ],
         ),
@@ -129,7 +129,7 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
             "The theorem's ñ fits into the horizon of the experiments.",
             "our question",
             [
-                Fact(f"df = {df}: the theorem's ñ over the horizon", pulls / HORIZON, 0, 1)
+                Part(f"df = {df}: the theorem's ñ over the horizon", pulls / HORIZON, 0, 1)
                 for df, pulls in asked.items()
             ],
         ),
