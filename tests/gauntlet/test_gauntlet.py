@@ -1,4 +1,4 @@
-"""The gauntlet: its problems are what their names say, and its score is right."""
+"""The gauntlet: the problems match their names, and the score is right."""
 
 import dataclasses
 import math
@@ -68,7 +68,7 @@ def test_problems_can_be_played(problem: Problem) -> None:
         assert isinstance(problem.oracle.noise, noise.Normal)
 
 
-def test_the_gauntlet_covers_what_it_promises() -> None:
+def test_the_gauntlet_covers_laws_units_offsets_and_sizes() -> None:
     found = list(PROBLEMS.values())
     laws = {type(problem.environment.noise) for problem in found}
     exported = {getattr(noise, name) for name in noise.__all__}
@@ -84,7 +84,7 @@ def test_the_gauntlet_covers_what_it_promises() -> None:
 
 
 class Recorder(Uniform):
-    """A random choice that keeps its rewards."""
+    """A random policy that records its rewards."""
 
     seen: list[NDArray[np.float64]] = []  # noqa: RUF012
 
@@ -149,7 +149,7 @@ def test_a_problem_of_your_own() -> None:
 
 
 def handmade() -> Score:
-    """Two tools, four paths: chance has 100 in each half."""
+    """Two tools, four paths; random arms have a regret of 100 in each half."""
     chance = np.tile([100.0, 200.0], (4, 1))
     good = np.array([[30.0, 31.0], [30.0, 40.0], [30.0, 40.1], [0.0, 160.0]])
     return Score(
@@ -177,7 +177,7 @@ def test_the_score_of_a_handmade_result() -> None:
     assert row.over_chance == pytest.approx(271.1 / 800)
     assert row.over_best == 1
     assert row.over_oracle == pytest.approx(271.1 / 40)
-    assert row.stuck == 0.5  # a rate of exactly a tenth of chance is not above it
+    assert row.stuck == 0.5  # exactly a tenth of random arms is not above it
     assert row.worst == pytest.approx(0.8)
     other = score.row("one", "other")
     assert other is not None
@@ -281,7 +281,7 @@ def test_the_score_is_that_of_simulations() -> None:
         )
 
 
-def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
+def test_a_stopped_run_resumes(tmp_path: Path) -> None:
     tools: dict[str, Policy[Any]] = {"OFUL": OFUL()}
 
     def stop(done: int, total: int) -> None:
