@@ -1,4 +1,7 @@
-"""How often advice from records is right, and what obeying it costs: ``make bench-calibrate``."""
+"""How often advice from records is right, and the regret of following it.
+
+Run with ``make bench-calibrate``.
+"""
 
 import warnings
 from collections.abc import Callable
@@ -50,16 +53,16 @@ DRAWS: dict[str, Callable[[np.random.Generator], Array]] = {
 
 
 def verdicts() -> None:
-    """Say how often a mean is said to be reliable."""
+    """Print how often the advice is that a mean is reliable."""
     rng = np.random.default_rng(SEED)
-    print(f"A mean can be relied on: share of {SAMPLES} samples")
+    print(f"The mean is called reliable: share of {SAMPLES} samples")
     for name, draw in DRAWS.items():
         safe = [Rewards.of(10 * draw(rng)).mean_is_safe for _ in range(SAMPLES)]
         print(f"  {name:24s} {np.mean(safe):.3f}")
 
 
 def filters(samples: int = SAMPLES) -> None:
-    """Say how often a filter is advised at 10⁵ rewards."""
+    """Print how often the advice for 10⁵ rewards is a filter."""
     print(f"A filter is advised, 10^5 rewards: share of {samples} samples")
     for name, law in (("t1.8", noise.StudentT(1.8)), ("contaminated", CONTAMINATED)):
         rng = np.random.default_rng(SEED)
@@ -67,9 +70,9 @@ def filters(samples: int = SAMPLES) -> None:
         print(f"  {name:24s} {np.mean(advised):.3f}")
 
 
-def obeying() -> None:
-    """Compare the advised tool with the others, K arms and vectors."""
-    print("Regret after 10^4 pulls, 100 paths: advised, best of all, ratio")
+def following() -> None:
+    """Compare the advised tool with the others, for K arms and for vectors."""
+    print("Regret after 10^4 pulls, 100 paths: advised tool, best tool, ratio")
     for name, law in (("t1.8", noise.StudentT(1.8)), ("contaminated", CONTAMINATED)):
         rewards = law.sample(np.random.default_rng(SEED), (100_000,))
         plain = calibrate(rewards=rewards)
@@ -105,8 +108,8 @@ def _compare(title: str, advised: Policy[Any], tools: dict[str, Policy[Any]], ba
 
 
 def aims() -> None:
-    """Count the paths on which the advised tool finds the arm of each aim."""
-    print("Two skewed arms, 10^4 pulls: paths of 100 that stay with the arm of the aim")
+    """Count the paths on which the advised tool finds the best arm for each aim."""
+    print("Two skewed arms, 10^4 pulls: paths of 100 that settle on the best arm for the aim")
     rng, n = np.random.default_rng(SEED), 4000
     samples = [
         median * np.exp(np.sqrt(2 * np.log(mean / median)) * rng.standard_normal(n))
@@ -126,10 +129,10 @@ def aims() -> None:
 
 
 def quantiles() -> None:
-    """Measure the share of the fastest server in the last half."""
+    """Print how often the fastest server is chosen in the second half."""
     laws = tuple(noise.Pareto(1.2, scale=c) for c in (1.0, 1.5, 1.75, 2.0, 2.5))
     latency, paths = noise.PerArm(laws), 100
-    print("Pareto latencies of index 1.2, five servers: share of the best in the last half")
+    print("Pareto latencies of index 1.2, five servers: share of the best in the second half")
     for repeats, decisions in ((59, 600), (99, 600), (1, 35_000)):
         if repeats == 1:
             policy: Policy[Any] = Negated(OrderStatisticUCB(quantile=0.05))
@@ -148,7 +151,7 @@ def quantiles() -> None:
 
 
 def caps() -> None:
-    """Compare UCB1 with and without a cap."""
+    """Compare UCB1 with and without a cap on the rewards."""
     print("Pareto sales of index 1.1 and zeros, 2·10^4 pulls, 50 paths: capped-mean regret")
     for zeros in ((0.7, 0.8, 0.9), (0.9, 0.95, 0.97)):
         rng = np.random.default_rng(SEED)
@@ -163,7 +166,7 @@ def caps() -> None:
         print(f"  zeros {zeros}: {plain:.0f} and {capped:.0f}, {plain / capped:.1f} times")
 
 
-PARTS: tuple[Callable[[], None], ...] = (verdicts, filters, obeying, aims, quantiles, caps)
+PARTS: tuple[Callable[[], None], ...] = (verdicts, filters, following, aims, quantiles, caps)
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""The core's bars, measured in one run and printed with the ratio to a plain reference.
+"""Speed and results of the core against their targets and against a plain reference.
 
 Run with ``make bench``. Machines are noisy: every time is the best of several, taken in turns
 with its reference, and the ratio says more than the time.
@@ -28,7 +28,7 @@ from tailproof import (
 )
 from tailproof.noise import Cauchy, StudentT
 
-table = start_table("tailproof core, one core", "what", "ours", "reference", "ratio", "bar")
+table = start_table("tailproof core, one core", "what", "ours", "reference", "ratio", "target")
 
 
 def theory_values() -> None:
@@ -43,7 +43,7 @@ def numpy_mean_of_medians(rows: NDArray[np.float64]) -> float:
 
 def medians() -> None:
     x = np.random.default_rng(0).standard_cauchy(10**7)
-    for k, bar in ((9, 4), (21, 4), (233, 3)):
+    for k, target in ((9, 4), (21, 4), (233, 3)):
         rows = x[: len(x) // k * k].reshape(-1, k)
         same = mean_of_medians(x, block=k) == numpy_mean_of_medians(rows)
         ours, numpy = race(
@@ -54,7 +54,7 @@ def medians() -> None:
             f"{ours * 1e3:.0f} ms",
             f"{numpy * 1e3:.0f} ms",
             f"{numpy / ours:.1f}×",
-            f"≥ {bar}×",
+            f"≥ {target}×",
         )
 
 
@@ -77,7 +77,7 @@ def draws() -> None:
 
 
 def plain_oful(decisions: int, fresh: bool) -> None:
-    """OFUL and its regret on one path, as one would write it at first."""
+    """Play OFUL on one path and add up its regret, without any optimisation."""
     rng, arms, dim = np.random.default_rng(0), 20, 10
     theta = rng.standard_normal(dim)
     theta /= np.linalg.norm(theta)
@@ -101,7 +101,7 @@ def plain_oful(decisions: int, fresh: bool) -> None:
 
 def oful() -> None:
     paths, decisions = 500, 500
-    for fresh, bar in ((False, 1.2), (True, 3.0)):
+    for fresh, target in ((False, 1.2), (True, 3.0)):
         bandit = environments.neutral(Cauchy(), fresh=fresh)
         ours, plain = race(
             partial(
@@ -112,16 +112,16 @@ def oful() -> None:
         ours, plain = ours / (paths * decisions), plain / decisions
         kind = "fresh contexts" if fresh else "fixed arms"
         table.add_row(
-            f"OFUL, K = 20, d = 10, 500 paths, {kind}, a decision",
+            f"OFUL, K = 20, d = 10, 500 paths, {kind}, per decision",
             f"{ours * 1e6:.2f} µs",
             f"{plain * 1e6:.1f} µs",
             f"{plain / ours:.0f}×",
-            f"≤ {bar} µs, ≥ 20×",
+            f"≤ {target} µs, ≥ 20×",
         )
 
 
 def plain_ucb1(pulls: int) -> None:
-    """UCB1 and its regret on one path, as one would write it at first."""
+    """Play UCB1 on one path and add up its regret, without any optimisation."""
     rng, locations = np.random.default_rng(0), np.linspace(0, 1, 10)
     counts, sums, regret = np.zeros(10), np.zeros(10), 0.0
     for t in range(pulls):
@@ -141,7 +141,7 @@ def ucb1() -> None:
     )
     ours, plain = ours / (paths * pulls), plain / pulls
     table.add_row(
-        "UCB1, K = 10, 500 paths, a pull",
+        "UCB1, K = 10, 500 paths, per pull",
         f"{ours * 1e6:.2f} µs",
         f"{plain * 1e6:.1f} µs",
         f"{plain / ours:.0f}×",

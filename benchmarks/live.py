@@ -1,7 +1,7 @@
-"""What live use costs, and what delayed and lost rewards cost.
+"""The cost of live use, and the regret that delayed and lost rewards cause.
 
-Run it with ``make bench-live``; ``--only cost,users`` takes a part. CPU time, ratios and counts are
-printed, not wall time. Killing and PostgreSQL need the ``dev`` extra.
+Run it with ``make bench-live``; ``--only cost,users`` runs some parts. It prints CPU time, ratios
+and counts, not wall time. The parts kills and postgres need the ``dev`` extra.
 """
 
 from timing import one_core
@@ -34,7 +34,8 @@ from tailproof.live.fold import blank
 ARMS, DIM = 20, 10
 OFUL_15 = Filtered(OFUL(noise_scale=0.45, bonus=0.4), repeats=15, estimator=Median())
 HORIZON, USERS_SEED = 10_000, 77
-BARS = {(0, 0.0): 0.16, (30, 0.3): 0.22, (300, 0.3): 0.40, (30, 0.7): 0.32}
+TARGETS = {(0, 0.0): 0.16, (30, 0.3): 0.22, (300, 0.3): 0.40, (30, 0.7): 0.32}
+"""The most regret over that of uniform choices, by mean delay and share of lost rewards."""
 
 
 def offer(rng: np.random.Generator) -> dict[str, Any]:
@@ -45,7 +46,7 @@ def offer(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def cost(folder: Path) -> None:
-    """Print CPU time and bytes of a cycle, the speed of a replay and the time to open again."""
+    """Print CPU time and bytes per ask and tell, the speed of a replay, and the time to reopen."""
     rng, path = np.random.default_rng(0), folder / "cost.db"
     arms, rewards, cycles = offer(rng), rng.standard_cauchy(30_000), 30_000
     agent = Agent(OFUL_15, SQLite(path, durable=False))
@@ -53,46 +54,44 @@ def cost(folder: Path) -> None:
     for n in range(cycles):
         agent.tell(agent.ask(arms).id, rewards[n])
     spent = time.process_time() - start
-    print(f"ask + tell: {spent / cycles * 1e6:.0f} µs CPU (bar 150); K = 20, d = 10, filter of 15")
+    print(f"ask + tell, K = 20, d = 10, filter of 15: {spent / cycles * 1e6:.0f} µs CPU (≤ 150)")
     agent.journal.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    print(
-        f"journal: {path.stat().st_size / cycles:.0f} bytes a cycle (bar 150), own ids of tickets"
-    )
+    print(f"journal: {path.stat().st_size / cycles:.0f} bytes per ask + tell (≤ 150), short ids")
     lessons = agent.journal.counts()[1]
     start = time.process_time()
     mind = blank(OFUL_15, agent.journal)
     for closing in agent.journal.closings(0, lessons):
         mind.fold(closing)
     spent = time.process_time() - start
-    print(f"replay: {lessons / spent:.0f} lessons a second of CPU (bar 4000)")
+    print(f"replay: {lessons / spent:.0f} updates per second of CPU (≥ 4000)")
     start = time.process_time()
     Agent(OFUL_15, path).close()
-    print(f"open again: {(time.process_time() - start) * 1e3:.0f} ms CPU (bar 100)")
+    print(f"reopen: {(time.process_time() - start) * 1e3:.0f} ms CPU (≤ 100)")
     agent.close()
 
 
 def named(folder: Path) -> None:
-    """Print the bytes of a cycle whose tickets have ids of 36 letters."""
+    """Print the bytes per ask and tell if the ids of tickets have 36 characters."""
     rng, path, cycles = np.random.default_rng(0), folder / "named.db", 10_000
     arms = offer(rng)
     agent = Agent(OFUL_15, SQLite(path, durable=False))
     for n in range(cycles):
         agent.tell(agent.ask(arms, f"{n:036d}").id, 1.0)
     agent.journal.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    print(f"journal: {path.stat().st_size / cycles:.0f} bytes a cycle, ids of 36 letters")
+    print(f"journal: {path.stat().st_size / cycles:.0f} bytes per ask + tell, ids of 36 characters")
     agent.close()
 
 
 def together(folder: Path) -> None:
-    """Print how many acts share a commit when threads come together."""
+    """Print how many asks and tells share a commit when many threads call."""
     for threads in (8, 32):
-        share = acts_a_commit(folder / f"threads-{threads}.db", threads)
-        bar = " (bar 4)" if threads == 8 else ""
-        print(f"{threads} threads, FULL: {share:.1f} acts a commit{bar}")
+        share = calls_per_commit(folder / f"threads-{threads}.db", threads)
+        target = " (≥ 4)" if threads == 8 else ""
+        print(f"{threads} threads, durable: {share:.1f} calls per commit{target}")
 
 
-def acts_a_commit(place: str | Path, threads: int) -> float:
-    """Return how many acts share a commit."""
+def calls_per_commit(place: str | Path, threads: int) -> float:
+    """Return how many asks and tells share a commit."""
     arms = offer(np.random.default_rng(0))
     with Agent(OFUL_15, place) as agent:
 
@@ -109,7 +108,7 @@ def acts_a_commit(place: str | Path, threads: int) -> float:
 
 
 def postgres(_: Path) -> None:
-    """Print what a cycle costs this side of PostgreSQL, and how many acts share a commit."""
+    """Print the agent's CPU time with PostgreSQL, and how many calls share a commit."""
     arms, cycles = offer(np.random.default_rng(0)), 2000
     with postgres_server() as server:
         with Agent(OFUL_15, f"{server.get_uri()}#cost") as agent:
@@ -117,24 +116,24 @@ def postgres(_: Path) -> None:
             for n in range(cycles):
                 agent.tell(agent.ask(arms).id, n)
             spent = time.process_time() - start
-        share = acts_a_commit(f"{server.get_uri()}#threads", 8)
+        share = calls_per_commit(f"{server.get_uri()}#threads", 8)
     print(f"PostgreSQL, ask + tell: {spent / cycles * 1e6:.0f} µs CPU of the agent")
-    print(f"PostgreSQL, 8 threads: {share:.1f} acts a commit")
+    print(f"PostgreSQL, 8 threads: {share:.1f} calls per commit")
 
 
 def kills(folder: Path) -> None:
-    """Print what is left of agents killed at random moments."""
+    """Print what agents lose that are killed at random moments."""
     numbers = count()
 
     def show(name: str, new_place: Callable[[], str], journals: int, lives: int) -> None:
         tally = kill(new_place, journals, lives, seed=1)
         print(
-            f"{name}: {tally.kills} processes killed, {tally.acts} acts answered,"
+            f"{name}: {tally.kills} processes killed, {tally.acts} calls answered,"
             f" {len(tally.lost)} lost, {len(tally.broken)} errors,"
-            f" {len(tally.differing)} states differ (bars 0)"
+            f" {len(tally.differing)} states differ (targets 0)"
         )
         middle, most = np.median(tally.cpu) * 1e3, max(tally.cpu) * 1e3
-        print(f"{name}, open again: {middle:.0f} ms CPU, at most {most:.0f} (bar 100)", flush=True)
+        print(f"{name}, reopen: median {middle:.0f} ms CPU, worst {most:.0f} (≤ 100)", flush=True)
 
     show("SQLite", lambda: f"{folder}/{next(numbers)}.db", 34, 20)
     with postgres_server() as server:
@@ -142,7 +141,7 @@ def kills(folder: Path) -> None:
 
 
 def memory(folder: Path) -> None:
-    """Print the memory of an agent as cycles go by."""
+    """Print the memory of an agent as it is used."""
     arms = offer(np.random.default_rng(0))
     agent = Agent(OFUL_15, SQLite(folder / "memory.db", durable=False))
     tracemalloc.start()
@@ -150,7 +149,8 @@ def memory(folder: Path) -> None:
         for _ in range(20_000):
             agent.tell(agent.ask(arms).id, 1.0)
         gc.collect()
-        print(f"memory after {20_000 * (tens + 1)} cycles: {tracemalloc.get_traced_memory()[0]} B")
+        used = tracemalloc.get_traced_memory()[0]
+        print(f"memory after {20_000 * (tens + 1)} asks and tells: {used} bytes")
     tracemalloc.stop()
     agent.close()
 
@@ -158,8 +158,8 @@ def memory(folder: Path) -> None:
 def regret(policy: Policy[Any], delay: float, loss: float, seed: int, law: str) -> float:
     """Return the regret of simulated users over that of uniform choices.
 
-    One request a second; a reward is lost with probability `loss`, or comes after `delay` seconds,
-    or after an exponential time with this mean.
+    There is one request per second. A reward is lost with probability `loss`; otherwise it comes
+    after `delay` seconds, or after an exponential time with this mean.
     """
     rng = np.random.default_rng([USERS_SEED, seed])
     arms = offer(rng)
@@ -186,14 +186,14 @@ def users(paths: int) -> None:
     """Print the regret of simulated users with delayed and lost rewards."""
     print(f"simulated users, {HORIZON} requests, K = 20, d = 10, Cauchy rewards, {paths} seeds")
     tools: dict[str, Policy[Any]] = {"OFUL behind 15": OFUL_15, "LinStudentUCB": LinStudentUCB()}
-    bars = {("OFUL behind 15", "fixed", at): bar for at, bar in BARS.items()}
-    bars["LinStudentUCB", "fixed", (300, 0.3)] = 0.09
-    for law, cases in {"fixed": list(BARS), "exponential": [(30, 0.3)]}.items():
+    targets = {("OFUL behind 15", "fixed", at): most for at, most in TARGETS.items()}
+    targets["LinStudentUCB", "fixed", (300, 0.3)] = 0.09
+    for law, cases in {"fixed": list(TARGETS), "exponential": [(30, 0.3)]}.items():
         for name, policy in tools.items():
             for delay, loss in cases:
                 found = [regret(policy, delay, loss, seed, law) for seed in range(paths)]
-                bar = bars.get((name, law, (delay, loss)))
-                words = "no bar" if bar is None else f"bar {bar:.2f}"
+                most = targets.get((name, law, (delay, loss)))
+                words = "no target" if most is None else f"≤ {most:.2f}"
                 spread = np.std(found, ddof=1) / paths**0.5
                 print(
                     f"{name}, {law} delay {delay}, loss {loss:.0%}:"
@@ -203,7 +203,7 @@ def users(paths: int) -> None:
 
 
 def main() -> None:
-    """Print all parts, or those asked for."""
+    """Run all parts, or those asked for."""
     parts = {part.__name__: part for part in (cost, named, together, memory, postgres, kills)}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default=",".join([*parts, "users"]))

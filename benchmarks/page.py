@@ -1,7 +1,7 @@
-"""The page of a service over a journal of 10⁶ tickets: the first pass, a look, and memory.
+"""The page of a service with 10⁶ tickets: the first read, a refresh, and memory.
 
-Run it with ``make bench-live``. A service reads a journal in the background once, when it starts,
-and answers from memory from then on. Times are of the processor, except for the answers.
+Run it with ``make bench-live``. When it starts, a service reads its journal once in the background;
+after that it answers from memory. Times are CPU times, except for the answers.
 """
 
 import json
@@ -35,7 +35,7 @@ POLICY = Filtered(UCB1(), repeats=PULLS)
 
 
 def write(journal: SQLite, first: int, holds: int) -> None:
-    """Write ended holds with Cauchy rewards, some of them late or lost."""
+    """Write closed decisions with Cauchy rewards, some of them late or lost."""
     rng = np.random.default_rng(first)
     ids = range(first, first + holds)
     arms = rng.integers(ARMS, size=holds).tolist()
@@ -53,7 +53,7 @@ def write(journal: SQLite, first: int, holds: int) -> None:
 
 
 def make(path: Path, tickets: int) -> None:
-    """Make a journal of this many tickets."""
+    """Make a journal with this many tickets."""
     journal = SQLite(path, durable=False)
     names = [f"arm {i}" for i in range(ARMS)]
     with journal.transaction():
@@ -68,7 +68,7 @@ def make(path: Path, tickets: int) -> None:
 
 
 def answers(path: Path) -> tuple[float, list[float]]:
-    """Return seconds until a service has read its journal, and those of answers from then on."""
+    """Return the seconds until a service has read its journal, and those of later answers."""
     settings = Settings(name=path.stem, policy=POLICY, aim=Median())
     config = Config(experiments={path.stem: settings}, journal=str(path.parent), durable=False)
     server = uvicorn.Server(uvicorn.Config(create_app(config), port=0, log_level="warning"))
@@ -93,21 +93,21 @@ def answers(path: Path) -> tuple[float, list[float]]:
     return first, took
 
 
-def bars(tickets: int) -> None:
-    """Print what the first pass and a look cost."""
-    table = start_table(f"The page over {tickets:,} tickets", "what", "median", "worst", "bar")
+def measure(tickets: int) -> None:
+    """Print the cost of the first read and of a refresh."""
+    table = start_table(f"The page of {tickets:,} tickets", "what", "median", "worst", "target")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "shop.db")
         make(path, tickets)
         first, took = answers(path)
-        table.add_row("until a service has read it, s", f"{first:.1f}", "", "")
-        row(table, "an answer with the page's JSON, ms", took, "50")
-        summary, bites, done = Summary(SQLite(path, durable=False), POLICY, Median()), [], False
+        table.add_row("until a service has read its journal, s", f"{first:.1f}", "", "")
+        row(table, "an answer with the page's JSON, ms", took, "≤ 50")
+        summary, steps, done = Summary(SQLite(path, durable=False), POLICY, Median()), [], False
         while not done:
             start = time.process_time()
             done = summary.refresh()
-            bites.append(time.process_time() - start)
-        row(table, f"the first pass in {len(bites)} bites, ms each", bites, "")
+            steps.append(time.process_time() - start)
+        row(table, f"the first read in {len(steps)} steps, ms each", steps, "")
         journal, refreshes, texts = SQLite(path, durable=False), [], []
         for _ in range(LOOKS):
             write(journal, summary.ended, 70)
@@ -117,8 +117,8 @@ def bars(tickets: int) -> None:
             start = time.process_time()
             text = json.dumps(summary.to_dict())
             texts.append(time.process_time() - start)
-        row(table, "in the background: reading 1050 tickets more, ms", refreshes, "")
-        row(table, "in the background: making the JSON, ms", texts, "")
+        row(table, "in the background: read 1050 new tickets, ms", refreshes, "")
+        row(table, "in the background: make the JSON, ms", texts, "")
         table.add_row("JSON, kB", f"{len(text) / 1000:.0f}", "", "")
         tracemalloc.start()
         again = Summary(SQLite(path, durable=False), POLICY, Median())
@@ -130,9 +130,9 @@ def bars(tickets: int) -> None:
     show(table)
 
 
-def row(table: Table, what: str, took: list[float], bar: str) -> None:
-    table.add_row(what, f"{1000 * median(took):.1f}", f"{1000 * max(took):.1f}", bar)
+def row(table: Table, what: str, took: list[float], target: str) -> None:
+    table.add_row(what, f"{1000 * median(took):.1f}", f"{1000 * max(took):.1f}", target)
 
 
 if __name__ == "__main__":
-    bars(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000)
+    measure(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000)

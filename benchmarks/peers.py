@@ -1,8 +1,8 @@
-"""Bandits of other libraries beside ours: what the filter does for them, and what a pull costs.
+"""Bandits of other libraries and ours: regret with and without the filter, and time per pull.
 
 Run it with ``make bench-peers``; ``--only``, ``--noise``, ``--problem``, ``--who`` and ``--paths``
-take a part. ``--page docs/guests.md`` puts the tables on that page, each below its own mark, where
-the rows of a part take the place of those they renew. Who lacks a package gets the rest.
+run a part. ``--page docs/guests.md`` writes the tables into that page, each below its own mark; the
+rows of a part replace the old ones. Libraries that are not installed are skipped.
 """
 
 from timing import one_core
@@ -40,7 +40,7 @@ from tailproof.simulation.environments import LinearBandit
 
 SEED = 2026
 HORIZONS = {"normal": 3000, "t1": 6000, "t½": 6000}
-"""Pulls by noise; guests alone learn from each, which takes them most of the time."""
+"""Pulls by noise; without a filter a guest learns from every pull, which takes most of the time."""
 LAWS: dict[str, noise.Noise] = {
     "normal": noise.Normal(),
     "t1": noise.StudentT(1),
@@ -52,7 +52,7 @@ ADF = "--cb_explore_adf"
 
 
 def said(lines: Iterator[str]) -> list[str]:
-    """Print each line when it is there, and return them for the page."""
+    """Print each line as soon as it is ready, and return all of them."""
     kept = []
     for line in lines:
         print(line, flush=True)
@@ -61,7 +61,7 @@ def said(lines: Iterator[str]) -> list[str]:
 
 
 def put(page: Path, name: str, lines: list[str]) -> None:
-    """Put a table below its mark on a page; rows of old ones with the same head are kept."""
+    """Write a table below its mark on a page; keep old rows if the head is the same."""
     mark = f"<!-- make bench-peers: {name} -->\n"
     before, _, after = page.read_text(encoding="utf-8").partition(mark)
     old, cut, rest = after.partition("<!--")
@@ -71,7 +71,7 @@ def put(page: Path, name: str, lines: list[str]) -> None:
 
 
 def joined(old: list[str], new: list[str]) -> list[str]:
-    """Return the table with old rows that are not renewed, by problem and noise."""
+    """Return the new table with the old rows that it does not replace, by problem and noise."""
     rows: dict[tuple[str, ...], str] = {}
     head = [line for line in new if not line.startswith(ROWS)]
     for line in (old if head == old[: len(head)] else []) + new:
@@ -82,12 +82,12 @@ def joined(old: list[str], new: list[str]) -> list[str]:
 
 
 def k_armed(law: str) -> LinearBandit:
-    """Five arms, one better by 1."""
+    """Return five arms, one of them better by 1."""
     return environments.k_armed(LAWS[law], locations=(0, 0, 0, 0, 1))
 
 
 def shared_context(law: str) -> LinearBandit:
-    """Four arms and five features; θ has length 1 for all arms together, and the noise is ½."""
+    """Return four arms with five features; θ of all arms has norm 1, the noise scale ½."""
     kinds: dict[str, noise.Noise] = {
         "normal": noise.Normal(0.5),
         "t1": noise.StudentT(1, 0.5),
@@ -98,7 +98,7 @@ def shared_context(law: str) -> LinearBandit:
 
 
 def action_features(law: str) -> LinearBandit:
-    """Ten fresh arms of five features."""
+    """Return ten fresh arms with five features."""
     return environments.neutral(LAWS[law], arms=10, dim=5)
 
 
@@ -146,7 +146,7 @@ def k_armed_guests() -> Iterator[tuple[str, Policy[Any]]]:
 
 
 def context_guests() -> Iterator[tuple[str, Policy[Any]]]:
-    """Who samples does so half as widely as `Filtered` leaves the noise, whose deviation is 0.2."""
+    """Give the guests; those that sample use half of 0.2, the deviation of filtered noise."""
     if "mabwiser" in HERE:
         from mabwiser.mab import LearningPolicy
 
@@ -248,7 +248,7 @@ def packages() -> str:
 
 
 def cpu(run: Callable[[], int], rounds: int = 3) -> float:
-    """Return the microseconds of processor time for one pull, at best."""
+    """Return the CPU time of one pull in microseconds, the best of several rounds."""
     best = math.inf
     for _ in range(rounds):
         start = time.process_time()
@@ -258,7 +258,7 @@ def cpu(run: Callable[[], int], rounds: int = 3) -> float:
 
 
 def horizon(paths: int) -> int:
-    """Return how many pulls a path has, in our simulator and in pymab's."""
+    """Return the pulls of a path, for our simulator and pymab's."""
     return max(1000, 100_000 // paths)
 
 
@@ -273,7 +273,7 @@ def ours(policy: Policy[Any], bandit: LinearBandit, paths: int) -> Callable[[], 
 
 
 def their_loop(policy: Any, bandit: LinearBandit, pulls: int = 500) -> Callable[[], int]:
-    """The guest's own calls in a plain loop, with arms and noise drawn beforehand."""
+    """Call the guest in a plain loop, with arms and noise drawn beforehand."""
     rng = np.random.default_rng(0)
     law = bandit.noise
     assert isinstance(law, noise.Noise)
@@ -394,8 +394,8 @@ def main() -> None:
     parser.add_argument("--noise", choices=LAWS, action="append")
     parser.add_argument("--problem", choices=PROBLEMS, action="append")
     parser.add_argument("--paths", type=int, default=20)
-    parser.add_argument("--who", default="", help="a part of a name")
-    parser.add_argument("--page", type=Path, help="a page to put these tables on")
+    parser.add_argument("--who", default="", help="only policies whose name contains this")
+    parser.add_argument("--page", type=Path, help="the page to write the tables into")
     parser.add_argument("--only", choices=("regret", "cost"))
     given = parser.parse_args()
     laws, problems = given.noise or list(LAWS), given.problem or list(PROBLEMS)

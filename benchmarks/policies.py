@@ -1,8 +1,8 @@
-"""The paper's policies against their bars, and against the plain references of the tests.
+"""The speed of the paper's policies, against targets and the plain references of the tests.
 
 Run with ``make bench``. The long runs are 10⁴ pulls on 10 paths of the paper's environment, with
-Student-t noise of df 3 and the paper's settings. A decision is timed on 300 of them, contexts and
-rewards drawn beforehand: ours on 10 paths, divided by 10, the reference on one of these paths.
+Student-t noise of df 3 and the paper's settings. The time of a decision is the mean of 300, with
+contexts and rewards drawn beforehand: ours on 10 paths, divided by 10, the reference on one path.
 """
 
 from timing import one_core, race, show, start_table
@@ -41,7 +41,7 @@ from tailproof.typing import Array
 
 HORIZON, PATHS, DECISIONS = 10_000, 10, 300
 BUDGET = 4.0
-"""Seconds after which a run is not repeated: the slow ones are run once."""
+"""Seconds after which a run is not repeated, so that slow ones run once."""
 NOISE = StudentT(3)
 BANDIT = environments.orthant(NOISE)
 
@@ -91,7 +91,7 @@ def run_time(policy: Policy[Any], horizon: int = HORIZON) -> float:
 
 
 def growth(policy: Any, whole_run: float) -> float:
-    """Return the exponent of T in the cost, from a straight line through its logarithms."""
+    """Return the exponent of T in the run time, from a fit on logarithmic axes."""
     horizons = [HORIZON // 4, HORIZON // 2]
     times = [run_time(replace(policy, horizon=t), t) for t in horizons]
     line = np.polyfit(np.log([*horizons, HORIZON]), np.log([*times, whole_run]), 1)
@@ -112,7 +112,7 @@ def drawn(pulls: int) -> tuple[Array, Array]:
 
 
 def decision_times(policy: Policy[Any], reference: Reference) -> tuple[float, float, bool]:
-    """Return the time of one decision on one path, ours and plain, and whether all agree."""
+    """Return our and the reference's time of a decision, and whether all choices agree."""
     arms, rewards = drawn(policy.pulls)
     plain = partial(reference, policy, arms[:, 0], rewards[:, 0])
     same = trace_of(policy, arms, rewards)[:, 0].tolist() == plain()
@@ -121,7 +121,7 @@ def decision_times(policy: Policy[Any], reference: Reference) -> tuple[float, fl
 
 
 def everything() -> float:
-    """Return the time of the six baselines and their filtered forms under the four noises."""
+    """Return the run time of the six baselines and their filtered forms under the four noises."""
     seconds = 0.0
     for df in (3, 1.02, 1, 0.5):
         baselines = published.policies(df)
@@ -146,21 +146,21 @@ if __name__ == "__main__":
         "the paper's policies, K = 20, d = 10, one core",
         "what",
         "10⁴ pulls, 10 paths",
-        "bar",
+        "target",
         "growth",
-        "a decision",
+        "one decision",
         "reference",
         "ratio",
         "choices",
     )
-    for name, (policy, reference, bar) in CASES.items():
+    for name, (policy, reference, target) in CASES.items():
         whole_run = run_time(policy)
         exponent = f"T^{growth(policy, whole_run):.2f}" if name in GROWING else ""
         ours, theirs, same = decision_times(policy, reference)
         table.add_row(
             name,
             f"{whole_run:.2f} s",
-            bar,
+            target,
             exponent,
             f"{ours * 1e6:.1f} µs",
             f"{theirs * 1e6:.0f} µs",

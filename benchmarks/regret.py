@@ -1,7 +1,7 @@
-"""The bars of the recommended tools: regret, ratios to an oracle, units and cost.
+"""The recommended tools against their targets: regret, ratios to an oracle, units and cost.
 
-Problems, oracle and most bars are those of `tailproof.gauntlet`; what is to hold over all of its
-problems is printed by ``make gauntlet``. Run this with ``make bench-regret``.
+Run with ``make bench-regret``. Problems, oracle and most targets are those of `tailproof.gauntlet`;
+``make gauntlet`` prints the targets over all of its problems.
 """
 
 import time
@@ -21,7 +21,7 @@ LINEAR = "LinStudentUCB"
 DFS, SCALES = (3, 1.02, 1, 0.5), (1, 10, 0.1)
 UNITS = [name for name in PROBLEMS if name.startswith("units-")]
 FREE_OF_UNITS = 1e-6
-"""Regrets that differ by less, relatively, are equal up to rounding."""
+"""Regrets whose relative difference is smaller are equal up to rounding."""
 
 
 def run(tools: dict[str, Policy[Any]], problems: Any) -> Score:
@@ -29,7 +29,7 @@ def run(tools: dict[str, Policy[Any]], problems: Any) -> Score:
 
 
 def recorded() -> dict[str, Any]:
-    """Return rewards of the problem around 10, as somebody might have recorded them."""
+    """Return records of rewards from the problem "k3-offset-10"."""
     rng = np.random.default_rng(3)
     arms = np.repeat(["a", "b", "c"], 1000)
     rewards = np.repeat([10, 10.5, 11], 1000) + rng.standard_cauchy(3000)
@@ -37,7 +37,7 @@ def recorded() -> dict[str, Any]:
 
 
 def oracle_problems() -> list[tuple[Problem, Target]]:
-    """Return Student-t noise of many sizes, and how far from the oracle one may be."""
+    """Return problems with Student-t noise of many scales, and the target for each."""
     found = []
     for fresh in (True, False):
         for df in DFS:
@@ -53,41 +53,39 @@ def oracle_problems() -> list[tuple[Problem, Target]]:
     return found
 
 
-def bars() -> None:
-    """Print every bar of a problem."""
+def targets() -> None:
+    """Print every target of a single problem."""
     table = start_table(
-        "Bars, 100 paths", *("what", "tool", "found", "± s.e. of the regret", "bar")
+        "Targets, 100 paths", *("what", "tool", "found", "± s.e. of the regret", "target")
     )
-    tools = {bar.tool: RECOMMENDED[bar.tool] for bar in gauntlet.TARGETS}
-    names = {bar.problem for bar in gauntlet.TARGETS} & PROBLEMS.keys()
+    tools = {target.tool: RECOMMENDED[target.tool] for target in gauntlet.TARGETS}
+    names = {target.problem for target in gauntlet.TARGETS} & PROBLEMS.keys()
     found = [(run(tools, sorted(names)), gauntlet.TARGETS)]
     calibrated = Filtered.calibrated(OFUL(), **recorded())
-    bar = Target("k3-offset-10", "Filtered.calibrated(OFUL)", "regret", 250)
-    found.append((run({bar.tool: calibrated}, [bar.problem]), (bar,)))
-    arms = next(bar.tool for bar in gauntlet.TARGETS if bar.problem == "k5-t1")
+    target = Target("k3-offset-10", "Filtered.calibrated(OFUL)", "regret", 250)
+    found.append((run({target.tool: calibrated}, [target.problem]), (target,)))
+    arms = next(target.tool for target in gauntlet.TARGETS if target.problem == "k5-t1")
     score = run({arms: RECOMMENDED[arms], "UCB1": UCB1()}, ["k3-bernoulli"])
     most = 2 * score.regret["k3-bernoulli"]["UCB1"][:, 1].mean()
     found.append((score, (Target("k3-bernoulli", arms, "regret", round(float(most), 1)),)))
     cases = oracle_problems()
     score = run({LINEAR: RECOMMENDED[LINEAR]}, [problem for problem, _ in cases])
-    found.append((score, tuple(bar for _, bar in cases)))
+    found.append((score, tuple(target for _, target in cases)))
     for score, own in found:
-        for judged in gauntlet.check_targets(score, own):
-            bar, regret = (
-                judged.target,
-                score.regret[judged.target.problem][judged.target.tool][:, 1],
-            )
-            error = regret.std(ddof=1) / np.sqrt(len(regret))
-            told = "reported" if bar.at_most == float("inf") else f"≤ {bar.at_most:g}"
-            word = "" if judged.passed else " missed"
-            table.add_row(*(bar.text, bar.tool, f"{judged.value:.3g}", f"{error:.2g}", told + word))
+        for checked in gauntlet.check_targets(score, own):
+            target, value = checked.target, f"{checked.value:.3g}"
+            regret = score.regret[target.problem][target.tool][:, 1]
+            error = f"{regret.std(ddof=1) / np.sqrt(len(regret)):.2g}"
+            limit = "none" if target.at_most == float("inf") else f"≤ {target.at_most:g}"
+            word = "" if checked.passed else " missed"
+            table.add_row(target.text, target.tool, value, error, limit + word)
     show(table)
 
 
 def units() -> None:
     """Print how much a unit or an offset changes the regret of the tools for contexts."""
     tools = {name: RECOMMENDED[name] for name in (LINEAR, "AutoFiltered(OFUL)")}
-    table = start_table("Change of regret / c by units and offsets", "what", *tools, "bar")
+    table = start_table("Change of regret / c by units and offsets", "what", *tools, "target")
     score = run(tools, UNITS)
     for name in UNITS[1:]:
         gaps = []
@@ -100,8 +98,8 @@ def units() -> None:
 
 
 def cost() -> None:
-    """Print what a decision and a state of the linear policy cost, at d = 10 with 20 arms."""
-    table = start_table("Cost of LinStudentUCB", *("what", "found", "bar"))
+    """Print the time of a decision and the size of a state, at d = 10 with 20 arms."""
+    table = start_table("Cost of LinStudentUCB", "what", "found", "target")
     policy, problem = RECOMMENDED[LINEAR], PROBLEMS["fresh-t1"]
     sizes = {}
     for paths, decisions, most in ((1, 5000, 400.0), (500, 2000, 8.0)):
@@ -121,20 +119,22 @@ def cost() -> None:
             world.advance()
         each = 1e6 * spent / decisions / paths
         word = "" if each <= most else " missed"
-        what = "µs a decision, live" if paths == 1 else "µs a decision, batch of 500"
+        what = "µs per decision, live" if paths == 1 else "µs per decision, batch of 500"
         table.add_row(what, f"{each:.1f}", f"≤ {most:g}{word}")
     for done, size in sorted(sizes.items()):
         table.add_row(
-            f"kB of state after {done}", f"{size:.1f}", "≤ 100" + ("" if size <= 100 else " missed")
+            f"kB of state after {done} decisions",
+            f"{size:.1f}",
+            "≤ 100" + ("" if size <= 100 else " missed"),
         )
     show(table)
 
 
 def coverage() -> None:
-    """Print how often the locations of all arms lie within two deviations, as it is played."""
+    """Print how often the locations of all arms lie within two predicted deviations."""
     policy, paths, seen = LinStudentUCB(), 100, (100, 1000, 3000)
     table = start_table(
-        "Arms of LinStudentUCB within two stated deviations, per cent, after",
+        "Arms within two deviations that LinStudentUCB predicts, per cent, by decisions",
         *("problem", *map(str, seen)),
     )
     for name in ("fresh-normal", "fresh-t1", "fresh-t-half", "fixed-quiet-normal", "fixed-t1"):
@@ -160,4 +160,4 @@ if __name__ == "__main__":
     cost()
     coverage()
     units()
-    bars()
+    targets()

@@ -1,8 +1,8 @@
-"""Measure the service: asks over HTTP with one worker, by the CPU time that they cost it.
+"""Measure the CPU time of the service for an ask over HTTP, with one worker.
 
-Twenty arms with ten features, Filtered of 15, SQLite that is not durable: many connections are kept
-alive by one thread here. On two idle cores asks a second are those of a clock; on busy ones the CPU
-time of the service for each ask is the figure that counts.
+Twenty arms with ten features, a filter of 15 pulls, SQLite without durability; one thread keeps
+many connections open. Asks per second by the clock mean something on two idle cores only; on busy
+ones read the CPU time.
 """
 
 import argparse
@@ -31,14 +31,14 @@ recipe = "filtered(oful(noise_scale=0.45), repeats=15)"
 
 
 def request(path: str, body: object) -> bytes:
-    """Return a request as it is sent."""
+    """Return the bytes of a POST request."""
     text = json.dumps(body).encode()
     head = f"POST {path} HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\n"
     return head.encode() + b"Content-Length: %d\r\n\r\n" % len(text) + text
 
 
 def send(sockets: list[socket.socket], text: bytes, times: int) -> None:
-    """Send a request so many times, each connection after its last answer."""
+    """Send a request many times; each connection sends again when it has its answer."""
     with selectors.DefaultSelector() as waiting:
         for each in sockets:
             each.sendall(text)
@@ -61,13 +61,13 @@ def send(sockets: list[socket.socket], text: bytes, times: int) -> None:
 
 
 def cpu_seconds(process: int) -> float:
-    """Return the CPU time of a process so far, by Linux's own count."""
+    """Return the CPU time of a process so far, as Linux counts it."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def measure(service: subprocess.Popen[str], asks: int, connections: int) -> None:
-    """Print asks a second and their cost, with features and without."""
+    """Print asks per second and their CPU time, with and without features."""
     assert service.stdout is not None
     port = int(service.stdout.readline().split()[0].rpartition(":")[2])
     rng = np.random.default_rng(0)
@@ -84,8 +84,8 @@ def measure(service: subprocess.Popen[str], asks: int, connections: int) -> None
             send(sockets, text, asks)
             cpu, seconds = cpu_seconds(service.pid) - cpu, time.perf_counter() - start
             print(
-                f"{name}: {1e6 * cpu / asks:.0f} µs CPU an ask, so {asks / cpu:.0f} asks a second "
-                f"of CPU; {asks / seconds:.0f} asks/s by the clock (bar: 1000)",
+                f"{name}: {1e6 * cpu / asks:.0f} µs of CPU per ask, or {asks / cpu:.0f} asks per "
+                f"second of CPU; {asks / seconds:.0f} asks/s by the clock (target: at least 1000)",
                 flush=True,
             )
 

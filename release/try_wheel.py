@@ -1,6 +1,6 @@
 """Install the wheel of a folder into an empty environment and run the README's examples there.
 
-``python release/try_wheel.py DIST FOLDER``; the environment is left in FOLDER.
+``python release/try_wheel.py DIST FOLDER``; the environment stays in FOLDER.
 """
 
 import shutil
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def main(dist: Path, folder: Path) -> None:
-    """Try the wheel from outside of the source tree, so that only what it holds is found."""
+    """Try the wheel outside the source tree, so that only its own files are imported."""
     (wheel,) = dist.glob("*.whl")
     shutil.rmtree(folder, ignore_errors=True)
     venv.create(folder / "env", with_pip=True)

@@ -1,4 +1,4 @@
-"""The gauntlet: its problems are what their names say, and its score is right."""
+"""The gauntlet: the problems match their names, and the score is right."""
 
 import dataclasses
 import math
@@ -68,11 +68,11 @@ def test_problems_can_be_played(problem: Problem) -> None:
         assert isinstance(problem.oracle.noise, noise.Normal)
 
 
-def test_the_gauntlet_covers_what_it_promises() -> None:
+def test_the_gauntlet_covers_laws_units_offsets_and_sizes() -> None:
     found = list(PROBLEMS.values())
     laws = {type(problem.environment.noise) for problem in found}
     exported = {getattr(noise, name) for name in noise.__all__}
-    bases = {noise.Noise, noise.Varying, noise.Empirical}  # the last is for records
+    bases = {noise.Noise, noise.Varying, noise.Empirical}  # the last is of a user's own records
     inside = {noise.Mixture, noise.TwoPoint, noise.LogNormal, noise.Pareto}
     assert exported - bases == laws | inside
     assert {problem.unit for problem in found} >= {1e-6, 1, 1e6}
@@ -123,10 +123,10 @@ def test_the_oracle_has_equal_information() -> None:
 @pytest.mark.parametrize(
     ("which", "words"),
     [
-        ("fresh-t7", "problems must be report, tuning, or names that .*, got 'fresh-t7'"),
+        ("fresh-t7", "problems: 'fresh-t7' is unknown; choose report, tuning, or names from"),
         ([], "problems must be at least one"),
-        ("fresh-t1,fresh-t1", "problems must be given only once each"),
-        ([3], "problems must be report"),
+        ("fresh-t1,fresh-t1", "problems: 'fresh-t1' occurs twice"),
+        ([3], "problems: 3 is unknown"),
     ],
 )
 def test_unknown_problems_are_refused(which: Any, words: str) -> None:
@@ -151,7 +151,7 @@ def test_a_problem_of_your_own() -> None:
 
 
 def handmade() -> Score:
-    """Two tools, four paths: chance has 100 in each half."""
+    """Two tools, four paths; random arms have a regret of 100 in each half."""
     chance = np.tile([100.0, 200.0], (4, 1))
     good = np.array([[30.0, 31.0], [30.0, 40.0], [30.0, 40.1], [0.0, 160.0]])
     return Score(
@@ -179,7 +179,7 @@ def test_the_score_of_a_handmade_result() -> None:
     assert row.over_chance == pytest.approx(271.1 / 800)
     assert row.over_best == 1
     assert row.over_oracle == pytest.approx(271.1 / 40)
-    assert row.stuck == 0.5  # a rate of exactly a tenth of chance is not above it
+    assert row.stuck == 0.5  # exactly a tenth of random arms is not above it
     assert row.worst == pytest.approx(0.8)
     other = score.row("one", "other")
     assert other is not None
@@ -212,19 +212,20 @@ def test_no_regret_over_no_regret_is_one() -> None:
     assert math.isnan(good.over_oracle)
 
 
-def test_bars_are_judged_at_the_full_size_alone() -> None:
+def test_targets_are_checked_at_the_full_size_alone() -> None:
     targets = [
         Target("one", "good", "regret", 67),
         Target("one", "other", "worst", 0.5),
         Target("two", "other", "regret", 1),
         Target("three", "good", "regret", 1),
     ]
-    assert [found.passed for found in gauntlet.check_targets(handmade(), targets)] == [False, True]
+    checked = gauntlet.check_targets(handmade(), targets)
+    assert [each.passed for each in checked] == [False, True]
     quick = dataclasses.replace(handmade(), settings={**handmade().settings, "size": "quick"})
     assert gauntlet.check_targets(quick, targets) == []
 
 
-def test_bars_are_for_what_there_is() -> None:
+def test_targets_name_known_problems_and_tools() -> None:
     for target in TARGETS:
         assert target.problem in (*PROBLEMS, ALL)
         assert target.tool in RECOMMENDED
@@ -282,7 +283,7 @@ def test_the_score_is_that_of_simulations() -> None:
         )
 
 
-def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
+def test_a_stopped_run_resumes(tmp_path: Path) -> None:
     tools: dict[str, Policy[Any]] = {"OFUL": OFUL()}
 
     def stop(done: int, total: int) -> None:
@@ -309,7 +310,7 @@ def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
     [
         ({"size": "huge"}, "size must be one of smoke, quick, full, got 'huge'"),
         ({"policies": {}}, "policies must be a mapping with at least one policy"),
-        ({"policies": {CHANCE: UCB1()}}, "policies must be without the name 'random arm'"),
+        ({"policies": {CHANCE: UCB1()}}, "policies: the name 'random arm' is reserved"),
         ({"seed": -1}, "seed must be"),
     ],
 )

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from tailproof.cli import app
 from tailproof.paper import EXHIBITS, SIZES, reproduction, select
-from tailproof.paper.exhibit import Claim, Share, below, fact, judge_claims, ratio
+from tailproof.paper.exhibit import Claim, Part, Share, below, judge_claims, ratio
 from tailproof.paper.references import compare
 from tailproof.paper.reproduction import Reproduction
 from tailproof.report import _plain
@@ -46,7 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
-    """Two figures alone."""
+    """Figures 1 and 7 only."""
     run(f"reproduce 1 7 --size smoke --engine serial --out {tmp_path / 'small'}")
     return tmp_path / "small"
 
@@ -63,7 +63,7 @@ def test_all_nine_figures_and_four_warnings_are_there() -> None:
         assert set(exhibit.SETTINGS) == set(SIZES)
 
 
-def test_every_picture_is_drawn_and_told_in_words(folder: Path) -> None:
+def test_every_picture_is_drawn_and_described(folder: Path) -> None:
     drawn = {path.name for path in (folder / "figures").iterdir()}
     names = [f"figure-{n}" for n in range(1, 10)]
     names += ["overview", "statements", "pulls", "bonus", "shrinkage", "defects"]
@@ -83,7 +83,7 @@ def test_every_picture_is_drawn_and_told_in_words(folder: Path) -> None:
 
 
 class Page(HTMLParser):
-    """Collects what a page refers to."""
+    """Collect the images, links and anchors of a page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -100,7 +100,7 @@ class Page(HTMLParser):
             self.places.add(str(given["id"]))
 
 
-def test_the_report_needs_no_network_and_no_eyes(folder: Path) -> None:
+def test_the_report_works_offline_and_describes_every_picture(folder: Path) -> None:
     text = (folder / "report.html").read_text(encoding="utf-8")
     page = Page()
     page.feed(text)
@@ -136,17 +136,19 @@ def test_the_report_opens_in_a_browser(folder: Path, tmp_path: Path) -> None:
 def test_the_report_shows_the_reference_and_the_verdicts(folder: Path) -> None:
     text = (folder / "report.html").read_text(encoding="utf-8")
     assert text.count("difference in s.e.") == 1
+    assert '<figcaption class="soft">Figure 1: Five densities (left)' in text
+    assert "Settings: horizon: 300; paths: 3 for df = 3, 3 for df = 1.02, " in text
     assert "tailproof reproduce overview 1 2-3" in text
     words = (folder / "verdicts.md").read_text(encoding="utf-8")
     for name, exhibit in EXHIBITS.items():
         assert exhibit.TITLE in words
-        for found in judge_claims(exhibit.check_claims(Reproduction.load(folder).results(name))):
-            assert f"{_plain(found.claim.text)} ({_plain(found.claim.whose)})" in words
-            assert f"**{found.verdict}**" in words
-            assert all(f"{_plain(row)}: " in words for row, _ in found.rows())
+        for judged in judge_claims(exhibit.check_claims(Reproduction.load(folder).results(name))):
+            assert f"{_plain(judged.claim.text)} ({_plain(judged.claim.whose)})" in words
+            assert f"**{judged.verdict}**" in words
+            assert all(f"{_plain(row)}: " in words for row, _ in judged.rows())
 
 
-def test_a_finished_exhibit_is_not_even_asked(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_finished_exhibit_is_not_run_again(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def again(*args: object) -> None:
         raise AssertionError("it was finished")
 
@@ -189,14 +191,14 @@ def test_the_report_is_drawn_from_results_alone(small: Path, tmp_path: Path) -> 
     [
         (
             "reproduce 12 --size smoke",
-            "figure must be all or one of overview, 1, 2-3, .*, got '12'",
+            "figure '12' is unknown; choose all, or some of overview, 1, 2-3, ",
         ),
         ("reproduce 1 --size huge", "size must be one of smoke, quick, paper, got 'huge'"),
         (
             "reproduce 1 --size smoke --seed 1",
-            "out must be a new folder, or one of size smoke, seed 1",
+            "out .* holds results of seed 0, not 1; choose a new folder",
         ),
-        ("reproduce 1 --size quick", "out must be a new folder, or one of size quick, seed 0"),
+        ("reproduce 1 --size quick", "out .* holds results of size smoke, not quick; choose a new"),
         (
             "reproduce 7 --size smoke --engine x",
             "engine must be one of serial, processes, dask, ray",
@@ -226,15 +228,19 @@ def test_a_foreign_folder_is_left_alone(tmp_path: Path) -> None:
     assert run(f"report {tmp_path / 'absent'}", code=2).startswith("tailproof: ")
 
 
-def test_a_folder_of_other_versions_is_not_mixed(
+def test_a_folder_of_other_versions_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(f"reproduce 1 --size smoke --out {tmp_path / 'r'}")
     monkeypatch.setattr(reproduction, "provenance", lambda: {"numpy": "1.0"})
-    assert "out must be a new folder" in run(f"reproduce 1 --size smoke --out {tmp_path / 'r'}", 2)
+    words = r"holds results of numpy \d\S+, not 1.0; choose a new folder"
+    output = run(f"reproduce 1 --size smoke --out {tmp_path / 'r'}", 2)
+    assert re.search(words, output.replace("\n", " "))
 
 
-def test_a_stop_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopped_run_keeps_finished_exhibits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = tmp_path / "r"
     whole = sweep
 
@@ -262,7 +268,7 @@ def test_a_finished_best_arm_exhibit_is_not_simulated_again(
     assert stamps(tmp_path / "r") == before
 
 
-def test_a_stop_before_the_description_blocks_nothing(tmp_path: Path) -> None:
+def test_a_run_that_was_stopped_before_run_json_resumes(tmp_path: Path) -> None:
     out = tmp_path / "r"
     out.mkdir()
     (out / "run.json.77.part").write_text('{"format": "tailpr')
@@ -286,7 +292,7 @@ def test_a_folder_serves_one_reproduction_at_a_time(small: Path) -> None:
 
 
 def altered(record: dict[str, Any]) -> Iterator[str]:
-    """Descriptions that nobody wrote, among them some that name other people's files."""
+    """Give altered versions of run.json, some of which point to files elsewhere."""
     yield "[" * 100_000
     yield "{}"
     yield json.dumps(record).replace('"seed": 0', f'"seed": {"9" * 5000}')
@@ -319,7 +325,7 @@ def altered(record: dict[str, Any]) -> Iterator[str]:
         yield json.dumps(record | change)
 
 
-def test_an_altered_description_is_one_sentence(small: Path) -> None:
+def test_an_altered_run_json_is_refused_in_one_sentence(small: Path) -> None:
     record = json.loads((small / "run.json").read_text())
     (small / "results" / "7" / "names-regret-df-1.npz").write_bytes(
         next((small / "results" / "7").glob("*.npz")).read_bytes()
@@ -333,7 +339,7 @@ def test_an_altered_description_is_one_sentence(small: Path) -> None:
     run(f"report {small}")
 
 
-def test_what_a_folder_says_of_itself_is_only_text(small: Path) -> None:
+def test_texts_of_run_json_are_escaped(small: Path) -> None:
     record = json.loads((small / "run.json").read_text())
     record["versions"] = {"<script>": "`*1*` [here](http://x) <img>\n# more"}
     (small / "run.json").write_text(json.dumps(record))
@@ -368,7 +374,7 @@ def test_parts_agree_disagree_or_stay_open() -> None:
 
 
 def test_open_is_not_disagree() -> None:
-    yes, no = fact("yes", 1, 0, 2), fact("no", 3, 0, 2)
+    yes, no = Part("yes", 1, 0, 2), Part("no", 3, 0, 2)
     perhaps = below("perhaps", np.array([1.0, 3.0]), np.array([2.0, 2.5]))
     cases = ([yes, yes], [yes, no], [yes, perhaps], [no, perhaps], [perhaps], [no, yes, perhaps])
     found = judge_claims(Claim("", "", parts) for parts in cases)

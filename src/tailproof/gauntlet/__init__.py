@@ -1,7 +1,7 @@
-"""The gauntlet: problems with units, offsets, skew, atoms and outliers, and how tools fare in them.
+"""The gauntlet: many problems with units, offsets, skew, atoms and outliers, to compare tools.
 
-Each problem has a name that can be typed; `run` puts policies through them and returns a `Score`.
-Problems and seed for tuning are apart from those that are reported.
+Each problem has a name that can be typed; `run` plays policies in them and returns a `Score`.
+Tune on the problems and the seed called "tuning": those that are reported are others.
 """
 
 from tailproof.gauntlet.problems import PROBLEMS, Problem, problems

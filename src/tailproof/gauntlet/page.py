@@ -2,7 +2,7 @@
 
 import math
 
-from tailproof.gauntlet.score import STUCK, Score
+from tailproof.gauntlet.score import CHANCE, STUCK, Row, Score
 from tailproof.gauntlet.targets import check_targets
 
 __all__ = ["page", "shown"]
@@ -20,56 +20,56 @@ def shown(value: float) -> str:
 
 
 def page(score: Score, command: str) -> str:
-    """Return what was measured, and the command that did."""
+    """Return the tables of a score, and the command that made it."""
     settings = score.settings
+    regrets = [["problem", "T", CHANCE, "oracle", *score.tools]]
+    for problem in score.problems:
+        chance = score.chance(problem)
+        oracle = 100 * score.oracle.get(problem, math.nan) / chance
+        cells = [_cell(score.row(problem, tool)) for tool in score.tools]
+        horizon = str(settings["horizons"][problem])
+        regrets.append([problem, horizon, shown(chance), shown(oracle), *cells])
+    sums = [["tool", "problems", "median ratio to the best", "worst ratio", "where", "stuck in"]]
+    for tool, row in score.summary().items():
+        ratios = (shown(row[f"{which}_over_best"]) for which in ("median", "worst"))
+        stuck = ", ".join(row["stuck"]) or "none"
+        sums.append([tool, str(row["problems"]), *ratios, row["worst_problem"], stuck])
+    targets = [["target", "tool", "at most", "found", ""]]
+    for checked in check_targets(score):
+        target, word = checked.target, "passed" if checked.passed else "**missed**"
+        limit = f"{target.at_most:g}"
+        targets.append([target.text, target.tool, limit, shown(checked.value), word])
     lines = [
         "# The gauntlet",
         "",
         f"`{command}`",
         "",
-        f"{settings['paths']} paths, seed {settings['seed']}, size {settings['size']}; "
-        f"tailproof {settings['versions']['tailproof']}. Problems and seed for tuning are others.",
+        f"{settings['paths']} paths, seed {settings['seed']}, size {settings['size']}; tailproof "
+        f"{settings['versions']['tailproof']}. Tools are tuned on other problems and another seed.",
         "",
-        "Each cell: mean regret over chance × 100, the ratio to the best tool, and, where there "
-        f"are any, stuck paths in per cent (regret rate of the second half above {STUCK:g} of "
-        "chance). – means that the tool does not fit the problem.",
+        "Each cell: the mean regret in per cent of that of random arms; in brackets, its ratio to "
+        "the best tool; if any paths are stuck, how many per cent. A path is stuck if its regret "
+        f"in the second half is above {STUCK:g} of that of random arms. – means that the tool "
+        "cannot play the problem.",
         "",
-        _line("problem", "T", "chance", "oracle", *score.tools),
-        _line(*["---"] * (4 + len(score.tools))),
+        *_table(regrets),
+        "",
+        *_table(sums),
     ]
-    for problem in score.problems:
-        cells = []
-        for tool in score.tools:
-            row = score.row(problem, tool)
-            if row is None:
-                cells.append("–")
-                continue
-            stuck = f", **{100 * row.stuck:.0f} % stuck**" if row.stuck else ""
-            cells.append(f"{shown(100 * row.over_chance)} ({shown(row.over_best)}×){stuck}")
-        chance = score.chance(problem)
-        oracle = 100 * score.oracle.get(problem, math.nan) / chance
-        horizon = settings["horizons"][problem]
-        lines.append(_line(problem, str(horizon), shown(chance), shown(oracle), *cells))
-    lines += [
-        "",
-        _line("tool", "problems", "median ratio to the best", "worst", "where", "stuck in"),
-        _line(*["---"] * 6),
-    ]
-    for tool, sums in score.summary().items():
-        ratios = [shown(sums[f"{which}_over_best"]) for which in ("median", "worst")]
-        stuck = ", ".join(sums["stuck"]) or "none"
-        lines.append(_line(tool, str(sums["problems"]), *ratios, sums["worst_problem"], stuck))
-    judged = check_targets(score)
-    if judged:
-        lines += ["", _line("target", "tool", "at most", "found", ""), _line(*["---"] * 5)]
-    for found in judged:
-        target = found.target
-        word = "passed" if found.passed else "**missed**"
-        lines.append(
-            _line(target.text, target.tool, f"{target.at_most:g}", shown(found.value), word)
-        )
+    if len(targets) > 1:
+        lines += ["", *_table(targets)]
     return "\n".join(lines) + "\n"
 
 
-def _line(*cells: str) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+def _cell(row: Row | None) -> str:
+    if row is None:
+        return "–"
+    stuck = f", **{100 * row.stuck:.0f} % stuck**" if row.stuck else ""
+    return f"{shown(100 * row.over_chance)} ({shown(row.over_best)}×){stuck}"
+
+
+def _table(rows: list[list[str]]) -> list[str]:
+    """Return the lines of a Markdown table whose first row is its head."""
+    lines = [[cell.replace("|", r"\|") for cell in row] for row in rows]
+    lines.insert(1, ["---"] * len(rows[0]))
+    return [f"| {' | '.join(line)} |" for line in lines]

@@ -12,14 +12,14 @@ from tailproof.gauntlet.score import Score
 __all__ = ["gauntlet_figure"]
 
 _LEAST = 1e-3
-"""The colours end here: less regret than a thousandth of chance looks no better."""
+"""The colour scale ends here: a thousandth of the regret of random arms."""
 
 
 def gauntlet_figure(score: Score) -> Figure:
-    """Draw a heat map of regret over chance, problems by tools.
+    """Draw a heat map of regret over that of random arms, problems by tools.
 
-    A dot marks problems where some path is stuck, and the share of them; below each tool are its
-    median and worst ratio to the best tool of the run.
+    A dot marks problems in which some paths are stuck, with their percentage. Below each tool are
+    its median and worst ratio to the best tool of the run.
 
     >>> from tailproof import OFUL, gauntlet
     >>> score = gauntlet.run({"OFUL": OFUL()}, problems=["k3-ties"], size="smoke", workers=1)
@@ -38,8 +38,7 @@ def gauntlet_figure(score: Score) -> Figure:
                 axes.text(j, i, "–", ha="center", va="center", fontsize=6, color="0.6")
                 continue
             heat[i, j] = math.log10(min(max(row.over_chance, _LEAST), 1))
-            dark = heat[i, j] > -0.5 or heat[i, j] < -2.2
-            colour = "white" if dark else "black"
+            colour = "white" if heat[i, j] > -0.5 or heat[i, j] < -2.2 else "black"
             words = f"{shown(100 * row.over_chance)} %"
             axes.text(j, i, words, ha="center", va="center", fontsize=6, color=colour)
             if row.stuck:
@@ -47,26 +46,20 @@ def gauntlet_figure(score: Score) -> Figure:
                 text = f"{100 * row.stuck:.0f}"
                 axes.text(j + 0.39, i, text, fontsize=5, va="center", color=colour)
     image = axes.imshow(heat, cmap="RdYlBu_r", aspect="auto", vmin=math.log10(_LEAST), vmax=0)
-    target = figure.colorbar(image, ax=axes, shrink=0.4, aspect=30)
-    target.set_ticks([-3, -2, -1, 0], labels=["0.1 %", "1 %", "10 %", "100 %"], fontsize=7)
-    target.set_label("mean regret over that of random arms", fontsize=7)
-    sums = score.summary()
-    labels = []
-    for tool in tools:
-        own = sums.get(tool)
-        ratios = (
-            ""
-            if own is None
-            else " ".join(
-                f"{which} ×{shown(own[f'{which}_over_best'])}" for which in ("median", "worst")
-            )
-        )
-        labels.append(f"{fill(tool, 24)}\n{ratios}")
+    colours = figure.colorbar(image, ax=axes, shrink=0.4, aspect=30)
+    colours.set_ticks([-3, -2, -1, 0], labels=["0.1 %", "1 %", "10 %", "100 %"], fontsize=7)
+    colours.set_label("mean regret over that of random arms", fontsize=7)
+    ratios = {
+        tool: f"median ×{shown(row['median_over_best'])} worst ×{shown(row['worst_over_best'])}"
+        for tool, row in score.summary().items()
+    }
+    labels = [f"{fill(tool, 24)}\n{ratios.get(tool, '')}" for tool in tools]
     axes.set_xticks(range(len(tools)), labels, fontsize=6, parse_math=False)
     axes.set_yticks(range(len(problems)), problems, fontsize=6, parse_math=False)
     axes.tick_params(length=0, top=True, labeltop=True)
     axes.set_title(
-        f"Regret over chance, {score.settings['paths']} paths, size {score.settings['size']}\n"
+        f"Regret over that of random arms, {score.settings['paths']} paths, "
+        f"size {score.settings['size']}\n"
         "dot: per cent of paths stuck; ×: ratio to the best tool of a problem",
         fontsize=8,
     )

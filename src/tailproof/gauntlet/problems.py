@@ -1,13 +1,14 @@
-"""Problems with names that can be typed.
+"""The problems of the gauntlet, by names that can be typed.
 
-Unless its name says otherwise a problem has 20 arms in ten dimensions, ‖x‖ = ‖θ‖ = 1 and noise of
-scale one: "fresh" ones see new arms at each decision, "fixed" ones always the same; "k5-…" have
-five arms without features, unit vectors, at locations ¼ apart.
+Unless its name says otherwise, a problem has 20 arms in ten dimensions, ‖x‖ = ‖θ‖ = 1 and noise of
+scale one. "fresh-…" offers new arms at each decision, "fixed-…" always the same; "k5-…" has five
+arms without features (unit vectors) whose locations are ¼ apart.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ __all__ = ["PROBLEMS", "TUNING", "Problem", "problems"]
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """A bandit in the unit c, and for how long it is played.
+    """A bandit whose rewards have the unit c, and its horizon.
 
     rewards c·(xᵀθ + offset + η)
 
@@ -50,7 +51,7 @@ class Problem:
     ----------
     name : str
     environment : LinearBandit
-        With the offset, before the unit.
+        The bandit with its offset, before it is multiplied by the unit.
     horizon : int
         T, in pulls.
     unit : float
@@ -78,26 +79,26 @@ class Problem:
 
     @property
     def bandit(self) -> LinearBandit:
-        """The bandit as it is played, unit included."""
+        """The bandit as it is played, with its unit."""
         return self.environment if self.unit == 1 else self.environment.scaled(self.unit)
 
     @property
     def text(self) -> str:
-        """What it is, in a few words.
+        """The problem in a few words.
 
         >>> PROBLEMS["units-micro-offset"].text
-        '10 fresh arms, d = 5, Cauchy(scale=1.0), offset 10000, × 1e-06, 3000 pulls'
+        '10 fresh arms, d = 5, Cauchy(scale=1.0), offset 10000, unit 1e-06, 3000 pulls'
         """
         bandit, contexts = self.environment, self.environment.contexts
         kind = "arms" if self.k_armed else "fresh arms" if contexts.fresh else "fixed arms"
         words = [f"{contexts.arms} {kind}", f"d = {contexts.dim}", repr(bandit.noise)]
         words += [f"offset {bandit.offset:g}"] if bandit.offset else []
-        words += [f"× {self.unit:g}"] if self.unit != 1 else []
+        words += [f"unit {self.unit:g}"] if self.unit != 1 else []
         return ", ".join([*words, f"{self.horizon} pulls"])
 
     @property
     def k_armed(self) -> bool:
-        """Whether the arms are the unit vectors, so that policies without features can play."""
+        """Whether the arms are the unit vectors, so that policies that ignore features can play."""
         contexts = self.environment.contexts
         return isinstance(contexts, GivenArms) and np.array_equal(
             contexts.vectors, np.eye(contexts.arms, contexts.dim)
@@ -107,16 +108,15 @@ class Problem:
     def oracle(self) -> LinearBandit | None:
         """The same bandit with normal noise of equal Fisher information, no offset and unit one.
 
-        None where θ is not drawn from the sphere, or the noise has no finite Fisher information.
+        None if θ is not drawn from the sphere or the noise has no finite Fisher information.
         """
         law = self.environment.noise
-        known = isinstance(law, Noise) and law.symmetric and law.continuous
-        if self.environment.theta != "sphere" or not known:
+        if self.environment.theta != "sphere" or not isinstance(law, Noise):
             return None
-        information = law.fisher_information  # type: ignore[union-attr]
-        if information == math.inf:
+        if not (law.symmetric and law.continuous and law.fisher_information < math.inf):
             return None
-        return replace(self.environment, noise=Normal(1 / math.sqrt(information)), offset=0.0)
+        scale = 1 / math.sqrt(law.fisher_information)
+        return replace(self.environment, noise=Normal(scale), offset=0.0)
 
 
 def problems(which: str | Sequence[str | Problem]) -> tuple[Problem, ...]:
@@ -128,7 +128,7 @@ def problems(which: str | Sequence[str | Problem]) -> tuple[Problem, ...]:
     5000
     >>> problems(["fresh-t7"])
     Traceback (most recent call last):
-    ValueError: problems must be report, tuning, or names that tailproof list shows, got 'fresh-t7'
+    ValueError: problems: 'fresh-t7' is unknown; choose report, tuning, or names from tailproof list
     """
     if isinstance(which, str) and which in _SETS:
         return tuple(_SETS[which].values())
@@ -137,28 +137,31 @@ def problems(which: str | Sequence[str | Problem]) -> tuple[Problem, ...]:
     require(len(names) > 0, "problems", "at least one", which)
     found = []
     for name in names:
-        ok = isinstance(name, Problem) or name in known
-        rule = "report, tuning, or names that tailproof list shows"
-        require(ok, "problems", rule, name)
+        if not isinstance(name, Problem) and name not in known:
+            raise ValueError(
+                f"problems: {name!r} is unknown; choose report, tuning, or names from "
+                "tailproof list"
+            )
         found.append(name if isinstance(name, Problem) else known[name])
-    names = [problem.name for problem in found]
-    require(len(set(names)) == len(names), "problems", "given only once each", names)
-    return tuple(found)
+    return tuple(_named(*found).values())
 
 
 def _named(*made: Problem) -> dict[str, Problem]:
     names = [problem.name for problem in made]
-    require(len(set(names)) == len(names), "names", "unique", names)
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"problems: {name!r} occurs twice; give each problem its own name")
     return dict(zip(names, made, strict=True))
 
 
-def _fresh(name: str, noise: Noise | Varying, horizon: int = 5000, **settings: Any) -> Problem:
-    return Problem(name=f"fresh-{name}", environment=neutral(noise, **settings), horizon=horizon)
+def _linear(
+    kind: str, name: str, noise: Noise | Varying, horizon: int = 5000, **settings: Any
+) -> Problem:
+    environment = neutral(noise, fresh=kind == "fresh", **settings)
+    return Problem(name=f"{kind}-{name}", environment=environment, horizon=horizon)
 
 
-def _fixed(name: str, noise: Noise | Varying, horizon: int = 5000, **settings: Any) -> Problem:
-    environment = neutral(noise, fresh=False, **settings)
-    return Problem(name=f"fixed-{name}", environment=environment, horizon=horizon)
+_fresh, _fixed = partial(_linear, "fresh"), partial(_linear, "fixed")
 
 
 def _arms(
@@ -177,14 +180,14 @@ def _units(name: str, offset: float = 0.0, unit: float = 1.0) -> Problem:
 
 
 def _bernoulli(*means: float) -> PerArm:
-    """Return the noise of arms whose rewards are 1 with these probabilities, else 0."""
+    """Return the noise of arms whose rewards are 1 with these probabilities and 0 otherwise."""
     return PerArm(tuple(TwoPoint(1 - p, -p, p) for p in means))
 
 
 _QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 _CONTAMINATED = Mixture((Normal(), Normal(100)), (0.95, 0.05))
 _LIES = Mixture((Normal(), TwoPoint(-100, -101, 0.5)), (0.95, 0.05))
-"""One reward in twenty is made up, to make its arm look bad."""
+"""One reward in twenty is false, to make its arm look bad."""
 
 PROBLEMS = _named(
     _fresh("t1", StudentT(1), 10_000),

@@ -1,6 +1,7 @@
-"""Put policies through the gauntlet."""
+"""Play policies in the problems of the gauntlet."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,25 +34,21 @@ RECOMMENDED: Mapping[str, Policy[Any]] = {
     "AutoFiltered(UCB1)": AutoFiltered(UCB1(bonus=0.7)),
     "OrderStatisticUCB": OrderStatisticUCB(),
 }
-"""The tools that `docs/choosing.md` speaks of, as it recommends them."""
+"""The tools that `docs/choosing.md` recommends, with the settings that it recommends."""
 ORACLE_BONUSES = (0.1, 0.2, 0.3, 0.5)
 SEEDS = {"tuning": 13, "report": 20_211}
-"""Of each set of problems; other problems are played with that of the report."""
+"""For each set of problems; problems of your own use the seed of the report."""
 
 
 class Size(NamedTuple):
-    """Paths of each problem, and the longest horizon."""
+    """The paths of each problem, and the longest horizon."""
 
     paths: int
     horizon: float
 
 
-SIZES = {
-    "smoke": Size(3, 60),
-    "quick": Size(8, 2000),
-    "full": Size(100, np.inf),
-}
-"""Quick cuts horizons: tools that would still learn then count as stuck more often."""
+SIZES = {"smoke": Size(3, 60), "quick": Size(8, 2000), "full": Size(100, np.inf)}
+"""Shorter horizons make more paths stuck, since tools have less time to learn."""
 
 
 def run(
@@ -65,21 +62,24 @@ def run(
     workers: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Score:
-    """Put policies through the gauntlet.
+    """Play policies in the problems of the gauntlet.
+
+    Where there is an oracle, it is OFUL that knows ‖θ‖ and the scale, under normal noise of equal
+    Fisher information and without offset, with the best of a few bonuses.
 
     Parameters
     ----------
     policies : mapping from names to policies
         Those that know arms by number, `view == "arms"`, play only where arms are unit vectors.
     problems : str or sequence
-        "report", "tuning", or names, or problems of your own. Tune on "tuning" only.
-    size : "quick" or "full"
-        Quick takes minutes on two cores: 8 paths, and at most 2000 pulls. Full has 100 paths and
+        "report", "tuning", names, or problems of your own. Tune on "tuning" only.
+    size : "smoke", "quick" or "full"
+        Quick takes minutes on two cores: 8 paths and at most 2000 pulls. Full has 100 paths and
         the horizons of the problems.
     seed : int, optional
         By default that of the set of problems, see `SEEDS`.
     out, engine, workers, progress :
-        As for `sweep`: a folder keeps what is finished, and a run that was stopped goes on.
+        As for `sweep`: a stopped run resumes from its folder.
 
     Examples
     --------
@@ -92,33 +92,29 @@ def run(
     True
     >>> 0 < score.row("k3-offset-10", "UCB1").over_chance < 2
     True
-
-    The oracle, where one is defined, is OFUL that knows ‖θ‖ and the scale, under normal noise of
-    equal Fisher information and without offset, with the best of a few bonuses.
     """
     require(size in SIZES, "size", f"one of {', '.join(SIZES)}", size)
     ok = isinstance(policies, Mapping) and len(policies) > 0
     require(ok, "policies", "a mapping with at least one policy", policies)
-    require(CHANCE not in policies, "policies", f"without the name {CHANCE!r}", list(policies))
+    if CHANCE in policies:
+        raise ValueError(f"policies: the name {CHANCE!r} is reserved; rename that policy")
     chosen = named(problems)
     if seed is None:
         seed = SEEDS["tuning" if problems == "tuning" else "report"]
     whole("seed", seed, at_least=0)
     plans: dict[str, Plan] = {}
+    oracles: dict[str, Plan] = {}
     for problem in chosen:
         fitting = {name: policy for name, policy in policies.items() if _fits(policy, problem)}
         fitting[CHANCE] = Uniform()
         plans[problem.name] = _plan(problem, problem.bandit, fitting, size, seed)
-        if problem.oracle is not None:
-            scale = problem.oracle.noise.scale  # type: ignore[union-attr]
-            oracles: dict[str, Policy[Any]] = {
-                f"oracle {bonus}": OFUL(
-                    noise_scale=scale, norm_bound=problem.oracle.size, bonus=bonus
-                )
-                for bonus in ORACLE_BONUSES
-            }
-            plans[f"{problem.name}, oracle"] = _plan(problem, problem.oracle, oracles, size, seed)
-    found = sweep(plans, out=out, engine=engine, workers=workers, progress=progress)
+        oracle = problem.oracle
+        if oracle is not None:
+            scale = oracle.noise.scale  # type: ignore[union-attr]
+            told = OFUL(noise_scale=scale, norm_bound=oracle.size)
+            forms = {f"oracle {bonus}": replace(told, bonus=bonus) for bonus in ORACLE_BONUSES}
+            oracles[f"{problem.name}, oracle"] = _plan(problem, oracle, forms, size, seed)
+    found = sweep(plans | oracles, out=out, engine=engine, workers=workers, progress=progress)
     return Score(
         regret={
             problem.name: {
@@ -127,16 +123,12 @@ def run(
             }
             for problem in chosen
         },
-        oracle={
-            problem.name: _best(found[f"{problem.name}, oracle"])
-            for problem in chosen
-            if f"{problem.name}, oracle" in found
-        },
+        oracle={name.removesuffix(", oracle"): _best(found[name]) for name in oracles},
         settings={
             "size": size,
             "seed": int(seed),
             "paths": SIZES[size].paths,
-            "horizons": {problem.name: _horizon(problem, size) for problem in chosen},
+            "horizons": {problem.name: plans[problem.name].horizon for problem in chosen},
             "tools": {name: repr(policy) for name, policy in policies.items()},
             "problems": {problem.name: repr(problem) for problem in chosen},
             "versions": provenance(),
@@ -148,14 +140,10 @@ def _fits(policy: Policy[Any], problem: Problem) -> bool:
     return problem.k_armed or policy.view != "arms"
 
 
-def _horizon(problem: Problem, size: str) -> int:
-    return int(min(problem.horizon, SIZES[size].horizon))
-
-
 def _plan(
     problem: Problem, bandit: Any, policies: Mapping[str, Policy[Any]], size: str, seed: int
 ) -> Plan:
-    horizon = _horizon(problem, size)
+    horizon = int(min(problem.horizon, SIZES[size].horizon))
     return Plan(
         policies=policies,
         environment=bandit,

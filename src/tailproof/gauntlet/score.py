@@ -1,4 +1,4 @@
-"""How tools fared in the gauntlet: a frozen value with provenance."""
+"""The results of tools in the gauntlet: a frozen value with provenance."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,42 +18,42 @@ __all__ = ["CHANCE", "STUCK", "Row", "Score"]
 
 
 CHANCE = "random arm"
-"""The name under which the policy that pulls random arms is played beside the tools."""
+"""The name of the policy that pulls random arms, which always plays beside the tools."""
 STUCK = 0.1
-"""A path is stuck if its regret in the second half is above this share of what chance has."""
+"""A path is stuck if its regret in the second half is above this share of that of random arms."""
 _FORMAT = "tailproof gauntlet 1"
 
 
 class Row(NamedTuple):
-    """One tool in one problem; regrets are means over the paths, in units of the problem."""
+    """One tool in one problem; regrets are means over the paths, divided by the problem's unit."""
 
     problem: str
     tool: str
     regret: float
     over_chance: float
-    """Over the regret of random arms."""
+    """Regret over that of random arms."""
     over_best: float
-    """Over the least regret of the tools of this run."""
+    """Regret over the smallest of the tools in this run."""
     over_oracle: float
-    """Over the regret of the oracle, NaN where there is none."""
+    """Regret over that of the oracle, NaN if there is none."""
     stuck: float
     """The share of stuck paths."""
     worst: float
-    """The largest regret of a path, over that of random arms."""
+    """The largest regret of a path, over the mean of random arms."""
 
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """How tools fared in the gauntlet, and where it came from.
+    """The regrets of tools in the gauntlet, and the settings behind them.
 
     Attributes
     ----------
     regret : mapping from problems to mappings from tools to arrays of shape (paths, 2)
-        Regret after half of the pulls and after all of them, divided by the problem's unit;
-        random arms are among the tools, under the name `CHANCE`. A tool that does not fit a
-        problem is left out there.
+        Regret after half of the pulls and after all of them, divided by the problem's unit.
+        Random arms are among the tools, under the name `CHANCE`; a tool that cannot play a
+        problem is missing there.
     oracle : mapping from problems to floats
-        Mean regret of the oracle, where there is one.
+        Mean regret of the oracle, if there is one.
     settings : mapping
         Size, seed, paths, horizons, tools, problems and versions, as plain text and numbers.
 
@@ -87,7 +87,7 @@ class Score:
         return float(self.regret[problem][CHANCE][:, 1].mean())
 
     def row(self, problem: str, tool: str) -> Row | None:
-        """Return how a tool fared in a problem, None where it does not fit."""
+        """Return the results of a tool in a problem, or None if it cannot play it."""
         chance = self.chance(problem)
         require(tool in self.tools, "tool", f"one of {', '.join(self.tools)}", tool)
         found = self.regret[problem]
@@ -95,8 +95,7 @@ class Score:
             return None
         means = {name: float(found[name][:, 1].mean()) for name in self.tools if name in found}
         half, end = found[tool].T
-        late = self.regret[problem][CHANCE]
-        rate = STUCK * float((late[:, 1] - late[:, 0]).mean())
+        limit = STUCK * float(np.diff(found[CHANCE]).mean())
         return Row(
             problem=problem,
             tool=tool,
@@ -104,12 +103,12 @@ class Score:
             over_chance=means[tool] / chance,
             over_best=_over(means[tool], min(means.values())),
             over_oracle=_over(means[tool], self.oracle.get(problem, float("nan"))),
-            stuck=float((end - half > rate).mean()),
+            stuck=float((end - half > limit).mean()),
             worst=float(end.max()) / chance,
         )
 
     def rows(self) -> list[Row]:
-        """Return every tool in every problem that it fits."""
+        """Return the results of every tool in every problem that it can play."""
         pairs = ((problem, tool) for problem in self.regret for tool in self.tools)
         return [row for pair in pairs if (row := self.row(*pair)) is not None]
 
@@ -118,7 +117,7 @@ class Score:
         return [row._asdict() for row in self.rows()]
 
     def summary(self) -> dict[str, dict[str, Any]]:
-        """Return what sums up each tool: its ratios to the best tool, and where it gets stuck."""
+        """Sum up each tool: its ratios to the best tool, and where it gets stuck."""
         found: dict[str, dict[str, Any]] = {}
         for tool in self.tools:
             own = [row for row in self.rows() if row.tool == tool]
@@ -136,19 +135,19 @@ class Score:
         return found
 
     def plot(self) -> "Figure":
-        """Draw the heat map, see `tailproof.gauntlet.picture.gauntlet_figure`."""
+        """Draw a heat map, see `tailproof.gauntlet.picture.gauntlet_figure`."""
         from tailproof.gauntlet.picture import gauntlet_figure
 
         return gauntlet_figure(self)
 
     def to_markdown(self, command: str) -> str:
-        """Return the tables as Markdown, with the command that made them."""
+        """Return the tables as Markdown, with the command that made the score."""
         from tailproof.gauntlet.page import page
 
         return page(self, command)
 
     def save(self, path: str | Path) -> Path:
-        """Write an ``.npz`` file of plain arrays and text; an existing file is refused."""
+        """Write a new ``.npz`` file of plain arrays and text."""
         names = {problem: list(tools) for problem, tools in self.regret.items()}
         arrays = {
             f"regret{i}_{j}": regret
@@ -179,7 +178,7 @@ class Score:
 
 
 def _over(regret: float, least: float) -> float:
-    """Return the ratio; nothing over nothing is one."""
+    """Return the ratio, and 1 for 0/0."""
     if least == 0:
         return 1.0 if regret == 0 else float("inf")
     return regret / least

@@ -1,61 +1,60 @@
-"""What the recommended tools are to reach, problem by problem."""
+"""Targets of the recommended tools: the most regret, or stuck paths, allowed in a problem."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from tailproof.gauntlet.problems import PROBLEMS
 from tailproof.gauntlet.score import Score
 
 __all__ = ["ALL", "TARGETS", "CheckedTarget", "Target", "check_targets"]
 
-Measure = Literal[
-    "regret",
-    "over_chance",
-    "over_best",
-    "over_oracle",
-    "stuck",
-    "worst",
-    "median_over_best",
-    "worst_over_best",
-]
-"""Of a `Row`, and the last two of all problems that are reported."""
+MEASURES = {
+    "regret": "regret",
+    "over_chance": "regret over that of random arms",
+    "over_best": "regret over that of the best tool",
+    "over_oracle": "regret over that of the oracle",
+    "stuck": "share of stuck paths",
+    "worst": "worst path over random arms",
+    "median_over_best": "median ratio to the best tool",
+    "worst_over_best": "worst ratio to the best tool",
+}
+"""The fields of `Row` in words; the last two are of `Score.summary`, over all reported problems."""
 ALL = "all problems"
 _LINEAR, _FILTERED = "LinStudentUCB", "AutoFiltered(OFUL)"
 
 
 @dataclass(frozen=True)
 class Target:
-    """The most that a tool may have of something in a problem."""
+    """The largest value of a measure that a tool may have in a problem."""
 
     problem: str
     tool: str
-    measure: Measure
+    measure: str
     at_most: float
 
     @property
     def text(self) -> str:
         """What is measured, in words."""
-        return f"{self.problem}: {self.measure.replace('_', ' ')}"
+        return f"{self.problem}: {MEASURES[self.measure]}"
 
 
 @dataclass(frozen=True)
 class CheckedTarget:
-    """A target, and what was measured."""
+    """A target with the value that was measured."""
 
     target: Target
     value: float
 
     @property
     def passed(self) -> bool:
-        """Whether it is at most the target."""
+        """Whether the value is small enough."""
         return self.value <= self.target.at_most
 
 
 def check_targets(score: Score, targets: Sequence[Target] | None = None) -> list[CheckedTarget]:
-    """Return what a score of the full size says of the targets; those of other sizes say nothing.
+    """Check a score of the full size; for other sizes return nothing.
 
-    Bars of tools or problems that are not in the score are left out.
+    Targets for tools or problems that are not in the score are skipped.
 
     >>> from tailproof import UCB1, gauntlet
     >>> score = gauntlet.run({"UCB1": UCB1()}, problems=["k2-short"], size="full", workers=1)
@@ -77,7 +76,7 @@ def check_targets(score: Score, targets: Sequence[Target] | None = None) -> list
 
 
 def _targets(
-    tool: str, measure: Measure, most: dict[str, float], *, stuck: float | None = None
+    tool: str, measure: str, most: dict[str, float], *, stuck: float | None = None
 ) -> list[Target]:
     targets = [Target(problem, tool, measure, value) for problem, value in most.items()]
     if stuck is not None:

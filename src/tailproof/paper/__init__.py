@@ -1,13 +1,13 @@
-"""The paper's figures, one module each, and four warnings with pictures of their own.
+"""The paper's figures and our own experiments, one module for each exhibit.
 
 Every module is an `Exhibit`: settings as data, a `run` that simulates, and `draw` and
 `check_claims`, which only read results.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from tailproof.checks import require
 from tailproof.paper import (
     figure_1,
     figure_2_3,
@@ -52,22 +52,20 @@ EXHIBITS: Mapping[str, Exhibit] = MappingProxyType(
         "guarantees": guarantees,
     }
 )
-"""By the name to type: the figures that a module draws, or what it warns of."""
+"""By the name that `tailproof reproduce` takes: the numbers of the figures, or a topic."""
 
 
 def select(names: Iterable[str]) -> list[str]:
-    """Return the exhibits that are asked for, in their order; a figure names its pair too.
+    """Return the names of the exhibits asked for, in the order of `EXHIBITS`.
 
     >>> select(["3", "pulls"])
     ['2-3', 'pulls']
     """
     wanted = set()
     for name in names:
-        found = [key for key in EXHIBITS if name in (key, "all") or name in _numbers(key)]
-        require(bool(found), "figure", f"all or one of {', '.join(EXHIBITS)}", name)
+        found = [key for key in EXHIBITS if name in ("all", key, *re.findall(r"\d+", key))]
+        if not found:
+            known = ", ".join(EXHIBITS)
+            raise ValueError(f"figure {name!r} is unknown; choose all, or some of {known}")
         wanted.update(found)
     return [key for key in EXHIBITS if key in wanted]
-
-
-def _numbers(key: str) -> list[str]:
-    return [part for part in key.split("-") if part.isdigit()]

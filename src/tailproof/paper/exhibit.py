@@ -1,21 +1,23 @@
-"""What every exhibit is made of, and how a claim is measured.
+"""The contract of an exhibit, and how its claims are judged.
 
-An exhibit makes one or more claims; each says whose it is and consists of parts that can be
-measured. The intervals of the parts of one claim hold together with 95 % confidence: each is
-taken at the level 1 − 0.05/parts (Bonferroni).
+A claim has parts that are measured, each with an interval. The intervals of one claim hold together
+with 95 % confidence: each has the level 1 − 0.05/parts (Bonferroni).
 """
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from matplotlib.figure import Figure
 from scipy.stats import t as student_t
 
+from tailproof.noise import StudentT
+from tailproof.policies import Policy
 from tailproof.results import Identification, Result
 from tailproof.results.identification import binomial_interval
+from tailproof.simulation.environments import LinearBandit, orthant
+from tailproof.simulation.plan import Plan
 from tailproof.simulation.work import Work
 from tailproof.typing import Array
 
@@ -23,7 +25,6 @@ __all__ = [
     "Claim",
     "Comparison",
     "Exhibit",
-    "Fact",
     "JudgedClaim",
     "Measured",
     "Part",
@@ -31,52 +32,61 @@ __all__ = [
     "Ratio",
     "Share",
     "Sweep",
-    "Word",
     "below",
     "best",
-    "fact",
+    "errors",
     "final",
     "judge_claims",
+    "less_regret",
     "mean_within",
+    "means",
     "ratio",
+    "simulate_nothing",
+    "student_plan",
 ]
 
 R = TypeVar("R")
 Comparison = Result | Identification
-"""What an exhibit may find."""
-Word = Literal["holds", "does not hold", "mixed", "open"]
+"""Policies compared on the same paths: by their regret, or by the best arm they name."""
 
 
 class Sweep(Protocol):
-    """Runs named plans and returns their results."""
+    """Run named plans and return their results."""
 
     def __call__(self, plans: Mapping[str, Work[Any, R]], /) -> dict[str, R]:
-        """Run what is not there yet."""
+        """Run the plans whose results are not stored yet."""
 
 
 class Picture(NamedTuple):
-    """A figure, and the words for those who cannot see it."""
+    """A figure and its description in words, for readers who cannot see it."""
 
     figure: Figure
     alt: str
 
+    @property
+    def caption(self) -> str:
+        """The first sentence of the description."""
+        return self.alt.split(". ")[0].rstrip(".") + "."
+
 
 @dataclass(frozen=True)
-class Part(ABC):
-    """One measured part of a claim: it agrees where its value lies in a range."""
+class Part:
+    """One part of a claim: it agrees if the true value lies between `low` and `high`.
+
+    A plain part is a computed number, known exactly; the subclasses have intervals.
+    """
 
     text: str
     value: float
     low: float
     high: float
-    """The range in which the claim wants the value."""
 
-    @abstractmethod
     def interval(self, level: float) -> tuple[float, float]:
         """Return the interval that holds the true value with this confidence."""
+        return self.value, self.value
 
     def agrees(self, level: float) -> bool | None:
-        """Return whether the claim agrees; None where the interval leaves it open."""
+        """Return whether the part agrees; None if its interval leaves that open."""
         low, high = self.interval(level)
         if self.low <= low and high <= self.high:
             return True
@@ -84,20 +94,11 @@ class Part(ABC):
 
 
 @dataclass(frozen=True)
-class Fact(Part):
-    """A number without chance."""
-
-    def interval(self, level: float) -> tuple[float, float]:
-        """Return the number itself, twice."""
-        return self.value, self.value
-
-
-@dataclass(frozen=True)
 class Measured(Part):
-    """A mean of independent paths, with its standard error: Student's interval."""
+    """A mean of independent paths with its standard error: Student's interval."""
 
     error: float
-    freedom: float
+    paths: int
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return value ± t·error."""
@@ -107,17 +108,17 @@ class Measured(Part):
     def _half(self, level: float) -> float:
         if self.error == 0:
             return 0.0
-        return float(student_t.ppf((1 + level) / 2, self.freedom)) * self.error
+        return float(student_t.ppf((1 + level) / 2, max(self.paths - 1, 1))) * self.error
 
 
 @dataclass(frozen=True)
 class Ratio(Measured):
-    """A ratio of means, with the standard error of its logarithm."""
+    """A ratio of means with the standard error of its logarithm."""
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return value · exp(± t·error)."""
-        stretch = math.exp(self._half(level))
-        return self.value / stretch, self.value * stretch
+        factor = math.exp(self._half(level))
+        return self.value / factor, self.value * factor
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ class Share(Part):
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement, whose it is, and the parts by which it is judged.
+    """A statement, who makes it, and the parts that are measured.
 
     Parameters
     ----------
@@ -166,11 +167,11 @@ class JudgedClaim:
         return [part.agrees(self.level) for part in self.claim.parts]
 
     @property
-    def verdict(self) -> Word:
-        """Sum up: all parts agree, none does and one disagrees, parts differ, or it is open.
+    def verdict(self) -> Literal["holds", "does not hold", "mixed", "open"]:
+        """Sum up the parts.
 
-        A part that is open neither agrees nor disagrees: a claim of which nothing disagrees but
-        something is open is open.
+        The claim holds if all agree, is mixed if some agree and some disagree, and does not hold
+        if some disagree and none agrees. Otherwise it is open.
         """
         found = set(self.agreement)
         if False in found:
@@ -179,58 +180,68 @@ class JudgedClaim:
 
     @property
     def deciding(self) -> str:
-        """The part that decides: it disagrees, is open, or has the least to spare."""
+        """The part behind the verdict, in words: of several, the one nearest to its limit."""
         wanted = {"holds": True, "open": None}.get(self.verdict, False)
-        parts = self.claim.parts
-        chosen = [p for p, ok in zip(parts, self.agreement, strict=True) if ok is wanted]
-        return self.describe(min(chosen, key=self._spare))
+        pairs = zip(self.claim.parts, self.agreement, strict=True)
+        return self.describe(min((part for part, ok in pairs if ok is wanted), key=self._spare))
 
     def describe(self, part: Part) -> str:
-        """Return a part in words: its value and its interval."""
+        """Return a part in words, with its value and interval."""
         low, high = part.interval(self.level)
         span = "" if low == high else f" [{_number(low)}, {_number(high)}]"
         return f"{part.text}: {_number(part.value)}{span}"
 
     def rows(self) -> list[tuple[str, str]]:
-        """Return every part in words, and whether it agrees."""
+        """Return each part in words, and whether it agrees."""
         words = {True: "agrees", False: "disagrees", None: "open"}
-        return [
-            (self.describe(part), words[ok])
-            for part, ok in zip(self.claim.parts, self.agreement, strict=True)
-        ]
+        pairs = zip(self.claim.parts, self.agreement, strict=True)
+        return [(self.describe(part), words[ok]) for part, ok in pairs]
 
     def _spare(self, part: Part) -> float:
-        """How far the value is from the end of its range, beside the width of its interval."""
+        """Return the distance from the value to its nearest limit, in widths of its interval."""
         low, high = part.interval(self.level)
         width = max(high - low, 1e-12 * abs(part.value), 1e-300)
         return min(abs(part.value - part.low), abs(part.high - part.value)) / width
 
 
 class Exhibit(Protocol):
-    """A module of this package: settings as data, a run, a drawing and claims."""
+    """A module of this package: settings, a simulation, its pictures and its claims."""
 
     TITLE: str
     SETTINGS: Mapping[str, Mapping[str, Any]]
     DIFFERENCES: Sequence[str]
-    REFERENCE: Mapping[str, Mapping[str, tuple[float, float]]]
-    """Mean and standard deviation of final regrets computed elsewhere, by result and policy."""
 
     def run(self, sweep: Sweep, size: str, seed: int) -> Mapping[str, Comparison]:
-        """Simulate; nothing is drawn."""
+        """Simulate."""
 
     def draw(self, results: Mapping[str, Any]) -> dict[str, Picture]:
-        """Draw from results alone."""
+        """Draw the results, by file name."""
 
     def check_claims(self, results: Mapping[str, Any]) -> list[Claim]:
-        """Measure each claim."""
+        """Measure the parts of each claim."""
+
+
+def simulate_nothing(sweep: Sweep, size: str, seed: int) -> dict[str, Result]:
+    """Return no results: the exhibit needs formulas only."""
+    return {}
+
+
+def student_plan(
+    policies: Mapping[str, Policy[Any]],
+    df: float,
+    environment: Callable[[StudentT], LinearBandit] = orthant,
+    **settings: Any,
+) -> Plan:
+    """Return a plan under Student-t noise, in the paper's environment unless another is given."""
+    return Plan(policies=policies, environment=environment(StudentT(df)), **settings)
 
 
 def judge_claims(claims: Iterable[Claim]) -> list[JudgedClaim]:
     """Return the claims with their verdicts.
 
-    >>> claim = Claim("it is one or two", "our question", [fact("a", 1, 1, 2), fact("b", 3, 1, 2)])
-    >>> (found,) = judge_claims([claim])
-    >>> found.verdict, found.deciding
+    >>> claim = Claim("it is one or two", "our question", [Part("a", 1, 1, 2), Part("b", 3, 1, 2)])
+    >>> (judged,) = judge_claims([claim])
+    >>> judged.verdict, judged.deciding
     ('mixed', 'b: 3')
     """
     return [JudgedClaim(claim) for claim in claims]
@@ -241,28 +252,35 @@ def final(result: Result, policy: str) -> Array:
     return result.curves[policy].regret[:, -1]
 
 
+def errors(result: Result, policy: str) -> Array:
+    """Return the error of the estimate on each path, at each checkpoint."""
+    error = result.curves[policy].error
+    assert error is not None  # claims are made only for policies that have an estimate
+    return error
+
+
 def best(result: Result, names: Iterable[str]) -> str:
     """Return the policy with the smallest mean regret at the horizon."""
     return min(names, key=lambda name: float(final(result, name).mean()))
 
 
-def fact(text: str, value: float, low: float, high: float) -> Fact:
-    """State a number without chance, and the range in which the claim wants it."""
-    return Fact(text, value, low, high)
+def means(result: Result) -> str:
+    """Return the mean regret of each policy at the horizon, as text for a picture."""
+    return ", ".join(f"{name} {final(result, name).mean():.0f}" for name in result.curves)
 
 
 def mean_within(text: str, sample: Array, low: float, high: float) -> Measured:
     """Measure whether the mean of independent paths lies in a range."""
-    n = len(sample)
-    error = float(sample.std(ddof=1)) / math.sqrt(n) if n > 1 else math.inf
-    return Measured(text, float(sample.mean()), low, high, error, max(n - 1, 1))
+    return Measured(text, float(sample.mean()), low, high, _standard_error(sample), len(sample))
 
 
 def below(text: str, smaller: Array, larger: Array) -> Measured:
-    """Measure whether one sample has the smaller mean, by the differences of paired paths.
+    """Measure whether one sample has the smaller mean, from the differences of paired paths.
 
-    Paths of one plan meet the same arms, so that differences are steadier than either sample.
+    All policies of a plan play the same arms on a path, so differences vary less than either
+    sample.
 
+    >>> import numpy as np
     >>> part = below("a − b", np.array([1.0, 2.0, 3.0]), np.array([9.0, 11.0, 11.0]))
     >>> part.value, part.agrees(0.95)
     (-8.333333333333334, True)
@@ -270,20 +288,28 @@ def below(text: str, smaller: Array, larger: Array) -> Measured:
     return mean_within(text, smaller - larger, -math.inf, 0.0)
 
 
+def less_regret(where: str, result: Result, policy: str, rival: str) -> Measured:
+    """Measure whether a policy has less regret at the horizon than another."""
+    return below(f"{where}: {policy} minus {rival}", final(result, policy), final(result, rival))
+
+
 def ratio(
     text: str, sample: Array, other: Array, *, at_least: float = 0.0, at_most: float = math.inf
 ) -> Ratio:
-    """Measure whether a ratio of means of paired paths stays in a range: the delta method.
+    """Measure whether the ratio of two means of paired paths lies in a range (delta method).
 
+    >>> import numpy as np
     >>> part = ratio("a / b", np.array([1.0, 1.1, 0.9]), np.array([1.0, 0.8, 1.2]), at_most=9)
     >>> round(part.value, 3), part.agrees(0.95)
     (1.0, True)
     """
     mean, base = float(sample.mean()), float(other.mean())
-    n = len(sample)
-    relative = sample / mean - other / base
-    error = float(relative.std(ddof=1)) / math.sqrt(n) if n > 1 else math.inf
-    return Ratio(text, mean / base, at_least, at_most, error, max(n - 1, 1))
+    error = _standard_error(sample / mean - other / base)
+    return Ratio(text, mean / base, at_least, at_most, error, len(sample))
+
+
+def _standard_error(sample: Array) -> float:
+    return float(sample.std(ddof=1)) / math.sqrt(len(sample)) if len(sample) > 1 else math.inf
 
 
 def _number(x: float) -> str:

@@ -4,56 +4,42 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tailproof.figures import PALETTE, canvas
-from tailproof.noise import StudentT
 from tailproof.paper import published
-from tailproof.paper.exhibit import Claim, Picture, Sweep, final, ratio
+from tailproof.paper.exhibit import Claim, Picture, Sweep, final, means, ratio, student_plan
 from tailproof.results.regret import Result
-from tailproof.simulation.environments import orthant
-from tailproof.simulation.plan import Plan
 from tailproof.wrappers.base import altered
 
-__all__ = ["DIFFERENCES", "REFERENCE", "SETTINGS", "TITLE", "check_claims", "draw", "run"]
+__all__ = ["DIFFERENCES", "SETTINGS", "TITLE", "check_claims", "draw", "run"]
 
 TITLE = "The filtered algorithms for three moment bounds v, df = 0.5"
-BOUNDS = (0.1, 1, 10)
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "smoke": {"horizon": 600, "paths": 3},
     "quick": {"horizon": 10_000, "paths": 500},
     "paper": {"horizon": 10_000, "paths": 500},
 }
 DIFFERENCES: Sequence[str] = (
-    "The text does not name its three values of v; the public scripts use 0.1, 1 and 10 for both "
-    "algorithms, and so do we.",
-    "“Not sensitive” is measured as: mean regrets within a factor of 1.25 of one another over this "
-    "hundredfold range.",
-    "With ñ = 256 and 31 replicates SupBMM_mom learns from a single decision within 10 000 pulls: "
-    "it has little occasion to be sensitive to anything.",
+    "The text does not name its three values of v; like the public scripts we use 0.1, 1 and 10 "
+    "for both algorithms.",
+    "With ñ = 256 and 31 replicates SupBMM_mom learns from a single decision within 10 000 pulls, "
+    "so hardly any setting can change its regret.",
 )
-REFERENCE: Mapping[str, Mapping[str, tuple[float, float]]] = {}
 FIGURES = {"figure-8": "SupBMM_mom", "figure-9": "SupBTC_mom"}
 
 
 def run(sweep: Sweep, size: str, seed: int) -> dict[str, Result]:
-    """Simulate both algorithms, three times each."""
-    horizon, paths = SETTINGS[size]["horizon"], SETTINGS[size]["paths"]
+    """Simulate both algorithms with each v."""
+    usual = published.policies(0.5, SETTINGS[size]["horizon"])
     plans = {}
     for name in FIGURES.values():
-        usual = published.policies(0.5, horizon)[name]
-        policies = {f"v = {v:g}": altered(usual, moment_bound=v) for v in BOUNDS}
-        plans[name] = Plan(
-            policies=policies,
-            environment=orthant(StudentT(0.5)),
-            horizon=horizon,
-            paths=paths,
-            seed=seed,
-        )
+        policies = {f"v = {v:g}": altered(usual[name], moment_bound=v) for v in (0.1, 1, 10)}
+        plans[name] = student_plan(policies, 0.5, seed=seed, **SETTINGS[size])
     return sweep(plans)
 
 
 def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     """Draw the mean regret on the left and the median on the right."""
     pictures = {}
-    for figure_name, name in FIGURES.items():
+    for file, name in FIGURES.items():
         result = results[name]
         figure, panels = canvas(1, 2, height=2.8)
         for axes, title in zip(panels.flat, ("mean", "median"), strict=True):
@@ -67,14 +53,13 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
         panels[0, 0].set_ylabel("cumulative regret", fontsize=9)
         panels[0, 0].set_ylim(bottom=0)
         panels[0, 0].legend(fontsize=8, frameon=False)
-        ends = ", ".join(f"{p}: {final(result, p).mean():.0f}" for p in result.curves)
-        alt = f"Mean and median regret of {name} against pulls; final means {ends}."
-        pictures[figure_name] = Picture(figure, alt)
+        alt = f"Mean and median regret of {name} against pulls. Final means: {means(result)}."
+        pictures[file] = Picture(figure, alt)
     return pictures
 
 
 def check_claims(results: Mapping[str, Result]) -> list[Claim]:
-    """Set the worst v against the best."""
+    """Compare the worst v with the best."""
     parts = []
     for name in FIGURES.values():
         samples = {policy: final(results[name], policy) for policy in results[name].curves}
@@ -84,7 +69,8 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
     return [
         Claim(
             "Our algorithms are not sensitive to v according to the plots.",
-            "the paper, appendix C; “not sensitive” is our measure, a factor of at most 1.25",
+            "the paper, appendix C; “not sensitive” is our measure, a factor of at most 1.25 "
+            "between any two of these v",
             parts,
         )
     ]

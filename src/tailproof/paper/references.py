@@ -1,4 +1,4 @@
-"""Figures computed independently of this code, and how to set a result beside them."""
+"""Regrets computed independently of this code, and the comparison with ours."""
 
 import math
 from collections.abc import Mapping
@@ -9,37 +9,30 @@ import numpy as np
 from tailproof.paper.exhibit import final
 from tailproof.results import Result
 
-__all__ = ["FIGURES_2_3", "Row", "compare"]
+__all__ = ["FIGURES_2_3", "REFERENCES", "Row", "compare"]
 
-FIGURES_2_3: Mapping[str, Mapping[str, tuple[float, float]]] = {
-    "df = 3": {
-        "uniform": (797, 5),
-        "MoM": (1348, 41),
-        "CRT": (1493, 13),
-        "MENU": (1015, 32),
-        "TOFU": (1587, 26),
-        "SupBMM": (560, 66),
-        "SupBTC": (694, 60),
-        "SupBMM_mom": (491, 275),
-        "SupBTC_mom": (200, 68),
-    },
-    "df = 1": {
-        "uniform": (797, 5),
-        "MoM": (1723, 36),
-        "CRT": (1826, 4),
-        "MENU": (1763, 21),
-        "TOFU": (1826, 4),
-        "SupBMM": (1771, 21),
-        "SupBTC": (1826, 4),
-        "SupBMM_mom": (577, 310),
-        "SupBTC_mom": (272, 63),
-    },
+_REGRETS = {
+    "uniform": ((797, 5), (797, 5)),
+    "MoM": ((1348, 41), (1723, 36)),
+    "CRT": ((1493, 13), (1826, 4)),
+    "MENU": ((1015, 32), (1763, 21)),
+    "TOFU": ((1587, 26), (1826, 4)),
+    "SupBMM": ((560, 66), (1771, 21)),
+    "SupBTC": ((694, 60), (1826, 4)),
+    "SupBMM_mom": ((491, 275), (577, 310)),
+    "SupBTC_mom": ((200, 68), (272, 63)),
 }
-"""Mean and standard deviation of the regret of 10 paths, computed independently of this code."""
+FIGURES_2_3: Mapping[str, Mapping[str, tuple[float, float]]] = {
+    noise: {name: regrets[i] for name, regrets in _REGRETS.items()}
+    for i, noise in enumerate(("df = 3", "df = 1"))
+}
+"""Mean and standard deviation of the regret of 10 paths, by result and policy."""
+REFERENCES = {"2-3": FIGURES_2_3}
+"""By exhibit."""
 
 
 class Row(NamedTuple):
-    """One comparison with the reference."""
+    """Our regret beside the reference."""
 
     policy: str
     mean: float
@@ -50,7 +43,7 @@ class Row(NamedTuple):
 
 
 def compare(result: Result, reference: Mapping[str, tuple[float, float]]) -> list[Row]:
-    """Put the final regrets beside a reference of 10 paths, in standard errors."""
+    """Compare the final regrets with a reference of 10 paths."""
     rows = []
     for name, (mean, deviation) in reference.items():
         regret = final(result, name)

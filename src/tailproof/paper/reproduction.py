@@ -1,4 +1,4 @@
-"""A folder in which exhibits are simulated, kept and resumed."""
+"""The folder of a reproduction: simulate exhibits into it, stop, resume."""
 
 import json
 import re
@@ -23,52 +23,53 @@ __all__ = ["Reproduction", "reproduce"]
 _FORMAT = "tailproof reproduction 1"
 _MOST_BYTES = 1 << 20
 _FILE = re.compile(r"(names|regret)-[\w.-]+\.npz")
-_OURS = re.compile(
+_WRITTEN = re.compile(
     r"\.lock|cells|results|figures|(report\.html|verdicts\.md|run\.json)(\.\d+\.part)?"
 )
+"""Everything that a reproduction writes into its folder."""
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What a folder holds: one size, one seed, one set of versions, and the finished exhibits."""
+    """The finished exhibits of a folder, all of one size, one seed and one set of versions."""
 
     out: Path
     size: str
     seed: int
     versions: dict[str, str]
     seconds: dict[str, float] = field(default_factory=dict)
-    """The time that each finished exhibit took."""
+    """How long each finished exhibit took."""
     files: dict[str, dict[str, str]] = field(default_factory=dict)
-    """The files of its results, by name."""
+    """The files of the results of each exhibit."""
 
     @classmethod
     def load(cls, out: Path) -> Self:
-        """Read the description that `save` wrote; anything else is refused."""
+        """Read ``run.json`` as `save` wrote it."""
         try:
             with (out / "run.json").open("rb") as file:
                 record: dict[str, Any] = json.loads(file.read(_MOST_BYTES))
             require(record.pop("format") == _FORMAT, "format", _FORMAT, record)
             run = cls(out=out, **record)
             run._check()
-        except Exception as error:  # whatever a foreign or altered file may lead to
+        except Exception as error:  # a foreign or altered file may raise anything
             raise ValueError(
-                f"out must be a folder written by tailproof reproduce, got {str(out)!r}"
+                f"out must be a folder written by tailproof reproduce; {str(out)!r} has no "
+                "run.json, or a damaged one"
             ) from error
         return run
 
     def _check(self) -> None:
-        require(self.size in SIZES, "size", f"one of {', '.join(SIZES)}", self.size)
         whole("seed", self.seed, at_least=0)
-        require(self.files.keys() == self.seconds.keys() <= EXHIBITS.keys(), "files", "", self)
         for seconds in self.seconds.values():
             number("seconds", seconds, at_least=0)
-        for file in (file for files in self.files.values() for file in files.values()):
-            require(bool(_FILE.fullmatch(file)), "files", "names of our own", file)
-        for version in self.versions.values():
-            require(isinstance(version, str), "versions", "texts", version)
+        files = (file for files in self.files.values() for file in files.values())
+        ok = self.size in SIZES and all(_FILE.fullmatch(file) for file in files)
+        ok = ok and self.files.keys() == self.seconds.keys() <= EXHIBITS.keys()
+        ok = ok and all(isinstance(version, str) for version in self.versions.values())
+        require(ok, "run.json", "as save writes it", self)
 
     def save(self) -> None:
-        """Write the description in one step."""
+        """Write ``run.json`` in one step."""
         record = {"format": _FORMAT, **asdict(self)}
         del record["out"]
         with whole_file(self.out / "run.json") as file:
@@ -82,15 +83,15 @@ class Reproduction:
             for key, file in self.files[name].items()
         }
 
-    def holds(self, name: str) -> bool:
-        """Return whether an exhibit is finished and all its results can be read."""
+    def has(self, name: str) -> bool:
+        """Return whether an exhibit is finished and its results can be read."""
         try:
             return name in self.seconds and self.results(name) is not None
         except (OSError, ValueError, LookupError):
             return False
 
-    def keep(self, name: str, results: Mapping[str, Comparison], seconds: float) -> None:
-        """Save the results of an exhibit, each in one step; the time counts when it is new."""
+    def store(self, name: str, results: Mapping[str, Comparison], seconds: float) -> None:
+        """Save the results of an exhibit, each in one step; an earlier time is not replaced."""
         folder = self.out / "results" / name
         files = {}
         for key, result in results.items():
@@ -115,20 +116,20 @@ def reproduce(
     workers: int = 0,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Reproduction:
-    """Simulate the named exhibits into a folder; what is there already is not simulated again.
+    """Simulate the named exhibits into a folder, except those that it has already.
 
     Parameters
     ----------
     names : iterable of str
-        Figures, or "all"; see `select`.
+        Keys of `EXHIBITS`, single figures such as "3", or "all".
     out : Path
         A new folder, or one of the same size, seed and versions.
     size : "smoke", "quick" or "paper"
-        How many paths and pulls.
+        The number of paths and pulls.
     seed, engine, workers :
         As for `sweep`.
     progress : callable, optional
-        Called with the exhibit, its finished cells, and their number.
+        Called with the exhibit, the number of its finished cells, and of all its cells.
 
     Examples
     --------
@@ -143,32 +144,36 @@ def reproduce(
     check_engine(engine, workers)
     selected = select(names)
     new = Reproduction(out=out, size=size, seed=seed, versions=provenance())
-    _begun(new)  # a folder that does not fit is left alone
+    _resume(new)  # refuses a folder that does not fit before anything is written
     out.mkdir(parents=True, exist_ok=True)
     with locked(out):
-        run = _begun(new)
+        run = _resume(new)
         for leftover in out.glob("run.json.*.part"):
             leftover.unlink()
         run.save()
         for name in selected:
-            if run.holds(name):
+            if run.has(name):
                 continue
             step = None if progress is None else partial(progress, name)
             begin = time.perf_counter()
             cells = partial(sweep, out=out / "cells", engine=engine, workers=workers, progress=step)
             results = EXHIBITS[name].run(cells, size, seed)
-            run.keep(name, results, time.perf_counter() - begin)
+            run.store(name, results, time.perf_counter() - begin)
     return run
 
 
-def _begun(new: Reproduction) -> Reproduction:
-    """Return what the folder of a new run holds already; a stop may have left no description."""
+def _resume(new: Reproduction) -> Reproduction:
+    """Return the earlier run of the same folder; after an early stop it may have no run.json."""
     out, file = new.out, new.out / "run.json"
     empty = not file.exists() or (file.is_file() and not file.stat().st_size)
-    if empty and all(_OURS.fullmatch(path.name) for path in out.glob("*")):
+    if empty and all(_WRITTEN.fullmatch(path.name) for path in out.glob("*")):
         return new
     before = Reproduction.load(out)
-    same = (before.size, before.seed, before.versions) == (new.size, new.seed, new.versions)
-    rule = f"a new folder, or one of size {new.size}, seed {new.seed} and the versions installed"
-    require(same, "out", rule, str(out))
+    old, own = ({"size": run.size, "seed": run.seed, **run.versions} for run in (before, new))
+    for name in own | old:
+        if old.get(name) != own.get(name):
+            raise ValueError(
+                f"out {str(out)!r} holds results of {name} {old.get(name)}, not {own.get(name)}; "
+                "choose a new folder"
+            )
     return before

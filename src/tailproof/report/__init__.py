@@ -1,4 +1,4 @@
-"""Results to one offline page."""
+"""Write results as one offline page."""
 
 import base64
 import io
@@ -12,42 +12,49 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from matplotlib import rc_context
 
 from tailproof.paper import EXHIBITS
-from tailproof.paper.exhibit import Comparison, Exhibit, JudgedClaim, judge_claims
-from tailproof.paper.references import compare
+from tailproof.paper.exhibit import Comparison, JudgedClaim, Picture, judge_claims
+from tailproof.paper.references import REFERENCES, compare
 from tailproof.paper.reproduction import Reproduction
 from tailproof.results.files import whole_file
 from tailproof.results.identification import Identification
 
 __all__ = ["Section", "write_report"]
 
+_REGRET = {
+    "mean": "{mean:.0f}",
+    "s.e.": "{standard_error:.0f}",
+    "median": "{median:.0f}",
+    "10–90 %": "{low:.0f} – {high:.0f}",
+    "decisions": "{decisions:.0f}",
+}
+_BEST_ARM = {
+    "wrong": "{error:.1%}",
+    "95 %": "{low:.1%} – {high:.1%}",
+    "undecided": "{undecided:.0f}",
+    "mean pulls": "{mean_pulls:.0f}",
+}
+
 
 @dataclass(frozen=True)
 class Section:
-    """One exhibit, drawn and judged."""
+    """One exhibit in the report."""
 
     name: str
-    exhibit: Exhibit
-    settings: Mapping[str, Any]
-    pictures: Mapping[str, tuple[str, str]]
-    """File name, to the picture as a data address and its words."""
+    heading: str
+    settings: str
+    pictures: list[dict[str, str]]
+    """The caption, data address and description of each."""
     claims: list[JudgedClaim]
+    differences: list[str]
     rows: list[dict[str, str]]
+    has_reference: bool
     seconds: float
-
-    @property
-    def heading(self) -> str:
-        """The title, with the numbers of the figures."""
-        numbers = self.name.split("-")
-        if not numbers[0].isdigit():
-            return self.exhibit.TITLE
-        word = "Figure" if len(numbers) == 1 else "Figures"
-        return f"{word} {' and '.join(numbers)}: {self.exhibit.TITLE}"
 
 
 def write_report(out: Path) -> list[Section]:
     """Draw every finished exhibit of a folder and write ``report.html`` there.
 
-    The pictures are also left in the folder ``figures``, as PNG and SVG, and the verdicts in
+    The pictures are also saved in the folder ``figures``, as PNG and SVG, and the verdicts in
     ``verdicts.md``. Nothing is simulated.
     """
     run = Reproduction.load(out)
@@ -63,16 +70,14 @@ def write_report(out: Path) -> list[Section]:
     environment.filters["plain"] = _plain
     command = f"tailproof reproduce {' '.join(run.seconds)} --size {run.size} --seed {run.seed}"
     for template, target in (("page.html", "report.html"), ("verdicts.md", "verdicts.md")):
-        page = environment.get_template(template).render(
-            run=run, sections=sections, command=command
-        )
+        page = environment.get_template(template)
         with whole_file(out / target) as file:
-            file.write(page.encode())
+            file.write(page.render(run=run, sections=sections, command=command).encode())
     return sections
 
 
 def _plain(text: object) -> str:
-    r"""Keep a text from being read as Markdown or HTML.
+    r"""Escape Markdown and HTML.
 
     >>> print(_plain("SupBTC_mom: <b> *1* [0, 2]"))
     SupBTC_mom: \<b> \*1\* [0, 2]
@@ -80,72 +85,81 @@ def _plain(text: object) -> str:
     return re.sub(r"[\\`*<&]|\](?=\()", r"\\\g<0>", " ".join(str(text).split()))
 
 
+def _in_words(settings: Mapping[str, Any]) -> str:
+    """Return settings as a reader would say them.
+
+    >>> _in_words({"horizon": 5000, "tuning_paths": 2, "paths": {3: 10, 1.02: 3}, "df": (3, 1)})
+    'horizon: 5000; tuning paths: 2; paths: 10 for df = 3, 3 for df = 1.02; df: 3, 1'
+    """
+
+    def value(given: Any) -> str:
+        if isinstance(given, Mapping):
+            names = {key: key if isinstance(key, str) else f"df = {key}" for key in given}
+            return ", ".join(f"{number} for {names[key]}" for key, number in given.items())
+        return ", ".join(map(str, given)) if isinstance(given, tuple) else str(given)
+
+    return "; ".join(f"{name.replace('_', ' ')}: {value(own)}" for name, own in settings.items())
+
+
 def _section(run: Reproduction, name: str) -> Section:
-    """Draw and judge an exhibit from the results that were kept."""
+    """Draw and judge an exhibit from its stored results."""
     results = run.results(name)
     try:
         return _drawn(run, name, results)
     except (LookupError, AttributeError, TypeError, ValueError) as error:
-        folder = run.out / "results" / name
+        folder = str(run.out / "results" / name)
         raise ValueError(
-            f"out must be a folder whose results are as tailproof reproduce wrote them, "
-            f"but those in {str(folder)!r} do not fit: type reproduce again"
+            f"the results in {folder!r} are damaged or of another version; delete that folder and "
+            "run tailproof reproduce again"
         ) from error
 
 
 def _drawn(run: Reproduction, name: str, results: Mapping[str, Comparison]) -> Section:
     exhibit = EXHIBITS[name]
-    pictures = {}
-    for file, (figure, alt) in exhibit.draw(results).items():
-        figure.savefig(run.out / "figures" / f"{file}.png", dpi=200)
-        figure.set_layout_engine("none")  # it is laid out; once is enough
-        stream = io.BytesIO()
-        with rc_context({"svg.hashsalt": file}):
-            figure.savefig(stream, format="svg", metadata={"Date": None})
-        (run.out / "figures" / f"{file}.svg").write_bytes(stream.getvalue())
-        address = "data:image/svg+xml;base64," + base64.b64encode(stream.getvalue()).decode()
-        pictures[file] = (address, alt)
+    heading, numbers = exhibit.TITLE, name.split("-")
+    if numbers[0].isdigit():
+        heading = f"Figure{'s' * (len(numbers) > 1)} {' and '.join(numbers)}: {heading}"
     return Section(
         name=name,
-        exhibit=exhibit,
-        settings=exhibit.SETTINGS[run.size],
-        pictures=pictures,
+        heading=heading,
+        settings=_in_words(exhibit.SETTINGS[run.size]),
+        pictures=[_saved(run.out / "figures", *item) for item in exhibit.draw(results).items()],
         claims=judge_claims(exhibit.check_claims(results)),
-        rows=[row for key in results for row in _rows(key, results[key], exhibit)],
+        differences=list(exhibit.DIFFERENCES),
+        rows=[row for key in results for row in _rows(name, key, results[key])],
+        has_reference=name in REFERENCES,
         seconds=run.seconds[name],
     )
 
 
-def _rows(key: str, found: Comparison, exhibit: Exhibit) -> list[dict[str, str]]:
-    """Return what each policy came to, beside the reference where there is one."""
-    if isinstance(found, Identification):
-        return [
-            {
-                "result": key,
-                "policy": policy,
-                "wrong": f"{row['error']:.1%}",
-                "95 %": f"{row['low']:.1%} – {row['high']:.1%}",
-                "undecided": f"{row['undecided']:.0f}",
-                "mean pulls": f"{row['mean_pulls']:.0f}",
-            }
-            for policy, row in found.summary().items()
-        ]
+def _saved(folder: Path, name: str, picture: Picture) -> dict[str, str]:
+    """Save a picture as PNG and SVG, and return what the page shows."""
+    figure, stream = picture.figure, io.BytesIO()
+    figure.savefig(folder / f"{name}.png", dpi=200)
+    figure.set_layout_engine("none")  # the layout of the PNG is kept, for speed
+    with rc_context({"svg.hashsalt": name}):
+        figure.savefig(stream, format="svg", metadata={"Date": None})
+    (folder / f"{name}.svg").write_bytes(stream.getvalue())
+    number = name.removeprefix("figure-")
+    return {
+        "caption": f"Figure {number}: {picture.caption}" if number.isdigit() else picture.caption,
+        "address": "data:image/svg+xml;base64," + base64.b64encode(stream.getvalue()).decode(),
+        "alt": picture.alt,
+    }
+
+
+def _rows(name: str, key: str, found: Comparison) -> list[dict[str, str]]:
+    """Return the numbers of each policy, beside the reference if there is one."""
+    columns = _BEST_ARM if isinstance(found, Identification) else _REGRET
     rows = [
-        {
-            "result": key,
-            "policy": policy,
-            "mean": f"{row['mean']:.0f}",
-            "s.e.": f"{row['standard_error']:.0f}",
-            "median": f"{row['median']:.0f}",
-            "10–90 %": f"{row['low']:.0f} – {row['high']:.0f}",
-            "decisions": f"{row['decisions']:.0f}",
-        }
-        for policy, row in found.summary().items()
+        {"result": key, "policy": policy}
+        | {column: form.format(**numbers) for column, form in columns.items()}
+        for policy, numbers in found.summary().items()
     ]
-    if exhibit.REFERENCE:
-        beside = {row.policy: row for row in compare(found, exhibit.REFERENCE.get(key, {}))}
+    if name in REFERENCES and not isinstance(found, Identification):
+        references = {row.policy: row for row in compare(found, REFERENCES[name].get(key, {}))}
         for row in rows:
-            other = beside.get(row["policy"])
+            other = references.get(row["policy"])
             row["reference"] = "" if other is None else f"{other.reference:.0f}"
             row["difference in s.e."] = "" if other is None else f"{other.errors:+.1f}"
     return rows

@@ -1,1 +1,1 @@
-"""Exhibits of our own, beside the figures of the paper."""
+"""Our own experiments, beside the figures of the paper."""

@@ -1,44 +1,39 @@
-"""Past the paper: guarantees of our own, proved in docs/theory.md, and what is measured of them."""
+"""Beyond the paper: our own guarantees, proved in docs/theory.md, and measurements of them."""
 
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tailproof.figures import PALETTE, canvas
 from tailproof.noise import Noise, Normal, StudentT
-from tailproof.paper.exhibit import Claim, Picture, Sweep, fact, final, ratio
+from tailproof.paper.drawing import legend_below
+from tailproof.paper.exhibit import Claim, Part, Picture, Sweep, errors, final, ratio
 from tailproof.policies import OrderStatisticUCB, SymmetricOFUL
 from tailproof.results import provenance
 from tailproof.results.regret import Curves, Result
 from tailproof.simulation.environments import k_armed, neutral
 from tailproof.simulation.plan import Plan
 from tailproof.simulation.streams import stream
-from tailproof.stats.theory import (
-    central_mass,
-    filter_pulls,
-    huber_radius,
-    huber_ridge,
-    median_pulls,
-)
+from tailproof.stats import theory
 
-__all__ = ["DIFFERENCES", "REFERENCE", "SETTINGS", "TITLE", "check_claims", "draw", "run"]
+__all__ = ["DIFFERENCES", "SETTINGS", "TITLE", "check_claims", "draw", "run"]
 
-TITLE = "Guarantees that can be used"
+TITLE = "Guarantees that are useful in practice"
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
-    "smoke": {"paths": 4, "horizon": 60, "arms_horizon": 300},
-    "quick": {"paths": 30, "horizon": 2000, "arms_horizon": 20_000},
-    "paper": {"paths": 200, "horizon": 4000, "arms_horizon": 100_000},
+    "smoke": {"paths": 4, "horizon": 60, "two_arms_horizon": 300},
+    "quick": {"paths": 30, "horizon": 2000, "two_arms_horizon": 20_000},
+    "paper": {"paths": 200, "horizon": 4000, "two_arms_horizon": 100_000},
 }
 DIFFERENCES: Sequence[str] = (
-    "Not in the paper. Bounds are those of OFUL, 2β√(2nℓ) with ℓ = d ln(1 + n/(dλ)), at d = 10, "
-    "δ = 0.01, λ = S = 1, behind the filter, with R = 1 for the paper's ñ; nothing is simulated.",
-    "Coverage: neutral environment, d = 5, K = 20, τ = 8; a set counts where it is certified.",
-    "Order statistics: two arms, medians ½ apart.",
+    "Not in the paper. The bounds are computed, not simulated: those of OFUL behind the filter, "
+    "2β√(2nℓ) with ℓ = d ln(1 + n/(dλ)), at d = 10, δ = 0.01, λ = S = 1, with R = 1 for the "
+    "paper's ñ.",
+    "The confidence sets are those of SymmetricOFUL in the neutral environment, d = 5, K = 20, "
+    "τ = 8; a set counts if the data certify it.",
+    "OrderStatisticUCB plays two arms whose medians are ½ apart.",
 )
-REFERENCE: Mapping[str, Mapping[str, tuple[float, float]]] = {}
 DELTA, DIM, GAP = 0.01, 10, 0.5
 LAWS: dict[str, Noise] = {
     "normal": Normal(),
@@ -59,17 +54,17 @@ def filter_bound(horizon: float, pulls: float, scale: float) -> float:
 
 def single_bound(horizon: int, alpha: float) -> float:
     """Return the bound of theorem 2 on the regret of SymmetricOFUL, with τ = 8."""
-    mass, delta = central_mass(tau=8, alpha=alpha), DELTA / 2
-    ridge = huber_ridge(dim=DIM, horizon=horizon, delta=delta, mass=mass)
+    mass, delta = theory.central_mass(tau=8, alpha=alpha), DELTA / 2
+    ridge = theory.huber_ridge(dim=DIM, horizon=horizon, delta=delta, mass=mass)
     growth = DIM * math.log1p(mass * horizon / DIM / ridge)
-    radius = huber_radius(log_det=growth, tau=8, ridge=ridge, delta=delta, mass=mass)
+    radius = theory.huber_radius(log_det=growth, tau=8, ridge=ridge, delta=delta, mass=mass)
     return math.sqrt(9 / 8) * 2 * radius * math.sqrt(2 * horizon * growth / mass)
 
 
 def bounds(horizon: int, alpha: float) -> dict[str, float]:
-    """Return every bound on the regret after a horizon; 2T holds without any theorem."""
-    usable = median_pulls(horizon=horizon, delta=DELTA, alpha=alpha)
-    paper = filter_pulls(horizon=horizon, delta=DELTA, alpha=alpha)
+    """Return each bound on the regret after a horizon."""
+    usable = theory.median_pulls(horizon=horizon, delta=DELTA, alpha=alpha)
+    paper = theory.filter_pulls(horizon=horizon, delta=DELTA, alpha=alpha)
     return {
         "Theorem 2 of the paper": filter_bound(horizon, paper, 1),
         "a median of few pulls": filter_bound(horizon, usable.block, usable.scale),
@@ -88,8 +83,8 @@ def forms(law: Noise, horizon: int) -> dict[str, SymmetricOFUL]:
 
 
 def run(sweep: Sweep, size: str, seed: int) -> dict[str, Result]:
-    """Watch confidence sets, and count the pulls of a worse arm."""
-    paths, horizon, longest = (SETTINGS[size][k] for k in ("paths", "horizon", "arms_horizon"))
+    """Follow confidence sets, and count the pulls of a worse arm."""
+    paths, horizon, longest = (SETTINGS[size][k] for k in ("paths", "horizon", "two_arms_horizon"))
     found = {f"sets, {name}": watch(law, paths, horizon, seed) for name, law in LAWS.items()}
     marks = np.unique(np.geomspace(10, longest, 25).astype(np.int64)).tolist()
     return found | sweep(
@@ -108,9 +103,10 @@ def run(sweep: Sweep, size: str, seed: int) -> dict[str, Result]:
 
 
 def watch(law: Noise, paths: int, horizon: int, seed: int) -> Result:
-    """Play the certified forms; the error of a curve is ‖θ̂ − θ‖_N/β.
+    """Play the certified forms and record how far θ is from the centre of their sets.
 
-    It is the largest since the last checkpoint, where the set is certified, and 0 elsewhere.
+    The error of a curve is the largest ‖θ̂ − θ‖_N/β since the last checkpoint; a set that is not
+    certified counts as 0.
     """
     marks = np.unique(np.geomspace(1, horizon, 40).astype(np.int64))
     curves = {}
@@ -138,13 +134,13 @@ def watch(law: Noise, paths: int, horizon: int, seed: int) -> Result:
 
 
 def limit(law: Noise) -> float:
-    """Return 1/kl(q, ½), q = P(worse arm < median of the better)."""
+    """Return 1/kl(q, ½) with q = P(worse arm < median of the better)."""
     q = float(law.cdf(GAP))
     return 1 / (math.log(2) + q * math.log(q) + (1 - q) * math.log(1 - q))
 
 
 def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
-    """Draw bounds against T, positions in the sets against t, and N/ln T beside 1/kl."""
+    """Draw the bounds, the position of θ in the confidence sets, and the pulls of a worse arm."""
     return {
         "guarantee-filter": _draw_bounds(),
         "guarantee-sets": _draw_sets(results),
@@ -163,17 +159,11 @@ def _draw_bounds() -> Picture:
             axes.plot(horizons, share, color=PALETTE[place], label=name)
             below = [t for t, s in zip(horizons, share, strict=True) if s < 1]
             words.append(f"α = {alpha}, {name}: below 2T from T = {below[0]:.0e}")
-        axes.axhline(1, color="0.4", linestyle=":", label="2T, which holds anyway")
+        axes.axhline(1, color="0.4", linestyle=":", label="2T, true without a theorem")
         axes.set(xscale="log", yscale="log", xlabel="pulls T", ylim=(1e-4, 1e4))
         axes.set_title(f"α = {alpha}", fontsize=10)
     panels[0].set_ylabel("bound on the regret / 2T", fontsize=9)
-    figure.legend(
-        *panels[0].get_legend_handles_labels(),
-        loc="outside lower center",
-        ncols=2,
-        fontsize=8,
-        frameon=False,
-    )
+    legend_below(figure, panels[0], 2)
     return Picture(figure, "Bounds on the regret against T. " + "; ".join(words) + ".")
 
 
@@ -182,8 +172,8 @@ def _draw_sets(results: Mapping[str, Result]) -> Picture:
     words = []
     for axes, name in zip(panels.flat, LAWS, strict=True):
         result = results[f"sets, {name}"]
-        for place, (form, curves) in enumerate(result.curves.items()):
-            worst = _error(curves)
+        for place, form in enumerate(result.curves):
+            worst = errors(result, form)
             axes.plot(result.pulls, worst.max(axis=0), color=PALETTE[place], label=form)
             axes.plot(result.pulls, np.median(worst, axis=0), "--", color=PALETTE[place])
             words.append(f"{name}, {form}: {worst.max():.2f}")
@@ -193,16 +183,9 @@ def _draw_sets(results: Mapping[str, Result]) -> Picture:
     for first, below in zip(panels[:, 0], panels[-1], strict=True):
         first.set_ylabel("‖θ̂ − θ‖/β", fontsize=9)
         below.set_xlabel("pulls t", fontsize=9)
-    figure.legend(
-        *panels[0, 0].get_legend_handles_labels(),
-        loc="outside lower center",
-        ncols=3,
-        fontsize=8,
-        frameon=False,
-        title="worst path (line), median path (dashes); above 1 a certified set misses θ",
-        title_fontsize=8,
-    )
-    alt = "How far θ is from the middle of certified sets, as a share of their radius. Largest: "
+    title = "worst path (line), median path (dashes); above 1 a certified set misses θ"
+    legend_below(figure, panels[0, 0], 3, title)
+    alt = "How far θ is from the centre of certified sets, as a share of their radius. Largest, "
     return Picture(figure, alt + "; ".join(words) + ".")
 
 
@@ -214,26 +197,27 @@ def _draw_arms(results: Mapping[str, Result]) -> Picture:
         rate = result.mean(UCB) / GAP / np.log(result.pulls)
         axes.plot(result.pulls, rate, color=PALETTE[place], label=name)
         axes.axhline(limit(law), color=PALETTE[place], linestyle=":")
-        words.append(f"{name}: {rate[-1]:.1f} beside {limit(law):.1f}")
+        words.append(f"{name}: {rate[-1]:.1f}, limit {limit(law):.1f}")
     axes.set(xscale="log", xlabel="pulls T", ylabel="N/ln T of the worse arm", ylim=(0, None))
     axes.legend(fontsize=8, frameon=False, title="dots: 1/kl, the limit", title_fontsize=8)
-    alt = "Mean pulls of the worse of two arms over ln T, beside 1/kl: "
+    alt = "Mean pulls N of the worse of two arms over ln T, and the limit 1/kl. At the horizon, "
     return Picture(figure, alt + "; ".join(words) + ".")
 
 
 def check_claims(results: Mapping[str, Result]) -> list[Claim]:
-    """Set the bounds side by side, look for misses, and count the pulls of a worse arm."""
+    """Compare the bounds, look for sets that miss θ, and count the pulls of a worse arm."""
     bounds = []
     for alpha, least in ((1, 40), (0.5, 300)):
-        asked = filter_pulls(horizon=10_000, delta=DELTA, alpha=alpha)
-        factor = median_pulls(horizon=10_000, delta=DELTA, alpha=alpha).factor
+        asked = theory.filter_pulls(horizon=10_000, delta=DELTA, alpha=alpha)
+        factor = theory.median_pulls(horizon=10_000, delta=DELTA, alpha=alpha).factor
         text = f"α = {alpha}, T = 10⁴: √ñ of the paper over σ√k"
-        bounds.append(fact(text, math.sqrt(asked) / factor, least, math.inf))
+        bounds.append(Part(text, math.sqrt(asked) / factor, least, math.inf))
     misses = []
     for name in LAWS:
-        for form, curves in results[f"sets, {name}"].curves.items():
-            missed = float(np.mean(_error(curves).max(axis=1) > 1))
-            misses.append(fact(f"{name}, {form}: share of paths that ever missed", missed, 0, 0))
+        result = results[f"sets, {name}"]
+        for form in result.curves:
+            missed = float(np.mean(errors(result, form).max(axis=1) > 1))
+            misses.append(Part(f"{name}, {form}: share of paths that ever missed", missed, 0, 0))
     pulls = []
     for name, law in LAWS.items():
         result = results[f"arms, {name}"]
@@ -246,24 +230,20 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
         pulls.append(ratio(text, worse, proved, at_most=1))
     return [
         Claim(
-            "On the paper's assumptions a median of 15 pulls carries a guarantee whose factor is "
-            "at least 40 times smaller than that of Theorem 2 for α = 1, and 300 times for α = ½.",
+            "Under the paper's assumptions a median of 15 pulls has a guarantee whose factor is at "
+            "least 40 times smaller than that of Theorem 2 for α = 1, and 300 times for α = ½.",
             "our question, theorem 1 of docs/theory.md; nothing is simulated",
             bounds,
         ),
         Claim(
-            "Confidence sets from single pulls, where certified by the data, missed θ on no path.",
+            "While the data certify them, confidence sets from single pulls miss θ on no path.",
             "our question, theorem 2 of docs/theory.md",
             misses,
         ),
         Claim(
             "Under OrderStatisticUCB the pulls of a worse arm stay below their bound of order "
-            "ln T, whatever the law.",
+            "ln T, for every law.",
             "our question, theorem 3 of docs/theory.md",
             pulls,
         ),
     ]
-
-
-def _error(curves: Curves) -> NDArray[np.float64]:
-    return np.zeros((1, 1)) if curves.error is None else curves.error

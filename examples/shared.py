@@ -1,4 +1,4 @@
-"""What the examples share: records in; a verdict, one table and one picture out."""
+"""Turn records into advice, one table and one picture, for all examples."""
 
 import sys
 import warnings
@@ -29,7 +29,7 @@ from tailproof.wrappers import Negated
 console = Console()
 
 
-def tell(
+def show_advice(
     title: str,
     rewards: ArrayLike,
     arms: ArrayLike,
@@ -40,13 +40,15 @@ def tell(
     paths: int = 40,
     **more: Policy[Any],
 ) -> Advice:
-    """Read the records, replay them with the advised tool and others, and show what came of it."""
+    """Give advice for records, then replay them with the advised tool and others."""
     warnings.simplefilter("ignore")
     advice = calibrate(rewards=rewards, arms=arms, aim=aim, costs=costs)
     console.print(f"[bold]{title}[/bold]\n{advice.explain()}\n", highlight=False)
     advised = advice.policy()
     tools: dict[str, Policy[Any]] = {
-        "advised": advised.policy if isinstance(advised, Negated) else advised,  # −cost comes in
+        "advised": advised.policy
+        if isinstance(advised, Negated)
+        else advised,  # the bandit negates costs itself
         "UCB1": UCB1(),
         "AutoFiltered(UCB1)": AutoFiltered(UCB1()),
         "LinStudentUCB": LinStudentUCB(),
@@ -58,8 +60,10 @@ def tell(
     bandit = environments.from_records(rewards, arms, aim=aim, costs=costs)
     result = simulate(tools, bandit, horizon=horizon, paths=paths, seed=1)
     chance = float(result.mean("a random arm")[-1])
-    table = Table(title=f"Regret in {aim.name}, {horizon} pulls, {paths} paths: share of chance")
-    for column in ("tool", "median", "mean", "90 % of paths below"):
+    table = Table(
+        title=f"Regret in {aim.name}, {horizon} pulls, {paths} paths, over that of a random arm"
+    )
+    for column in ("tool", "median", "mean", "90 % of paths are below"):
         table.add_column(column, justify="left" if column == "tool" else "right")
     for name, row in result.summary().items():
         cells = (f"{row[key] / chance:.3f}" for key in ("median", "mean", "high"))
@@ -71,7 +75,7 @@ def tell(
     result.plot().savefig(picture)
     console.print(f"Picture: {picture}", soft_wrap=True)
     best = min(set(tools) - {"a random arm"}, key=lambda name: np.median(_last(result, name)))
-    console.print(f"Best here: {best}.", highlight=False)
+    console.print(f"Smallest median regret: {best}.", highlight=False)
     return advice
 
 
