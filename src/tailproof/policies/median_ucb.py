@@ -6,13 +6,13 @@ import numpy as np
 
 from tailproof.checks import NonNegative, Positive
 from tailproof.policies.base import Array, Index, Indexed
-from tailproof.policies.state.running_medians import RunningMedians
+from tailproof.policies.state.ranked import Medians
 
 __all__ = ["MedianUCB"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class MedianUCB(Indexed[RunningMedians]):
+class MedianUCB(Indexed[Medians]):
     """Pull the arm with the largest median plus bonus: no mean is needed.
 
     a_t = argmax_a median_a + bonus (√(2 v ε) + 2 ε √(v/n)),
@@ -49,15 +49,15 @@ class MedianUCB(Indexed[RunningMedians]):
     confidence: NonNegative = 4.0
     bonus: NonNegative = 1.0
 
-    def _init(self, paths: int, arms: int, dim: int) -> RunningMedians:
-        return RunningMedians.start(paths, arms, dim)
+    def _init(self, paths: int, arms: int, dim: int) -> Medians:
+        return Medians.start(paths, arms, dim, medians=np.zeros((paths, arms)))
 
-    def _index(self, state: RunningMedians, arms: Array) -> Array:
+    def _index(self, state: Medians, arms: Array) -> Array:
         n = np.maximum(state.counts, 1)
         v = 4 / (n * self.hazard**2)
         eps = self.confidence * np.log(np.maximum(state.decisions, 1))[:, None]
         index = state.medians + self.bonus * (np.sqrt(2 * v * eps) + 2 * eps * np.sqrt(v / n))
         return np.where(state.counts == 0, np.inf, index)
 
-    def _learn(self, state: RunningMedians, arms: Array, chosen: Index, rewards: Array) -> None:
+    def _learn(self, state: Medians, arms: Array, chosen: Index, rewards: Array) -> None:
         state.update(chosen, rewards[:, 0])

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from tailproof.policies.state.base import Array, Counts, Index, Rule
 from tailproof.policies.state.counts import Counted, History
 
-__all__ = ["Ranked", "Sketch", "Sorted"]
+__all__ = ["Medians", "Ranked", "Sketch", "Sorted"]
 
 Cells = tuple[Index, Index]
 """Paths, and an arm of each."""
 
 _WIDTH = 64  # of the windows
+_COLUMNS = np.arange(_WIDTH)
 _HERE_AND_ABOVE = np.array([[0], [1]])
 
 
@@ -94,23 +95,21 @@ class Ranked(Counted):
 
 
 @dataclass(eq=False)
-class Sorted(Ranked, History):
-    """Every reward, and for each arm a window of sorted ones around rank J.
+class Window(History):
+    """Every reward, and for each arm a window of sorted ones around the ranks that are read.
 
-    A reward beyond the window is only counted, and a full window drops the end that is farther
-    from J. J leaves it once in some thousand pulls, and only then the arm's rewards are sorted.
-    A path takes 16 bytes a decision and half a kilobyte an arm.
+    A reward outside the window is only counted, and a full window drops the end that is farther
+    from the rank. The rank leaves the window about once in a thousand pulls; only then are the
+    arm's rewards sorted. Each path takes 16 bytes per decision and half a kilobyte per arm.
 
     Attributes
     ----------
     window : array of shape (paths, K, 64)
         Sorted rewards, then +inf.
     held, below : arrays of shape (paths, K)
-        The rewards in the window, and those before it.
+        The number of rewards in the window, and of those that sort before it.
     """
 
-    largest: ClassVar[float] = math.inf
-    samples: Annotated[Array, Rule(buffer=1)]
     window: Array
     held: Counts
     below: Counts
@@ -122,41 +121,73 @@ class Sorted(Ranked, History):
         window = np.full((paths, arms, _WIDTH), np.inf)
         return super().start(paths, arms, dim, window=window, held=held, below=below, **more)
 
-    def insert(self, at: Cells, y: Array) -> None:
-        """Remember one reward in each path, of the arm at (path, arm)."""
-        self.append(at[1], y)
+    def add(self, at: Cells, y: Array, rank: Index) -> None:
+        """Add one reward in each path; the window keeps what is around `rank`."""
+        y = self.append(at[1], y)
         window, held, below = self.window[at], self.held[at], self.below[at]
         place = (window < y[:, None]).sum(axis=1)
         before = (y < window[:, 0]) & (below > 0)
         after = (place == held) & (below + held < self.counts[at] - 1)
         inside = ~before & ~after
         full = inside & (held == _WIDTH)
-        first = full & (self.rank[at] - below > _WIDTH // 2)  # the one to drop, or else the last
+        first = full & (rank - below > _WIDTH // 2)  # the one to drop, or else the last
         wider = np.concatenate([window, window[:, -1:]], axis=1)
-        np.copyto(wider[:, 1:], window, where=np.arange(_WIDTH) >= place[:, None])
+        np.copyto(wider[:, 1:], window, where=place[:, None] <= _COLUMNS)
         wider[at[0], place] = y
         kept = np.where(first[:, None], wider[:, 1:], wider[:, :-1])
         self.window[at] = np.where(inside[:, None], kept, window)
         self.held[at] += inside & ~full
         self.below[at] += before | first
 
-    def read(self, path: Index, arm: Index) -> Array:
-        """Return the reward of rank J, +inf where J is n + 1."""
-        at = path, arm
-        n, rank, below = self.counts[at], self.rank[at], self.below[at]
-        lost = (rank <= below) | ((rank > below + self.held[at]) & (rank <= n))
-        if lost.any():
+    def of_ranks(self, at: Cells, ranks: Index) -> Array:
+        """Return the rewards of rising ranks, of shape (ranks, cells); rank n + 1 is +inf."""
+        path, arm = at
+        n, below, low, high = self.counts[at], self.below[at], ranks[0], ranks[-1]
+        lost = (low <= below) | ((high > below + self.held[at]) & (high <= n))
+        if np.count_nonzero(lost):
             there = path[lost], arm[lost]
             samples, given = self.given_by(*there)
             ordered = np.sort(np.where(given, samples, np.inf), axis=1)
             ordered = np.pad(ordered, ((0, 0), (0, _WIDTH)), constant_values=np.inf)
-            below[lost] = np.maximum(rank[lost] - _WIDTH // 2, 0)
+            below[lost] = np.maximum(low[lost] - _WIDTH // 2, 0)
             self.below[there] = below[lost]
             self.held[there] = np.minimum(n[lost] - below[lost], _WIDTH)
-            places = below[lost, None] + np.arange(_WIDTH)
+            places = below[lost, None] + _COLUMNS
             self.window[there] = np.take_along_axis(ordered, places, axis=1)
-        place = np.minimum(rank - below, _WIDTH) - 1
-        return np.where(rank > n, np.inf, self.window[path, arm, place])
+        place = np.minimum(ranks - below, _WIDTH) - 1
+        return np.where(ranks > n, np.inf, self.window[path, arm, place])
+
+
+@dataclass(eq=False)
+class Medians(Window):
+    """The median of each arm's rewards, of shape (paths, K)."""
+
+    medians: Array
+
+    def update(self, chosen: Index, y: Array) -> None:
+        """Learn one reward in each path."""
+        at: Cells = (np.arange(self.paths), chosen)
+        middle = (self.counts[at] + 2 + _HERE_AND_ABOVE) // 2
+        self.add(at, y, middle[0])
+        low, high = self.of_ranks(at, middle)
+        self.medians[at] = (low + high) / 2
+
+
+@dataclass(eq=False)
+class Sorted(Ranked, Window):
+    """Every reward, of any size, and bounds that are exact."""
+
+    largest: ClassVar[float] = math.inf
+    samples: Annotated[Array, Rule(buffer=1)]
+
+    def insert(self, at: Cells, y: Array) -> None:
+        """Remember one reward in each path, of the arm at (path, arm)."""
+        self.add(at, y, self.rank[at])
+
+    def read(self, path: Index, arm: Index) -> Array:
+        """Return the reward of rank J, +inf where J is n + 1."""
+        bound: Array = self.of_ranks((path, arm), self.rank[None, path, arm])[0]
+        return bound
 
 
 @dataclass(eq=False)
