@@ -1,4 +1,4 @@
-"""What best-arm recipes for quantiles share: an interval for each arm, between its own rewards."""
+"""Confidence intervals for a quantile of each arm, which best-arm policies for quantiles share."""
 
 import math
 from abc import ABC
@@ -19,14 +19,10 @@ __all__ = ["Intervals", "QuantileBestArm"]
 
 @dataclass(eq=False)
 class Intervals(Answer):
-    """The upper bounds of quantiles of the rewards, and of the rewards with a minus sign.
+    """Upper bounds on quantiles of the rewards (`up`) and of the negative rewards (`down`).
 
-    Attributes
-    ----------
-    up, down : Sorted
-        32 bytes a decision together.
-    active : array of shape (paths, K)
-        The arms still in the race.
+    Together they take 32 bytes per decision. `active`, of shape (paths, K), are the arms not yet
+    eliminated.
     """
 
     up: Sorted
@@ -46,12 +42,12 @@ class Intervals(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class QuantileBestArm(FixedConfidence[Intervals], ABC):
-    """A policy that names the arm with the largest quantile, for rewards of any law.
+    """A policy that identifies the arm with the largest quantile, for rewards of any law.
 
     Parameters
     ----------
     quantile : float
-        π, which quantile is to be large: ½ is the median.
+        π, the quantile to maximise: ½ is the median.
     """
 
     quantile: Fraction = 0.5
@@ -73,7 +69,7 @@ class QuantileBestArm(FixedConfidence[Intervals], ABC):
             active=np.ones((paths, arms), dtype=bool),
         )
 
-    def _narrow(self, state: Intervals, chosen: Index, y: Array) -> None:
+    def _update(self, state: Intervals, chosen: Index, y: Array) -> None:
         """Learn one reward in each path."""
         f = np.full(state.paths, math.log(state.arms / self.delta))
         for side, x, level in ((state.up, y, self.quantile), (state.down, -y, 1 - self.quantile)):

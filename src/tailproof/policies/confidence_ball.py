@@ -23,29 +23,28 @@ class ConfidenceBall(Optimism):
     Parameters
     ----------
     delta : float
-        δ, the probability with which the ellipsoid may fail.
+        δ, the probability that the ellipsoid misses θ.
     ridge : float
         A = ridge·I before the first decision.
     bonus : float
-        Multiplies √β_t: 1 is the published algorithm, 0 plays greedily. The published radius
-        is so wide that usual horizons are spent exploring.
+        Multiplies √β_t: 1 is the published algorithm, 0 is greedy. The published radius is so wide
+        that usual horizons are spent exploring.
 
     Examples
     --------
     >>> policy, rng = ConfidenceBall(bonus=0.05), np.random.default_rng(0)
-    >>> state = policy.init(paths=1, arms=2, dim=2)
-    >>> arms = np.eye(2)[None]
+    >>> state, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
     >>> for _ in range(100):
     ...     chosen = policy.choose(state, arms, rng)
     ...     policy.learn(state, arms, chosen, [[float(chosen[0])]])
     >>> bool(state.theta[0, 1] > 0.9)
     True
 
-    Source: Dani, Hayes and Kakade 2008, ConfidenceBall₂; β_t is recalled, not read again.
+    Source: Dani, Hayes and Kakade 2008, ConfidenceBall₂; β_t from memory.
     Differences: A starts at ridge·I, where the source sums b bᵀ over a barycentric spanner of its
-    one decision set, which arms that change do not have; a finite arm set at each decision; the
-    multiplier `bonus`. The rewards are assumed bounded by 1: after an infinite one a path knows
-    nothing any more and plays at random.
+    one decision set, which changing arms do not have; a finite arm set at each decision; the
+    multiplier `bonus`. Rewards are assumed bounded by 1: after an infinite one the estimate of a
+    path is undefined, and it plays at random.
     """
 
     delta: Fraction = 0.01

@@ -1,4 +1,4 @@
-"""Catoni's mean of every arm, at the confidence δ = t⁻² of the decision to come."""
+"""Catoni's mean of every arm, at the confidence δ = t⁻² of the next decision."""
 
 from dataclasses import dataclass
 
@@ -17,21 +17,21 @@ class CatoniMeans(RobustMeans):
 
     α² = 2 ln(1/δ) / (n (v + 2v ln(1/δ)/(n − 2 ln(1/δ)))), for n ≥ 4 ln(1/δ)
 
-    α changes at every decision, and with it every mean: Newton's method from the root before,
-    two or three looks at all samples.
+    α and every mean change at each decision: Newton's method starts from the last root and takes
+    two or three passes over all samples.
     """
 
     def needed(self, log: Array) -> Array:
-        """Return how many samples a mean needs, where `log` is ln(1/δ)."""
+        """Return the number of samples that a mean needs, where `log` is ln(1/δ)."""
         return np.maximum(4 * log, self.first)
 
     @staticmethod
     def width(n: Index, log: Array, epsilon: float, v: float) -> Array:
-        """Return how far a mean of n samples may be off with probability 1 − δ."""
+        """Return the width of a mean of n samples at confidence 1 − δ."""
         return 2 * np.sqrt(v * log / n)
 
     def update(self, chosen: Index, rewards: Array, epsilon: float, v: float) -> None:
-        """Learn one reward in each path, and bring the means up to the next decision."""
+        """Learn one reward in each path, and compute the means of the next decision."""
         self.append(chosen, rewards)
         log, n = self._next_log(), self.counts
         ready = n >= self.needed(log)
@@ -42,12 +42,12 @@ class CatoniMeans(RobustMeans):
                 self._solve(rows, alpha[rows])
 
     def _solve(self, rows: slice, alpha: Array) -> None:
-        """Newton's method, with half a step where a whole one leads away from the root.
+        """Find the roots by Newton's method, halving steps that lead away from the root.
 
         The last step, of at most 1e-6/α, leaves an error of about its square, 1e-12/α.
         """
         x, pulled = self.samples[rows, self.used], self.pulled[rows, self.used]
-        size = self.arms + 1  # a column in front for the samples that are not there yet
+        size = self.arms + 1  # column 0 takes the samples that do not exist yet
         place = np.arange(len(x))[:, None] * size + pulled + 1
 
         def at(values: Array) -> Array:

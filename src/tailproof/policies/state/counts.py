@@ -1,4 +1,4 @@
-"""What K-armed policies remember: how often each arm was pulled, and every reward in order."""
+"""States of K-armed policies: counts, sums and the history of rewards."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Self
@@ -12,11 +12,11 @@ __all__ = ["Counted", "History", "Tally", "clip"]
 
 LARGEST = 1e100
 ROOM = 16
-"""The decisions for which a buffer has room at first."""
+"""The number of decisions that fit a buffer at first."""
 
 
 def clip(rewards: Array, largest: float = LARGEST) -> Array:
-    """Return the rewards with ±1e100 in place of anything larger, so that sums stay finite.
+    """Return the rewards clipped to ±1e100, so that sums stay finite.
 
     >>> clip(np.array([-np.inf, 2.0, 1e300])).tolist()
     [-1e+100, 2.0, 1e+100]
@@ -26,12 +26,7 @@ def clip(rewards: Array, largest: float = LARGEST) -> Array:
 
 @dataclass(eq=False)
 class Counted(State):
-    """How often each arm was learned from.
-
-    Attributes
-    ----------
-    counts : array of shape (paths, K)
-    """
+    """How many decisions chose each arm (`counts`), of shape (paths, K)."""
 
     counts: Counts
 
@@ -49,12 +44,7 @@ class Counted(State):
 
 @dataclass(eq=False)
 class Tally(Counted):
-    """The sum of the rewards of each arm.
-
-    Attributes
-    ----------
-    sums : array of shape (paths, K)
-    """
+    """The sum of each arm's rewards (`sums`), of shape (paths, K)."""
 
     sums: Array
 
@@ -72,17 +62,17 @@ class Tally(Counted):
 
 @dataclass(eq=False)
 class History(Counted):
-    """Every reward in the order of its decision, in buffers that double when they are full.
+    """Every reward in the order of decisions, in buffers that double when they are full.
 
-    One row a path, shared by its arms, takes as much room as there were decisions, however
-    unevenly the arms were pulled.
+    The arms of a path share one row, so its length is the number of decisions, however unevenly
+    the arms were pulled.
 
     Attributes
     ----------
     samples : array of shape (paths, room)
-        One reward for each decision, within ±`largest`.
+        The reward of each decision, clipped to ±`largest`.
     pulled : array of shape (paths, room)
-        The arm of each reward, −1 where there is none yet.
+        The arm of each reward, −1 in unused columns.
     """
 
     largest: ClassVar[float] = LARGEST
@@ -102,7 +92,7 @@ class History(Counted):
         )
 
     def append(self, chosen: Index, rewards: Array) -> Array:
-        """Keep one reward of the chosen arm of each path, and return what was kept."""
+        """Store one reward of the chosen arm of each path, and return the clipped rewards."""
         kept, path = clip(rewards, self.largest), np.arange(self.paths)
         if self.decisions.max() == self.samples.shape[1]:
             self._grow()
@@ -113,11 +103,11 @@ class History(Counted):
 
     @property
     def used(self) -> slice:
-        """The columns in use, the decision that is being learned included."""
+        """The columns in use, including the decision that is being learned."""
         return slice(int(self.decisions.max()) + 1)
 
     def given_by(self, path: Index, arm: Index) -> tuple[Array, NDArray[np.bool_]]:
-        """Return the rewards of the given paths, and which of them the given arms gave."""
+        """Return the rewards of the given paths, and which of them came from the given arms."""
         return self.samples[path, self.used], self.pulled[path, self.used] == arm[:, None]
 
     def _grow(self) -> None:

@@ -1,4 +1,4 @@
-"""Bounds on a quantile of every arm that are rewards of it: all rewards, or a summary of them."""
+"""Order statistics of every arm: medians, and bounds on a quantile, exact or from a sketch."""
 
 import math
 from abc import abstractmethod
@@ -15,9 +15,9 @@ from tailproof.policies.state.counts import Counted, History
 __all__ = ["Medians", "Ranked", "Sketch", "Sorted"]
 
 Cells = tuple[Index, Index]
-"""Paths, and an arm of each."""
+"""The indices of some paths, and of one arm in each."""
 
-_WIDTH = 64  # of the windows
+_WIDTH = 64  # of a window
 _COLUMNS = np.arange(_WIDTH)
 _HERE_AND_ABOVE = np.array([[0], [1]])
 
@@ -27,14 +27,14 @@ class Ranked(Counted):
     """The rank J of the order statistic that bounds each arm's quantile, and its value.
 
     J is the least rank whose evidence reaches f. A pull moves it by one at most and a growing f
-    moves it seldom, so it is never looked for anew.
+    moves it rarely, so it is updated step by step and never searched for.
 
     Attributes
     ----------
     rank : array of shape (paths, K)
         J, or n + 1 where no rank is high enough.
     limit : array of shape (paths, K)
-        The evidence at J: as long as f stays below, J is right.
+        The evidence at J: J holds as long as f stays below it.
     bound : array of shape (paths, K)
         The reward of rank J, +inf where J is n + 1.
     """
@@ -53,7 +53,7 @@ class Ranked(Counted):
     def update(
         self, chosen: Index, y: Array, f: Array, evidence: Callable[[Index, Index], Array]
     ) -> None:
-        """Learn one reward in each path; `f` is the evidence that the next decision asks for."""
+        """Learn one reward in each path; `f` is the evidence that the next decision requires."""
         at: Cells = (np.arange(self.paths), chosen)
         self.insert(at, y)
         moved = [at]
@@ -66,7 +66,7 @@ class Ranked(Counted):
             self.bound[cells] = self.read(*cells)
 
     def _climb(self, at: Cells, f: Array, evidence: Callable[[Index, Index], Array]) -> None:
-        """Raise J by one where its evidence falls short of f."""
+        """Raise J by one where its evidence is below f."""
         n, ranks = self.counts[at], self.rank[at] + _HERE_AND_ABOVE
         here, above = levels = evidence(n, np.minimum(ranks, n))
         levels[ranks > n] = np.inf
@@ -81,13 +81,13 @@ class Ranked(Counted):
 
     @property
     def standing(self) -> Array:
-        """How many arms have a smaller bound, and K for arms without one: even +inf is a bound."""
+        """The number of arms with a smaller bound, and K without one: even +inf is a bound."""
         smaller = (self.bound[:, :, None] > self.bound[:, None, :]).sum(axis=2)
         return np.where(self.unbounded, float(self.arms), smaller)
 
     @abstractmethod
     def insert(self, at: Cells, y: Array) -> None:
-        """Remember one reward in each path, of the arm at (path, arm)."""
+        """Add one reward in each path, of the arm at (path, arm)."""
 
     @abstractmethod
     def read(self, path: Index, arm: Index) -> Array:
@@ -181,7 +181,7 @@ class Sorted(Ranked, Window):
     samples: Annotated[Array, Rule(buffer=1)]
 
     def insert(self, at: Cells, y: Array) -> None:
-        """Remember one reward in each path, of the arm at (path, arm)."""
+        """Add one reward in each path, of the arm at (path, arm)."""
         self.add(at, y, self.rank[at])
 
     def read(self, path: Index, arm: Index) -> Array:
@@ -192,25 +192,25 @@ class Sorted(Ranked, Window):
 
 @dataclass(eq=False)
 class Sketch(Ranked):
-    """Some rewards of every arm with what is certain of their ranks: memory that does not grow.
+    """Some rewards of every arm with bounds on their ranks, in memory that does not grow.
 
     Each kept value v has two numbers, a ≤ #{X ≤ v} and b ≥ #{X < v}. A new reward x adds one to
-    the a of every v ≥ x and to the b of every v > x. Unless x is kept already it is kept too, with
-    a = 1 + the a before it and b = the b after it. Where there is no more room, values are
-    forgotten; no a or b changes by that, so all remain certain. What bounds the quantile is the
-    least kept v with a ≥ J: it is between X_(J) and X_(J+e), where e = b − the a before it is at
-    most the number of rewards forgotten in between.
+    the a of every v ≥ x and to the b of every v > x. Unless x is kept already it is added, with
+    a = 1 + the a before it and b = the b after it. When the sketch is full, values are dropped; no
+    a or b changes, so all stay valid. The quantile is bounded by the least kept v with a ≥ J: it is
+    between X_(J) and X_(J+e), where e = b − the a before it is at most the number of rewards
+    dropped in between.
 
-    Forgetting every other value v_i, of these the half with the smallest
-    (b_{i+1} − a_{i−1})/(√n + |a_i − J|), leaves gaps in proportion to √n around rank J and to the
-    distance farther away. The interval at rank J has a width of order √n anyway.
+    Among every other value v_i, the half with the smallest (b_{i+1} − a_{i−1})/(√n + |a_i − J|) is
+    dropped, which leaves gaps in proportion to √n around rank J and to the distance farther away.
+    The interval at rank J has a width of order √n anyway.
 
     Attributes
     ----------
     facts : array of shape (paths, K, 3, size)
-        Sorted values, their a and their b; behind them +inf, n and n.
+        Sorted values, their a and their b; unused columns hold +inf, n and n.
     held : array of shape (paths, K)
-        How many values are kept.
+        The number of kept values.
     """
 
     facts: Array
@@ -234,7 +234,7 @@ class Sketch(Ranked):
         return np.where(self.unbounded, 0, error).astype(np.int64)
 
     def insert(self, at: Cells, y: Array) -> None:
-        """Remember one reward in each path, of the arm at (path, arm)."""
+        """Add one reward in each path, of the arm at (path, arm)."""
         self.counts[at] += 1
         for path, arm, x in zip(*(each.tolist() for each in (*at, y)), strict=True):
             facts, held = self.facts[path, arm], int(self.held[path, arm])
@@ -247,16 +247,16 @@ class Sketch(Ranked):
             a[i:] += 1
             b[i + 1 :] += 1
             if held == len(value):
-                self._forget(path, arm)
+                self._compress(path, arm)
 
     def read(self, path: Index, arm: Index) -> Array:
-        """Return the least kept value certain to be of rank J or above, +inf where J is n + 1."""
+        """Return the least kept value whose rank is J or above, +inf where J is n + 1."""
         at = path.tolist(), arm.tolist(), self.rank[path, arm].tolist()
-        last = self.facts.shape[-1] - 1  # nothing is kept there
+        last = self.facts.shape[-1] - 1  # always unused
         facts = ((self.facts[i, j], rank) for i, j, rank in zip(*at, strict=True))
         return np.array([value[min(a.searchsorted(rank), last)] for (value, a, _), rank in facts])
 
-    def _forget(self, path: int, arm: int) -> None:
+    def _compress(self, path: int, arm: int) -> None:
         _, a, b = facts = self.facts[path, arm]
         n, rank = self.counts[path, arm], self.rank[path, arm]
         i = np.arange(1, len(a) - 1, 2)

@@ -1,7 +1,7 @@
-"""Robust means of every arm, each at the confidence δ = t⁻² of the decision to come.
+"""Robust means of every arm, each at the confidence δ = t⁻² of the next decision.
 
-Each is exact at every decision, yet looks back at old samples only when it must. Catoni's mean,
-which always must, has a file of its own.
+Each is exact at every decision, yet reads old samples only when it must. Catoni's mean, which
+always must, has its own file.
 """
 
 from abc import abstractmethod
@@ -19,11 +19,11 @@ __all__ = ["MediansOfMeans", "RobustMeans", "TruncatedMeans"]
 
 @dataclass(eq=False)
 class RobustMeans(History):
-    """A history, and the means of its arms at the next decision, of shape (paths, K)."""
+    """A history, and the means of its arms at the next decision (`means`), of shape (paths, K)."""
 
     means: Array
     first: ClassVar[int] = 1
-    """How often each arm is pulled before there is a mean."""
+    """The number of pulls that a mean needs."""
 
     @classmethod
     def start(cls, paths: int, arms: int, dim: int, **more: Any) -> Self:
@@ -31,17 +31,17 @@ class RobustMeans(History):
         return super().start(paths, arms, dim, means=np.zeros((paths, arms)), **more)
 
     def needed(self, log: Array) -> Array:
-        """Return how many samples a mean needs, where `log` is ln(1/δ)."""
+        """Return the number of samples that a mean needs, where `log` is ln(1/δ)."""
         return np.full_like(log, self.first)
 
     @staticmethod
     @abstractmethod
     def width(n: Index, log: Array, epsilon: float, v: float) -> Array:
-        """Return how far a mean of n samples may be off with probability 1 − δ."""
+        """Return the width of a mean of n samples at confidence 1 − δ."""
 
     @abstractmethod
     def update(self, chosen: Index, rewards: Array, epsilon: float, v: float) -> None:
-        """Learn one reward in each path, and bring the means up to the next decision."""
+        """Learn one reward in each path, and compute the means of the next decision."""
 
     def _next_log(self) -> Array:
         """Return ln(1/δ) = ln t² of the next decision, of shape (paths, 1)."""
@@ -52,8 +52,8 @@ class RobustMeans(History):
 class TruncatedMeans(RobustMeans):
     """(1/n) Σ_j X_j 1{|X_j| ≤ (v j/ln(1/δ))^{1/(1+ε)}}, where v bounds E|X|^{1+ε}.
 
-    X_j counts while ln(1/δ) is at most its life v j/|X_j|^{1+ε}, and never again, so a path
-    looks back only at the end of a life. Few lives end: about ln(1/δ)/j of the j-th samples.
+    X_j counts until ln(1/δ) exceeds its life v j/|X_j|^{1+ε}, and never again, so a path reads old
+    samples only when a life ends. Few do: about ln(1/δ)/j of the j-th samples.
 
     Attributes
     ----------
@@ -74,12 +74,12 @@ class TruncatedMeans(RobustMeans):
 
     @staticmethod
     def width(n: Index, log: Array, epsilon: float, v: float) -> Array:
-        """Return how far a mean of n samples may be off with probability 1 − δ."""
+        """Return the width of a mean of n samples at confidence 1 − δ."""
         width: Array = 4 * v ** (1 / (1 + epsilon)) * (log / n) ** (epsilon / (1 + epsilon))
         return width
 
     def update(self, chosen: Index, rewards: Array, epsilon: float, v: float) -> None:
-        """Learn one reward in each path, and bring the means up to the next decision."""
+        """Learn one reward in each path, and compute the means of the next decision."""
         x, log, path = self.append(chosen, rewards), self._next_log(), np.arange(self.paths)
         with np.errstate(divide="ignore", over="ignore"):
             life = v * self.counts[path, chosen] / np.abs(x) ** (1 + epsilon)
@@ -107,13 +107,8 @@ class TruncatedMeans(RobustMeans):
 class MediansOfMeans(RobustMeans):
     """The median of k means of N samples, k = ⌊min(8 ln(e^⅛/δ), n/2)⌋ and N = ⌊n/k⌋.
 
-    v bounds E|X − μ|^{1+ε}. The blocks stay as they are until k or N changes: every second pull
-    of an arm at first, every k-th pull later.
-
-    Attributes
-    ----------
-    blocks, length : arrays of shape (paths, K)
-        k and N.
+    v bounds E|X − μ|^{1+ε}. The blocks change only with k or N: at every second pull of an arm at
+    first, at every k-th pull later. `blocks` and `length`, of shape (paths, K), hold k and N.
     """
 
     blocks: Counts
@@ -128,13 +123,13 @@ class MediansOfMeans(RobustMeans):
 
     @staticmethod
     def width(n: Index, log: Array, epsilon: float, v: float) -> Array:
-        """Return how far a mean of n samples may be off with probability 1 − δ."""
+        """Return the width of a mean of n samples at confidence 1 − δ."""
         rate = 16 * (1 / 8 + log) / n
         width: Array = (12 * v) ** (1 / (1 + epsilon)) * rate ** (epsilon / (1 + epsilon))
         return width
 
     def update(self, chosen: Index, rewards: Array, epsilon: float, v: float) -> None:
-        """Learn one reward in each path, and bring the means up to the next decision."""
+        """Learn one reward in each path, and compute the means of the next decision."""
         self.append(chosen, rewards)
         n = self.counts
         blocks = np.minimum(1 + 8 * self._next_log(), n / 2).astype(np.int64)
