@@ -14,8 +14,12 @@ from tailproof import Filtered, Median, Policy, Uniform, environments, noise, si
 from tailproof.policies.clipped_sgd import ClippedSGDUCB
 from tailproof.policies.median_ucb import MedianUCB
 from tailproof.policies.robust_ucb import RobustUCB
-from tailproof.policies.state.catoni_means import CatoniMeans
-from tailproof.policies.state.robust_means import MediansOfMeans, RobustMeans, TruncatedMeans
+from tailproof.policies.state.robust_means import (
+    CatoniMeans,
+    MediansOfMeans,
+    RobustMeans,
+    TruncatedMeans,
+)
 from tailproof.policies.thompson import ThompsonSampling
 from tailproof.typing import Array
 

@@ -257,11 +257,11 @@ def test_the_papers_names_are_compositions(label: str) -> None:
         ),
         (
             lambda: MoM(horizon=30, epsilon=1, moment_bound=1),
-            "horizon=30 leaves 5 pulls for each of 5.477 decisions, fewer than 56 blocks",
+            "horizon=30 leaves 5 pulls for 56 blocks: raise horizon, or set fewer",
         ),
         (
             lambda: MENU(horizon=50, epsilon=1, moment_bound=1),
-            "horizon=50 is shorter than one decision of 229 pulls; raise horizon or set replicates",
+            "horizon must be at least the 229 pulls of one decision .or set replicates., got 50",
         ),
         (lambda: MENU(horizon=50, epsilon=1.1, moment_bound=1), "epsilon"),
         (
@@ -274,7 +274,7 @@ def test_the_papers_names_are_compositions(label: str) -> None:
         ),
         (
             lambda: SupBMM(horizon=50, epsilon=1, moment_bound=1, arms=20),
-            "horizon=50 is shorter than one decision of",
+            "horizon must be at least the 118 pulls of one decision",
         ),
         (lambda: SupBMM(horizon=50, epsilon=1, moment_bound=1, replicates=0), "replicates"),
         (

@@ -38,9 +38,8 @@ class _Allocation(NearBestArm[Race]):
         state.update(picked(x, chosen), rewards)
         leader = lead(np.matvec(x, state.theta))
         y = rivals(x, leader)
-        log = 2 * np.log(state.decisions + 1) + math.log(
-            6 / math.pi**2 * state.arms**2 / self.delta
-        )
+        union = math.log(6 / math.pi**2 * state.arms**2 / self.delta)
+        log = 2 * np.log(state.decisions + 1) + union
         factor = self.noise_scale * np.sqrt(8 * log)[:, None]
         doubt = np.matvec(y, state.theta) + factor * np.sqrt(squared_norms(state.root, y))
         sure = (doubt <= self.gap_tolerance).all(axis=1)
@@ -89,13 +88,8 @@ class XYAllocation(_Allocation):
 
     x_t = argmin_x max_{x', x'' ∈ X} ‖x' − x''‖_{(A + x xᵀ)⁻¹};  recommend x as in `GAllocation`
 
-    Parameters
-    ----------
-    delta, noise_scale, gap_tolerance : float
-        δ, σ and ε, as in `GAllocation`.
+    The parameters are those of `GAllocation`.
 
-    Examples
-    --------
     >>> policy, rng = XYAllocation(noise_scale=0.5), np.random.default_rng(0)
     >>> state, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
     >>> while not policy.stopped(state).all():

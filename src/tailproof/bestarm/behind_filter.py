@@ -28,12 +28,10 @@ def behind_filter(
         The policy, with the total δ; its noise scale is replaced.
     noise : Noise
         The law of the raw rewards around their location.
-    block : int
-        The length of a block, odd.
+    block, blocks : int
+        The odd length of a block, and the number of medians in each filtered reward.
     max_pulls : int
         The largest number of raw pulls.
-    blocks : int
-        The number of medians in each filtered reward.
 
     Examples
     --------

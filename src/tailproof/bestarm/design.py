@@ -149,8 +149,7 @@ def lower_bound(arms: Array, theta: Array, *, delta: float, noise_scale: float =
     >>> round(lower_bound(np.eye(2), np.array([1.0, 0.0]), delta=0.05), 1)
     17.0
 
-    Source: Kaufmann, Cappé and Garivier 2016, remark 2; Jedra and Proutière 2020.
-    Differences: none.
+    Source: Kaufmann, Cappé, Garivier 2016, remark 2; Jedra and Proutière 2020. Differences: none.
     """
     number("delta", delta, above=0, below=1)
     return 2 * noise_scale**2 * complexity(arms, theta) * math.log(1 / (2.4 * delta))

@@ -14,15 +14,7 @@ __all__ = ["Phases", "active_pairs"]
 
 @dataclass(eq=False)
 class Phases(Race):
-    """The regression of the current phase.
-
-    Attributes
-    ----------
-    active : array of shape (paths, K)
-        The arms not yet eliminated.
-    phase : array of shape (paths,)
-        The number of the phase, from 1.
-    """
+    """The regression of the current phase, the arms not yet eliminated, and the phase, from 1."""
 
     active: NDArray[np.bool_]
     phase: Index
@@ -44,8 +36,7 @@ class Phases(Race):
         rows = np.arange(len(paths))
         doubt = (lag + width)[rows, leader]
         clear = ((doubt <= tolerance) | ~kept).all(axis=1) | (kept.sum(axis=1) == 1)
-        sure = np.zeros(self.paths, dtype=bool)
-        named = np.zeros(self.paths, dtype=np.int64)
+        sure, named = np.zeros(self.paths, dtype=bool), np.zeros(self.paths, dtype=np.int64)
         sure[paths], named[paths] = clear, leader
         self.settle(sure, named)
         self.active[paths] = kept

@@ -24,10 +24,8 @@ class _Tracking(Race):
     ----------
     basis, base : arrays of shape (paths, d) and (paths,)
         Arms A₀ that span the space (−1 before the first update), and λ_min(Σ_{A₀} x xᵀ).
-    turn : array of shape (paths,)
-        How often an arm of A₀ was forced.
-    lowest : array of shape (paths,)
-        λ_min(A).
+    turn, lowest : arrays of shape (paths,)
+        How often an arm of A₀ was forced, and λ_min(A).
     counts, targets, weights : arrays of shape (paths, K)
         Pulls N_a, the sum of all designs so far, and the current design.
     """

@@ -40,8 +40,7 @@ class QuantileElimination(QuantileBestArm):
     """
 
     def _choose(self, state: Intervals, arms: Array, rng: np.random.Generator) -> Index:
-        least: Index = np.where(state.active, state.up.counts, np.inf).argmin(axis=1)
-        return least
+        return np.asarray(np.where(state.active, state.up.counts, np.inf).argmin(axis=1))
 
     def _learn(self, state: Intervals, arms: Array, chosen: Index, rewards: Array) -> None:
         self._update(state, chosen, rewards[:, 0])

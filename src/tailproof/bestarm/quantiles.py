@@ -21,8 +21,7 @@ __all__ = ["Intervals", "QuantileBestArm"]
 class Intervals(Answer):
     """Upper bounds on quantiles of the rewards (`up`) and of the negative rewards (`down`).
 
-    Together they take 32 bytes per decision. `active`, of shape (paths, K), are the arms not yet
-    eliminated.
+    Together they take 32 bytes per decision. `active` marks the arms that are not eliminated.
     """
 
     up: Sorted
@@ -59,14 +58,11 @@ class QuantileBestArm(FixedConfidence[Intervals], ABC):
 
     def _init(self, paths: int, arms: int, dim: int) -> Intervals:
         whole("arms", arms, at_least=2)
+        up, down = Sorted.start(paths, arms, dim), Sorted.start(paths, arms, dim)
+        decisions, answer = np.zeros(paths, dtype=np.int64), np.full(paths, -1)
+        active = np.ones((paths, arms), dtype=bool)
         return Intervals(
-            arms=arms,
-            dim=dim,
-            decisions=np.zeros(paths, dtype=np.int64),
-            answer=np.full(paths, -1),
-            up=Sorted.start(paths, arms, dim),
-            down=Sorted.start(paths, arms, dim),
-            active=np.ones((paths, arms), dtype=bool),
+            arms=arms, dim=dim, decisions=decisions, answer=answer, up=up, down=down, active=active
         )
 
     def _update(self, state: Intervals, chosen: Index, y: Array) -> None:

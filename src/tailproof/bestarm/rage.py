@@ -56,18 +56,12 @@ class RAGE(NearBestArm[_Planned]):
     offset: Annotated[int, Range(at_least=-10, at_most=10)] = 1
 
     def _init(self, paths: int, arms: int, dim: int) -> _Planned:
-        return _Planned.start(
-            paths,
-            arms,
-            dim,
-            active=np.ones((paths, arms), dtype=bool),
-            phase=np.ones(paths, dtype=np.int64),
-            plan=np.zeros((paths, arms), dtype=np.int64),
-        )
+        active, plan = np.ones((paths, arms), dtype=bool), np.zeros((paths, arms), dtype=np.int64)
+        phase = np.ones(paths, dtype=np.int64)
+        return _Planned.start(paths, arms, dim, active=active, phase=phase, plan=plan)
 
     def _choose(self, state: _Planned, arms: Array, rng: np.random.Generator) -> Index:
-        most: Index = self._planned(state, arms).argmax(axis=1)
-        return most
+        return np.asarray(self._planned(state, arms).argmax(axis=1))
 
     def _learn(self, state: _Planned, arms: Array, chosen: Index, rewards: Array) -> None:
         at = np.arange(state.paths), chosen

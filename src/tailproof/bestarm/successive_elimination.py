@@ -49,8 +49,7 @@ class SuccessiveElimination(NearBestArm[_Remaining]):
 
     def _choose(self, state: _Remaining, arms: Array, rng: np.random.Generator) -> Index:
         fewest = np.where(state.active, state.counts, np.iinfo(np.int64).max)
-        least: Index = fewest.argmin(axis=1)
-        return least
+        return np.asarray(fewest.argmin(axis=1))
 
     def _learn(self, state: _Remaining, arms: Array, chosen: Index, rewards: Array) -> None:
         state.update(chosen, rewards[:, 0])
@@ -58,9 +57,8 @@ class SuccessiveElimination(NearBestArm[_Remaining]):
         most = np.where(state.active, state.counts, 0).max(axis=1)
         over = (fewest == most) & (fewest > 0)  # a round is complete
         t = np.maximum(most, 1)
-        radius = self.noise_scale * np.sqrt(
-            2 * np.log(4 * state.arms * t.astype(np.float64) ** 2 / self.delta) / t
-        )
+        log = np.log(4 * state.arms * t.astype(np.float64) ** 2 / self.delta)
+        radius = self.noise_scale * np.sqrt(2 * log / t)
         means = np.where(state.active, state.sums / np.maximum(state.counts, 1), -np.inf)
         leader = lead(means)
         beaten = means.max(axis=1, keepdims=True) - means >= 2 * radius[:, None]

@@ -56,15 +56,9 @@ class XYAdaptive(NearBestArm[_Goals]):
     alpha: Fraction = 0.1
 
     def _init(self, paths: int, arms: int, dim: int) -> _Goals:
-        return _Goals.start(
-            paths,
-            arms,
-            dim,
-            active=np.ones((paths, arms), dtype=bool),
-            phase=np.ones(paths, dtype=np.int64),
-            pulls=np.zeros(paths, dtype=np.int64),
-            goal=np.full(paths, 1 / (dim * (dim + 1) + 1)),
-        )
+        active, goal = np.ones((paths, arms), dtype=bool), np.full(paths, 1 / (dim * (dim + 1) + 1))
+        phase, pulls = np.ones(paths, dtype=np.int64), np.zeros(paths, dtype=np.int64)
+        return _Goals.start(paths, arms, dim, active=active, phase=phase, pulls=pulls, goal=goal)
 
     def _choose(self, state: _Goals, arms: Array, rng: np.random.Generator) -> Index:
         x, _ = in_unit(arms)

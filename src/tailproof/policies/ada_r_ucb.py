@@ -37,13 +37,6 @@ class AdaRUCB(Indexed[_Adapted]):
     c L of the X'_j differ from zero, since then there is no M > 0. Every decision pulls its arm
     twice, first for X and then for X', so that threshold and mean are independent.
 
-    Parameters
-    ----------
-    bonus : float
-        Multiplies the width; 1 is the published algorithm.
-
-    Notes
-    -----
     Use it for losses, or for gains whose tail is no heavier than that of the losses. The guarantee,
     the regret Õ(T^{1/(1+ε)}) of algorithms that know ε and the moment, needs a best arm with
     E[X 1{|X| > M}] ≤ 0 for every M ("truncated non-positivity"). Without an assumption, the source
@@ -52,6 +45,11 @@ class AdaRUCB(Indexed[_Adapted]):
 
     A decision reads at most about 2√n pairs and finds the others by binary search; every 2√n
     decisions the rewards are sorted. Each path stores 48 bytes per decision, in doubling buffers.
+
+    Parameters
+    ----------
+    bonus : float
+        Multiplies the width; 1 is the published algorithm.
 
     Examples
     --------
@@ -65,11 +63,10 @@ class AdaRUCB(Indexed[_Adapted]):
     1
 
     Source: Genalti, Marsigli, Gatti and Metelli 2024, algorithm 1, from public code and a public
-    review of its proof.
-    Differences: B = +∞ exactly where there is no M, in place of the printed "4 log t⁻³", and M
-    comes from X' alone, where lines 7 and 8 print X for both: the proof needs it so. Ties and the
-    order of first pulls are random; the multiplier `bonus`; a reward beyond ±1e100, infinite ones
-    included, counts as ±1e100, and one within ±1e-150 as zero.
+    review of its proof. Differences: B = +∞ exactly where there is no M, in place of the printed "4
+    log t⁻³", and M comes from X' alone, where lines 7 and 8 print X for both: the proof needs it
+    so. Ties and the order of first pulls are random; the multiplier `bonus`; a reward beyond
+    ±1e100, infinite ones included, counts as ±1e100, and one within ±1e-150 as zero.
     """
 
     bonus: NonNegative = 1.0

@@ -31,10 +31,8 @@ class ClippedSGDUCB(Indexed[Iterates]):
 
     Parameters
     ----------
-    horizon : int
-        T, in pulls.
-    mean_bound : float
-        R, a bound on the absolute location of every arm.
+    horizon, mean_bound : int and float
+        T, in pulls, and R, a bound on the absolute location of every arm.
     m, n : int
         Each step uses 2m + 1 blocks of n pulls. In the paper's names m = 0, n = 1 is SGD-UCB,
         m > 0, n = 1 is SGD-UCB-Median, and m > 0, n > 1 is SGD-UCB-SMoM.
@@ -53,8 +51,8 @@ class ClippedSGDUCB(Indexed[Iterates]):
     >>> int(state.counts[0].argmax())
     1
 
-    Source: Dorn et al. 2024 (arXiv 2402.07062), from the public code; the paper itself was not
-    available. Differences: an arm starts at the median of the (2m + 1) n rewards of its first
+    Source: Dorn et al. 2024 (arXiv 2402.07062), from the public code, without access to the paper.
+    Differences: an arm starts at the median of the (2m + 1) n rewards of its first
     decision (the code pulls 3 times there), clipped to ±mean_bound; no Gaussian smoothing of the
     block means (of scale 0.001 in the code); ties and the order of first pulls are random; a reward
     beyond ±1e100 counts as ±1e100.

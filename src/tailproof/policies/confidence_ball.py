@@ -22,13 +22,10 @@ class ConfidenceBall(Optimism):
 
     Parameters
     ----------
-    delta : float
-        δ, the probability that the ellipsoid misses θ.
-    ridge : float
-        A = ridge·I before the first decision.
+    delta, ridge : float
+        δ, the probability that the ellipsoid misses θ, and the start A = ridge·I.
     bonus : float
-        Multiplies √β_t: 1 is the published algorithm, 0 is greedy. The published radius is so wide
-        that usual horizons are spent exploring.
+        Multiplies √β_t: 1, the published algorithm, explores through usual horizons; 0 is greedy.
 
     Examples
     --------
@@ -40,11 +37,10 @@ class ConfidenceBall(Optimism):
     >>> bool(state.theta[0, 1] > 0.9)
     True
 
-    Source: Dani, Hayes and Kakade 2008, ConfidenceBall₂; β_t from memory.
-    Differences: A starts at ridge·I, where the source sums b bᵀ over a barycentric spanner of its
-    one decision set, which changing arms do not have; a finite arm set at each decision; the
-    multiplier `bonus`. Rewards are assumed bounded by 1: after an infinite one the estimate of a
-    path is undefined, and it plays at random.
+    Source: Dani, Hayes and Kakade 2008, ConfidenceBall₂; β_t from memory. Differences: A starts at
+    ridge·I, where the source sums b bᵀ over a barycentric spanner of its one decision set, which
+    changing arms do not have; a finite arm set at each decision; the multiplier `bonus`. Rewards
+    are assumed bounded by 1: after an infinite one a path has no estimate and plays at random.
     """
 
     delta: Fraction = 0.01

@@ -22,10 +22,9 @@ class CRT(Optimism):
 
     Parameters
     ----------
-    epsilon, moment_bound : float
-        ε in (0, 1], and v, a bound on the moment of order 1 + ε.
-    delta : float
-        δ, the probability that the confidence set misses θ.
+    epsilon, moment_bound, delta : float
+        ε in (0, 1], v, a bound on the moment of order 1 + ε, and δ, the probability that the
+        confidence set misses θ.
     bonus : float
         Multiplies β: 1 is the published algorithm; the paper's experiments used 1/10.
 

@@ -11,10 +11,10 @@ from tailproof.chunking import chunks
 from tailproof.policies.base import Array
 from tailproof.policies.huber import Huber, HuberState, project
 from tailproof.policies.state.base import Buffer, Rule
+from tailproof.policies.state.counts import ROOM
 
 __all__ = ["HeavyOFUL", "HuberHistory"]
 
-_ROOM = 16  # observations that fit at first; full buffers double
 _TOLERANCE, _STEPS = 1e-9, 200
 
 
@@ -22,12 +22,8 @@ _TOLERANCE, _STEPS = 1e-9, 200
 class HuberHistory(HuberState):
     """All observations, in buffers padded with zeros.
 
-    Attributes
-    ----------
-    contexts : array of shape (paths, room, d)
-        x/σ.
-    rewards, thresholds : arrays of shape (paths, room)
-        y/σ and τ.
+    `contexts`, of shape (paths, room, d), holds x/σ; `rewards` and `thresholds`, of shape
+    (paths, room), hold y/σ and τ.
     """
 
     contexts: Annotated[Array, Rule(finite=True, buffer=1)]
@@ -37,7 +33,7 @@ class HuberHistory(HuberState):
     @classmethod
     def start(cls, paths: int, arms: int, dim: int, penalty: float, **more: Any) -> Self:
         """Return the regression before any observation, with λ = `penalty`."""
-        contexts, rewards = np.zeros((paths, _ROOM, dim)), np.zeros((paths, _ROOM))
+        contexts, rewards = np.zeros((paths, ROOM, dim)), np.zeros((paths, ROOM))
         more |= {"contexts": contexts, "rewards": rewards, "thresholds": rewards.copy()}
         return super().start(paths, arms, dim, penalty, **more)
 
@@ -72,10 +68,8 @@ class HeavyOFUL(Huber[HuberHistory]):
         T, the number of decisions, and δ, the probability that the confidence set misses θ.
     epsilon, moment_bound : float
         ε in (0, 1] and ν^{1+ε}: the noise has E|η|^{1+ε} ≤ ν^{1+ε}.
-    norm_bound : float
-        S, a bound on ‖θ‖.
-    ridge : float, optional
-        λ, by default d; the paper's code uses d/100.
+    norm_bound, ridge : float
+        S, a bound on ‖θ‖, and λ, by default d; the paper's code uses d/100.
     bonus : float
         Multiplies β: 1 is the published algorithm, 0 is greedy; the paper's code uses 1e-4.
 
@@ -92,9 +86,8 @@ class HeavyOFUL(Huber[HuberHistory]):
 
     Source: Huang, Zhong, Wang and Yang 2023, HEAVY-OFUL, with the constants of the public code of
     its experiments; λ is from memory. Differences: S in σ, which the code (S = 1) omits, placed as
-    the units require; ‖x‖ ≤ 1; one ν for all decisions; the multiplier `bonus`. The code
-    starts its optimiser at the true θ, this one never does. An infinite reward counts as one of
-    size στ.
+    the units require; ‖x‖ ≤ 1; one ν for all decisions; the multiplier `bonus`. The code starts its
+    optimiser at the true θ, this one never does. An infinite reward counts as one of size στ.
     """
 
     def radius(self, state: HuberHistory) -> Array:

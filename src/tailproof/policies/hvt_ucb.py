@@ -28,10 +28,8 @@ class HvtUCB(Huber[HuberState]):
         T, the number of decisions, and δ, the probability that the confidence set misses θ.
     epsilon, moment_bound : float
         ε in (0, 1] and ν^{1+ε}: the noise has E|η|^{1+ε} ≤ ν^{1+ε}.
-    norm_bound : float
-        S: Π_V projects onto ‖θ‖ ≤ S in the norm of V, exactly to 1e-12.
-    ridge : float, optional
-        λ, by default d.
+    norm_bound, ridge : float
+        S and λ (d by default): Π_V projects onto ‖θ‖ ≤ S in the norm of V, exactly to 1e-12.
     bonus : float
         Multiplies β: 1 is the published algorithm, 0 is greedy. The published radius is so wide
         that usual horizons are spent exploring; 1e-3 is a practical value.

@@ -98,12 +98,9 @@ class LayeredRegression(Layered[Layers]):
         """Return the ratio of width to ‖x‖_{A⁻¹} in each path."""
 
     def _init(self, paths: int, arms: int, dim: int) -> Layers:
-        return Layers(
-            arms=arms,
-            dim=dim,
-            decisions=np.zeros(paths, dtype=np.int64),
-            blocks=np.stack([blank(paths, dim, 1.0, self.pulls)] * self.levels, axis=1),
-        )
+        decisions = np.zeros(paths, dtype=np.int64)
+        blocks = np.stack([blank(paths, dim, 1.0, self.pulls)] * self.levels, axis=1)
+        return Layers(arms=arms, dim=dim, decisions=decisions, blocks=blocks)
 
     def _predict(self, state: Layers, arms: Array, level: int, paths: Index) -> tuple[Array, Array]:
         product = arms @ state.blocks[paths, level]

@@ -30,10 +30,8 @@ class LinStudentUCB(Indexed[StudentFit]):
     a median. v is capped by the same bound under the prior, with n = d.
 
     When every offer has new vectors and every arm offered has at least a K-th of its fair share,
-    the offers explore by themselves and the choice is greedy.
-
-    K arms are the case of unit vectors. The unit of the rewards, their offset, and the unit of
-    each coordinate of the contexts change no decision.
+    the offers explore by themselves and the choice is greedy. K arms are the case of unit vectors.
+    The unit of the rewards, their offset, and the units of the coordinates change no decision.
 
     Parameters
     ----------
@@ -43,8 +41,7 @@ class LinStudentUCB(Indexed[StudentFit]):
         Whether to learn b. Without it an offset of the rewards matters: zero has a meaning, and
         contexts in one orthant get their common direction for free.
     room : int
-        How many pulls to keep, for each of D dimensions. A full buffer replaces the half with the
-        least leverage by a normal summary.
+        Pulls kept per dimension; beyond, a normal summary replaces the half of least leverage.
 
     Examples
     --------
@@ -66,8 +63,7 @@ class LinStudentUCB(Indexed[StudentFit]):
     gauntlet: regret, coverage, and that paths do not get stuck where noise is small. Rewards need
     not be symmetric where all arms share their law: the intercept absorbs the skew. Not for arms
     with very different noise, nor for noise that grows over time, which it follows slowly: there
-    paths do stick to a wrong arm.
-    Differences: no algorithm was published under this name.
+    paths do stick to a wrong arm. Differences: no algorithm was published under this name.
     """
 
     bonus: NonNegative = 1.0

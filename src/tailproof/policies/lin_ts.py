@@ -20,10 +20,8 @@ class LinTS(Policy[Ridge]):
 
     Parameters
     ----------
-    noise_scale : float
-        R, the sub-Gaussian scale of the noise.
-    ridge : float
-        λ, the ridge penalty: V = λI + Σ x xᵀ.
+    noise_scale, ridge : float
+        R, the sub-Gaussian scale of the noise, and λ, the ridge penalty: V = λI + Σ x xᵀ.
     delta : float
         δ, the probability that the regret bound fails.
     bonus : float
@@ -41,10 +39,9 @@ class LinTS(Policy[Ridge]):
     True
 
     Source: Agrawal and Goyal 2013, algorithm 1; the constant 9 of v is confirmed in public text,
-    there with ln(T/δ) for a horizon T.
-    Differences: the penalty `ridge` (1 in the source) and the multiplier `bonus`. The noise is
-    assumed sub-Gaussian: after an infinite reward the estimate is undefined, and the path plays at
-    random.
+    there with ln(T/δ) for a horizon T. Differences: the penalty `ridge` (1 in the source) and the
+    multiplier `bonus`. The noise is assumed sub-Gaussian: after an infinite reward a path has no
+    estimate and plays at random.
     """
 
     scale_field: ClassVar[str | None] = "noise_scale"

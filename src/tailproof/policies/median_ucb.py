@@ -38,7 +38,7 @@ class MedianUCB(Indexed[Medians]):
     >>> int(state.counts[0].argmax())
     1
 
-    Source: M-UCB of Zhang and Ong 2021, from their public code; the paper itself was not available.
+    Source: M-UCB of Zhang and Ong 2021, from their public code, without access to the paper.
     Differences: ties and the order of first pulls are random; one `hazard` for all arms, given and
     not estimated; a reward beyond ±1e100 counts as ±1e100. The default of `confidence` is the 4 of
     the authors' simulation notebooks; other notebooks of theirs have smaller values.

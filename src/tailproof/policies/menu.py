@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailproof.checks import Count, Fraction, MomentOrder, NonNegative, Penalty, Positive
+from tailproof.checks import Count, Fraction, MomentOrder, NonNegative, Penalty, Positive, require
 from tailproof.policies.base import Array, Index, Indexed, picked
 from tailproof.policies.state.regression import Design
 
@@ -23,12 +23,10 @@ class MENU(Indexed[Design]):
 
     Parameters
     ----------
-    horizon : int
-        T, in pulls.
+    horizon, delta : int and float
+        T, in pulls, and δ, the probability that the confidence set misses θ.
     epsilon, moment_bound : float
         ε in (0, 1], and c, a bound on the central moment of order 1 + ε.
-    delta : float
-        δ, the probability that the confidence set misses θ.
     ridge, norm_bound : float
         λ, the ridge penalty, and S, a bound on ‖θ‖.
     replicates : int, optional
@@ -56,11 +54,8 @@ class MENU(Indexed[Design]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.horizon < self.pulls:
-            raise ValueError(
-                f"horizon={self.horizon} is shorter than one decision of {self.pulls} pulls; "
-                "raise horizon or set replicates"
-            )
+        rule = f"at least the {self.pulls} pulls of one decision (or set replicates)"
+        require(self.horizon >= self.pulls, "horizon", rule, self.horizon)
 
     @property
     def pulls(self) -> int:

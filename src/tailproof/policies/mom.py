@@ -25,16 +25,12 @@ class MoM(Optimism):
 
     Parameters
     ----------
-    horizon : int
-        T, in pulls.
+    horizon, delta : int and float
+        T, in pulls, and δ, the probability that the confidence set misses θ.
     epsilon, moment_bound : float
         ε in (0, 1], and v, a bound on the central moment of order 1 + ε.
-    delta : float
-        δ, the probability that the confidence set misses θ.
-    decisions : float, optional
-        m in place of the formula; the paper's experiments used 100 more for df ≤ 1.
-    blocks : int, optional
-        k in place of the formula; the paper's experiments used ⌊8 ln(2/δ)⌋ = 42.
+    decisions, blocks : float and int, optional
+        m and k; the paper's experiments used m + 100 for df ≤ 1, and k = ⌊8 ln(2/δ)⌋ = 42.
     bonus : float
         Multiplies β: 1 is the published algorithm; the paper's experiments used 1/40.
 
@@ -59,10 +55,8 @@ class MoM(Optimism):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.pulls < self._blocks:
-            raise ValueError(
-                f"horizon={self.horizon} leaves {self.pulls} pulls for each of {self._m:.4g} "
-                f"decisions, fewer than {self._blocks} blocks; raise horizon or set fewer blocks"
-            )
+            given = f"horizon={self.horizon} leaves {self.pulls} pulls for {self._blocks} blocks"
+            raise ValueError(f"{given}: raise horizon, or set fewer decisions or blocks")
 
     @property
     def pulls(self) -> int:

@@ -24,12 +24,10 @@ class OFUL(Optimism):
 
     Parameters
     ----------
-    noise_scale : float
-        R, the sub-Gaussian scale of the noise.
+    noise_scale, delta : float
+        R, the sub-Gaussian noise scale, and δ, the probability that the confidence set misses θ.
     norm_bound, ridge : float
         S, a bound on ‖θ‖, and λ, the ridge penalty.
-    delta : float
-        δ, the probability that the confidence set misses θ.
     bonus : float
         Multiplies β: 1 is the published algorithm, 0 is greedy.
 
@@ -45,7 +43,7 @@ class OFUL(Optimism):
 
     Source: Abbasi-Yadkori, Pál and Szepesvári 2011, figure 1 and theorem 2.
     Differences: a finite arm set at each decision; the multiplier `bonus`. The noise is assumed
-    sub-Gaussian: after an infinite reward the estimate is undefined, and the path plays at random.
+    sub-Gaussian: after an infinite reward the path has no estimate and plays at random.
     """
 
     scale_field: ClassVar[str | None] = "noise_scale"

@@ -38,8 +38,8 @@ class OrderStatisticUCB(Indexed[Ranked]):
     sketch : int, optional
         How many rewards of an arm to keep, at 24 bytes each; by default all, at 16 bytes per
         decision. The index is then a reward between X_(J) and X_(J+e), at least X_(J), so that it
-        still bounds Q_a; the state has e as `errors`. It is of order √n ln n/sketch, as measured,
-        where J − πn is of order √(n ln t).
+        still bounds Q_a; e (`errors` of the state) is about √n ln n/sketch, as measured, and J − πn
+        about √(n ln t).
 
     Examples
     --------

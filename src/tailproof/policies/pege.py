@@ -45,8 +45,6 @@ class PEGE(Policy[_Explored]):
     a fixed set that spans the space, each b_k is the arm farthest from the span of those before it.
     There is nothing to tune: neither the horizon nor the noise scale is needed.
 
-    Examples
-    --------
     >>> policy, rng = PEGE(), np.random.default_rng(0)
     >>> state, arms = policy.init(paths=1, arms=3, dim=2), np.array([[[1, 0], [0, 1], [0.8, 0.8]]])
     >>> chosen = []
@@ -57,13 +55,12 @@ class PEGE(Policy[_Explored]):
     [2, 0, 2, 2, 0, 2, 2, 2, 0, 2, 2, 2]
 
     Source: Rusmevichientong and Tsitsiklis 2010, section 3; its schedule and its theorem 3.1 were
-    read in a public formalisation. The theorem, for sub-Gaussian noise: regret at most
-    a (‖θ‖ + 1/‖θ‖) d √T, where the best arm is unique and moves smoothly with the direction of θ,
-    as on the unit ball and other strongly convex sets. For finite sets it says nothing; the d √(2T)
-    exploring decisions alone cost of that order.
-    Differences: ties are broken at random; the basis, which the source leaves open, is found by
-    pivoting at the first decision; a penalty of 10⁻¹⁰, in the unit of the longest arm; where the
-    estimate has no direction, a random one is played on the ball.
+    read in a public formalisation. The theorem, for sub-Gaussian noise: regret at most a (‖θ‖ +
+    1/‖θ‖) d √T, where the best arm is unique and moves smoothly with the direction of θ, as on the
+    unit ball and other strongly convex sets. For finite sets it says nothing; the d √(2T) exploring
+    decisions alone cost of that order. Differences: ties are broken at random; the basis, which the
+    source leaves open, is found by pivoting at the first decision; a penalty of 10⁻¹⁰, in the unit
+    of the longest arm; where the estimate has no direction, a random one is played on the ball.
     """
 
     @property

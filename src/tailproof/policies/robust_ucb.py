@@ -7,17 +7,11 @@ import numpy as np
 
 from tailproof.checks import MomentOrder, NonNegative, Positive
 from tailproof.policies.base import Array, Index, Indexed
-from tailproof.policies.state.catoni_means import CatoniMeans
-from tailproof.policies.state.robust_means import MediansOfMeans, RobustMeans, TruncatedMeans
+from tailproof.policies.state.robust_means import ESTIMATORS, RobustMeans
 
 __all__ = ["RobustUCB"]
 
 Estimator = Literal["truncated", "median_of_means", "catoni"]
-_MEANS: dict[str, type[RobustMeans]] = {
-    "truncated": TruncatedMeans,
-    "median_of_means": MediansOfMeans,
-    "catoni": CatoniMeans,
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,11 +33,9 @@ class RobustUCB(Indexed[RobustMeans]):
     estimator : "truncated", "median_of_means" or "catoni"
         The robust mean. All are exact. The first two are cheap, as they seldom read old samples;
         Catoni's mean reads all samples at every decision.
-    epsilon : float
-        ε in (0, 1]: the rewards have a moment of order 1 + ε. Catoni's mean needs ε = 1.
-    moment_bound : float
-        v, a bound on that moment: on E|X|^{1+ε} for the truncated mean (the paper's u), on
-        E|X − μ|^{1+ε} for the others.
+    epsilon, moment_bound : float
+        ε in (0, 1], 1 for Catoni's mean, and v, a bound on the moment of order 1 + ε: E|X|^{1+ε}
+        for the truncated mean (the paper's u), E|X − μ|^{1+ε} for the others.
     bonus : float
         Multiplies the width; 1 is the published algorithm.
 
@@ -77,7 +69,7 @@ class RobustUCB(Indexed[RobustMeans]):
             raise ValueError(f'epsilon must be 1 for estimator="catoni", got {self.epsilon!r}')
 
     def _init(self, paths: int, arms: int, dim: int) -> RobustMeans:
-        return _MEANS[self.estimator].start(paths, arms, dim)
+        return ESTIMATORS[self.estimator].start(paths, arms, dim)
 
     def _index(self, state: RobustMeans, arms: Array) -> Array:
         log = 2 * np.log(state.decisions[:, None] + 1)

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from tailproof.checks import Count, Fraction, Horizon, MomentOrder, NonNegative, Positive
+from tailproof.checks import Count, Fraction, Horizon, MomentOrder, NonNegative, Positive, require
 from tailproof.policies.base import Array
 from tailproof.policies.layered import LayeredRegression, Layers
 
@@ -22,19 +22,16 @@ class SupBMM(LayeredRegression):
 
     Parameters
     ----------
-    horizon : int
-        T, in pulls.
+    horizon, delta : int and float
+        T, in pulls, and δ, the probability that the guarantee fails.
     epsilon, moment_bound : float
         ε in (0, 1], and v, a bound on the central moment of order 1 + ε.
-    delta : float
-        δ, the probability that the guarantee fails.
     arms, replicates : int, optional
         K, for the formula of r, or else r itself; the paper's experiments used r = 31.
     layered : bool
         Whether to eliminate level by level, as published; the paper's experiments did not.
     width : "published" or "experiments"
-        α_t as above, or with n = t − 1 past decisions for t and without the "+ 1", as in the
-        paper's experiments.
+        α_t as above, or as in the experiments: with t − 1 for t, and without the "+ 1".
     bonus : float
         Multiplies the width: 1 is the published algorithm; the paper's experiments used 0.01/6.
 
@@ -44,8 +41,8 @@ class SupBMM(LayeredRegression):
     158
 
     Source: Xue, Wang, Wang and Zhang 2020, algorithms BMM and SupBMM; constants agree in two
-    public codes. Differences: the multiplier `bonus`; a replicate with an infinite reward predicts
-    +inf; elimination ends on the last level.
+    public codes. Differences: the multiplier `bonus`; +inf from a replicate with an infinite
+    reward; elimination ends on the last level.
     """
 
     horizon: Horizon
@@ -63,11 +60,8 @@ class SupBMM(LayeredRegression):
         if (self.arms is None) == (self.replicates is None):
             given = f"arms={self.arms}, replicates={self.replicates}"
             raise ValueError(f"pass either arms or replicates, got {given}")
-        if self.horizon < self.pulls:
-            raise ValueError(
-                f"horizon={self.horizon} is shorter than one decision of {self.pulls} pulls; "
-                "raise horizon or set replicates"
-            )
+        rule = f"at least the {self.pulls} pulls of one decision (or set replicates)"
+        require(self.horizon >= self.pulls, "horizon", rule, self.horizon)
 
     @property
     def pulls(self) -> int:

@@ -24,19 +24,16 @@ class SupBTC(Layered[Samples]):
 
     Parameters
     ----------
-    horizon : int
-        T, in pulls.
+    horizon, delta : int and float
+        T, in pulls, and δ, the probability that the guarantee fails.
     epsilon, moment_bound : float
         ε in (0, 1], and v, a bound on the raw moment of order 1 + ε.
-    delta : float
-        δ, the probability that the guarantee fails.
     layered : bool
         Whether to eliminate level by level, as published; the paper's experiments did not.
     threshold : "own" or "euclidean"
         The norm of h: the published one, or the Euclidean one of the paper's experiments.
     width : "published" or "experiments"
-        α_t as above, or v n^{(1−ε)/(2(1+ε))} with n = t − 1 past decisions and without the "+ 1",
-        as in the paper's experiments.
+        α_t as above, or as in the experiments: v (t − 1)^{(1−ε)/(2(1+ε))} without the "+ 1".
     bonus : float
         Multiplies the width: 1 is the published algorithm; the paper's experiments used 0.01/3.
 
@@ -49,8 +46,8 @@ class SupBTC(Layered[Samples]):
     [[0.0, 0.0]]
 
     Source: Xue, Wang, Wang and Zhang 2020, algorithms BTC and SupBTC; α_t from one public code.
-    Differences: the multiplier `bonus`; elimination ends on the last level. Rewards that no later
-    step can truncate are summed once, which changes no value.
+    Differences: the multiplier `bonus`; elimination ends on the last level. Rewards that cannot be
+    truncated later are summed up once.
     """
 
     horizon: Horizon
@@ -72,10 +69,8 @@ class SupBTC(Layered[Samples]):
         if scripts:
             return np.asarray(self.bonus * self.moment_bound * growth)
         load = math.log(2 * self.horizon * state.arms * math.log(self.horizon) / self.delta)
-        alpha = (
-            2 / 3 * load + math.sqrt(2 * self.moment_bound * load) + self.moment_bound
-        ) * growth
-        return np.asarray(self.bonus * (alpha + 1))
+        alpha = 2 / 3 * load + math.sqrt(2 * self.moment_bound * load) + self.moment_bound
+        return np.asarray(self.bonus * (alpha * growth + 1))
 
     def _predict(
         self, state: Samples, arms: Array, level: int, paths: Index

@@ -21,18 +21,17 @@ _TRIES, _LONGER = 6, 1.25  # attempts at w, and the factor by which each exceeds
 
 
 class _Past(NamedTuple):
-    """The data of a fit, in units of τ."""
+    """The data of a fit in units of τ: x, |r_s|, ∇F(θ̂), S with SSᵀ = U⁻¹, ln det(I + X/λ), √λ S.
+
+    ∇F(θ̂) is not quite zero after rounding and a bounded number of steps.
+    """
 
     x: Array
     size: Array
-    """|r_s|."""
     rest: Array
-    """∇F(θ̂), not quite zero after rounding and a bounded number of steps."""
     root: Array
-    """S, SSᵀ = U⁻¹."""
     log_det: Array
     shift: Array
-    """√λ S."""
 
 
 Ball = tuple[Array, Array, NDArray[np.bool_]]
@@ -63,21 +62,18 @@ class SymmetricOFUL(Indexed[HuberFit]):
         τ, in the unit of the rewards. By default τ is the median of |y| over a pilot, so that no
         unit has to be known; the pilot's arms are random and its pulls are left out of the fit.
         Except for the "practical" radius τ is then at least 8S: smaller ones are certified late.
-    norm_bound : float
-        S, a bound on ‖θ‖.
+    norm_bound, delta : float
+        S, a bound on ‖θ‖, and δ, the probability that a certified set ever misses θ.
     radius : str
         "theorem", "observable", "refined" or "practical".
     bonus : float
         Multiplies β: with 1 the regret is proved where the set is certified.
     ridge : float, optional
         λ, by default that of `tailproof.theory.huber_ridge` for "theorem", 1 for "practical", and
-        otherwise 64 ln(2/δ): then sets are certified from the first pull where τ ≥ 8S, ‖x‖ ≤ 1 and
-        most noise is well below τ.
-    delta : float
-        δ, the probability that a certified set ever misses θ.
+        otherwise 64 ln(2/δ), which certifies from the first pull if τ ≥ 8S, ‖x‖ ≤ 1, and τ is large
+        for the noise.
     mass, horizon : float and int, optional
-        κ and T, for "theorem" only: P(|η| ≤ τ/2) ≥ κ, see `tailproof.theory.central_mass`, and the
-        number of pulls.
+        κ ≤ P(|η| ≤ τ/2), see `tailproof.theory.central_mass`, and T, in pulls; for "theorem" only.
     pilot : int
         The number of pulls of the pilot; its median leaves out rewards of 0.
 
@@ -126,8 +122,7 @@ class SymmetricOFUL(Indexed[HuberFit]):
     def certified(self, state: HuberFit) -> NDArray[np.bool_]:
         """Return whether the confidence set of each path is proved, which the data alone decide.
 
-        For symmetric noise, ‖θ‖ ≤ S, and κ for "theorem", a certified set ever misses θ with
-        probability at most δ.
+        For symmetric noise, ‖θ‖ ≤ S, and κ for "theorem", P(a certified set ever misses θ) ≤ δ.
         """
         return state.certified.copy()
 
@@ -172,14 +167,9 @@ class SymmetricOFUL(Indexed[HuberFit]):
         x, y = state.contexts[rows, :, :n], clip(state.rewards[rows, :n] / tau[:, None])
         theta = minimise(x, y, state.theta[rows] / tau[:, None], root, penalty)
         residual = y - np.einsum("pdn,pd->pn", x, theta)
-        past = _Past(
-            x=x,
-            size=np.abs(residual),
-            rest=penalty * theta - np.einsum("pdn,pn->pd", x, np.clip(residual, -1, 1)),
-            root=root,
-            log_det=state.log_det[rows],
-            shift=math.sqrt(penalty) * self.norm_bound / tau,
-        )
+        rest = penalty * theta - np.einsum("pdn,pn->pd", x, np.clip(residual, -1, 1))
+        shift = math.sqrt(penalty) * self.norm_bound / tau
+        past = _Past(x, np.abs(residual), rest, root, state.log_det[rows], shift)
         ball = self._theorem(past) if self.radius == "theorem" else self._measured(past)
         state.norm[rows], radius, state.certified[rows] = ball
         state.theta[rows], state.radius[rows] = tau[:, None] * theta, tau * radius

@@ -22,10 +22,8 @@ class ThompsonSampling(Policy[Tally]):
 
     Parameters
     ----------
-    noise_scale : float
-        The standard deviation of the rewards, which is taken as known.
-    prior_scale : float
-        The standard deviation of the prior of each mean.
+    noise_scale, prior_scale : float
+        The standard deviations of the rewards, taken as known, and of the prior of each mean.
 
     Examples
     --------
@@ -39,8 +37,7 @@ class ThompsonSampling(Policy[Tally]):
 
     Source: Thompson 1933 in idea; Agrawal and Goyal 2013, algorithm 2 (Gaussian priors), which
     is ``noise_scale=1, prior_scale=1``: N(Σ reward/(n + 1), 1/(n + 1)). Differences: both scales
-    can be set. The noise is assumed Gaussian: after an infinite reward the average of that arm
-    stays infinite or undefined.
+    can be set. Noise is assumed Gaussian: an infinite reward leaves no finite average of its arm.
     """
 
     scale_field: ClassVar[str | None] = "noise_scale"

@@ -23,12 +23,10 @@ class TOFU(Indexed[Samples]):
 
     Parameters
     ----------
-    horizon : int
-        T, in pulls.
+    horizon, delta : int and float
+        T, in pulls, and δ, the probability that the confidence set misses θ.
     epsilon, moment_bound : float
         ε in (0, 1], and b, a bound on the raw moment of order 1 + ε.
-    delta : float
-        δ, the probability that the confidence set misses θ.
     ridge, norm_bound : float
         λ, the ridge penalty, and S, a bound on ‖θ‖.
     exponent : float, optional
@@ -47,8 +45,7 @@ class TOFU(Indexed[Samples]):
     Source: Shao, Yu, King and Lyu 2018, algorithm 2; the exponent of b_t is from memory. It is the
     one that balances bias b/b_t^ε against b_t ln(2T/δ), agrees with three public codes at ε = 1 and
     with the dimension of a reward; the ½ and 1/ε of public codes do not.
-    Differences: the multiplier `bonus`. Rewards that no later step can truncate are summed once,
-    which changes no value.
+    Differences: the multiplier `bonus`. Rewards that cannot be truncated later are summed up once.
     """
 
     horizon: Count

@@ -64,15 +64,8 @@ class Tally(Counted):
 class History(Counted):
     """Every reward in the order of decisions, in buffers that double when they are full.
 
-    The arms of a path share one row, so its length is the number of decisions, however unevenly
-    the arms were pulled.
-
-    Attributes
-    ----------
-    samples : array of shape (paths, room)
-        The reward of each decision, clipped to ±`largest`.
-    pulled : array of shape (paths, room)
-        The arm of each reward, −1 in unused columns.
+    The arms of a path share one row, however unevenly they were pulled: `samples`, of shape
+    (paths, room), holds rewards clipped to ±`largest` and `pulled` their arms, −1 where unused.
     """
 
     largest: ClassVar[float] = LARGEST

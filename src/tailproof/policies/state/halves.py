@@ -95,8 +95,7 @@ class Halves(History):
     @property
     def _row(self) -> Index:
         """The start of each path in a flattened buffer, of shape (paths, 1)."""
-        row: Index = np.arange(self.paths)[:, None] * self.samples.shape[1]
-        return row
+        return np.asarray(np.arange(self.paths)[:, None] * self.samples.shape[1])
 
     def _last(self, row: Array, bound: Array) -> tuple[Index, Any]:
         """Return where each arm's last sorted value within the bound is, and if there is one."""

@@ -26,13 +26,10 @@ class HuberFit(Design):
     ----------
     contexts, rewards : arrays of shape (paths, d, room) and (paths, room)
         Buffers padded with zeros; a pull that is left out has x = 0.
-    tau : array of shape (paths,)
-        Where the score is clipped; 0 during the pilot.
+    tau, certified : arrays of shape (paths,)
+        Where the score is clipped, 0 during the pilot; whether the confidence set is proved.
     theta, norm, radius : arrays of shape (paths, d), (paths, d, d) and (paths,)
-        θ̂; a root S of N⁻¹ = SSᵀ, where the confidence set is a ball in the norm of N; its radius,
-        inf before the first fit.
-    certified : array of shape (paths,)
-        Whether the set is proved.
+        θ̂, S with N⁻¹ = SSᵀ, and β: ‖θ − θ̂‖_N ≤ β is the confidence set, β = inf before a fit.
     fitted, fitted_log_det : arrays of shape (paths,)
         The number of pulls in the last fit, and their ln det.
     """

@@ -29,14 +29,8 @@ class Ranked(Counted):
     J is the least rank whose evidence reaches f. A pull moves it by one at most and a growing f
     moves it rarely, so it is updated step by step and never searched for.
 
-    Attributes
-    ----------
-    rank : array of shape (paths, K)
-        J, or n + 1 where no rank is high enough.
-    limit : array of shape (paths, K)
-        The evidence at J: J holds as long as f stays below it.
-    bound : array of shape (paths, K)
-        The reward of rank J, +inf where J is n + 1.
+    Of shape (paths, K), `rank` is J, or n + 1 where no rank is high enough, `limit` the evidence
+    at J, which holds as long as f stays below it, and `bound` the reward of rank J or +inf.
     """
 
     rank: Counts
@@ -55,7 +49,7 @@ class Ranked(Counted):
     ) -> None:
         """Learn one reward in each path; `f` is the evidence that the next decision requires."""
         at: Cells = (np.arange(self.paths), chosen)
-        self.insert(at, y)
+        self._insert(at, y)
         moved = [at]
         self._climb(at, f, evidence)
         while np.count_nonzero(short := self.limit < f[:, None]):
@@ -63,7 +57,7 @@ class Ranked(Counted):
             self._climb((path, arm), f[path], evidence)
             moved.append((path, arm))
         for cells in moved:
-            self.bound[cells] = self.read(*cells)
+            self.bound[cells] = self._read(*cells)
 
     def _climb(self, at: Cells, f: Array, evidence: Callable[[Index, Index], Array]) -> None:
         """Raise J by one where its evidence is below f."""
@@ -86,12 +80,12 @@ class Ranked(Counted):
         return np.where(self.unbounded, float(self.arms), smaller)
 
     @abstractmethod
-    def insert(self, at: Cells, y: Array) -> None:
+    def _insert(self, at: Cells, y: Array) -> None:
         """Add one reward in each path, of the arm at (path, arm)."""
 
     @abstractmethod
-    def read(self, path: Index, arm: Index) -> Array:
-        """Return the least reward known to be of rank J or above, +inf where J is n + 1."""
+    def _read(self, path: Index, arm: Index) -> Array:
+        """Return the least reward known to have rank J or above, +inf where J is n + 1."""
 
 
 @dataclass(eq=False)
@@ -102,12 +96,8 @@ class Window(History):
     from the rank. The rank leaves the window about once in a thousand pulls; only then are the
     arm's rewards sorted. Each path takes 16 bytes per decision and half a kilobyte per arm.
 
-    Attributes
-    ----------
-    window : array of shape (paths, K, 64)
-        Sorted rewards, then +inf.
-    held, below : arrays of shape (paths, K)
-        The number of rewards in the window, and of those that sort before it.
+    `window`, of shape (paths, K, 64), holds sorted rewards, then +inf; `held` and `below`, of shape
+    (paths, K), the number of rewards in the window and of those that sort before it.
     """
 
     window: Array
@@ -180,14 +170,11 @@ class Sorted(Ranked, Window):
     largest: ClassVar[float] = math.inf
     samples: Annotated[Array, Rule(buffer=1)]
 
-    def insert(self, at: Cells, y: Array) -> None:
-        """Add one reward in each path, of the arm at (path, arm)."""
+    def _insert(self, at: Cells, y: Array) -> None:
         self.add(at, y, self.rank[at])
 
-    def read(self, path: Index, arm: Index) -> Array:
-        """Return the reward of rank J, +inf where J is n + 1."""
-        bound: Array = self.of_ranks((path, arm), self.rank[None, path, arm])[0]
-        return bound
+    def _read(self, path: Index, arm: Index) -> Array:
+        return np.asarray(self.of_ranks((path, arm), self.rank[None, path, arm])[0])
 
 
 @dataclass(eq=False)
@@ -205,12 +192,8 @@ class Sketch(Ranked):
     dropped, which leaves gaps in proportion to √n around rank J and to the distance farther away.
     The interval at rank J has a width of order √n anyway.
 
-    Attributes
-    ----------
-    facts : array of shape (paths, K, 3, size)
-        Sorted values, their a and their b; unused columns hold +inf, n and n.
-    held : array of shape (paths, K)
-        The number of kept values.
+    `facts`, of shape (paths, K, 3, size), holds sorted values, their a and their b; unused columns
+    hold +inf, n and n. `held`, of shape (paths, K), is the number of kept values.
     """
 
     facts: Array
@@ -233,8 +216,7 @@ class Sketch(Ranked):
         error = (np.take_along_axis(b, first, axis=-1) - before)[..., 0]
         return np.where(self.unbounded, 0, error).astype(np.int64)
 
-    def insert(self, at: Cells, y: Array) -> None:
-        """Add one reward in each path, of the arm at (path, arm)."""
+    def _insert(self, at: Cells, y: Array) -> None:
         self.counts[at] += 1
         for path, arm, x in zip(*(each.tolist() for each in (*at, y)), strict=True):
             facts, held = self.facts[path, arm], int(self.held[path, arm])
@@ -249,8 +231,7 @@ class Sketch(Ranked):
             if held == len(value):
                 self._compress(path, arm)
 
-    def read(self, path: Index, arm: Index) -> Array:
-        """Return the least kept value whose rank is J or above, +inf where J is n + 1."""
+    def _read(self, path: Index, arm: Index) -> Array:
         at = path.tolist(), arm.tolist(), self.rank[path, arm].tolist()
         last = self.facts.shape[-1] - 1  # always unused
         facts = ((self.facts[i, j], rank) for i, j, rank in zip(*at, strict=True))

@@ -58,12 +58,8 @@ def squared_norms(root: Array, arms: Array) -> Array:
 class Design(State):
     """The design V = λI + Σ x xᵀ of the arms pulled, and regressions on it.
 
-    Attributes
-    ----------
-    block : array of shape (paths, d, d + r)
-        [S | θ¹ … θʳ]: a square root of V⁻¹ = SSᵀ, and the ridge estimates of r responses.
-    log_det : array of shape (paths,)
-        ln(det V / det λI).
+    `block`, of shape (paths, d, d + r), is [S | θ¹ … θʳ]: a square root of V⁻¹ = SSᵀ and the ridge
+    estimates of r responses. `log_det`, of shape (paths,), is ln(det V / det λI).
     """
 
     block: Array

@@ -1,9 +1,4 @@
-"""A regression that learns the law of its noise and the size of its coefficients, in any unit.
-
-The model is y = b + xᵀθ + s·t_ν with θ ~ N(0, s²/ρ P⁻¹) and b flat; s, ν and ρ are learned. The
-score ψ(u) = (ν + 1)u/(ν + u²) of Student's t is bounded and returns to zero, so an extreme reward
-has no influence, and it adds no information either.
-"""
+"""The Student-t regression of LinStudentUCB, which learns the law of its noise in any unit."""
 
 from dataclasses import dataclass
 from typing import Annotated, Self
@@ -26,28 +21,24 @@ _INFORMATION: Array = 2 * SHAPES / (SHAPES + 3)  # Fisher information about ln s
 class StudentFit(State):
     """The fit, the pulls in its buffer, and a summary of the discarded pulls.
 
-    With D = d + 1 where there is an intercept, and D = d where there is none:
+    The score ψ(u) = (ν + 1)u/(ν + u²) of Student's t is bounded and returns to zero, so an extreme
+    reward has no influence and adds no information. D = d + 1 with an intercept, and D = d without.
 
     Attributes
     ----------
     block : array of shape (paths, D, D + 1)
-        [S | (θ, b)]: a root of the covariance s²·SSᵀ of the estimate, SSᵀ = (H + ρP)⁻¹, and the
-        estimate itself.
+        [S | (θ, b)]: the estimate has the covariance s²·SSᵀ, SSᵀ = (H + ρP)⁻¹.
     scales : array of shape (paths, shapes)
         The scale s under each ν.
-    shape : array of shape (paths,)
-        The position of the likeliest ν.
-    penalty : array of shape (paths,)
-        ρ, small where coefficients are large in units of the noise.
+    shape, penalty : arrays of shape (paths,)
+        The position of the likeliest ν; ρ, small where coefficients are large in units of noise.
     slope, inflation : arrays of shape (paths,)
-        J = E ψ'/E w with the weights w = ψ(u)/u, and the ratio of the variance of the estimate to
-        s²·SSᵀ under another law than Student's.
+        J = E ψ'/E w with the weights w = ψ(u)/u, and κ, by which other laws inflate s²·SSᵀ.
     centre, spread : arrays of shape (paths, d)
         The mean of the vectors offered, and their mean square around the middle of each offer.
-    renewal : array of shape (paths,)
-        The variation of the middles, relative to that of vectors drawn anew each time.
-    due, kept : arrays of shape (paths,)
-        The decision after which to fit next, and the number of pulls in the buffer.
+    renewal, due, kept : arrays of shape (paths,)
+        The variation of the middles, relative to that of vectors drawn anew each time; the
+        decision after which to fit next; the number of pulls in the buffer.
     contexts, rewards : arrays of shape (paths, room, D) and (paths, room)
         The buffer: the vectors, with a one for the intercept, and the rewards, within ±1e100.
     information, response : arrays of shape (paths, D, D) and (paths, D)
@@ -169,9 +160,8 @@ class StudentFit(State):
         # before the pull its location was uncertain by ± s√leverage, on top of the noise
         weight = (nu + 1) / (nu + np.square(residual / self.scale) / (1 + leverage))
         root = np.sqrt(self.slope * weight)
-        rank_one_update(
-            self.block, root[:, None] * x, (root * (row[:, -1] + residual / self.slope))[:, None]
-        )
+        y = root * (row[:, -1] + residual / self.slope)
+        rank_one_update(self.block, root[:, None] * x, y[:, None])
 
     def _fit(self, t: Index, n: int) -> None:
         """Fit all paths, which have the same number n of pulls in the buffer, in two rounds.
@@ -217,8 +207,7 @@ class StudentFit(State):
     def _prior(self) -> Array:
         """Return P: P⁻¹ = V⁻¹ + mmᵀ/d with V = diag(spread) and m = V⁻¹ centre; b is free.
 
-        In units of its spread every coordinate is expected to matter equally, and so is the mean of
-        the offered vectors.
+        In units of spread all coordinates, and the mean offer, are expected to matter equally.
         """
         prior = np.zeros(self.information.shape)
         # a coordinate that is the same everywhere is another intercept, almost flat
@@ -290,8 +279,7 @@ class StudentFit(State):
     def _summarise(self, k: int) -> None:
         """Discard the k pulls of least leverage; their information and scores stay as of this fit.
 
-        Where much is known, a normal summary is exact. The few pulls of a rare direction are kept:
-        their weights can still change.
+        Where much is known, a normal summary is exact; the few pulls of a rare direction are kept.
         """
         leverage = _squares(self.contexts @ self.root)
         order = np.argpartition(leverage, k, axis=1)
@@ -327,8 +315,7 @@ class StudentFit(State):
 def _half_resolution(y: Array) -> Array:
     """Return half the smallest difference of rewards that take at most √n values, else zero.
 
-    Rounded rewards are known no better. Thus coin flips are not heavy-tailed noise around 0 or 1,
-    and have their mean as location.
+    Rounded rewards are known no better. So the location of coin flips is their mean, not 0 or 1.
     """
     steps = np.diff(np.sort(y, axis=1), axis=1)
     values = 1 + np.count_nonzero(steps, axis=1)
