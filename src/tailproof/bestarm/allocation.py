@@ -52,7 +52,7 @@ class _Allocation(NearBestArm[Race]):
 
 @dataclass(frozen=True, kw_only=True)
 class GAllocation(_Allocation):
-    """Pull so that every arm is estimated well, until one arm certainly beats the others.
+    """Pull so that every arm is estimated well, until one beats the others at confidence 1 − δ.
 
     x_t = argmin_x max_{x' ∈ X} ‖x'‖_{(A + x xᵀ)⁻¹};  recommend x when for every x'
     (x − x')ᵀθ̂ + ε ≥ 2√2 σ ‖x − x'‖_{A⁻¹} √(ln((6/π²) n² K²/δ))
@@ -84,7 +84,7 @@ class GAllocation(_Allocation):
 
 @dataclass(frozen=True, kw_only=True)
 class XYAllocation(_Allocation):
-    """Pull so that every difference of arms is estimated well, until one arm is certainly the best.
+    """Pull so that differences of arms are estimated well, until one beats the others at 1 − δ.
 
     x_t = argmin_x max_{x', x'' ∈ X} ‖x' − x''‖_{(A + x xᵀ)⁻¹};  recommend x as in `GAllocation`
 

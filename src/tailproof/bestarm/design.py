@@ -29,9 +29,8 @@ def optimal_design(
 
     Parameters
     ----------
-    arms : array of shape (paths, K, d)
-    directions : array of shape (paths, M, d)
-        The y, in the span of the arms.
+    arms, directions : arrays of shape (paths, K, d) and (paths, M, d)
+        The x, and the y in their span.
 
     Examples
     --------

@@ -12,10 +12,9 @@ __all__ = ["QuantileElimination"]
 
 @dataclass(frozen=True, kw_only=True)
 class QuantileElimination(QuantileBestArm):
-    """Pull the arms in turn, and eliminate each whose quantile is certainly not the largest.
+    """Pull the arms in turn, and eliminate those whose interval lies below another's.
 
     Eliminate a when U_a < max_b L_b, with the intervals of `QuantileLUCB`; recommend the last arm.
-
     It is wrong with probability at most δ, for any law. Arms whose quantiles are equal, or not
     unique, are never told apart. The vectors of the arms are ignored.
 

@@ -12,7 +12,7 @@ __all__ = ["QuantileLUCB"]
 
 @dataclass(frozen=True, kw_only=True)
 class QuantileLUCB(QuantileBestArm):
-    """Pull the leading arm and its strongest rival, until the leader is certainly ahead.
+    """Pull the leading arm and its strongest rival until their confidence intervals separate.
 
     h = argmax_a L_a, l = argmax_{a≠h} U_a, pull the one pulled less; recommend h when L_h ≥ U_l,
     U = X_(J), L = X_(n+1−J'), J = min{s : ln M_n(s) ≥ ln(K/δ)}, J' the same at level 1 − π

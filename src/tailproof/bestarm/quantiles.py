@@ -41,13 +41,7 @@ class Intervals(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class QuantileBestArm(FixedConfidence[Intervals], ABC):
-    """A policy that identifies the arm with the largest quantile, for rewards of any law.
-
-    Parameters
-    ----------
-    quantile : float
-        π, the quantile to maximise: ½ is the median.
-    """
+    """Identify the arm with the largest `quantile` π, for rewards of any law."""
 
     quantile: Fraction = 0.5
 

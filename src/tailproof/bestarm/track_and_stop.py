@@ -19,8 +19,6 @@ class TrackAndStop(BestArm[TallyRace]):
     min_{b ≠ â} N_â N_b/(N_â + N_b) (μ̂_â − μ̂_b)²/(2σ²) > β(t),
     β(t) = ln(2t(K − 1)/δ) ("proved") or ln((ln t + 1)/δ) ("experiments")
 
-    The vectors of the arms are ignored.
-
     Parameters
     ----------
     threshold : "proved" or "experiments"
@@ -39,8 +37,8 @@ class TrackAndStop(BestArm[TallyRace]):
     ([1], [13])
 
     Source: Garivier and Kaufmann 2016, D-tracking and Chernoff's stopping rule; both thresholds
-    from memory. Differences: for normal rewards, for which the source proves its threshold only
-    up to a constant factor in t; each arm once first, in order.
+    from memory. Differences: for normal rewards, for which the source proves its threshold only up
+    to a constant factor in t; each arm once first, in order. The vectors of the arms are ignored.
     """
 
     threshold: Literal["proved", "experiments"] = "proved"

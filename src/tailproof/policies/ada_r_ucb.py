@@ -16,10 +16,7 @@ _C = (1 + math.sqrt(2)) ** 2
 
 @dataclass(eq=False)
 class _Adapted(Halves):
-    """Pairs of rewards, with M² (`threshold`) and B (`index`) of every arm, of shape (paths, K).
-
-    Both are infinite while there is no threshold.
-    """
+    """Pairs of rewards, and M² and B of every arm, infinite while there is no threshold."""
 
     threshold: Array
     index: Array
@@ -63,9 +60,9 @@ class AdaRUCB(Indexed[_Adapted]):
     1
 
     Source: Genalti, Marsigli, Gatti and Metelli 2024, algorithm 1, from public code and a public
-    review of its proof. Differences: B = +∞ exactly where there is no M, in place of the printed "4
-    log t⁻³", and M comes from X' alone, where lines 7 and 8 print X for both: the proof needs it
-    so. Ties and the order of first pulls are random; the multiplier `bonus`; a reward beyond
+    review of its proof. Differences: B = +∞ exactly where there is no M, in place of the printed
+    "4 log t⁻³", and M comes from X' alone, as the proof needs it, where lines 7 and 8 print X for
+    both. Ties and the order of first pulls are random; the multiplier `bonus`; a reward beyond
     ±1e100, infinite ones included, counts as ±1e100, and one within ±1e-150 as zero.
     """
 

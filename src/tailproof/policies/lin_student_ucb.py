@@ -41,7 +41,7 @@ class LinStudentUCB(Indexed[StudentFit]):
         Whether to learn b. Without it an offset of the rewards matters: zero has a meaning, and
         contexts in one orthant get their common direction for free.
     room : int
-        Pulls kept per dimension; beyond, a normal summary replaces the half of least leverage.
+        Pulls kept per dimension; when full, a normal summary replaces the half of least leverage.
 
     Examples
     --------

@@ -30,7 +30,7 @@ class MoM(Optimism):
     epsilon, moment_bound : float
         ε in (0, 1], and v, a bound on the central moment of order 1 + ε.
     decisions, blocks : float and int, optional
-        m and k; the paper's experiments used m + 100 for df ≤ 1, and k = ⌊8 ln(2/δ)⌋ = 42.
+        In place of m and k; the paper used 100 more for df ≤ 1, and ⌊8 ln(2/δ)⌋ = 42.
     bonus : float
         Multiplies β: 1 is the published algorithm; the paper's experiments used 1/40.
 

@@ -18,10 +18,7 @@ _PENALTY = 1e-10
 
 @dataclass(eq=False)
 class _Explored(Ridge):
-    """A regression on the exploring decisions alone, and the arms that they pull.
-
-    `basis`, of shape (paths, d), holds these arms: −1 before the first decision, and on the ball.
-    """
+    """A regression on exploring decisions alone, and their arms (`basis`, −1 while unknown)."""
 
     basis: Arms
 

@@ -46,8 +46,8 @@ class SupBTC(Layered[Samples]):
     [[0.0, 0.0]]
 
     Source: Xue, Wang, Wang and Zhang 2020, algorithms BTC and SupBTC; α_t from one public code.
-    Differences: the multiplier `bonus`; elimination ends on the last level. Rewards that cannot be
-    truncated later are summed up once.
+    Differences: the multiplier `bonus`; elimination ends on the last level. Summing
+    untruncatable rewards only once changes no value.
     """
 
     horizon: Horizon

@@ -40,7 +40,7 @@ Ball = tuple[Array, Array, NDArray[np.bool_]]
 
 @dataclass(frozen=True, kw_only=True)
 class SymmetricOFUL(Indexed[HuberFit]):
-    """Optimism on a Huber regression of single rewards, for symmetric noise without moments.
+    """Optimism on a Huber regression of single rewards, for symmetric noise of any tail.
 
     x_t = argmax_x xᵀθ̂ + bonus·β ‖x‖_{N⁻¹},
     θ̂ = argmin λ/2 ‖θ‖² + Σ_s h(y_s − x_sᵀθ),  h' = ψ, the identity clipped at ±τ;
@@ -70,8 +70,8 @@ class SymmetricOFUL(Indexed[HuberFit]):
         Multiplies β: with 1 the regret is proved where the set is certified.
     ridge : float, optional
         λ, by default that of `tailproof.theory.huber_ridge` for "theorem", 1 for "practical", and
-        otherwise 64 ln(2/δ), which certifies from the first pull if τ ≥ 8S, ‖x‖ ≤ 1, and τ is large
-        for the noise.
+        otherwise 64 ln(2/δ), which certifies from the first pull if τ ≥ 8S, ‖x‖ ≤ 1 and most noise
+        is well below τ.
     mass, horizon : float and int, optional
         κ ≤ P(|η| ≤ τ/2), see `tailproof.theory.central_mass`, and T, in pulls; for "theorem" only.
     pilot : int

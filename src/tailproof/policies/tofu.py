@@ -45,7 +45,7 @@ class TOFU(Indexed[Samples]):
     Source: Shao, Yu, King and Lyu 2018, algorithm 2; the exponent of b_t is from memory. It is the
     one that balances bias b/b_t^ε against b_t ln(2T/δ), agrees with three public codes at ε = 1 and
     with the dimension of a reward; the ½ and 1/ε of public codes do not.
-    Differences: the multiplier `bonus`. Rewards that cannot be truncated later are summed up once.
+    Differences: the multiplier `bonus`. Summing untruncatable rewards only once changes no value.
     """
 
     horizon: Count

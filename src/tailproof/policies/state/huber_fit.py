@@ -82,11 +82,11 @@ def root_of(matrix: Array, least: float) -> Array:
 def minimise(x: Array, y: Array, theta: Array, root: Array, penalty: float) -> Array:
     """Return θ̂ = argmin λ/2 ‖θ‖² + Σ_s h(y_s − x_sᵀθ), h' = ψ the identity clipped at ±1.
 
-    x has shape (paths, d, n), y (paths, n), θ is the start, SSᵀ = (pI + Σ x xᵀ)⁻¹ for S = `root`.
-    Newton steps  p = Ŵ⁻¹(Σ ψ(r_s) x_s − λθ),  Ŵ = λI + Σ_{|r_s|≤1} x_s x_sᵀ,  θ ← θ + up  have
-    u = 1 unless the loss rises before it; then a bisection of its slope finds the u of the least
-    loss. The loss falls at least as in a gradient step, so the argmin is found from any start. A
-    path is done when ‖∇‖ ≤ 1e-9 in the norm of SSᵀ, or after 25 steps.
+    x has shape (paths, d, n), y (paths, n), and θ is the start. Newton steps θ ← θ + up, with
+    p = Ŵ⁻¹(Σ ψ(r_s) x_s − λθ) and Ŵ = λI + Σ_{|r_s|≤1} x_s x_sᵀ, have u = 1 unless the loss rises
+    before it; then a bisection of its slope finds the u of the least loss. The loss falls at least
+    as in a gradient step, so the argmin is found from any start. A path is done when ‖∇‖ ≤ 1e-9 in
+    the norm of SSᵀ, S = `root`, or after 25 steps.
 
     Source: Newton's method for Huber's loss with a line search, after Madsen and Nielsen 1990, from
     memory. Differences: the penalty λ, and u ≤ 1.

@@ -75,7 +75,7 @@ class Ranked(Counted):
 
     @property
     def standing(self) -> Array:
-        """The number of arms with a smaller bound, and K without one: even +inf is a bound."""
+        """How many arms have a smaller bound; K for arms without one, as a bound may be +inf."""
         smaller = (self.bound[:, :, None] > self.bound[:, None, :]).sum(axis=2)
         return np.where(self.unbounded, float(self.arms), smaller)
 
@@ -120,7 +120,7 @@ class Window(History):
         after = (place == held) & (below + held < self.counts[at] - 1)
         inside = ~before & ~after
         full = inside & (held == _WIDTH)
-        first = full & (rank - below > _WIDTH // 2)  # the one to drop, or else the last
+        first = full & (rank - below > _WIDTH // 2)  # drop the first, or else the last
         wider = np.concatenate([window, window[:, -1:]], axis=1)
         np.copyto(wider[:, 1:], window, where=place[:, None] <= _COLUMNS)
         wider[at[0], place] = y

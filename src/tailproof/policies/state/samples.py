@@ -20,16 +20,9 @@ class Samples(State):
     A small reward is settled: since A only grows, no later truncation can affect it, and it is kept
     as part of Σ y x. The others, few unless the tails are heavy, are read at every decision.
 
-    Attributes
-    ----------
-    root : array of shape (paths, levels, d, d)
-        S with A⁻¹ = SSᵀ.
-    x, y : arrays of shape (paths, levels, capacity, d) and (paths, levels, capacity)
-        The samples; `count` of them are in use.
-    moment : array of shape (paths, levels, d)
-        Σ y x over the settled samples.
-    settled, longest : arrays of shape (paths, levels)
-        Rewards up to this size are settled; the largest norm of an arm so far.
+    All arrays begin with the axes (paths, levels): `root` is S with A⁻¹ = SSᵀ; `x` and `y` hold the
+    samples, `count` of them in use; rewards up to the size `settled` are settled, with Σ y x in
+    `moment`; `longest` is the largest norm of an arm so far.
     """
 
     root: Finite
@@ -74,10 +67,7 @@ class Samples(State):
         return ((x[i:j], y[i:j]) for i, j in pairwise([0, *ends]))
 
     def make_room(self) -> None:
-        """Make room for the samples of one more decision, whether or not there will be any.
-
-        The capacity thus depends on the number of decisions alone, and no path affects another.
-        """
+        """Make room for one more decision, used or not, so that it depends on no path's rewards."""
         while self.decisions.max() >= self.y.shape[2]:
             self.x = np.concatenate([self.x, np.zeros_like(self.x)], axis=2)
             self.y = np.concatenate([self.y, np.zeros_like(self.y)], axis=2)

@@ -351,10 +351,7 @@ def _squares(rows: Array) -> Array:
 
 
 def _inverse_root(matrix: Array) -> Array:
-    """Return S with SSᵀ the inverse of each matrix, scaled to a unit diagonal first.
-
-    Eigenvalues below rounding error are raised to it.
-    """
+    """Return S with SSᵀ = M⁻¹ for M scaled to a unit diagonal, with eigenvalues above rounding."""
     unit = np.sqrt(np.maximum(np.diagonal(matrix, axis1=1, axis2=2), 1e-300))
     strength, basis = np.linalg.eigh(matrix / unit[:, :, None] / unit[:, None])
     scaled: Array = basis / np.sqrt(np.maximum(strength, 1e-14))[:, None]
