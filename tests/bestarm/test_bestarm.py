@@ -179,7 +179,7 @@ def test_content_with_less_means_fewer_pulls(recipe: NearBestArm[Any]) -> None:
         ),
         (
             lambda: behind_filter(OFUL(), Cauchy(), block=41, max_pulls=100),  # type: ignore[arg-type]
-            "policy must be a best-arm recipe, got OFUL",
+            r"policy must be a BestArm such as LinGapE\(\), got OFUL",
         ),
     ],
 )
@@ -191,7 +191,7 @@ def test_bad_input(make: Callable[[], object], words: str) -> None:
 def test_arms_that_do_not_span_are_refused_where_that_matters() -> None:
     flat = np.array([[[1.0, 0.0], [0.5, 0.0]]])
     policy = LazyTrackAndStop()
-    with pytest.raises(ValueError, match="arms must be such that 2 of them are independent"):
+    with pytest.raises(ValueError, match="the arms span 1 of 2 dimensions; add arms"):
         policy.choose(policy.init(1, 2, 2), flat, np.random.default_rng(0))
 
 

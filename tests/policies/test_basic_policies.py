@@ -22,8 +22,8 @@ from tailproof import (
     noise,
     simulate,
 )
-from tailproof.policies.ball import optimistic_direction
 from tailproof.policies.base import pick_largest
+from tailproof.policies.optimism import optimistic_direction
 from tailproof.policies.state.regression import Ridge
 from tailproof.typing import Array
 
@@ -169,7 +169,7 @@ def test_uniform_is_uniform() -> None:
         (lambda: OFUL(norm_bound=math.nan), "norm_bound"),
         (lambda: UCB1(bonus=math.inf), "bonus"),
         (lambda: FixedArm(arm=-1), "arm"),
-        (lambda: FixedArm(arm=3).init(1, 3, 1), "arm must be below 3, the number of arms, got 3"),
+        (lambda: FixedArm(arm=3).init(1, 3, 1), "arm=3 does not exist: with 3 arms use 0 to 2"),
         (lambda: OFUL().init(0, 2, 2), "paths must be a whole number of at least 1, got 0"),
     ],
 )

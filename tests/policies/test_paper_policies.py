@@ -257,11 +257,11 @@ def test_the_papers_names_are_compositions(label: str) -> None:
         ),
         (
             lambda: MoM(horizon=30, epsilon=1, moment_bound=1),
-            "horizon must be long enough for 56 pulls",
+            "horizon=30 leaves 5 pulls for 56 blocks: raise horizon, or set fewer",
         ),
         (
             lambda: MENU(horizon=50, epsilon=1, moment_bound=1),
-            "horizon must be a whole number of at least",
+            "horizon must be at least the 229 pulls of one decision .or set replicates., got 50",
         ),
         (lambda: MENU(horizon=50, epsilon=1.1, moment_bound=1), "epsilon"),
         (
@@ -270,11 +270,11 @@ def test_the_papers_names_are_compositions(label: str) -> None:
         ),
         (
             lambda: SupBMM(horizon=50, epsilon=1, moment_bound=1),
-            "arms must be given, or else replicates",
+            "pass either arms or replicates, got arms=None, replicates=None",
         ),
         (
             lambda: SupBMM(horizon=50, epsilon=1, moment_bound=1, arms=20),
-            "horizon must be a whole number",
+            "horizon must be at least the 118 pulls of one decision",
         ),
         (lambda: SupBMM(horizon=50, epsilon=1, moment_bound=1, replicates=0), "replicates"),
         (
@@ -298,8 +298,8 @@ def test_settling_changes_no_value() -> None:
     state, _ = play(policy, arms, rewards)
     assert (state.settled > 1).all()
     everyone = np.arange(3)
-    value, _ = policy._appraise(state, arms[0], 0, everyone)
+    value, _ = policy._predict(state, arms[0], 0, everyone)
     state.settled[:] = -1
     state.moment[:] = 0
-    again, _ = policy._appraise(state, arms[0], 0, everyone)
+    again, _ = policy._predict(state, arms[0], 0, everyone)
     np.testing.assert_allclose(value, again, rtol=1e-9, atol=1e-12)

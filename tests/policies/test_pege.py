@@ -122,7 +122,7 @@ def test_paths_of_different_age_keep_their_own_cycles() -> None:
 def test_arms_that_do_not_span_are_refused() -> None:
     policy = PEGE()
     arms = np.array([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 1.0, 0.0]]])
-    with pytest.raises(ValueError, match="arms must be such that 3 of them are independent, got 2"):
+    with pytest.raises(ValueError, match="the arms span 2 of 3 dimensions; add arms or drop"):
         policy.choose(policy.init(1, 3, 3), arms, np.random.default_rng(0))
 
 

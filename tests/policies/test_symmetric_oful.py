@@ -223,7 +223,7 @@ def test_infinite_rewards_are_as_large_as_tau() -> None:
 @pytest.mark.parametrize("name", ["tau", "mass", "horizon"])
 def test_the_theorem_has_to_be_told_its_constants(name: str) -> None:
     told: dict[str, Any] = {"radius": "theorem", "tau": 8, "mass": 0.5, "horizon": 100}
-    with pytest.raises(ValueError, match=f"^{name} must be given"):
+    with pytest.raises(ValueError, match=f"^{name} is required for radius="):
         SymmetricOFUL(**told | {name: None})
 
 

@@ -1,7 +1,7 @@
-"""Naming the best arm: one file for each algorithm; `base` holds what they share.
+"""Policies that identify the best arm, one file each; `base` holds what they share.
 
-A best-arm recipe is a policy that also answers: `recommend` names the best arm of each path, −1
-while it has none, and `stopped` says whether it has. The arms are the same at every decision.
+`recommend` returns the best arm of each path, −1 while it is not known, and `stopped` whether it
+is. The arms are the same at every decision.
 """
 
 from tailproof.bestarm.allocation import GAllocation, XYAllocation

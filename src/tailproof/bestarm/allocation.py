@@ -1,4 +1,4 @@
-"""G- and XY-allocation: the same greedy pulls whatever the rewards."""
+"""G- and XY-allocation: greedy pulls that do not depend on the rewards."""
 
 import math
 from abc import abstractmethod
@@ -16,11 +16,11 @@ __all__ = ["GAllocation", "XYAllocation"]
 
 @dataclass(frozen=True, kw_only=True)
 class _Allocation(NearBestArm[Race]):
-    """Pull argmin_x max_y ‖y‖_{(A + x xᵀ)⁻¹}; a subclass says over which directions y."""
+    """Pull argmin_x max_y ‖y‖_{(A + x xᵀ)⁻¹}; a subclass defines the directions y."""
 
     @abstractmethod
     def directions(self, arms: Array) -> Array:
-        """Return the directions to measure."""
+        """Return the directions y, of shape (paths, M, d)."""
 
     def estimate(self, state: Race) -> Array:
         """Return the estimate of θ, with the penalty that steers the pulls."""
@@ -38,14 +38,13 @@ class _Allocation(NearBestArm[Race]):
         state.update(picked(x, chosen), rewards)
         leader = lead(np.matvec(x, state.theta))
         y = rivals(x, leader)
-        log = 2 * np.log(state.decisions + 1) + math.log(
-            6 / math.pi**2 * state.arms**2 / self.delta
-        )
+        union = math.log(6 / math.pi**2 * state.arms**2 / self.delta)
+        log = 2 * np.log(state.decisions + 1) + union
         factor = self.noise_scale * np.sqrt(8 * log)[:, None]
         doubt = np.matvec(y, state.theta) + factor * np.sqrt(squared_norms(state.root, y))
         sure = (doubt <= self.gap_tolerance).all(axis=1)
         (paths,) = np.nonzero(sure & (state.answer < 0))
-        if len(paths):  # the penalty shrinks what it decides: look again without it
+        if len(paths):  # confirm without the ridge penalty, which shrinks estimates
             lag, width = state.least_squares(paths, y[paths])
             sure[paths] = (lag + factor[paths] * width <= self.gap_tolerance).all(axis=1)
             state.settle(sure, leader)
@@ -53,15 +52,15 @@ class _Allocation(NearBestArm[Race]):
 
 @dataclass(frozen=True, kw_only=True)
 class GAllocation(_Allocation):
-    """Pull so that every arm is known well, until one arm beats the others for sure.
+    """Pull so that every arm is estimated well, until one beats the others at confidence 1 − δ.
 
-    x_t = argmin_x max_{x' ∈ X} ‖x'‖_{(A + x xᵀ)⁻¹};  name x when for every x'
+    x_t = argmin_x max_{x' ∈ X} ‖x'‖_{(A + x xᵀ)⁻¹};  recommend x when for every x'
     (x − x')ᵀθ̂ + ε ≥ 2√2 σ ‖x − x'‖_{A⁻¹} √(ln((6/π²) n² K²/δ))
 
     Parameters
     ----------
     delta, noise_scale, gap_tolerance : float
-        δ, σ and ε.
+        δ, the error probability; σ, the sub-Gaussian noise scale; ε, the tolerated gap to the best.
 
     Examples
     --------
@@ -85,17 +84,12 @@ class GAllocation(_Allocation):
 
 @dataclass(frozen=True, kw_only=True)
 class XYAllocation(_Allocation):
-    """Pull so that every difference of arms is known well, until one arm is the best for sure.
+    """Pull so that differences of arms are estimated well, until one beats the others at 1 − δ.
 
-    x_t = argmin_x max_{x', x'' ∈ X} ‖x' − x''‖_{(A + x xᵀ)⁻¹};  name x as in `GAllocation`
+    x_t = argmin_x max_{x', x'' ∈ X} ‖x' − x''‖_{(A + x xᵀ)⁻¹};  recommend x as in `GAllocation`
 
-    Parameters
-    ----------
-    delta, noise_scale, gap_tolerance : float
-        δ, σ and ε.
+    The parameters are those of `GAllocation`.
 
-    Examples
-    --------
     >>> policy, rng = XYAllocation(noise_scale=0.5), np.random.default_rng(0)
     >>> state, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
     >>> while not policy.stopped(state).all():
@@ -104,8 +98,7 @@ class XYAllocation(_Allocation):
     >>> policy.recommend(state).tolist(), state.decisions.tolist()
     ([1], [106])
 
-    Source: Soare, Lazaric and Munos 2014, section 4.
-    Differences: as in `GAllocation`.
+    Source: Soare, Lazaric and Munos 2014, section 4. Differences: as in `GAllocation`.
     """
 
     def directions(self, arms: Array) -> Array:

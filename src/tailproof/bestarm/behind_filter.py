@@ -1,4 +1,4 @@
-"""A best-arm recipe behind the filter: which scale to use, and how δ is shared."""
+"""Best-arm identification behind a filter: the noise scale to use, and how δ is split."""
 
 from dataclasses import replace
 from typing import Any
@@ -16,24 +16,22 @@ __all__ = ["behind_filter"]
 def behind_filter(
     policy: BestArm[Any], noise: Noise, *, block: int, max_pulls: int, blocks: int = 1
 ) -> Filtered:
-    """Return the recipe behind a mean of medians, wrong with probability at most its δ.
+    """Return the policy behind a mean of medians, wrong with probability at most its δ.
 
-    Half of δ is the recipe's. The other half is for the event that any of the max_pulls/block
-    medians is larger than the quantile that goes with its share; on the opposite event the
-    filtered rewards are sub-Gaussian with the scale of `median_scale`, divided by √blocks.
+    The policy gets half of δ. The other half covers the event that any of the max_pulls/block
+    medians exceeds the quantile of its share; otherwise the filtered rewards are sub-Gaussian with
+    the scale of `median_scale`, divided by √blocks.
 
     Parameters
     ----------
     policy : BestArm
-        The recipe, with the δ that is wanted in all; its noise scale is replaced.
+        The policy, with the total δ; its noise scale is replaced.
     noise : Noise
         The law of the raw rewards around their location.
-    block : int
-        The length of a block, odd.
+    block, blocks : int
+        The odd length of a block, and the number of medians in each filtered reward.
     max_pulls : int
-        The raw pulls that are made at most.
-    blocks : int
-        The medians behind each filtered reward.
+        The largest number of raw pulls.
 
     Examples
     --------
@@ -45,7 +43,7 @@ def behind_filter(
 
     Source: our own. Differences: none.
     """
-    require(isinstance(policy, BestArm), "policy", "a best-arm recipe", policy)
+    require(isinstance(policy, BestArm), "policy", "a BestArm such as LinGapE()", policy)
     medians = whole("max_pulls", max_pulls, at_least=whole("block", block)) // block
     share = policy.delta / 2
     scale = median_scale(noise, block=block, failure=share / medians)

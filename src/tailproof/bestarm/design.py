@@ -1,4 +1,4 @@
-"""Optimal designs: how often to pull each arm, so that given directions are measured well."""
+"""Optimal designs: how often to pull each arm so that given directions are measured well."""
 
 import math
 
@@ -9,13 +9,13 @@ from tailproof.policies.base import Array, Index
 
 __all__ = ["complexity", "greedy", "lower_bound", "optimal_design", "pairs", "rounded"]
 
-_SMALLEST = 1e-5  # the sources drop smaller weights
+_SMALLEST = 1e-5  # smaller weights are dropped, as in the sources
 
 
 def optimal_design(
     arms: Array, directions: Array, *, tolerance: float = 0.01, steps: int = 5000
 ) -> tuple[Array, Array]:
-    """Return the weights w that measure the worst of the directions best, and its variance ρ.
+    """Return the weights w that minimise the variance of the worst direction, and this variance ρ.
 
     ρ = min_w max_y ‖y‖²_{A(w)⁻¹},  A(w) = Σ_a w_a x_a x_aᵀ
 
@@ -24,14 +24,13 @@ def optimal_design(
     w_a ∝ w_a √f_a,  p_y ∝ p_y ‖y‖²_{A⁻¹},
 
     until ρ(w) ≤ (1 + tolerance) tr(A⁻¹B)²/max_a f_a, which bounds the optimum from below. Zero
-    directions do not count. The arms as directions give the G-optimal design, `pairs` of arms
+    directions are ignored. The arms as directions give the G-optimal design, `pairs` of arms
     the XY-optimal one, and differences divided by their gaps the one that track-and-stop follows.
 
     Parameters
     ----------
-    arms : array of shape (paths, K, d)
-    directions : array of shape (paths, M, d)
-        The y, in the span of the arms.
+    arms, directions : arrays of shape (paths, K, d) and (paths, M, d)
+        The x, and the y in their span.
 
     Examples
     --------
@@ -92,7 +91,7 @@ def pairs(arms: Array) -> tuple[Index, Index, Array]:
 def greedy(root: Array, arms: Array, directions: Array) -> Array:
     """Return max_y ‖y‖² in the norm of (A + x xᵀ)⁻¹ for every arm x, of shape (paths, K).
 
-    The root S of A⁻¹ = SSᵀ turns the norm of A⁻¹ into the Euclidean one.
+    A⁻¹ = SSᵀ with S = `root`.
 
     >>> greedy(np.eye(2)[None], np.eye(2)[None], np.array([[[2.0, 1.0]]])).tolist()
     [[3.0, 4.5]]
@@ -104,7 +103,7 @@ def greedy(root: Array, arms: Array, directions: Array) -> Array:
 
 
 def rounded(weights: Array, total: Index) -> Index:
-    """Return whole numbers of pulls near `total` times the weights, with that sum.
+    """Return integer numbers of pulls near `total` times the weights that sum to `total`.
 
     >>> rounded(np.array([[0.5, 0.3, 0.2]]), np.array([11])).tolist()
     [[6, 3, 2]]
@@ -142,15 +141,14 @@ def complexity(arms: Array, theta: Array) -> float:
 
 
 def lower_bound(arms: Array, theta: Array, *, delta: float, noise_scale: float = 1.0) -> float:
-    """Return the mean number of pulls below which no algorithm can be right.
+    """Return a lower bound on the mean number of pulls of any algorithm with error probability δ.
 
-    2σ² H ln(1/(2.4δ)), for normal noise and error probability δ
+    2σ² H ln(1/(2.4δ)), for normal noise
 
     >>> round(lower_bound(np.eye(2), np.array([1.0, 0.0]), delta=0.05), 1)
     17.0
 
-    Source: Kaufmann, Cappé and Garivier 2016, remark 2; Jedra and Proutière 2020.
-    Differences: none.
+    Source: Kaufmann, Cappé, Garivier 2016, remark 2; Jedra and Proutière 2020. Differences: none.
     """
     number("delta", delta, above=0, below=1)
     return 2 * noise_scale**2 * complexity(arms, theta) * math.log(1 / (2.4 * delta))

@@ -1,4 +1,4 @@
-"""What the phased algorithms share: arms still in the race, and when one of them is out."""
+"""Elimination of arms in phases, which RAGE and XY-adaptive share."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -16,23 +16,15 @@ __all__ = ["Phases", "active_pairs"]
 
 @dataclass(eq=False)
 class Phases(Race):
-    """A regression of the phase at hand.
-
-    Attributes
-    ----------
-    active : array of shape (paths, K)
-        The arms still in the race.
-    phase : array of shape (paths,)
-        The phases begun, from 1.
-    """
+    """The regression of the current phase, the arms not yet eliminated, and the phase, from 1."""
 
     active: Active
     phase: Annotated[Index, Rule(blank=1)]
 
     def finish(self, arms: Array, paths: Index, factor: Array, tolerance: float) -> None:
-        """End a phase in some paths: drop beaten arms, answer if all is clear, forget the rest.
+        """End a phase in some paths: eliminate arms, recommend if the best is clear, start over.
 
-        An arm is beaten by another whose estimate is larger by `factor` ‖x' − x‖ or more.
+        An arm is eliminated if another has an estimate larger by `factor` ‖x' − x‖ or more.
         """
         x, kept = arms[paths], self.active[paths]
         count = x.shape[1]
@@ -46,8 +38,7 @@ class Phases(Race):
         rows = np.arange(len(paths))
         doubt = (lag + width)[rows, leader]
         clear = ((doubt <= tolerance) | ~kept).all(axis=1) | (kept.sum(axis=1) == 1)
-        sure = np.zeros(self.paths, dtype=bool)
-        named = np.zeros(self.paths, dtype=np.int64)
+        sure, named = np.zeros(self.paths, dtype=bool), np.zeros(self.paths, dtype=np.int64)
         sure[paths], named[paths] = clear, leader
         self.settle(sure, named)
         self.active[paths] = kept
@@ -56,6 +47,6 @@ class Phases(Race):
 
 
 def active_pairs(arms: Array, active: NDArray[np.bool_]) -> Array:
-    """Return the differences of arms still in the race, and zero for the other pairs."""
+    """Return the differences of active arms, and zero for the other pairs."""
     i, j, y = pairs(arms)
     return y * (active[:, i] & active[:, j])[:, :, None]

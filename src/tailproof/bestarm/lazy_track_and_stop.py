@@ -1,4 +1,4 @@
-"""Lazy Track-and-Stop: follow the optimal design of what is believed now."""
+"""Lazy Track-and-Stop: track the design that is optimal for the current estimate."""
 
 from dataclasses import dataclass
 
@@ -18,18 +18,16 @@ __all__ = ["LazyTrackAndStop"]
 
 @dataclass(eq=False)
 class _Tracking(Race):
-    """A regression on the track of a design.
+    """A regression, and the design that it tracks.
 
     Attributes
     ----------
     basis, base : arrays of shape (paths, d) and (paths,)
-        Arms A₀ that span the space (−1 before the first lesson), and λ_min(Σ_{A₀} x xᵀ).
-    turn : array of shape (paths,)
-        How often an arm of A₀ was forced.
-    lowest : array of shape (paths,)
-        λ_min(A).
+        Arms A₀ that span the space (−1 before the first update), and λ_min(Σ_{A₀} x xᵀ).
+    turn, lowest : arrays of shape (paths,)
+        How often an arm of A₀ was forced, and λ_min(A).
     counts, targets, weights : arrays of shape (paths, K)
-        Pulls N_a, the sum of the designs so far, and the design followed now.
+        Pulls N_a, the sum of all designs so far, and the current design.
     """
 
     basis: Basis
@@ -43,19 +41,19 @@ class _Tracking(Race):
 
 @dataclass(frozen=True, kw_only=True)
 class LazyTrackAndStop(BestArm[_Tracking]):
-    """Keep the pulls near the design that would be optimal if θ̂ were θ, renewed ever more rarely.
+    """Pull near the design that would be optimal if θ̂ were θ, recomputed ever more rarely.
 
     If λ_min(A) < c₀√t pull the next arm of A₀, else argmin_{a ∈ supp} N_a − Σ_s w_a(s), where
-    w = argmin_w max_{a ≠ â} ‖x_â − x_a‖²_{A(w)⁻¹}/gap_a² is renewed at t = d, 2d, 4d, …;
-    name â when A ≥ c₁I and
+    w = argmin_w max_{a ≠ â} ‖x_â − x_a‖²_{A(w)⁻¹}/gap_a² is recomputed at t = d, 2d, 4d, …;
+    recommend â when A ≥ c₁I and
     min_{a ≠ â} gap_a²/(2‖x_â − x_a‖²_{A⁻¹}) > (1 + u) σ² ln(det(A/(u c₁) + I)^½/δ)
 
     Parameters
     ----------
     u : float
-        How much of the threshold is paid for exploring; c₁ = λ_min(Σ_{A₀} x xᵀ), c₀ = c₁/√d.
+        The share of the threshold spent on exploring; c₁ = λ_min(Σ_{A₀} x xᵀ), c₀ = c₁/√d.
     delta, noise_scale : float
-        δ and σ.
+        δ, the error probability, and σ, the sub-Gaussian scale of the noise.
 
     Examples
     --------
@@ -81,17 +79,17 @@ class LazyTrackAndStop(BestArm[_Tracking]):
         return _Tracking.start(paths, arms, dim, PENALTY, weights=np.full((paths, arms), 1 / arms))
 
     def _choose(self, state: _Tracking, arms: Array, rng: np.random.Generator) -> Index:
-        basis, base = _based(state, in_unit(arms)[0])
+        basis, base = _basis(state, in_unit(arms)[0])
         ahead = state.counts - state.targets - state.weights
         tracked = np.where(state.targets + state.weights > 0, ahead, np.inf).argmin(axis=1)
         next_basis = basis[np.arange(state.paths), state.turn % state.dim]
-        return np.where(_starving(state, base), next_basis, tracked)
+        return np.where(_underexplored(state, base), next_basis, tracked)
 
     def _learn(self, state: _Tracking, arms: Array, chosen: Index, rewards: Array) -> None:
         x, unit = in_unit(arms)
-        state.basis, state.base = _based(state, x)
+        state.basis, state.base = _basis(state, x)
         state.unit = unit
-        forced = _starving(state, state.base)
+        forced = _underexplored(state, state.base)
         state.turn += forced
         state.targets += np.where(forced[:, None], 0.0, state.weights)
         state.counts[np.arange(state.paths), chosen] += 1
@@ -111,7 +109,7 @@ class LazyTrackAndStop(BestArm[_Tracking]):
         spanned = state.lowest >= state.base * (1 - 1e-9)
         sure = spanned & beaten.all(axis=1)
         (paths,) = np.nonzero(sure & (state.answer < 0))
-        if len(paths):  # the penalty shrinks what it decides: look again without it
+        if len(paths):  # confirm without the ridge penalty, which shrinks estimates
             lag, width = state.least_squares(paths, y[paths])
             beaten[paths] = -lag > factor[paths] * width
             beaten[paths, leader[paths]] = True
@@ -119,11 +117,11 @@ class LazyTrackAndStop(BestArm[_Tracking]):
 
         due = _due(state.decisions + 1, state.dim) & (state.answer < 0)
         if due.any():
-            state.weights[due] = _followed(x[due], y[due], gaps[due])
+            state.weights[due] = _design(x[due], y[due], gaps[due])
 
 
-def _based(state: _Tracking, arms: Array) -> tuple[Index, Array]:
-    """Return A₀ and λ_min(Σ_{A₀} x xᵀ), found where they are not known yet."""
+def _basis(state: _Tracking, arms: Array) -> tuple[Index, Array]:
+    """Return A₀ and λ_min(Σ_{A₀} x xᵀ), computed where they are not known yet."""
     basis, base = state.basis.copy(), state.base.copy()
     new = np.flatnonzero(basis[:, 0] < 0)
     if len(new):
@@ -131,20 +129,20 @@ def _based(state: _Tracking, arms: Array) -> tuple[Index, Array]:
     return basis, base
 
 
-def _starving(state: _Tracking, base: Array) -> NDArray[np.bool_]:
-    """Whether some direction was measured too little: λ_min(A) < c₀√t."""
+def _underexplored(state: _Tracking, base: Array) -> NDArray[np.bool_]:
+    """Return whether some direction was measured too little: λ_min(A) < c₀√t."""
     least = base * np.sqrt((state.decisions + 1) / state.dim)
     return np.asarray(state.lowest < least * (1 - 1e-9))
 
 
 def _due(t: Index, dim: int) -> NDArray[np.bool_]:
-    """Whether t is d, 2d, 4d and so on."""
+    """Return whether t is d, 2d, 4d, …."""
     times = t // dim
     return np.asarray((t % dim == 0) & (times & (times - 1) == 0))
 
 
-def _followed(arms: Array, y: Array, gaps: Array) -> Array:
-    """Return the optimal design for the estimated gaps, even weights where there are none."""
+def _design(arms: Array, y: Array, gaps: Array) -> Array:
+    """Return the optimal design for the estimated gaps, uniform where they are undefined."""
     known = np.isfinite(gaps).all(axis=1) & (gaps.max(axis=1) > 0)
     weights = np.full(gaps.shape, 1 / gaps.shape[1])
     if known.any():

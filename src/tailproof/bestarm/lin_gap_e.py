@@ -1,4 +1,4 @@
-"""LinGapE: measure the gap that is most in doubt."""
+"""LinGapE: measure the gap that is most uncertain."""
 
 import math
 from dataclasses import dataclass
@@ -16,29 +16,27 @@ __all__ = ["LinGapE"]
 
 
 @dataclass(eq=False)
-class _Doubt(Race):
-    """A regression, with the leading arm and the one most likely to be better."""
+class _Contenders(Race):
+    """A regression, with the leading arm and its strongest rival."""
 
     leader: Arms
     rival: Arms
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinGapE(NearBestArm[_Doubt]):
-    """Pull what tells the leader best from its most dangerous rival.
+class LinGapE(NearBestArm[_Contenders]):
+    """Pull the arm that best separates the leader from its strongest rival.
 
     i = argmax_a x_aᵀθ̂,  j = argmax_a (x_a − x_i)ᵀθ̂ + C ‖x_a − x_i‖_{A⁻¹},
     C = σ √(2 ln(K² det(A)^½ det(λI)^{−½} / δ)) + √λ S;
-    name i when that maximum is ≤ ε, else pull argmin_x ‖x_i − x_j‖_{(A + x xᵀ)⁻¹}
+    recommend i when that maximum is ≤ ε, else pull argmin_x ‖x_i − x_j‖_{(A + x xᵀ)⁻¹}
 
     Parameters
     ----------
-    norm_bound : float
-        S, a bound on the norm of θ.
-    ridge : float
-        λ, the penalty of the regression; σ² is a good size where σ is far from 1.
+    norm_bound, ridge : float
+        S, a bound on ‖θ‖, and λ, the ridge penalty; use about σ² where σ is far from 1.
     delta, noise_scale, gap_tolerance : float
-        δ, σ and ε.
+        δ, the error probability; σ, the sub-Gaussian noise scale; ε, the tolerated gap to the best.
 
     Examples
     --------
@@ -57,26 +55,26 @@ class LinGapE(NearBestArm[_Doubt]):
     norm_bound: NonNegative = 1.0
     ridge: Penalty = 1.0
 
-    def estimate(self, state: _Doubt) -> Array:
+    def estimate(self, state: _Contenders) -> Array:
         """Return the ridge estimate of θ."""
         return state.theta
 
-    def _init(self, paths: int, arms: int, dim: int) -> _Doubt:
-        return _Doubt.start(paths, arms, dim, self.ridge)
+    def _init(self, paths: int, arms: int, dim: int) -> _Contenders:
+        return _Contenders.start(paths, arms, dim, self.ridge)
 
-    def _choose(self, state: _Doubt, arms: Array, rng: np.random.Generator) -> Index:
+    def _choose(self, state: _Contenders, arms: Array, rng: np.random.Generator) -> Index:
         y = picked(arms, state.leader) - picked(arms, state.rival)
         best = pick_largest(-greedy(state.root, arms, y[:, None, :]), rng)
         return np.where(state.decisions < state.arms, state.decisions, best)
 
-    def _learn(self, state: _Doubt, arms: Array, chosen: Index, rewards: Array) -> None:
+    def _learn(self, state: _Contenders, arms: Array, chosen: Index, rewards: Array) -> None:
         state.update(picked(arms, chosen), rewards)
         state.leader = lead(np.matvec(arms, state.theta))
         y = rivals(arms, state.leader)
         width = np.sqrt(squared_norms(state.root, y))
         log = state.log_det / 2 + math.log(state.arms**2 / self.delta)
         radius = self.noise_scale * np.sqrt(2 * log) + math.sqrt(self.ridge) * self.norm_bound
-        doubt = np.matvec(y, state.theta) + radius[:, None] * width
-        state.rival = lead(doubt)
+        upper = np.matvec(y, state.theta) + radius[:, None] * width
+        state.rival = lead(upper)
         tried = state.decisions + 1 >= state.arms
-        state.settle(tried & (doubt.max(axis=1) <= self.gap_tolerance), state.leader)
+        state.settle(tried & (upper.max(axis=1) <= self.gap_tolerance), state.leader)

@@ -12,17 +12,16 @@ __all__ = ["QuantileElimination"]
 
 @dataclass(frozen=True, kw_only=True)
 class QuantileElimination(QuantileBestArm):
-    """Pull the arms in turn, and drop each whose quantile is certainly not the largest.
+    """Pull the arms in turn, and eliminate those whose interval lies below another's.
 
-    Drop a when U_a < max_b L_b, with the intervals of `QuantileLUCB`; name the last arm.
-
+    Eliminate a when U_a < max_b L_b, with the intervals of `QuantileLUCB`; recommend the last arm.
     It is wrong with probability at most δ, for any law. Arms whose quantiles are equal, or not
     unique, are never told apart. The vectors of the arms are ignored.
 
     Parameters
     ----------
     delta, quantile : float
-        δ, and π: ½ is the median.
+        δ, the error probability, and π, the quantile to maximise: ½ is the median.
 
     Examples
     --------
@@ -40,10 +39,9 @@ class QuantileElimination(QuantileBestArm):
     """
 
     def _choose(self, state: Intervals, arms: Array, rng: np.random.Generator) -> Index:
-        least: Index = np.where(state.active, state.up.counts, np.inf).argmin(axis=1)
-        return least
+        return np.asarray(np.where(state.active, state.up.counts, np.inf).argmin(axis=1))
 
     def _learn(self, state: Intervals, arms: Array, chosen: Index, rewards: Array) -> None:
-        self._narrow(state, chosen, rewards[:, 0])
+        self._add_rewards(state, chosen, rewards[:, 0])
         state.active &= state.upper >= state.lower.max(axis=1, keepdims=True)
         state.settle(state.active.sum(axis=1) == 1, state.active.argmax(axis=1))

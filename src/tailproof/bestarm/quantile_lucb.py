@@ -12,9 +12,9 @@ __all__ = ["QuantileLUCB"]
 
 @dataclass(frozen=True, kw_only=True)
 class QuantileLUCB(QuantileBestArm):
-    """Pull the arm that leads and its strongest rival, until the leader is ahead for sure.
+    """Pull the leading arm and its strongest rival until their confidence intervals separate.
 
-    h = argmax_a L_a, l = argmax_{a≠h} U_a, pull the one with fewer pulls; name h when L_h ≥ U_l,
+    h = argmax_a L_a, l = argmax_{a≠h} U_a, pull the one pulled less; recommend h when L_h ≥ U_l,
     U = X_(J), L = X_(n+1−J'), J = min{s : ln M_n(s) ≥ ln(K/δ)}, J' the same at level 1 − π
 
     M_n is that of `tailproof.OrderStatisticUCB`. The intervals hold for any law at all n at once;
@@ -25,7 +25,7 @@ class QuantileLUCB(QuantileBestArm):
     Parameters
     ----------
     delta, quantile : float
-        δ, and π: ½ is the median.
+        δ, the error probability, and π, the quantile to maximise: ½ is the median.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class QuantileLUCB(QuantileBestArm):
     ([1], [83])
 
     Source: QLUCB of Howard and Ramdas 2022, after Kalyanakrishnan et al. 2012. Differences: the
-    whole mixture in place of a bound on it; one pull a decision in place of both arms; no ε.
+    whole mixture in place of a bound on it; one pull per decision in place of both arms; no ε.
     """
 
     def _choose(self, state: Intervals, arms: Array, rng: np.random.Generator) -> Index:
@@ -50,7 +50,7 @@ class QuantileLUCB(QuantileBestArm):
         return np.where(n[rows, leader] < n[rows, rival], leader, rival)
 
     def _learn(self, state: Intervals, arms: Array, chosen: Index, rewards: Array) -> None:
-        self._narrow(state, chosen, rewards[:, 0])
+        self._add_rewards(state, chosen, rewards[:, 0])
         ahead = state.lower[:, :, None] >= state.upper[:, None, :]
         ahead &= ~state.down.unbounded[:, :, None] & ~state.up.unbounded[:, None, :]
         winner = np.all(ahead | np.eye(state.arms, dtype=bool), axis=2)

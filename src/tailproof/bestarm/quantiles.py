@@ -1,4 +1,4 @@
-"""What best-arm recipes for quantiles share: an interval for each arm, between its own rewards."""
+"""Confidence intervals for a quantile of each arm, which best-arm policies for quantiles share."""
 
 import math
 from abc import ABC
@@ -18,14 +18,9 @@ __all__ = ["Intervals", "QuantileBestArm"]
 
 @dataclass(eq=False)
 class Intervals(Answer):
-    """The upper bounds of quantiles of the rewards, and of the rewards with a minus sign.
+    """Upper bounds on quantiles of the rewards (`up`) and of the negative rewards (`down`).
 
-    Attributes
-    ----------
-    up, down : Sorted
-        32 bytes a decision together.
-    active : array of shape (paths, K)
-        The arms still in the race.
+    Together they take 32 bytes per decision. `active` marks the arms that are not eliminated.
     """
 
     up: Sorted
@@ -45,13 +40,7 @@ class Intervals(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class QuantileBestArm(KArmed[Intervals], FixedConfidence[Intervals], ABC):
-    """A policy that names the arm with the largest quantile, for rewards of any law.
-
-    Parameters
-    ----------
-    quantile : float
-        π, which quantile is to be large: ½ is the median.
-    """
+    """Identify the arm with the largest `quantile` π, for rewards of any law."""
 
     quantile: Fraction = 0.5
 
@@ -59,7 +48,7 @@ class QuantileBestArm(KArmed[Intervals], FixedConfidence[Intervals], ABC):
         up, down = (Sorted.start(paths, arms, dim) for _ in range(2))
         return Intervals.start(paths, arms, dim, up=up, down=down)
 
-    def _narrow(self, state: Intervals, chosen: Index, y: Array) -> None:
+    def _add_rewards(self, state: Intervals, chosen: Index, y: Array) -> None:
         """Learn one reward in each path."""
         f = np.full(state.paths, math.log(state.arms / self.delta))
         for side, x, level in ((state.up, y, self.quantile), (state.down, -y, 1 - self.quantile)):

@@ -1,4 +1,4 @@
-"""RAGE: halve the gap in sight, phase by phase."""
+"""RAGE: elimination in phases, each with twice the precision."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -19,25 +19,25 @@ _ROUNDING = 0.1
 
 @dataclass(eq=False)
 class _Planned(Phases):
-    """A phase, and how often each arm is still to be pulled in it, of shape (paths, K)."""
+    """A phase, and how often each arm is still to be pulled in it (`plan`), of shape (paths, K)."""
 
     plan: ArmCounts
 
 
 @dataclass(frozen=True, kw_only=True)
 class RAGE(NearBestArm[_Planned]):
-    """In phase t, measure the differences of the arms left to a precision of 2^−(t+2).
+    """In phase t, measure the differences of the remaining arms to a precision of 2^−(t+2).
 
     w = argmin_w max_{y ∈ Y(Z_t)} ‖y‖²_{A(w)⁻¹} with value ρ,  δ_t = δ/t²,
     N_t = max(⌈8 (2^{t+offset})² σ² ρ (1 + η) ln(2K²/δ_t)⌉, 2|supp w|/η) pulls by rounding w,
-    drop z if some z' left has (z' − z)ᵀθ̂ ≥ σ √(2 ln(2K²/δ_t)) ‖z' − z‖_{A⁻¹}
+    eliminate z if some z' has (z' − z)ᵀθ̂ ≥ σ √(2 ln(2K²/δ_t)) ‖z' − z‖_{A⁻¹}
 
     Parameters
     ----------
     offset : int
         1 is the published algorithm; the authors' code begins with −1, a coarser first phase.
     delta, noise_scale, gap_tolerance : float
-        δ, σ and ε.
+        δ, the error probability; σ, the sub-Gaussian noise scale; ε, the tolerated gap to the best.
 
     Examples
     --------
@@ -60,8 +60,7 @@ class RAGE(NearBestArm[_Planned]):
         return _Planned.start(paths, arms, dim, PENALTY)
 
     def _choose(self, state: _Planned, arms: Array, rng: np.random.Generator) -> Index:
-        most: Index = self._planned(state, arms).argmax(axis=1)
-        return most
+        return np.asarray(self._planned(state, arms).argmax(axis=1))
 
     def _learn(self, state: _Planned, arms: Array, chosen: Index, rewards: Array) -> None:
         at = np.arange(state.paths), chosen

@@ -1,4 +1,4 @@
-"""Successive elimination for K arms without structure."""
+"""Successive elimination for K unstructured arms."""
 
 from dataclasses import dataclass
 
@@ -11,23 +11,23 @@ __all__ = ["SuccessiveElimination"]
 
 
 @dataclass(eq=False)
-class _Standing(TallyRace):
-    """Sums, and the arms still in the race, of shape (paths, K)."""
+class _Remaining(TallyRace):
+    """The sums of K arms, and which are not eliminated (`active`), of shape (paths, K)."""
 
     active: Active
 
 
 @dataclass(frozen=True, kw_only=True)
-class SuccessiveElimination(KArmed[_Standing], NearBestArm[_Standing]):
-    """Pull the arms in turn, and drop each that is clearly not the best.
+class SuccessiveElimination(KArmed[_Remaining], NearBestArm[_Remaining]):
+    """Pull the arms in turn, and eliminate those whose mean is clearly below the largest.
 
-    After t rounds drop a if max_b μ̂_b − μ̂_a ≥ 2α_t, α_t = σ √(2 ln(4Kt²/δ)/t); name the last
-    arm, or the leader when 2α_t ≤ ε. The vectors of the arms are ignored.
+    After t rounds eliminate a if max_b μ̂_b − μ̂_a ≥ 2α_t, α_t = σ √(2 ln(4Kt²/δ)/t); recommend the
+    last arm, or the leader when 2α_t ≤ ε. The vectors of the arms are ignored.
 
     Parameters
     ----------
     delta, noise_scale, gap_tolerance : float
-        δ, σ and ε.
+        δ, the error probability; σ, the sub-Gaussian noise scale; ε, the tolerated gap to the best.
 
     Examples
     --------
@@ -43,23 +43,21 @@ class SuccessiveElimination(KArmed[_Standing], NearBestArm[_Standing]):
     Differences: σ-sub-Gaussian rewards, for which c = 4 is enough: 2K Σ_t δ/(4Kt²) < δ; ε.
     """
 
-    def _init(self, paths: int, arms: int, dim: int) -> _Standing:
-        return _Standing.start(paths, arms, dim)
+    def _init(self, paths: int, arms: int, dim: int) -> _Remaining:
+        return _Remaining.start(paths, arms, dim)
 
-    def _choose(self, state: _Standing, arms: Array, rng: np.random.Generator) -> Index:
+    def _choose(self, state: _Remaining, arms: Array, rng: np.random.Generator) -> Index:
         fewest = np.where(state.active, state.counts, np.iinfo(np.int64).max)
-        least: Index = fewest.argmin(axis=1)
-        return least
+        return np.asarray(fewest.argmin(axis=1))
 
-    def _learn(self, state: _Standing, arms: Array, chosen: Index, rewards: Array) -> None:
+    def _learn(self, state: _Remaining, arms: Array, chosen: Index, rewards: Array) -> None:
         state.update(chosen, rewards[:, 0])
         fewest = np.where(state.active, state.counts, np.iinfo(np.int64).max).min(axis=1)
         most = np.where(state.active, state.counts, 0).max(axis=1)
         over = (fewest == most) & (fewest > 0)  # a round is complete
         t = np.maximum(most, 1)
-        radius = self.noise_scale * np.sqrt(
-            2 * np.log(4 * state.arms * t.astype(np.float64) ** 2 / self.delta) / t
-        )
+        log = np.log(4 * state.arms * t.astype(np.float64) ** 2 / self.delta)
+        radius = self.noise_scale * np.sqrt(2 * log / t)
         means = np.where(state.active, state.sums / np.maximum(state.counts, 1), -np.inf)
         leader = lead(means)
         beaten = means.max(axis=1, keepdims=True) - means >= 2 * radius[:, None]

@@ -1,4 +1,4 @@
-"""Track-and-Stop for K arms without structure."""
+"""Track-and-Stop for K unstructured arms."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -13,20 +13,18 @@ __all__ = ["TrackAndStop", "optimal_proportions"]
 
 @dataclass(frozen=True, kw_only=True)
 class TrackAndStop(KArmed[TallyRace], BestArm[TallyRace]):
-    """Keep the pulls near the proportions that would be optimal if the means were true.
+    """Pull in the proportions that would be optimal if the estimated means were the true ones.
 
-    If some N_a < √t − K/2 pull the arm pulled least, else argmax_a t w_a(μ̂) − N_a; name â when
+    If some N_a < √t − K/2 pull the arm pulled least, else argmax_a t w_a(μ̂) − N_a; recommend â when
     min_{b ≠ â} N_â N_b/(N_â + N_b) (μ̂_â − μ̂_b)²/(2σ²) > β(t),
     β(t) = ln(2t(K − 1)/δ) ("proved") or ln((ln t + 1)/δ) ("experiments")
-
-    The vectors of the arms are ignored.
 
     Parameters
     ----------
     threshold : "proved" or "experiments"
         Which β to stop at.
     delta, noise_scale : float
-        δ and σ.
+        δ, the error probability, and σ, the sub-Gaussian scale of the noise.
 
     Examples
     --------
@@ -39,8 +37,8 @@ class TrackAndStop(KArmed[TallyRace], BestArm[TallyRace]):
     ([1], [13])
 
     Source: Garivier and Kaufmann 2016, D-tracking and Chernoff's stopping rule; both thresholds
-    as recalled. Differences: for normal rewards, for which the source proves its threshold only
-    up to a constant factor in t; each arm once first, in order.
+    from memory. Differences: for normal rewards, for which the source proves its threshold only up
+    to a constant factor in t; each arm once first, in order. The vectors of the arms are ignored.
     """
 
     threshold: Literal["proved", "experiments"] = "proved"
@@ -75,7 +73,7 @@ class TrackAndStop(KArmed[TallyRace], BestArm[TallyRace]):
 
 
 def optimal_proportions(means: Array) -> Array:
-    """Return the proportions of pulls that tell the best of K normal means soonest.
+    """Return the proportions of pulls that identify the best of K normal means soonest.
 
     With x_best = 1 and x_a = y/(gap_a² − y), where y makes Σ_{a ≠ best} x_a² = 1: w ∝ x
 
@@ -83,7 +81,7 @@ def optimal_proportions(means: Array) -> Array:
     [[0.414, 0.293, 0.293], [0.5, 0.5, 0.0]]
 
     Source: Garivier and Kaufmann 2016, theorem 5 for normal rewards.
-    Differences: where the best is tied, the arms that share it are pulled evenly.
+    Differences: where the best mean is tied, its arms are pulled equally often.
     """
     rows, best = np.arange(len(means)), lead(means)
     squares = (means[rows, best][:, None] - means) ** 2

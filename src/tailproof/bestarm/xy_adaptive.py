@@ -1,4 +1,4 @@
-"""XY-adaptive: forget the differences of arms that are out of the race."""
+"""XY-adaptive: XY-allocation in phases, on the differences of the remaining arms."""
 
 import math
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ __all__ = ["XYAdaptive"]
 
 @dataclass(eq=False)
 class _Goals(Phases):
-    """A phase, its pulls n so far, and the ρ/n that the phase before ended with."""
+    """A phase, its number of pulls n so far, and the ρ/n at the end of the previous phase."""
 
     pulls: Index
     goal: Array
@@ -25,18 +25,18 @@ class _Goals(Phases):
 
 @dataclass(frozen=True, kw_only=True)
 class XYAdaptive(NearBestArm[_Goals]):
-    """XY-allocation in phases, each for the arms that are left and with samples of its own.
+    """XY-allocation in phases, each for the remaining arms and with its own samples.
 
     In phase j pull argmin_x max_{y ∈ Y_j} ‖y‖_{(A + x xᵀ)⁻¹} until ρ_j/n_j ≤ α ρ_{j−1}/n_{j−1},
-    where ρ_j = max_{y ∈ Y_j} ‖y‖²_{A⁻¹}, ρ_0 = 1 and n_0 = d(d + 1) + 1; then drop x if some x'
-    has (x' − x)ᵀθ̂ ≥ σ √(2 ln(π²K²j²/(3δ))) ‖x' − x‖_{A⁻¹}
+    where ρ_j = max_{y ∈ Y_j} ‖y‖²_{A⁻¹}, ρ_0 = 1 and n_0 = d(d + 1) + 1; then eliminate x if some
+    x' has (x' − x)ᵀθ̂ ≥ σ √(2 ln(π²K²j²/(3δ))) ‖x' − x‖_{A⁻¹}
 
     Parameters
     ----------
     alpha : float
-        α, how much more is known after each phase.
+        α, the factor by which each phase reduces ρ/n.
     delta, noise_scale, gap_tolerance : float
-        δ, σ and ε.
+        δ, the error probability; σ, the sub-Gaussian noise scale; ε, the tolerated gap to the best.
 
     Examples
     --------
@@ -49,8 +49,8 @@ class XYAdaptive(NearBestArm[_Goals]):
     ([1], [17])
 
     Source: Soare, Lazaric and Munos 2014, figure 3; logarithm from the public code of Fiez et al.
-    Differences: the penalty of `GAllocation` steers the pulls, and not one of 1, which the widths
-    would have to pay for; ties are broken at random; ε.
+    Differences: the ridge penalty of `GAllocation` steers the pulls, in place of one of 1, which
+    would have to widen the confidence bounds; ties are broken at random; ε.
     """
 
     alpha: Fraction = 0.1

@@ -1,4 +1,4 @@
-"""AdaR-UCB: a trimmed mean whose threshold is found in the rewards themselves."""
+"""AdaR-UCB: a trimmed mean whose threshold is estimated from the rewards."""
 
 import math
 from dataclasses import dataclass
@@ -17,13 +17,7 @@ _C = (1 + math.sqrt(2)) ** 2
 
 @dataclass(eq=False)
 class _Adapted(Halves):
-    """Pairs of rewards, and what they say about the next decision.
-
-    Attributes
-    ----------
-    threshold, index : arrays of shape (paths, K)
-        M² and B of every arm, infinite while there is no threshold.
-    """
+    """Pairs of rewards, and M² and B of every arm, infinite while there is no threshold."""
 
     threshold: ArmBounds
     index: ArmBounds
@@ -31,32 +25,29 @@ class _Adapted(Halves):
 
 @dataclass(frozen=True, kw_only=True)
 class AdaRUCB(KArmed[_Adapted], Indexed[_Adapted]):
-    """Pull the arm with the largest trimmed mean plus bonus, knowing neither ε nor a moment.
+    """Pull the arm with the largest trimmed mean plus bonus, without knowing ε or a moment bound.
 
     At decision t, with L = ln t³, c = (1 + √2)² and the pairs (X_j, X'_j), j = 1, …, n, of an arm
 
     B = μ̂ + bonus·(√(2 V L/n) + 10 M L/n),  Σ_j min(X'_j²/M², 1) = c L
 
     where μ̂ and V are the mean and the sample variance of X_j 1{|X_j| ≤ M}. B = +∞ while at most
-    c L of the X'_j differ from zero, since then there is no M > 0. Every decision takes two pulls
-    of its arm, the first for X and the second for X', so that threshold and mean are independent.
+    c L of the X'_j differ from zero, since then there is no M > 0. Every decision pulls its arm
+    twice, first for X and then for X', so that threshold and mean are independent.
+
+    Use it for losses, or for gains whose tail is no heavier than that of the losses. The guarantee,
+    the regret Õ(T^{1/(1+ε)}) of algorithms that know ε and the moment, needs a best arm with
+    E[X 1{|X| > M}] ≤ 0 for every M ("truncated non-positivity"). Without an assumption, the source
+    proves, every algorithm that knows neither ε nor the moment has a larger regret. Multiplying all
+    rewards changes no decision; adding a constant does, as sizes are measured from zero.
+
+    A decision reads at most about 2√n pairs and finds the others by binary search; every 2√n
+    decisions the rewards are sorted. Each path stores 48 bytes per decision, in doubling buffers.
 
     Parameters
     ----------
     bonus : float
-        Multiplies the width: 1 is the published algorithm.
-
-    Notes
-    -----
-    The guarantee, the Õ(T^{1/(1+ε)}) of those who know ε and the moment, is for a best arm with
-    E[X 1{|X| > M}] ≤ 0 for every M ("truncated non-positivity"): rewards that are losses, or have
-    no heavier tail of gains. Without an assumption no algorithm adapts for free: the source proves
-    that whoever knows neither ε nor the moment pays for it. Multiplying all rewards changes no
-    decision; adding a constant does, as sizes are measured from zero.
-
-    A decision looks at no more than about 2√n pairs, with binary searches among the others; every
-    2√n decisions the rewards are sorted. A decision is kept in 48 bytes for each path, in
-    buffers that double.
+        Multiplies the width; 1 is the published algorithm.
 
     Examples
     --------
@@ -70,10 +61,9 @@ class AdaRUCB(KArmed[_Adapted], Indexed[_Adapted]):
     1
 
     Source: Genalti, Marsigli, Gatti and Metelli 2024, algorithm 1, from public code and a public
-    review of its proof.
-    Differences: the condition for B = +∞ is the one under which M exists, in place of the printed
-    "4 log t⁻³", and M comes from X' alone, where lines 7 and 8 print X for both: as the proof needs
-    it. Ties and the order of first pulls are random; the multiplier `bonus`; a reward beyond
+    review of its proof. Differences: B = +∞ exactly where there is no M, in place of the printed
+    "4 log t⁻³", and M comes from X' alone, as the proof needs it, where lines 7 and 8 print X for
+    both. Ties and the order of first pulls are random; the multiplier `bonus`; a reward beyond
     ±1e100, infinite ones included, counts as ±1e100, and one within ±1e-150 as zero.
     """
 
@@ -81,7 +71,7 @@ class AdaRUCB(KArmed[_Adapted], Indexed[_Adapted]):
 
     @property
     def pulls(self) -> int:
-        """The two rewards of a decision: one for the mean, one for the threshold."""
+        """Two rewards per decision: one for the mean, one for the threshold."""
         return 2
 
     def _init(self, paths: int, arms: int, dim: int) -> _Adapted:
@@ -92,19 +82,19 @@ class AdaRUCB(KArmed[_Adapted], Indexed[_Adapted]):
 
     def _learn(self, state: _Adapted, arms: Array, chosen: Index, rewards: Array) -> None:
         state.add(chosen, rewards)
-        log = 3 * np.log(state.decisions[:, None] + 2)  # of the decision to come
+        log = 3 * np.log(state.decisions[:, None] + 2)  # of the next decision
         ready = state.nonzero > _C * log
-        loose, n = state.loose(), np.maximum(state.counts, 1)
+        unsorted, n = state.unsorted(), np.maximum(state.counts, 1)
 
         def step(bound: Array) -> tuple[Array, Array]:
             """Solve for M² as if exactly the X'² up to the bound were below it."""
-            count, total = state.small_others(loose, bound)
+            count, total = state.small_others(unsorted, bound)
             room = _C * log - (state.counts - count)
             solved = ready & (room > 0) & (total > 0)
             return count, np.divide(total, room, out=np.full_like(total, np.inf), where=solved)
 
         # Σ min(u X'², 1) is concave in u = 1/M²: after one step Newton's method never overshoots,
-        # and it is at the root as soon as a step leaves the same X'² below.
+        # and it has converged when a step leaves the same X'² below the bound.
         seen, bound = step(state.threshold)
         count, lower = step(bound)
         moving = ready & (count != seen)
@@ -115,7 +105,7 @@ class AdaRUCB(KArmed[_Adapted], Indexed[_Adapted]):
         state.threshold = bound
 
         m = np.where(ready, np.sqrt(bound), 0.0)
-        total, square = state.small(loose, m)
+        total, square = state.small(unsorted, m)
         mean = total / n
         variance = np.maximum(square - total * mean, 0) / np.maximum(n - 1, 1)
         width = np.sqrt(2 * variance * log / n) + 10 * m * log / n

@@ -1,17 +1,17 @@
-"""Policies that learn nothing: what every other one must beat."""
+"""Baselines that learn nothing."""
 
 from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 
-from tailproof.checks import Range, require
+from tailproof.checks import Range
 from tailproof.policies.base import Array, Index, KArmed, State
 
 __all__ = ["FixedArm", "Uniform"]
 
 
-class _Indifferent(KArmed[State]):
+class _Baseline(KArmed[State]):
     """A policy that only counts its decisions."""
 
     def _init(self, paths: int, arms: int, dim: int) -> State:
@@ -22,7 +22,7 @@ class _Indifferent(KArmed[State]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Uniform(_Indifferent):
+class Uniform(_Baseline):
     """Pull an arm at random.
 
     P(a_t = a) = 1/K
@@ -43,8 +43,8 @@ class Uniform(_Indifferent):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FixedArm(_Indifferent):
-    """Pull the same arm always.
+class FixedArm(_Baseline):
+    """Always pull the same arm.
 
     a_t = arm
 
@@ -59,13 +59,17 @@ class FixedArm(_Indifferent):
     arm: Annotated[int, Range(at_least=0, at_most=1e15)] = 0
 
     def _init(self, paths: int, arms: int, dim: int) -> State:
-        require(self.arm < arms, "arm", f"below {arms}, the number of arms", self.arm)
+        self._check(arms)
         return super()._init(paths, arms, dim)
 
     def _choose(self, state: State, arms: Array, rng: np.random.Generator) -> Index:
-        require(self.arm < arms.shape[1], "arm", f"below {arms.shape[1]}, those offered", self.arm)
+        self._check(arms.shape[1])
         return np.full(state.paths, self.arm, dtype=np.int64)
 
     def _propensities(self, state: State, arms: Array) -> Array:
         chosen = self._choose(state, arms, np.random.default_rng(0))
         return np.eye(arms.shape[1])[chosen]
+
+    def _check(self, arms: int) -> None:
+        if self.arm >= arms:
+            raise ValueError(f"arm={self.arm} does not exist: with {arms} arms use 0 to {arms - 1}")

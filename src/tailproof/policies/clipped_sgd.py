@@ -1,4 +1,4 @@
-"""Clipped-SGD-UCB: each arm's location by clipped gradient steps, for symmetric rewards."""
+"""Clipped-SGD-UCB: clipped gradient steps towards each arm's location, for symmetric rewards."""
 
 import math
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ __all__ = ["ClippedSGDUCB", "Iterates"]
 
 @dataclass(eq=False)
 class Iterates(Counted):
-    """Where the descent of each arm stands, of shape (paths, K)."""
+    """The current iterate x of each arm (`points`), of shape (paths, K)."""
 
     points: ArmValues
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClippedSGDUCB(KArmed[Iterates], Indexed[Iterates]):
-    """Pull the arm with the largest iterate plus bonus; the rewards need symmetry but no mean.
+    """Pull the arm with the largest iterate plus bonus; rewards must be symmetric but need no mean.
 
     a_t = argmax_a x_a + bonus √(ln t / N_a), where t and N_a count pulls, each arm once first;
     x ← x − γ clip(g, −mean_bound, mean_bound),
@@ -32,34 +32,31 @@ class ClippedSGDUCB(KArmed[Iterates], Indexed[Iterates]):
 
     Parameters
     ----------
-    horizon : int
-        T, in pulls.
-    mean_bound : float
-        R, a bound on the size of the locations of the arms.
+    horizon, mean_bound : int and float
+        T, in pulls, and R, a bound on the absolute location of every arm.
     m, n : int
-        2m + 1 blocks of n pulls stand behind each step. In the paper's names m = 0, n = 1 is
-        SGD-UCB, m > 0, n = 1 is SGD-UCB-Median, and m > 0, n > 1 is SGD-UCB-SMoM.
+        Each step uses 2m + 1 blocks of n pulls. In the paper's names m = 0, n = 1 is SGD-UCB,
+        m > 0, n = 1 is SGD-UCB-Median, and m > 0, n > 1 is SGD-UCB-SMoM.
     bonus : float
-        The coefficient of the width; the public experiments use 0.1 and 0.2.
+        Multiplies the width; the public experiments use 0.1 and 0.2.
 
     Examples
     --------
     >>> policy, rng = ClippedSGDUCB(horizon=3000, mean_bound=2.0), np.random.default_rng(0)
     >>> policy.pulls
     3
-    >>> state = policy.init(paths=1, arms=2, dim=2)
-    >>> arms = np.eye(2)[None]
+    >>> state, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
     >>> for _ in range(1000):
     ...     chosen = policy.choose(state, arms, rng)
     ...     policy.learn(state, arms, chosen, chosen[:, None] + rng.standard_cauchy((1, 3)))
     >>> int(state.counts[0].argmax())
     1
 
-    Source: Dorn et al. 2024 (arXiv 2402.07062), from the public code; the paper itself was not
-    at hand. Differences: the first step of an arm starts at the median of the (2m + 1) n rewards
-    of its first decision (the code pulls 3 times there) moved into ±mean_bound; no Gaussian
-    smoothing of the block means (of scale 0.001 in the code); ties and the order of first pulls
-    are random; a reward beyond ±1e100 counts as ±1e100.
+    Source: Dorn et al. 2024 (arXiv 2402.07062), from the public code, without access to the paper.
+    Differences: an arm starts at the median of the (2m + 1) n rewards of its first
+    decision (the code pulls 3 times there), clipped to ±mean_bound; no Gaussian smoothing of the
+    block means (of scale 0.001 in the code); ties and the order of first pulls are random; a reward
+    beyond ±1e100 counts as ±1e100.
     """
 
     horizon: Count
@@ -70,12 +67,12 @@ class ClippedSGDUCB(KArmed[Iterates], Indexed[Iterates]):
 
     @property
     def pulls(self) -> int:
-        """The number (2m + 1) n of rewards wanted for one decision."""
+        """The (2m + 1) n rewards that a decision needs."""
         return (2 * self.m + 1) * self.n
 
     @property
     def step(self) -> float:
-        """γ, the length of a step."""
+        """γ, the step size."""
         return 1 / math.log(4 * (self.horizon + 1) * self.horizon**2)
 
     def _init(self, paths: int, arms: int, dim: int) -> Iterates:

@@ -22,30 +22,25 @@ class ConfidenceBall(Optimism):
 
     Parameters
     ----------
-    delta : float
-        δ, the probability with which the ellipsoid may fail.
-    ridge : float
-        A = ridge·I before the first decision.
+    delta, ridge : float
+        δ, the probability that the ellipsoid misses θ, and the start A = ridge·I.
     bonus : float
-        Multiplies √β_t: 1 is the published algorithm, 0 plays greedily. The published radius
-        is so wide that usual horizons are spent exploring.
+        Multiplies √β_t: 1, the published algorithm, explores through usual horizons; 0 is greedy.
 
     Examples
     --------
     >>> policy, rng = ConfidenceBall(bonus=0.05), np.random.default_rng(0)
-    >>> state = policy.init(paths=1, arms=2, dim=2)
-    >>> arms = np.eye(2)[None]
+    >>> state, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
     >>> for _ in range(100):
     ...     chosen = policy.choose(state, arms, rng)
     ...     policy.learn(state, arms, chosen, [[float(chosen[0])]])
     >>> bool(state.theta[0, 1] > 0.9)
     True
 
-    Source: Dani, Hayes and Kakade 2008, ConfidenceBall₂; β_t is recalled, not read again.
-    Differences: A starts at ridge·I, where the source sums b bᵀ over a barycentric spanner of its
-    one decision set, which arms that change do not have; a finite arm set at each decision; the
-    multiplier `bonus`. The rewards are assumed bounded by 1: after an infinite one a path knows
-    nothing any more and plays at random.
+    Source: Dani, Hayes and Kakade 2008, ConfidenceBall₂; β_t from memory. Differences: A starts at
+    ridge·I, where the source sums b bᵀ over a barycentric spanner of its one decision set, which
+    changing arms do not have; a finite arm set at each decision; the multiplier `bonus`. Rewards
+    are assumed bounded by 1: after an infinite one a path has no estimate and plays at random.
     """
 
     delta: Fraction = 0.01

@@ -22,12 +22,9 @@ class CRT(Optimism):
 
     Parameters
     ----------
-    epsilon : float
-        ε in (0, 1]: moments of order 1 + ε are finite.
-    moment_bound : float
-        v, a bound on the moment of order 1 + ε.
-    delta : float
-        δ, the probability with which the confidence set may fail.
+    epsilon, moment_bound, delta : float
+        ε in (0, 1], v, a bound on the moment of order 1 + ε, and δ, the probability that the
+        confidence set misses θ.
     bonus : float
         Multiplies β: 1 is the published algorithm; the paper's experiments used 1/10.
 
@@ -49,7 +46,7 @@ class CRT(Optimism):
     bonus: NonNegative = 1.0
 
     def radius(self, state: Ridge) -> Array:
-        """Return the radius β in each path."""
+        """Return the radius β of the confidence set in each path."""
         t = np.maximum(state.decisions, 1.0)
         spread = 4 * state.log_det + 8 * math.log(1 / self.delta)
         beta = np.sqrt(t ** (1 / (1 + self.epsilon)) * spread)

@@ -19,14 +19,10 @@ _TOLERANCE, _STEPS = 1e-9, 200
 
 @dataclass(eq=False)
 class HuberHistory(HuberState):
-    """All that was observed, in buffers with room for more that hold zeros.
+    """All observations, in buffers padded with zeros.
 
-    Attributes
-    ----------
-    contexts : array of shape (paths, room, d)
-        x/σ.
-    rewards, thresholds : arrays of shape (paths, room)
-        y/σ and τ.
+    `contexts`, of shape (paths, room, d), holds x/σ; `rewards` and `thresholds`, of shape
+    (paths, room), hold y/σ and τ.
     """
 
     contexts: Annotated[Array, Rule((ROOM, "dim"), finite=True, buffer=1)]
@@ -42,7 +38,7 @@ class HuberHistory(HuberState):
 
 @dataclass(frozen=True, kw_only=True)
 class HeavyOFUL(Huber[HuberHistory]):
-    """Optimism on a Huber regression over the whole past, robust to each reward by its leverage.
+    """Optimism on a Huber regression over all past rewards, each clipped by its leverage.
 
     x_t = argmax_x xᵀθ + bonus·β_{t−1} ‖x‖_{H⁻¹},  H = λI + Σ x xᵀ/σ²,
     θ = argmin_{‖θ‖≤S} λ/2 ‖θ‖² + Σ_s ℓ_τ((y_s − x_sᵀθ)/σ),  ℓ_τ quadratic up to τ, then linear,
@@ -53,29 +49,24 @@ class HeavyOFUL(Huber[HuberHistory]):
 
     The argmin is found by θ ← Π_H(θ − H⁻¹∇), which never raises the loss: it starts at the last θ
     and stops when a step is shorter than 1e-9 S (after 200 steps at the latest; the next decision
-    goes on from there). A decision costs as much as the past is long.
+    continues from there). The cost of a decision grows linearly with the number of past ones.
 
     Parameters
     ----------
-    decisions : int
-        T, how many are to come.
+    decisions, delta : int and float
+        T, the number of decisions, and δ, the probability that the confidence set misses θ.
     epsilon, moment_bound : float
         ε in (0, 1] and ν^{1+ε}: the noise has E|η|^{1+ε} ≤ ν^{1+ε}.
-    delta : float
-        δ, the probability with which the confidence set may fail.
-    norm_bound : float
-        S, a bound on the norm of θ.
-    ridge : float, optional
-        λ, by default d; the paper's code uses d/100.
+    norm_bound, ridge : float
+        S, a bound on ‖θ‖, and λ, by default d; the paper's code uses d/100.
     bonus : float
-        Multiplies β: 1 is the published algorithm, 0 plays greedily; the paper's code uses 1e-4.
+        Multiplies β: 1 is the published algorithm, 0 is greedy; the paper's code uses 1e-4.
 
     Examples
     --------
     >>> policy = HeavyOFUL(decisions=99, epsilon=1, moment_bound=1, bonus=1e-4)
-    >>> rng = np.random.default_rng(0)
+    >>> rng, arms = np.random.default_rng(0), np.eye(2)[None]
     >>> state = policy.init(paths=1, arms=2, dim=2)
-    >>> arms = np.eye(2)[None]
     >>> for t in range(99):
     ...     chosen = policy.choose(state, arms, rng)
     ...     policy.learn(state, arms, chosen, [[np.inf if t == 50 else float(chosen[0])]])
@@ -83,10 +74,9 @@ class HeavyOFUL(Huber[HuberHistory]):
     1
 
     Source: Huang, Zhong, Wang and Yang 2023, HEAVY-OFUL, with the constants of the public code of
-    its experiments, λ excepted, which is recalled. Differences: S in σ, which the code (S = 1)
-    leaves out, put where the units ask for it; ‖x‖ ≤ 1; one ν for all decisions; the multiplier
-    `bonus`. The code starts its optimiser at the true θ, this one never does. An infinite reward
-    counts as one of size στ.
+    its experiments; λ is from memory. Differences: S in σ, which the code (S = 1) omits, placed as
+    the units require; ‖x‖ ≤ 1; one ν for all decisions; the multiplier `bonus`. The code starts its
+    optimiser at the true θ, this one never does. An infinite reward counts as one of size στ.
     """
 
     def radius(self, state: HuberHistory) -> Array:
@@ -104,7 +94,7 @@ class HeavyOFUL(Huber[HuberHistory]):
 
     def _regress(self, state: HuberHistory, x: Array, y: Array, tau: Array) -> None:
         state.append(x, y, tau)
-        # Neighbours of one age go together: zeros beyond its age would change how a path rounds.
+        # Neighbours with equally many observations go together: padding would change the rounding.
         changes = np.flatnonzero(np.diff(state.decisions)) + 1
         for start, stop in pairwise([0, *changes.tolist(), state.paths]):
             past = int(state.decisions[start]) + 1
@@ -122,7 +112,7 @@ class HeavyOFUL(Huber[HuberHistory]):
             step = np.matvec(root, np.vecmat(descent, root))
             moved = project(theta + step, root, self.norm_bound)
             length = np.linalg.norm(moved - theta, axis=1, keepdims=True)
-            theta = np.where(moving, moved, theta)  # a path that has arrived waits for the others
+            theta = np.where(moving, moved, theta)  # a converged path waits for the others
             moving &= length > _TOLERANCE * self.norm_bound
             if not moving.any():
                 break

@@ -1,4 +1,4 @@
-"""What bandits with Huber regression share."""
+"""The code that bandits with Huber regression share."""
 
 import math
 from abc import abstractmethod
@@ -27,7 +27,7 @@ H = TypeVar("H", bound=HuberState)
 
 @dataclass(frozen=True, kw_only=True)
 class Huber(Indexed[H]):
-    """Optimism on a Huber regression; a subclass says how it regresses, and how wide its set is."""
+    """Optimism on a Huber regression; a subclass defines the regression and the radius β."""
 
     decisions: Count
     epsilon: MomentOrder
@@ -80,7 +80,7 @@ class Huber(Indexed[H]):
         sigma = np.maximum(self._scale(state, width), floor)
         w = width / (sigma * math.sqrt(self.alpha))
         level = self._level(state.dim, state.decisions + 1)
-        tau = np.zeros(state.paths)  # stays 0 for x = 0, which teaches nothing
+        tau = np.zeros(state.paths)  # stays 0 for x = 0, which carries no information
         np.divide(level * np.hypot(1, w), w, out=tau, where=w > 0)
         x = x / sigma[:, None]
         state.update(x / math.sqrt(self.alpha), np.empty((state.paths, 0)))
@@ -88,18 +88,18 @@ class Huber(Indexed[H]):
 
     @abstractmethod
     def _scale(self, state: H, width: Array) -> Array:
-        """Return the σ that an observation needs for its width ‖x‖_{V⁻¹}."""
+        """Return the σ that an observation of width ‖x‖_{V⁻¹} needs."""
 
     @abstractmethod
     def _regress(self, state: H, x: Array, y: Array, tau: Array) -> None:
-        """Move θ, given x/σ, y/σ and τ of a new observation that is in V already."""
+        """Update θ, given x/σ, y/σ and τ of a new observation that is in V already."""
 
 
 def project(theta: Array, root: Array, radius: float) -> Array:
     """Return the points of the ball ‖θ‖ ≤ `radius` that are nearest in the norm of V.
 
     V⁻¹ = SSᵀ with S = `root`; θ = (V + μI)⁻¹ V θ̃ with μ ≥ 0 such that ‖θ‖ = `radius`, by Newton's
-    method on 1/‖θ‖, which is concave in μ: from μ = 0 it never overshoots.
+    method on 1/‖θ‖, which is concave in μ, so that it never overshoots from μ = 0.
 
     >>> project(np.array([[3.0, 4.0]]), np.eye(2)[None], 1.0).round(12).tolist()
     [[0.6, 0.8]]

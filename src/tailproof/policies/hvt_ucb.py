@@ -14,7 +14,7 @@ __all__ = ["HvtUCB"]
 
 @dataclass(frozen=True, kw_only=True)
 class HvtUCB(Huber[HuberState]):
-    """Optimism on a Huber regression that sees each reward once: one step of mirror descent.
+    """Optimism on a Huber regression that uses each reward once, in one step of mirror descent.
 
     x_t = argmax_x xᵀθ_t + bonus·β_{t−1} ‖x‖_{V⁻¹},  θ_{t+1} = Π_V(θ_t + V⁻¹ (x_t/σ) ψ),
     ψ = (y_t − x_tᵀθ_t)/σ clipped at ±τ,  V = λI + Σ x xᵀ/(ασ²),  w = ‖x_t‖_{V⁻¹}/(σ√α),
@@ -24,26 +24,21 @@ class HvtUCB(Huber[HuberState]):
 
     Parameters
     ----------
-    decisions : int
-        T, how many are to come.
+    decisions, delta : int and float
+        T, the number of decisions, and δ, the probability that the confidence set misses θ.
     epsilon, moment_bound : float
         ε in (0, 1] and ν^{1+ε}: the noise has E|η|^{1+ε} ≤ ν^{1+ε}.
-    delta : float
-        δ, the probability with which the confidence set may fail.
-    norm_bound : float
-        S: Π_V projects onto ‖θ‖ ≤ S in the norm of V, exactly to 1e-12.
-    ridge : float, optional
-        λ, by default d.
+    norm_bound, ridge : float
+        S and λ (d by default): Π_V projects onto ‖θ‖ ≤ S in the norm of V, exactly to 1e-12.
     bonus : float
-        Multiplies β: 1 is the published algorithm, 0 plays greedily. The published radius
-        is so wide that usual horizons are spent exploring; 1e-3 is a practical value.
+        Multiplies β: 1 is the published algorithm, 0 is greedy. The published radius is so wide
+        that usual horizons are spent exploring; 1e-3 is a practical value.
 
     Examples
     --------
     >>> policy = HvtUCB(decisions=200, epsilon=1, moment_bound=1, bonus=1e-3)
-    >>> rng = np.random.default_rng(0)
+    >>> rng, arms = np.random.default_rng(0), np.eye(2)[None]
     >>> state = policy.init(paths=1, arms=2, dim=2)
-    >>> arms = np.eye(2)[None]
     >>> for t in range(200):
     ...     chosen = policy.choose(state, arms, rng)
     ...     policy.learn(state, arms, chosen, [[np.inf if t == 50 else float(chosen[0])]])
@@ -51,9 +46,9 @@ class HvtUCB(Huber[HuberState]):
     True
 
     Source: Wang, Zhang, Zhao and Zhou 2025, algorithm 1 (Hvt-UCB). Update, σ, τ and V are from a
-    note on the paper; λ, 1/√T, α = 4 and β are recalled, not read; κ is what bounds Σw²/2 for
-    this V. Differences: δ is a parameter (1/(8T) in the source, as recalled); the multiplier
-    `bonus`, also where β enters σ; one ν for all decisions.
+    note on the paper; λ, 1/√T, α = 4 and β are from memory; κ is what bounds Σw²/2 for this V.
+    Differences: δ is a parameter (1/(8T) in the source, from memory); the multiplier `bonus`, also
+    where β enters σ; one ν for all decisions.
     """
 
     alpha: ClassVar[float] = 4.0

@@ -1,4 +1,4 @@
-"""LinStudentUCB: linear optimism that learns the law of the noise, from single pulls."""
+"""LinStudentUCB: linear optimism from single pulls that learns the law of the noise."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -15,7 +15,7 @@ __all__ = ["LinStudentUCB"]
 
 @dataclass(frozen=True, kw_only=True)
 class LinStudentUCB(Indexed[StudentFit]):
-    """Optimism on a Student regression whose noise, coefficients and offset are all learned.
+    """Optimism on a Student-t regression that learns its noise, coefficients and offset.
 
     y = b + xᵀθ + s·t_ν,  θ ~ N(0, s²/ρ P⁻¹), b flat;  s, ν, ρ learned;  SSᵀ = (Σ J w x̃x̃ᵀ + ρP)⁻¹
 
@@ -23,34 +23,30 @@ class LinStudentUCB(Indexed[StudentFit]):
     L = bonus² ln(1 + t/(D m)),  g(L, n) = n (exp(2L/n) − 1)
 
     with x̃ = (x, 1) in D = d + 1 dimensions, ‖x̃‖ in the norm of SSᵀ, and w = (ν + 1)/(ν + u²) the
-    weight that the score gives to a reward: one that is rejected narrows nothing. m are the
-    effective pulls of an arm, and L is near zero once it has its fair share t/D of them (Audibert
-    and Bubeck's MOSS). √g is how far the density of Student's t with n degrees of freedom goes
-    until it has fallen by exp(−L): √(2L) for many pulls, more for few, whose tails are those of a
-    median; v ends at the same bound under the prior, with n = d.
+    weight that the score gives to a reward: a rejected one narrows nothing. m is the effective
+    number of pulls of an arm, and L is near zero once it has its fair share t/D of them (Audibert
+    and Bubeck's MOSS). √g is the distance at which the density of Student's t with n degrees of
+    freedom has fallen by exp(−L): √(2L) for many pulls, more for few, where the tails are those of
+    a median. v is capped by the same bound under the prior, with n = d.
 
-    Where vectors come anew with each decision, and none on offer has less than a K-th of its fair
-    share, they explore by themselves, and the choice is greedy.
-
-    K arms are the case of unit vectors. The unit of the rewards, their offset, and the unit of
-    each coordinate of the contexts change no decision.
+    When every offer has new vectors and every arm offered has at least a K-th of its fair share,
+    the offers explore by themselves and the choice is greedy. K arms are the case of unit vectors.
+    The unit of the rewards, their offset, and the units of the coordinates change no decision.
 
     Parameters
     ----------
     bonus : float
-        Multiplies √L; 0 plays greedily.
+        Multiplies √L; 0 is greedy.
     intercept : bool
-        Whether there is a b. Without it an offset of the rewards matters, and zero means
-        something: contexts of one orthant then share a direction for nothing.
+        Whether to learn b. Without it an offset of the rewards matters: zero has a meaning, and
+        contexts in one orthant get their common direction for free.
     room : int
-        How many pulls are kept, for each of D dimensions. When they are that many, the half with
-        the least leverage is let go, and a normal summary of it stays.
+        Pulls kept per dimension; when full, a normal summary replaces the half of least leverage.
 
     Examples
     --------
     >>> policy, rng = LinStudentUCB(), np.random.default_rng(0)
-    >>> state = policy.init(paths=1, arms=3, dim=2)
-    >>> theta = np.array([60, -80])
+    >>> state, theta = policy.init(paths=1, arms=3, dim=2), np.array([60, -80])
     >>> for _ in range(2000):
     ...     arms = rng.uniform(-1, 1, (1, 3, 2))
     ...     chosen = policy.choose(state, arms, rng)
@@ -62,13 +58,12 @@ class LinStudentUCB(Indexed[StudentFit]):
     Source: our own, from known parts: score and scoring of Student's t (Lange, Little and Taylor
     1989), the variational treatment of an uncertain location, MacKay's fixed point for the size of
     the coefficients (1992), Huber's sandwich for the variance (κ), MOSS's logarithm (2009), all
-    from memory, not read again. Proved elsewhere: for independent pulls of a symmetric law with a
-    single peak such estimates are asymptotically normal with the variance that κ states. Only
-    measured here, over the gauntlet: regret, coverage, and that paths do not lock where noise is
-    small. Rewards need not be symmetric where all arms share their law: the intercept takes what
-    skew adds. Not for arms whose noise differs by far, nor for noise that grows in mid-course,
-    which it follows slowly: there paths do stick to a wrong arm.
-    Differences: no algorithm was published under this name.
+    from memory. Proved elsewhere: for independent pulls of a symmetric unimodal law such estimates
+    are asymptotically normal with the variance that κ states. Only measured here, over the
+    gauntlet: regret, coverage, and that paths do not get stuck where noise is small. Rewards need
+    not be symmetric where all arms share their law: the intercept absorbs the skew. Not for arms
+    with very different noise, nor for noise that grows over time, which it follows slowly: there
+    paths do stick to a wrong arm. Differences: no algorithm was published under this name.
     """
 
     bonus: NonNegative = 1.0
@@ -86,7 +81,7 @@ class LinStudentUCB(Indexed[StudentFit]):
 
     def _init(self, paths: int, arms: int, dim: int) -> StudentFit:
         size = dim + self.intercept
-        # fewer than 48 tell nothing of a tail
+        # fewer than 48 say nothing about a tail
         return StudentFit.start(paths, arms, dim, size, max(self.room * size, 48))
 
     def _index(self, state: StudentFit, arms: Array) -> Array:
@@ -95,11 +90,11 @@ class LinStudentUCB(Indexed[StudentFit]):
         pulls = 1 / np.maximum(state.slope[:, None] * square, 1e-300)
         share = t / (size * pulls)
         log = self.bonus**2 * np.log1p(share)
-        reach = square * _fallen(log, SHAPES[state.shape][:, None] * (pulls + 1) / 2)
+        reach = square * _squared_reach(log, SHAPES[state.shape][:, None] * (pulls + 1) / 2)
         offset = np.square(arms - arms.mean(axis=1, keepdims=True))
         spread = np.where(state.spread > 0, state.spread, np.inf)
         prior = np.matvec(offset, 1 / spread) / state.penalty[:, None]
-        most = prior * _fallen(self.bonus**2 * np.log1p(t / size), np.array(state.dim))
+        most = prior * _squared_reach(self.bonus**2 * np.log1p(t / size), np.array(state.dim))
         reach = np.maximum(2 * square * log, np.minimum(reach, most))
         width = state.scale[:, None] * np.sqrt(state.inflation[:, None] * reach)
         alone = (state.renewal >= 0.5) & (share.max(axis=1) <= arms.shape[1])
@@ -109,6 +104,6 @@ class LinStudentUCB(Indexed[StudentFit]):
         state.update(arms, picked(arms, chosen), clip(rewards[:, 0]))
 
 
-def _fallen(log: Array, df: Array) -> Array:
-    """Return n(exp(2L/n) − 1): where Student's density with n degrees has fallen by exp(−L)."""
+def _squared_reach(log: Array, df: Array) -> Array:
+    """Return n(exp(2L/n) − 1), where the density of Student's t has fallen by exp(−L)."""
     return np.asarray(df * np.expm1(np.minimum(2 * log / df, 500)))

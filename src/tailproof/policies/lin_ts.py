@@ -19,21 +19,18 @@ class LinTS(Policy[Ridge]):
 
     Parameters
     ----------
-    noise_scale : float
-        R, the sub-Gaussian scale of the noise.
-    ridge : float
-        λ, the penalty of the regression: V = λI + Σ x xᵀ.
+    noise_scale, ridge : float
+        R, the sub-Gaussian scale of the noise, and λ, the ridge penalty: V = λI + Σ x xᵀ.
     delta : float
-        δ, the probability with which the analysis may fail.
+        δ, the probability that the regret bound fails.
     bonus : float
-        Multiplies v: 1 is the published algorithm, 0 plays greedily; 1/√(9 d ln(t/δ)), about 0.1,
+        Multiplies v: 1 is the published algorithm, 0 is greedy; 1/√(9 d ln(t/δ)), about 0.1,
         samples from the posterior under a normal prior.
 
     Examples
     --------
     >>> policy, rng = LinTS(bonus=0.1), np.random.default_rng(0)
-    >>> state = policy.init(paths=1, arms=2, dim=2)
-    >>> arms = np.eye(2)[None]
+    >>> state, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
     >>> for _ in range(100):
     ...     chosen = policy.choose(state, arms, rng)
     ...     policy.learn(state, arms, chosen, [[float(chosen[0])]])
@@ -41,10 +38,9 @@ class LinTS(Policy[Ridge]):
     True
 
     Source: Agrawal and Goyal 2013, algorithm 1; the constant 9 of v is confirmed in public text,
-    there with ln(T/δ) for a horizon T.
-    Differences: the penalty `ridge` (1 in the source) and the multiplier `bonus`. The noise is
-    assumed sub-Gaussian: after an infinite reward a path knows nothing any more and plays at
-    random.
+    there with ln(T/δ) for a horizon T. Differences: the penalty `ridge` (1 in the source) and the
+    multiplier `bonus`. The noise is assumed sub-Gaussian: after an infinite reward a path has no
+    estimate and plays at random.
     """
 
     noise_scale: Positive = 1.0
@@ -53,7 +49,7 @@ class LinTS(Policy[Ridge]):
     bonus: NonNegative = 1.0
 
     def spread(self, state: Ridge) -> Array:
-        """Return v, the width of the next draw, in each path."""
+        """Return v, the scale of the next draw, in each path."""
         spread: Array = np.sqrt(9 * state.dim * np.log((state.decisions + 1) / self.delta))
         return self.noise_scale * spread
 

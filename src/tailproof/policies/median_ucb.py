@@ -1,4 +1,4 @@
-"""M-UCB: the index for K arms whose quality is their median."""
+"""M-UCB: an index for K arms that are compared by their medians."""
 
 from dataclasses import dataclass
 
@@ -6,14 +6,14 @@ import numpy as np
 
 from tailproof.checks import NonNegative, Positive
 from tailproof.policies.base import Array, Index, Indexed, KArmed
-from tailproof.policies.state.running_medians import RunningMedians
+from tailproof.policies.state.ranked import Medians
 
 __all__ = ["MedianUCB"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class MedianUCB(KArmed[RunningMedians], Indexed[RunningMedians]):
-    """Pull the arm with the largest median plus bonus: no mean is needed.
+class MedianUCB(KArmed[Medians], Indexed[Medians]):
+    """Pull the arm with the largest median plus bonus; no mean is needed.
 
     a_t = argmax_a median_a + bonus (√(2 v ε) + 2 ε √(v/n)),
     v = 4/(n hazard²), ε = confidence·ln t, with n samples of the arm, each arm once first
@@ -21,43 +21,42 @@ class MedianUCB(KArmed[RunningMedians], Indexed[RunningMedians]):
     Parameters
     ----------
     hazard : float
-        L, a lower bound on the hazard rate f/(1 − F) of the rewards. Laws with heavy tails have
-        none far out; there it stands for the rate around the median, 2 f(median).
+        L, a lower bound on the hazard rate f/(1 − F) of the rewards. Heavy-tailed laws have none
+        far out; use the rate at the median, 2 f(median), for them.
     confidence : float
-        α: the median may be off by more than the bonus with a probability of about t^−α.
+        α: the error of the median exceeds the bonus with a probability of about t^−α.
     bonus : float
-        β, which multiplies the width: 1 is the bound itself.
+        β, which multiplies the width; 1 is the bound itself.
 
     Examples
     --------
     >>> policy, rng = MedianUCB(bonus=0.2), np.random.default_rng(0)
-    >>> state = policy.init(paths=1, arms=2, dim=2)
-    >>> arms = np.eye(2)[None]
+    >>> state, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
     >>> for _ in range(1000):
     ...     chosen = policy.choose(state, arms, rng)
     ...     policy.learn(state, arms, chosen, chosen[:, None] + rng.standard_cauchy((1, 1)))
     >>> int(state.counts[0].argmax())
     1
 
-    Source: M-UCB of Zhang and Ong 2021, from their public code. Differences: ties and the order
-    of first pulls are random; one `hazard` for all arms, given and not estimated; a reward
-    beyond ±1e100 counts as ±1e100. The paper itself was not at hand: the default of `confidence`
-    is the 4 of the authors' simulation notebooks; others of theirs have smaller values.
+    Source: M-UCB of Zhang and Ong 2021, from their public code, without access to the paper.
+    Differences: ties and the order of first pulls are random; one `hazard` for all arms, given and
+    not estimated; a reward beyond ±1e100 counts as ±1e100. The default of `confidence` is the 4 of
+    the authors' simulation notebooks; other notebooks of theirs have smaller values.
     """
 
     hazard: Positive = 1.0
     confidence: NonNegative = 4.0
     bonus: NonNegative = 1.0
 
-    def _init(self, paths: int, arms: int, dim: int) -> RunningMedians:
-        return RunningMedians.start(paths, arms, dim)
+    def _init(self, paths: int, arms: int, dim: int) -> Medians:
+        return Medians.start(paths, arms, dim, medians=np.zeros((paths, arms)))
 
-    def _index(self, state: RunningMedians, arms: Array) -> Array:
+    def _index(self, state: Medians, arms: Array) -> Array:
         n = np.maximum(state.counts, 1)
         v = 4 / (n * self.hazard**2)
         eps = self.confidence * np.log(np.maximum(state.decisions, 1))[:, None]
         index = state.medians + self.bonus * (np.sqrt(2 * v * eps) + 2 * eps * np.sqrt(v / n))
         return np.where(state.counts == 0, np.inf, index)
 
-    def _learn(self, state: RunningMedians, arms: Array, chosen: Index, rewards: Array) -> None:
+    def _learn(self, state: Medians, arms: Array, chosen: Index, rewards: Array) -> None:
         state.update(chosen, rewards[:, 0])

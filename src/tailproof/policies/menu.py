@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailproof.checks import Count, Fraction, MomentOrder, NonNegative, Penalty, Positive, whole
+from tailproof.checks import Count, Fraction, MomentOrder, NonNegative, Penalty, Positive, require
 from tailproof.policies.base import Array, Index, Indexed, picked
 from tailproof.policies.state.regression import Design
 
@@ -14,7 +14,7 @@ __all__ = ["MENU"]
 
 @dataclass(frozen=True, kw_only=True)
 class MENU(Indexed[Design]):
-    """Pull each choice k times, regress on each replicate, keep the estimate nearest the others.
+    """Pull each choice k times, regress on each replicate, use the estimate nearest the others.
 
     k = ⌈24 ln(eT/δ)⌉;  θ^j = V⁻¹ Σ_i y_i^j x_i for j = 1 … k,
     k* = argmin_j median_{s≠j} ‖θ^j − θ^s‖_V,
@@ -23,16 +23,12 @@ class MENU(Indexed[Design]):
 
     Parameters
     ----------
-    horizon : int
-        T, in pulls.
-    epsilon : float
-        ε in (0, 1]: moments of order 1 + ε are finite.
-    moment_bound : float
-        c, a bound on the central moment of order 1 + ε.
-    delta : float
-        δ, the probability with which the confidence set may fail.
+    horizon, delta : int and float
+        T, in pulls, and δ, the probability that the confidence set misses θ.
+    epsilon, moment_bound : float
+        ε in (0, 1], and c, a bound on the central moment of order 1 + ε.
     ridge, norm_bound : float
-        λ, the penalty of the regression, and S, a bound on the norm of θ.
+        λ, the ridge penalty, and S, a bound on ‖θ‖.
     replicates : int, optional
         k in place of the formula; the paper's experiments used 51.
     bonus : float
@@ -58,17 +54,18 @@ class MENU(Indexed[Design]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        whole("horizon", self.horizon, at_least=self.pulls)
+        rule = f"at least the {self.pulls} pulls of one decision (or set replicates)"
+        require(self.horizon >= self.pulls, "horizon", rule, self.horizon)
 
     @property
     def pulls(self) -> int:
-        """The replicates k of each decision."""
+        """The number k of replicates per decision."""
         if self.replicates is not None:
             return self.replicates
         return math.ceil(24 + 24 * math.log(self.horizon / self.delta))
 
     def radius(self, state: Design) -> Array:
-        """Return the radius β in each path."""
+        """Return the radius β of the confidence set in each path."""
         start = math.sqrt(self.ridge) * self.norm_bound
         n = np.maximum(state.decisions, 1)
         power = 1 / (1 + self.epsilon)
@@ -104,7 +101,7 @@ def _nearest(thetas: Array, root: Array) -> Array:
         own = np.diagonal(inner, axis1=1, axis2=2)
         squared = own[:, :, None] + own[:, None, :] - 2 * inner
         distance = np.sqrt(np.maximum(squared, 0))
-    distance[np.isnan(distance)] = np.inf  # a replicate that saw an infinity is far from all
+    distance[np.isnan(distance)] = np.inf  # a replicate with an infinite reward is far from all
     k = distance.shape[1]
     distance[:, range(k), range(k)] = -1
     others = np.sort(distance, axis=2)[:, :, min(1, k - 1) :]

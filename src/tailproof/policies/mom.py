@@ -6,7 +6,7 @@ from typing import Annotated
 
 import numpy as np
 
-from tailproof.checks import Count, Fraction, MomentOrder, NonNegative, Positive, Range, require
+from tailproof.checks import Count, Fraction, MomentOrder, NonNegative, Positive, Range
 from tailproof.policies.base import Array, Index, picked
 from tailproof.policies.optimism import Optimism
 from tailproof.policies.state.regression import Ridge
@@ -25,18 +25,12 @@ class MoM(Optimism):
 
     Parameters
     ----------
-    horizon : int
-        T, in pulls.
-    epsilon : float
-        ε in (0, 1]: moments of order 1 + ε are finite.
-    moment_bound : float
-        v, a bound on the central moment of order 1 + ε.
-    delta : float
-        δ, the probability with which the confidence set may fail.
-    decisions : float, optional
-        m in place of the formula; the paper's experiments used 100 more for df ≤ 1.
-    blocks : int, optional
-        k in place of the formula; the paper's experiments used ⌊8 ln(2/δ)⌋ = 42.
+    horizon, delta : int and float
+        T, in pulls, and δ, the probability that the confidence set misses θ.
+    epsilon, moment_bound : float
+        ε in (0, 1], and v, a bound on the central moment of order 1 + ε.
+    decisions, blocks : float and int, optional
+        In place of m and k; the paper used 100 more for df ≤ 1, and ⌊8 ln(2/δ)⌋ = 42.
     bonus : float
         Multiplies β: 1 is the published algorithm; the paper's experiments used 1/40.
 
@@ -46,7 +40,7 @@ class MoM(Optimism):
     100
 
     Source: Medina and Yang 2016, median of means; β from the public scripts of Zhong et al. 2021,
-    k recalled: it is the number of blocks for which β bounds the error of every decision.
+    k from memory: with that many blocks β bounds the error of every decision.
     Differences: the multiplier `bonus`; `decisions` and `blocks` may be given.
     """
 
@@ -60,12 +54,13 @@ class MoM(Optimism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        rule = f"long enough for {self._blocks} pulls in one of its {self._m:.4g} decisions"
-        require(self.pulls >= self._blocks, "horizon", rule, self.horizon)
+        if self.pulls < self._blocks:
+            given = f"horizon={self.horizon} leaves {self.pulls} pulls for {self._blocks} blocks"
+            raise ValueError(f"{given}: raise horizon, or set fewer decisions or blocks")
 
     @property
     def pulls(self) -> int:
-        """The pulls r of each decision."""
+        """The number r of pulls per decision."""
         return math.floor(self.horizon / self._m)
 
     @property
@@ -80,7 +75,7 @@ class MoM(Optimism):
         return math.ceil(8 * math.log(2 * self._m / self.delta))
 
     def radius(self, state: Ridge) -> Array:
-        """Return the radius β in each path."""
+        """Return the radius β of the confidence set in each path."""
         power = 1 / (1 + self.epsilon)
         scale = (8 * math.log(2 * self._m / self.delta) / self.pulls) ** (self.epsilon * power)
         scale *= (12 * self.moment_bound) ** power

@@ -1,4 +1,4 @@
-"""OFUL: optimism in the face of uncertainty, linear."""
+"""OFUL: optimism in the face of uncertainty for linear bandits."""
 
 import math
 from dataclasses import dataclass
@@ -23,22 +23,17 @@ class OFUL(Optimism):
 
     Parameters
     ----------
-    noise_scale : float
-        R, the sub-Gaussian scale of the noise.
-    norm_bound : float
-        S, a bound on the norm of θ.
-    ridge : float
-        λ, the penalty of the regression.
-    delta : float
-        δ, the probability with which the confidence set may fail.
+    noise_scale, delta : float
+        R, the sub-Gaussian noise scale, and δ, the probability that the confidence set misses θ.
+    norm_bound, ridge : float
+        S, a bound on ‖θ‖, and λ, the ridge penalty.
     bonus : float
-        Multiplies the radius β: 1 is the published algorithm, 0 plays greedily.
+        Multiplies β: 1 is the published algorithm, 0 is greedy.
 
     Examples
     --------
     >>> policy, rng = OFUL(), np.random.default_rng(0)
-    >>> state = policy.init(paths=1, arms=2, dim=2)
-    >>> arms = np.eye(2)[None]
+    >>> state, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
     >>> for _ in range(100):
     ...     chosen = policy.choose(state, arms, rng)
     ...     policy.learn(state, arms, chosen, [[float(chosen[0])]])
@@ -47,7 +42,7 @@ class OFUL(Optimism):
 
     Source: Abbasi-Yadkori, Pál and Szepesvári 2011, figure 1 and theorem 2.
     Differences: a finite arm set at each decision; the multiplier `bonus`. The noise is assumed
-    sub-Gaussian: after an infinite reward a path knows nothing any more and plays at random.
+    sub-Gaussian: after an infinite reward the path has no estimate and plays at random.
     """
 
     noise_scale: Positive = 1.0
@@ -62,9 +57,10 @@ class OFUL(Optimism):
         return self.noise_scale * spread + math.sqrt(self.ridge) * self.norm_bound
 
     def covers(self, state: Ridge, theta: ArrayLike) -> NDArray[np.bool_]:
-        """Return whether θ lies in the confidence set of each path: always but with probability δ.
+        """Return whether θ lies in the confidence set of each path.
 
-        This is proved for noise with E exp(sη) ≤ exp(R²s²/2) given the past, and ‖θ‖ ≤ S.
+        With probability at least 1 − δ it does so at every decision, for noise with
+        E exp(sη) ≤ exp(R²s²/2) given the past, and ‖θ‖ ≤ S.
         """
         error = np.asarray(theta, dtype=np.float64) - state.theta
         inside = np.linalg.solve(state.root, error[..., None])[..., 0]

@@ -1,4 +1,4 @@
-"""OrderStatisticUCB: one of an arm's own rewards is its index, whatever their law."""
+"""OrderStatisticUCB: an index that is one of the arm's own rewards, valid for any law."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -19,34 +19,32 @@ class OrderStatisticUCB(KArmed[Ranked], Indexed[Ranked]):
 
     a_t = argmax_a X_(J), J = min{s : ln M_n(s) ≥ f(t)}, f(t) = ln(t + 1) + 2 ln max(1, ln(t + 1)),
     M_n(s) = ∫_π^1 (q/π)^s ((1 − q)/(1 − π))^(n−s) dq/(1 − π), for n sorted rewards X_(1), … of
-    the arm; where J > n the arm comes first, and of several the one with the fewest pulls
+    the arm; an arm with J > n comes first, and among several the one with the fewest pulls
 
-    The arms' rewards may have any laws, with or without a mean, continuous or not. With Q_a the
-    upper π-quantile of an arm, P(X_(J) < Q_a for some n) ≤ e^−f. With q_a = P(X_a < Q*) for the
-    largest of them and T → ∞, the arm is pulled at most ln T/kl(q_a, π) times in the mean, which
-    no policy that is consistent for all laws can improve where X_a has no atom at Q*; see
-    `tailproof.stats.order_statistics` for the bound at finite T. Only comparisons of rewards
-    decide: units, an offset, logarithms change nothing.
+    Rewards may have any law, with or without a mean, continuous or not, a different one for each
+    arm. With Q_a the upper π-quantile of an arm, P(X_(J) < Q_a for some n) ≤ e^−f. With
+    q_a = P(X_a < Q*) for the largest of them and T → ∞, the arm is pulled at most ln T/kl(q_a, π)
+    times in the mean, which no policy that is consistent for all laws can improve where X_a has no
+    atom at Q*; see `tailproof.stats.order_statistics` for the bound at finite T. Only comparisons
+    of rewards matter: changing units, adding an offset or taking logarithms changes nothing.
 
     Parameters
     ----------
     quantile : float
-        π, which quantile is to be large: ½ is the median.
+        π, the quantile to maximise: ½ is the median.
     index : "proved" or "binomial"
-        "binomial" is the smaller J = min{s : P(Bin(n, π) ≥ s) ≤ 1/t}, exact for one n in advance.
-        Nothing is proved of it: about half the regret, and now and then a path loses the best arm
-        for long.
+        "binomial" is the smaller J = min{s : P(Bin(n, π) ≥ s) ≤ 1/t}, exact for one n fixed in
+        advance. It has no proof: about half the regret, but some paths lose the best arm for long.
     sketch : int, optional
-        How many rewards of an arm are kept, at 24 bytes each; by default all are, at 16 bytes a
+        How many rewards of an arm to keep, at 24 bytes each; by default all, at 16 bytes per
         decision. The index is then a reward between X_(J) and X_(J+e), at least X_(J), so that it
-        bounds Q_a as before; e is known to the state (`errors`). It is of order √n ln n/sketch,
-        as measured, where J − πn is of order √(n ln t).
+        still bounds Q_a; e (`errors` of the state) is about √n ln n/sketch, as measured, and J − πn
+        about √(n ln t).
 
     Examples
     --------
     >>> policy, rng = OrderStatisticUCB(), np.random.default_rng(0)
-    >>> state = policy.init(paths=1, arms=2, dim=2)
-    >>> arms = np.eye(2)[None]
+    >>> state, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
     >>> for _ in range(1000):
     ...     chosen = policy.choose(state, arms, rng)
     ...     policy.learn(state, arms, chosen, np.exp(chosen[:, None] + rng.standard_cauchy((1, 1))))
@@ -63,7 +61,7 @@ class OrderStatisticUCB(KArmed[Ranked], Indexed[Ranked]):
     sketch: Annotated[int, Range(at_least=16, at_most=1e7)] | None = None
 
     def evidence(self, n: Index, s: Index) -> Array:
-        """Return how strongly s of n rewards below a value speak against it as the quantile."""
+        """Return the log evidence of s of n rewards below a value against it as the quantile."""
         kind = log_mixture if self.index == "proved" else log_binomial
         return kind(n, s, self.quantile)
 

@@ -1,4 +1,4 @@
-"""PEGE: cycles of exploring a basis and playing what it makes look best."""
+"""PEGE: cycles that explore a basis and then exploit the estimate."""
 
 from dataclasses import dataclass
 
@@ -7,49 +7,41 @@ from numpy.typing import NDArray
 
 from tailproof.policies.base import Array, Index, Policy, pick_largest, picked
 from tailproof.policies.spanning import Basis, spanning
-from tailproof.policies.state.regression import Ridge, absorb
+from tailproof.policies.state.regression import Ridge, rank_one_update
 
 __all__ = ["PEGE"]
 
 _PENALTY = 1e-10
-"""In the unit of the longest arm: least squares, as far as the numbers can tell."""
+"""In the unit of the longest arm: least squares up to rounding."""
 
 
 @dataclass(eq=False)
 class _Explored(Ridge):
-    """A regression on exploring decisions alone, and the arms that they pull.
-
-    Attributes
-    ----------
-    basis : array of shape (paths, d)
-        The exploring arms, −1 before there are any and on the unit ball.
-    """
+    """A regression on exploring decisions alone, and their arms (`basis`, −1 while unknown)."""
 
     fixed_arms = True
     basis: Basis
 
     def observe(self, rows: Index, x: Array, y: Array) -> None:
-        """Observe y at x in some paths."""
+        """Add the observations y at x in some paths."""
         block = self.block[rows]
-        self.log_det[rows] += np.log(absorb(block, x, y))
+        self.log_det[rows] += np.log(rank_one_update(block, x, y))
         self.block[rows] = block
 
 
 @dataclass(frozen=True, kw_only=True)
 class PEGE(Policy[_Explored]):
-    """Explore a basis, play what it makes look best for a while, and so on with longer whiles.
+    """Alternate between exploring a basis and exploiting the estimate, for longer in each cycle.
 
     Cycle c = 1, 2, … takes d + c decisions: x = b₁, …, b_d, and then c times
 
     x = argmax_x xᵀθ̂(c),  θ̂(c) = (c Σ_k b_k b_kᵀ)⁻¹ Σ_{s ≤ c} Σ_k b_k y_k(s)
 
-    where y_k(s) is the reward of b_k in cycle s: what greedy decisions bring is not learned from.
-    On the unit ball (`propose`) b_k is the k-th coordinate vector and the best x is θ̂/‖θ̂‖; among
-    given arms, a fixed set of which d are independent, each b_k is the arm farthest from the span
-    of those before it. There is nothing to tune: neither the horizon nor the noise has to be known.
+    where y_k(s) is the reward of b_k in cycle s; rewards of greedy decisions are ignored. On the
+    unit ball (`propose`) b_k is the k-th coordinate vector and the best x is θ̂/‖θ̂‖. For given arms,
+    a fixed set that spans the space, each b_k is the arm farthest from the span of those before it.
+    There is nothing to tune: neither the horizon nor the noise scale is needed.
 
-    Examples
-    --------
     >>> policy, rng = PEGE(), np.random.default_rng(0)
     >>> state, arms = policy.init(paths=1, arms=3, dim=2), np.array([[[1, 0], [0, 1], [0.8, 0.8]]])
     >>> chosen = []
@@ -60,13 +52,12 @@ class PEGE(Policy[_Explored]):
     [2, 0, 2, 2, 0, 2, 2, 2, 0, 2, 2, 2]
 
     Source: Rusmevichientong and Tsitsiklis 2010, section 3; its schedule and its theorem 3.1 were
-    read in a public formalisation. The theorem, for sub-Gaussian noise: regret at most
-    a (‖θ‖ + 1/‖θ‖) d √T, where the best arm is unique and moves smoothly with the direction of θ,
-    as on the unit ball and other strongly convex sets. For finite sets it says nothing; the d √(2T)
-    exploring decisions alone cost of that order.
-    Differences: ties are broken fairly; the basis, which the source leaves open, is found by
-    pivoting at the first decision; a penalty of 10⁻¹⁰, in the unit of the longest arm; where no
-    direction of the ball looks best, a random one is played.
+    read in a public formalisation. The theorem, for sub-Gaussian noise: regret at most a (‖θ‖ +
+    1/‖θ‖) d √T, where the best arm is unique and moves smoothly with the direction of θ, as on the
+    unit ball and other strongly convex sets. For finite sets it says nothing; the d √(2T) exploring
+    decisions alone cost of that order. Differences: ties are broken at random; the basis, which the
+    source leaves open, is found by pivoting at the first decision; a penalty of 10⁻¹⁰, in the unit
+    of the longest arm; where the estimate has no direction, a random one is played on the ball.
     """
 
     def estimate(self, state: _Explored) -> Array:
@@ -89,12 +80,12 @@ class PEGE(Policy[_Explored]):
     def _choose(self, state: _Explored, arms: Array, rng: np.random.Generator) -> Index:
         explores, place = _phase(state)
         greedy = pick_largest(np.matvec(arms, state.theta), rng)
-        own = _based(state, arms)[np.arange(state.paths), place]
+        own = _basis(state, arms)[np.arange(state.paths), place]
         return np.where(explores, own, greedy)
 
     def _learn(self, state: _Explored, arms: Array, chosen: Index, rewards: Array) -> None:
-        if state.arms >= state.dim:  # fewer arms than dimensions are a vector of the ball
-            state.basis = _based(state, arms)
+        if state.arms >= state.dim:  # fewer arms: a vector of the unit ball
+            state.basis = _basis(state, arms)
         rows = np.flatnonzero(_phase(state)[0])
         if len(rows):
             longest = np.linalg.norm(arms[rows], axis=2).max(axis=1)
@@ -103,7 +94,7 @@ class PEGE(Policy[_Explored]):
 
 
 def _phase(state: _Explored) -> tuple[NDArray[np.bool_], Index]:
-    """Return whether each path explores now, and which of its exploring arms is next."""
+    """Return whether each path explores now, and the position of its next exploring arm."""
     n, d = state.decisions, state.dim
     # m whole cycles take m d + m (m + 1)/2 decisions; the root is exact up to 10¹⁵ of them
     m = ((np.sqrt((2 * d + 1) ** 2 + 8.0 * n) - (2 * d + 1)) / 2).astype(np.int64)
@@ -111,8 +102,8 @@ def _phase(state: _Explored) -> tuple[NDArray[np.bool_], Index]:
     return place < d, np.minimum(place, d - 1)
 
 
-def _based(state: _Explored, arms: Array) -> Index:
-    """Return the exploring arms, found where they are not known yet."""
+def _basis(state: _Explored, arms: Array) -> Index:
+    """Return the exploring arms; paths without any get them from these arms."""
     basis = state.basis.copy()
     new = np.flatnonzero(basis[:, 0] < 0)
     if len(new):

@@ -1,28 +1,22 @@
-"""Robust UCB: the index for K arms with a robust mean in place of the average."""
+"""Robust UCB: UCB for K arms with a robust mean in place of the average."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from tailproof.checks import MomentOrder, NonNegative, Positive, require
+from tailproof.checks import MomentOrder, NonNegative, Positive
 from tailproof.policies.base import Array, Index, Indexed, KArmed
-from tailproof.policies.state.catoni_means import CatoniMeans
-from tailproof.policies.state.robust_means import MediansOfMeans, RobustMeans, TruncatedMeans
+from tailproof.policies.state.robust_means import ESTIMATORS, RobustMeans
 
 __all__ = ["RobustUCB"]
 
 Estimator = Literal["truncated", "median_of_means", "catoni"]
-_MEANS: dict[str, type[RobustMeans]] = {
-    "truncated": TruncatedMeans,
-    "median_of_means": MediansOfMeans,
-    "catoni": CatoniMeans,
-}
 
 
 @dataclass(frozen=True, kw_only=True)
 class RobustUCB(KArmed[RobustMeans], Indexed[RobustMeans]):
-    """Pull the arm with the largest robust mean plus bonus, for rewards that have a mean.
+    """Pull the arm with the largest robust mean plus bonus, for heavy-tailed rewards with a mean.
 
     a_t = argmax_a μ̂_a + bonus·w_a, where with n samples X_1, …, X_n of the arm and δ = t⁻²
 
@@ -37,21 +31,18 @@ class RobustUCB(KArmed[RobustMeans], Indexed[RobustMeans]):
     Parameters
     ----------
     estimator : "truncated", "median_of_means" or "catoni"
-        The robust mean. All are exact. A decision costs the first two little, as old samples are
-        seldom looked at; Catoni's mean looks at all samples at every decision.
-    epsilon : float
-        ε in (0, 1]: the rewards have a moment of order 1 + ε. Catoni's mean needs ε = 1.
-    moment_bound : float
-        v, a bound on that moment: on E|X|^{1+ε} for the truncated mean (the paper's u), on
-        E|X − μ|^{1+ε} for the others.
+        The robust mean. All are exact. The first two are cheap, as they seldom read old samples;
+        Catoni's mean reads all samples at every decision.
+    epsilon, moment_bound : float
+        ε in (0, 1], 1 for Catoni's mean, and v, a bound on the moment of order 1 + ε: E|X|^{1+ε}
+        for the truncated mean (the paper's u), E|X − μ|^{1+ε} for the others.
     bonus : float
-        Multiplies the width: 1 is the published algorithm.
+        Multiplies the width; 1 is the published algorithm.
 
     Examples
     --------
     >>> policy, rng = RobustUCB(estimator="truncated", moment_bound=2.0), np.random.default_rng(0)
-    >>> state = policy.init(paths=1, arms=2, dim=2)
-    >>> arms = np.eye(2)[None]
+    >>> state, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
     >>> for _ in range(1000):
     ...     chosen = policy.choose(state, arms, rng)
     ...     policy.learn(state, arms, chosen, chosen[:, None] + rng.standard_t(3, (1, 1)) / 3)
@@ -61,8 +52,8 @@ class RobustUCB(KArmed[RobustMeans], Indexed[RobustMeans]):
     Source: Bubeck, Cesa-Bianchi and Lugosi 2013, figure 1, with the estimators of its section 3.
     Differences: ties and the order of first pulls are random; the multiplier `bonus`; for the
     median of means each arm is pulled twice first, since one sample has no block (as in public
-    code); a reward beyond ±1e100, infinite ones included, counts as ±1e100. The constants are
-    those of public code for the first two estimators, and recalled for Catoni's, whose width was
+    code); a reward beyond ±1e100, infinite ones included, counts as ±1e100. The constants are those
+    of public code for the first two estimators, and from memory for Catoni's, whose width was
     derived again: √(2v ln(1/δ)/(n − 2 ln(1/δ))) is at most w once n ≥ 4 ln(1/δ). The printed proof
     sums failures over t and n, for which δ = t⁻⁴ would be needed; the published index has t⁻².
     """
@@ -74,11 +65,11 @@ class RobustUCB(KArmed[RobustMeans], Indexed[RobustMeans]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        catoni = self.estimator == "catoni"
-        require(not catoni or self.epsilon == 1, "epsilon", "1 for Catoni's mean", self.epsilon)
+        if self.estimator == "catoni" and self.epsilon != 1:
+            raise ValueError(f'epsilon must be 1 for estimator="catoni", got {self.epsilon!r}')
 
     def _init(self, paths: int, arms: int, dim: int) -> RobustMeans:
-        return _MEANS[self.estimator].start(paths, arms, dim)
+        return ESTIMATORS[self.estimator].start(paths, arms, dim)
 
     def _index(self, state: RobustMeans, arms: Array) -> Array:
         log = 2 * np.log(state.decisions[:, None] + 1)

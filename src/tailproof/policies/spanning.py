@@ -1,10 +1,9 @@
-"""A few arms that span the space."""
+"""Choosing arms that span the space."""
 
 from typing import Annotated
 
 import numpy as np
 
-from tailproof.checks import require
 from tailproof.policies.base import Array, Index, picked
 from tailproof.policies.state.base import Rule
 
@@ -16,7 +15,7 @@ Basis = Annotated[Index, Rule(("dim",), least=-1, names_arms=True, blank=-1)]
 
 
 def spanning(arms: Array) -> tuple[Index, Array]:
-    """Return d arms that span the space, and the least eigenvalue of the sum of their x xᵀ.
+    """Return d arms that span the space, and the smallest eigenvalue of the sum of their x xᵀ.
 
     Each is the arm farthest from the span of those before it.
 
@@ -30,8 +29,8 @@ def spanning(arms: Array) -> tuple[Index, Array]:
     for k in range(dim):
         norms = np.vecdot(left, left)
         norms = np.where(norms > nothing, norms, 0.0)
-        independent = bool((norms.max(axis=1) > 0).all())
-        require(independent, "arms", f"such that {dim} of them are independent", k)
+        if not (norms.max(axis=1) > 0).all():
+            raise ValueError(f"the arms span {k} of {dim} dimensions; add arms or drop dimensions")
         basis[:, k] = norms.argmax(axis=1)
         x = picked(left, basis[:, k]) / np.sqrt(norms.max(axis=1))[:, None]
         left = left - np.matvec(left, x)[:, :, None] * x[:, None, :]

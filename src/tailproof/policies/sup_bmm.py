@@ -6,19 +6,9 @@ from typing import Literal
 
 import numpy as np
 
-from tailproof.checks import (
-    Count,
-    Fraction,
-    Horizon,
-    MomentOrder,
-    NonNegative,
-    Positive,
-    require,
-    whole,
-)
+from tailproof.checks import Count, Fraction, Horizon, MomentOrder, NonNegative, Positive, require
 from tailproof.policies.base import Array
-from tailproof.policies.layered import LayeredRegression
-from tailproof.policies.state.layers import Layers
+from tailproof.policies.layered import LayeredRegression, Layers
 
 __all__ = ["SupBMM"]
 
@@ -32,23 +22,16 @@ class SupBMM(LayeredRegression):
 
     Parameters
     ----------
-    horizon : int
-        T, in pulls.
-    epsilon : float
-        ε in (0, 1]: moments of order 1 + ε are finite.
-    moment_bound : float
-        v, a bound on the central moment of order 1 + ε.
-    delta : float
-        δ, the probability with which the guarantee may fail.
-    arms : int, optional
-        K, for the formula of r.
-    replicates : int, optional
-        r in place of the formula; the paper's experiments used 31.
+    horizon, delta : int and float
+        T, in pulls, and δ, the probability that the guarantee fails.
+    epsilon, moment_bound : float
+        ε in (0, 1], and v, a bound on the central moment of order 1 + ε.
+    arms, replicates : int, optional
+        K, for the formula of r, or else r itself; the paper's experiments used r = 31.
     layered : bool
-        Whether to sieve level by level, as published; the paper's experiments did not.
+        Whether to eliminate level by level, as published; the paper's experiments did not.
     width : "published" or "experiments"
-        α_t as above, or with n = t − 1 past decisions for t and without the "+ 1", as in the
-        paper's experiments.
+        α_t as above, or as in the experiments: with t − 1 for t, and without the "+ 1".
     bonus : float
         Multiplies the width: 1 is the published algorithm; the paper's experiments used 0.01/6.
 
@@ -58,8 +41,8 @@ class SupBMM(LayeredRegression):
     158
 
     Source: Xue, Wang, Wang and Zhang 2020, algorithms BMM and SupBMM; constants agree in two
-    public codes. Differences: the multiplier `bonus`; a replicate that saw an infinite reward
-    predicts +inf; on the last level the sieve ends.
+    public codes. Differences: the multiplier `bonus`; +inf from a replicate with an infinite
+    reward; elimination ends on the last level.
     """
 
     horizon: Horizon
@@ -74,13 +57,15 @@ class SupBMM(LayeredRegression):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        given = [self.arms, self.replicates]
-        require(None in given and given != [None, None], "arms", "given, or else replicates", given)
-        whole("horizon", self.horizon, at_least=self.pulls)
+        if (self.arms is None) == (self.replicates is None):
+            given = f"arms={self.arms}, replicates={self.replicates}"
+            raise ValueError(f"pass either arms or replicates, got {given}")
+        rule = f"at least the {self.pulls} pulls of one decision (or set replicates)"
+        require(self.horizon >= self.pulls, "horizon", rule, self.horizon)
 
     @property
     def pulls(self) -> int:
-        """The replicates r of each decision."""
+        """The number r of replicates per decision."""
         if self.arms is None:
             return self.replicates or 0
         load = 2 * self.arms * self.horizon * math.log(self.horizon) / self.delta

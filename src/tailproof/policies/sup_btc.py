@@ -16,7 +16,7 @@ __all__ = ["SupBTC"]
 
 @dataclass(frozen=True, kw_only=True)
 class SupBTC(Layered[Samples]):
-    """Value an arm by a weighted sum of past rewards whose large terms are left out.
+    """Value an arm by a weighted sum of past rewards without its large terms, level by level.
 
     β_a = x_aᵀA⁻¹[x_τ]_τ,  h_a = ‖β_a‖_{1+ε},  r̂_a = Σ_τ β_{a,τ} y_τ 1{|β_{a,τ} y_τ| ≤ h_a},
     w_a = bonus·(α_t + 1) ‖x_a‖_{A⁻¹},
@@ -24,21 +24,16 @@ class SupBTC(Layered[Samples]):
 
     Parameters
     ----------
-    horizon : int
-        T, in pulls.
-    epsilon : float
-        ε in (0, 1]: moments of order 1 + ε are finite.
-    moment_bound : float
-        v, a bound on the raw moment of order 1 + ε.
-    delta : float
-        δ, the probability with which the guarantee may fail.
+    horizon, delta : int and float
+        T, in pulls, and δ, the probability that the guarantee fails.
+    epsilon, moment_bound : float
+        ε in (0, 1], and v, a bound on the raw moment of order 1 + ε.
     layered : bool
-        Whether to sieve level by level, as published; the paper's experiments did not.
+        Whether to eliminate level by level, as published; the paper's experiments did not.
     threshold : "own" or "euclidean"
         The norm of h: the published one, or the Euclidean one of the paper's experiments.
     width : "published" or "experiments"
-        α_t as above, or v n^{(1−ε)/(2(1+ε))} with n = t − 1 past decisions and without the "+ 1",
-        as in the paper's experiments.
+        α_t as above, or as in the experiments: v (t − 1)^{(1−ε)/(2(1+ε))} without the "+ 1".
     bonus : float
         Multiplies the width: 1 is the published algorithm; the paper's experiments used 0.01/3.
 
@@ -47,13 +42,12 @@ class SupBTC(Layered[Samples]):
     >>> policy = SupBTC(horizon=1000, epsilon=1, moment_bound=3, layered=False)
     >>> state = policy.init(paths=1, arms=2, dim=2)
     >>> policy.learn(state, np.eye(2)[None], [0], [[1e9]])
-    >>> value, _ = policy._appraise(state, np.eye(2)[None], 0, np.array([0]))
-    >>> value.tolist()
+    >>> policy._predict(state, np.eye(2)[None], 0, np.array([0]))[0].tolist()
     [[0.0, 0.0]]
 
     Source: Xue, Wang, Wang and Zhang 2020, algorithms BTC and SupBTC; α_t from one public code.
-    Differences: the multiplier `bonus`; on the last level the sieve ends. Rewards that cannot be
-    truncated any more are summed once, which changes no value.
+    Differences: the multiplier `bonus`; elimination ends on the last level. Summing
+    untruncatable rewards only once changes no value.
     """
 
     horizon: Horizon
@@ -75,12 +69,10 @@ class SupBTC(Layered[Samples]):
         if scripts:
             return np.asarray(self.bonus * self.moment_bound * growth)
         load = math.log(2 * self.horizon * state.arms * math.log(self.horizon) / self.delta)
-        alpha = (
-            2 / 3 * load + math.sqrt(2 * self.moment_bound * load) + self.moment_bound
-        ) * growth
-        return np.asarray(self.bonus * (alpha + 1))
+        alpha = 2 / 3 * load + math.sqrt(2 * self.moment_bound * load) + self.moment_bound
+        return np.asarray(self.bonus * (alpha * growth + 1))
 
-    def _appraise(
+    def _predict(
         self, state: Samples, arms: Array, level: int, paths: Index
     ) -> tuple[Array, Array]:
         root = state.root[paths, level]

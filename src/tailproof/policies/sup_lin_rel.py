@@ -1,4 +1,4 @@
-"""SupLinRel: the layered choice with the well-measured directions alone."""
+"""SupLinRel: layered elimination that predicts from well-measured directions only."""
 
 import math
 from dataclasses import dataclass
@@ -7,15 +7,14 @@ import numpy as np
 
 from tailproof.checks import Fraction, Horizon, NonNegative
 from tailproof.policies.base import Array, Index
-from tailproof.policies.layered import LayeredRegression
-from tailproof.policies.state.layers import Layers
+from tailproof.policies.layered import LayeredRegression, Layers
 
 __all__ = ["SupLinRel"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SupLinRel(LayeredRegression):
-    """Sieve the arms level by level; predict from directions measured at least once.
+    """Eliminate arms level by level; predict from directions measured at least once.
 
     Σ x xᵀ = Uᵀdiag(l)U,  x̃ = Ux, over the directions with l_j ≥ 1:
     r̂_a = Σ_j x̃_{a,j} (UΣ y x)_j / l_j,
@@ -23,12 +22,10 @@ class SupLinRel(LayeredRegression):
 
     Parameters
     ----------
-    horizon : int
-        T, in pulls.
-    delta : float
-        δ, the probability with which the guarantee may fail.
+    horizon, delta : int and float
+        T, in pulls, and δ, the probability that the guarantee fails.
     layered : bool
-        Whether to sieve level by level.
+        Whether to eliminate level by level.
     bonus : float
         Multiplies the width: 1 is the published algorithm, for rewards in [0, 1].
 
@@ -37,7 +34,7 @@ class SupLinRel(LayeredRegression):
     >>> SupLinRel(horizon=10_000).levels
     9
 
-    Source: Auer 2002, algorithms LinRel and SupLinRel, as recalled.
+    Source: Auer 2002, algorithms LinRel and SupLinRel, from memory.
     Differences: the multiplier `bonus`; ⌊ln T⌋ levels; the widest arm is explored.
     """
 
@@ -50,9 +47,7 @@ class SupLinRel(LayeredRegression):
         load = math.log(2 * self.horizon * state.arms / self.delta)
         return np.full(state.paths, math.sqrt(load))
 
-    def _appraise(
-        self, state: Layers, arms: Array, level: int, paths: Index
-    ) -> tuple[Array, Array]:
+    def _predict(self, state: Layers, arms: Array, level: int, paths: Index) -> tuple[Array, Array]:
         # The state holds S with (I + Σ x xᵀ)⁻¹ = SSᵀ, which has the same directions.
         block = state.blocks[paths, level]
         directions, size, _ = np.linalg.svd(block[..., :-1])

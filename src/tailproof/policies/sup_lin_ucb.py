@@ -1,4 +1,4 @@
-"""SupLinUCB: the layered choice with a ridge regression on each level."""
+"""SupLinUCB: layered elimination with a ridge regression on each level."""
 
 import math
 from dataclasses import dataclass
@@ -7,26 +7,23 @@ import numpy as np
 
 from tailproof.checks import Fraction, Horizon, NonNegative
 from tailproof.policies.base import Array
-from tailproof.policies.layered import LayeredRegression
-from tailproof.policies.state.layers import Layers
+from tailproof.policies.layered import LayeredRegression, Layers
 
 __all__ = ["SupLinUCB"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SupLinUCB(LayeredRegression):
-    """Sieve the arms level by level, with a ridge regression and a width on each.
+    """Eliminate arms level by level, with a ridge regression and a width on each.
 
     r̂_a = x_aᵀθ̂,  w_a = bonus·α ‖x_a‖_{A⁻¹},  α = √(½ ln(2TK/δ))
 
     Parameters
     ----------
-    horizon : int
-        T, in pulls.
-    delta : float
-        δ, the probability with which the guarantee may fail.
+    horizon, delta : int and float
+        T, in pulls, and δ, the probability that the guarantee fails.
     layered : bool
-        Whether to sieve level by level; without it this is LinUCB.
+        Whether to eliminate level by level; without it this is LinUCB.
     bonus : float
         Multiplies the width: 1 is the published algorithm, for rewards in [0, 1].
 

@@ -1,4 +1,4 @@
-"""SymmetricOFUL: linear optimism with a guarantee from single pulls, without any moment."""
+"""SymmetricOFUL: linear optimism from single pulls, with a guarantee that needs no moment."""
 
 import math
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tailproof.checks import Count, Fraction, Horizon, NonNegative, Penalty, Positive, require
+from tailproof.checks import Count, Fraction, Horizon, NonNegative, Penalty, Positive
 from tailproof.chunking import chunks
 from tailproof.policies.base import Array, Index, Indexed, picked
 from tailproof.policies.state.counts import clip
@@ -17,34 +17,33 @@ from tailproof.stats.theory import huber_ridge
 
 __all__ = ["SymmetricOFUL"]
 
-_TRIES, _LONGER = 6, 1.25  # of w, and by how much more than needed a try is longer
+_TRIES, _LONGER = 6, 1.25  # attempts at w, and the factor by which each exceeds the need
 
 
 class _Past(NamedTuple):
-    """What a fit saw, in units of τ."""
+    """The data of a fit in units of τ: x, |r_s|, ∇F(θ̂), S with SSᵀ = U⁻¹, ln det(I + X/λ), √λ S.
+
+    ∇F(θ̂) is not quite zero after rounding and a bounded number of steps.
+    """
 
     x: Array
     size: Array
-    """|r_s|."""
     rest: Array
-    """∇F(θ̂), which rounding and a bounded number of steps leave."""
     root: Array
-    """S, SSᵀ = U⁻¹."""
     log_det: Array
     shift: Array
-    """√λ S."""
 
 
 Ball = tuple[Array, Array, NDArray[np.bool_]]
-"""A root of N⁻¹, the radius in the norm of N, in units of τ, and whether it is proved."""
+"""A root of N⁻¹, the radius in the norm of N in units of τ, and whether the set is proved."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SymmetricOFUL(Indexed[HuberFit]):
-    """Optimism on a Huber regression of single rewards: symmetry takes the place of moments.
+    """Optimism on a Huber regression of single rewards, for symmetric noise of any tail.
 
     x_t = argmax_x xᵀθ̂ + bonus·β ‖x‖_{N⁻¹},
-    θ̂ = argmin λ/2 ‖θ‖² + Σ_s h(y_s − x_sᵀθ),  h' = ψ, the identity cut off at ±τ;
+    θ̂ = argmin λ/2 ‖θ‖² + Σ_s h(y_s − x_sᵀθ),  h' = ψ, the identity clipped at ±τ;
     with X = Σ x xᵀ, r_s = y_s − x_sᵀθ̂, Ŵ(w) = λI + Σ_{|r_s|≤τ−w} x_s x_sᵀ, and ℓ = 2 ln(1/δ):
 
     theorem:     N = λI + κX,  β = 2((τ/√κ) √(ℓ + ln det(I + κX/λ)) + √λ S)
@@ -52,40 +51,36 @@ class SymmetricOFUL(Indexed[HuberFit]):
                  κ̂ the least eigenvalue of Ŵ in the norm of U;  certified if max_s ‖x_s‖_{U⁻¹} β < w
     refined:     N = Ŵ,  β = √(v̂ (ℓ + ln det(I + Q̂/ρ))) + √λ S,  Q̂ = Σ min(τ, |r_s| + w)² x_s x_sᵀ,
                  v̂ the largest eigenvalue of ρI + Q̂ in the norm of Ŵ,  ρ = λτ²/4
-    practical:   refined with w = 0, never certified; `bonus` of about 0.3 serves well
+    practical:   refined with w = 0, never certified; `bonus` of about 0.3 works well
 
-    w is about the least that is certified, and 0 where none below τ is. "theorem" and "refined"
-    rest on two events and give δ/2 to each.
+    w is close to the least value that is certified, or 0 if none below τ is. "theorem" and
+    "refined" rely on two events and give δ/2 to each.
 
     Parameters
     ----------
     tau : float, optional
-        τ, in the unit of the rewards. Without it τ is the median of |y| over a pilot, whose arms
-        are chosen at random and whose pulls are left out of the fit, so that no unit has to be
-        known; but at least 8S unless the radius is "practical": smaller ones are certified late.
-    norm_bound : float
-        S, a bound on the norm of θ.
+        τ, in the unit of the rewards. By default τ is the median of |y| over a pilot, so that no
+        unit has to be known; the pilot's arms are random and its pulls are left out of the fit.
+        Except for the "practical" radius τ is then at least 8S: smaller ones are certified late.
+    norm_bound, delta : float
+        S, a bound on ‖θ‖, and δ, the probability that a certified set ever misses θ.
     radius : str
         "theorem", "observable", "refined" or "practical".
     bonus : float
         Multiplies β: with 1 the regret is proved where the set is certified.
     ridge : float, optional
         λ, by default that of `tailproof.theory.huber_ridge` for "theorem", 1 for "practical", and
-        otherwise 64 ln(2/δ): then sets are certified from the first pull where τ ≥ 8S, ‖x‖ ≤ 1 and
-        most noise is well below τ.
-    delta : float
-        δ, the probability with which a certified set may ever miss θ.
+        otherwise 64 ln(2/δ), which certifies from the first pull if τ ≥ 8S, ‖x‖ ≤ 1 and most noise
+        is well below τ.
     mass, horizon : float and int, optional
-        κ and T, which only "theorem" needs: P(|η| ≤ τ/2) ≥ κ, see
-        `tailproof.theory.central_mass`, and how many pulls there are.
+        κ ≤ P(|η| ≤ τ/2), see `tailproof.theory.central_mass`, and T, in pulls; for "theorem" only.
     pilot : int
-        How many pulls the pilot has, where there is one; rewards of 0 do not count in its median.
+        The number of pulls of the pilot; its median leaves out rewards of 0.
 
     Examples
     --------
     >>> policy, rng = SymmetricOFUL(), np.random.default_rng(0)
-    >>> state = policy.init(paths=1, arms=3, dim=2)
-    >>> theta = np.array([0.6, -0.8])
+    >>> state, theta = policy.init(paths=1, arms=3, dim=2), np.array([0.6, -0.8])
     >>> for _ in range(300):
     ...     arms = rng.uniform(-0.7, 0.7, (1, 3, 2))
     ...     chosen = policy.choose(state, arms, rng)
@@ -94,9 +89,9 @@ class SymmetricOFUL(Indexed[HuberFit]):
     >>> policy.certified(state).tolist(), policy.covers(state, theta).tolist()
     ([True], [True])
 
-    The past is looked at again when it, or det(I + X/λ), has grown by an eighth: 8.5 (ln T +
-    d ln(1 + T/(dλ))) times at the most, each time O(T d²) for each of a few steps of Newton's. In
-    between a decision costs O(K d²). All pulls are kept: 8 to 16 (d + 1) bytes for each.
+    It refits when the number of pulls, or det(I + X/λ), has grown by an eighth: at most 8.5 (ln T +
+    d ln(1 + T/(dλ))) times, at O(T d²) for each of a few Newton steps. In between a decision costs
+    O(K d²). All pulls are kept: 8 to 16 (d + 1) bytes for each.
 
     Source: our own, theorems 2 and 2′ of docs/theory.md; parts are known: Huber 1964, the
     self-normalised bound of Abbasi-Yadkori, Pál and Szepesvári 2011 and their rare switching, and
@@ -117,18 +112,17 @@ class SymmetricOFUL(Indexed[HuberFit]):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("tau", "mass", "horizon") if self.radius == "theorem" else ():
-            value = getattr(self, name)
-            require(value is not None, name, 'given for radius="theorem"', value)
+            if getattr(self, name) is None:
+                raise ValueError(f'{name} is required for radius="theorem"; or use "refined"')
 
     def estimate(self, state: HuberFit) -> Array:
         """Return θ̂ as of the last fit."""
         return state.theta
 
     def certified(self, state: HuberFit) -> NDArray[np.bool_]:
-        """Return whether the confidence set of each path is proved: computed from the data alone.
+        """Return whether the confidence set of each path is proved, which the data alone decide.
 
-        Given symmetric noise and ‖θ‖ ≤ S, and for "theorem" also κ, the probability is at most δ
-        that a certified set ever misses θ.
+        For symmetric noise, ‖θ‖ ≤ S, and κ for "theorem", P(a certified set ever misses θ) ≤ δ.
         """
         return state.certified.copy()
 
@@ -155,10 +149,10 @@ class SymmetricOFUL(Indexed[HuberFit]):
 
     def _learn(self, state: HuberFit, arms: Array, chosen: Index, rewards: Array) -> None:
         known = state.tau > 0
-        x = np.where(known[:, None], picked(arms, chosen), 0.0)  # a pilot is left out
+        x = np.where(known[:, None], picked(arms, chosen), 0.0)  # the pilot is left out of the fit
         due = state.append(x, clip(rewards[:, 0])) & known
         length = state.decisions + 1
-        for n in np.unique(length).tolist():  # a path does not notice how long others are
+        for n in np.unique(length).tolist():  # no path depends on the length of others
             (piloted,) = np.nonzero((length == n) & ~known & (n >= self.pilot))
             size = np.sort(np.abs(state.rewards[piloted, :n]), axis=1)
             zeros = np.count_nonzero(size == 0, axis=1)
@@ -169,26 +163,21 @@ class SymmetricOFUL(Indexed[HuberFit]):
                 self._fit(state, rows[part], n)
 
     def _fit(self, state: HuberFit, rows: Index, n: int) -> None:
-        """Look at all pulls of the given paths again, which have n each."""
+        """Refit the given paths, which have n pulls each."""
         tau, root, penalty = state.tau[rows], state.root[rows], self._penalty(state.dim)
         x, y = state.contexts[rows, :, :n], clip(state.rewards[rows, :n] / tau[:, None])
         theta = minimise(x, y, state.theta[rows] / tau[:, None], root, penalty)
         residual = y - np.einsum("pdn,pd->pn", x, theta)
-        past = _Past(
-            x=x,
-            size=np.abs(residual),
-            rest=penalty * theta - np.einsum("pdn,pn->pd", x, np.clip(residual, -1, 1)),
-            root=root,
-            log_det=state.log_det[rows],
-            shift=math.sqrt(penalty) * self.norm_bound / tau,
-        )
+        rest = penalty * theta - np.einsum("pdn,pn->pd", x, np.clip(residual, -1, 1))
+        shift = math.sqrt(penalty) * self.norm_bound / tau
+        past = _Past(x, np.abs(residual), rest, root, state.log_det[rows], shift)
         ball = self._theorem(past) if self.radius == "theorem" else self._measured(past)
         state.norm[rows], radius, state.certified[rows] = ball
         state.theta[rows], state.radius[rows] = tau[:, None] * theta, tau * radius
         state.fitted[rows], state.fitted_log_det[rows] = n, past.log_det
 
     def _theorem(self, past: _Past) -> Ball:
-        """Return the set of theorem 2; V = κU."""
+        """Return the confidence set of theorem 2; V = κU."""
         _, dim, n = past.x.shape
         norm = past.root / math.sqrt(self._kappa)
         noise = np.sqrt((self._log(2) + past.log_det) / self._kappa)
@@ -199,7 +188,7 @@ class SymmetricOFUL(Indexed[HuberFit]):
         return norm, radius, kept & (longest <= 1 + 1e-9)
 
     def _measured(self, past: _Past) -> Ball:
-        """Return the set of theorem 2′, with the least w that is certified, and else w = 0."""
+        """Return the confidence set of theorem 2′, with the least certified w, or else w = 0."""
         paths, dim, _ = past.x.shape
         penalty, events = self._penalty(dim), 1 if self.radius == "observable" else 2
         total = np.sqrt(self._log(events) + past.log_det) + past.shift

@@ -1,4 +1,4 @@
-"""Thompson sampling: pull each arm as often as it seems to be the best."""
+"""Thompson sampling: pull each arm with the probability that it is the best."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ __all__ = ["ThompsonSampling"]
 
 @dataclass(frozen=True, kw_only=True)
 class ThompsonSampling(KArmed[Tally]):
-    """Draw the mean of every arm from its posterior, and pull the arm with the largest.
+    """Draw the mean of every arm from its posterior, and pull the arm with the largest draw.
 
     a_t = argmax_a μ̂_a + z_a √variance_a, z_a ~ N(0, 1), where N(μ̂, variance) is the posterior
     of a mean with prior N(0, prior_scale²) after n rewards N(mean, noise_scale²):
@@ -21,16 +21,13 @@ class ThompsonSampling(KArmed[Tally]):
 
     Parameters
     ----------
-    noise_scale : float
-        The standard deviation of the rewards, which is taken as known.
-    prior_scale : float
-        The standard deviation of the prior of each mean.
+    noise_scale, prior_scale : float
+        The standard deviations of the rewards, taken as known, and of the prior of each mean.
 
     Examples
     --------
     >>> policy, rng = ThompsonSampling(), np.random.default_rng(0)
-    >>> state = policy.init(paths=1, arms=2, dim=2)
-    >>> arms = np.eye(2)[None]
+    >>> state, arms = policy.init(paths=1, arms=2, dim=2), np.eye(2)[None]
     >>> for _ in range(500):
     ...     chosen = policy.choose(state, arms, rng)
     ...     policy.learn(state, arms, chosen, chosen[:, None] + rng.standard_normal((1, 1)))
@@ -39,8 +36,7 @@ class ThompsonSampling(KArmed[Tally]):
 
     Source: Thompson 1933 in idea; Agrawal and Goyal 2013, algorithm 2 (Gaussian priors), which
     is ``noise_scale=1, prior_scale=1``: N(Σ reward/(n + 1), 1/(n + 1)). Differences: both scales
-    may be chosen. The noise is assumed Gaussian: an infinite reward makes the
-    average of that arm infinite, or undefined, for good.
+    can be set. Noise is assumed Gaussian: an infinite reward leaves no finite average of its arm.
     """
 
     noise_scale: Positive = 1.0
@@ -51,7 +47,7 @@ class ThompsonSampling(KArmed[Tally]):
 
     def _choose(self, state: Tally, arms: Array, rng: np.random.Generator) -> Index:
         z = rng.standard_normal(state.sums.shape)
-        ratio = (self.noise_scale / self.prior_scale) ** 2  # the rewards that the prior is worth
+        ratio = (self.noise_scale / self.prior_scale) ** 2  # how many rewards the prior counts for
         weight = state.counts + ratio
         drawn = state.sums / weight + z * self.noise_scale / np.sqrt(weight)
         return pick_largest(drawn, rng)

@@ -23,16 +23,12 @@ class TOFU(Indexed[Samples]):
 
     Parameters
     ----------
-    horizon : int
-        T, in pulls.
-    epsilon : float
-        ε in (0, 1]: moments of order 1 + ε are finite.
-    moment_bound : float
-        b, a bound on the raw moment of order 1 + ε.
-    delta : float
-        δ, the probability with which the confidence set may fail.
+    horizon, delta : int and float
+        T, in pulls, and δ, the probability that the confidence set misses θ.
+    epsilon, moment_bound : float
+        ε in (0, 1], and b, a bound on the raw moment of order 1 + ε.
     ridge, norm_bound : float
-        λ, the penalty of the regression, and S, a bound on the norm of θ.
+        λ, the ridge penalty, and S, a bound on ‖θ‖.
     exponent : float, optional
         In place of 1/(1+ε) in b_t; the paper's experiments used ½ for every ε.
     bonus : float
@@ -46,11 +42,10 @@ class TOFU(Indexed[Samples]):
     >>> policy.estimate(state).tolist()
     [[0.0, 0.0]]
 
-    Source: Shao, Yu, King and Lyu 2018, algorithm 2; the exponent of b_t as recalled. It is the one
-    that balances bias b/b_t^ε against b_t ln(2T/δ), agrees with three public codes at ε = 1 and
+    Source: Shao, Yu, King and Lyu 2018, algorithm 2; the exponent of b_t is from memory. It is the
+    one that balances bias b/b_t^ε against b_t ln(2T/δ), agrees with three public codes at ε = 1 and
     with the dimension of a reward; the ½ and 1/ε of public codes do not.
-    Differences: the multiplier `bonus`. Rewards that cannot be truncated any more are summed once,
-    which changes no value.
+    Differences: the multiplier `bonus`. Summing untruncatable rewards only once changes no value.
     """
 
     horizon: Count
@@ -73,7 +68,7 @@ class TOFU(Indexed[Samples]):
         return np.asarray(base * self._growth(state))
 
     def radius(self, state: Samples) -> Array:
-        """Return the radius β in each path."""
+        """Return the radius β of the confidence set in each path."""
         start = math.sqrt(self.ridge) * self.norm_bound
         power = 1 / (1 + self.epsilon)
         load = math.log(2 * state.dim * self.horizon / self.delta)

@@ -25,8 +25,7 @@ class UCB1(KArmed[Tally], Indexed[Tally]):
     Examples
     --------
     >>> policy, rng = UCB1(), np.random.default_rng(0)
-    >>> state = policy.init(paths=1, arms=3, dim=3)
-    >>> arms = np.eye(3)[None]
+    >>> state, arms = policy.init(paths=1, arms=3, dim=3), np.eye(3)[None]
     >>> for _ in range(500):
     ...     chosen = policy.choose(state, arms, rng)
     ...     policy.learn(state, arms, chosen, [[chosen[0] / 2]])

@@ -1,4 +1,4 @@
-"""What K-armed policies remember: how often each arm was pulled, and every reward in order."""
+"""States of K-armed policies: counts, sums and the history of rewards."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -25,7 +25,7 @@ LARGEST = 1e100
 
 
 def clip(rewards: Array, largest: float = LARGEST) -> Array:
-    """Return the rewards with ±1e100 in place of anything larger, so that sums stay finite.
+    """Return the rewards clipped to ±1e100, so that sums stay finite.
 
     >>> clip(np.array([-np.inf, 2.0, 1e300])).tolist()
     [-1e+100, 2.0, 1e+100]
@@ -35,24 +35,14 @@ def clip(rewards: Array, largest: float = LARGEST) -> Array:
 
 @dataclass(eq=False)
 class Counted(State):
-    """How often each arm was learned from.
-
-    Attributes
-    ----------
-    counts : array of shape (paths, K)
-    """
+    """How many decisions chose each arm (`counts`), of shape (paths, K)."""
 
     counts: ArmCounts
 
 
 @dataclass(eq=False)
 class Tally(Counted):
-    """The sum of the rewards of each arm.
-
-    Attributes
-    ----------
-    sums : array of shape (paths, K)
-    """
+    """The sum of each arm's rewards (`sums`), of shape (paths, K)."""
 
     sums: ArmValues
 
@@ -65,17 +55,10 @@ class Tally(Counted):
 
 @dataclass(eq=False)
 class History(Counted):
-    """Every reward in the order of its decision, in buffers that double when they are full.
+    """Every reward in the order of decisions, in buffers that double when they are full.
 
-    One row a path, shared by its arms, takes as much room as there were decisions, however
-    unevenly the arms were pulled.
-
-    Attributes
-    ----------
-    samples : array of shape (paths, room)
-        One reward for each decision, within ±`largest`.
-    pulled : array of shape (paths, room)
-        The arm of each reward, −1 where there is none yet.
+    The arms of a path share one row, however unevenly they were pulled: `samples`, of shape
+    (paths, room), holds rewards clipped to ±`largest` and `pulled` their arms, −1 where unused.
     """
 
     largest: ClassVar[float] = LARGEST
@@ -83,7 +66,7 @@ class History(Counted):
     pulled: Annotated[Index, Rule((ROOM,), least=-1, names_arms=True, buffer=1, blank=-1)]
 
     def append(self, chosen: Index, rewards: Array) -> Array:
-        """Keep one reward of the chosen arm of each path, and return what was kept."""
+        """Store one reward of the chosen arm of each path, and return the clipped rewards."""
         kept, path = clip(rewards, self.largest), np.arange(self.paths)
         self.make_room()
         self.counts[path, chosen] += 1
@@ -93,9 +76,9 @@ class History(Counted):
 
     @property
     def used(self) -> slice:
-        """The columns in use, the decision that is being learned included."""
+        """The columns in use, including the decision that is being learned."""
         return slice(int(self.decisions.max()) + 1)
 
     def given_by(self, path: Index, arm: Index) -> tuple[Array, NDArray[np.bool_]]:
-        """Return the rewards of the given paths, and which of them the given arms gave."""
+        """Return the rewards of the given paths, and which of them came from the given arms."""
         return self.samples[path, self.used], self.pulled[path, self.used] == arm[:, None]

@@ -1,4 +1,4 @@
-"""Huber's regression over the whole past, looked at again as the past grows."""
+"""Huber regression over all pulls, refitted as their number grows."""
 
 import math
 from dataclasses import dataclass
@@ -13,27 +13,24 @@ from tailproof.policies.state.regression import Design
 __all__ = ["HuberFit", "gram", "minimise", "root_of"]
 
 GROWTH = 1 / 8
-"""By which share the past, or det V, has grown when it is looked at again."""
+"""Refit when the number of pulls, or det V, has grown by this fraction."""
 _STEPS, _HALVINGS, _TOLERANCE = 25, 30, 1e-9
 
 
 @dataclass(eq=False)
 class HuberFit(Design):
-    """All that was observed, and what the last fit made of it.
+    """All pulls, and the result of the last fit.
 
     Attributes
     ----------
     contexts, rewards : arrays of shape (paths, d, room) and (paths, room)
-        Buffers with room for more, which hold zeros; a pull that is left out has x = 0.
-    tau : array of shape (paths,)
-        Where the score is cut off; 0 while a pilot has not told it.
+        Buffers padded with zeros; a pull that is left out has x = 0.
+    tau, certified : arrays of shape (paths,)
+        Where the score is clipped, 0 during the pilot; whether the confidence set is proved.
     theta, norm, radius : arrays of shape (paths, d), (paths, d, d) and (paths,)
-        θ̂, a root S of the inverse N⁻¹ = SSᵀ of the matrix in whose norm the confidence set is a
-        ball, and its radius, inf before the first fit.
-    certified : array of shape (paths,)
-        Whether the set was proved to hold.
+        θ̂, S with N⁻¹ = SSᵀ, and β: ‖θ − θ̂‖_N ≤ β is the confidence set, β = inf before a fit.
     fitted, fitted_log_det : arrays of shape (paths,)
-        How many pulls the last fit saw, and their ln det.
+        The number of pulls in the last fit, and their ln det.
     """
 
     contexts: Annotated[Array, Rule(("dim", ROOM), finite=True, buffer=2)]
@@ -47,7 +44,7 @@ class HuberFit(Design):
     fitted_log_det: Finite
 
     def append(self, x: Array, y: Array) -> NDArray[np.bool_]:
-        """Keep one pull of each path, and return which pasts have grown enough to fit again."""
+        """Store one pull of each path, and return which paths are due for a new fit."""
         self.make_room()
         path = np.arange(self.paths)
         self.contexts[path, :, self.decisions], self.rewards[path, self.decisions] = x, y
@@ -64,19 +61,19 @@ def gram(x: Array, weights: NDArray[Any], penalty: float = 0.0) -> Array:
 
 
 def root_of(matrix: Array, least: float) -> Array:
-    """Return S with SSᵀ = M⁻¹, for symmetric M of which it is known that M ⪰ `least`·I."""
+    """Return S with SSᵀ = M⁻¹, for symmetric M with M ⪰ `least`·I."""
     strength, basis = np.linalg.eigh(matrix)
     return np.asarray(basis / np.sqrt(np.maximum(strength, least))[:, None, :])
 
 
 def minimise(x: Array, y: Array, theta: Array, root: Array, penalty: float) -> Array:
-    """Return θ̂ = argmin λ/2 ‖θ‖² + Σ_s h(y_s − x_sᵀθ), h' = ψ the identity, cut off at ±1.
+    """Return θ̂ = argmin λ/2 ‖θ‖² + Σ_s h(y_s − x_sᵀθ), h' = ψ the identity clipped at ±1.
 
-    x has shape (paths, d, n), y (paths, n), θ is the start, SSᵀ = (pI + Σ x xᵀ)⁻¹ for S = `root`.
-    Steps are Newton's,  p = Ŵ⁻¹(Σ ψ(r_s) x_s − λθ),  Ŵ = λI + Σ_{|r_s|≤1} x_s x_sᵀ,  θ ← θ + up,
-    and u = 1 unless the loss rises before it: then u is where it is least, by bisection of its
-    slope. The loss falls at least as in a step of gradient descent, so that the argmin is found
-    from any start. A path is done when ‖∇‖ ≤ 1e-9 in the norm of SSᵀ, or after 25 steps.
+    x has shape (paths, d, n), y (paths, n), and θ is the start. Newton steps θ ← θ + up, with
+    p = Ŵ⁻¹(Σ ψ(r_s) x_s − λθ) and Ŵ = λI + Σ_{|r_s|≤1} x_s x_sᵀ, have u = 1 unless the loss rises
+    before it; then a bisection of its slope finds the u of the least loss. The loss falls at least
+    as in a gradient step, so the argmin is found from any start. A path is done when ‖∇‖ ≤ 1e-9 in
+    the norm of SSᵀ, S = `root`, or after 25 steps.
 
     Source: Newton's method for Huber's loss with a line search, after Madsen and Nielsen 1990, from
     memory. Differences: the penalty λ, and u ≤ 1.
@@ -99,7 +96,7 @@ def minimise(x: Array, y: Array, theta: Array, root: Array, penalty: float) -> A
 
 
 def _length(r: Array, along: Array, slope: Array, bend: Array) -> Array:
-    """Return the u ≤ 1 where the loss is least, whose slope at u = 0 is `slope`.
+    """Return the u ≤ 1 of the least loss, whose slope at u = 0 is `slope`.
 
     slope(u) = slope + u·bend + Σ (ψ(r) − ψ(r − u·along))·along
     """

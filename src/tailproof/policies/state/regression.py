@@ -1,19 +1,18 @@
-"""Ridge regression by rank-one steps, for all paths at once."""
+"""Ridge regression by rank-one updates, for all paths at once."""
 
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
-from tailproof.checks import require
 from tailproof.chunking import chunks
 from tailproof.policies.state.base import Array, Finite, State
 
-__all__ = ["Design", "Ridge", "absorb", "blank", "squared_norms"]
+__all__ = ["Design", "Ridge", "blank", "rank_one_update", "squared_norms"]
 
 
 def blank(paths: int, dim: int, penalty: float, responses: int = 0) -> Array:
-    """Return [S | θ] before any observation: S = I/√λ with λ = `penalty`, and no θ known.
+    """Return [S | θ] before any observation: S = I/√λ with λ = `penalty`, and θ = 0.
 
     >>> blank(1, 2, 4.0, responses=1).tolist()
     [[[0.5, 0.0, 0.0], [0.0, 0.5, 0.0]]]
@@ -21,18 +20,18 @@ def blank(paths: int, dim: int, penalty: float, responses: int = 0) -> Array:
     return np.tile(np.eye(dim, dim + responses) / np.sqrt(penalty), (paths, 1, 1))
 
 
-def absorb(block: Array, x: Array, y: Array) -> Array:
-    """Observe y at x in place, and return by how much det V grew.
+def rank_one_update(block: Array, x: Array, y: Array) -> Array:
+    """Add the observation y at x in place, and return the factor by which det V grows.
 
     The block is [S | θ¹ … θʳ], of shape (paths, d, d + r), with V⁻¹ = SSᵀ; y has shape (paths, r).
-    With f = Sᵀx and g = 1 + fᵀf, the whole step is of rank one:
+    With f = Sᵀx and g = 1 + fᵀf, the whole update is of rank one:
 
     [S | θ] ← [S | θ] − Sf [fᵀ/(g + √g) | (xᵀθ − y)/g],  det(V + x xᵀ) = g det V
 
-    SSᵀ is positive whatever is rounded, and its error that of a root: 10⁻¹⁶ of √(cond V).
+    SSᵀ stays positive definite under rounding, with the error of a root: 10⁻¹⁶ of √(cond V).
 
-    Source: Potter's square-root form of the Kalman filter (in Bierman 1977, chapter II), as
-    recalled and derived again: (I − ffᵀ/(g + √g))² = I − ffᵀ/g. Differences: θ in the same step.
+    Source: Potter's square-root form of the Kalman filter (in Bierman 1977, chapter II), from
+    memory, derived again: (I − ffᵀ/(g + √g))² = I − ffᵀ/g. Differences: θ in the same update.
     """
     dim = block.shape[1]
     row = np.vecmat(x, block)
@@ -57,14 +56,10 @@ def squared_norms(root: Array, arms: Array) -> Array:
 
 @dataclass(eq=False)
 class Design(State):
-    """The arms learned from, V = λI + Σ x xᵀ, and perhaps regressions on them.
+    """The design V = λI + Σ x xᵀ of the arms pulled, and regressions on it.
 
-    Attributes
-    ----------
-    block : array of shape (paths, d, d + r)
-        [S | θ¹ … θʳ]: a square root of V⁻¹ = SSᵀ, and the ridge estimates of r responses.
-    log_det : array of shape (paths,)
-        ln(det V / det λI).
+    `block`, of shape (paths, d, d + r), is [S | θ¹ … θʳ]: a square root of V⁻¹ = SSᵀ and the ridge
+    estimates of r responses. `log_det`, of shape (paths,), is ln(det V / det λI).
     """
 
     block: Array
@@ -105,13 +100,14 @@ class Design(State):
         return mean, np.sqrt(squared)
 
     def update(self, x: Array, y: Array) -> None:
-        """Observe y, of shape (paths, r), at the vectors x, of shape (paths, d)."""
-        self.log_det += np.log(absorb(self.block, x, y))
+        """Add the observations y, of shape (paths, r), at the vectors x, of shape (paths, d)."""
+        self.log_det += np.log(rank_one_update(self.block, x, y))
 
     def fill(self, arrays: Any, paths: int, prefix: str = "") -> None:
-        """Take over what `to_arrays` returned; a root that is not finite is refused."""
+        """Restore what `to_arrays` returned; the root must be finite."""
         super().fill(arrays, paths, prefix)
-        require(bool(np.isfinite(self.root).all()), f"{prefix}block", "a finite root", "infinite")
+        if not np.isfinite(self.root).all():
+            raise ValueError(f"{prefix}block holds NaN or infinities in its root S")
 
 
 @dataclass(eq=False)

@@ -1,7 +1,6 @@
-"""Robust means of every arm, each at the confidence δ = t⁻² of the decision to come.
+"""Robust means of every arm, each at the confidence δ = t⁻² of the next decision.
 
-Each is exact at every decision, yet looks back at old samples only when it must. Catoni's mean,
-which always must, has a file of its own.
+Each is exact at every decision. All but Catoni's read old samples only when they must.
 """
 
 import math
@@ -15,29 +14,29 @@ from tailproof.chunking import chunks
 from tailproof.policies.state.base import ArmCounts, ArmValues, Array, Buffer, Index, Rule
 from tailproof.policies.state.counts import History
 
-__all__ = ["MediansOfMeans", "RobustMeans", "TruncatedMeans"]
+__all__ = ["ESTIMATORS", "CatoniMeans", "MediansOfMeans", "RobustMeans", "TruncatedMeans"]
 
 
 @dataclass(eq=False)
 class RobustMeans(History):
-    """A history, and the means of its arms at the next decision, of shape (paths, K)."""
+    """A history, and the means of its arms at the next decision (`means`), of shape (paths, K)."""
 
     means: ArmValues
     first: ClassVar[int] = 1
-    """How often each arm is pulled before there is a mean."""
+    """The number of pulls that a mean needs."""
 
     def needed(self, log: Array) -> Array:
-        """Return how many samples a mean needs, where `log` is ln(1/δ)."""
+        """Return the number of samples that a mean needs, where `log` is ln(1/δ)."""
         return np.full_like(log, self.first)
 
     @staticmethod
     @abstractmethod
     def width(n: Index, log: Array, epsilon: float, v: float) -> Array:
-        """Return how far a mean of n samples may be off with probability 1 − δ."""
+        """Return the width of a mean of n samples at confidence 1 − δ."""
 
     @abstractmethod
     def update(self, chosen: Index, rewards: Array, epsilon: float, v: float) -> None:
-        """Learn one reward in each path, and bring the means up to the next decision."""
+        """Learn one reward in each path, and compute the means of the next decision."""
 
     def _next_log(self) -> Array:
         """Return ln(1/δ) = ln t² of the next decision, of shape (paths, 1)."""
@@ -48,14 +47,11 @@ class RobustMeans(History):
 class TruncatedMeans(RobustMeans):
     """(1/n) Σ_j X_j 1{|X_j| ≤ (v j/ln(1/δ))^{1/(1+ε)}}, where v bounds E|X|^{1+ε}.
 
-    X_j counts while ln(1/δ) is at most its life v j/|X_j|^{1+ε}, and never again, so a path
-    looks back only at the end of a life. Few lives end: about ln(1/δ)/j of the j-th samples.
+    X_j counts until ln(1/δ) exceeds its life v j/|X_j|^{1+ε}, and never again, so a path reads old
+    samples only when a life ends. Few do: about ln(1/δ)/j of the j-th samples.
 
-    Attributes
-    ----------
-    sums, soonest : arrays of shape (paths, K) and (paths,)
-        The sum of the samples that count, and the shortest of their lives.
-    lives : array of shape (paths, room)
+    `sums`, of shape (paths, K), adds up the samples that count; `lives`, of shape (paths, room),
+    holds all lives and `soonest`, of shape (paths,), the shortest of those that count.
     """
 
     sums: ArmValues
@@ -64,12 +60,11 @@ class TruncatedMeans(RobustMeans):
 
     @staticmethod
     def width(n: Index, log: Array, epsilon: float, v: float) -> Array:
-        """Return how far a mean of n samples may be off with probability 1 − δ."""
-        width: Array = 4 * v ** (1 / (1 + epsilon)) * (log / n) ** (epsilon / (1 + epsilon))
-        return width
+        """Return the width of a mean of n samples at confidence 1 − δ."""
+        return np.asarray(4 * v ** (1 / (1 + epsilon)) * (log / n) ** (epsilon / (1 + epsilon)))
 
     def update(self, chosen: Index, rewards: Array, epsilon: float, v: float) -> None:
-        """Learn one reward in each path, and bring the means up to the next decision."""
+        """Learn one reward in each path, and compute the means of the next decision."""
         x, log, path = self.append(chosen, rewards), self._next_log(), np.arange(self.paths)
         with np.errstate(divide="ignore", over="ignore"):
             life = v * self.counts[path, chosen] / np.abs(x) ** (1 + epsilon)
@@ -93,13 +88,8 @@ class TruncatedMeans(RobustMeans):
 class MediansOfMeans(RobustMeans):
     """The median of k means of N samples, k = ⌊min(8 ln(e^⅛/δ), n/2)⌋ and N = ⌊n/k⌋.
 
-    v bounds E|X − μ|^{1+ε}. The blocks stay as they are until k or N changes: every second pull
-    of an arm at first, every k-th pull later.
-
-    Attributes
-    ----------
-    blocks, length : arrays of shape (paths, K)
-        k and N.
+    v bounds E|X − μ|^{1+ε}. The blocks change only with k or N: at every second pull of an arm at
+    first, at every k-th pull later. `blocks` and `length`, of shape (paths, K), hold k and N.
     """
 
     blocks: ArmCounts
@@ -108,13 +98,12 @@ class MediansOfMeans(RobustMeans):
 
     @staticmethod
     def width(n: Index, log: Array, epsilon: float, v: float) -> Array:
-        """Return how far a mean of n samples may be off with probability 1 − δ."""
+        """Return the width of a mean of n samples at confidence 1 − δ."""
         rate = 16 * (1 / 8 + log) / n
-        width: Array = (12 * v) ** (1 / (1 + epsilon)) * rate ** (epsilon / (1 + epsilon))
-        return width
+        return np.asarray((12 * v) ** (1 / (1 + epsilon)) * rate ** (epsilon / (1 + epsilon)))
 
     def update(self, chosen: Index, rewards: Array, epsilon: float, v: float) -> None:
-        """Learn one reward in each path, and bring the means up to the next decision."""
+        """Learn one reward in each path, and compute the means of the next decision."""
         self.append(chosen, rewards)
         n = self.counts
         blocks = np.minimum(1 + 8 * self._next_log(), n / 2).astype(np.int64)
@@ -137,3 +126,75 @@ class MediansOfMeans(RobustMeans):
         means.sort(axis=1)
         middle = np.take_along_axis(means, np.concatenate([(k - 1) // 2, k // 2], axis=1), axis=1)
         self.means[at] = middle.mean(axis=1)
+
+
+@dataclass(eq=False)
+class CatoniMeans(RobustMeans):
+    """The root m of Σ_i ψ(α(X_i − m)), ψ(x) = sign(x) ln(1 + |x| + x²/2), where v ≥ Var X.
+
+    α² = 2 ln(1/δ) / (n (v + 2v ln(1/δ)/(n − 2 ln(1/δ)))), for n ≥ 4 ln(1/δ)
+
+    α changes at every decision: Newton's method reads all samples two or three times.
+    """
+
+    def needed(self, log: Array) -> Array:
+        """Return the number of samples that a mean needs, where `log` is ln(1/δ)."""
+        return np.maximum(4 * log, self.first)
+
+    @staticmethod
+    def width(n: Index, log: Array, epsilon: float, v: float) -> Array:
+        """Return the width of a mean of n samples at confidence 1 − δ."""
+        return 2 * np.sqrt(v * log / n)
+
+    def update(self, chosen: Index, rewards: Array, epsilon: float, v: float) -> None:
+        """Learn one reward in each path, and compute the means of the next decision."""
+        self.append(chosen, rewards)
+        log, n = self._next_log(), self.counts
+        ready = n >= self.needed(log)
+        n = np.where(ready, n, 4 * log)  # any number for which there is an α
+        alpha = np.sqrt(2 * log / (n * (v + 2 * v * log / (n - 2 * log)))) * ready
+        for rows in chunks(self.paths, self.used.stop):
+            if ready[rows].any():
+                self._solve(rows, alpha[rows])
+
+    def _solve(self, rows: slice, alpha: Array) -> None:
+        """Find the roots by Newton's method, halving steps that lead away from the root.
+
+        The last step, of at most 1e-6/α, leaves an error of about its square, 1e-12/α.
+        """
+        x, pulled = self.samples[rows, self.used], self.pulled[rows, self.used]
+        size = self.arms + 1  # column 0 takes the samples that do not exist yet
+        place = np.arange(len(x))[:, None] * size + pulled + 1
+
+        def at(values: Array) -> Array:
+            found: Array = np.pad(values, ((0, 0), (1, 0))).ravel()[place]
+            return found
+
+        def total(values: Array) -> Array:
+            sums: Array = np.zeros(len(x) * size)
+            sums += np.bincount(place.ravel(), values.ravel(), minlength=len(sums))
+            return sums.reshape(-1, size)[:, 1:]
+
+        alphas, root = at(alpha), self.means[rows]
+        step, smallest, active = np.zeros_like(root), np.full_like(root, np.inf), alpha > 0
+        for _ in range(200):
+            z = alphas * (x - at(root + step))
+            excess = np.abs(z) + z * z / 2
+            psi = total(np.copysign(np.log1p(excess), z))
+            slope = total((1 + np.abs(z)) / (1 + excess))
+            better = active & (np.abs(psi) < smallest)
+            root = np.where(better, root + step, root)
+            smallest = np.where(better, np.abs(psi), smallest)
+            newton = np.divide(psi, alpha * slope, out=np.zeros_like(psi), where=better)
+            step = np.where(better, newton, np.where(active, step / 2, step))
+            active = active & (alpha * np.abs(step) > 1e-6 + 1e-15 * alpha * np.abs(root))
+            if not active.any():
+                break
+        self.means[rows] = root + step
+
+
+ESTIMATORS: dict[str, type[RobustMeans]] = {
+    "truncated": TruncatedMeans,
+    "median_of_means": MediansOfMeans,
+    "catoni": CatoniMeans,
+}

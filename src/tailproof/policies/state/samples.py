@@ -1,4 +1,4 @@
-"""Samples that are truncated anew at every decision, without looking at all of them again."""
+"""Samples that are truncated again at every decision, without reading all of them."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from tailproof.policies.state.base import Array, Counts, Finite, Index, Rule, State
-from tailproof.policies.state.regression import absorb, blank
+from tailproof.policies.state.regression import blank, rank_one_update
 
 __all__ = ["Samples"]
 
@@ -17,19 +17,12 @@ __all__ = ["Samples"]
 class Samples(State):
     """Arms and rewards on each level, with A = λI + Σ x xᵀ.
 
-    A small reward is settled: no later truncation can touch it, since A only grows, and it is
-    remembered as part of Σ y x. The others, few unless the noise is wild, are looked at again.
+    A small reward is settled: since A only grows, no later truncation can affect it, and it is kept
+    as part of Σ y x. The others, few unless the tails are heavy, are read at every decision.
 
-    Attributes
-    ----------
-    root : array of shape (paths, levels, d, d)
-        S with A⁻¹ = SSᵀ.
-    x, y : arrays of shape (paths, levels, capacity, d) and (paths, levels, capacity)
-        The samples; `count` of them are in use.
-    moment : array of shape (paths, levels, d)
-        Σ y x over the settled samples.
-    settled, longest : arrays of shape (paths, levels)
-        Rewards up to this size are settled; the largest norm of an arm so far.
+    All arrays begin with the axes (paths, levels): `root` is S with A⁻¹ = SSᵀ; `x` and `y` hold the
+    samples, `count` of them in use; rewards up to the size `settled` are settled, with Σ y x in
+    `moment`; `longest` is the largest norm of an arm so far.
     """
 
     root: Finite
@@ -68,7 +61,7 @@ class Samples(State):
         return int(self.count.max())
 
     def unsettled(self, paths: Index, level: Index | int) -> Iterator[tuple[Array, Array]]:
-        """Give the arms and rewards that are not settled, of shapes (n, d) and (n,), by path.
+        """Yield the arms and rewards that are not settled, of shapes (n, d) and (n,), by path.
 
         Nothing is padded: sums over n samples round differently when zeros are added to them, and
         then a path would depend on how many samples the others have.
@@ -89,14 +82,14 @@ class Samples(State):
         y: Array,
         safe: Callable[[Index, Array], Array],
     ) -> None:
-        """Add a sample to a level of each path, for which there must be room.
+        """Add a sample to a level of each path, which must have room for it.
 
-        `safe` tells from the paths and the largest eigenvalue of A⁻¹ in each which rewards, at
-        arms of norm one, no truncation can touch from now on.
+        `safe` maps the paths and the largest eigenvalue of A⁻¹ in each to the size up to which no
+        later truncation affects rewards at arms of norm one.
         """
         at = paths, level
         root = self.root[at]
-        absorb(root, x, np.empty((len(x), 0)))
+        rank_one_update(root, x, np.empty((len(x), 0)))
         self.root[at] = root
         place = self.count[at]
         self.x[*at, place], self.y[*at, place] = x, y
@@ -104,7 +97,7 @@ class Samples(State):
         length = np.sqrt(np.vecdot(x, x))
         grown = length > self.longest[at]
         self.longest[at] = np.maximum(self.longest[at], length)
-        # Longer arms may unsettle what was settled: start again from nothing.
+        # Longer arms may unsettle what was settled: start over.
         self.settled[at] = np.where(grown, 0.0, self.settled[at])
         self.moment[at] = np.where(grown[:, None], 0.0, self.moment[at])
         small = ~grown & (np.abs(y) <= self.settled[at])
@@ -112,7 +105,7 @@ class Samples(State):
         self._settle(paths, level, safe)
 
     def _settle(self, paths: Index, level: Index, safe: Callable[[Index, Array], Array]) -> None:
-        """Settle what has become small, now and then."""
+        """Settle what has become small, every 16 samples and at powers of two."""
         count = self.count[paths, level]
         due = (count & (count - 1) == 0) | (count % 16 == 0)
         if not due.any():

@@ -1,9 +1,4 @@
-"""A regression that learns the law of its noise and the size of its coefficients, in any unit.
-
-The model is y = b + xᵀθ + s·t_ν with θ ~ N(0, s²/ρ P⁻¹) and b flat; s, ν and ρ are learned. The
-score ψ(u) = (ν + 1)u/(ν + u²) of Student's t is bounded and goes back to zero, so a reward teaches
-nothing when it is absurd; and what it did not teach is not counted as known.
-"""
+"""The Student-t regression of LinStudentUCB, which learns the law of its noise in any unit."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Self
@@ -12,14 +7,14 @@ import numpy as np
 from scipy.special import betaln
 
 from tailproof.policies.state.base import Array, Counts, Finite, Index, Rule, State
-from tailproof.policies.state.regression import absorb
+from tailproof.policies.state.regression import rank_one_update
 
 __all__ = ["SHAPES", "StudentFit"]
 
 SHAPES = np.array([0.5, 1.0, 2.0, 4.0, 32.0])
 """The degrees of freedom ν to choose from."""
 _LOG_HEIGHT: Array = -betaln(0.5, SHAPES / 2) - np.log(SHAPES) / 2
-_INFORMATION: Array = 2 * SHAPES / (SHAPES + 3)  # about ln s, in one pull of the law itself
+_INFORMATION: Array = 2 * SHAPES / (SHAPES + 3)  # Fisher information about ln s in one pull
 
 
 One = Annotated[Array, Rule(finite=True, blank=1)]
@@ -28,35 +23,32 @@ Features = Annotated[Array, Rule(("dim",), finite=True)]
 
 @dataclass(eq=False)
 class StudentFit(State):
-    """The fit, what it was made from, and what the pulls that were let go have left behind.
+    """The fit, the pulls in its buffer, and a summary of the discarded pulls.
 
-    With D = d + 1 where there is an intercept, and D = d where there is none:
+    The score ψ(u) = (ν + 1)u/(ν + u²) of Student's t is bounded and returns to zero, so an extreme
+    reward has no influence and adds no information. D = d + 1 with an intercept, and D = d without.
 
     Attributes
     ----------
     block : array of shape (paths, D, D + 1)
-        [S | (θ, b)]: a root of the covariance s²·SSᵀ of the estimate beside it, SSᵀ = (H + ρP)⁻¹.
+        [S | (θ, b)]: the estimate has the covariance s²·SSᵀ, SSᵀ = (H + ρP)⁻¹.
     scales : array of shape (paths, shapes)
         The scale s under each ν.
-    shape : array of shape (paths,)
-        Which ν is the likeliest.
-    penalty : array of shape (paths,)
-        ρ, small where coefficients are large in units of the noise.
+    shape, penalty : arrays of shape (paths,)
+        The position of the likeliest ν; ρ, small where coefficients are large in units of noise.
     slope, inflation : arrays of shape (paths,)
-        J = E ψ'/E w with the weights w = ψ(u)/u, and how far the variance of the estimate is from
-        s²·SSᵀ under another law than Student's.
+        J = E ψ'/E w with the weights w = ψ(u)/u, and κ, by which other laws inflate s²·SSᵀ.
     centre, spread : arrays of shape (paths, d)
-        The mean of the vectors on offer, and their mean square around the middle of each offer.
-    renewal : array of shape (paths,)
-        How much the middles vary, as a share of what vectors drawn anew each time would give.
-    due, kept : arrays of shape (paths,)
-        The decision after which to fit next, and how many pulls are in the buffer.
+        The mean of the vectors offered, and their mean square around the middle of each offer.
+    renewal, due, kept : arrays of shape (paths,)
+        The variation of the middles, relative to that of vectors drawn anew each time; the
+        decision after which to fit next; the number of pulls in the buffer.
     contexts, rewards : arrays of shape (paths, room, D) and (paths, room)
         The buffer: the vectors, with a one for the intercept, and the rewards, within ±1e100.
     information, response : arrays of shape (paths, D, D) and (paths, D)
-        H₀ and H₀(θ, b) + the score, of the pulls that were let go.
+        H₀ and H₀(θ, b) + the score, of the discarded pulls.
     scoring, log_likelihood : arrays of shape (paths, shapes)
-        Their score of ln s, and their log likelihood but for a term that all ν have in common.
+        Their score of ln s, and their log likelihood without a term that all ν have in common.
     sums : array of shape (paths, 3)
         Their Σψ', Σw and Σψ².
     """
@@ -122,7 +114,7 @@ class StudentFit(State):
     def update(self, arms: Array, chosen: Array, y: Array) -> None:
         """Learn from one pull in each path: `chosen` are the vectors, of shape (paths, d)."""
         t, rows = self.decisions + 1, np.arange(self.paths)
-        self._look_around(arms, chosen, t)
+        self._track_offers(arms, chosen, t)
         self.contexts[rows, self.kept, : self.dim] = chosen
         self.rewards[rows, self.kept] = y
         x = self.contexts[rows, self.kept]
@@ -137,8 +129,8 @@ class StudentFit(State):
                 if part is not self:
                     self.put(young, part)
 
-    def _look_around(self, arms: Array, chosen: Array, t: Index) -> None:
-        """Learn where the vectors on offer lie, how far apart, and whether they come anew."""
+    def _track_offers(self, arms: Array, chosen: Array, t: Index) -> None:
+        """Update where offered vectors lie, how far apart, and whether they are new each time."""
         middle = arms.mean(axis=1)
         square = np.square(arms - middle[:, None]).mean(axis=1)
         square = np.where(square.any(axis=1, keepdims=True), square, np.square(chosen))
@@ -150,35 +142,34 @@ class StudentFit(State):
         self.renewal += (renewed - self.renewal) / t
 
     def _step(self, x: Array, y: Array) -> None:
-        """Learn one pull by a rank-one step."""
+        """Learn one pull by a rank-one update."""
         row = np.vecmat(x, self.block)
         leverage, nu = _squares(row[:, :-1]), SHAPES[self.shape]
         residual = y - row[:, -1]
-        # before the pull its location was known to ± s√leverage only, on top of the noise
+        # before the pull its location was uncertain by ± s√leverage, on top of the noise
         weight = (nu + 1) / (nu + np.square(residual / self.scale) / (1 + leverage))
         root = np.sqrt(self.slope * weight)
-        absorb(
-            self.block, root[:, None] * x, (root * (row[:, -1] + residual / self.slope))[:, None]
-        )
+        y = root * (row[:, -1] + residual / self.slope)
+        rank_one_update(self.block, root[:, None] * x, y[:, None])
 
     def _fit(self, t: Index, n: int) -> None:
-        """Fit all paths, which have the same number n of pulls in the buffer: two rounds.
+        """Fit all paths, which have the same number n of pulls in the buffer, in two rounds.
 
-        Each takes the uncertainty of the location for a part of the residual, r² + s²·leverage.
+        Each adds the uncertainty of the location to the residual: r² + s²·leverage.
         """
         x, y, prior = self.contexts[:, :n], self.rewards[:, :n], self._prior()
-        if (t == n).any():  # some paths have not let go of anything yet
-            self._begin(x, y, prior, t)
-            self._reconsider(x, y, prior, np.flatnonzero(t == n))
+        if (t == n).any():  # paths that have discarded nothing yet
+            self._try_median(x, y, prior, t)
+            self._try_least_squares(x, y, prior, np.flatnonzero(t == n))
         gone, before, scales = (t - n)[:, None] * _INFORMATION, self.scales, self.scales
-        known = _half_step(y)
+        known = _half_resolution(y)
         for _ in range(2):
             residual, leverage = y - np.matvec(x, self.mean), _squares(x @ self.root)
             offset = np.abs(self.mean[:, self.dim :]).sum(axis=1)
             least = 1e-3 * self.scale / np.sqrt(self.penalty) + 1e-14 * offset + 1e-100
             typical = np.sqrt(np.square(residual).mean(axis=1))
             least = np.maximum(least, np.minimum(known, typical))
-            for _ in range(2):  # Fisher's scoring for ln s, no further than a factor e at a time
+            for _ in range(2):  # Fisher scoring for ln s, by at most a factor e per step
                 u = self._standardised(residual, leverage, scales)
                 moved = np.log(scales / before)
                 excess = _scoring(u) + self.scoring - gone * moved
@@ -191,25 +182,24 @@ class StudentFit(State):
             weights, sums = self._weights(u)
             slope, total, square = (sums + self.sums).T
             slope = np.clip(slope / total, 0.25, 1)
-            # a step of up to twice the right length still climbs, and knows no less than it learned
+            # a step of up to twice the right length still climbs, and understates nothing
             self.slope = np.maximum(slope, 0.5)
             self.inflation = np.maximum(square / total * self.slope / slope**2, 0.25)
-            self._shrink(prior)
-            self._solve(x, weights, residual, self.penalty[:, None, None] * prior)
+            self._update_penalty(prior)
+            self._newton_step(x, weights, residual, self.penalty[:, None, None] * prior)
         self.log_likelihood = self.log_likelihood + shift
         self.scoring = self.scoring - gone * moved
         self.due = t + np.maximum(t // 8, 1)
         if n == self.rewards.shape[1]:
-            self._let_go(n // 2)
+            self._summarise(n // 2)
 
     def _prior(self) -> Array:
         """Return P: P⁻¹ = V⁻¹ + mmᵀ/d with V = diag(spread) and m = V⁻¹ centre; b is free.
 
-        In units of its spread every coordinate is expected to matter as much, and so is the
-        mean of what is on offer.
+        In units of spread all coordinates, and the mean offer, are expected to matter equally.
         """
         prior = np.zeros(self.information.shape)
-        # a coordinate that is the same everywhere is another intercept, next to free
+        # a coordinate that is the same everywhere is another intercept, almost flat
         spread = np.maximum(self.spread, 1e-8 * np.square(self.centre) + 1e-200)
         length = np.sum(np.square(self.centre) / spread, axis=1)
         inner = prior[:, : self.dim, : self.dim]
@@ -217,8 +207,8 @@ class StudentFit(State):
         inner[:, np.arange(self.dim), np.arange(self.dim)] += spread
         return prior
 
-    def _begin(self, x: Array, y: Array, prior: Array, t: Index) -> None:
-        """Start from the median, all around it noise: at first, and where this explains more."""
+    def _try_median(self, x: Array, y: Array, prior: Array, t: Index) -> None:
+        """Start from the median with all else noise: at first, and where this explains more."""
         flat = self.block.shape[1] > self.dim
         middle = np.median(y, axis=1) * flat
         off = np.abs(y - middle[:, None])
@@ -235,14 +225,14 @@ class StudentFit(State):
             self.block[rows, : self.dim, -1] = 0
             self.block[rows, self.dim :, -1] = middle[:, None]
 
-    def _reconsider(self, x: Array, y: Array, prior: Array, rows: Index) -> None:
+    def _try_least_squares(self, x: Array, y: Array, prior: Array, rows: Index) -> None:
         """Start from least squares where normal noise around it is likelier than the fit.
 
-        A score that goes back to zero can take one half of the rewards for noise around the other.
+        A score that returns to zero can mistake one half of the rewards for noise around the other.
         """
         x, y, last = x[rows], y[rows], np.full(len(rows), len(SHAPES) - 1)
         root = _inverse_root(x.mT @ x + self.penalty[rows, None, None] * prior[rows])
-        mean, leverage = _spread_by(root, np.vecmat(y, x)), _squares(x @ root)
+        mean, leverage = _covariance_times(root, np.vecmat(y, x)), _squares(x @ root)
         residual, free = y - np.matvec(x, mean), y.shape[1] - leverage.sum(axis=1)
         scale = np.sqrt(np.square(residual).sum(axis=1) / np.maximum(free, 1e-9))
         scale, now = np.maximum(scale, 1e-100), self.scale[rows]
@@ -254,32 +244,31 @@ class StudentFit(State):
         self.block[rows] = np.concatenate([root, mean[..., None]], axis=2)[better]
         self.scales[rows, -1], self.shape[rows] = scale[better], last[better]
 
-    def _shrink(self, prior: Array) -> None:
-        """Learn ρ by its fixed point under the evidence, with one more coordinate of size s²/d."""
+    def _update_penalty(self, prior: Array) -> None:
+        """Update ρ by MacKay's fixed point, with one more coordinate of size s²/d."""
         root, size = self.root, self.mean / self.scale[:, None]
         unknown = self.penalty * np.sum(root * (prior @ root), axis=(1, 2))
         square = np.vecdot(size, np.matvec(prior, size))
         ratio = (np.maximum(self.dim - unknown, 0) + 1) / (square + 1 / self.dim)
         self.penalty = np.clip(ratio, 1e-8, 1e8)
 
-    def _solve(self, x: Array, weights: Array, residual: Array, prior: Array) -> None:
-        """Take the Newton step, with the information that the score accepted."""
-        new, score = self._learned(x, weights, residual)
+    def _newton_step(self, x: Array, weights: Array, residual: Array, prior: Array) -> None:
+        """Take a Newton step, with the information that the score accepted."""
+        new, score = self._information(x, weights, residual)
         root = _inverse_root(self.information + new + prior)
         climb = score + self.response - np.matvec(self.information + prior, self.mean)
-        self.block[..., -1] += _spread_by(root, climb)
+        self.block[..., -1] += _covariance_times(root, climb)
         self.block[..., :-1] = root
 
-    def _learned(self, x: Array, weights: Array, residual: Array) -> tuple[Array, Array]:
-        """Return the information of some pulls, as far as it was accepted, and their score."""
+    def _information(self, x: Array, weights: Array, residual: Array) -> tuple[Array, Array]:
+        """Return the information of some pulls that the score accepted, and their score."""
         information = self.slope[:, None, None] * ((x * weights[..., None]).mT @ x)
         return information, np.asarray(np.vecmat(weights * residual, x))
 
-    def _let_go(self, k: int) -> None:
-        """Let go of the k pulls of least leverage: information and scores stay, as of this fit.
+    def _summarise(self, k: int) -> None:
+        """Discard the k pulls of least leverage; their information and scores stay as of this fit.
 
-        Where much is known, a normal summary is exact; the few pulls of a rare direction stay, to
-        be judged again.
+        Where much is known, a normal summary is exact; the few pulls of a rare direction are kept.
         """
         leverage = _squares(self.contexts @ self.root)
         order = np.argpartition(leverage, k, axis=1)
@@ -289,7 +278,7 @@ class StudentFit(State):
         residual = self.rewards[:, :k] - np.matvec(x, self.mean)
         u = self._standardised(residual, leverage, self.scales)
         weights, sums = self._weights(u)
-        new, score = self._learned(x, weights, residual)
+        new, score = self._information(x, weights, residual)
         self.information = self.information + new
         self.response = self.response + score + np.matvec(new, self.mean)
         self.scoring = self.scoring + _scoring(u)
@@ -312,11 +301,10 @@ class StudentFit(State):
         return w, np.stack([part.sum(axis=1) for part in parts], axis=1)
 
 
-def _half_step(y: Array) -> Array:
+def _half_resolution(y: Array) -> Array:
     """Return half the smallest difference of rewards that take at most √n values, else zero.
 
-    Rounded rewards are known no better. Coin flips are thus no wild noise around 0 or 1, and have
-    their mean for a location.
+    Rounded rewards are known no better. So the location of coin flips is their mean, not 0 or 1.
     """
     steps = np.diff(np.sort(y, axis=1), axis=1)
     values = 1 + np.count_nonzero(steps, axis=1)
@@ -330,7 +318,7 @@ def _scoring(u: Array) -> Array:
 
 
 def _log_likelihood(u: Array, scales: Array) -> Array:
-    """Return the log likelihood of every shape, but for what all have in common."""
+    """Return the log likelihood of every shape, without the terms that all share."""
     top = u.shape[2] * (_LOG_HEIGHT - np.log(scales / scales[:, :1]))
     return np.asarray(top - (SHAPES + 1) / 2 * np.log1p(u / SHAPES[:, None]).sum(axis=2))
 
@@ -342,7 +330,7 @@ def _log_density(u: Array, leverage: Array, shape: Index) -> Array:
     return np.asarray(u.shape[1] * _LOG_HEIGHT[shape] - tails)
 
 
-def _spread_by(root: Array, vector: Array) -> Array:
+def _covariance_times(root: Array, vector: Array) -> Array:
     """Return SSᵀv in each path."""
     return np.asarray(np.matvec(root, np.vecmat(vector, root)))
 
@@ -352,10 +340,7 @@ def _squares(rows: Array) -> Array:
 
 
 def _inverse_root(matrix: Array) -> Array:
-    """Return S with SSᵀ the inverse of each matrix, brought to a unit diagonal first.
-
-    Directions of which next to nothing is known, less than rounding tells, count as that little.
-    """
+    """Return S with SSᵀ = M⁻¹ for M scaled to a unit diagonal, with eigenvalues above rounding."""
     unit = np.sqrt(np.maximum(np.diagonal(matrix, axis1=1, axis2=2), 1e-300))
     strength, basis = np.linalg.eigh(matrix / unit[:, :, None] / unit[:, None])
     scaled: Array = basis / np.sqrt(np.maximum(strength, 1e-14))[:, None]
