@@ -1,9 +1,9 @@
-"""Noise laws, from tame to those without a mean, with atoms and skew among them.
+"""Noise laws, from light tails to laws without a mean, some with atoms or skew.
 
-Each law states its truths (tail index, mean, median, quantiles; tail constant and Fisher
-information where it is symmetric and has a density) and can draw the median of k samples from its
-exact law, at the price of one draw instead of k. `PerArm` and `Changing` put laws together where
-the noise depends on the arm or on the number of pulls.
+Each law knows its tail index, mean, median and quantiles, and, if it is symmetric and has a
+density, its tail constant and Fisher information. It can draw the median of k samples directly
+from the exact law of that median, at the cost of one or two draws instead of k. `PerArm` and
+`Changing` combine laws when the noise depends on the arm or on the number of pulls.
 """
 
 from tailproof.noise.base import Noise

@@ -15,7 +15,7 @@ __all__ = ["Cauchy"]
 class Cauchy(Noise):
     """The Cauchy law: Student's t with one degree of freedom, without a mean.
 
-    f(x) = 1 / (π (1 + x²)), stretched by `scale`; α = 1
+    f(x) = 1 / (π (1 + x²)), scaled by `scale`; α = 1
 
     >>> float(Cauchy().ppf(0.75).round(12))
     1.0
@@ -23,12 +23,8 @@ class Cauchy(Noise):
     Source: section 2.3 of Zhong et al. 2021. Differences: a scale.
     """
 
+    alpha = 1.0
     scale: float = 1.0
-
-    @property
-    def alpha(self) -> float:
-        """One."""
-        return 1.0
 
     @property
     def fisher_information(self) -> float:

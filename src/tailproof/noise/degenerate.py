@@ -20,13 +20,9 @@ class Degenerate(Noise):
     Source: elementary. Differences: none.
     """
 
+    alpha = math.inf
     continuous = False
     scale: float = 1.0
-
-    @property
-    def alpha(self) -> float:
-        """Infinite."""
-        return math.inf
 
     @property
     def _support(self) -> tuple[float, float]:

@@ -14,7 +14,7 @@ __all__ = ["Laplace"]
 class Laplace(Noise):
     """The Laplace law.
 
-    f(x) = exp(−|x|)/2, stretched by `scale`; α = ∞
+    f(x) = exp(−|x|)/2, scaled by `scale`; α = ∞
 
     >>> Laplace(0.5).fisher_information
     4.0
@@ -22,12 +22,8 @@ class Laplace(Noise):
     Source: elementary. Differences: none.
     """
 
+    alpha = math.inf
     scale: float = 1.0
-
-    @property
-    def alpha(self) -> float:
-        """Infinite."""
-        return math.inf
 
     @property
     def fisher_information(self) -> float:

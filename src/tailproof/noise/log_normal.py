@@ -2,11 +2,12 @@
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy.special import expit, ndtr, ndtri
 
-from tailproof.checks import number
+from tailproof.checks import Range
 from tailproof.noise.base import Array, Shape
 from tailproof.noise.one_sided import Centre, OneSided
 
@@ -22,25 +23,14 @@ class LogNormal(OneSided):
     >>> round(LogNormal(1.0).mean, 4)
     0.6487
 
-    Source: elementary. Differences: sigma > 10 is left to no one.
+    Source: elementary. Differences: sigma > 10 is not supported.
     """
 
-    sigma: float
+    alpha = math.inf
+    sigma: Annotated[float, Range(above=0, at_most=10)]
     centre: Centre = "median"
     scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        number("sigma", self.sigma, above=0, at_most=10)
-        super().__post_init__()
-
-    @property
-    def alpha(self) -> float:
-        """Infinite."""
-        return math.inf
-
-    @property
-    def _left(self) -> float:
-        return 0.0
+    _left = 0.0
 
     @property
     def _positive_mean(self) -> float:

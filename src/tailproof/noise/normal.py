@@ -15,7 +15,7 @@ __all__ = ["Normal"]
 class Normal(Noise):
     """The normal law with standard deviation `scale`.
 
-    f(x) = exp(−x²/2) / √(2π), stretched by `scale`; α = ∞
+    f(x) = exp(−x²/2) / √(2π), scaled by `scale`; α = ∞
 
     >>> Normal(2.0).fisher_information
     0.25
@@ -23,12 +23,8 @@ class Normal(Noise):
     Source: elementary. Differences: none.
     """
 
+    alpha = math.inf
     scale: float = 1.0
-
-    @property
-    def alpha(self) -> float:
-        """Infinite."""
-        return math.inf
 
     @property
     def fisher_information(self) -> float:

@@ -1,4 +1,4 @@
-"""Laws of positive variables, shifted so that what is asked for sits at zero."""
+"""Laws of a positive variable, shifted so that its mean, median or left end is at zero."""
 
 from abc import abstractmethod
 from typing import Literal
@@ -14,17 +14,18 @@ Centre = Literal["mean", "median", "left"]
 
 
 class OneSided(Noise):
-    """The law of X − z for a positive variable X, z its mean, its median or its left end."""
+    """The law of X − z for a positive variable X, where z is its mean, median or left end."""
 
     symmetric = False
     centre: Centre
 
+    _left: float
+    """The left end of X."""
+
     def __post_init__(self) -> None:
-        known = self.centre in ("mean", "median", "left")
-        require(known, "centre", "one of mean, median, left", self.centre)
-        rule = "median or left where there is no mean"
-        require(self.centre != "mean" or self.alpha > 1, "centre", rule, self.centre)
         super().__post_init__()
+        rule = "median or left for a law without a mean"
+        require(self.centre != "mean" or self.alpha > 1, "centre", rule, self.centre)
 
     @property
     def mean(self) -> float:
@@ -52,11 +53,6 @@ class OneSided(Noise):
 
     def _sample(self, rng: np.random.Generator, shape: Shape) -> Array:
         return self._positive_sample(rng, shape) - self._zero
-
-    @property
-    @abstractmethod
-    def _left(self) -> float:
-        """The left end of X."""
 
     @property
     @abstractmethod

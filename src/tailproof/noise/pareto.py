@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from tailproof.checks import number
+from tailproof.checks import Positive
 from tailproof.noise.base import Array, Shape
 from tailproof.noise.one_sided import Centre, OneSided
 
@@ -25,22 +25,15 @@ class Pareto(OneSided):
     Source: elementary. Differences: none.
     """
 
-    index: float
+    index: Positive
     centre: Centre = "median"
     scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        number("index", self.index, above=0)
-        super().__post_init__()
+    _left = 1.0
 
     @property
     def alpha(self) -> float:
         """The Pareto index."""
         return self.index
-
-    @property
-    def _left(self) -> float:
-        return 1.0
 
     @property
     def _positive_mean(self) -> float:

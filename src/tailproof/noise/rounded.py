@@ -4,17 +4,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailproof.checks import number, require
-from tailproof.noise.base import Array, Noise, Shape
+from tailproof.checks import Positive, require
+from tailproof.noise.base import Array, Noise, Shape, Transformed
 
 __all__ = ["Rounded"]
 
 
 @dataclass(frozen=True)
-class Rounded(Noise):
+class Rounded(Transformed):
     """Samples of a law with a density, rounded to multiples of a step.
 
-    η = step·⌊x/step + ½⌋ for x of the law, stretched by `scale`; α that of the law
+    η = step·⌊X/step + ½⌋ with X from `law`, scaled by `scale`; α is that of `law`
 
     >>> from tailproof.noise import Cauchy
     >>> Rounded(Cauchy(), 0.5).ppf([0.5, 0.6, 0.75]).tolist()
@@ -24,25 +24,12 @@ class Rounded(Noise):
     """
 
     law: Noise
-    step: float
+    step: Positive
     scale: float = 1.0
-    continuous = False
 
     def __post_init__(self) -> None:
-        ok = isinstance(self.law, Noise) and self.law.continuous
-        require(ok, "law", "a law with a density", self.law)
-        number("step", self.step, above=0)
         super().__post_init__()
-
-    @property
-    def symmetric(self) -> bool:  # type: ignore[override]
-        """Whether the law is."""
-        return self.law.symmetric
-
-    @property
-    def alpha(self) -> float:
-        """That of the law."""
-        return self.law.alpha
+        require(self.law.continuous, "law", "a law with a density", self.law)
 
     @property
     def _support(self) -> tuple[float, float]:

@@ -2,11 +2,12 @@
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy.special import betaln, stdtr
 
-from tailproof.checks import number
+from tailproof.checks import Range
 from tailproof.noise.base import Array, Noise, Shape
 
 __all__ = ["StudentT"]
@@ -16,21 +17,17 @@ __all__ = ["StudentT"]
 class StudentT(Noise):
     """Student's t: no variance for df ≤ 2, no mean for df ≤ 1.
 
-    f(x) = (1 + x²/df)^(−(df+1)/2) / (√df B(1/2, df/2)), stretched by `scale`; α = df
+    f(x) = (1 + x²/df)^(−(df+1)/2) / (√df B(1/2, df/2)), scaled by `scale`; α = df
 
     >>> StudentT(0.5).alpha, StudentT(3).fisher_information
     (0.5, 0.6666666666666666)
 
-    Source: section 2.3 of Zhong et al. 2021. Differences: a scale; df > 10⁸ is left to `Normal`,
-    and df < 10⁻⁴, where nearly every sample is beyond the largest float, to no one.
+    Source: section 2.3 of Zhong et al. 2021. Differences: a scale; use `Normal` for df > 10⁸.
+    df < 10⁻⁴ is not supported, as nearly every sample would exceed the largest float.
     """
 
-    df: float
+    df: Annotated[float, Range(at_least=1e-4, at_most=1e8)]
     scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        number("df", self.df, at_least=1e-4, at_most=1e8)
-        super().__post_init__()
 
     @property
     def alpha(self) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from tailproof.checks import number
+from tailproof.checks import Positive
 from tailproof.noise.base import Array, Noise, Shape
 
 __all__ = ["SymmetricPareto"]
@@ -14,7 +14,7 @@ __all__ = ["SymmetricPareto"]
 
 @dataclass(frozen=True)
 class SymmetricPareto(Noise):
-    """A Pareto law with a random sign: it meets the paper's tail bound with equality.
+    """The Pareto law with a random sign, which meets the paper's tail bound with equality.
 
     P(|η| > y) = (scale/y)^index for y ≥ scale; α = index
 
@@ -24,26 +24,15 @@ class SymmetricPareto(Noise):
     Source: the extreme case of definition 1 of Zhong et al. 2021. Differences: none.
     """
 
-    index: float
+    fisher_information = math.inf  # the density jumps
+    index: Positive
     scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        number("index", self.index, above=0)
-        super().__post_init__()
+    _log_tail_limit = 0.0
 
     @property
     def alpha(self) -> float:
         """The Pareto index."""
         return self.index
-
-    @property
-    def fisher_information(self) -> float:
-        """Infinite: the density jumps."""
-        return math.inf
-
-    @property
-    def _log_tail_limit(self) -> float:
-        return 0.0
 
     def _pdf(self, x: Array) -> Array:
         size = np.maximum(np.abs(x), 1)

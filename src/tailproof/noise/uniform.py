@@ -14,7 +14,7 @@ __all__ = ["Uniform"]
 class Uniform(Noise):
     """The uniform law on [−scale, scale].
 
-    f(x) = 1/2 for |x| ≤ 1, stretched by `scale`; α = ∞
+    f(x) = 1/2 for |x| ≤ 1, scaled by `scale`; α = ∞
 
     >>> Uniform(3.0).ppf([0, 0.25, 1]).tolist()
     [-3.0, -1.5, 3.0]
@@ -22,17 +22,9 @@ class Uniform(Noise):
     Source: elementary. Differences: none.
     """
 
+    alpha = math.inf
+    fisher_information = math.inf  # the density jumps
     scale: float = 1.0
-
-    @property
-    def alpha(self) -> float:
-        """Infinite."""
-        return math.inf
-
-    @property
-    def fisher_information(self) -> float:
-        """Infinite: the density jumps."""
-        return math.inf
 
     @property
     def _support(self) -> tuple[float, float]:

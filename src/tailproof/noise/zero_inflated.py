@@ -4,17 +4,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailproof.checks import number, require
-from tailproof.noise.base import Array, Noise, Shape
+from tailproof.checks import Fraction
+from tailproof.noise.base import Array, Noise, Shape, Transformed
 
 __all__ = ["ZeroInflated"]
 
 
 @dataclass(frozen=True)
-class ZeroInflated(Noise):
-    """Zero with probability `share`, a sample of another law otherwise.
+class ZeroInflated(Transformed):
+    """Zero with probability `share`, otherwise a sample of `law`.
 
-    P(η ≤ x) = share·1{x ≥ 0} + (1 − share) P(law ≤ x), stretched by `scale`; α that of the law
+    P(η ≤ x) = share·1{x ≥ 0} + (1 − share) P(law ≤ x), scaled by `scale`; α is that of `law`
 
     >>> from tailproof.noise import Cauchy
     >>> ZeroInflated(Cauchy(), 0.5).ppf([0.125, 0.4, 0.6]).round(12).tolist()
@@ -24,28 +24,12 @@ class ZeroInflated(Noise):
     """
 
     law: Noise
-    share: float
+    share: Fraction
     scale: float = 1.0
-    continuous = False
-
-    def __post_init__(self) -> None:
-        require(isinstance(self.law, Noise), "law", "a law", self.law)
-        number("share", self.share, above=0, below=1)
-        super().__post_init__()
-
-    @property
-    def symmetric(self) -> bool:  # type: ignore[override]
-        """Whether the law is."""
-        return self.law.symmetric
-
-    @property
-    def alpha(self) -> float:
-        """That of the law."""
-        return self.law.alpha
 
     @property
     def mean(self) -> float:
-        """That of the law, times 1 − share."""
+        """The mean of `law`, times (1 − share)·scale."""
         return self.scale * (1 - self.share) * self.law.mean
 
     @property
