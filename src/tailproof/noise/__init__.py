@@ -8,21 +8,16 @@ from the exact law of that median, at the cost of one or two draws instead of k.
 
 from tailproof.noise.base import Noise
 from tailproof.noise.cauchy import Cauchy
-from tailproof.noise.degenerate import Degenerate
 from tailproof.noise.empirical import Empirical
-from tailproof.noise.laplace import Laplace
-from tailproof.noise.log_normal import LogNormal
+from tailproof.noise.light_tailed import Degenerate, Laplace, Normal, Uniform
 from tailproof.noise.mixture import Mixture
-from tailproof.noise.normal import Normal
-from tailproof.noise.pareto import Pareto
-from tailproof.noise.rounded import Rounded
+from tailproof.noise.one_sided import LogNormal, Pareto
 from tailproof.noise.stable import Stable
 from tailproof.noise.student_t import StudentT
 from tailproof.noise.symmetric_pareto import SymmetricPareto
+from tailproof.noise.transformed import Rounded, ZeroInflated
 from tailproof.noise.two_point import Rademacher, TwoPoint
-from tailproof.noise.uniform import Uniform
 from tailproof.noise.varying import Changing, PerArm, Varying
-from tailproof.noise.zero_inflated import ZeroInflated
 
 __all__ = [
     "Cauchy",

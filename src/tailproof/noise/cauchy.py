@@ -25,15 +25,8 @@ class Cauchy(Noise):
 
     alpha = 1.0
     scale: float = 1.0
-
-    @property
-    def fisher_information(self) -> float:
-        """1 / (2 scale²)."""
-        return 0.5 / self.scale / self.scale
-
-    @property
-    def _log_tail_limit(self) -> float:
-        return math.log(2 / math.pi)
+    _fisher_information = 0.5
+    _log_tail_limit = math.log(2 / math.pi)
 
     def _pdf(self, x: Array) -> Array:
         return 1 / math.pi / np.hypot(1, x) / np.hypot(1, x)

@@ -64,10 +64,8 @@ class Mixture(Noise):
         return self.scale * float(np.dot(self.weights, [law.mean for law in self.laws]))
 
     @property
-    def fisher_information(self) -> float:
-        """The Fisher information by numerical integration; inf if a density jumps."""
-        self._require_symmetric_density("Fisher information")
-        return super().fisher_information if _smooth(self.laws) else math.inf
+    def _fisher_information(self) -> float:
+        return super()._fisher_information if _smooth(self.laws) else math.inf
 
     @property
     def _support(self) -> tuple[float, float]:

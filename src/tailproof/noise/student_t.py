@@ -35,9 +35,8 @@ class StudentT(Noise):
         return self.df
 
     @property
-    def fisher_information(self) -> float:
-        """(df + 1) / (df + 3) / scale²."""
-        return (self.df + 1) / (self.df + 3) / self.scale / self.scale
+    def _fisher_information(self) -> float:
+        return (self.df + 1) / (self.df + 3)
 
     @property
     def _log_tail_limit(self) -> float:

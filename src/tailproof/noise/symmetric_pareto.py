@@ -24,9 +24,9 @@ class SymmetricPareto(Noise):
     Source: the extreme case of definition 1 of Zhong et al. 2021. Differences: none.
     """
 
-    fisher_information = math.inf  # the density jumps
     index: Positive
     scale: float = 1.0
+    _fisher_information = math.inf  # the density jumps
     _log_tail_limit = 0.0
 
     @property
