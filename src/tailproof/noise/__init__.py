@@ -7,14 +7,12 @@ from the exact law of that median, at the cost of one or two draws instead of k.
 """
 
 from tailproof.noise.base import Noise
-from tailproof.noise.cauchy import Cauchy
 from tailproof.noise.empirical import Empirical
+from tailproof.noise.heavy_tailed import Cauchy, StudentT, SymmetricPareto
 from tailproof.noise.light_tailed import Degenerate, Laplace, Normal, Uniform
 from tailproof.noise.mixture import Mixture
 from tailproof.noise.one_sided import LogNormal, Pareto
 from tailproof.noise.stable import Stable
-from tailproof.noise.student_t import StudentT
-from tailproof.noise.symmetric_pareto import SymmetricPareto
 from tailproof.noise.transformed import Rounded, ZeroInflated
 from tailproof.noise.two_point import Rademacher, TwoPoint
 from tailproof.noise.varying import Changing, PerArm, Varying

@@ -9,7 +9,7 @@ from scipy.special import expit, gamma, gammaln
 
 from tailproof.checks import Range
 from tailproof.noise.base import Array, Noise, Shape
-from tailproof.noise.cauchy import Cauchy
+from tailproof.noise.heavy_tailed import Cauchy
 
 __all__ = ["Stable"]
 

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -41,10 +41,9 @@ class Varying(ABC):
 
     def scaled(self, c: float) -> Self:
         """Return the noise multiplied by c > 0."""
-        return self._with(tuple(law.scaled(c) for law in self.laws))
-
-    @abstractmethod
-    def _with(self, laws: tuple[Noise, ...]) -> Self: ...
+        noise: Any = self
+        scaled: Self = replace(noise, laws=tuple(law.scaled(c) for law in self.laws))
+        return scaled
 
 
 @dataclass(frozen=True)
@@ -64,9 +63,6 @@ class PerArm(Varying):
     def which(self, chosen: Index, pulled: int, pulls: int) -> Index:
         """Return the chosen arm."""
         return chosen[:, None]
-
-    def _with(self, laws: tuple[Noise, ...]) -> Self:
-        return type(self)(laws)
 
 
 @dataclass(frozen=True)
@@ -96,6 +92,3 @@ class Changing(Varying):
     def which(self, chosen: Index, pulled: int, pulls: int) -> Index:
         """Return the index of the law in force at each pull."""
         return np.searchsorted(self.at, pulled + np.arange(pulls), side="right")
-
-    def _with(self, laws: tuple[Noise, ...]) -> Self:
-        return type(self)(laws, self.at)

@@ -260,12 +260,9 @@ class MedianPulls:
     4.5
     """
 
-    block: int
-    """k, odd."""
-    scale: float
-    """σ."""
-    cut: float
-    """y."""
+    block: int  # k, odd
+    scale: float  # σ
+    cut: float  # y
 
     @property
     def factor(self) -> float:
