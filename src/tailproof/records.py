@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailproof.checks import require
+from tailproof.typing import Array
 
 if TYPE_CHECKING:
     import pandas
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["read_columns"]
 
 Decimal = Literal[".", ","]
-Text = NDArray[np.object_]
 
 _MISSING = {"", "na", "n/a", "nan", "none", "null", "-", "#n/a", "<na>"}
 _WORDS = {"true": 1.0, "false": 0.0, "inf": np.inf, "infinity": np.inf}
@@ -56,7 +56,7 @@ _CURRENCY = re.compile(r"[$€£¥₹₩₽]|\b(?:USD|EUR|GBP|JPY|CHF|INR)\b|^(?
 
 def read_columns(
     file: Path, reward: str, arm: str | None = None, *, decimal: Decimal | None = None
-) -> tuple[NDArray[np.float64], list[str] | None]:
+) -> tuple[Array, list[str] | None]:
     """Read a column of rewards, NaN if missing, and optionally one of arms, from a file.
 
     CSV, Parquet and compressed files (gzip, bz2, xz) are recognised by their first bytes;
@@ -187,12 +187,12 @@ def _text(raw: bytes, name: str) -> str:
     raise ValueError(f"cannot decode {name}: it is not text in UTF-8, UTF-16 or Windows-1252")
 
 
-def _numbers(cells: Text, column: str, decimal: Decimal | None) -> NDArray[np.float64]:
+def _numbers(cells: NDArray[np.object_], column: str, decimal: Decimal | None) -> Array:
     """Convert cells to numbers, NaN if missing; pandas converts plain numbers."""
     import pandas
 
     plain = pandas.to_numeric(pandas.Series(cells), errors="coerce")
-    rewards: NDArray[np.float64] = plain.to_numpy(dtype=np.float64, copy=True)
+    rewards: Array = plain.to_numpy(dtype=np.float64, copy=True)
     texts = [_cell(cell) for cell in cells.tolist()]
     odd = [row for row in np.flatnonzero(np.isnan(rewards)) if texts[row].lower() not in _MISSING]
     if not odd and decimal != ",":
@@ -217,10 +217,10 @@ def _numbers(cells: Text, column: str, decimal: Decimal | None) -> NDArray[np.fl
             bad.append(row)
     if bad:
         first = ", ".join(f"{texts[row]!r} in row {row + 1}" for row in bad[:3])
-        kind = (
-            f"numbers with decimal mark {mark!r}" if mark in "".join(bare.values()) else "numbers"
+        marked = f" with decimal mark {mark!r}" if mark in "".join(bare.values()) else ""
+        raise ValueError(
+            f"column {column} must contain numbers{marked}, got {first} ({len(bad)} in all)"
         )
-        raise ValueError(f"column {column} must contain {kind}, got {first} ({len(bad)} in all)")
     return rewards
 
 

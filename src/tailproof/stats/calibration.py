@@ -85,7 +85,7 @@ class Calibration:
 
     @property
     def variance(self) -> float:
-        """The variance of the filtered noise; for rewards, when drawing from them."""
+        """The variance of the filtered noise; for rewards, of samples drawn from them."""
         return self.law.variance / self.blocks
 
     @cached_property

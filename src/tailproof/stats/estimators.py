@@ -197,7 +197,7 @@ class Quantile(_EstimatorAim):
 
     @property
     def least(self) -> int:
-        """The fewest samples for which one is expected on either side of the quantile."""
+        """The fewest samples for which one is expected on each side of the quantile."""
         return math.ceil(1 / min(self.level, 1 - self.level) - 1 - 1e-9)
 
     def rank(self, n: int) -> int:
@@ -241,15 +241,8 @@ class Quantile(_EstimatorAim):
 class TrimmedMean(Estimator):
     """The mean without the smallest and the largest samples.
 
-    (1/(n − 2g)) Σ_{g < i ≤ n−g} X_(i),  g = ⌊share·n⌋
+    (1/(n − 2g)) Σ_{g < i ≤ n−g} X_(i),  g = ⌊share·n⌋,  0 ≤ share < ½
 
-    Parameters
-    ----------
-    share : float
-        The share dropped at each end, below ½; 0 gives the mean.
-
-    Examples
-    --------
     >>> float(TrimmedMean(0.25)([1.0, 3.0, 5.0, 1e300]))
     4.0
 
@@ -269,15 +262,8 @@ class TrimmedMean(Estimator):
 class WinsorizedMean(Estimator):
     """The mean with the smallest and the largest samples replaced by the nearest remaining one.
 
-    (1/n) Σ min(max(X_i, X_(g+1)), X_(n−g)),  g = ⌊share·n⌋
+    (1/n) Σ min(max(X_i, X_(g+1)), X_(n−g)),  g = ⌊share·n⌋,  0 ≤ share < ½
 
-    Parameters
-    ----------
-    share : float
-        The share replaced at each end, below ½; 0 gives the mean.
-
-    Examples
-    --------
     >>> float(WinsorizedMean(0.25)([1.0, 3.0, 5.0, 1e300]))
     4.0
 
@@ -356,15 +342,8 @@ class MeanOfMedians(Estimator):
 class MedianOfMeans(Estimator):
     """The median of block means: robust as long as a mean exists.
 
-    median over k' blocks of (1/k) Σ_i X_{(j−1)k+i},  k = ⌊n/k'⌋
+    median_j (1/k) Σ_i X_{(j−1)k+i},  j ≤ k' = blocks,  k = ⌊n/k'⌋
 
-    Parameters
-    ----------
-    blocks : int
-        The number k' of blocks.
-
-    Examples
-    --------
     >>> float(MedianOfMeans(blocks=3)([1.0, 3.0, 4.0, 6.0, 900.0, 800.0]))
     5.0
 
@@ -388,15 +367,8 @@ class MedianOfMeans(Estimator):
 class TruncatedMean(Estimator):
     """The mean with large samples replaced by zero.
 
-    (1/n) Σ X_i 1{|X_i| ≤ c}
+    (1/n) Σ X_i 1{|X_i| ≤ threshold}
 
-    Parameters
-    ----------
-    threshold : float
-        The level c.
-
-    Examples
-    --------
     >>> float(TruncatedMean(threshold=10)([1.0, 2.0, 6.0, 1e300]))
     2.25
 

@@ -307,7 +307,7 @@ def scale(law: MedianLaw, blocks: int, delta: float) -> float:
 
 
 def median_scale(noise: Noise, *, block: int, failure: float) -> float:
-    """Return the sub-Gaussian scale of block medians, given that they are not among the largest.
+    """Return the sub-Gaussian scale of block medians, rare large ones excluded.
 
     σ² = sup_h 2 ln E[cosh(hM) | |M| ≤ q]/h²,  P(|M| > q) = failure,  M the median of the block
 
@@ -354,7 +354,7 @@ def _sum_tail(law: MedianLaw, blocks: int, error: float) -> tuple[Array, Array]:
     """Return points x and P(|sum of the block medians| > x), finest near x = blocks · error."""
     typical = math.exp(_log_level(law.exceedance, 0.5)) * math.sqrt(blocks)
     reach = max(32 * blocks * error, 40 * typical)
-    count = (3**10 - 1) // 2  # an odd number of cells, with a fast Fourier transform
+    count = (3**10 - 1) // 2  # 3¹⁰ cells: odd, and fast to transform
     width = reach / (count + 0.5)
     cells = law.cells(width, count)
     sums = np.maximum(irfft(rfft(np.roll(cells, -count)) ** blocks, len(cells)), 0)

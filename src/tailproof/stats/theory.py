@@ -57,9 +57,8 @@ def block_size(n: int, block_exponent: float) -> int:
     Source: Algorithm 1, line 2.
     Differences: an n^ε that misses a whole number only by rounding counts as that number.
     """
-    power: float = whole("n", n, at_most=sys.float_info.max) ** number(
-        "block_exponent", block_exponent, above=0, below=1
-    )
+    exponent = number("block_exponent", block_exponent, above=0, below=1)
+    power: float = whole("n", n, at_most=sys.float_info.max) ** exponent
     nearest = round(power)
     return nearest if math.isclose(power, nearest, rel_tol=4e-15) else math.ceil(power)
 
@@ -135,7 +134,7 @@ def oful_regret(
     >>> round(oful_regret(10_000, dim=10, delta=0.01))
     32744
 
-    Source: Abbasi-Yadkori, Pál and Szepesvári 2011, theorem 3, as recalled. Differences: none.
+    Source: Abbasi-Yadkori, Pál and Szepesvári 2011, theorem 3, from memory. Differences: none.
     """
     t, d = number("decisions", decisions, above=0), whole("dim", dim)
     number("ridge", ridge, above=0)
