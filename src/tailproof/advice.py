@@ -1,4 +1,4 @@
-"""From recorded rewards to the policy to run next: which aim, which arm leads, which tool."""
+"""Advice from recorded rewards: which arm leads under each aim, and which policy to run."""
 
 import math
 import re
@@ -35,25 +35,25 @@ from tailproof.wrappers import AutoFiltered, Capped, Filtered, Negated
 __all__ = ["Advice", "Lead", "calibrate"]
 
 LEVEL = 0.95
-"""Of all intervals of an aim together."""
-_BEYOND = 3
-"""A block for a quantile has about so many samples beyond it."""
+"""The joint confidence level of all intervals of an aim."""
+_SAMPLES_BEYOND = 3
+"""About how many samples of a block lie beyond the quantile that it estimates."""
 _DECISIONS = 10_000
-"""For policies that must know how many are to come, where no horizon was given."""
-_LEAST_ORDER = 0.05
-"""Of moments, where not even a mean is sure."""
-_PRACTICAL = 0.1
-"""The published constants of a robust mean spend usual horizons on exploring."""
-_SHORT = 9
-"""A block of medians where a mean would do, but is not what was asked for."""
+"""The number of decisions for policies that must know it, if no horizon was given."""
+_SMALLEST_ORDER = 0.05
+"""ε for moments of order 1 + ε if even the mean may not exist."""
+_ROBUST_BONUS = 0.1
+"""With the published constant 1, robust means explore for the whole of a usual horizon."""
+_SHORT_BLOCK = 9
+"""The block length for a median if the calibration would use a mean."""
 WARNING = (
-    "no algorithm adapts to an unknown tail for free: moments are estimated from these records, "
-    "and rewards wilder than they show can mislead it"
+    "moments are estimated from these records, and more extreme rewards than these can mislead the "
+    "policy: no algorithm adapts to an unknown tail for free"
 )
 
 
 class Lead(NamedTuple):
-    """The arm that leads under an aim, and whether that is sure: no other interval reaches it."""
+    """The leading arm under an aim; `sure` if the interval of no other arm (rival) reaches it."""
 
     arm: str
     sure: bool
@@ -69,14 +69,14 @@ class Advice:
     rewards : Rewards
         By arm.
     aim : Aim, optional
-        What is to be maximised, or of costs minimised, if it was said.
+        What to maximise, or to minimise if the rewards are costs.
     costs : bool
     horizon, dim : int, optional
     calibration : Calibration, optional
-        The filter of medians that would suit; None where none does, and `refusal` says why.
+        A suitable filter of medians; None if there is none, and `refusal` says why.
     refusal : str
     asked : bool
-        Whether pulls, block, scale or efficiency of a filter were asked for: then it is advised.
+        Whether pulls, block, scale or efficiency were given: then the filter is advised.
 
     Examples
     --------
@@ -90,8 +90,8 @@ class Advice:
     OrderStatisticUCB(quantile=0.95, index='proved', sketch=None)
     >>> advice.policy()
     Traceback (most recent call last):
-    ValueError: aim must be chosen, as your rewards are not symmetric: median (b leads), mean (a
-    leads), capped_mean(0.99) (a leads) or quantile(0.95) (a leads), got None
+    ValueError: your rewards are not symmetric, so choose an aim: median (b leads), mean (a leads),
+    capped_mean(0.99) (a leads) or quantile(0.95) (a leads)
 
     Source: our own. Differences: none.
     """
@@ -107,7 +107,7 @@ class Advice:
 
     @property
     def pulls(self) -> int:
-        """How long the filter of medians holds a choice."""
+        """The pulls per decision of the filter of medians."""
         return self._filter.pulls
 
     @property
@@ -122,7 +122,7 @@ class Advice:
 
     @property
     def aims(self) -> list[Aim]:
-        """The aims that are compared: the usual ones and the one asked for."""
+        """The aims that are compared: the usual ones and the given one."""
         usual: list[Aim] = [Median(), Mean(), CappedMean(0.99), Quantile(0.95)]
         if isinstance(self.aim, Quantile | CappedMean):
             usual = [aim for aim in usual if type(aim) is not type(self.aim)] + [self.aim]
@@ -130,23 +130,21 @@ class Advice:
 
     @cached_property
     def estimates(self) -> dict[str, Array]:
-        """For each aim the estimate of every arm and its interval, all right with 95 % together.
+        """The estimate and interval of every arm under each aim, at a joint level of 95 % per aim.
 
-        An arm with too few rewards for a quantile has NaN.
+        They are NaN for an arm with too few rewards for a quantile.
         """
         level = 1 - (1 - LEVEL) / len(self.rewards.arms)
         return {aim.name: estimates(aim, self.rewards.samples, level) for aim in self.aims}
 
     @property
     def leaders(self) -> dict[str, Lead]:
-        """The arm that leads under each aim."""
-        return {
-            aim: leader(self._names, table, costs=self.costs)
-            for aim, table in self.estimates.items()
-        }
+        """The leading arm under each aim."""
+        names = [arm.name for arm in self.rewards.arms]
+        return {aim: leader(names, x, costs=self.costs) for aim, x in self.estimates.items()}
 
     def table(self) -> list[dict[str, Any]]:
-        """Return one row for each arm: n, zeros, and the estimate and interval of every aim."""
+        """Return a row for each arm: n, share of zeros, and estimate and interval for every aim."""
         return [
             {
                 "arm": arm.name,
@@ -158,32 +156,31 @@ class Advice:
         ]
 
     def policy(self, aim: Aim | None = None) -> Policy[Any]:
-        """Return the recipe for an aim, by default the one asked for.
+        """Return the policy for an aim, by default the aim of this advice.
 
-        Symmetric rewards have one location, and need no aim; others do.
+        Rewards that are not symmetric need an aim, as their mean and median differ.
         """
         chosen = aim if aim is not None else self.aim
         if chosen is None and not self.rewards.symmetric:
             *first, last = [f"{name} ({lead.arm} leads)" for name, lead in self.leaders.items()]
             raise ValueError(
-                "aim must be chosen, as your rewards are not symmetric: "
-                f"{', '.join(first)} or {last}, got None"
+                f"your rewards are not symmetric, so choose an aim: {', '.join(first)} or {last}"
             )
-        require(chosen is None or isinstance(chosen, Aim), "aim", "an aim", chosen)
+        _check_aim(chosen)
         inner: Aim = chosen or Median()
         if self.costs:
-            inner = inner.mirrored  # of −cost, which is what the policy inside maximises
+            inner = inner.mirrored  # the policy inside maximises −cost
         found = self._for_arms(inner) if self.dim is None else self._for_vectors(inner)
         return Negated(found) if self.costs else found
 
     def code(self, aim: Aim | None = None) -> str:
-        """Return the Python to run next, ready to paste."""
-        policy, said = self._quietly(aim)
+        """Return Python code that runs the policy, ready to paste."""
+        policy, said = self._policy_and_warnings(aim)
         text = re.sub(r", block_exponent=None|, sketch=None|policy=", "", repr(policy))
         names = ", ".join(sorted(set(re.findall(r"\b([A-Z]\w+)\(", text))))
         arms, dim = max(len(self.rewards.arms), 2), self.dim
         vectors = f"np.eye({arms})[None]" if dim is None else f"…  # of shape (1, K, {dim})"
-        hold = "" if policy.pulls == 1 else f"  # hold it for {policy.pulls} pulls"
+        repeat = "" if policy.pulls == 1 else f"  # pull it {policy.pulls} times"
         return "\n".join(
             [
                 "import numpy as np",
@@ -193,13 +190,13 @@ class Advice:
                 f"policy, rng = {text}, np.random.default_rng()",
                 f"state = policy.init(paths=1, arms={arms}, dim={dim or arms})",
                 f"arms = {vectors}",
-                f"chosen = policy.choose(state, arms, rng){hold}",
+                f"chosen = policy.choose(state, arms, rng){repeat}",
                 f"policy.learn(state, arms, chosen, rewards)  # of shape (1, {policy.pulls})",
             ]
         )
 
     def explain(self) -> str:
-        """Return the verdict, the leaders and the filter in plain words."""
+        """Return the verdict, the leading arms and the filter in words."""
         parts = [self.rewards.verdict, self._about_leaders()]
         if self.calibration is not None and self.rewards.symmetric:
             parts.append(self.calibration.choice)
@@ -208,7 +205,7 @@ class Advice:
         return " ".join(part for part in parts if part)
 
     def cells(self) -> list[list[str]]:
-        """Return the header and a row for each arm, as texts."""
+        """Return the table as strings, with a header."""
         rows = [["arm", "n", "zeros", *self.estimates]]
         for row in self.table():
             arm, n, zeros, *found = row.values()
@@ -226,26 +223,26 @@ class Advice:
         return "\n".join([*lines, "", self.explain(), "", *self.next_steps()])
 
     def next_steps(self) -> list[str]:
-        """Return the Python to run, or for every aim the policy that it would get."""
+        """Return the code to run, or the policy for each aim if one has to be chosen."""
         try:
             return [self.code()]
         except ValueError as refused:
             lines = [str(refused)]
         for aim in self.aims:
             try:
-                policy, said = self._quietly(aim)
+                policy, said = self._policy_and_warnings(aim)
                 text = "  ".join([repr(policy), *said])
             except ValueError as error:
                 text = str(error).partition(". ")[0]
             lines.append(f"{aim.name}: {text}")
         return lines
 
-    def _quietly(self, aim: Aim | None) -> tuple[Policy[Any], list[str]]:
+    def _policy_and_warnings(self, aim: Aim | None) -> tuple[Policy[Any], list[str]]:
         """Return a policy, and the warnings about it as comments."""
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             policy = self.policy(aim)
-        return policy, [f"# beware: {warning.message}" for warning in said]
+        return policy, [f"# warning: {warning.message}" for warning in said]
 
     def _about_leaders(self) -> str:
         if len(self.rewards.arms) < 2:
@@ -255,15 +252,11 @@ class Advice:
             f"{aim}: {lead.arm} ({'sure' if lead.sure else 'not sure: ' + _listed(lead.rivals)})"
             for aim, lead in self.leaders.items()
         ]
-        found = f"The {best}, by aim, with {LEVEL:.0%} confidence: {'; '.join(words)}."
+        found = f"The arm with the {best} value, at {LEVEL:.0%} confidence: {'; '.join(words)}."
         median, means = self.leaders["median"], isinstance(self.aim, Mean | CappedMean)
         if self.aim and means and median.sure and median.arm == self.leaders[self.aim.name].arm:
-            found += " The median names the same arm, and is learned sooner."
+            found += " The median picks the same arm, and is learned faster."
         return found
-
-    @property
-    def _names(self) -> list[str]:
-        return [arm.name for arm in self.rewards.arms]
 
     @property
     def _filter(self) -> Calibration:
@@ -272,7 +265,7 @@ class Advice:
         return self.calibration
 
     def _for_arms(self, aim: Aim) -> Policy[Any]:
-        """Return the recipe for K arms."""
+        """Return the policy for K arms without features."""
         if isinstance(aim, Quantile):
             return OrderStatisticUCB(quantile=aim.level)
         if isinstance(aim, CappedMean):
@@ -284,32 +277,32 @@ class Advice:
             if order is None:
                 return AdaRUCB()
             settings = {"epsilon": order, "moment_bound": _rounded(self._moment(order))}
-            return RobustUCB(estimator="median_of_means", **settings, bonus=_PRACTICAL)
+            return RobustUCB(estimator="median_of_means", **settings, bonus=_ROBUST_BONUS)
         found = self._filter_for_location()
         if found.block == 1:
             return UCB1(bonus=_rounded(self._deviation))
-        if self.rewards.symmetric and not self.asked:  # the first takes one noise for all arms
+        if self.rewards.symmetric and not self.asked:  # LinStudentUCB assumes equal noise
             return AutoFiltered(UCB1()) if self.rewards.differ else LinStudentUCB()
-        told = UCB1(bonus=_rounded(found.scale))
-        return Filtered(told, repeats=found.pulls, estimator=found.estimator)
+        inner = UCB1(bonus=_rounded(found.scale))
+        return Filtered(inner, repeats=found.pulls, estimator=found.estimator)
 
     def _for_vectors(self, aim: Aim) -> Policy[Any]:
-        """Return the recipe for arms with vectors."""
+        """Return the policy for arms with feature vectors."""
         size = _rounded(max(abs(arm.median) for arm in self.rewards.arms) or 1.0)
         if isinstance(aim, CappedMean):
             return Capped(OFUL(), share=aim.share)
         if isinstance(aim, Quantile):
-            repeats = math.ceil(_BEYOND / min(aim.level, 1 - aim.level)) - 1
+            repeats = math.ceil(_SAMPLES_BEYOND / min(aim.level, 1 - aim.level)) - 1
             errors = self.rewards.errors
             law = Empirical(-errors if self.costs else errors)
             noise = _rounded(scale_of(NoiseQuantile(law, repeats, aim), 1, 0.01))
-            inside = OFUL(noise_scale=noise, norm_bound=size)
-            return Filtered(inside, repeats=repeats, estimator=aim)
+            inner = OFUL(noise_scale=noise, norm_bound=size)
+            return Filtered(inner, repeats=repeats, estimator=aim)
         safe = OFUL(noise_scale=_rounded(self._deviation), norm_bound=size)
         if isinstance(aim, Mean) and not self.rewards.symmetric:
             if self.rewards.mean_is_safe:
                 return safe
-            order = self._moment_order() or _LEAST_ORDER
+            order = self._moment_order() or _SMALLEST_ORDER
             return HvtUCB(
                 decisions=self.horizon or _DECISIONS,
                 epsilon=order,
@@ -322,40 +315,37 @@ class Advice:
             return safe
         if self.rewards.symmetric and not self.asked:
             return LinStudentUCB()
-        told = OFUL(noise_scale=_rounded(found.scale), norm_bound=size)
-        return Filtered(told, repeats=found.pulls, estimator=found.estimator)
+        inner = OFUL(noise_scale=_rounded(found.scale), norm_bound=size)
+        return Filtered(inner, repeats=found.pulls, estimator=found.estimator)
 
     def _filter_for_location(self) -> Calibration:
-        """Return the filter for a median; that of skewed rewards takes medians, whatever it costs.
-
-        Where more than half of the rewards are one value, medians tell no arms apart.
-        """
+        """Return the filter for a median, which for skewed rewards must not be a mean."""
         found = self._filter
         if self.rewards.symmetric or self.asked:
             return found
         if self.rewards.mostly_equal:
             raise ValueError(
-                "aim must be one that tells arms apart, got median: more than half of the rewards "
-                "are the median of their arm. Next: aim at the mean or the capped mean"
+                "the median cannot tell your arms apart: more than half of the rewards equal the "
+                "median of their arm. Next: aim at the mean or the capped mean"
             )
-        return found if found.block > 1 else replace(found, pulls=_SHORT, block=_SHORT)
+        return found if found.block > 1 else replace(found, pulls=_SHORT_BLOCK, block=_SHORT_BLOCK)
 
     @property
     def _deviation(self) -> float:
-        """The standard deviation of a reward about the mean of its arm."""
+        """The pooled standard deviation of the rewards of an arm."""
         with np.errstate(invalid="ignore", over="ignore"):
             squares = sum(len(sample) * float(sample.var()) for sample in self.rewards.samples)
         return math.sqrt(squares / self.rewards.count)
 
     def _moment_order(self) -> float | None:
-        """Return ε such that moments of order 1 + ε are well inside what the tail allows.
+        """Return ε such that the tail clearly has moments of order 1 + ε.
 
-        None where a mean may not exist; a tail that surely has none is refused.
+        None if a mean may not exist; an error if it surely does not.
         """
         tail = self.rewards.tail
         if tail.high <= 1:
             raise ValueError(
-                f"aim must be one that your rewards have, got mean. {self.rewards.verdict} "
+                f"the mean cannot be the aim of these rewards. {self.rewards.verdict} "
                 "Next: aim at the median, a quantile or the capped mean"
             )
         warnings.warn(WARNING, stacklevel=4)
@@ -386,21 +376,21 @@ def calibrate(
     costs: bool = False,
     **targets: Any,
 ) -> Calibration | Advice:
-    """Choose a filter for a law, exactly, or read from recorded rewards what to run next.
+    """Choose a filter for a noise law, or advise which policy to run from recorded rewards.
 
     Parameters
     ----------
     noise : Noise
-        The law of the noise; or else
+        The law of the noise; or instead
     rewards, arms : arrays
-        Recorded rewards, NaN where missing, and the arm of each.
+        Recorded rewards, NaN if missing, and the arm of each.
     aim : Aim, optional
-        What is to be maximised: `Median`, `Quantile`, `Mean` or `CappedMean`.
+        What to maximise: `Median`, `Quantile`, `Mean` or `CappedMean`.
     costs : bool
-        Whether the smallest is the best.
+        Whether smaller rewards are better.
     **targets :
         `pulls`, `block`, `scale`, `efficiency`, `horizon`, `dim`, `delta` of a filter of medians:
-        see `tailproof.stats.calibration.calibrate_filter`. `dim` is given where arms have vectors.
+        see `tailproof.stats.calibration.calibrate_filter`. Pass `dim` if arms have feature vectors.
 
     Examples
     --------
@@ -410,12 +400,11 @@ def calibrate(
     >>> calibrate(rewards=5 + np.random.default_rng(0).standard_cauchy(1000)).policy()
     LinStudentUCB(bonus=1.0, intercept=True, room=16)
     """
-    require((noise is None) != (rewards is None), "noise", "given, or rewards in its place", noise)
-    if rewards is None:
-        require(arms is None, "arms", "given together with rewards", arms)
-        require(aim is None, "aim", "given together with rewards", aim)
-        return calibrate_filter(noise=noise, **targets)
-    require(aim is None or isinstance(aim, Aim), "aim", "an aim such as Median()", aim)
+    if noise is not None or rewards is None:
+        if rewards is None and aim is not None:
+            raise ValueError(f"aim needs recorded rewards, got {aim!r} without them")
+        return calibrate_filter(noise=noise, rewards=rewards, arms=arms, **targets)
+    _check_aim(aim)
     require(isinstance(costs, bool), "costs", "True or False", costs)
     number("delta", targets.get("delta", 0.01), above=0, below=1)
     horizon, dim = (
@@ -446,7 +435,7 @@ def calibrate(
 
 
 def leader(names: Sequence[str], table: Array, *, costs: bool) -> Lead:
-    """Return the arm that leads by estimates and intervals, see `estimates`.
+    """Return the leading arm by estimates and intervals, see `estimates`.
 
     >>> leader(["a", "b"], np.array([[1.0, 0.0, 2.0], [5.0, 4.0, 6.0]]), costs=False)
     Lead(arm='b', sure=True, rivals=())
@@ -462,8 +451,8 @@ def leader(names: Sequence[str], table: Array, *, costs: bool) -> Lead:
 
 
 def estimates(aim: Aim, samples: Sequence[Array], level: float) -> Array:
-    """Return estimates and intervals, NaN where an arm has too few rewards for the aim."""
-    if isinstance(aim, CappedMean):  # which looks at all arms together
+    """Return estimates and intervals, NaN for an arm with too few rewards for the aim."""
+    if isinstance(aim, CappedMean):  # depends on all arms
         return aim.estimates(samples, level)
     found = np.full((len(samples), 3), np.nan)
     for place, sample in enumerate(samples):
@@ -472,14 +461,16 @@ def estimates(aim: Aim, samples: Sequence[Array], level: float) -> Array:
     return found
 
 
+def _check_aim(aim: object) -> None:
+    require(aim is None or isinstance(aim, Aim), "aim", "an aim such as Median()", aim)
+
+
 def _short(x: float) -> str:
-    if 1e4 <= abs(x) < 1e9:
-        return f"{x:,.0f}"
-    return f"{x:.4g}"
+    return f"{x:,.0f}" if 1e4 <= abs(x) < 1e9 else f"{x:.4g}"
 
 
 def _rounded(x: float) -> float:
-    """Return three digits, to be read and typed."""
+    """Round to three digits, for code that is read and typed."""
     return float(f"{min(x, 1e300):.3g}") or 1.0
 
 

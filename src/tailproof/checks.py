@@ -1,6 +1,6 @@
-"""Checks of arguments: each refusal names the parameter, the rule and the value.
+"""Checks of arguments: every error names the parameter, the rule and the value.
 
-A recipe declares the rules of its fields by their types and has them checked in one go::
+A dataclass declares the rules of its fields by their types, and `check_fields` checks them all::
 
     bonus: NonNegative = 1.0
     threshold: Literal["own", "euclidean"] = "own"
@@ -35,7 +35,7 @@ __all__ = [
 
 
 def require(ok: bool, name: str, rule: str, value: object) -> None:
-    """Raise ``ValueError`` unless ``ok``.
+    """Raise ``ValueError`` unless ``ok``; `rule` completes the sentence "`name` must be …".
 
     >>> require(False, "block", "at most 7", 9)
     Traceback (most recent call last):
@@ -100,7 +100,7 @@ def array(name: str, value: Any, dtype: DTypeLike | None = np.float64) -> NDArra
     """
     try:
         found = np.asarray(value)
-        if found.dtype.kind in "biufO":  # neither complex numbers nor texts
+        if found.dtype.kind in "biufO":  # not complex, not strings
             return np.asarray(found, dtype=dtype)
     except (TypeError, ValueError, OverflowError):
         pass
@@ -109,7 +109,7 @@ def array(name: str, value: Any, dtype: DTypeLike | None = np.float64) -> NDArra
 
 @dataclass(frozen=True)
 class Range:
-    """The numbers that a field may hold; see `number` and, for fields of whole numbers, `whole`."""
+    """The bounds of a field, checked by `number`, or by `whole` if its type is int."""
 
     above: float = -math.inf
     below: float = math.inf
@@ -122,16 +122,16 @@ NonNegative = Annotated[float, Range(at_least=0)]
 Fraction = Annotated[float, Range(above=0, below=1)]
 """Strictly between 0 and 1."""
 Penalty = Annotated[float, Range(at_least=1e-8)]
-"""Of a regression: smaller ones would be lost beside the squares of usual arms."""
+"""A ridge penalty; a smaller one would be lost to rounding beside the squares of usual arms."""
 Count = Annotated[int, Range(at_least=1, at_most=1e15)]
 Horizon = Annotated[int, Range(at_least=2, at_most=1e15)]
-"""Pulls in all, where their logarithm counts."""
+"""The total number of pulls, for algorithms that use its logarithm."""
 MomentOrder = Annotated[float, Range(above=0, at_most=1)]
 """ε: moments of order 1 + ε are finite."""
 
 
 def check_fields(recipe: Any) -> None:
-    """Check every field of a dataclass whose type tells a rule.
+    """Check every field of a dataclass whose type declares a rule.
 
     >>> @dataclass
     ... class Recipe:
@@ -165,7 +165,7 @@ def check_fields(recipe: Any) -> None:
 
 @cache
 def _hints(kind: type[Any]) -> dict[str, tuple[Any, bool]]:
-    """Return the type of each field, without ``None``, and whether it may be ``None``."""
+    """Return the type of each field without ``None``, and whether ``None`` is allowed."""
     found = {}
     hints = get_type_hints(kind, include_extras=True)
     for part in fields(kind):

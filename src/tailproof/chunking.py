@@ -1,14 +1,14 @@
-"""Paths in chunks small enough for the processor's cache."""
+"""Split paths into chunks that fit into the processor's cache."""
 
 from collections.abc import Iterator
 
 __all__ = ["chunks"]
 
-_FLOATS = 1 << 16  # 512 kB, a second-level cache; no result depends on it
+_FLOATS = 1 << 16  # 512 kB, a typical L2 cache; results do not depend on it
 
 
 def chunks(paths: int, floats: int) -> Iterator[slice]:
-    """Cut the paths into slices whose temporaries, of `floats` numbers a path, stay in the cache.
+    """Return slices of paths whose temporary arrays, of `floats` numbers per path, fit the cache.
 
     >>> list(chunks(paths=5, floats=30_000))
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]

@@ -1,4 +1,4 @@
-"""The types of arrays that every room names."""
+"""Type aliases for arrays."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,4 +7,4 @@ __all__ = ["Array", "Index"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
-"""Whole numbers: counts, or positions in another array."""
+"""Integers: counts, or positions in another array."""

@@ -125,7 +125,7 @@ def test_a_full_disk_leaves_no_half_picture(tmp_path: Path) -> None:
     command = f"calibrate {tmp_path / 'r.csv'} --reward x --plot {tmp_path / 'p.png'}"
     done = process(command, largest_file=1000)
     assert done.returncode == 2, done.stderr
-    assert b"Hold each choice" in done.stdout
+    assert b"Pull each chosen arm" in done.stdout
     assert tree(tmp_path) == {"r.csv"}
 
 

@@ -208,7 +208,7 @@ def test_without_a_target_the_shortest_block_near_the_best_is_taken(law: Noise) 
 def test_without_a_target_the_normal_law_needs_no_filter() -> None:
     found = calibrate_filter(noise=Normal())
     assert (found.pulls, found.block) == (1, 1)
-    assert found.explain().startswith("Hold each choice for 1 pull: ")
+    assert found.explain().startswith("Pull each chosen arm once: ")
 
 
 def test_the_table_and_the_picture_show_the_dial() -> None:
@@ -229,11 +229,11 @@ def test_the_table_and_the_picture_show_the_dial() -> None:
 @pytest.mark.parametrize(
     ("pulls", "block", "words"),
     [
-        (1, 1, "for 1 pull: as asked."),
-        (4, 1, "for 4 pulls and take their mean: as asked."),
-        (5, 5, "for 5 pulls and take their median: as asked."),
-        (7, 5, "for 7 pulls and take the median of 5: as asked."),
-        (20, 5, "for 20 pulls and take the mean of 4 medians of 5: as asked."),
+        (1, 1, "Pull each chosen arm once: as requested."),
+        (4, 1, "4 times and use the mean of the rewards: as requested."),
+        (5, 5, "5 times and use the median of the rewards: as requested."),
+        (7, 5, "7 times and use the median of 5 rewards: as requested."),
+        (20, 5, "20 times and use the mean of 4 medians of 5 rewards: as requested."),
     ],
 )
 def test_the_choice_in_words(pulls: int, block: int, words: str) -> None:
@@ -254,10 +254,10 @@ def test_the_choice_in_words(pulls: int, block: int, words: str) -> None:
         ({"noise": Cauchy(), "scale": 0}, "scale must be a finite number above 0, got 0"),
         ({"noise": Cauchy(), "efficiency": 0.95}, r"efficiency must be at most 0\.787, that of"),
         ({"noise": Cauchy(), "efficiency": 2}, "efficiency must be a number above 0 and at most 1"),
-        ({"noise": Cauchy(), "horizon": 10}, "horizon must be given together with dim, got 10"),
+        ({"noise": Cauchy(), "horizon": 10}, "pass horizon and dim together, got horizon=10"),
         ({"noise": Cauchy(), "horizon": 40, "dim": 5}, "horizon must be at least 50, two decis"),
         ({"noise": Cauchy(), "delta": 1}, "delta must be a number above 0 and below 1, got 1"),
-        ({"noise": StudentT(0.03)}, r"noise must be of tail index above 0\.0392"),
+        ({"noise": StudentT(0.03)}, r"noise must be a law with a tail index above 0\.0392"),
     ],
 )
 def test_bad_settings_are_named(settings: dict[str, Any], words: str) -> None:
@@ -412,7 +412,7 @@ def test_asymmetry_is_seen_and_said() -> None:
     assert sum(not Rewards.of(rng.standard_cauchy(300)).symmetric for _ in range(100)) <= 5
     skewed = Rewards.of(rng.exponential(size=3000))
     assert not skewed.symmetric
-    assert "They are not symmetric: median and mean are not the same." in skewed.verdict
+    assert "The rewards are not symmetric: their median and mean differ." in skewed.verdict
 
 
 @pytest.mark.parametrize(
@@ -420,7 +420,7 @@ def test_asymmetry_is_seen_and_said() -> None:
     [
         (lambda rng: rng.standard_t(0.5, 2000), "Your rewards have no mean"),
         (lambda rng: rng.standard_cauchy(2000), "behave as if they had no mean"),
-        (lambda rng: rng.standard_t(1.6, 50_000), "settles too slowly"),
+        (lambda rng: rng.standard_t(1.6, 50_000), "converges too slowly"),
         (lambda rng: rng.standard_normal(2000), "A mean of your rewards can be relied on"),
         (lambda rng: rng.integers(2, size=200), "can be relied on"),
         (lambda rng: np.where(rng.random(300) < 0.4, np.inf, rng.random(300)), "have no mean"),
@@ -434,22 +434,22 @@ def test_verdicts_in_words(draw: Any, words: str) -> None:
 @pytest.mark.parametrize(
     ("rewards", "arms", "words"),
     [
-        (np.arange(49.0), None, "too few rewards to tell otherwise, got 49"),
+        (np.arange(49.0), None, "at least 50 rewards are needed, got 49"),
         (
             [math.nan] * 60,
             None,
-            "rewards must be at least 50 numbers, .*got 0 and 60 missing; Auto",
+            "at least 50 rewards are needed, got 0 and 60 missing; Auto",
         ),
-        ([], None, "rewards must be at least 50 numbers"),
-        ([3.5] * 60, None, r"rewards must differ, got 3\.5 for all pulls of an arm"),
+        ([], None, "at least 50 rewards are needed"),
+        ([3.5] * 60, None, r"rewards of each arm are all equal, such as 3\.5"),
         (["a"] * 60, None, "rewards must be an array of numbers"),
         (
             np.ones((50, 2)),
             None,
-            r"with the arm of each in arms, got 'an array of shape \(50, 2\)'",
+            r"with the arm of each in arms; got an array of shape \(50, 2\)",
         ),
-        (np.arange(60.0), [None, "a", ""] * 20, "got 40 without one, in row 1, 3, 4; name them"),
-        (np.arange(60.0), ["a"] * 59 + ["b"], "every arm must have at least 2 rewards, got 1 of"),
+        (np.arange(60.0), [None, "a", ""] * 20, r"no name in row 1, 3, 4 \(40 in all\); name them"),
+        (np.arange(60.0), ["a"] * 59 + ["b"], "arm b has only 1 reward"),
         (np.arange(60.0), ["a"] * 59, "arms must be as many as rewards, 60, got 59"),
         (np.random.default_rng(0).standard_t(0.2, 60), None, "a tame block is longer than"),
     ],
@@ -498,5 +498,5 @@ def test_a_block_the_data_cannot_support() -> None:
         ValueError, match="block must be at most 12, a fifth of the rewards, got 13"
     ):
         calibrate_filter(rewards=rewards, block=13)
-    with pytest.raises(ValueError, match="block must be odd where rewards are given, got 4"):
+    with pytest.raises(ValueError, match="block must be odd for recorded rewards, got 4"):
         calibrate_filter(rewards=rewards, block=4)

@@ -347,7 +347,7 @@ def test_bad_settings_are_refused(
 
 
 def test_block_and_exponent_together_are_refused() -> None:
-    rule = "block must be left out when block_exponent is given, got 3"
+    rule = "pass either block or block_exponent, got block=3 and block_exponent=0.5"
     with pytest.raises(ValueError, match=f"^{rule}$"):
         mean_of_medians([1.0, 2.0, 3.0], block=3, block_exponent=0.5)
 

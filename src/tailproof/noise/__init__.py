@@ -1,28 +1,21 @@
-"""Noise laws, from tame to those without a mean, with atoms and skew among them.
+"""Noise laws, from light tails to laws without a mean, some with atoms or skew.
 
-Each law states its truths (tail index, mean, median, quantiles; tail constant and Fisher
-information where it is symmetric and has a density) and can draw the median of k samples from its
-exact law, at the price of one draw instead of k. `PerArm` and `Changing` put laws together where
-the noise depends on the arm or on the number of pulls.
+Each law knows its tail index, mean, median and quantiles, and, if it is symmetric and has a
+density, its tail constant and Fisher information. It can draw the median of k samples directly
+from the exact law of that median, at the cost of one or two draws instead of k. `PerArm` and
+`Changing` combine laws when the noise depends on the arm or on the number of pulls.
 """
 
 from tailproof.noise.base import Noise
-from tailproof.noise.cauchy import Cauchy
-from tailproof.noise.degenerate import Degenerate
 from tailproof.noise.empirical import Empirical
-from tailproof.noise.laplace import Laplace
-from tailproof.noise.log_normal import LogNormal
+from tailproof.noise.heavy_tailed import Cauchy, StudentT, SymmetricPareto
+from tailproof.noise.light_tailed import Degenerate, Laplace, Normal, Uniform
 from tailproof.noise.mixture import Mixture
-from tailproof.noise.normal import Normal
-from tailproof.noise.pareto import Pareto
-from tailproof.noise.rounded import Rounded
+from tailproof.noise.one_sided import LogNormal, Pareto
 from tailproof.noise.stable import Stable
-from tailproof.noise.student_t import StudentT
-from tailproof.noise.symmetric_pareto import SymmetricPareto
+from tailproof.noise.transformed import Rounded, ZeroInflated
 from tailproof.noise.two_point import Rademacher, TwoPoint
-from tailproof.noise.uniform import Uniform
 from tailproof.noise.varying import Changing, PerArm, Varying
-from tailproof.noise.zero_inflated import ZeroInflated
 
 __all__ = [
     "Cauchy",

@@ -1,33 +1,34 @@
-"""What every noise law states, and what follows from it."""
+"""The base class of noise laws: what a law defines, and what is derived from it."""
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.integrate import simpson
 from scipy.interpolate import CubicHermiteSpline, CubicSpline, PPoly
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit
 
-from tailproof.checks import number, require, whole
-from tailproof.typing import Array
+from tailproof.checks import check_fields, number, require, whole
+from tailproof.typing import Array, Index
 
-__all__ = ["Array", "Noise", "Shape"]
+__all__ = ["Array", "Noise", "Shape", "check_laws"]
 
 Shape = tuple[int, ...]
 
 
 class Noise(ABC):
-    """The law of a noise η: a standard law, stretched by its scale.
+    """The law of a noise η: a standard law, multiplied by `scale`.
 
-    A law of your own needs a `scale`, an `alpha`, and the standard law's `_pdf`, `_cdf` and
-    `_sample`; the rest follows from these, and closed forms may replace it. One that is not
-    symmetric about zero says so, and has neither tail constant nor Fisher information here; so
-    does one with atoms, which has no density either.
+    A subclass is a frozen dataclass that defines `scale`, `alpha`, and `_pdf`, `_cdf` and `_sample`
+    of the standard law; everything else is derived from these, and may be overridden by closed
+    forms. Set ``symmetric = False`` if it is not symmetric about zero, ``continuous = False`` if it
+    has atoms: then it has no tail constant and no Fisher information, and with atoms no density.
     """
 
     symmetric: bool = True
@@ -37,6 +38,7 @@ class Noise(ABC):
     scale: float
 
     def __post_init__(self) -> None:
+        check_fields(self)
         number("scale", self.scale, above=0)
 
     @property
@@ -46,37 +48,42 @@ class Noise(ABC):
 
     @property
     def mean(self) -> float:
-        """E η, NaN where there is none."""
-        self._needs(self.symmetric, "mean", "is not symmetric")
+        """E η, NaN if it does not exist."""
+        self._require(self.symmetric, "mean", "is not symmetric")
         return 0.0 if self.alpha > 1 else math.nan
 
     @property
     def median(self) -> float:
-        """The middle of the medians of η."""
+        """The median of η: zero if it is symmetric, otherwise the ½-quantile."""
         return 0.0 if self.symmetric else float(self.ppf(0.5))
 
     @property
     def support(self) -> tuple[float, float]:
-        """The least and the largest value, infinite where there is none."""
+        """The smallest and the largest value, infinite if unbounded."""
         low, high = self._support
         return self.scale * low, self.scale * high
 
     @property
     def fisher_information(self) -> float:
-        """The Fisher information about the location in one sample; inf where it is not finite."""
-        self._needs_symmetry("Fisher information")
-        # ∫ f'²/f dx over w = ln x, where f' = (df/dw)/x; so close to the top that rounding would
-        # speak louder than the slope, there is nothing to add.
+        """The Fisher information about the location in one sample, possibly inf."""
+        self._require_symmetric_density("Fisher information")
+        return self._fisher_information / self.scale / self.scale
+
+    @property
+    def _fisher_information(self) -> float:
+        """The Fisher information of the standard law, by numerical integration."""
+        # ∫ f'²/f dx over w = ln x, where f' = (df/dw)/x. Near the top the slope is lost to rounding
+        # and adds nothing.
         top = self._pdf(np.zeros(()))
         w = np.arange(-100, 40, 0.02) - np.log(top)
         f = self._pdf(np.exp(w))
         w, f = w[f > 1e-100 * top], f[f > 1e-100 * top]
         slope = np.where(f > top * (1 - 1e-9), 0.0, CubicSpline(w, f)(w, 1))
-        return 2 * float(simpson(slope**2 / f * np.exp(-w), x=w)) / self.scale / self.scale
+        return 2 * float(simpson(slope**2 / f * np.exp(-w), x=w))
 
     def pdf(self, x: ArrayLike) -> Array:
-        """Return the density; a law with atoms has none."""
-        self._needs(self.continuous, "density", "has atoms")
+        """Return the density, which a law with atoms does not have."""
+        self._require(self.continuous, "density", "has atoms")
         with np.errstate(over="ignore"):
             return self._pdf(np.asarray(x, dtype=np.float64) / self.scale) / self.scale
 
@@ -112,7 +119,7 @@ class Noise(ABC):
             return self.scale * self._sample(rng, shape)
 
     def sample_median(self, k: int, rng: np.random.Generator, shape: Shape) -> Array:
-        """Draw independent medians of k samples, one or two quantiles each.
+        """Draw independent medians of k samples, from one or two quantiles each.
 
         odd k: Q(U), U ~ Beta((k+1)/2, (k+1)/2);
         even k: (Q(U₁) + Q(U₂))/2, U₁ ~ Beta(k/2, k/2+1), U₂ = 1 − (1 − U₁) V^(2/k)
@@ -144,13 +151,13 @@ class Noise(ABC):
         0.3314
 
         Source: the definition of an α-heavy tail in Zhong et al. 2021.
-        Differences: any α up to the law's own may be asked for, which the paper allows.
+        Differences: `alpha` may be any α up to the law's own, as the paper allows.
         """
         with np.errstate(over="ignore"):
             return float(np.exp(self._log_tail_constant(alpha)))
 
     def unit_scale(self, alpha: float | None = None) -> float:
-        """Return the number c^(1/α) by which to divide for P(|η| > y) ≤ 1/y^α.
+        """Return c^(1/α): the noise divided by it satisfies P(|η| > y) ≤ 1/y^α.
 
         >>> from tailproof.noise import StudentT
         >>> round(StudentT(0.5).unit_scale(), 4)
@@ -158,24 +165,25 @@ class Noise(ABC):
         """
         return math.exp(self._log_tail_constant(alpha) / (self.alpha if alpha is None else alpha))
 
-    def _needs(self, ok: bool, what: str, fault: str) -> None:
+    def _require(self, ok: bool, what: str, fault: str) -> None:
         if not ok:
-            raise ValueError(f"the {what} of a law that {fault} is not known, got {self}")
+            raise ValueError(f"the {what} is not available for {self}, which {fault}")
 
-    def _needs_symmetry(self, what: str) -> None:
-        self._needs(self.symmetric, what, "is not symmetric")
-        self._needs(self.continuous, what, "has atoms")
+    def _require_symmetric_density(self, what: str) -> None:
+        self._require(self.symmetric, what, "is not symmetric")
+        self._require(self.continuous, what, "has atoms")
 
     def _log_tail_constant(self, alpha: float | None) -> float:
-        self._needs_symmetry("tail constant")
+        self._require_symmetric_density("tail constant")
         if alpha is None:
-            require(self.alpha < math.inf, "alpha", "given for a law with light tails", alpha)
+            if self.alpha == math.inf:
+                raise ValueError(f"pass alpha: {self} has light tails, so any alpha is possible")
             alpha = self.alpha
         number("alpha", alpha, above=0, at_most=self.alpha)
 
         def height(log_y: ArrayLike) -> Array:
             log_tail = self._log_tail(np.exp(log_y))
-            exact = log_tail > -700  # further out floats are no longer dense
+            exact = log_tail > -700  # further out floats are too coarse
             return np.where(exact, alpha * np.asarray(log_y) + log_tail, -math.inf)
 
         grid = np.linspace(-100, 700, 3201)
@@ -202,11 +210,11 @@ class Noise(ABC):
 
     @property
     def _support(self) -> tuple[float, float]:
-        """The least and the largest value of the standard law."""
+        """The smallest and the largest value of the standard law."""
         return -math.inf, math.inf
 
     def _pdf(self, x: Array) -> Array:
-        raise NotImplementedError("a law with a density needs a _pdf")
+        raise NotImplementedError("a law with a density must define _pdf")
 
     @abstractmethod
     def _cdf(self, x: Array) -> Array: ...
@@ -217,14 +225,14 @@ class Noise(ABC):
     def _quantile(self, s: Array) -> Array:
         """Quantile of the standard law at the level whose logit is s."""
         if not (self.symmetric and self.continuous):
-            return self._least_reaching(s)
+            return self._bisect_quantile(s)
         curve = _quantile_curve(replace(self, scale=1.0))  # type: ignore[type-var]
         return np.copysign(np.sinh(curve(np.abs(s))) / self._pdf(np.zeros(())), s)
 
-    def _least_reaching(self, s: Array) -> Array:
+    def _bisect_quantile(self, s: Array) -> Array:
         """Return the least float x with F(x) ≥ u, or minus that for 1 − u if symmetric and u > ½.
 
-        Floats of one sign are in the order of their bits, so 64 bisections of these find it.
+        Floats are ordered like the integers that `_bits` maps them to: 64 bisections find x.
         """
         level = expit(-np.abs(s) if self.symmetric else s)
         low, high = (np.full(level.shape, _bits(np.array(x))) for x in (-math.inf, math.inf))
@@ -236,14 +244,22 @@ class Noise(ABC):
         return np.where(s < 0, x, np.where(s > 0, 0.0 - x, 0.0)) if self.symmetric else x
 
 
-def _bits(x: Array) -> NDArray[np.int64]:
-    """Return whole numbers in the order of the floats."""
+def check_laws(laws: Sequence[Noise]) -> tuple[Noise, ...]:
+    """Return the laws as a tuple, or raise if there are none or one of them is not a law."""
+    found = tuple(laws)
+    ok = len(found) > 0 and all(isinstance(law, Noise) for law in found)
+    require(ok, "laws", "one or more noise laws", laws)
+    return found
+
+
+def _bits(x: Array) -> Index:
+    """Map floats to integers of the same order."""
     bits = x.view(np.int64)
     return np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)
 
 
-def _float(bits: NDArray[np.int64]) -> Array:
-    """Return the floats that have these numbers."""
+def _float(bits: Index) -> Array:
+    """Return the inverse of `_bits`."""
     return np.where(bits < 0, np.iinfo(np.int64).min - bits, bits).view(np.float64)
 
 
@@ -251,13 +267,13 @@ def _float(bits: NDArray[np.int64]) -> Array:
 def _quantile_curve(law: Noise) -> PPoly:
     """Tabulate v = asinh(f(0) x) against s = logit F(x) for x ≥ 0.
 
-    Both a smooth centre and a power tail make this curve smooth, and straight far out, so that
-    a cubic through exact values and slopes keeps ten digits at most levels; the sharp centre of
-    a stable law with an index below 0.5 keeps at least five.
+    The curve is smooth for a smooth centre, and straight far out for a power tail, so a cubic
+    through exact values and slopes is right to ten digits at most levels; at the sharp centre of a
+    stable law with an index below 0.5, to at least five.
     """
     some = np.geomspace(1e-2, 1e2, 9)
-    ok = np.allclose(law._cdf(some), 1 - law._cdf(-some), atol=1e-9)
-    require(ok, "a law that does not declare symmetric = False", "symmetric about zero", law)
+    if not np.allclose(law._cdf(some), 1 - law._cdf(-some), atol=1e-9):
+        raise ValueError(f"{law} is not symmetric about zero: set symmetric = False in its class")
     height = law._pdf(np.zeros(()))
     v = np.sinh(np.linspace(0, math.asinh(650), 4096))
     x = np.sinh(v) / height

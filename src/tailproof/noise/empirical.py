@@ -1,4 +1,4 @@
-"""The law of recorded values: each of them is as likely as any other."""
+"""The empirical law of recorded values."""
 
 import math
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ __all__ = ["Empirical"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Empirical(Noise):
-    """A draw from recorded values, all alike.
+    """The empirical law: each recorded value is equally likely.
 
     >>> Empirical(np.array([0.0, 0.0, 5.0])).cdf([-1.0, 0.0, 7.0]).round(3).tolist()
     [0.0, 0.667, 1.0]
@@ -24,6 +24,7 @@ class Empirical(Noise):
 
     values: Array
     scale: float = 1.0
+    alpha = math.inf
     symmetric = False
     continuous = False
 
@@ -47,13 +48,8 @@ class Empirical(Noise):
         return f"Empirical({len(self.values)} values, SHA-256 {digest[:16]}, scale={self.scale})"
 
     @property
-    def alpha(self) -> float:
-        """Infinite: there are finitely many values."""
-        return math.inf
-
-    @property
     def mean(self) -> float:
-        """Their mean."""
+        """The mean of the values, times scale."""
         return self.scale * float(self.values.mean())
 
     @property

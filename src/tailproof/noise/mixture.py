@@ -6,27 +6,27 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from tailproof.checks import array, require
-from tailproof.noise.base import Array, Noise, Shape
+from tailproof.noise.base import Array, Noise, Shape, check_laws
+from tailproof.typing import Index
 
 __all__ = ["Mixture"]
 
 
 @dataclass(frozen=True)
 class Mixture(Noise):
-    """One of several laws, drawn anew for each sample.
+    """A mixture: each sample comes from one of several laws, picked at random.
 
-    P(η ≤ x) = Σ_i weights_i P(η_i ≤ x), stretched by `scale`; α the least of theirs
+    P(η ≤ x) = Σ_i weights_i P(η_i ≤ x), scaled by `scale`; α is the smallest of theirs
 
     >>> from tailproof.noise import Normal
     >>> contaminated = Mixture((Normal(), Normal(100)), (0.95, 0.05))
     >>> round(float(contaminated.cdf(-3)), 4)
     0.0257
 
-    Source: Tukey 1960 for contaminated normal laws. Differences: any laws, any number of them.
+    Source: Tukey 1960 for contaminated normal laws. Differences: any number of any laws.
     """
 
     laws: tuple[Noise, ...]
@@ -34,9 +34,7 @@ class Mixture(Noise):
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        laws = tuple(self.laws)
-        ok = len(laws) > 0 and all(isinstance(law, Noise) for law in laws)
-        require(ok, "laws", "at least one law", self.laws)
+        laws = check_laws(self.laws)
         weights = array("weights", self.weights)
         ok = weights.shape == (len(laws),) and bool((weights > 0).all())
         ok = ok and math.isclose(weights.sum(), 1)
@@ -47,29 +45,27 @@ class Mixture(Noise):
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override]
-        """Whether all of its laws are."""
+        """Whether all laws are symmetric."""
         return all(law.symmetric for law in self.laws)
 
     @property
     def continuous(self) -> bool:  # type: ignore[override]
-        """Whether all of its laws are."""
+        """Whether all laws have a density."""
         return all(law.continuous for law in self.laws)
 
     @property
     def alpha(self) -> float:
-        """The least of theirs."""
+        """The smallest tail index of the laws."""
         return min(law.alpha for law in self.laws)
 
     @property
     def mean(self) -> float:
-        """The mean of their means."""
+        """The weighted mean of the means of the laws, times scale."""
         return self.scale * float(np.dot(self.weights, [law.mean for law in self.laws]))
 
     @property
-    def fisher_information(self) -> float:
-        """The integral over its density, infinite where that jumps."""
-        self._needs_symmetry("Fisher information")
-        return super().fisher_information if _smooth(self.laws) else math.inf
+    def _fisher_information(self) -> float:
+        return super()._fisher_information if _smooth(self.laws) else math.inf
 
     @property
     def _support(self) -> tuple[float, float]:
@@ -86,21 +82,21 @@ class Mixture(Noise):
         return float(logsumexp(parts)) if parts else -math.inf
 
     def _pdf(self, x: Array) -> Array:
-        return self._mixed([law.pdf(x) for law in self.laws])
+        return self._weighted_sum([law.pdf(x) for law in self.laws])
 
     def _cdf(self, x: Array) -> Array:
-        return np.minimum(self._mixed([law.cdf(x) for law in self.laws]), 1)
+        return np.minimum(self._weighted_sum([law.cdf(x) for law in self.laws]), 1)
 
-    def _mixed(self, parts: list[Array]) -> Array:
+    def _weighted_sum(self, parts: list[Array]) -> Array:
         pairs = zip(self.weights, parts, strict=True)
         return np.asarray(sum(weight * part for weight, part in pairs))
 
     def _quantile(self, s: Array) -> Array:
-        return super()._quantile(s) if _smooth(self.laws) else self._least_reaching(s)
+        return super()._quantile(s) if _smooth(self.laws) else self._bisect_quantile(s)
 
     def _sample(self, rng: np.random.Generator, shape: Shape) -> Array:
         last = np.cumsum(self.weights)[:-1]
-        which: NDArray[np.int64] = np.searchsorted(last, rng.random(shape), side="right")
+        which: Index = np.searchsorted(last, rng.random(shape), side="right")
         x = np.empty(shape)
         for place, law in enumerate(self.laws):
             here = which == place

@@ -2,20 +2,21 @@
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy.special import expit, gamma, gammaln
 
-from tailproof.checks import number
+from tailproof.checks import Range
 from tailproof.noise.base import Array, Noise, Shape
-from tailproof.noise.cauchy import Cauchy
+from tailproof.noise.heavy_tailed import Cauchy
 
 __all__ = ["Stable"]
 
 
 @dataclass(frozen=True)
 class Stable(Noise):
-    """The symmetric α-stable law: sums of its samples have its own shape.
+    """The symmetric α-stable law: a sum of its samples has the same law up to scale.
 
     E exp(itη) = exp(−|scale·t|^α), α = index < 2
 
@@ -24,15 +25,11 @@ class Stable(Noise):
 
     Source: samples by Chambers, Mallows and Stuck 1976; given its uniform angle θ that formula
     leaves one exponential variable, so P(η > x) is a one-dimensional integral (Zolotarev, Nolan).
-    Differences: α = 2 is left to `Normal`, whose tail is light, and α < 0.02 to no one.
+    Differences: use `Normal` for α = 2, whose tail is light; α < 0.02 is not supported.
     """
 
-    index: float
+    index: Annotated[float, Range(at_least=0.02, below=2)]
     scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        number("index", self.index, at_least=0.02, below=2)
-        super().__post_init__()
 
     @property
     def alpha(self) -> float:
@@ -69,8 +66,8 @@ def _stable(law: Stable, x: Array, density: bool) -> Array:
     P(η > x) = (1/π) ∫ w(z(θ)) dθ over 0 < θ < π/2, w(z) = exp(−z) for α > 1, 1 − exp(−z) for α < 1,
     ln z = α/(α−1) (ln x + ln cos θ / α − ln sin αθ) + ln cos((α−1)θ), monotone in θ.
 
-    Over t = logit(2θ/π) the integrand is smooth and dies out on both sides of the t where z = 1;
-    the trapezoid rule is centred there, fine by |1 − α| at first and even further out.
+    Over t = logit(2θ/π) the integrand is smooth and vanishes on both sides of the t where z = 1.
+    The trapezoid rule is centred there; its steps are of order |1 − α| near it and even far out.
     """
     alpha = law.index
     flat = x.reshape(-1)

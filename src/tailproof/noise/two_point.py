@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import logit
 
-from tailproof.checks import number
+from tailproof.checks import Fraction, number
 from tailproof.noise.base import Array, Noise, Shape
 
 __all__ = ["Rademacher", "TwoPoint"]
@@ -16,42 +16,37 @@ __all__ = ["Rademacher", "TwoPoint"]
 class TwoPoint(Noise):
     """A law on two points.
 
-    P(η = high) = p, P(η = low) = 1 − p, stretched by `scale`; α = ∞
+    P(η = high) = p, P(η = low) = 1 − p, scaled by `scale`; α = ∞
 
     >>> rare = TwoPoint(9.0, -1.0, 0.1)
     >>> round(rare.mean, 12), rare.median, rare.symmetric
     (0.0, -1.0, False)
 
-    An arm with Bernoulli rewards of mean p is one at p with the noise ``TwoPoint(1 - p, -p, p)``.
+    An arm at location p with noise ``TwoPoint(1 - p, -p, p)`` has Bernoulli rewards of mean p.
 
     Source: elementary. Differences: none.
     """
 
+    alpha = math.inf
+    continuous = False
     high: float
     low: float
-    p: float
+    p: Fraction
     scale: float = 1.0
-    continuous = False
 
     def __post_init__(self) -> None:
         number("high", self.high)
         number("low", self.low, below=self.high)
-        number("p", self.p, above=0, below=1)
         super().__post_init__()
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override]
-        """Whether the points are opposite and as likely."""
+        """Whether the points are opposite and equally likely."""
         return self.high == -self.low and self.p == 0.5
 
     @property
-    def alpha(self) -> float:
-        """Infinite."""
-        return math.inf
-
-    @property
     def mean(self) -> float:
-        """p·high + (1 − p)·low, stretched."""
+        """scale·(p·high + (1 − p)·low)."""
         return self.scale * (self.p * self.high + (1 - self.p) * self.low)
 
     @property

@@ -1,7 +1,6 @@
-"""What is to be maximised: one number for each arm, from its law or from recorded rewards.
+"""Aims: the number that a policy maximises, computed from an arm's law or its recorded rewards.
 
-The median, a quantile and the mean are the estimators of these names; the capped mean looks at
-all arms together.
+`Median`, `Quantile` and `Mean` are both estimators and aims; `CappedMean` depends on all arms.
 """
 
 import math
@@ -23,11 +22,11 @@ __all__ = ["Aim", "CappedMean", "quantile_interval", "student_interval"]
 
 
 class Aim(ABC):
-    """What a policy is asked to maximise."""
+    """What a policy should maximise."""
 
     @property
     def name(self) -> str:
-        """What to type for it on the command line.
+        """The name of the aim on the command line.
 
         >>> CappedMean(0.99).name
         'capped_mean(0.99)'
@@ -38,36 +37,36 @@ class Aim(ABC):
 
     @abstractmethod
     def values(self, samples: Sequence[Array]) -> Array:
-        """Return the aim of each arm whose law is that of draws from its samples."""
+        """Return the aim of each arm, taking its samples as the whole population."""
 
     @abstractmethod
     def estimates(self, samples: Sequence[Array], level: float) -> Array:
-        """Return an estimate for each arm and an interval that is right with `level`: (K, 3)."""
+        """Return the estimate and the ends of an interval of confidence `level`: (K, 3)."""
 
     @abstractmethod
     def of(self, laws: Sequence[Noise], locations: Sequence[float]) -> Array:
-        """Return the exact aim of each arm, whose rewards are its location plus its law."""
+        """Return the exact aim of each arm, whose reward is its location plus noise of its law."""
 
     @property
-    @abstractmethod
     def mirrored(self) -> "Aim":
-        """The aim of −X: to minimise one is to maximise the other."""
+        """The aim to maximise for −X in order to minimise this one for X; by default the same."""
+        return self
 
 
 @dataclass(frozen=True)
 class CappedMean(Aim):
-    """The mean of rewards cut to a range that all arms share.
+    """The mean of rewards clipped to a range that is the same for all arms.
 
     E min(max(X, low), high), low and high the (1 − share)- and share-quantiles of all rewards
     pooled
 
-    Every law has it: it counts how often and how much, up to the cap. Experiment platforms call it
-    winsorising, or capping at a percentile.
+    It exists for every law, and depends on how often and how much is earned, up to the cap.
+    Experiment platforms call it winsorising, or capping at a percentile.
 
     Parameters
     ----------
     share : float
-        The share of all rewards below the cap, above ½.
+        The share of all rewards that are below the cap, above ½.
 
     Examples
     --------
@@ -75,8 +74,8 @@ class CappedMean(Aim):
     >>> CappedMean(0.75).values(arms).tolist()
     [0.25, 1.0]
 
-    Source: Dixon 1960 for winsorising; one range for all arms is a habit of experiment platforms.
-    Differences: both ends are cut, so that losses without a mean are tame too.
+    Source: Dixon 1960 for winsorising; experiment platforms use one range for all arms.
+    Differences: both ends are clipped, so that losses may have no mean either.
     """
 
     share: float = 0.99
@@ -84,31 +83,27 @@ class CappedMean(Aim):
     def __post_init__(self) -> None:
         number("share", self.share, above=0.5, below=1)
 
-    @property
-    def mirrored(self) -> "CappedMean":
-        """The same: both ends are cut alike."""
-        return self
-
     def range(self, samples: Sequence[Array]) -> tuple[float, float]:
-        """Return the ends of the range, two of the pooled samples."""
+        """Return the ends of the range, which are two of the pooled samples."""
         pooled = np.concatenate(samples)
         ends = np.quantile(pooled, [1 - self.share, self.share], method="inverted_cdf")
         return float(ends[0]), float(ends[1])
 
     def values(self, samples: Sequence[Array]) -> Array:
-        """Return the mean of each arm within the range of all."""
+        """Return the mean of the clipped samples of each arm."""
         low, high = self.range(samples)
         return np.array([np.clip(sample, low, high).mean() for sample in samples])
 
     def estimates(self, samples: Sequence[Array], level: float) -> Array:
-        """Return the capped means with Student's intervals: capped rewards have all moments."""
+        """Return the capped means with Student's intervals: clipped rewards have all moments."""
         low, high = self.range(samples)
         with np.errstate(invalid="ignore"):  # a cap may be infinite
             return np.array([student_interval(np.clip(x, low, high), level) for x in samples])
 
     def of(self, laws: Sequence[Noise], locations: Sequence[float]) -> Array:
         """Return high − ∫ F(x) dx from low to high."""
-        require(len(laws) == len(locations), "laws", f"{len(locations)} of them", len(laws))
+        rule = f"one for each of {len(laws)} laws"
+        require(len(laws) == len(locations), "locations", rule, locations)
         low, high = (_pooled(laws, locations, at) for at in (1 - self.share, self.share))
         return np.array(
             [
@@ -119,7 +114,7 @@ class CappedMean(Aim):
 
 
 def _pooled(laws: Sequence[Noise], locations: Sequence[float], level: float) -> float:
-    """Return the quantile of the even mixture of the laws, by bisection between theirs."""
+    """Return the quantile of the equal mixture of the laws, by bisection between theirs."""
     own = [float(law.ppf(level)) + m for law, m in zip(laws, locations, strict=True)]
     low, high = min(own), max(own)
     for _ in range(200):
@@ -158,12 +153,11 @@ def student_interval(sample: Array, level: float) -> tuple[float, float, float]:
 
 
 def quantile_interval(sample: Array, quantile: float, level: float) -> tuple[float, float]:
-    """Return two of the samples between which the quantile lies, with at least this probability.
+    """Return two of the samples that enclose the quantile with probability at least `level`.
 
     [X_(l), X_(u)], P(Bin(n, q) < l) ≤ (1 − level)/2 and P(Bin(n, q) ≥ u) ≤ (1 − level)/2
 
-    It holds for any law, with atoms or without; where there are too few samples an end is
-    infinite.
+    It is valid for any law, with or without atoms; with too few samples an end is infinite.
 
     >>> quantile_interval(np.arange(1.0, 101.0), 0.5, 0.95)
     (40.0, 61.0)
@@ -171,7 +165,7 @@ def quantile_interval(sample: Array, quantile: float, level: float) -> tuple[flo
     Source: Thompson 1936. Differences: none.
     """
     n, tail = len(sample), (1 - level) / 2
-    reach = 20 + 10 * math.sqrt(n * quantile * (1 - quantile))  # beyond it nothing is left
+    reach = 20 + 10 * math.sqrt(n * quantile * (1 - quantile))  # negligible beyond
     first, last = max(0, int(n * quantile - reach)), min(n, int(n * quantile + reach))
     below = bdtr(np.arange(first, last + 1, dtype=np.float64), n, quantile)
     low = first + int(np.searchsorted(below, tail, side="right"))

@@ -1,4 +1,4 @@
-"""What recorded rewards say about their laws: atoms, tails, symmetry, whether a mean would do."""
+"""Diagnostics of recorded rewards: atoms, tail index, symmetry, and whether a mean is reliable."""
 
 import math
 import re
@@ -14,42 +14,39 @@ from tailproof.checks import array, require
 from tailproof.stats.medians import SampleMedian
 from tailproof.typing import Array
 
-__all__ = ["LEAST", "SAFE", "ArmRewards", "Rewards", "Tail"]
+__all__ = ["LEAST", "SAFE_TAIL_INDEX", "ArmRewards", "Rewards", "Tail"]
 
 
 LEAST = 50
-"""The rewards below which nothing is said about their tail."""
-ATOM = 0.05
-"""The share of an arm's rewards that makes a value an atom."""
-SAFE = 1.5
-"""The tail index above which a mean is relied on: it exists above one, and settles above this."""
-WILD = 10
+"""The fewest rewards from which a tail index is estimated."""
+SAFE_TAIL_INDEX = 1.5
+"""A mean exists above a tail index of one, and converges fast enough to be relied on above this."""
+_ATOM_SHARE = 0.05
+"""A value is an atom if it makes up this share of the rewards of an arm."""
+_MAX_ATOMS = 2
+"""With more atoms than this the rewards are on a lattice, such as counts, and none is special."""
+_MAX_COST_RATIO = 10
 """A mean that needs this many times the pulls of the best block median is not relied on."""
-UNLIKE = 3
-"""Arms whose spreads differ by more than this are not taken as one."""
-
-_FEW = 2
-"""More atoms than this are a lattice, such as counts, and no atoms."""
+_MAX_SPREAD_RATIO = 3
+"""Arms are rescaled before pooling if their spreads differ by more than this factor."""
 _SMALL, _LARGE = 1e-150, 1e150
-"""Squares of smaller and larger spreads are no floats."""
+"""The squares of smaller and larger spreads underflow or overflow."""
 _NORMAL_95 = 1.6449
 _BLOCKS = (1, 3, 5, 9, 15, 25, 41)
 
 
 @dataclass(frozen=True)
 class Tail:
-    """The tail index of sizes with its 90 % interval.
+    """The Hill estimate of a tail index, with a 90 % interval.
 
     1/α = (1/m) Σ_{i ≤ m} ln(x_(i)/x_(m+1)) over the largest of n sizes, m = ⌊2√n⌋
 
     Attributes
     ----------
     alpha, low, high : float
-    bulk : float
-        The low end of an index that a few absurd rewards cannot move: the median of the logarithms,
-        which is ln 2/α, takes the place of their mean.
-    count : int
-        n, how many sizes above zero there were.
+    robust_low : float
+        The low end for an index that a few absurd rewards cannot move: it uses the median of the
+        logarithms, which is ln 2/α, in place of their mean.
 
     Examples
     --------
@@ -63,23 +60,22 @@ class Tail:
     alpha: float
     low: float
     high: float
-    bulk: float
-    count: int
+    robust_low: float
 
     @classmethod
     def of(cls, errors: Array) -> Self:
-        """Judge errors by their sizes; without at least ten to compare, there is no tail."""
+        """Estimate the index from |errors|; it is infinite if m < 10."""
         size = np.sort(np.abs(errors))[::-1]
         size = size[size > 0]
         m = min(int(2 * math.sqrt(len(errors))), len(size) - 1)
         if m < 10:
-            return cls(math.inf, math.inf, math.inf, math.inf, len(size))
+            return cls(math.inf, math.inf, math.inf, math.inf)
         top = np.log(size[:m])
         logs = np.where(np.isinf(top), math.inf, top - np.log(min(size[m], 1e308)))
-        alpha, spread = _inverse(float(logs.mean())), _NORMAL_95 / math.sqrt(m)
-        bulk = math.log(2) * _inverse(float(np.median(logs)))
-        low_bulk = bulk * (1 - _NORMAL_95 / math.log(2) / math.sqrt(m))
-        return cls(alpha, alpha * (1 - spread), alpha * (1 + spread), low_bulk, len(size))
+        alpha, half = _inverse(float(logs.mean())), _NORMAL_95 / math.sqrt(m)
+        robust = math.log(2) * _inverse(float(np.median(logs)))
+        robust_low = robust * (1 - _NORMAL_95 / math.log(2) / math.sqrt(m))
+        return cls(alpha, alpha * (1 - half), alpha * (1 + half), robust_low)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +91,7 @@ class ArmRewards:
     Examples
     --------
     >>> arm = ArmRewards("a", np.array([0.0] * 8 + [1.0, 5.0]))
-    >>> arm.atoms, arm.rest.tolist(), arm.median
+    >>> arm.atoms, arm.non_atoms.tolist(), arm.median
     ({0.0: 0.8}, [1.0, 5.0], 0.0)
     """
 
@@ -104,41 +100,42 @@ class ArmRewards:
 
     @cached_property
     def atoms(self) -> dict[float, float]:
-        """The values that make up a share of the rewards of their own, and those shares."""
+        """The values that occur often, and the share of rewards that each makes up."""
         n = len(self.rewards)
         first = np.flatnonzero(np.append(True, self.rewards[1:] != self.rewards[:-1]))
         counts = np.diff(np.append(first, n))
-        often = counts >= max(5, ATOM * n)
+        often = counts >= max(5, _ATOM_SHARE * n)
         values = self.rewards[first[often]].tolist()
         return dict(zip(values, (counts[often] / n).tolist(), strict=True))
 
     @cached_property
-    def rest(self) -> Array:
-        """The rewards that are no atoms; all of them where there are many, as counts have."""
-        if len(self.atoms) > _FEW:
+    def non_atoms(self) -> Array:
+        """The rewards that are not atoms; all rewards if they are on a lattice."""
+        if len(self.atoms) > _MAX_ATOMS:
             return self.rewards
         return self.rewards[~np.isin(self.rewards, list(self.atoms))]
 
     @cached_property
     def median(self) -> float:
         """The median of all rewards."""
-        return _middle(self.rewards)
+        return _median(self.rewards)
 
     @cached_property
     def errors(self) -> Array:
-        """All rewards about their median, in ascending order."""
-        return _about(self.rewards, self.median)
+        """All rewards minus their median, in ascending order."""
+        return _centred(self.rewards, self.median)
 
     @cached_property
-    def loose_errors(self) -> Array:
-        """The rewards that are no atoms about their own median."""
-        return _about(self.rest, _middle(self.rest)) if len(self.rest) else self.rest
+    def non_atom_errors(self) -> Array:
+        """The non-atoms minus their own median."""
+        values = self.non_atoms
+        return _centred(values, _median(values)) if len(values) else values
 
     @cached_property
     def spread(self) -> float:
-        """The median size of an error, or of a loose one where most are zero."""
+        """The median absolute error; that of the non-atoms if most errors are zero."""
         size = float(np.median(np.abs(self.errors)))
-        return size or float(np.median(np.abs(self.loose_errors)) if len(self.rest) else 0.0)
+        return size or float(np.median(np.abs(self.non_atom_errors)) if len(self.non_atoms) else 0)
 
     @property
     def bounded(self) -> bool:
@@ -147,30 +144,31 @@ class ArmRewards:
 
     @cached_property
     def sizes(self) -> Array:
-        """How far loose rewards lie from their median, or from an atom that they lie beyond.
+        """The distances of the non-atoms from an atom outside their range, or from their median.
 
-        Sales are measured from zero where all other rewards are zeros: that is where they begin.
+        If all other rewards are zeros, sales are measured from zero, where they start.
         """
+        values = self.non_atoms
         for atom in self.atoms:
-            if len(self.rest) and (atom < self.rest[0] or atom > self.rest[-1]):
-                return np.abs(_about(self.rest, atom))
-        return np.abs(self.loose_errors)
+            if len(values) and (atom < values[0] or atom > values[-1]):
+                return np.abs(_centred(values, atom))
+        return np.abs(self.non_atom_errors)
 
     @cached_property
     def tail(self) -> Tail:
-        """The tail of the loose rewards."""
+        """The tail of the non-atoms."""
         return Tail.of(self.sizes)
 
 
 @dataclass(frozen=True, eq=False)
 class Rewards:
-    """Recorded rewards by arm, and what they say together.
+    """Recorded rewards by arm, and diagnostics of all arms together.
 
     Attributes
     ----------
     arms : tuple of ArmRewards
     missing : int
-        How many were missing.
+        How many rewards were missing.
 
     Examples
     --------
@@ -184,24 +182,23 @@ class Rewards:
 
     @classmethod
     def of(cls, rewards: ArrayLike, arms: ArrayLike | None = None) -> Self:
-        """Sort rewards by their arms; NaN is a missing reward."""
+        """Group rewards by arm; NaN is a missing reward."""
         values = array("rewards", rewards) + 0.0  # so that zeros have no sign
-        require(
-            values.ndim == 1,
-            "rewards",
-            "a sequence of numbers, with the arm of each in arms",
-            f"an array of shape {values.shape}",
-        )
+        if values.ndim != 1:
+            raise ValueError(
+                "rewards must be one-dimensional, with the arm of each in arms; "
+                f"got an array of shape {values.shape}"
+            )
         names = [""] * len(values) if arms is None else _names(arms, len(values))
-        there = ~np.isnan(values)
-        missing = int((~there).sum())
-        values, names = values[there], list(compress(names, there.tolist()))
+        present = ~np.isnan(values)
+        missing = int((~present).sum())
+        values, names = values[present], list(compress(names, present.tolist()))
         if len(values) < LEAST:
             raise ValueError(
-                f"rewards must be at least {LEAST} numbers, too few rewards to tell otherwise, got "
-                f"{len(values)} and {missing} missing; AutoFiltered learns as it goes, without any"
+                f"at least {LEAST} rewards are needed, got {len(values)} and {missing} missing; "
+                "AutoFiltered needs no recorded rewards"
             )
-        known = sorted(set(names), key=_natural)
+        known = sorted(set(names), key=_natural_key)
         place = {name: i for i, name in enumerate(known)}
         arm = np.fromiter((place[name] for name in names), dtype=np.int64, count=len(names))
         values = values[np.lexsort((values, arm))]
@@ -210,18 +207,18 @@ class Rewards:
         few = [own.name for own in found if len(own.rewards) < 2]
         if arms is not None and few:
             raise ValueError(
-                f"every arm must have at least 2 rewards, got 1 of arm {few[0]}; "
-                "leave that arm out or record more of it"
+                f"arm {few[0]} has only 1 reward, but 2 are needed: record more or leave it out"
             )
         if all(own.rewards[0] == own.rewards[-1] for own in found):
             raise ValueError(
-                f"rewards must differ, got {values[0]:g} for all pulls of an arm; without noise "
-                "no filter is needed: pull every arm once and stay with the best"
+                f"the rewards of each arm are all equal, such as {values[0]:g}; without noise no "
+                "filter is needed: pull every arm once and keep the best"
             )
         widest = max(own.spread for own in found)
         if not (widest == 0 or _SMALL < widest < _LARGE):
             raise ValueError(
-                f"rewards must spread by {_SMALL:g} to {_LARGE:g}, got {widest:g}: change the unit"
+                f"rewards must have a spread of {_SMALL:g} to {_LARGE:g}, got {widest:g}: "
+                "change their unit"
             )
         return cls(found, missing)
 
@@ -241,48 +238,48 @@ class Rewards:
         return np.array([arm.spread for arm in self.arms])
 
     @cached_property
-    def unlike(self) -> bool:
-        """Whether the spreads of the arms differ by more than the factor `UNLIKE`."""
+    def spreads_differ(self) -> bool:
+        """Whether the spreads of the arms differ by more than a factor of three."""
         known = self.spreads[self.spreads > 0]
-        return bool(known.size and known.max() > UNLIKE * known.min())
+        return bool(known.size and known.max() > _MAX_SPREAD_RATIO * known.min())
 
     @cached_property
     def errors(self) -> Array:
-        """All rewards about the median of their arm, in ascending order.
+        """All rewards minus the median of their arm, in ascending order.
 
-        Arms whose spreads differ much are stretched to the widest, so that what is said of the
-        noise holds for every arm.
+        If the spreads differ, arms are scaled to the widest, so that statements about the noise are
+        valid for every arm.
         """
         return self._pooled([arm.errors for arm in self.arms])
 
     @cached_property
-    def loose_errors(self) -> Array:
-        """The same for rewards that are no atoms, about the medians of these."""
-        return self._pooled([arm.loose_errors for arm in self.arms])
+    def non_atom_errors(self) -> Array:
+        """The same for the non-atoms of each arm, with their own medians."""
+        return self._pooled([arm.non_atom_errors for arm in self.arms])
 
     def _pooled(self, errors: list[Array]) -> Array:
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            stretch = self.spreads.max() / self.spreads
-        if not self.unlike:
-            stretch = np.ones(len(self.arms))
-        stretch[~np.isfinite(stretch)] = 1.0
+            factor = self.spreads.max() / self.spreads
+        if not self.spreads_differ:
+            factor = np.ones(len(self.arms))
+        factor[~np.isfinite(factor)] = 1.0
         with np.errstate(over="ignore"):
-            return np.sort(np.concatenate([c * e for c, e in zip(stretch, errors, strict=True)]))
+            return np.sort(np.concatenate([c * e for c, e in zip(factor, errors, strict=True)]))
 
     @cached_property
     def tail(self) -> Tail:
-        """The tail of all loose rewards; where one arm's is clearly heavier, of that arm."""
-        if self.heavier is not None:
-            return self.heavier.tail
+        """The tail of all non-atoms, or of one arm if that is clearly heavier."""
+        if self.heavier_arm is not None:
+            return self.heavier_arm.tail
         return Tail.of(self._pooled([arm.sizes for arm in self.arms]))
 
     @cached_property
-    def heavier(self) -> ArmRewards | None:
-        """The arm whose tail is heavier than those of all others, if there is one.
+    def heavier_arm(self) -> ArmRewards | None:
+        """The arm with a clearly heavier tail than all others, if there is one.
 
-        Its interval is below all of theirs, which two equal arms achieve in one of fifty samples.
+        Its interval is below all of theirs, which happens to two equal arms in 2 % of samples.
         """
-        judged = [arm for arm in self.arms if len(arm.rest) >= LEAST]
+        judged = [arm for arm in self.arms if len(arm.non_atoms) >= LEAST]
         if len(judged) < 2:
             return None
         first, *others = sorted(judged, key=lambda arm: arm.tail.alpha)
@@ -290,13 +287,13 @@ class Rewards:
 
     @property
     def differ(self) -> bool:
-        """Whether the arms have noises of different spread, or one has a heavier tail."""
-        return self.unlike or self.heavier is not None
+        """Whether the noise differs between arms, in spread or in tail."""
+        return self.spreads_differ or self.heavier_arm is not None
 
     @cached_property
-    def known(self) -> bool:
-        """Whether there are enough loose rewards to judge their tail, or no need to."""
-        return len(self.loose_errors) >= LEAST or self.bounded
+    def tail_is_known(self) -> bool:
+        """Whether there are enough non-atoms to estimate their tail, or rewards are bounded."""
+        return len(self.non_atom_errors) >= LEAST or self.bounded
 
     @cached_property
     def bounded(self) -> bool:
@@ -304,9 +301,9 @@ class Rewards:
         return all(arm.bounded for arm in self.arms)
 
     @cached_property
-    def wildness(self) -> float:
-        """How many times the pulls of the best block median a mean of loose rewards needs."""
-        errors = self.loose_errors
+    def mean_cost_ratio(self) -> float:
+        """The pulls that a mean of non-atoms needs, relative to the best block median."""
+        errors = self.non_atom_errors
         blocks = [k for k in _BLOCKS if k == 1 or 5 * k <= len(errors)]
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             costs = [k * SampleMedian(errors, k).variance for k in blocks]
@@ -316,13 +313,14 @@ class Rewards:
     def mean_is_safe(self) -> bool:
         """Whether a mean can be relied on.
 
-        The tail index is above `SAFE` with 95 % confidence, and a mean needs at most `WILD` times
-        the pulls of a median: a few rewards far wilder than the rest may have moments and still
-        drown it.
+        The tail index must be above `SAFE_TAIL_INDEX` with 95 % confidence, and a mean must need at
+        most ten times the pulls of a median: a few extreme rewards may have all moments and still
+        dominate a mean.
         """
         if self.bounded:
             return True
-        return self.known and self.tail.low > SAFE and self.wildness <= WILD
+        safe = self.tail_is_known and self.tail.low > SAFE_TAIL_INDEX
+        return safe and self.mean_cost_ratio <= _MAX_COST_RATIO
 
     @cached_property
     def symmetric(self) -> bool:
@@ -342,7 +340,7 @@ class Rewards:
 
     @property
     def mostly_equal(self) -> bool:
-        """Whether more than half of the rewards are the median of their arm."""
+        """Whether more than half of the rewards equal the median of their arm."""
         return bool(np.mean(self.errors == 0) > 0.5)
 
     @property
@@ -356,56 +354,58 @@ class Rewards:
             for value, share in arm.atoms.items():
                 shares[value] = shares.get(value, 0) + share * len(arm.rewards) / self.count
         often = sorted(((share, value) for value, share in shares.items()), reverse=True)
-        often = [(share, value) for share, value in often if share >= ATOM][:3]
-        if not often:
-            return []
+        often = [(share, value) for share, value in often if share >= _ATOM_SHARE][:3]
         words = ", ".join(f"{share:.0%} are {value:.6g}" for share, value in often)
-        return [f"Of {self.count} rewards {words}."]
+        return [f"Of {self.count} rewards {words}."] if often else []
 
     def _about_tail(self) -> str:
         if self.bounded:
             return "A mean of your rewards can be relied on: they lie between two common values."
-        loose = len(self.loose_errors)
-        if not self.known:
+        others = len(self.non_atom_errors)
+        if not self.tail_is_known:
             return (
-                f"The {loose} others are too few to tell their tail: at least {LEAST} are needed."
+                f"The other {others} are too few to estimate a tail index: "
+                f"at least {LEAST} are needed."
             )
         tail = self.tail
         index = (
             f"tail index {tail.alpha:.2f}, between {tail.low:.2f} and {tail.high:.2f} "
             "with 90 % confidence"
         )
-        if loose < self.count:
-            index += f", from the {loose} others"
+        if others < self.count:
+            index += f", from the other {others}"
         if self.mean_is_safe:
             return f"A mean of your rewards can be relied on ({index})."
-        if tail.low > SAFE:
+        if tail.low > SAFE_TAIL_INDEX:
             return (
-                "A few of your rewards are far wilder than the rest: a mean exists, but needs "
-                f"{self.wildness:.0f} times the pulls of a median ({index})."
+                "A few of your rewards are far more extreme than the rest: a mean exists, but "
+                f"needs {self.mean_cost_ratio:.0f} times the pulls of a median ({index})."
             )
         if tail.high < 1:
             return f"Your rewards have no mean ({index})."
-        if tail.low <= 1 and tail.high > SAFE:
-            return f"They are too few to tell whether a mean can be relied on ({index})."
+        if tail.low <= 1 and tail.high > SAFE_TAIL_INDEX:
+            return f"There are too few rewards to tell whether a mean can be relied on ({index})."
         if tail.low <= 1:
             return f"Your rewards behave as if they had no mean ({index})."
-        return f"Your rewards may have a mean, but it settles too slowly to be relied on ({index})."
+        return (
+            "Your rewards may have a mean, but a sample mean converges too slowly to be relied on "
+            f"({index})."
+        )
 
     def _about_shape(self) -> list[str]:
         found = []
-        if self.heavier is not None:
-            name, own = self.heavier.name, self.heavier.tail
+        if self.heavier_arm is not None:
+            name, own = self.heavier_arm.name, self.heavier_arm.tail
             found.append(f"Arm {name} has a heavier tail than the others (index {own.alpha:.2f}).")
-        if self.unlike:
+        if self.spreads_differ:
             by = sorted((arm for arm in self.arms if arm.spread > 0), key=lambda arm: arm.spread)
             found.append(
-                f"The arms are not alike: {by[-1].name} spreads "
-                f"{by[-1].spread / by[0].spread:.3g} times as wide as {by[0].name}; what is said "
-                "of the noise is for the widest."
+                f"The spreads of the arms differ: {by[-1].name} is "
+                f"{by[-1].spread / by[0].spread:.3g} times as wide as {by[0].name}; statements "
+                "about the noise are for the widest."
             )
         if not self.symmetric:
-            found.append("They are not symmetric: median and mean are not the same.")
+            found.append("The rewards are not symmetric: their median and mean differ.")
         return found
 
 
@@ -414,25 +414,22 @@ def _names(arms: Any, count: int) -> list[str]:
     require(given.ndim == 1, "arms", "a sequence of names", f"an array of shape {given.shape}")
     require(len(given) == count, "arms", f"as many as rewards, {count}", len(given))
     names = ["" if name is None or name != name else str(name).strip() for name in given]
-    empty = [row for row, name in enumerate(names, start=1) if not name]
+    empty = [str(row) for row, name in enumerate(names, start=1) if not name]
     if empty:
         raise ValueError(
-            f"arms must all have names, got {len(empty)} without one, in row "
-            f"{', '.join(map(str, empty[:3]))}; name them or leave those rewards out"
+            f"arms has no name in row {', '.join(empty[:3])} ({len(empty)} in all); "
+            "name them or leave those rewards out"
         )
     return names
 
 
-def _natural(name: str) -> tuple[Any, ...]:
-    """Return a key that puts 10 after 9."""
-    return tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in _parts(name))
+def _natural_key(name: str) -> list[tuple[int, int, str]]:
+    """Return a sort key that puts 10 after 9."""
+    parts = [part for part in re.split(r"(\d+)", name) if part]
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts]
 
 
-def _parts(name: str) -> list[str]:
-    return [part for part in re.split(r"(\d+)", name) if part]
-
-
-def _middle(ranked: Array) -> float:
+def _median(ranked: Array) -> float:
     """Return the median of sorted values without overflow."""
     half = len(ranked) // 2
     if len(ranked) % 2:
@@ -441,10 +438,10 @@ def _middle(ranked: Array) -> float:
     return low if low == high else low / 2 + high / 2
 
 
-def _about(ranked: Array, centre: float) -> Array:
+def _centred(ranked: Array, centre: float) -> Array:
     with np.errstate(invalid="ignore", over="ignore"):
         errors = ranked - centre
-    return np.where(np.isnan(errors), 0.0, errors)  # an infinity less itself
+    return np.where(np.isnan(errors), 0.0, errors)  # inf − inf
 
 
 def _inverse(slope: float) -> float:

@@ -1,7 +1,7 @@
-"""Estimators of a location: an array in, an array with one axis less out.
+"""Estimators of a location: they reduce one axis of an array.
 
-Each estimator is a function, and a frozen object that a filter can hold. ±inf are legitimate
-samples, as the limit of ever larger ones: opposite infinities cancel. NaN is refused.
+Each estimator is a frozen dataclass, which a filter can store; some also have a function. Samples
+may be ±inf, as limits of ever larger samples: opposite infinities cancel. NaN raises an error.
 """
 
 import math
@@ -9,12 +9,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar, Protocol
+from typing import Annotated, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tailproof.checks import number, require, whole
+from tailproof.checks import Fraction, Positive, Range, check_fields, require
 from tailproof.noise import Noise
 from tailproof.stats.aims import Aim, quantile_interval
 from tailproof.stats.theory import block_size
@@ -39,11 +39,12 @@ Shape = tuple[int, ...]
 
 _LARGEST = np.finfo(np.float64).max
 _BLOCKS = 15
-"""Of a robust mean of records: few, so that they are long, and enough for a level of 0.9999."""
+"""Block means for the interval of a mean: few, so that blocks are long; 0.9999 needs 15."""
+_Share = Annotated[float, Range(at_least=0, below=0.5)]
 
 
 class Source(Protocol):
-    """What an estimator needs of a noise in order to draw its own error."""
+    """What an estimator needs from a noise to draw its own error."""
 
     def sample(self, rng: np.random.Generator, shape: Shape) -> Array:
         """Draw samples."""
@@ -53,20 +54,23 @@ class Source(Protocol):
 
 
 class Estimator(ABC):
-    """A frozen estimator: call it on samples, or let it draw its own error under a noise."""
+    """An estimator of a location: call it on samples, or let it draw its error under a noise."""
 
     equivariant: ClassVar[bool] = False
-    """Whether a shift, or another unit, of the samples is that of the estimate.
+    """Whether the estimate shifts and scales with the samples.
 
-    The noise alone then tells its error."""
+    Its error then depends on the noise alone."""
 
-    @abstractmethod
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     def check(self, n: int) -> None:
-        """Raise ``ValueError`` if n samples are not enough."""
+        """Raise ``ValueError`` if n samples are not enough; by default one is."""
+        require(n > 0, "x", "at least one sample", n)
 
     @abstractmethod
     def reduce(self, x: Array) -> Array:
-        """Estimate along the last axis; NaN in, and only NaN in, gives NaN out."""
+        """Estimate along the last axis; the result is NaN if and only if a sample is NaN."""
 
     def __call__(self, x: ArrayLike, axis: int = -1) -> Array:
         """Estimate along an axis."""
@@ -79,21 +83,28 @@ class Estimator(ABC):
         return estimate
 
     def draw(self, noise: Source, rng: np.random.Generator, shape: Shape) -> Array:
-        """Draw what the estimator would return on ``noise.sample(rng, shape)``, equal in law."""
+        """Draw from the law of the estimate on ``noise.sample(rng, shape)``."""
         return self(noise.sample(rng, shape))
 
 
-class _AimedAt(Estimator, Aim):
-    """An estimator of a number that every arm has for itself: it is an aim too."""
+class _EstimatorAim(Estimator, Aim):
+    """An estimator that is also an aim: what it estimates depends on one arm alone."""
 
     def values(self, samples: Sequence[Array]) -> Array:
         """Return the estimate from all samples of each arm."""
         return np.array([self(sample) for sample in samples])
 
+    def of(self, laws: Sequence[Noise], locations: Sequence[float]) -> Array:
+        """Return the exact value for the law of each arm, plus its location."""
+        return np.array([m + self._of_law(law) for law, m in zip(laws, locations, strict=True)])
+
+    @abstractmethod
+    def _of_law(self, law: Noise) -> float: ...
+
 
 @dataclass(frozen=True, kw_only=True)
-class Mean(_AimedAt):
-    """The sample mean: right for light tails, worthless without a mean.
+class Mean(_EstimatorAim):
+    """The sample mean: best for light tails, useless if the law has no mean.
 
     (1/n) Σ X_i
 
@@ -105,42 +116,32 @@ class Mean(_AimedAt):
 
     equivariant: ClassVar[bool] = True
 
-    def check(self, n: int) -> None:
-        """Accept any number of samples."""
-
     def reduce(self, x: Array) -> Array:
         """Average the last axis."""
         return _mean(x)
 
-    @property
-    def mirrored(self) -> "Mean":
-        """The same."""
-        return self
-
     def estimates(self, samples: Sequence[Array], level: float) -> Array:
-        """Return the median of 15 block means, between two of them, for each arm.
+        """Return the median of 15 block means and an interval between two of them, for each arm.
 
-        The interval is the exact one for the median of a block mean, which is the mean if block
-        means are symmetric: nearly so for long blocks, where there is a mean. Samples are dealt to
-        blocks at random, with a fixed seed, as records may be in order.
+        The interval is exact for the median of a block mean. That median is the mean if block means
+        are symmetric, as they nearly are for long blocks of a law with a mean. Samples are assigned
+        to blocks at random, with a fixed seed, since records may be ordered.
         """
         found = []
         for sample in samples:
-            dealt = np.random.default_rng(0).permutation(sample)
-            count = min(_BLOCKS, len(dealt))
-            means = _mean(_blocks(dealt, count, len(dealt) // count))
+            shuffled = np.random.default_rng(0).permutation(sample)
+            count = min(_BLOCKS, len(shuffled))
+            means = _mean(_blocks(shuffled, count, len(shuffled) // count))
             found.append((float(_medians(means)), *quantile_interval(means, 0.5, level)))
         return np.array(found)
 
-    def of(self, laws: Sequence[Noise], locations: Sequence[float]) -> Array:
-        """Return the means; a law without one is refused."""
-        for law in laws:
-            require(law.alpha > 1, "laws", "laws that have a mean", law)
-        return np.array([m + law.mean for law, m in zip(laws, locations, strict=True)])
+    def _of_law(self, law: Noise) -> float:
+        require(law.alpha > 1, "laws", "laws that have a mean", law)
+        return law.mean
 
 
 @dataclass(frozen=True, kw_only=True)
-class Median(_AimedAt):
+class Median(_EstimatorAim):
     """The sample median: one block of all samples.
 
     median(X_1, …, X_n), the average of the two middle values when n is even
@@ -153,9 +154,6 @@ class Median(_AimedAt):
 
     equivariant: ClassVar[bool] = True
 
-    def check(self, n: int) -> None:
-        """Accept any number of samples."""
-
     def reduce(self, x: Array) -> Array:
         """Take the median of the last axis."""
         return _medians(x)
@@ -164,64 +162,55 @@ class Median(_AimedAt):
         """Draw the median from its exact law, one number instead of n."""
         return noise.sample_median(shape[-1], rng, shape[:-1])
 
-    @property
-    def mirrored(self) -> "Median":
-        """The same."""
-        return self
-
     def estimates(self, samples: Sequence[Array], level: float) -> Array:
-        """Return the medians between two order statistics, see `quantile_interval`."""
+        """Return the medians with intervals between two order statistics."""
         return np.array([(self(x), *quantile_interval(x, 0.5, level)) for x in samples])
 
-    def of(self, laws: Sequence[Noise], locations: Sequence[float]) -> Array:
-        """Return the medians."""
-        return np.array([m + law.median for law, m in zip(laws, locations, strict=True)])
+    def _of_law(self, law: Noise) -> float:
+        return law.median
 
 
 @dataclass(frozen=True)
-class Quantile(_AimedAt):
-    """A sample quantile: one of the samples, by its rank.
+class Quantile(_EstimatorAim):
+    """A sample quantile: the sample of a given rank.
 
     X_(j), j = ⌊level·(n + 1) + ½⌋ of n samples in ascending order
 
-    X_(j) = Q(U) with U ~ Beta(j, n + 1 − j), whose mean is as near to the level as it can be; see
-    `tailproof.stats.medians.NoiseQuantile` for its exact law.
+    X_(j) = Q(U) with U ~ Beta(j, n + 1 − j); no other rank brings the mean of U closer to `level`.
+    `tailproof.stats.medians.NoiseQuantile` is its exact law.
 
     Parameters
     ----------
     level : float
-        Which quantile, in (0, 1): 0.95 for the value that one reward in twenty exceeds.
+        In (0, 1): 0.95 is the value that one reward in twenty exceeds.
 
     Examples
     --------
     >>> float(Quantile(0.75)([1.0, 5.0, 2.0, 4.0, 3.0, 1e300, 0.0]))
     5.0
 
-    Source: order statistics. Differences: never between two samples, which `Median` may be.
+    Source: order statistics. Differences: always one of the samples, unlike `Median`.
     """
 
     equivariant: ClassVar[bool] = True
-    level: float
-
-    def __post_init__(self) -> None:
-        number("level", self.level, above=0, below=1)
+    level: Fraction
 
     @property
     def least(self) -> int:
-        """The fewest samples of which one is expected beyond the quantile."""
+        """The fewest samples for which one is expected on each side of the quantile."""
         return math.ceil(1 / min(self.level, 1 - self.level) - 1 - 1e-9)
 
     def rank(self, n: int) -> int:
-        """Return j, the rank from 1 to n of the sample that is taken."""
+        """Return the rank j of n samples, from 1 to n."""
         return min(max(math.floor(self.level * (n + 1) + 0.5), 1), n)
 
     def check(self, n: int) -> None:
-        """Refuse fewer samples than it takes to have one on each side of the quantile."""
+        """Raise ``ValueError`` for fewer than `least` samples."""
         rule = f"at least {self.least} for the quantile {self.level:g}"
         require(n >= self.least, "samples", rule, n)
 
     def reduce(self, x: Array) -> Array:
-        """Take the sample of the rank along the last axis."""
+        """Take the sample of this rank along the last axis."""
         place = self.rank(x.shape[-1]) - 1
         taken = np.partition(x, place, axis=-1)[..., place]
         return np.where(np.isnan(x).any(axis=-1), np.nan, taken)
@@ -241,28 +230,19 @@ class Quantile(_AimedAt):
         return Quantile(round(1 - self.level, 12))
 
     def estimates(self, samples: Sequence[Array], level: float) -> Array:
-        """Return the quantiles between two order statistics, see `quantile_interval`."""
+        """Return the quantiles with intervals between two order statistics."""
         return np.array([(self(x), *quantile_interval(x, self.level, level)) for x in samples])
 
-    def of(self, laws: Sequence[Noise], locations: Sequence[float]) -> Array:
-        """Return the quantiles."""
-        own = [float(law.ppf(self.level)) for law in laws]
-        return np.array([m + x for x, m in zip(own, locations, strict=True)])
+    def _of_law(self, law: Noise) -> float:
+        return float(law.ppf(self.level))
 
 
 @dataclass(frozen=True)
 class TrimmedMean(Estimator):
     """The mean without the smallest and the largest samples.
 
-    (1/(n − 2g)) Σ_{g < i ≤ n−g} X_(i),  g = ⌊share·n⌋
+    (1/(n − 2g)) Σ_{g < i ≤ n−g} X_(i),  g = ⌊share·n⌋,  0 ≤ share < ½
 
-    Parameters
-    ----------
-    share : float
-        The share left out at each end, below ½: 0 is the mean.
-
-    Examples
-    --------
     >>> float(TrimmedMean(0.25)([1.0, 3.0, 5.0, 1e300]))
     4.0
 
@@ -270,13 +250,7 @@ class TrimmedMean(Estimator):
     """
 
     equivariant: ClassVar[bool] = True
-    share: float
-
-    def __post_init__(self) -> None:
-        number("share", self.share, at_least=0, below=0.5)
-
-    def check(self, n: int) -> None:
-        """Accept any number of samples."""
+    share: _Share
 
     def reduce(self, x: Array) -> Array:
         """Average the last axis without its ends."""
@@ -286,17 +260,10 @@ class TrimmedMean(Estimator):
 
 @dataclass(frozen=True)
 class WinsorizedMean(Estimator):
-    """The mean, with the smallest and the largest samples moved to the nearest one that is kept.
+    """The mean with the smallest and the largest samples replaced by the nearest remaining one.
 
-    (1/n) Σ min(max(X_i, X_(g+1)), X_(n−g)),  g = ⌊share·n⌋
+    (1/n) Σ min(max(X_i, X_(g+1)), X_(n−g)),  g = ⌊share·n⌋,  0 ≤ share < ½
 
-    Parameters
-    ----------
-    share : float
-        The share moved at each end, below ½: 0 is the mean.
-
-    Examples
-    --------
     >>> float(WinsorizedMean(0.25)([1.0, 3.0, 5.0, 1e300]))
     4.0
 
@@ -304,16 +271,10 @@ class WinsorizedMean(Estimator):
     """
 
     equivariant: ClassVar[bool] = True
-    share: float
-
-    def __post_init__(self) -> None:
-        number("share", self.share, at_least=0, below=0.5)
-
-    def check(self, n: int) -> None:
-        """Accept any number of samples."""
+    share: _Share
 
     def reduce(self, x: Array) -> Array:
-        """Average the last axis with its ends moved inwards."""
+        """Average the last axis with its ends clipped."""
         ends, ranked = math.floor(self.share * x.shape[-1] + 1e-9), _sorted(x)
         low, high = ranked[..., ends, None], ranked[..., x.shape[-1] - 1 - ends, None]
         return _mean(np.clip(ranked, low, high))
@@ -330,7 +291,7 @@ class MeanOfMedians(Estimator):
     block : int, optional
         The block length k.
     block_exponent : float, optional
-        ε in (0, 1), which sets the block length from n. One half where neither is given.
+        ε in (0, 1), which sets the block length from n; ½ if neither is given.
 
     Examples
     --------
@@ -342,20 +303,16 @@ class MeanOfMedians(Estimator):
     """
 
     equivariant: ClassVar[bool] = True
-    block: int | None = None
-    block_exponent: float | None = None
+    block: Annotated[int, Range(at_least=1)] | None = None
+    block_exponent: Fraction | None = None
 
     def __post_init__(self) -> None:
-        require(
-            self.block is None or self.block_exponent is None,
-            "block",
-            "left out when block_exponent is given",
-            self.block,
-        )
-        if self.block is not None:
-            whole("block", self.block)
-        if self.block_exponent is not None:
-            number("block_exponent", self.block_exponent, above=0, below=1)
+        if self.block is not None and self.block_exponent is not None:
+            raise ValueError(
+                "pass either block or block_exponent, "
+                f"got block={self.block!r} and block_exponent={self.block_exponent!r}"
+            )
+        super().__post_init__()
 
     def length(self, n: int) -> int:
         """Return the block length for n samples."""
@@ -364,7 +321,7 @@ class MeanOfMedians(Estimator):
         return block_size(n, 0.5 if self.block_exponent is None else self.block_exponent)
 
     def check(self, n: int) -> None:
-        """Refuse a block longer than the samples."""
+        """Raise ``ValueError`` if the block is longer than n."""
         block = self.length(n)
         require(block <= n, "block", f"at most {n}, the number of samples", block)
 
@@ -385,15 +342,8 @@ class MeanOfMedians(Estimator):
 class MedianOfMeans(Estimator):
     """The median of block means: robust as long as a mean exists.
 
-    median over k' blocks of (1/k) Σ_i X_{(j−1)k+i},  k = ⌊n/k'⌋
+    median_j (1/k) Σ_i X_{(j−1)k+i},  j ≤ k' = blocks,  k = ⌊n/k'⌋
 
-    Parameters
-    ----------
-    blocks : int
-        The number k' of blocks.
-
-    Examples
-    --------
     >>> float(MedianOfMeans(blocks=3)([1.0, 3.0, 4.0, 6.0, 900.0, 800.0]))
     5.0
 
@@ -402,13 +352,10 @@ class MedianOfMeans(Estimator):
     """
 
     equivariant: ClassVar[bool] = True
-    blocks: int
-
-    def __post_init__(self) -> None:
-        whole("blocks", self.blocks)
+    blocks: Annotated[int, Range(at_least=1)]
 
     def check(self, n: int) -> None:
-        """Refuse more blocks than samples."""
+        """Raise ``ValueError`` if there are more blocks than samples."""
         require(self.blocks <= n, "blocks", f"at most {n}, the number of samples", self.blocks)
 
     def reduce(self, x: Array) -> Array:
@@ -420,31 +367,18 @@ class MedianOfMeans(Estimator):
 class TruncatedMean(Estimator):
     """The mean with large samples replaced by zero.
 
-    (1/n) Σ X_i 1{|X_i| ≤ c}
+    (1/n) Σ X_i 1{|X_i| ≤ threshold}
 
-    Parameters
-    ----------
-    threshold : float
-        The level c.
-
-    Examples
-    --------
     >>> float(TruncatedMean(threshold=10)([1.0, 2.0, 6.0, 1e300]))
     2.25
 
     Source: equation 1 of Zhong et al. 2021, there from Bubeck et al. 2013. Differences: none.
     """
 
-    threshold: float
-
-    def __post_init__(self) -> None:
-        number("threshold", self.threshold, above=0)
-
-    def check(self, n: int) -> None:
-        """Accept any number of samples."""
+    threshold: Positive
 
     def reduce(self, x: Array) -> Array:
-        """Average the last axis without its large entries."""
+        """Average the last axis with large samples set to zero."""
         return _mean(np.where(np.abs(x) > self.threshold, 0.0, x))
 
 
@@ -469,7 +403,7 @@ def median_of_means(x: ArrayLike, *, blocks: int, axis: int = -1) -> Array:
 
 
 def truncated_mean(x: ArrayLike, *, threshold: float, axis: int = -1) -> Array:
-    """Return the mean without large samples along an axis, see `TruncatedMean`.
+    """Return the mean along an axis with large samples set to zero, see `TruncatedMean`.
 
     >>> float(truncated_mean([1.0, 2.0, 6.0, 1e300], threshold=10))
     2.25
@@ -482,38 +416,38 @@ def _refuse_nan(x: Array) -> None:
 
 
 def _sorted(x: Array) -> Array:
-    """Sort the last axis; a NaN takes the whole row with it."""
+    """Sort the last axis; a row with a NaN becomes all NaN."""
     return np.where(np.isnan(x).any(axis=-1, keepdims=True), np.nan, np.sort(x, axis=-1))
 
 
 def _blocks(x: Array, count: int, k: int) -> Array:
-    """Cut the last axis into consecutive blocks of k; the remainder is not used."""
+    """Split the last axis into consecutive blocks of k, dropping the remainder."""
     _refuse_nan(x[..., count * k :])
     return x[..., : count * k].reshape(*x.shape[:-1], count, k)
 
 
 def _mean(x: Array) -> Array:
-    """Average the last axis; opposite infinities cancel, and only infinities give infinities."""
+    """Average the last axis; opposite infinities cancel, and finite rows stay finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         mean: Array = np.asarray(x.mean(axis=-1))
-        wild = ~np.isfinite(mean)
-        if wild.any():  # NaN, infinities, or a sum that is too large for a float
-            rows = x[wild]
+        odd = ~np.isfinite(mean)
+        if odd.any():  # NaN, infinities, or a sum that is too large for a float
+            rows = x[odd]
             surplus = np.isposinf(rows).sum(axis=-1) - np.isneginf(rows).sum(axis=-1)
             finite = (np.where(np.isinf(rows), 0.0, rows) / x.shape[-1]).sum(axis=-1)
             limit = np.where(surplus == 0, 0.0, np.copysign(np.inf, surplus))
-            mean[wild] = limit + np.clip(finite, -_LARGEST, _LARGEST)
+            mean[odd] = limit + np.clip(finite, -_LARGEST, _LARGEST)
     return mean
 
 
 def _medians(x: Array) -> Array:
-    """Take the median of the last axis; only NaN gives NaN."""
+    """Take the median of the last axis; it is NaN only if a sample is."""
     *outer, k = x.shape
     rows = x.reshape(-1, k)
     middles = np.empty((len(rows), 2 - k % 2))
-    # Many short rows are fastest by a sorting network over whole columns, others by partition.
+    # A sorting network over whole columns is fastest for many short rows, partition for others.
     pick = _middles_by_network if k <= 13 and len(rows) > 500 else _middles_by_partition
-    step = max(1, (1 << 17) // k)  # the samples in hand stay in the cache
+    step = max(1, (1 << 17) // k)  # so that these rows stay in the cache
     for start in range(0, len(rows), step):
         pick(rows[start : start + step], middles[start : start + step])
     return (middles[:, 0] if k % 2 else _mean(middles)).reshape(outer)
@@ -548,11 +482,11 @@ def _middles_by_network(rows: Array, middles: Array) -> None:
 
 @cache
 def _network(k: int) -> list[tuple[int, int, bool, bool]]:
-    """List the comparisons that bring the middle of k values to its place.
+    """List the comparisons that move the median of k values to the middle.
 
-    Batcher's merge exchange (Knuth, volume 3, algorithm 5.2.2M) sorts k values whatever they are.
-    Each entry names two places and whether the smaller and the larger value are needed later;
-    comparisons on which no middle value depends are left out.
+    These are Batcher's merge exchange (Knuth, volume 3, algorithm 5.2.2M), a sorting network,
+    without the comparisons on which no middle value depends. Each entry holds two positions, and
+    whether the smaller and the larger value are needed later.
     """
     pairs = []
     top = p = (1 << (k - 1).bit_length()) // 2

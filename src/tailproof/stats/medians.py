@@ -1,8 +1,8 @@
-"""The exact law of a block median or quantile, and of the mean of several.
+"""The exact law of the median or quantile of a block, and of the mean of several block medians.
 
-The sample of rank j among k of a law with quantile function Q is Q(U), U ~ Beta(j, k + 1 − j); the
-median has j = (k+1)/2 for an odd k, and two samples take its place for an even one. Nothing here is
-drawn at random.
+The sample of rank j among k of a law with quantile function Q is Q(U), U ~ Beta(j, k + 1 − j). The
+median has j = (k+1)/2 if k is odd, and is the mean of two samples if k is even. Nothing here is
+random.
 """
 
 import math
@@ -34,12 +34,12 @@ __all__ = [
 
 
 class MedianLaw(ABC):
-    """The law of the median M of a block of k samples, as an error: the location is zero."""
+    """The law of the error M of the median of a block of k samples."""
 
     @property
     @abstractmethod
     def variance(self) -> float:
-        """E M², inf where it does not exist."""
+        """E M², possibly inf."""
 
     @abstractmethod
     def exceedance(self, z: Array) -> Array:
@@ -52,7 +52,7 @@ class MedianLaw(ABC):
 
 @dataclass(frozen=True)
 class NoiseMedian(MedianLaw):
-    """The median of k samples of a noise.
+    """The law of the median of k samples of a noise.
 
     odd k: P(M > z) = I_{F(−z)}(a, a), a = (k+1)/2, with the regularised incomplete beta function;
     even k: ∫ b(u) min(1, F(Q(u) − 2z)/(1 − u))^(k/2) du, b the density of Beta(k/2, k/2+1)
@@ -61,8 +61,8 @@ class NoiseMedian(MedianLaw):
     >>> round(7 * NoiseMedian(Cauchy(), 7).variance, 3)
     4.285
 
-    Source: order statistics of uniform samples. Differences: P is tabulated over ln z, and followed
-    by the power law of its tail index α⌈k/2⌉ beyond the table.
+    Source: order statistics of uniform samples. Differences: P is tabulated over ln z; beyond the
+    table it is the power law with tail index α⌈k/2⌉.
     """
 
     noise: Noise
@@ -112,7 +112,7 @@ class NoiseMedian(MedianLaw):
         k = self.block
         if k % 2:
             return log_z, 2 * betainc((k + 1) / 2, (k + 1) / 2, tail)
-        # Up to u = F(z) the minimum is below one, and beyond it is one. Over s = logit u,
+        # The minimum is below one up to u = F(z), and one above. Over s = logit u,
         # b(u) du = exp(k/2 ln u + (k/2 + 1) ln(1 − u)) ds / B.
         log_f = CubicSpline(log_z, np.log(np.maximum(tail, 1e-300)))
         log_z, tail = log_z[::4], tail[::4]
@@ -129,7 +129,7 @@ class NoiseMedian(MedianLaw):
 
 @dataclass(frozen=True)
 class NoiseQuantile(MedianLaw):
-    """The quantile of k samples of a noise, symmetric or not, as an error about the true one.
+    """The law of the error of a sample quantile of k samples of a noise, symmetric or not.
 
     M = Q(U) − Q(level), U ~ Beta(j, k + 1 − j), j the rank that `tailproof.Quantile` takes
 
@@ -150,14 +150,14 @@ class NoiseQuantile(MedianLaw):
 
     @cached_property
     def variance(self) -> float:
-        """E M² = ∫ (Q(u) − Q(level))² b(u) du, over the logit of u; inf where it has no limit."""
+        """E M² = ∫ (Q(u) − Q(level))² b(u) du, integrated over logit u; inf if it diverges."""
         below, above = self._ranks
         s = np.linspace(-700, 700, 140_001)
         log_b = below * log_expit(s) + above * log_expit(-s) - betaln(below, above)
         with np.errstate(divide="ignore", over="ignore"):
             log_size = np.log(np.abs(self.noise.scale * self.noise._quantile(s) - self._centre))
         log_height = log_b + 2 * log_size
-        if max(log_height[0], log_height[-1]) > log_height.max() - 40:  # a tail that does not end
+        if max(log_height[0], log_height[-1]) > log_height.max() - 40:  # it diverges
             return math.inf
         return float(np.exp(logsumexp(log_height)) * (s[1] - s[0]))
 
@@ -176,7 +176,7 @@ class NoiseQuantile(MedianLaw):
 
     @property
     def _ranks(self) -> tuple[int, int]:
-        """How many samples are at most the quantile, and at least it."""
+        """The parameters j and k + 1 − j of the beta law."""
         rank = self.quantile.rank(self.block)
         return rank, self.block + 1 - rank
 
@@ -187,15 +187,15 @@ class NoiseQuantile(MedianLaw):
 
 @cache
 def _log_tails(noise: Noise) -> tuple[Array, Array]:
-    """Tabulate F(−z) over ln z, from the centre to where hardly any sample falls."""
+    """Tabulate F(−z) over ln z, from the centre to where samples are negligibly rare."""
     middle, top = (_log_level(lambda z: 2 * noise.cdf(-z), level) for level in (0.5, 2e-14))
-    low, top = middle - 14, min(top, middle + 300)  # nothing nearer to zero adds to a variance
+    low, top = middle - 14, min(top, middle + 300)  # smaller z add nothing to a variance
     log_z = np.linspace(low, top, 2 + int((top - low) / 0.025))
     return log_z, noise.cdf(-np.exp(log_z))
 
 
 def _log_level(beyond: Callable[[Array], Array], level: float) -> float:
-    """Return ln z where P(|M| > z) falls to the level, by bisection."""
+    """Return the ln z at which P(|M| > z) = level, by bisection."""
     low, high = -700.0, 700.0
     for _ in range(50):
         middle = (low + high) / 2
@@ -208,14 +208,14 @@ def _log_level(beyond: Callable[[Array], Array], level: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class SampleMedian(MedianLaw):
-    """The median of an odd number k of draws from the samples themselves, centred and sorted.
+    """The law of the median of k draws from given samples, k odd; samples are centred and sorted.
 
     M = x_(i) with probability I_{i/n}(a, a) − I_{(i−1)/n}(a, a), a = (k+1)/2
 
     >>> round(SampleMedian(np.array([-1.0, 0.0, 2.0]), 3).variance, 4)
     1.2963
 
-    Source: Maritz and Jarrett 1978. Differences: any block, not the whole sample.
+    Source: Maritz and Jarrett 1978. Differences: any k, not only the sample size.
     """
 
     samples: Array
@@ -223,14 +223,14 @@ class SampleMedian(MedianLaw):
 
     @cached_property
     def weights(self) -> Array:
-        """The probability of each sample to be the median."""
+        """The probability that each sample is the median."""
         n, a = len(self.samples), (self.block + 1) / 2
         half = np.diff(betainc(a, a, np.arange((n + 1) // 2 + 1) / n))
         return np.concatenate([half, half[: n // 2][::-1]])  # the other half is its mirror image
 
     @cached_property
     def variance(self) -> float:
-        """E M²; what is the median less than once in 10¹² blocks does not count."""
+        """E M², without samples that are the median less than once in 10¹² blocks."""
         counts = self.weights > 1e-12
         with np.errstate(over="ignore"):
             return float((self.weights[counts] * self.samples[counts] ** 2).sum())
@@ -242,7 +242,7 @@ class SampleMedian(MedianLaw):
 
     @cached_property
     def _sizes(self) -> tuple[Array, Array]:
-        """The sizes of the samples, and the probability of none below each."""
+        """The sorted |samples|, and the probability that |M| is at least each of them."""
         order = np.argsort(np.abs(self.samples))
         left = np.cumsum(self.weights[order][::-1])[::-1]
         return np.abs(self.samples[order]), np.append(left, 0.0)
@@ -257,14 +257,14 @@ class SampleMedian(MedianLaw):
 
 
 def exceedance(law: MedianLaw, blocks: int, z: ArrayLike) -> Array:
-    """Return P(|mean of several block medians| > z).
+    """Return P(|mean of the block medians| > z).
 
     >>> from tailproof.noise import Cauchy
     >>> float(exceedance(NoiseMedian(Cauchy(), 1), 5, 1.0).round(3))
     0.5
 
-    Source: one block is exact. Several are a discrete convolution; a block median beyond 32 times
-    what the sum of all may reach counts as a sum that reaches it. Differences: none. Up to 50
+    Source: exact for one block, a discrete convolution for several. If one block median exceeds
+    32 times the sum in question, the sum is counted as exceeding it. Differences: none. Up to 50
     blocks, probabilities above 1e-4 are right to one part in a thousand.
     """
     errors = np.asarray(z, dtype=np.float64)
@@ -279,7 +279,7 @@ def exceedance(law: MedianLaw, blocks: int, z: ArrayLike) -> Array:
 
 
 def scale(law: MedianLaw, blocks: int, delta: float) -> float:
-    """Return the standard deviation of the normal law that is as far off at level δ.
+    """Return the standard deviation of the normal law with the same error quantile at level δ.
 
     z_δ / Φ⁻¹(1 − δ/2), where P(|mean of the block medians| > z_δ) = δ
 
@@ -289,16 +289,16 @@ def scale(law: MedianLaw, blocks: int, delta: float) -> float:
     >>> round(scale(NoiseMedian(Cauchy(), 15), 1, 0.01), 3)
     0.517
 
-    Source: the definition. Differences: the sub-Gaussian bound 2 exp(−z²/2R²) would give an R
-    that is a fifth smaller for normal noise at δ = 0.01; this one gives its standard deviation.
-    More than 1 000 block medians with a variance have a normal mean, as far as δ can tell.
+    Source: the definition. Differences: for normal noise this is its standard deviation, while the
+    sub-Gaussian bound 2 exp(−z²/2R²) would give an R that is a fifth smaller at δ = 0.01. The mean
+    of more than 1 000 block medians with finite variance is taken as normal.
     """
     number("delta", delta, above=0, below=1)
     if whole("blocks", blocks) > 1000 and law.variance < math.inf:
         return math.sqrt(law.variance / blocks)
     error = math.exp(_log_level(law.exceedance, delta)) / math.sqrt(blocks)
     if blocks > 1:
-        for _ in range(6):  # the table is finest near the error for which it is made
+        for _ in range(6):  # the table is finest near the error it is built for
             places, tail = _sum_tail(law, blocks, error)
             last, error = error, float(np.interp(-delta, -tail, places)) / blocks
             if 0.8 < error / last < 1.25:
@@ -307,20 +307,20 @@ def scale(law: MedianLaw, blocks: int, delta: float) -> float:
 
 
 def median_scale(noise: Noise, *, block: int, failure: float) -> float:
-    """Return the sub-Gaussian scale of block medians, rare ones left out.
+    """Return the sub-Gaussian scale of block medians, rare large ones excluded.
 
     σ² = sup_h 2 ln E[cosh(hM) | |M| ≤ q]/h²,  P(|M| > q) = failure,  M the median of the block
 
-    This is exact: given |M| ≤ q, E exp(hM) ≤ exp(σ²h²/2) for every h. Without the condition there
-    is no such σ, since the tail of M is a power of index α(block + 1)/2.
+    This is exact: given |M| ≤ q, E exp(hM) ≤ exp(σ²h²/2) for every h. Without the condition no σ
+    exists, since M has a power tail of index α(block + 1)/2.
 
     Parameters
     ----------
     noise : Noise
     block : int
-        The length of a block, odd.
+        The block length, odd.
     failure : float
-        The probability that one median is among the rare ones.
+        P(|M| > q), the probability that a median is excluded.
 
     Examples
     --------
@@ -351,10 +351,10 @@ def _check_law(noise: Noise) -> None:
 
 
 def _sum_tail(law: MedianLaw, blocks: int, error: float) -> tuple[Array, Array]:
-    """Return places and P(|sum of the block medians| > place), fine near blocks · error."""
+    """Return points x and P(|sum of the block medians| > x), finest near x = blocks · error."""
     typical = math.exp(_log_level(law.exceedance, 0.5)) * math.sqrt(blocks)
     reach = max(32 * blocks * error, 40 * typical)
-    count = (3**10 - 1) // 2  # the number of cells is odd, and fast to transform
+    count = (3**10 - 1) // 2  # 3¹⁰ cells: odd, and fast to transform
     width = reach / (count + 0.5)
     cells = law.cells(width, count)
     sums = np.maximum(irfft(rfft(np.roll(cells, -count)) ** blocks, len(cells)), 0)

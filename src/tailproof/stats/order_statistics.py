@@ -1,8 +1,8 @@
-"""Order statistics of any law: which of them bound a quantile, at all times at once.
+"""Order statistics that bound a quantile of any law, at all sample sizes simultaneously.
 
-Q is the upper π-quantile of the samples, the largest x with P(X < x) ≤ π. Of n samples, S are
-below Q, and S is binomial with a probability of at most π: nothing else about the law matters.
-A large S speaks against that; an `Evidence` of (n, s) says how loudly, on a logarithmic scale.
+Q is the upper π-quantile of the law, the largest x with P(X < x) ≤ π. The number S of n samples
+below Q is binomial with a probability of at most π, whatever the law. A large S is evidence against
+a proposed Q; an `Evidence` function of (n, s) measures it on a logarithmic scale.
 """
 
 import math
@@ -27,22 +27,22 @@ __all__ = [
 ]
 
 Evidence = Callable[[ArrayLike, ArrayLike, float], Array]
-"""Of n samples, s of them below Q, and the level π of Q; it grows with s and falls with n."""
+"""A function of n samples, s of them below Q, and π; it increases in s and decreases in n."""
 
 
 def log_mixture(n: ArrayLike, s: ArrayLike, quantile: float) -> Array:
-    """Return ln M_n(s): the evidence of s samples of n below the quantile, proved at all n.
+    """Return ln M_n(s): the evidence of s of n samples below the quantile, valid at all n at once.
 
     M_n(s) = ∫_π^1 (q/π)^s ((1 − q)/(1 − π))^(n−s) dq/(1 − π)
 
-    M_n(S) is a supermartingale with mean at most 1, so that P(M_n(S) ≥ e^f for some n) ≤ e^−f. It
-    grows with s, and is at most 1 for s ≤ πn.
+    M_n(S) is a supermartingale with mean at most 1, so P(M_n(S) ≥ e^f for some n) ≤ e^−f. It
+    increases in s, and is at most 1 for s ≤ πn.
 
     >>> log_mixture(10, [5, 8, 10], 0.5).round(3).tolist()
     [-0.996, 1.387, 5.226]
 
     Source: Ville 1939 for the inequality, Robbins 1970 for mixing. Differences: the mixture is
-    uniform over the alternatives above π alone.
+    uniform over the alternatives above π only.
     """
     count, below = np.asarray(n), np.asarray(s, dtype=np.float64)
     a, b = below + 1, count - below + 1
@@ -52,7 +52,7 @@ def log_mixture(n: ArrayLike, s: ArrayLike, quantile: float) -> Array:
 
 
 def log_binomial(n: ArrayLike, s: ArrayLike, quantile: float) -> Array:
-    """Return −ln P(Bin(n, π) ≥ s): the evidence at one n, chosen in advance.
+    """Return −ln P(Bin(n, π) ≥ s): the evidence at one n that is fixed in advance.
 
     >>> log_binomial(10, [5, 8, 10], 0.5).round(3).tolist()
     [0.473, 2.906, 6.931]
@@ -65,7 +65,7 @@ def log_binomial(n: ArrayLike, s: ArrayLike, quantile: float) -> Array:
 
 
 def confidence(t: ArrayLike) -> Array:
-    """Return f(t), the evidence asked for at the decision number t ≥ 1.
+    """Return f(t), the evidence required at decision t ≥ 1.
 
     f(t) = ln(t + 1) + 2 ln max(1, ln(t + 1)),  Σ_t e^−f(t) < 2
 
@@ -81,7 +81,7 @@ def confidence(t: ArrayLike) -> Array:
 
 
 def rank(n: ArrayLike, f: ArrayLike, quantile: float, evidence: Evidence = log_mixture) -> Index:
-    """Return J, the least s whose evidence reaches f > 0, and n + 1 where none does.
+    """Return the smallest rank J whose evidence reaches f > 0, or n + 1 if none does.
 
     J = min{s : ln M_n(s) ≥ f};  P(X_(J) < Q for some n) ≤ e^−f, for any law
 
@@ -89,7 +89,7 @@ def rank(n: ArrayLike, f: ArrayLike, quantile: float, evidence: Evidence = log_m
     [6, 10, 65, 5183]
 
     Source: our own, from the confidence sequences of Howard and Ramdas 2022.
-    Differences: the whole mixture in place of a bound on it.
+    Differences: the mixture itself in place of a bound on it.
     """
     number("quantile", quantile, above=0, below=1)
     count, asked = np.broadcast_arrays(array("n", n, np.int64), array("f", f))
@@ -105,7 +105,7 @@ def rank(n: ArrayLike, f: ArrayLike, quantile: float, evidence: Evidence = log_m
 
 
 def kl(p: ArrayLike, q: ArrayLike) -> Array:
-    """Return the relative entropy of two coins, p ln(p/q) + (1 − p) ln((1 − p)/(1 − q)).
+    """Return the KL divergence of Bernoulli laws, p ln(p/q) + (1 − p) ln((1 − p)/(1 − q)).
 
     >>> kl([0.5, 0.75, 1.0], 0.5).round(3).tolist()
     [0.0, 0.131, 0.693]
@@ -118,12 +118,12 @@ def kl(p: ArrayLike, q: ArrayLike) -> Array:
 
 
 def pulls_rate(below: ArrayLike, quantile: float = 0.5) -> Array:
-    """Return how many pulls of an arm, for each unit of ln T, are needed and enough.
+    """Return the pulls of a suboptimal arm per unit of ln T that are necessary and sufficient.
 
     1/kl(q_a, π),  q_a = P(X_a < Q*), Q* the quantile of the best arm
 
-    `OrderStatisticUCB` makes no more as T grows. Every policy that is consistent for all laws
-    makes at least as many, with P(X_a ≤ Q*) for q_a: the same where X_a has no atom at Q*.
+    `OrderStatisticUCB` makes no more as T grows. Every policy that is consistent for all laws makes
+    at least as many, with q_a = P(X_a ≤ Q*), which is the same unless X_a has an atom at Q*.
 
     >>> pulls_rate([0.55, 0.6]).round(1).tolist()
     [199.7, 49.7]
@@ -139,7 +139,7 @@ def pulls_rate(below: ArrayLike, quantile: float = 0.5) -> Array:
 
 
 def pulls_bound(gap: float, horizon: int, quantile: float = 0.5) -> float:
-    """Return a bound on the mean number of pulls of an arm by `OrderStatisticUCB`.
+    """Return a bound on the expected pulls of a suboptimal arm by `OrderStatisticUCB`.
 
     E N_a(T) ≤ (4/g²)(f(T) + ln(8/g²)) + 2/g² + 3,  g = P(X_a < Q*) − π,
     for any law and any π; at π = ½ with ln(4/g²) in place of ln(8/g²)

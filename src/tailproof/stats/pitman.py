@@ -10,7 +10,7 @@ __all__ = ["pitman"]
 
 
 _STEPS = 0.3 * np.sinh(np.linspace(-4, 4, 13))
-"""Where the likelihood is looked at around each sample, in units of the spread."""
+"""Offsets from each sample at which the likelihood is evaluated, in units of `spread`."""
 _LARGEST = np.finfo(np.float64).max
 _REACH = _STEPS[-1] - _STEPS[-2]
 
@@ -23,14 +23,14 @@ def pitman(x: Array, spread: Array) -> Array:
     >>> float(pitman(np.array([-1.0, 0.0, 1.0, 1e300]), np.array(1.0)).round(3))
     0.0
 
-    Source: Pitman 1939. Differences: the trapezoid rule, over 13 points around each sample;
-    where more than half of the samples are infinite in one direction, so is the estimate.
+    Source: Pitman 1939. Differences: the trapezoid rule over 13 points around each sample; the
+    estimate is ±inf if more than half of the samples are.
     """
     spread = np.broadcast_to(spread, x.shape[:-1]).reshape(-1, 1)
     rows = x.reshape(-1, x.shape[-1])
     middle = Median()(rows)[:, None]
-    # The score falls to zero far out, so that a sample may be moved there without a difference.
-    # Halves are exact, and the difference of two halves is not too large for a float.
+    # The score falls to zero far out, so clipping a sample there makes no difference. Halves are
+    # exact, and the difference of two halves does not overflow.
     with np.errstate(invalid="ignore", over="ignore"):
         u = np.clip(np.nan_to_num(2 * ((rows / 2 - middle / 2) / spread)), -1e100, 1e100)
     centre = np.empty((len(u), 1))
@@ -41,7 +41,7 @@ def pitman(x: Array, spread: Array) -> Array:
             log -= np.log1p((m - sample[:, None]) ** 2)
         weight = np.exp(log - log.max(axis=1, keepdims=True))
         weight[:, 1:-1] *= np.minimum(m[:, 2:] - m[:, :-2], 2 * _REACH) / 2
-        weight[:, [0, -1]] = 0  # hardly any likelihood is left here, nor in the middle of a gap
+        weight[:, [0, -1]] = 0  # the likelihood is negligible at the ends, as in wide gaps
         centre[part, 0] = np.vecdot(weight, m) / weight.sum(axis=1)
     with np.errstate(over="ignore"):
         found = np.clip(middle + spread * centre, -_LARGEST, _LARGEST)

@@ -1,21 +1,21 @@
-"""What the paper proves, and what we prove on the same ground, as functions.
+"""The bounds proved in the paper, and our own under the same assumptions, as functions.
 
-The noise is symmetric with P(|η| > y) ≤ c/y^α for every y > 0. The paper has c = 1; a noise with
-another `tail_constant` c is brought to that form by dividing it by c^(1/α), which every function
-here does for you (see also `tailproof.noise.Noise.tail_constant` and `unit_scale`).
+The noise is symmetric with P(|η| > y) ≤ c/y^α for every y > 0. The paper has c = 1; noise with
+another `tail_constant` c is reduced to that case by dividing it by c^(1/α), which every function
+here does (see also `tailproof.noise.Noise.tail_constant` and `unit_scale`).
 
-Numbers of samples are whole numbers, or ``math.inf`` where they exceed the largest float.
+Sample sizes are whole numbers, or ``math.inf`` if they exceed the largest float.
 
 Source: Zhong, Huang, Yang, Wang, "Breaking the Moments Condition Barrier", NeurIPS 2021;
-`median_pulls`, `median_schedule`, `central_mass`, `huber_ridge` and `huber_radius` belong to
-theorems of our own, which docs/theory.md proves.
+`median_pulls`, `median_schedule`, `central_mass`, `huber_ridge` and `huber_radius` are from our own
+theorems, proved in docs/theory.md.
 """
 
 import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -55,11 +55,10 @@ def block_size(n: int, block_exponent: float) -> int:
     233
 
     Source: Algorithm 1, line 2.
-    Differences: an n^ε that misses a whole number by rounding alone counts as that number.
+    Differences: an n^ε that misses a whole number only by rounding counts as that number.
     """
-    power: float = whole("n", n, at_most=sys.float_info.max) ** number(
-        "block_exponent", block_exponent, above=0, below=1
-    )
+    exponent = number("block_exponent", block_exponent, above=0, below=1)
+    power: float = whole("n", n, at_most=sys.float_info.max) ** exponent
     nearest = round(power)
     return nearest if math.isclose(power, nearest, rel_tol=4e-15) else math.ceil(power)
 
@@ -72,13 +71,13 @@ def constant(block_exponent: float) -> float:
     >>> round(constant(0.5), 1)
     6642.3
 
-    Source: Theorem 1, where C is any number with that property. Differences: the smallest is taken.
+    Source: Theorem 1, where C is any number with that property. Differences: the smallest one.
     """
     return _exp(_log_constant(block_exponent))
 
 
 def median_radius(*, alpha: float, tail_constant: float = 1.0) -> float:
-    """Return the size that the median of n samples keeps with probability 1 − `median_failure`.
+    """Return a bound on |median of n samples| that holds with probability 1 − `median_failure`.
 
     P(|median| ≤ (4c)^(1/α)) ≥ 1 − 2 exp(−n/8)
 
@@ -86,16 +85,16 @@ def median_radius(*, alpha: float, tail_constant: float = 1.0) -> float:
     16.0
 
     Source: the lemma on one median, section 3.2. Differences: the constant c. By symmetry
-    (2c)^(1/α) would do: each sample is above it with probability at most ¼.
+    (2c)^(1/α) is enough, as each sample is above it with probability at most ¼.
     """
     number("alpha", alpha, above=0)
     return _exp((math.log(4) + math.log(number("tail_constant", tail_constant, above=0))) / alpha)
 
 
 def median_failure(n: int) -> float:
-    """Return the probability that the median of n samples may be larger than `median_radius`.
+    """Return a bound on the probability that |median of n samples| exceeds `median_radius`.
 
-    2 exp(−n/8), and 1 where that is more
+    min{1, 2 exp(−n/8)}
 
     >>> round(median_failure(100), 8)
     7.45e-06
@@ -106,7 +105,7 @@ def median_failure(n: int) -> float:
 
 
 def filtered_regret(regret: Callable[[float], float], *, horizon: int, repeats: int) -> float:
-    """Return the regret bound of an algorithm behind a filter, per pull.
+    """Return the regret bound of a filtered algorithm, counted in pulls.
 
     ñ·R(T/ñ), where R(t) bounds the algorithm's regret over t decisions
 
@@ -135,7 +134,7 @@ def oful_regret(
     >>> round(oful_regret(10_000, dim=10, delta=0.01))
     32744
 
-    Source: Abbasi-Yadkori, Pál and Szepesvári 2011, theorem 3, as recalled. Differences: none.
+    Source: Abbasi-Yadkori, Pál and Szepesvári 2011, theorem 3, from memory. Differences: none.
     """
     t, d = number("decisions", decisions, above=0), whole("dim", dim)
     number("ridge", ridge, above=0)
@@ -158,15 +157,12 @@ def filtered_oful_regret(
     '4e+09'
 
     Source: the corollary after Theorem 2, where the constants are not written out; with
-    probability 1 − 2δ as in the theorem. Differences: OFUL's bound stands for Õ; it is more than
-    the largest possible regret, T, until T is astronomic.
+    probability 1 − 2δ as in the theorem. Differences: OFUL's own bound in place of Õ; it exceeds
+    the largest possible regret, T, unless T is astronomically large.
     """
     repeats = filter_pulls(horizon=horizon, delta=delta, alpha=alpha, tail_constant=tail_constant)
     require(repeats < math.inf, "alpha", "large enough for a finite number of pulls", alpha)
-
-    def regret(decisions: float) -> float:
-        return oful_regret(decisions, dim=dim, delta=delta)
-
+    regret = partial(oful_regret, dim=dim, delta=delta)
     return filtered_regret(regret, horizon=horizon, repeats=int(repeats))
 
 
@@ -178,7 +174,7 @@ def filter_pulls(
     block_exponent: float = 0.5,
     tail_constant: float = 1.0,
 ) -> float:
-    """Return the pulls ñ per decision that Theorem 2 asks for.
+    """Return the pulls ñ per decision that Theorem 2 requires.
 
     ñ = ⌈max{C, (16 ln(2T/δ))^(1/ε), (2·(4c)^(2/α) ln(4/δ))^(1/(1−ε))}⌉
 
@@ -187,35 +183,25 @@ def filter_pulls(
     >>> filter_pulls(horizon=10_000, delta=0.01, alpha=0.001)
     inf
 
-    Source: Theorem 2. Differences: the constant c. For the last term to hold at every decision
-    at once it needs ln(4T/δ), see docs/paper.md.
+    Source: Theorem 2. Differences: the constant c. To hold at all decisions simultaneously, the
+    last term needs ln(4T/δ), see docs/paper.md.
     """
-    return _ceil(
-        max(
-            _log_constant(block_exponent),
-            _log_block(delta, block_exponent, whole("horizon", horizon)),
-            _log_count(delta, alpha, tail_constant) / (1 - block_exponent),
-        )
-    )
+    block = _log_block(delta, block_exponent, whole("horizon", horizon))
+    return _samples(block, _log_count(delta, alpha, tail_constant), block_exponent)
 
 
 def error_bound(
-    *,
-    n: int,
-    delta: float,
-    alpha: float,
-    block_exponent: float = 0.5,
-    tail_constant: float = 1.0,
+    *, n: int, delta: float, alpha: float, block_exponent: float = 0.5, tail_constant: float = 1.0
 ) -> float:
-    """Return the error that the mean of medians of n samples keeps with probability 1 − δ.
+    """Return a bound on the error of the mean of medians that holds with probability 1 − δ.
 
     |X_mom| ≤ sqrt(2·(4c)^(2/α) ln(4/δ) / n^(1−ε)) for n ≥ max{C, (16 ln(2/δ))^(1/ε)}
 
     >>> round(error_bound(n=53_889, delta=0.01, alpha=1), 3)
     0.909
 
-    Source: Theorem 1, where n^(1−ε) stands for the number k' of blocks, which rounding makes a
-    little smaller. Differences: the constant c; an n below the theorem's condition is refused,
+    Source: Theorem 1, which writes n^(1−ε) for the number k' of blocks, slightly smaller because
+    of rounding. Differences: the constant c; an n below the theorem's condition raises an error,
     since nothing is proved there.
     """
     least = _ceil(max(_log_constant(block_exponent), _log_block(delta, block_exponent)))
@@ -232,7 +218,7 @@ def sample_complexity(
     block_exponent: float = 0.5,
     tail_constant: float = 1.0,
 ) -> float:
-    """Return the samples that bring the error below ζ = `accuracy` with probability 1 − δ.
+    """Return the sample size for an error below ζ = `accuracy` with probability 1 − δ.
 
     n ≥ max{C, (16 ln(2/δ))^(1/ε), (2·(4c)^(2/α) ln(4/δ) / ζ²)^(1/(1−ε))}
 
@@ -241,15 +227,9 @@ def sample_complexity(
 
     Source: the remark after Theorem 1. Differences: the constant c.
     """
-    number("accuracy", accuracy, above=0)
-    count = _log_count(delta, alpha, tail_constant)
-    return _ceil(
-        max(
-            _log_constant(block_exponent),
-            _log_block(delta, block_exponent),
-            (count - 2 * math.log(accuracy)) / (1 - block_exponent),
-        )
-    )
+    log_accuracy = math.log(number("accuracy", accuracy, above=0))
+    count = _log_count(delta, alpha, tail_constant) - 2 * log_accuracy
+    return _samples(_log_block(delta, block_exponent), count, block_exponent)
 
 
 def balancing_exponent(
@@ -270,32 +250,29 @@ def balancing_exponent(
 
 @dataclass(frozen=True)
 class MedianPulls:
-    """A median of `block` pulls that A may take for one reward with noise of scale σ = `scale`.
+    """A median of `block` pulls, which a policy may treat as one reward with noise of scale σ.
 
-    Clipped at ±y = ±`cut`, which the medians do not reach but with the probability that was asked
-    for, it is σ-sub-Gaussian: E exp(sY) ≤ exp(σ²s²/2) for every s.
+    Clipped at ±y = ±`cut`, it is σ-sub-Gaussian: E exp(sY) ≤ exp(σ²s²/2) for every s. The medians
+    exceed ±y only with the failure probability that was chosen.
 
     >>> MedianPulls(block=9, scale=1.5, cut=2.0).factor
     4.5
     """
 
-    block: int
-    """k, odd."""
-    scale: float
-    """σ."""
-    cut: float
-    """y."""
+    block: int  # k, odd
+    scale: float  # σ
+    cut: float  # y
 
     @property
     def factor(self) -> float:
-        """σ√k, by which the regret bound of a policy grows that is linear in σ√decisions."""
+        """σ√k: a regret bound that is linear in σ√decisions grows by this factor."""
         return self.scale * math.sqrt(self.block)
 
 
 def median_pulls(
     *, horizon: int, delta: float, alpha: float, tail_constant: float = 1.0
 ) -> MedianPulls:
-    """Return the median whose σ√k is least among those that stay below y at every decision.
+    """Return the median with the smallest σ√k among those that stay below y at every decision.
 
     2(⌈T/k⌉ − 1) q(k, 1/(2y^α)) ≤ δ,  q(k, p) = P(Bin(k, p) ≥ (k+1)/2),
     σ² = sup_s (2/s²) ln E cosh(s min(Z, y)),  P(Z > z) = 2 q(k, 1/(2z^α)) for z ≥ 1
@@ -309,9 +286,7 @@ def median_pulls(
     horizon : int
         T, in pulls.
     delta : float
-        δ, the probability with which some median may be beyond y.
-    alpha, tail_constant : float
-        α and c: the noise is symmetric with P(|η| > y) ≤ c/y^α.
+        δ, a bound on the probability that some median exceeds y.
 
     Source: our own, theorem 1 of docs/theory.md. Differences: none.
     """
@@ -320,13 +295,13 @@ def median_pulls(
     unit = _unit(tail_constant, alpha)
 
     def at(block: int) -> MedianPulls:
-        medians = -(-horizon // block) - 1  # the last one has nothing left to influence
+        medians = -(-horizon // block) - 1  # no decision depends on the last one
         half = (block + 1) / 2
         p = float(betaincinv(half, half, delta / 2 / medians)) if medians else 0.5
         return MedianPulls(block, *_clipped(block, p, alpha))
 
-    # σ falls as k grows and is at least 1, so that between two blocks k₁ < k₂ no factor is below
-    # σ₂ √(k₁ + 2): what cannot win is left out.
+    # σ falls as k grows and is at least 1, so between two blocks k₁ < k₂ no factor is below
+    # σ₂ √(k₁ + 2): branch and bound.
     last = horizon + 1 - horizon % 2
     low, best = at(1), at(last)
     open_ends = [(low, best)]
@@ -348,8 +323,8 @@ def median_schedule(
 
     the least odd k with 2 q(k, c/(2y^α)) ≤ δ/(i(i+1)), for decision i = 1, 2, … and y = `cut`
 
-    The δ of all decisions add up to δ; blocks grow as ln i, and σ falls with them, so that the σ of
-    the first decision serves all.
+    The failure probabilities of all decisions add up to δ. Blocks grow like ln i and σ falls with
+    them, so the σ of the first decision is valid for all.
 
     >>> [median_schedule(decision=i, delta=0.01, alpha=1, cut=4).block for i in (1, 10, 100, 1000)]
     [9, 19, 29, 41]
@@ -362,18 +337,18 @@ def median_schedule(
     number("cut", cut, above=unit)
     p = 0.5 * math.exp(-alpha * math.log(cut / unit))
 
-    def exits(half: int) -> bool:
+    def too_short(half: int) -> bool:
         return bool(betainc(half, half, p) > level)
 
     low, high = 0, 1  # k = 2·half − 1
-    while exits(high):
+    while too_short(high):
         low, high = high, 2 * high
         require(high < 1e15, "cut", "large enough for a finite block", cut)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if exits(middle) else (low, middle)
-    scale, reached = _clipped(2 * high - 1, p, alpha)
-    return MedianPulls(2 * high - 1, scale * unit, reached * unit)
+        low, high = (middle, high) if too_short(middle) else (low, middle)
+    scale, y = _clipped(2 * high - 1, p, alpha)
+    return MedianPulls(2 * high - 1, scale * unit, y * unit)
 
 
 def central_mass(*, tau: float, alpha: float, tail_constant: float = 1.0) -> float:
@@ -394,7 +369,7 @@ def central_mass(*, tau: float, alpha: float, tail_constant: float = 1.0) -> flo
 def huber_ridge(
     *, dim: int, horizon: int, delta: float, mass: float, length_bound: float = 1.0
 ) -> float:
-    """Return the penalty λ that theorem 2 asks for.
+    """Return the ridge penalty λ that our theorem 2 requires.
 
     λ = L² max{2(d ln(12T) + ln(1/δ) + ½), (64/κ)(2 ln(1/δ) + d ln(1 + κ²T/(128 d ln(1/δ))))}
 
@@ -416,7 +391,7 @@ def huber_ridge(
 def huber_radius(
     *, log_det: float, tau: float, ridge: float, delta: float, mass: float, norm_bound: float = 1.0
 ) -> float:
-    """Return the radius β of theorem 2, in the norm of V = λI + κX.
+    """Return the confidence radius β of our theorem 2, in the norm of V = λI + κX.
 
     β = 2((τ/√κ) √(2 ln(1/δ) + ln det(I + κX/λ)) + √λ S)
 
@@ -435,6 +410,9 @@ def huber_radius(
     return 2 * (noise + math.sqrt(ridge) * norm_bound)
 
 
+_gauss = cache(np.polynomial.legendre.leggauss)
+
+
 def _unit(tail_constant: float, alpha: float) -> float:
     """Return c^(1/α)."""
     number("alpha", alpha, above=0)
@@ -442,13 +420,13 @@ def _unit(tail_constant: float, alpha: float) -> float:
 
 
 def _clipped(block: int, p: float, alpha: float) -> tuple[float, float]:
-    """Return σ and y for the median of k symmetric Pareto variables, clipped at y = (2p)^(−1/α)."""
+    """Return σ and y of the median of k symmetric Pareto variables, clipped at y = (2p)^(−1/α)."""
     reach, y = float(-logit(p)), _exp(-math.log(2 * p) / alpha)
     if reach <= 0 or y > 1e100:
         return (1.0, 1.0) if reach <= 0 else (math.inf, y)
     half = (block + 1) / 2
     # Z = (2U)^(−1/α) for U ~ Beta(m, m) below ½; over u = −logit U its density is smooth
-    node, weight = _gauss()
+    node, weight = _gauss(128)
     u = np.append(reach * (1 + node) / 2, reach)
     log_mass = half * (log_expit(u) + log_expit(-u)) - betaln(half, half)
     log_mass[:-1] += np.log(weight * reach)  # half the length, and both signs
@@ -472,12 +450,6 @@ def _clipped(block: int, p: float, alpha: float) -> tuple[float, float]:
     return math.sqrt(max(variance, -float(found.fun))), y
 
 
-@cache
-def _gauss() -> tuple[Array, Array]:
-    node, weight = np.polynomial.legendre.leggauss(128)
-    return node, weight
-
-
 def _log_constant(block_exponent: float) -> float:
     # With y = x^ε and a = (1−ε)/ε the condition on C reads ln 2 + a ln y ≤ y/16. The excess is
     # concave in y with its maximum, always positive, at 16a; its larger root is C^ε.
@@ -494,15 +466,20 @@ def _log_constant(block_exponent: float) -> float:
     return math.log(brentq(excess, 16 * a, above, xtol=1e-14, rtol=1e-14)) / block_exponent
 
 
+def _samples(log_block: float, log_count: float, block_exponent: float) -> float:
+    """Return ⌈max{C, block, count^(1/(1−ε))}⌉."""
+    return _ceil(max(_log_constant(block_exponent), log_block, log_count / (1 - block_exponent)))
+
+
 def _log_block(delta: float, block_exponent: float, horizon: int = 1) -> float:
-    """Logarithm of (16 ln(2T/δ))^(1/ε): blocks long enough for every median to be tame."""
+    """Logarithm of (16 ln(2T/δ))^(1/ε): blocks long enough for `median_radius` to hold."""
     number("delta", delta, above=0, below=1)
     number("block_exponent", block_exponent, above=0, below=1)
     return math.log(16 * (math.log(2) + math.log(horizon) - math.log(delta))) / block_exponent
 
 
 def _log_count(delta: float, alpha: float, tail_constant: float) -> float:
-    """Logarithm of 2·(4c)^(2/α) ln(4/δ): blocks enough for their mean to concentrate."""
+    """Logarithm of 2·(4c)^(2/α) ln(4/δ): enough blocks for their mean to concentrate."""
     number("delta", delta, above=0, below=1)
     number("alpha", alpha, above=0)
     size = math.log(4) + math.log(number("tail_constant", tail_constant, above=0))
