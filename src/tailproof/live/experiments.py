@@ -32,8 +32,6 @@ class Experiment:
     wait : float
         Seconds that a reward may take.
     explore : float
-    config : str
-        Its lines of the file.
     reader : callable
         Opens the journal once more, for long reading beside the agent; close it after use.
     """
@@ -45,7 +43,6 @@ class Experiment:
     arms: Arms
     wait: float
     explore: float
-    config: str
     reader: Callable[[], Journal]
 
 
@@ -86,7 +83,6 @@ def open_one(config: Config, settings: Settings) -> Experiment:
         arms=settings.arms,
         wait=settings.wait,
         explore=settings.explore,
-        config=settings.text,
         reader=partial(_journal, config, settings.name),
     )
 

@@ -48,8 +48,6 @@ class Tail:
     bulk : float
         The low end of an index that a few absurd rewards cannot move: the median of the logarithms,
         which is ln 2/α, takes the place of their mean.
-    count : int
-        n, how many sizes above zero there were.
 
     Examples
     --------
@@ -64,7 +62,6 @@ class Tail:
     low: float
     high: float
     bulk: float
-    count: int
 
     @classmethod
     def of(cls, errors: Array) -> Self:
@@ -73,13 +70,13 @@ class Tail:
         size = size[size > 0]
         m = min(int(2 * math.sqrt(len(errors))), len(size) - 1)
         if m < 10:
-            return cls(math.inf, math.inf, math.inf, math.inf, len(size))
+            return cls(math.inf, math.inf, math.inf, math.inf)
         top = np.log(size[:m])
         logs = np.where(np.isinf(top), math.inf, top - np.log(min(size[m], 1e308)))
         alpha, spread = _inverse(float(logs.mean())), _NORMAL_95 / math.sqrt(m)
         bulk = math.log(2) * _inverse(float(np.median(logs)))
         low_bulk = bulk * (1 - _NORMAL_95 / math.log(2) / math.sqrt(m))
-        return cls(alpha, alpha * (1 - spread), alpha * (1 + spread), low_bulk, len(size))
+        return cls(alpha, alpha * (1 - spread), alpha * (1 + spread), low_bulk)
 
 
 @dataclass(frozen=True, eq=False)
