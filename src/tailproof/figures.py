@@ -3,11 +3,9 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from tailproof.checks import require
@@ -15,6 +13,10 @@ from tailproof.results.identification import Identification
 from tailproof.results.regret import Result
 from tailproof.stats.calibration import Calibration
 from tailproof.stats.diagnostics import Rewards
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = [
     "PALETTE",
@@ -43,8 +45,10 @@ PALETTE = (
 
 def canvas(
     rows: int, columns: int, *, height: float = 2.6, share: bool = True
-) -> tuple[Figure, Any]:
+) -> "tuple[Figure, Any]":
     """Return a figure of panels, two columns of a printed page wide, and the panels."""
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(max(3.5 * columns, 5.2), height * rows), dpi=150)
     figure.set_layout_engine("constrained", wspace=0.06)
     panels = figure.subplots(rows, columns, squeeze=False, sharex=share, sharey=share)
@@ -55,7 +59,7 @@ def canvas(
 
 
 def band(
-    axes: Axes,
+    axes: "Axes",
     x: Sequence[float] | NDArray[np.generic],
     sample: NDArray[np.float64],
     place: int,
@@ -84,7 +88,7 @@ READING = "median (line), 10–90 % (band, from five paths on), mean (thin dashe
 """How to read what `band` draws."""
 
 
-def regret_figure(results: Mapping[str, Result]) -> Figure:
+def regret_figure(results: Mapping[str, Result]) -> "Figure":
     """Draw cumulative regret against pulls, one panel for each titled result.
 
     The line is the median over the paths, the band goes from 10 to 90 %, the dashes are the mean.
@@ -128,7 +132,7 @@ def regret_figure(results: Mapping[str, Result]) -> Figure:
     return figure
 
 
-def pulls_figure(panels: Mapping[str, Mapping[float, Identification]]) -> Figure:
+def pulls_figure(panels: Mapping[str, Mapping[float, Identification]]) -> "Figure":
     """Draw the pulls until an answer, one panel for each titled axis such as δ, the gap or df.
 
     The line is the mean over the paths, the band goes from 10 to 90 %. An open marker means that
@@ -179,7 +183,7 @@ def pulls_figure(panels: Mapping[str, Mapping[float, Identification]]) -> Figure
     return figure
 
 
-def calibration_figure(found: Calibration) -> Figure:
+def calibration_figure(found: Calibration) -> "Figure":
     """Draw what each block costs, and how often the filtered noise is how far off.
 
     >>> from tailproof import calibrate, noise
@@ -208,7 +212,7 @@ def calibration_figure(found: Calibration) -> Figure:
     return figure
 
 
-def rewards_figure(rewards: Rewards, estimates: Mapping[str, NDArray[np.float64]]) -> Figure:
+def rewards_figure(rewards: Rewards, estimates: Mapping[str, NDArray[np.float64]]) -> "Figure":
     """Draw how far the rewards of each arm stray, and the arms under each aim.
 
     The first panel shows the share of an arm's rewards further from its median than z: a straight

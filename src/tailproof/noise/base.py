@@ -4,17 +4,17 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from functools import cache
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.integrate import simpson
-from scipy.interpolate import CubicHermiteSpline, CubicSpline, PPoly
-from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit
 
 from tailproof.checks import number, require, whole
 from tailproof.typing import Array
+
+if TYPE_CHECKING:
+    from scipy.interpolate import PPoly
 
 __all__ = ["Array", "Noise", "Shape"]
 
@@ -64,6 +64,9 @@ class Noise(ABC):
     @property
     def fisher_information(self) -> float:
         """The Fisher information about the location in one sample; inf where it is not finite."""
+        from scipy.integrate import simpson
+        from scipy.interpolate import CubicSpline
+
         self._needs_symmetry("Fisher information")
         # ∫ f'²/f dx over w = ln x, where f' = (df/dw)/x; so close to the top that rounding would
         # speak louder than the slope, there is nothing to add.
@@ -167,6 +170,8 @@ class Noise(ABC):
         self._needs(self.continuous, what, "has atoms")
 
     def _log_tail_constant(self, alpha: float | None) -> float:
+        from scipy.optimize import minimize_scalar
+
         self._needs_symmetry("tail constant")
         if alpha is None:
             require(self.alpha < math.inf, "alpha", "given for a law with light tails", alpha)
@@ -248,13 +253,15 @@ def _float(bits: NDArray[np.int64]) -> Array:
 
 
 @cache
-def _quantile_curve(law: Noise) -> PPoly:
+def _quantile_curve(law: Noise) -> "PPoly":
     """Tabulate v = asinh(f(0) x) against s = logit F(x) for x ≥ 0.
 
     Both a smooth centre and a power tail make this curve smooth, and straight far out, so that
     a cubic through exact values and slopes keeps ten digits at most levels; the sharp centre of
     a stable law with an index below 0.5 keeps at least five.
     """
+    from scipy.interpolate import CubicHermiteSpline
+
     some = np.geomspace(1e-2, 1e2, 9)
     ok = np.allclose(law._cdf(some), 1 - law._cdf(-some), atol=1e-9)
     require(ok, "a law that does not declare symmetric = False", "symmetric about zero", law)

@@ -9,15 +9,17 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
-from matplotlib.figure import Figure
-from scipy.stats import t as student_t
+from scipy.special import stdtrit
 
 from tailproof.results import Identification, Result
 from tailproof.results.identification import binomial_interval
 from tailproof.simulation.work import Work
 from tailproof.typing import Array
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = [
     "Claim",
@@ -57,7 +59,7 @@ class Sweep(Protocol):
 class Picture(NamedTuple):
     """A figure, and the words for those who cannot see it."""
 
-    figure: Figure
+    figure: "Figure"
     alt: str
 
 
@@ -107,7 +109,7 @@ class Measured(Part):
     def _half(self, level: float) -> float:
         if self.error == 0:
             return 0.0
-        return float(student_t.ppf((1 + level) / 2, self.freedom)) * self.error
+        return float(stdtrit(self.freedom, (1 + level) / 2)) * self.error
 
 
 @dataclass(frozen=True)
