@@ -1,4 +1,4 @@
-"""The reference of the command line, from the commands themselves."""
+"""The reference of the command line, generated from the commands."""
 
 from typing import Any
 
@@ -12,34 +12,34 @@ MARK = "<!-- commands -->"
 
 
 def commands() -> dict[str, Any]:
-    """Return every command by its name."""
+    """Return the commands by name, in the order of ``tailproof --help``."""
     group: Any = typer.main.get_command(app)
-    return dict(sorted(group.commands.items()))
+    return dict(group.commands)
 
 
 def fill(_app: Any, _document: str, source: list[str]) -> None:
-    """Put the commands in the place of the mark in a page."""
+    """Replace the mark in a page by the commands."""
     source[0] = source[0].replace(MARK, page())
 
 
 def page() -> str:
-    """Return what every command does and takes, as Markdown."""
+    """Return the help of every command, as Markdown."""
     return "\n\n".join(_section(name, command) for name, command in commands().items())
 
 
 def _section(name: str, command: Any) -> str:
-    told = [_told(line) for line in (command.help or "").split("\n\n")]
+    told = [_told(text) for text in (command.help or "").split("\n\n")]
     arguments = " ".join(
         _usage(parameter) for parameter in command.params if _is_argument(parameter)
     )
     usage = f"```sh\ntailproof {name} [OPTIONS] {arguments}".rstrip() + "\n```"
     rows = [_row(parameter) for parameter in command.params]
-    table = "\n".join(["| option | what it says | default |", "|---|---|---|", *rows])
+    table = "\n".join(["| option | meaning | default |", "|---|---|---|", *rows])
     return "\n\n".join([f"## tailproof {name}", *told, usage, *([table] if rows else [])])
 
 
 def _told(paragraph: str) -> str:
-    """Return a paragraph of a help text; an indented one is a command to type, or a file."""
+    """Return a paragraph of a help text; if it is indented, as a command or a TOML file."""
     if paragraph.startswith("    "):
         lines = [line.strip().replace("\\[", "[") for line in paragraph.split("\n")]
         kind, apart = ("toml", "\n") if lines[0].startswith("[") else ("sh", " ")
