@@ -125,9 +125,7 @@ def test_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="reward must be one of the columns revenue, variant, "):
         read_columns(file, "cost")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(
-        ImportError, match=r"reading Parquet needs pyarrow: pip install 'tailproof\["
-    ):
+    with pytest.raises(ValueError, match=r"pip install 'tailproof\[parquet\]'"):
         read_columns(file, "revenue")
 
 

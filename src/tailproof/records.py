@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailproof.checks import require
-from tailproof.extras import import_extra
 
 if TYPE_CHECKING:
     import pandas
@@ -112,10 +111,16 @@ def _check_names(known: list[str], wanted: dict[str, str], name: str) -> None:
 
 
 def _parquet(raw: bytes, name: str, wanted: dict[str, str]) -> "pandas.DataFrame":
-    pyarrow = import_extra("pyarrow", "parquet", "reading Parquet")
-    parquet = import_extra("pyarrow.parquet", "parquet", "reading Parquet")
     try:
-        source = parquet.ParquetFile(io.BytesIO(raw))
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise ValueError(
+            f"{name} must be separated values, or pyarrow be there to read it: "
+            "pip install 'tailproof[parquet]'"
+        ) from None
+    try:
+        source = pyarrow.parquet.ParquetFile(io.BytesIO(raw))
         _check_names(source.schema_arrow.names, wanted, name)
         table = source.read(columns=list(wanted.values()))
     except pyarrow.ArrowException as error:

@@ -164,6 +164,17 @@ def test_an_unwritable_folder_is_a_sentence() -> None:
     assert output.startswith("tailproof: ")
 
 
+def test_rewards_and_arms_are_different_columns(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("x,y\n1,a\n2,b\n")
+    output = run(f"calibrate {tmp_path / 'r.csv'} --reward x --arm x", code=2)
+    assert output == "tailproof: --reward and --arm name the same column, x\n"
+
+
+def test_a_missing_file_is_named_without_its_error_number() -> None:
+    output = run("serve no-such-file.toml", code=2)
+    assert output == "tailproof: no-such-file.toml: No such file or directory\n"
+
+
 def test_list_names_one_kind() -> None:
     output = run("list aim")
     assert all(f" {name} " in output for name in recipes.names("aim"))

@@ -51,6 +51,8 @@ def calibrate_command(
     from tailproof.records import Decimal, read_columns
     from tailproof.results.files import whole_file
 
+    if reward == arm:
+        raise ValueError(f"--reward and --arm name the same column, {arm}")
     if plot is not None:
         require(not plot.exists(), "plot", "a file that does not exist yet", str(plot))
     mark: Decimal | None = decimal  # type: ignore[assignment]  # read_columns checks it

@@ -51,7 +51,7 @@ def serve_command(
     Only this machine can reach it. To listen on another address, set TAILPROOF_TOKEN in the
     environment and send it with each request: Authorization: Bearer …
     """
-    _import_server("tailproof serve")
+    _import_server()
     from tailproof.live.serving import serve
 
     def say(url: str, names: list[str]) -> None:
@@ -155,7 +155,7 @@ def demo_command(
 
         tailproof demo
     """
-    _import_server("tailproof demo")
+    _import_server()
     from tailproof.checks import number
     from tailproof.live.demo import demo
 
@@ -173,7 +173,7 @@ def demo_command(
 COMMANDS = (serve_command, demo_command, log_command, verify_command)
 
 
-def _import_server(user: str) -> None:
-    """Say how to install what a service is made of, unless it is there."""
+def _import_server() -> None:
+    """Import the packages of the service, or say how to install them."""
     for package in ("fastapi", "httpx", "plotly", "prometheus_client", "uvicorn"):
-        import_extra(package, "serve", user)
+        import_extra(package, "serve", "the service")
