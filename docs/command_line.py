@@ -12,9 +12,9 @@ MARK = "<!-- commands -->"
 
 
 def commands() -> dict[str, Any]:
-    """Return every command by its name."""
+    """Return the commands by name, in the order of ``tailproof --help``."""
     group: Any = typer.main.get_command(app)
-    return dict(sorted(group.commands.items()))
+    return dict(group.commands)
 
 
 def fill(_app: Any, _document: str, source: list[str]) -> None:
@@ -28,13 +28,13 @@ def page() -> str:
 
 
 def _section(name: str, command: Any) -> str:
-    told = [_told(line) for line in (command.help or "").split("\n\n")]
+    told = [_told(text) for text in (command.help or "").split("\n\n")]
     arguments = " ".join(
         _usage(parameter) for parameter in command.params if _is_argument(parameter)
     )
     usage = f"```sh\ntailproof {name} [OPTIONS] {arguments}".rstrip() + "\n```"
     rows = [_row(parameter) for parameter in command.params]
-    table = "\n".join(["| option | what it says | default |", "|---|---|---|", *rows])
+    table = "\n".join(["| option | meaning | default |", "|---|---|---|", *rows])
     return "\n\n".join([f"## tailproof {name}", *told, usage, *([table] if rows else [])])
 
 

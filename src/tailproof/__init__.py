@@ -1,162 +1,61 @@
 """Bandits whose rewards may have no mean."""
 
-from importlib import import_module
-from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+# ruff: noqa: F401, F403 (type checkers and editors read the imports)
 
-from tailproof import bestarm, noise
-from tailproof.advice import Advice, calibrate
-from tailproof.policies import (
-    CRT,
-    MENU,
-    OFUL,
-    PEGE,
-    TOFU,
-    UCB1,
-    AdaRUCB,
-    ClippedSGDUCB,
-    ConfidenceBall,
-    FixedArm,
-    HeavyOFUL,
-    HvtUCB,
-    LinStudentUCB,
-    LinTS,
-    MedianUCB,
-    MoM,
-    OrderStatisticUCB,
-    Policy,
-    RobustUCB,
-    State,
-    SupBMM,
-    SupBTC,
-    SupLinRel,
-    SupLinUCB,
-    SymmetricOFUL,
-    ThompsonSampling,
-    Uniform,
-)
-from tailproof.results import Curves, Identification, Result, Verdicts
-from tailproof.simulation import (
-    IdentificationPlan,
-    Plan,
-    environments,
-    identify,
-    simulate,
-    sweep,
-)
-from tailproof.stats import (
-    Aim,
-    Calibration,
-    CappedMean,
-    Estimator,
-    Mean,
-    MeanOfMedians,
-    Median,
-    MedianOfMeans,
-    Quantile,
-    TrimmedMean,
-    TruncatedMean,
-    WinsorizedMean,
-    mean_of_medians,
-    median_of_means,
-    theory,
-    truncated_mean,
-)
-from tailproof.wrappers import (
-    AutoFiltered,
-    Capped,
-    Filtered,
-    FromRegret,
-    Intercept,
-    Negated,
-    Scaled,
-    Wrapper,
-    compositions,
-)
+from typing import TYPE_CHECKING
+
+_ROOMS = {
+    "tailproof": "bestarm figures gauntlet guests live noise testing",
+    "tailproof.advice": "Advice calibrate",
+    "tailproof.policies": """
+        AdaRUCB ClippedSGDUCB ConfidenceBall CRT FixedArm HeavyOFUL HvtUCB LinStudentUCB LinTS
+        MedianUCB MENU MoM OFUL OrderStatisticUCB PEGE Policy RobustUCB State SupBMM SupBTC
+        SupLinRel SupLinUCB SymmetricOFUL ThompsonSampling TOFU UCB1 Uniform
+    """,
+    "tailproof.results": "Curves Identification Result Verdicts",
+    "tailproof.simulation": "IdentificationPlan Plan environments identify simulate sweep",
+    "tailproof.stats": """
+        Aim Calibration CappedMean Estimator Mean MeanOfMedians Median MedianOfMeans Quantile
+        TrimmedMean TruncatedMean WinsorizedMean mean_of_medians median_of_means theory
+        truncated_mean
+    """,
+    "tailproof.wrappers": """
+        AutoFiltered Capped Filtered FromRegret Intercept Negated Scaled Wrapper compositions
+    """,
+}
+"""The public names, by the module that has them. Each is imported when it is first used."""
+_ROOM = {name: room for room, names in _ROOMS.items() for name in names.split()}
+
+__all__ = ["__version__", *_ROOM]
 
 if TYPE_CHECKING:
-    from tailproof import figures, gauntlet, guests, live, testing
+    from tailproof import bestarm, figures, gauntlet, guests, live, noise, testing
+    from tailproof.advice import *
+    from tailproof.policies import *
+    from tailproof.results import *
+    from tailproof.simulation import *
+    from tailproof.stats import *
+    from tailproof.wrappers import *
 
-__all__ = [
-    "CRT",
-    "MENU",
-    "OFUL",
-    "PEGE",
-    "TOFU",
-    "UCB1",
-    "AdaRUCB",
-    "Advice",
-    "Aim",
-    "AutoFiltered",
-    "Calibration",
-    "Capped",
-    "CappedMean",
-    "ClippedSGDUCB",
-    "ConfidenceBall",
-    "Curves",
-    "Estimator",
-    "Filtered",
-    "FixedArm",
-    "FromRegret",
-    "HeavyOFUL",
-    "HvtUCB",
-    "Identification",
-    "IdentificationPlan",
-    "Intercept",
-    "LinStudentUCB",
-    "LinTS",
-    "Mean",
-    "MeanOfMedians",
-    "Median",
-    "MedianOfMeans",
-    "MedianUCB",
-    "MoM",
-    "Negated",
-    "OrderStatisticUCB",
-    "Plan",
-    "Policy",
-    "Quantile",
-    "Result",
-    "RobustUCB",
-    "Scaled",
-    "State",
-    "SupBMM",
-    "SupBTC",
-    "SupLinRel",
-    "SupLinUCB",
-    "SymmetricOFUL",
-    "ThompsonSampling",
-    "TrimmedMean",
-    "TruncatedMean",
-    "Uniform",
-    "Verdicts",
-    "WinsorizedMean",
-    "Wrapper",
-    "__version__",
-    "bestarm",
-    "calibrate",
-    "compositions",
-    "environments",
-    "figures",
-    "gauntlet",
-    "guests",
-    "identify",
-    "live",
-    "mean_of_medians",
-    "median_of_means",
-    "noise",
-    "simulate",
-    "sweep",
-    "testing",
-    "theory",
-    "truncated_mean",
-]
+    __version__: str
+else:  # hidden from type checkers, for which it would make any name a valid one
 
-__version__ = version("tailproof")
+    def __getattr__(name: str) -> object:
+        from importlib import import_module
+
+        if name == "__version__":
+            from importlib.metadata import version
+
+            found = version("tailproof")
+        elif name not in _ROOM:
+            raise AttributeError(f"module 'tailproof' has no attribute {name!r}")
+        elif _ROOM[name] == "tailproof":
+            found = import_module(f"tailproof.{name}")
+        else:
+            found = getattr(import_module(_ROOM[name]), name)
+        globals()[name] = found
+        return found
 
 
-def __getattr__(name: str) -> Any:
-    """Load what is seldom needed when it is asked for."""
-    if name in ("figures", "gauntlet", "guests", "live", "testing"):
-        return import_module(f"tailproof.{name}")
-    raise AttributeError(f"module 'tailproof' has no attribute {name!r}")
+def __dir__() -> list[str]:
+    return __all__

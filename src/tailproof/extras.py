@@ -1,4 +1,4 @@
-"""Packages that only some users need, imported when they are used."""
+"""Optional packages, imported when they are used."""
 
 from importlib import import_module
 from typing import Any
@@ -7,7 +7,7 @@ __all__ = ["import_extra"]
 
 
 def import_extra(package: str, extra: str, user: str = "this guest") -> Any:
-    """Return a package that is needed only here, or say how to get it.
+    """Return an optional package, or say how to install it.
 
     >>> import_extra("no_such_package", "river")
     Traceback (most recent call last):

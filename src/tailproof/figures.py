@@ -1,13 +1,11 @@
-"""Results to pictures; nothing is simulated here."""
+"""Pictures of results; nothing is simulated here."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from tailproof.checks import require
@@ -15,6 +13,10 @@ from tailproof.results.identification import Identification
 from tailproof.results.regret import Result
 from tailproof.stats.calibration import Calibration
 from tailproof.stats.diagnostics import Rewards
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = [
     "PALETTE",
@@ -38,13 +40,15 @@ PALETTE = (
     "#882255",
     "#999999",
 )
-"""After Okabe and Ito, told apart with any kind of colour vision; wine in place of their yellow."""
+"""After Okabe and Ito: distinct for any kind of colour vision; wine instead of their yellow."""
 
 
 def canvas(
     rows: int, columns: int, *, height: float = 2.6, share: bool = True
-) -> tuple[Figure, Any]:
-    """Return a figure of panels, two columns of a printed page wide, and the panels."""
+) -> "tuple[Figure, Any]":
+    """Return a figure, at two columns as wide as a printed page, and its panels."""
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(max(3.5 * columns, 5.2), height * rows), dpi=150)
     figure.set_layout_engine("constrained", wspace=0.06)
     panels = figure.subplots(rows, columns, squeeze=False, sharex=share, sharey=share)
@@ -55,7 +59,7 @@ def canvas(
 
 
 def band(
-    axes: Axes,
+    axes: "Axes",
     x: Sequence[float] | NDArray[np.generic],
     sample: NDArray[np.float64],
     place: int,
@@ -63,10 +67,10 @@ def band(
     *,
     crowded: bool = False,
 ) -> None:
-    """Draw a sample of curves, of shape (paths, points): median, 10–90 % band, thin dashed mean.
+    """Draw curves of shape (paths, points): their median, 10–90 % band, and mean as thin dashes.
 
-    Fewer than five paths have no band. In a crowded picture lines have gaps through which those
-    below can be seen, the later ones below the earlier.
+    Fewer than five paths get no band. In a crowded picture lines have gaps that show the lines
+    below them, which are the later ones.
     """
     colour = PALETTE[place % len(PALETTE)]
     style = _GAPS[place % len(_GAPS)] if crowded else ("-", "-.")[place // len(PALETTE) % 2]
@@ -84,8 +88,8 @@ READING = "median (line), 10–90 % (band, from five paths on), mean (thin dashe
 """How to read what `band` draws."""
 
 
-def regret_figure(results: Mapping[str, Result]) -> Figure:
-    """Draw cumulative regret against pulls, one panel for each titled result.
+def regret_figure(results: Mapping[str, Result]) -> "Figure":
+    """Draw cumulative regret against pulls, one panel per titled result.
 
     The line is the median over the paths, the band goes from 10 to 90 %, the dashes are the mean.
 
@@ -123,16 +127,15 @@ def regret_figure(results: Mapping[str, Result]) -> Figure:
         title=READING,
         title_fontsize=8,
     )
-    for text in legend.get_texts():
-        text.set_parse_math(False)
+    _plain(legend)
     return figure
 
 
-def pulls_figure(panels: Mapping[str, Mapping[float, Identification]]) -> Figure:
-    """Draw the pulls until an answer, one panel for each titled axis such as δ, the gap or df.
+def pulls_figure(panels: Mapping[str, Mapping[float, Identification]]) -> "Figure":
+    """Draw the pulls until an answer, one panel per titled axis such as δ, the gap or df.
 
     The line is the mean over the paths, the band goes from 10 to 90 %. An open marker means that
-    some paths were left undecided, so that the mean is only a lower bound.
+    some paths found no answer, so that the mean is only a lower bound.
 
     >>> from tailproof import bestarm, environments, identify, noise
     >>> bandit = environments.near_tie(noise.Normal(), angle=1.0)
@@ -174,13 +177,12 @@ def pulls_figure(panels: Mapping[str, Mapping[float, Identification]]) -> Figure
     for axes in plots:
         axes.set_ylim(heights.min(), heights.max())
     plots[0].set_ylabel("pulls until an answer", fontsize=9)
-    for text in plots[0].legend(fontsize=8, frameon=False).get_texts():
-        text.set_parse_math(False)
+    _plain(plots[0].legend(fontsize=8, frameon=False))
     return figure
 
 
-def calibration_figure(found: Calibration) -> Figure:
-    """Draw what each block costs, and how often the filtered noise is how far off.
+def calibration_figure(found: Calibration) -> "Figure":
+    """Draw the variance under each block length, and the tail of the error with the filter.
 
     >>> from tailproof import calibrate, noise
     >>> len(calibration_figure(calibrate(noise=noise.Cauchy(), pulls=21)).axes)
@@ -208,12 +210,12 @@ def calibration_figure(found: Calibration) -> Figure:
     return figure
 
 
-def rewards_figure(rewards: Rewards, estimates: Mapping[str, NDArray[np.float64]]) -> Figure:
-    """Draw how far the rewards of each arm stray, and the arms under each aim.
+def rewards_figure(rewards: Rewards, estimates: Mapping[str, NDArray[np.float64]]) -> "Figure":
+    """Draw the tail of each arm's rewards, and the arms under each aim.
 
-    The first panel shows the share of an arm's rewards further from its median than z: a straight
-    line is a power tail, and the dashed one is the tail index found. The others show the estimate
-    of each arm and its interval.
+    The first panel shows the share of an arm's rewards further than z from its median: a power
+    tail is a straight line, and the dashed one has the estimated tail index. The others show each
+    arm's estimate and its interval.
 
     >>> from tailproof import calibrate
     >>> rng = np.random.default_rng(0)
@@ -239,8 +241,7 @@ def rewards_figure(rewards: Rewards, estimates: Mapping[str, NDArray[np.float64]
     tails.set_xlabel("z", fontsize=9)
     tails.set_ylabel("share further than z from median", fontsize=8)
     if crowd <= 10:
-        for text in tails.legend(fontsize=7, frameon=False).get_texts():
-            text.set_parse_math(False)
+        _plain(tails.legend(fontsize=7, frameon=False))
     for axes, (aim, table) in zip(panels, estimates.items(), strict=True):
         for place, (value, low, high) in enumerate(np.where(np.isfinite(table), table, np.nan)):
             colour = PALETTE[place % len(PALETTE)]
@@ -250,3 +251,9 @@ def rewards_figure(rewards: Rewards, estimates: Mapping[str, NDArray[np.float64]
         axes.set_yticks(range(crowd), [arm.name for arm in rewards.arms], parse_math=False)
         axes.invert_yaxis()
     return figure
+
+
+def _plain(legend: Any) -> None:
+    """Show dollar signs in names as they are."""
+    for text in legend.get_texts():
+        text.set_parse_math(False)

@@ -1,8 +1,8 @@
 """Recipes as text: ``filtered(oful(noise_scale=0.45), repeats=15)``.
 
-The text is the Python call, with names in any case and with or without underscores. What can be
-named is what the library exports. A guest names its bandit by a text inside, as its own library
-does: ``auto_filtered(river('UCB', delta=1))``.
+The text is the Python call, with names in any case and with or without underscores. It can name
+whatever the library exports. A guest takes the name of its bandit as a string:
+``auto_filtered(river('UCB', delta=1))``.
 """
 
 import ast
@@ -18,17 +18,17 @@ from tailproof.stats import aims, estimators
 
 __all__ = ["build", "names", "snake_case"]
 
-_KINDS: dict[str, tuple[Any, ...]] = {
-    "noise": (noise,),
-    "policy": (policies, wrappers, bestarm),
-    "estimator": (estimators,),
-    "aim": (estimators, aims),
-    "environment": (environments,),
-    "guest": (guests,),
-    "part": (guests,),
+_KINDS: dict[str, tuple[tuple[Any, ...], Any]] = {
+    "noise": ((noise,), (noise.Noise, noise.Varying)),
+    "policy": ((policies, wrappers, bestarm), policies.Policy),
+    "estimator": ((estimators,), estimators.Estimator),
+    "aim": ((estimators, aims), aims.Aim),
+    "environment": ((environments,), None),
+    "guest": ((guests,), guests.Guest),
+    "part": ((guests,), guests.Made),
 }
-_WORDS = {"true": True, "false": False, "none": None}
-"""Values that may be written in any case too."""
+"""For each kind the modules that have it, and the class of what is built."""
+_WORDS = {"true": True, "false": False, "none": None}  # also in any case
 
 
 @cache
@@ -38,32 +38,25 @@ def names(kind: str) -> dict[str, Callable[..., Any]]:
     >>> sorted(names("aim"))
     ['capped_mean', 'mean', 'median', 'quantile']
     """
-    base: dict[str, Any] = {
-        "policy": policies.Policy,
-        "estimator": estimators.Estimator,
-        "aim": aims.Aim,
-        "noise": (noise.Noise, noise.Varying),
-        "guest": guests.Guest,
-        "part": guests.Made,
-    }
+    modules, base = _KINDS[kind]
     found = {}
-    for module in _KINDS[kind]:
+    for module in modules:
         for name in module.__all__:
-            thing = vars(module).get(name)  # not what is loaded when asked for
+            thing = vars(module).get(name)  # without importing what a module loads lazily
             if kind == "environment":
-                fits = inspect.isfunction(thing)
+                fits = inspect.isfunction(thing) and "noise" in thing.__annotations__
             elif kind in ("guest", "part"):
                 made = inspect.isfunction(thing) and thing.__annotations__["return"]
-                fits = inspect.isclass(made) and issubclass(made, base[kind])
+                fits = inspect.isclass(made) and issubclass(made, base)
             else:
-                fits = inspect.isclass(thing) and issubclass(thing, base[kind])
+                fits = inspect.isclass(thing) and issubclass(thing, base)
             if fits and thing is not wrappers.Wrapper and not inspect.isabstract(thing):
                 found[snake_case(name)] = thing
     return found
 
 
 def build(kind: str, text: str, *first: Any) -> Any:
-    """Return the recipe of a kind that the text describes; `first` are further arguments for it.
+    """Return what the text describes; `first` are arguments before those in the text.
 
     >>> build("policy", "filtered(oful(noise_scale=0.45), repeats=15, estimator=median)")
     Filtered(policy=OFUL(noise_scale=0.45, norm_bound=1.0, ridge=1.0, delta=0.01, bonus=1.0),
@@ -80,14 +73,14 @@ def build(kind: str, text: str, *first: Any) -> Any:
     """
     try:
         tree = ast.parse(text.strip(), mode="eval").body
-        ast.unparse(tree)  # meets whatever is nested too deeply
+        ast.unparse(tree)  # fails here if it is nested too deeply
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise _not_a_recipe(kind, text) from None
     return _recipe(kind, tree, *first)
 
 
 def snake_case(name: str) -> str:
-    """Return the name with its words in lower case, joined by underscores.
+    """Return a class name in lower case, with underscores between its words.
 
     >>> [snake_case(name) for name in ("MeanOfMedians", "SupBTC", "StudentT", "MoM", "LinGapE")]
     ['mean_of_medians', 'sup_btc', 'student_t', 'mom', 'lin_gap_e']
@@ -126,10 +119,7 @@ def _not_a_recipe(kind: str, text: str) -> ValueError:
 
 
 def _value(tree: ast.expr, near: str) -> Any:
-    """Return a number, a text, a tuple of values, or a recipe of whichever kind has the name.
-
-    The kind of recipe that it is a part of comes first.
-    """
+    """Return a literal, a tuple of values, or a recipe: of the kind `near` if that has the name."""
     if isinstance(tree, ast.Tuple | ast.List):
         return tuple(_value(part, near) for part in tree.elts)
     name = tree.func if isinstance(tree, ast.Call) else tree

@@ -83,7 +83,7 @@ def test_the_same_command_gives_the_same_numbers() -> None:
         ("--policy oful --policy oful", "policy must be given only once, got 'oful'"),
         ("--filter 0", "repeats must be a whole number of at least 1.*, got 0"),
         ("--filter 5 --block 9", "block must be at most 5, the number of samples, got 9"),
-        ("--block 9", "block must be given together with --filter, got 9"),
+        ("--block 9", "--block needs --filter"),
         ("--noise student_t", "student_t: missing a required .*argument: 'df'"),
         (
             "--noise 'student_t(df=0)'",
@@ -107,7 +107,7 @@ def test_the_same_command_gives_the_same_numbers() -> None:
         ("--horizon 0", "horizon must be a whole number of at least 1 .*, got 0"),
         ("--paths -3", "paths must be a whole number of at least 1 .*, got -3"),
         ("--seed -1", "seed"),
-        ("--plot", "plot must be given together with --out"),
+        ("--plot", "--plot needs --out"),
         ("--horizon many", "--horizon.*valid integer"),
     ],
 )
@@ -144,7 +144,7 @@ def test_identify_prints_and_writes(tmp_path: Path) -> None:
     ("command", "words"),
     [
         ("--policy oful", "policy must be one that names a best arm, got OFUL"),
-        ("--policy 'filtered(rage, repeats=3)' --delta 0.1", "policy must be a best-arm recipe"),
+        ("--policy 'filtered(rage, repeats=3)' --delta 0.1", "--delta needs best-arm policies"),
         ("--policy rage --policy rage", "policy must be given only once, got 'rage'"),
         ("--delta 2", "delta must be a number above 0 and below 1, got 2"),
         ("--block 4", "block must be odd, got 4"),
@@ -162,6 +162,24 @@ def test_identify_refuses_bad_input_in_one_sentence(command: str, words: str) ->
 def test_an_unwritable_folder_is_a_sentence() -> None:
     output = run("simulate --horizon 10 --paths 1 --out /dev/null/x", code=2)
     assert output.startswith("tailproof: ")
+
+
+def test_rewards_and_arms_are_different_columns(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("x,y\n1,a\n2,b\n")
+    output = run(f"calibrate {tmp_path / 'r.csv'} --reward x --arm x", code=2)
+    assert output == "tailproof: --reward and --arm name the same column, x\n"
+
+
+def test_a_missing_file_is_named_without_its_error_number() -> None:
+    output = run("serve no-such-file.toml", code=2)
+    assert output == "tailproof: no-such-file.toml: No such file or directory\n"
+
+
+def test_list_names_one_kind() -> None:
+    output = run("list aim")
+    assert all(f" {name} " in output for name in recipes.names("aim"))
+    assert " oful " not in output
+    assert "kind must be one of figure, policy, " in run("list noises", code=2)
 
 
 def test_list_names_everything() -> None:

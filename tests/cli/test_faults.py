@@ -133,7 +133,7 @@ def test_other_peoples_folders_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "new.unfinished").mkdir()
     (tmp_path / "new.unfinished" / "letter.txt").write_text("dear")
     output = run(f"{SIMULATE} --out {tmp_path / 'new'}", code=2)
-    assert "out must be without new.unfinished of other files beside it" in output
+    assert "new.unfinished has files that are not ours: letter.txt" in output
     assert tree(tmp_path) == {"new.unfinished", "new.unfinished/letter.txt"}
     (tmp_path / "file").touch()
     assert "out must be a folder that does not" in run(f"{SIMULATE} --out {tmp_path}/file", code=2)
@@ -155,7 +155,7 @@ def test_narrow_terminals_lose_nothing(columns: int, result: Result) -> None:
     long = {"filtered(oful(noise_scale=0.45), repeats=15)": result.curves["u"]}
     named = Result(pulls=result.pulls, curves=long, settings=result.settings)
     for table in (
-        regret_table("A title", {"noise": named}),
+        regret_table("A title", "noise", named),
         identification_table("A title", identification("a_name_that_is_rather_long")),
     ):
         wide, narrow = shown(table, 200), shown(table, columns)
@@ -176,18 +176,20 @@ def columns_of(text: str) -> list[str]:
     return ["".join("".join(column).split()) for column in zip(*lines, strict=True)]
 
 
-def test_ctrl_c_while_importing_is_one_word() -> None:
-    script = """
+@pytest.mark.parametrize(("package", "command"), [("typer", "--help"), ("numpy", "simulate")])
+def test_ctrl_c_while_importing_is_one_word(package: str, command: str) -> None:
+    script = f"""
 import sys
 class Stop:
     def find_spec(self, name, path, target=None):
-        if name == "numpy":
+        if name == "{package}":
             raise KeyboardInterrupt
 sys.meta_path.insert(0, Stop())
-from tailproof_main import main
+from tailproof.__main__ import main
 main()
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
+    words = [sys.executable, "-c", script, command]
+    done = subprocess.run(words, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (130, b"tailproof: stopped\n")
 
 

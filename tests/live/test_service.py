@@ -474,12 +474,14 @@ def test_the_command_log_writes_what_the_service_sends(journal: Path, tmp_path: 
 
 
 def test_the_command_verify_names_holds_that_differ(journal: Path) -> None:
-    assert "4 holds chosen again, 4 of them ended\nall as it was" in typed("verify", journal)
+    assert "4 decisions replayed, 4 of them complete\neverything matches" in typed(
+        "verify", journal
+    )
     with closing(sqlite3.connect(journal)) as database, database:
         database.execute("UPDATE hold SET arm = 1 - arm WHERE id = 2")
     said = typed("verify", journal, code=1)
-    assert re.search(r"holds that differ: .*2", said)
-    assert "all as it was" not in said
+    assert re.search(r"decisions that differ: .*2", said)
+    assert "everything matches" not in said
 
 
 def test_the_command_demo_serves_visitors() -> None:

@@ -1,61 +1,63 @@
-"""The command that reads one's own rewards."""
+"""The command that reads recorded rewards."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
-from tailproof import calibrate, recipes
-from tailproof.checks import require
-from tailproof.cli.output import clear_errors, console
-from tailproof.results.files import whole_file
+from tailproof.cli.output import console, empty_table, say_where
 
-__all__ = ["calibrate_command"]
+__all__ = ["COMMANDS"]
 
 
-@clear_errors
 def calibrate_command(
     file: Annotated[
         Path,
-        typer.Argument(help="Recorded rewards: separated values, packed or not, Parquet, or -."),
+        typer.Argument(help="Recorded rewards: CSV, compressed or not, Parquet, or - for stdin."),
     ],
-    reward: Annotated[str, typer.Option(help="The column of the rewards.")],
-    arm: Annotated[str | None, typer.Option(help="The column of the arms, if several.")] = None,
+    reward: Annotated[str, typer.Option(help="Column of the rewards.")],
+    arm: Annotated[str | None, typer.Option(help="Column of the arms, if several.")] = None,
     aim: Annotated[
         str | None,
         typer.Option(help="median, mean, 'quantile(0.95)' or 'capped_mean(0.99)'."),
     ] = None,
-    costs: Annotated[bool, typer.Option("--costs", help="The smallest is the best.")] = False,
+    costs: Annotated[bool, typer.Option("--costs", help="Smaller is better.")] = False,
     decimal: Annotated[
-        str | None, typer.Option(help="The decimal mark, point or comma, if unclear.")
+        str | None, typer.Option(help="Decimal mark, '.' or ',', if the file leaves it open.")
     ] = None,
     horizon: Annotated[int | None, typer.Option(help="Pulls to come.")] = None,
     dim: Annotated[int | None, typer.Option(help="Length of the arms' vectors, if any.")] = None,
-    pulls: Annotated[int | None, typer.Option(help="Pulls of each choice, if fixed.")] = None,
+    pulls: Annotated[int | None, typer.Option(help="Pulls per decision, if fixed.")] = None,
     block: Annotated[int | None, typer.Option(help="Block length, if fixed.")] = None,
-    scale: Annotated[float | None, typer.Option(help="The noise that a filter may leave.")] = None,
-    efficiency: Annotated[
-        float | None, typer.Option(help="The share of the information that it must keep.")
+    scale: Annotated[
+        float | None, typer.Option(help="Scale of the noise that the filter may leave.")
     ] = None,
-    delta: Annotated[float, typer.Option(help="The level of that scale.")] = 0.01,
+    efficiency: Annotated[
+        float | None, typer.Option(help="Share of the information that the filter must keep.")
+    ] = None,
+    delta: Annotated[float, typer.Option(help="Error probability for that scale.")] = 0.01,
     plot: Annotated[Path | None, typer.Option(help="A new file for a picture, .png.")] = None,
 ) -> None:
-    """Say from recorded rewards which arm leads under which aim, and what to run next.
+    """Say which arm leads in recorded rewards, under which aim, and what to run next.
 
         tailproof calibrate rewards.csv --reward revenue --arm variant --plot rewards.png
 
-    Separator, encoding, decimal mark and currency are found in the file. Missing rewards are
-    counted and left out.
+    Separator, encoding, decimal mark and currency are detected. Missing rewards are counted and
+    left out.
     """
+    from tailproof import calibrate, recipes
+    from tailproof.checks import require
     from tailproof.records import Decimal, read_columns
+    from tailproof.results.files import whole_file
 
+    if reward == arm:
+        raise ValueError(f"--reward and --arm name the same column, {arm}")
     if plot is not None:
         require(not plot.exists(), "plot", "a file that does not exist yet", str(plot))
-    mark: Decimal | None = decimal  # type: ignore[assignment]  # which is checked there
+    mark: Decimal | None = decimal  # type: ignore[assignment]  # read_columns checks it
     rewards, arms = read_columns(file, reward, arm, decimal=mark)
-    targets: dict[str, Any] = {
+    targets = {
         "horizon": horizon,
         "dim": dim,
         "pulls": pulls,
@@ -72,9 +74,8 @@ def calibrate_command(
         **{name: value for name, value in targets.items() if value is not None},
     )
     header, *rows = advice.cells()
-    table = Table(title="Each arm, with intervals that are right together with 95 %")
-    for column in header:
-        table.add_column(column, justify="left" if column == "arm" else "right", overflow="fold")
+    title = "Each arm, with simultaneous 95 % intervals"
+    table = empty_table(title, *header)
     for row in rows:
         table.add_row(*map(escape, row))
     console.print(table)
@@ -88,4 +89,7 @@ def calibrate_command(
         with whole_file(plot) as picture:
             figure = rewards_figure(advice.rewards, advice.estimates)
             figure.savefig(picture, format=plot.suffix[1:] or "png")
-        console.print(f"Picture: {escape(str(plot))}", soft_wrap=True)
+        say_where("Picture:", plot)
+
+
+COMMANDS = (calibrate_command,)

@@ -1,4 +1,4 @@
-"""The commands of live use: a service, its journals, and two minutes to see it at work."""
+"""The commands of live use: a service, its journals, and a demonstration."""
 
 import sys
 from pathlib import Path
@@ -7,33 +7,29 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from tailproof import recipes
-from tailproof.checks import number, require
-from tailproof.cli.output import clear_errors, console
+from tailproof.cli.output import console, say_where
 from tailproof.extras import import_extra
-from tailproof.results.files import whole_file
 
-__all__ = ["demo_command", "log_command", "serve_command", "verify_command"]
+__all__ = ["COMMANDS"]
 
 JournalText = Annotated[
-    str, typer.Argument(help="A file of SQLite, or 'postgresql://user@host/database#experiment'.")
+    str, typer.Argument(help="A SQLite file, or 'postgresql://user@host/database#experiment'.")
 ]
 
 
-@clear_errors
 def serve_command(
-    file: Annotated[Path, typer.Argument(help="The settings: shop.toml.")],
+    file: Annotated[Path, typer.Argument(help="The settings, such as shop.toml.")],
     address: Annotated[
-        str | None, typer.Option(help="Where to listen, in place of the file's.")
+        str | None, typer.Option(help="Address to listen on, instead of the file's.")
     ] = None,
     port: Annotated[
-        int | None, typer.Option(help="In place of the file's; 0 for any that is free.")
+        int | None, typer.Option(help="Port, instead of the file's; 0 for any free one.")
     ] = None,
     workers: Annotated[int, typer.Option(help="Processes that share address and journals.")] = 1,
 ) -> None:
-    r"""Answer ask and tell over HTTP, with a page to look at.
+    r"""Serve experiments over HTTP, with a page that shows how they go.
 
-    A file shop.toml says what is tried:
+    A file shop.toml describes the experiments:
 
         \[service]
         journal = "journals"
@@ -43,7 +39,7 @@ def serve_command(
         wait = "2h"
         explore = 0.05
 
-    Then ask for an arm, and tell what it brought:
+    Then ask for an arm, and tell the reward that it brought:
 
         tailproof serve shop.toml
 
@@ -52,9 +48,10 @@ def serve_command(
         curl localhost:8000/experiments/shop/tell
         --json '{"ticket": "v17", "reward": 12.5}'
 
-    It answers its own machine only. For any other address set TAILPROOF_TOKEN in the environment,
-    and send it with each request: Authorization: Bearer …
+    Only this machine can reach it. To listen on another address, set TAILPROOF_TOKEN in the
+    environment and send it with each request: Authorization: Bearer …
     """
+    _import_server()
     from tailproof.live.serving import serve
 
     def say(url: str, names: list[str]) -> None:
@@ -63,28 +60,29 @@ def serve_command(
     serve(file, address=address, port=port, workers=workers, say=say)
 
 
-@clear_errors
 def log_command(
     journal: JournalText,
     out: Annotated[
-        Path | None, typer.Option(help="A new file, .csv or .parquet; by default shown as CSV.")
+        Path | None, typer.Option(help="A new file, .csv or .parquet; by default CSV on stdout.")
     ] = None,
 ) -> None:
-    """Show every ticket of a journal: arm, propensity, reward, fate and times.
+    """Export a journal: each ticket with its arm, propensity, reward, fate and times.
 
         tailproof log journals/shop.db --out shop.parquet
 
-    The journal may be in use. A name that a spreadsheet would take for a formula has an apostrophe
-    before it in CSV.
+    The journal may be in use. In CSV, a name that a spreadsheet would take for a formula starts
+    with an apostrophe.
     """
+    from tailproof.checks import require
     from tailproof.live import open_journal, read
     from tailproof.live.log import csv_pieces
+    from tailproof.results.files import whole_file
 
     if out is not None:
         require(out.suffix in (".csv", ".parquet"), "out", "a file .csv or .parquet", str(out))
         require(not out.exists(), "out", "a file that does not exist yet", str(out))
         if out.suffix == ".parquet":
-            import_extra("pyarrow", "parquet", "a Parquet file")
+            import_extra("pyarrow", "parquet", "writing Parquet")
     source = open_journal(journal, make=False)
     try:
         if out is None:
@@ -99,18 +97,19 @@ def log_command(
                     stream.write(piece.encode())
     finally:
         source.close()
-    console.print(f"Written to {escape(str(out))}", soft_wrap=True)
+    say_where("Written to", out)
 
 
-@clear_errors
 def verify_command(journal: JournalText) -> None:
-    """Learn every lesson of a journal and choose every hold again.
+    """Replay a journal, and check that every decision comes out as it was recorded.
 
         tailproof verify journals/shop.db
 
-    It ends with exit code 1, and names them, if some holds would be chosen otherwise now: then the
-    journal was changed by hand, or by another version. The journal may be in use.
+    If some do not, it lists them and ends with exit code 1: the journal was changed by hand, or
+    written by another version. The journal may be in use.
     """
+    from tailproof import recipes
+    from tailproof.checks import require
     from tailproof.live import open_journal
     from tailproof.live.fold import verify
 
@@ -122,41 +121,42 @@ def verify_command(journal: JournalText) -> None:
             policy = recipes.build("policy", str(recipe))
         except ValueError:
             policy = None
-        rule = "one that can be typed; for others there is Agent.verify in Python"
-        require(repr(policy) == recipe, "the policy of the journal", rule, recipe)
+        if repr(policy) != recipe:
+            raise ValueError(f"{recipe} cannot be built from its text; use Agent.verify in Python")
         found = verify(policy, source)
     finally:
         source.close()
     console.print(escape(str(recipe)), soft_wrap=True, highlight=False)
-    console.print(f"{found.holds} holds chosen again, {found.lessons} of them ended")
+    console.print(f"{found.holds} decisions replayed, {found.lessons} of them complete")
     if found.differing:
         shown = ", ".join(map(str, found.differing[:_SHOWN]))
         more = len(found.differing) - _SHOWN
         rest = f" and {more} more" if more > 0 else ""
-        console.print(f"holds that differ: {shown}{rest}", soft_wrap=True, highlight=False)
+        console.print(f"decisions that differ: {shown}{rest}", soft_wrap=True, highlight=False)
     for after, same in found.snapshots.items():
         if not same:
-            console.print(f"the snapshot after {after} lessons is not what they lead to")
+            console.print(f"the snapshot after {after} updates differs from the replay")
     if not found.ok:
         raise typer.Exit(1)
-    console.print("all as it was")
+    console.print("everything matches")
 
 
 _SHOWN = 20
 
 
-@clear_errors
 def demo_command(
-    port: Annotated[int, typer.Option(help="Where the page is; 0 for any that is free.")] = 0,
-    seconds: Annotated[float | None, typer.Option(help="Stop by itself after so long.")] = None,
+    port: Annotated[int, typer.Option(help="Port of the page; 0 for any free one.")] = 0,
+    seconds: Annotated[float | None, typer.Option(help="Stop after this time.")] = None,
 ) -> None:
-    """Start a service with simulated visitors, to look at: two minutes tell the story.
+    """Start a service with simulated visitors; two minutes of watching show how it learns.
 
-    Three looks of a button bring rewards with Cauchy noise, which have no mean. Rewards come up
-    to two seconds late; every fifth never comes. Ctrl-C stops everything, and nothing is left.
+    Three versions of a button bring rewards with Cauchy noise, which have no mean. Rewards come up
+    to two seconds late, and one in five never comes. Ctrl-C stops it, and no file is left behind.
 
         tailproof demo
     """
+    _import_server()
+    from tailproof.checks import number
     from tailproof.live.demo import demo
 
     if seconds is not None:
@@ -168,3 +168,12 @@ def demo_command(
             say=lambda text: console.print(text, soft_wrap=True, highlight=False),
             show=status.update,
         )
+
+
+COMMANDS = (serve_command, demo_command, log_command, verify_command)
+
+
+def _import_server() -> None:
+    """Import the packages of the service, or say how to install them."""
+    for package in ("fastapi", "httpx", "plotly", "prometheus_client", "uvicorn"):
+        import_extra(package, "serve", "the service")

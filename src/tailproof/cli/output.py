@@ -1,10 +1,11 @@
-"""What a command shows: tables that lose no column, a bar, errors in one sentence."""
+"""What commands print: tables that lose no column, a progress bar, errors in one sentence."""
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import typer
@@ -22,18 +23,19 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from tailproof.results import Identification, Result
-
 if TYPE_CHECKING:
     from tailproof.gauntlet import CheckedTarget, Score
+    from tailproof.results import Identification, Result
 
 __all__ = [
     "clear_errors",
     "console",
+    "empty_table",
     "gauntlet_table",
     "identification_table",
     "progress_bar",
     "regret_table",
+    "say_where",
     "summary_table",
     "targets_table",
 ]
@@ -42,7 +44,7 @@ console = Console(emoji=False)
 
 
 def clear_errors(command: Callable[..., None]) -> Callable[..., None]:
-    """Turn refused input into one sentence and exit code 2, and Ctrl-C into exit code 130."""
+    """Turn an error into one sentence and exit code 2, and Ctrl-C into exit code 130."""
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
@@ -50,7 +52,7 @@ def clear_errors(command: Callable[..., None]) -> Callable[..., None]:
             with warnings.catch_warnings():
                 warnings.showwarning = lambda message, *_, **__: _say(message)
                 command(*args, **kwargs)
-        except BrokenPipeError:  # whoever read the output has seen enough
+        except BrokenPipeError:  # the reader, such as head, has seen enough
             raise
         except (ValueError, ImportError, OSError, MemoryError) as error:
             _say(error)
@@ -63,29 +65,44 @@ def clear_errors(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _say(message: object) -> None:
+    if isinstance(message, OSError) and message.strerror:
+        where = "" if message.filename is None else f"{message.filename}: "
+        message = where + message.strerror
     print(f"tailproof: {message}", file=sys.stderr)
 
 
-def regret_table(title: str, results: Mapping[str, Result]) -> Table:
-    """Return the final regret of every policy, under the name of each result."""
-    table = _table(title, "mean ± s.e.", "median", "10–90 %", "decisions")
-    for setting, result in results.items():
-        table.add_row(f"[bold]{escape(setting)}[/bold]")
-        for name, row in result.summary().items():
-            table.add_row(
-                escape(name),
-                f"{row['mean']:.1f} ± {row['standard_error']:.1f}",
-                f"{row['median']:.1f}",
-                f"{row['low']:.1f} – {row['high']:.1f}",
-                f"{row['decisions']:.0f}",
-            )
-        table.add_section()
+def say_where(words: str, place: Path) -> None:
+    """Print where something was written, on one line."""
+    console.print(f"{words} {escape(str(place))}", soft_wrap=True)
+
+
+def empty_table(title: str, *columns: str, left: int = 1) -> Table:
+    """Return a table that folds in narrow terminals; `left` columns are aligned to the left."""
+    table = Table(title=escape(title))
+    for place, column in enumerate(columns):
+        justify: Any = "left" if place < left else "right"
+        table.add_column(escape(column), justify=justify, overflow="fold")
     return table
 
 
-def identification_table(title: str, found: Identification) -> Table:
-    """Return the errors and pulls of every policy."""
-    table = _table(title, "wrong (95 %)", "undecided", "mean pulls", "median")
+def regret_table(title: str, setting: str, result: "Result") -> Table:
+    """Return the final regret of every policy."""
+    table = empty_table(title, "policy", "mean ± s.e.", "median", "10–90 %", "decisions")
+    table.add_row(f"[bold]{escape(setting)}[/bold]")
+    for name, row in result.summary().items():
+        table.add_row(
+            escape(name),
+            f"{row['mean']:.1f} ± {row['standard_error']:.1f}",
+            f"{row['median']:.1f}",
+            f"{row['low']:.1f} – {row['high']:.1f}",
+            f"{row['decisions']:.0f}",
+        )
+    return table
+
+
+def identification_table(title: str, found: "Identification") -> Table:
+    """Return how often every policy was wrong, and its pulls."""
+    table = empty_table(title, "policy", "wrong (95 %)", "undecided", "mean pulls", "median")
     for name, row in found.summary().items():
         table.add_row(
             escape(name),
@@ -98,9 +115,9 @@ def identification_table(title: str, found: Identification) -> Table:
 
 
 def gauntlet_table(score: "Score") -> Table:
-    """Return the regret over chance of every tool in every problem, in per cent."""
+    """Return the regret of every tool in every problem, in per cent of that of random arms."""
     size = f"{score.settings['paths']} paths, size {score.settings['size']}"
-    table = _table(f"Regret over chance, per cent, {size}", *score.tools, first="problem")
+    table = empty_table(f"Regret over chance, per cent, {size}", "problem", *score.tools)
     table.caption = "● per cent of paths stuck; – the tool does not fit the problem"
     for problem in score.problems:
         cells = []
@@ -116,9 +133,9 @@ def gauntlet_table(score: "Score") -> Table:
 
 
 def summary_table(score: "Score") -> Table:
-    """Return the ratios of each tool to the best, and in how many problems it gets stuck."""
-    title = "Beside the best tool of each problem"
-    table = _table(title, "problems", "median", "worst", "where", "stuck in", first="tool")
+    """Return the regret of each tool over that of the best one, and where it gets stuck."""
+    title = "Regret relative to the best tool of each problem"
+    table = empty_table(title, "tool", "problems", "median", "worst", "where", "stuck in")
     for tool, row in score.summary().items():
         table.add_row(
             escape(tool),
@@ -132,8 +149,8 @@ def summary_table(score: "Score") -> Table:
 
 
 def targets_table(found: Sequence["CheckedTarget"]) -> Table:
-    """Return what was found beside each target."""
-    table = _table("Targets", "tool", "at most", "found", "", first="what")
+    """Return each target with the value found and whether it is met."""
+    table = empty_table("Targets", "what", "tool", "at most", "found", "")
     for judged in found:
         target = judged.target
         table.add_row(
@@ -146,17 +163,8 @@ def targets_table(found: Sequence["CheckedTarget"]) -> Table:
     return table
 
 
-def _table(title: str, *columns: str, first: str = "policy") -> Table:
-    """Return a table of policies whose cells fold where a terminal is narrow."""
-    table = Table(title=escape(title))
-    table.add_column(first, overflow="fold")
-    for column in columns:
-        table.add_column(escape(column), justify="right", overflow="fold")
-    return table
-
-
 class _Rate(ProgressColumn):
-    """How much is done in a minute."""
+    """Steps per minute."""
 
     def render(self, task: Task) -> Text:
         """Show the rate once there is one."""
@@ -164,15 +172,15 @@ class _Rate(ProgressColumn):
 
 
 class _Step(Protocol):
-    """Tells of progress: work done, work in all, and perhaps another name for it."""
+    """Reports progress: steps done, steps in all, and the task if it is another one."""
 
     def __call__(self, done: int, total: int, task: str = ...) -> None: ...
 
 
 @contextmanager
 def progress_bar(first: str) -> Iterator[_Step]:
-    """Show a bar on a terminal, nothing elsewhere."""
-    if not console.is_terminal:  # where a hidden bar of older versions of rich leaves a blank line
+    """Show a progress bar on a terminal, and nothing elsewhere."""
+    if not console.is_terminal:  # even a hidden bar leaves a blank line in older versions of rich
         yield lambda done, total, task=first: None
         return
     columns = (

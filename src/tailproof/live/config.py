@@ -1,6 +1,5 @@
 """The configuration file of a service, ``shop.toml``; each mistake is reported in a sentence."""
 
-import json
 import re
 import tomllib
 from collections.abc import Mapping
@@ -56,8 +55,6 @@ class Settings:
         Seconds until a reward counts as lost.
     explore : float
     seed, dim : int, optional
-    text : str
-        The settings as text.
     """
 
     name: str
@@ -69,7 +66,6 @@ class Settings:
     explore: float = 0.0
     seed: int | None = None
     dim: int | None = None
-    text: str = ""
 
     @classmethod
     def of(cls, name: str, table: Mapping[str, Any]) -> Self:
@@ -98,7 +94,6 @@ class Settings:
                 explore=number("explore", table.get("explore", 0.0), at_least=0, at_most=1),
                 seed=_whole(table, "seed", 0),
                 dim=_whole(table, "dim", 1),
-                text="\n".join(f"{key} = {json.dumps(value)}" for key, value in table.items()),
             )
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None

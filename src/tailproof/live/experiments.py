@@ -32,8 +32,6 @@ class Experiment:
     wait : float
         Seconds until a reward counts as lost.
     explore : float
-    config : str
-        Its settings as text.
     reader : callable
         Opens another connection to the journal, for long reads; close it after use.
     """
@@ -45,7 +43,6 @@ class Experiment:
     arms: Arms
     wait: float
     explore: float
-    config: str
     reader: Callable[[], Journal]
 
 
@@ -86,7 +83,6 @@ def open_one(config: Config, settings: Settings) -> Experiment:
         arms=settings.arms,
         wait=settings.wait,
         explore=settings.explore,
-        config=settings.text,
         reader=partial(_journal, config, settings.name),
     )
 

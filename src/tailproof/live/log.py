@@ -6,15 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from tailproof.checks import require
 from tailproof.live.fold import blank
 from tailproof.live.journal import LATE, Journal
 from tailproof.live.opening import open_journal
 from tailproof.policies.base import Policy
+
+if TYPE_CHECKING:
+    import pandas
 
 __all__ = ["Log", "csv_pieces", "read"]
 
@@ -36,7 +37,7 @@ class Log:
         The policy, as text.
     """
 
-    frame: pd.DataFrame
+    frame: "pandas.DataFrame"
     recipe: str
     journal: Journal
 
@@ -138,9 +139,11 @@ def read(journal: str | Path | Journal) -> Log:
 
     Source: our own. Differences: none.
     """
+    import pandas
+
     journal = open_journal(journal, make=False)
-    frame = pd.DataFrame.from_records(list(_rows(journal)), columns=_COLUMNS)
+    frame = pandas.DataFrame.from_records(list(_rows(journal)), columns=_COLUMNS)
     frame = frame.astype(dict.fromkeys(("propensity", "reward", "asked", "told"), "float64"))
     for name in ("asked", "told"):
-        frame[name] = pd.to_datetime(frame[name], unit="s")
+        frame[name] = pandas.to_datetime(frame[name], unit="s")
     return Log(frame, journal.meta().get("recipe", ""), journal)

@@ -5,17 +5,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.integrate import simpson
-from scipy.interpolate import CubicHermiteSpline, CubicSpline, PPoly
-from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit
 
 from tailproof.checks import check_fields, number, require, whole
 from tailproof.typing import Array, Index
+
+if TYPE_CHECKING:
+    from scipy.interpolate import PPoly
 
 __all__ = ["Array", "Noise", "Shape", "check_laws"]
 
@@ -72,6 +72,9 @@ class Noise(ABC):
     @property
     def _fisher_information(self) -> float:
         """The Fisher information of the standard law, by numerical integration."""
+        from scipy.integrate import simpson
+        from scipy.interpolate import CubicSpline
+
         # ∫ f'²/f dx over w = ln x, where f' = (df/dw)/x. Near the top the slope is lost to rounding
         # and adds nothing.
         top = self._pdf(np.zeros(()))
@@ -174,6 +177,8 @@ class Noise(ABC):
         self._require(self.continuous, what, "has atoms")
 
     def _log_tail_constant(self, alpha: float | None) -> float:
+        from scipy.optimize import minimize_scalar
+
         self._require_symmetric_density("tail constant")
         if alpha is None:
             if self.alpha == math.inf:
@@ -264,13 +269,15 @@ def _float(bits: Index) -> Array:
 
 
 @cache
-def _quantile_curve(law: Noise) -> PPoly:
+def _quantile_curve(law: Noise) -> "PPoly":
     """Tabulate v = asinh(f(0) x) against s = logit F(x) for x ≥ 0.
 
     The curve is smooth for a smooth centre, and straight far out for a power tail, so a cubic
     through exact values and slopes is right to ten digits at most levels; at the sharp centre of a
     stable law with an index below 0.5, to at least five.
     """
+    from scipy.interpolate import CubicHermiteSpline
+
     some = np.geomspace(1e-2, 1e2, 9)
     if not np.allclose(law._cdf(some), 1 - law._cdf(-some), atol=1e-9):
         raise ValueError(f"{law} is not symmetric about zero: set symmetric = False in its class")

@@ -7,10 +7,9 @@ with 95 % confidence: each has the level 1 − 0.05/parts (Bonferroni).
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
-from matplotlib.figure import Figure
-from scipy.stats import t as student_t
+from scipy.special import stdtrit
 
 from tailproof.noise import StudentT
 from tailproof.policies import Policy
@@ -20,6 +19,9 @@ from tailproof.simulation.environments import LinearBandit, orthant
 from tailproof.simulation.plan import Plan
 from tailproof.simulation.work import Work
 from tailproof.typing import Array
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = [
     "Claim",
@@ -60,7 +62,7 @@ class Sweep(Protocol):
 class Picture(NamedTuple):
     """A figure and its description in words, for readers who cannot see it."""
 
-    figure: Figure
+    figure: "Figure"
     alt: str
 
     @property
@@ -108,7 +110,7 @@ class Measured(Part):
     def _half(self, level: float) -> float:
         if self.error == 0:
             return 0.0
-        return float(student_t.ppf((1 + level) / 2, max(self.paths - 1, 1))) * self.error
+        return float(stdtrit(max(self.paths - 1, 1), (1 + level) / 2)) * self.error
 
 
 @dataclass(frozen=True)

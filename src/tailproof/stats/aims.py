@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.integrate import quad
 from scipy.special import bdtr, stdtrit
 
 from tailproof.checks import number, require
@@ -129,6 +128,8 @@ def _pooled(laws: Sequence[Noise], locations: Sequence[float], level: float) -> 
 
 def _integral(law: Noise, low: float, high: float) -> float:
     """Return ∫ F(x) dx from low to high, in pieces between quantiles of the law."""
+    from scipy.integrate import quad
+
     levels = np.concatenate([np.geomspace(1e-9, 0.5, 30), 1 - np.geomspace(0.5, 1e-9, 30)])
     ends = np.unique(np.clip([low, *law.ppf(levels).tolist(), high], low, high))
     pieces = [quad(lambda x: float(law.cdf(x)), *piece, epsrel=1e-9)[0] for piece in pairwise(ends)]

@@ -10,17 +10,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.fft import irfft, rfft
-from scipy.interpolate import CubicSpline
 from scipy.special import betainc, betaincinv, betaln, expit, log_expit, logit, logsumexp, ndtri
 
 from tailproof.checks import number, require, whole
 from tailproof.noise import Noise
 from tailproof.stats.estimators import Quantile
 from tailproof.typing import Array
+
+if TYPE_CHECKING:
+    from scipy.interpolate import CubicSpline
 
 __all__ = [
     "MedianLaw",
@@ -101,13 +103,17 @@ class NoiseMedian(MedianLaw):
         return np.concatenate([right[::-1], [1 - 2 * above[0]], right])
 
     @cached_property
-    def _curve(self) -> CubicSpline:
+    def _curve(self) -> "CubicSpline":
+        from scipy.interpolate import CubicSpline
+
         log_z, tail = self._table
         return CubicSpline(log_z[tail > 0], np.log(tail[tail > 0]))
 
     @cached_property
     def _table(self) -> tuple[Array, Array]:
         """P(|M| > z) over ln z."""
+        from scipy.interpolate import CubicSpline
+
         log_z, tail = _log_tails(self.noise)
         k = self.block
         if k % 2:
@@ -352,6 +358,8 @@ def _check_law(noise: Noise) -> None:
 
 def _sum_tail(law: MedianLaw, blocks: int, error: float) -> tuple[Array, Array]:
     """Return points x and P(|sum of the block medians| > x), finest near x = blocks · error."""
+    from scipy.fft import irfft, rfft
+
     typical = math.exp(_log_level(law.exceedance, 0.5)) * math.sqrt(blocks)
     reach = max(32 * blocks * error, 40 * typical)
     count = (3**10 - 1) // 2  # 3¹⁰ cells: odd, and fast to transform

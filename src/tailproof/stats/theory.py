@@ -19,7 +19,6 @@ from functools import cache, partial
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq, minimize_scalar
 from scipy.special import betainc, betaincinv, betaln, log_expit, logit
 
 from tailproof.checks import number, require, whole
@@ -421,6 +420,8 @@ def _unit(tail_constant: float, alpha: float) -> float:
 
 def _clipped(block: int, p: float, alpha: float) -> tuple[float, float]:
     """Return σ and y of the median of k symmetric Pareto variables, clipped at y = (2p)^(−1/α)."""
+    from scipy.optimize import minimize_scalar
+
     reach, y = float(-logit(p)), _exp(-math.log(2 * p) / alpha)
     if reach <= 0 or y > 1e100:
         return (1.0, 1.0) if reach <= 0 else (math.inf, y)
@@ -451,6 +452,8 @@ def _clipped(block: int, p: float, alpha: float) -> tuple[float, float]:
 
 
 def _log_constant(block_exponent: float) -> float:
+    from scipy.optimize import brentq
+
     # With y = x^ε and a = (1−ε)/ε the condition on C reads ln 2 + a ln y ≤ y/16. The excess is
     # concave in y with its maximum, always positive, at 16a; its larger root is C^ε.
     a = (1 - number("block_exponent", block_exponent, above=0, below=1)) / block_exponent

@@ -1,0 +1,28 @@
+"""Options that several commands have."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["Engine", "NoiseText", "Out", "Paths", "PolicyTexts", "Seed", "Workers"]
+
+PolicyTexts = Annotated[
+    list[str],
+    typer.Option(
+        metavar="<policy>", help="A policy as a name or a call: 'oful(bonus=0.5)'. Repeatable."
+    ),
+]
+NoiseText = Annotated[
+    str, typer.Option(help="A noise law: cauchy, 'student_t(df=0.5)', 'stable(0.5)', …")
+]
+Paths = Annotated[int, typer.Option(help="Number of independent paths.")]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same result.")]
+Workers = Annotated[int, typer.Option(help="Number of processes; 0 for one per core.")]
+Engine = Annotated[
+    str, typer.Option(help="serial, processes, dask or ray; the results are the same.")
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(help="A new folder for the results. If stopped, the same command continues."),
+]

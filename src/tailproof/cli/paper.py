@@ -1,0 +1,97 @@
+"""The commands that reproduce the paper."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from tailproof.cli.options import Engine, Paths, Seed, Workers
+from tailproof.cli.output import console, empty_table, progress_bar, say_where
+
+__all__ = ["COMMANDS"]
+
+
+def reproduce_command(
+    figures: Annotated[
+        list[str] | None,
+        typer.Argument(help="Figures by number or name, see tailproof list figure; or all."),
+    ] = None,
+    size: Annotated[
+        str,
+        typer.Option(help="quick (minutes), paper (as many paths as the paper) or smoke (a test)."),
+    ] = "quick",
+    out: Annotated[Path, typer.Option(help="Folder for results, pictures and report.")] = Path(
+        "out/reproduce"
+    ),
+    engine: Engine = "processes",
+    seed: Seed = 0,
+    workers: Workers = 0,
+) -> None:
+    """Reproduce the paper: draw every figure, measure every claim, write one offline report.
+
+    Finished work is kept: if stopped, the same command continues.
+
+        tailproof reproduce 2 7 --size paper --out trial
+    """
+    from tailproof.paper.reproduction import reproduce
+
+    with progress_bar("reproducing") as progress:
+        reproduce(
+            figures or ["all"],
+            out,
+            size=size,
+            seed=seed,
+            engine=engine,
+            workers=workers,
+            progress=lambda name, done, total: progress(done, total, f"figure {name}"),
+        )
+    report_command(out)
+
+
+def report_command(
+    out: Annotated[Path, typer.Argument(help="A folder written by tailproof reproduce.")],
+) -> None:
+    """Draw the pictures and write the report again, from saved results."""
+    from tailproof.report import write_report
+
+    table = empty_table("What holds", "figure", "claim", "verdict", left=3)
+    colours = {"holds": "green", "mixed": "yellow", "does not hold": "red", "open": "dim"}
+    for section in write_report(out):
+        for found in section.claims:
+            word = found.verdict
+            table.add_row(section.name, escape(found.claim.text), f"[{colours[word]}]{word}[/]")
+        table.add_section()
+    console.print(table)
+    say_where("Report:", out / "report.html")
+
+
+def compare_command(paths: Paths = 10, seed: Seed = 0, workers: Workers = 0) -> None:
+    """Simulate the paper's figures 2 and 3 for df 3 and 1, and compare with a reference.
+
+    The reference was computed independently, with the settings of the published curves.
+    """
+    from tailproof import simulate
+    from tailproof.checks import whole
+    from tailproof.paper import figure_2_3, references
+
+    whole("paths", paths, at_least=2)
+    columns = ("noise", "policy", "mean (s.d.)", "reference", "difference")
+    table = empty_table(f"Regret after 10000 pulls, {paths} paths", *columns, left=2)
+    for noise, reference in references.FIGURES_2_3.items():
+        plan = figure_2_3.plan(float(noise.removeprefix("df = ")), paths=paths, seed=seed)
+        with progress_bar(noise) as progress:
+            result = simulate(**vars(plan), workers=workers, progress=progress)
+        for row in references.compare(result, reference):
+            table.add_row(
+                noise,
+                row.policy,
+                f"{row.mean:.0f} ({row.deviation:.0f})",
+                f"{row.reference:.0f}",
+                f"{row.errors:+.1f} s.e.",
+            )
+        table.add_section()
+    console.print(table)
+
+
+COMMANDS = (reproduce_command, report_command, compare_command)
