@@ -1,12 +1,12 @@
 """The paper's baselines and the layered policies, against plain one-path references."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from references import Reference, crt, menu, mom, sup, tofu, tofu_theta
+from rotation import Check, briefly, by_class, everything, sample
 from traces import play, row, trace_of
 
 from tailproof import (
@@ -171,11 +171,18 @@ def test_the_published_sieve_is_the_reference(name: str) -> None:
     assert learned.count(2) > 3
 
 
-@pytest.mark.parametrize("check", testing.POLICY_CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("name", CASES)
-def test_contract(name: str, check: Callable[[Any], None]) -> None:
-    check(CASES[name][0])
-    check(Filtered(CASES[name][0], repeats=3, estimator=Mean()))
+POLICIES: list[Policy[Any]] = [policy for policy, _ in CASES.values()]
+
+
+@pytest.mark.parametrize(("policy", "check"), sample(by_class(POLICIES)))
+def test_contract(policy: Policy[Any], check: Check) -> None:
+    briefly(check, policy)
+
+
+@pytest.mark.parametrize("policy", everything(by_class(POLICIES)))
+def test_contract_in_full(policy: Policy[Any]) -> None:
+    testing.check_policy(policy)
+    testing.check_policy(Filtered(policy, repeats=3, estimator=Mean()))
 
 
 GOLDEN = {
