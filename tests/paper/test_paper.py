@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 from tailproof.cli import app
@@ -44,11 +45,34 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two figures alone."""
-    run(f"reproduce 1 7 --size smoke --engine serial --out {tmp_path / 'small'}")
-    return tmp_path / "small"
+    out = tmp_path_factory.mktemp("two") / "run"
+    run(f"reproduce 1 7 --size smoke --engine serial --out {out}")
+    return out
+
+
+@pytest.fixture
+def small(two: Path, tmp_path: Path) -> Path:
+    """A copy of the folder with two figures, to change."""
+    return Path(shutil.copytree(two, tmp_path / "small"))
+
+
+@pytest.fixture
+def _blank_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw nothing, for tests of what is around the pictures: drawing is most of a small run."""
+
+    def blank(figure: Figure, file: Any, **settings: Any) -> None:
+        if isinstance(file, Path):
+            file.write_bytes(b"blank")
+        else:
+            file.write(b"blank")
+
+    monkeypatch.setattr(Figure, "savefig", blank)
+
+
+blank_pictures = pytest.mark.usefixtures("_blank_pictures")
 
 
 def stamps(out: Path) -> dict[str, int]:
@@ -146,6 +170,7 @@ def test_the_report_shows_the_reference_and_the_verdicts(folder: Path) -> None:
             assert all(f"{_plain(row)}: " in words for row, _ in found.rows())
 
 
+@blank_pictures
 def test_a_finished_exhibit_is_not_even_asked(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def again(*args: object) -> None:
         raise AssertionError("it was finished")
@@ -226,6 +251,7 @@ def test_a_foreign_folder_is_left_alone(tmp_path: Path) -> None:
     assert run(f"report {tmp_path / 'absent'}", code=2).startswith("tailproof: ")
 
 
+@blank_pictures
 def test_a_folder_of_other_versions_is_not_mixed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -234,6 +260,7 @@ def test_a_folder_of_other_versions_is_not_mixed(
     assert "out must be a new folder" in run(f"reproduce 1 --size smoke --out {tmp_path / 'r'}", 2)
 
 
+@blank_pictures
 def test_a_stop_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "r"
     whole = sweep
@@ -250,6 +277,7 @@ def test_a_stop_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "│ 7 " in run(f"report {out}")
 
 
+@blank_pictures
 def test_a_finished_best_arm_exhibit_is_not_simulated_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,6 +290,7 @@ def test_a_finished_best_arm_exhibit_is_not_simulated_again(
     assert stamps(tmp_path / "r") == before
 
 
+@blank_pictures
 def test_a_stop_before_the_description_blocks_nothing(tmp_path: Path) -> None:
     out = tmp_path / "r"
     out.mkdir()
@@ -319,6 +348,7 @@ def altered(record: dict[str, Any]) -> Iterator[str]:
         yield json.dumps(record | change)
 
 
+@blank_pictures
 def test_an_altered_description_is_one_sentence(small: Path) -> None:
     record = json.loads((small / "run.json").read_text())
     (small / "results" / "7" / "names-regret-df-1.npz").write_bytes(
@@ -333,6 +363,7 @@ def test_an_altered_description_is_one_sentence(small: Path) -> None:
     run(f"report {small}")
 
 
+@blank_pictures
 def test_what_a_folder_says_of_itself_is_only_text(small: Path) -> None:
     record = json.loads((small / "run.json").read_text())
     record["versions"] = {"<script>": "`*1*` [here](http://x) <img>\n# more"}
