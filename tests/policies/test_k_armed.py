@@ -315,7 +315,7 @@ def test_policy_beats_uniform_play(name: str) -> None:
     """
     policy, law = WINS[name]
     bandit = environments.k_armed(law, locations=(-0.5, 0.0, 0.5))
-    settings: Any = {"horizon": 1500 if name == "catoni" else 3000, "paths": 40, "checkpoints": 1}
+    settings: Any = {"horizon": 500 if name == "catoni" else 3000, "paths": 40, "checkpoints": 1}
     result = simulate({"policy": policy, "uniform": Uniform()}, bandit, seed=1, **settings)
     ours, theirs = (result.curves[which].regret[:, -1] for which in ("policy", "uniform"))
     assert (ours < theirs).sum() >= 35
