@@ -43,4 +43,6 @@ ROUGH: list[Noise] = [
     LogNormal(1),
     LogNormal(0.3, "mean", scale=2),
     LogNormal(2, "left"),
+    Empirical(np.array([-1.0, 0.0, 0.0, 3.0])),
+    Empirical(Cauchy().sample(np.random.default_rng(0), (200,)), scale=2),
 ]

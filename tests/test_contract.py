@@ -1,10 +1,16 @@
-"""Every exported policy, composition, noise and estimator keeps the public contract."""
+"""Every exported policy, wrapper, noise and estimator keeps the public contract.
+
+Each policy is checked against every promise. So is each wrapper, but on policies that change: which
+promise is checked on which wrapped policy, rotation.py says. In every rotation each wrapper goes
+around each policy, around each other wrapper, and is checked against each promise.
+"""
 
 import inspect
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from rotation import Check, briefly, by_class, deal, everything, sample
 from rough_laws import ROUGH
 
 import tailproof
@@ -111,42 +117,46 @@ def _spans(policy: Policy[Any]) -> bool:
     return isinstance(policy, PEGE | bestarm.LazyTrackAndStop)
 
 
-WRAPPERS: list[Callable[[Policy[Any]], Policy[Any]]] = [
-    lambda policy: Filtered(policy, repeats=5, estimator=MeanOfMedians(block=5)),
-    lambda policy: AutoFiltered(policy, repeats=3, settle=4, intercept=not _spans(policy)),
-    lambda policy: FromRegret(policy, decisions=50),
-    lambda policy: Intercept(policy),
-    lambda policy: Scaled(policy, centre=0.3, unit=0.7, stretch=1.5),
-]
-SOME: list[Policy[Any]] = [OFUL(), UCB1(), SupBTC(horizon=1000, epsilon=1, moment_bound=1)]
+WRAPPERS: dict[str, Callable[[Policy[Any]], Policy[Any]]] = {
+    "Filtered": lambda policy: Filtered(policy, repeats=5, estimator=MeanOfMedians(block=5)),
+    "AutoFiltered": lambda policy: AutoFiltered(
+        policy, repeats=3, settle=4, intercept=not _spans(policy)
+    ),
+    "FromRegret": lambda policy: FromRegret(policy, decisions=50),
+    "Intercept": lambda policy: Intercept(policy),
+    "Scaled": lambda policy: Scaled(policy, centre=0.3, unit=0.7, stretch=1.5),
+    "Capped": lambda policy: Capped(policy, settle=7),
+    "Negated": lambda policy: Negated(policy),
+}
 ALL = POLICIES + BEST_ARM
-WRAPPED: list[Policy[Any]] = [
-    *(wrap(policy) for i, wrap in enumerate(WRAPPERS[:3]) for policy in ALL[i::3]),
-    *(wrap(policy) for wrap in WRAPPERS[3:] for policy in [*SOME, LinTS(), bestarm.LinGapE()]),
-    *(outer(inner(OFUL())) for outer in WRAPPERS[:3] for inner in WRAPPERS[:3]),
+OTHER_SETTINGS: list[Policy[Any]] = [
     Filtered(OFUL(), repeats=1),
     Filtered(OFUL(), repeats=8, estimator=TruncatedMean(threshold=2)),
     Filtered(OFUL(), repeats=7, estimator=MedianOfMeans(blocks=2)),
     Filtered(Filtered(UCB1(), repeats=3, estimator=Median()), repeats=4, estimator=Mean()),
+    Filtered(Capped(LinTS(), settle=7), repeats=21, estimator=Quantile(0.9)),
     AutoFiltered(OFUL()),
     AutoFiltered(OFUL(), repeats=3, settle=30),
-    Capped(UCB1()),
-    Capped(OFUL(), share=0.9, settle=20),
-    Capped(AutoFiltered(AdaRUCB(), repeats=3, settle=4), settle=5),
-    Filtered(Capped(LinTS(), settle=7), repeats=21, estimator=Quantile(0.9)),
-    Negated(OFUL()),
-    Negated(FromRegret(UCB1(), decisions=50)),
     AutoFiltered(OFUL(), intercept=False),
     AutoFiltered(
         SupBMM(horizon=1000, epsilon=1, moment_bound=1, replicates=3), repeats=4, settle=4
     ),
+    Capped(UCB1()),
+    Capped(OFUL(), share=0.9, settle=20),
+    Capped(AutoFiltered(AdaRUCB(), repeats=3, settle=4), settle=5),
+    Negated(FromRegret(UCB1(), decisions=50)),
 ]
-SELDOM: list[Policy[Any]] = [
-    *(wrap(policy) for i, wrap in enumerate(WRAPPERS[:3]) for policy in ALL[(i + 1) % 3 :: 3]),
-    *(wrap(policy) for i, wrap in enumerate(WRAPPERS[:3]) for policy in ALL[(i + 2) % 3 :: 3]),
-    *(outer(inner(policy)) for outer in WRAPPERS for inner in WRAPPERS for policy in SOME[::2]),
-]
-"""The rest of all wrappers around all policies, for the slow tests."""
+WRAPPED = {
+    **{
+        name: [wrap(policy) for policy in ALL if name != "Intercept" or not _spans(policy)]
+        for name, wrap in WRAPPERS.items()
+    },
+    **{f"{name}, other settings": group for name, group in by_class(OTHER_SETTINGS).items()},
+    **{
+        f"{name} of wrappers": [wrap(inner(OFUL())) for inner in WRAPPERS.values()]
+        for name, wrap in WRAPPERS.items()
+    },
+}
 ESTIMATORS = [
     Mean(),
     Median(),
@@ -179,13 +189,31 @@ NOISES: list[noise.Noise] = [
 
 
 @pytest.mark.parametrize("check", testing.POLICY_CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize(
-    "policy",
-    [*ALL, *WRAPPED, *(pytest.param(policy, marks=pytest.mark.slow) for policy in SELDOM)],
-    ids=repr,
-)
-def test_policy(policy: Policy[Any], check: Callable[[object], None]) -> None:
+@pytest.mark.parametrize("policy", ALL, ids=repr)
+def test_policy(policy: Policy[Any], check: Check) -> None:
     check(policy)
+
+
+@pytest.mark.parametrize(("policy", "check"), sample(WRAPPED))
+def test_wrapped_policy(policy: Policy[Any], check: Check) -> None:
+    briefly(check, policy)
+
+
+@pytest.mark.parametrize("policy", everything(WRAPPED))
+def test_wrapped_policy_in_full(policy: Policy[Any]) -> None:
+    testing.check_policy(policy)
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 6, 11, 12, 13, 41])
+def test_the_sample_misses_nothing(size: int) -> None:
+    """In one rotation every policy and every promise; in all rotations every pair of them."""
+    names, checks = [f"policy {i}" for i in range(size)], testing.POLICY_CHECKS
+    dealt = [deal(names, rotation) for rotation in range(len(checks))]
+    for pairs in dealt:
+        assert {name for name, _ in pairs} == set(names)
+        assert {check for _, check in pairs} == set(checks)
+        assert len(pairs) == len(set(pairs)) < len(names) + len(checks)
+    assert len({pair for pairs in dealt for pair in pairs}) == len(names) * len(checks)
 
 
 @pytest.mark.parametrize("check", testing.NOISE_CHECKS, ids=lambda check: check.__name__)
@@ -222,7 +250,7 @@ def test_nothing_exported_is_left_out(module: Any, base: type, examples: list[ob
 def test_no_wrapper_is_left_out() -> None:
     exported = {getattr(wrappers, name) for name in wrappers.__all__}
     concrete = {thing for thing in exported if inspect.isclass(thing) and issubclass(thing, Policy)}
-    assert concrete - {Wrapper} == {type(policy) for policy in WRAPPED}
+    assert concrete - {Wrapper} == {type(wrap(OFUL())) for wrap in WRAPPERS.values()}
 
 
 @pytest.mark.parametrize("name", tailproof.__all__)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from test_contract import BEST_ARM, POLICIES, WRAPPED
+from test_contract import ALL, OTHER_SETTINGS, WRAPPED
 
 from tailproof import Policy, State
 
@@ -35,6 +35,8 @@ GARBAGE: list[Any] = [
     np.full((2, 4, 3), math.nan),
     np.ones((2, 4, 3), dtype=complex),
 ]
+SEVERAL = [*ALL, *OTHER_SETTINGS, *(p for group in WRAPPED.values() for p in group[3::10])]
+"""Every policy, and every wrapper around a few of them."""
 CALLS_EACH = 1250  # times 80 policies: 10⁵
 
 
@@ -94,18 +96,18 @@ def fuzz(policy: Policy[Any], calls: int, rng: np.random.Generator) -> None:
     assert same(state.take([1]), alone)
 
 
-@pytest.mark.parametrize("policy", POLICIES + BEST_ARM, ids=repr)
+@pytest.mark.parametrize("policy", ALL, ids=repr)
 def test_a_little_of_everything(policy: Policy[Any]) -> None:
     fuzz(policy, 60, np.random.default_rng(7))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", (POLICIES + BEST_ARM + WRAPPED)[:80], ids=repr)
+@pytest.mark.parametrize("policy", SEVERAL[:80], ids=repr)
 def test_a_hundred_thousand_calls(policy: Policy[Any]) -> None:
     fuzz(policy, CALLS_EACH, np.random.default_rng(2021))
 
 
-@pytest.mark.parametrize("policy", POLICIES + BEST_ARM + WRAPPED, ids=repr)
+@pytest.mark.parametrize("policy", SEVERAL, ids=repr)
 def test_recipes_refuse_garbage_or_work(policy: Any) -> None:
     rng = np.random.default_rng(11)
     for part in fields(policy):

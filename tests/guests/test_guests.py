@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rotation import Check, briefly, everything, sample
 
 from tailproof import OFUL, AutoFiltered, Filtered, Median, Policy, guests, recipes, testing
 
@@ -112,19 +113,8 @@ def _contextualbandits() -> dict[str, Policy[Any]]:
 
 
 HERE = [name for name, package in PACKAGES.items() if importlib.util.find_spec(package)]
-GUESTS: dict[str, Any] = {k: v for name in HERE for k, v in globals()[f"_{name}"]().items()}
-SLOW = {
-    "MABWiser epsilon",
-    "MABWiser softmax",
-    "River epsilon",
-    "VW softmax",
-    "bayesianbandits UCB",
-    "coba epsilon",
-    "coba LinUCB context",
-    "pymab Thompson",
-}
-"""Guests that differ little from others here, left to the slow tests."""
-QUICK = {name: guest for name, guest in GUESTS.items() if name not in SLOW}
+LIBRARIES: dict[str, dict[str, Any]] = {name: globals()[f"_{name}"]() for name in HERE}
+GUESTS = {name: guest for found in LIBRARIES.values() for name, guest in found.items()}
 FILTERS: dict[str, Callable[[Policy[Any]], Policy[Any]]] = {
     "alone": lambda policy: policy,
     "filtered": lambda policy: Filtered(policy, repeats=3, estimator=Median()),
@@ -139,22 +129,22 @@ def test_the_package_of_each_guest_is_here(name: str) -> None:
         pytest.skip(f"{name} not tested: {PACKAGES[name]} is not installed")
 
 
-@pytest.mark.parametrize(
-    ("name", "filtered"), [(name, list(FILTERS)[i % 3]) for i, name in enumerate(QUICK)]
-)
-@pytest.mark.parametrize("check", testing.POLICY_CHECKS, ids=lambda check: check.__name__)
-def test_contract(name: str, filtered: str, check: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each guest alone, or behind one of the filters; the slow tests have them all."""
-    monkeypatch.setattr(testing, "_DECISIONS", 30)  # guests are slow
-    check(FILTERS[filtered](QUICK[name]))
+BEHIND = {
+    library: [wrap(guest) for guest in found.values() for wrap in FILTERS.values()]
+    for library, found in LIBRARIES.items()
+}
+"""The guests from each library, alone and behind filters; see rotation.py."""
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("filtered", FILTERS)
-@pytest.mark.parametrize("guest", GUESTS.values(), ids=GUESTS)
-@pytest.mark.parametrize("check", testing.POLICY_CHECKS, ids=lambda check: check.__name__)
-def test_contract_at_length(guest: Any, filtered: str, check: Callable[[object], None]) -> None:
-    check(FILTERS[filtered](guest))
+@pytest.mark.parametrize(("policy", "check"), sample(BEHIND))
+def test_contract(policy: Policy[Any], check: Check) -> None:
+    """Thirty decisions, as many guests learn all lessons again at each of them."""
+    briefly(check, policy, decisions=30)
+
+
+@pytest.mark.parametrize("policy", everything(BEHIND))
+def test_contract_in_full(policy: Policy[Any]) -> None:
+    testing.check_policy(policy)
 
 
 def here(name: str) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 from tailproof.cli import app
@@ -44,11 +45,34 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two figures alone."""
+    out = tmp_path_factory.mktemp("two") / "run"
+    run(f"reproduce 1 7 --size smoke --engine serial --out {out}")
+    return out
+
+
 @pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """Figures 1 and 7 only."""
-    run(f"reproduce 1 7 --size smoke --engine serial --out {tmp_path / 'small'}")
-    return tmp_path / "small"
+def small(two: Path, tmp_path: Path) -> Path:
+    """A copy of the folder with two figures, to change."""
+    return Path(shutil.copytree(two, tmp_path / "small"))
+
+
+@pytest.fixture
+def _blank_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw nothing, for tests of what is around the pictures: drawing is most of a small run."""
+
+    def blank(figure: Figure, file: Any, **settings: Any) -> None:
+        if isinstance(file, Path):
+            file.write_bytes(b"blank")
+        else:
+            file.write(b"blank")
+
+    monkeypatch.setattr(Figure, "savefig", blank)
+
+
+blank_pictures = pytest.mark.usefixtures("_blank_pictures")
 
 
 def stamps(out: Path) -> dict[str, int]:
@@ -148,6 +172,7 @@ def test_the_report_shows_the_reference_and_the_verdicts(folder: Path) -> None:
             assert all(f"{_plain(row)}: " in words for row, _ in judged.rows())
 
 
+@blank_pictures
 def test_a_finished_exhibit_is_not_run_again(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def again(*args: object) -> None:
         raise AssertionError("it was finished")
@@ -228,6 +253,7 @@ def test_a_foreign_folder_is_left_alone(tmp_path: Path) -> None:
     assert run(f"report {tmp_path / 'absent'}", code=2).startswith("tailproof: ")
 
 
+@blank_pictures
 def test_a_folder_of_other_versions_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -238,6 +264,7 @@ def test_a_folder_of_other_versions_is_refused(
     assert re.search(words, output.replace("\n", " "))
 
 
+@blank_pictures
 def test_a_stopped_run_keeps_finished_exhibits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -256,6 +283,7 @@ def test_a_stopped_run_keeps_finished_exhibits(
     assert "│ 7 " in run(f"report {out}")
 
 
+@blank_pictures
 def test_a_finished_best_arm_exhibit_is_not_simulated_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -268,6 +296,7 @@ def test_a_finished_best_arm_exhibit_is_not_simulated_again(
     assert stamps(tmp_path / "r") == before
 
 
+@blank_pictures
 def test_a_run_that_was_stopped_before_run_json_resumes(tmp_path: Path) -> None:
     out = tmp_path / "r"
     out.mkdir()
@@ -325,6 +354,7 @@ def altered(record: dict[str, Any]) -> Iterator[str]:
         yield json.dumps(record | change)
 
 
+@blank_pictures
 def test_an_altered_run_json_is_refused_in_one_sentence(small: Path) -> None:
     record = json.loads((small / "run.json").read_text())
     (small / "results" / "7" / "names-regret-df-1.npz").write_bytes(
@@ -339,6 +369,7 @@ def test_an_altered_run_json_is_refused_in_one_sentence(small: Path) -> None:
     run(f"report {small}")
 
 
+@blank_pictures
 def test_texts_of_run_json_are_escaped(small: Path) -> None:
     record = json.loads((small / "run.json").read_text())
     record["versions"] = {"<script>": "`*1*` [here](http://x) <img>\n# more"}

@@ -93,7 +93,7 @@ def test_golden_trace(name: str) -> None:
 
 
 def test_ridge_stays_accurate_over_many_updates() -> None:
-    rng, dim, updates = np.random.default_rng(0), 10, 100_000
+    rng, dim, updates = np.random.default_rng(0), 10, 20_000
     x = 2 * offers(updates, 1, 1, dim)[:, 0, 0]
     y = x @ np.ones(dim) + rng.standard_normal(updates)
     ridge = Ridge.start(1, 1, dim, 1.0)
@@ -108,7 +108,7 @@ def test_ridge_stays_accurate_over_many_updates() -> None:
 
 def test_ridge_stays_accurate_on_repeated_arms() -> None:
     """The worst case: two directions only, the rest of V stays at λ."""
-    dim, updates = 10, 100_000
+    dim, updates = 10, 20_000
     arms = 2 * offers(1, 1, 2, dim)[0]
     ridge = Ridge.start(1, 2, dim, 1.0)
     for i in range(updates):
@@ -255,17 +255,17 @@ def test_the_unit_ball_is_searched_exactly(case: str) -> None:
 def test_optimism_learns_on_the_unit_ball() -> None:
     """Regret per pull falls by half, also behind a filter under noise without a mean.
 
-    With 60 other paths the fall was larger, by 22 and 6 standard errors of ten paths: false
-    alarms below 1e-8.
+    On four seeds it fell to 0.29–0.35 of what it was, 11 and 5 standard errors or more below half.
     """
-    for policy, law in (
-        (OFUL(noise_scale=0.3), noise.Normal(0.3)),
-        (Filtered(OFUL(noise_scale=0.45), repeats=15, estimator=Median()), noise.Cauchy()),
+    for policy, law, horizon in (
+        (OFUL(noise_scale=0.3), noise.Normal(0.3), 900),
+        (Filtered(OFUL(noise_scale=0.45), repeats=15, estimator=Median()), noise.Cauchy(), 4500),
     ):
         bandit = environments.unit_ball(law, dim=3)
-        result = simulate({"a": policy}, bandit, horizon=4500, paths=10, seed=1, checkpoints=[450])
-        early, late = result.mean("a")
-        assert (late - early) / 4050 < 0.5 * early / 450
+        early, late = simulate(
+            {"a": policy}, bandit, horizon=horizon, paths=10, seed=1, checkpoints=[horizon // 10]
+        ).mean("a")
+        assert (late - early) / 9 < 0.5 * early
 
 
 def test_policies_without_proposals_say_so() -> None:

@@ -265,8 +265,8 @@ def test_a_rejected_reward_narrows_nothing() -> None:
 @pytest.mark.parametrize("policy", [LinStudentUCB(), LinStudentUCB(room=4)], ids=repr)
 @pytest.mark.parametrize("wild", [1e300, math.inf, -math.inf])
 def test_absurd_rewards_are_harmless(policy: LinStudentUCB, wild: float) -> None:
-    """The estimate points within 0.1 of θ; on 100 other paths it was within 0.032."""
-    arms, theta = offers(1500, 5, 4, 2), np.array([0.6, -0.8])
+    """The estimate points within 0.1 of θ; on 400 other paths it was within 0.034."""
+    arms, theta = offers(700, 5, 4, 2), np.array([0.6, -0.8])
     rewards = arms @ theta + 0.1 * np.random.default_rng(1).standard_normal(arms.shape[:3])
     rewards[0], rewards[10], rewards[100::10] = wild, wild, wild
     state, _ = play(policy, arms, rewards)
@@ -330,11 +330,14 @@ BANDITS = {
 
 @pytest.mark.parametrize("name", BANDITS)
 def test_it_beats_uniform_play(name: str) -> None:
-    """Half of uniform's regret: one no better passes with probability below 1e-6."""
+    """Half of uniform's regret: one no better passes with probability below 1e-6.
+
+    On four seeds the difference was at least 7 standard errors.
+    """
     result = simulate(
         {"policy": LinStudentUCB(), "uniform": Uniform()},
         BANDITS[name],
-        horizon=1500,
+        horizon=500,
         paths=40,
         seed=1,
         checkpoints=1,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rotation import Check, briefly, by_class, everything, sample
 from scipy.optimize import NonlinearConstraint, brentq, minimize
 from traces import offers, play, row, trace_of
 
@@ -229,11 +230,15 @@ def test_golden_trace(name: str) -> None:
     assert row(trace_of(policy, offers(40, 1, 5, 3, seed=6), rewards)) == golden
 
 
-@pytest.mark.parametrize("check", testing.POLICY_CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("policy", POLICIES, ids=repr)
-def test_contract(policy: Policy[Any], check: Callable[[object], None]) -> None:
-    check(policy)
-    check(Filtered(policy, repeats=5, estimator=Median()))
+@pytest.mark.parametrize(("policy", "check"), sample(by_class(POLICIES)))
+def test_contract(policy: Policy[Any], check: Check) -> None:
+    briefly(check, policy)
+
+
+@pytest.mark.parametrize("policy", everything(by_class(POLICIES)))
+def test_contract_in_full(policy: Policy[Any]) -> None:
+    testing.check_policy(policy)
+    testing.check_policy(Filtered(policy, repeats=5, estimator=Median()))
 
 
 @pytest.mark.parametrize(

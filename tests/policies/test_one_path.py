@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tailproof import TOFU, HeavyOFUL, LinStudentUCB, MedianUCB, Policy, RobustUCB, SupBTC
 
-DECISIONS, PATHS, ARMS, DIM = 200, 3, 6, 3
+DECISIONS, PATHS, ARMS, DIM = 120, 3, 6, 3
 
 POLICIES: list[Policy[Any]] = [
     TOFU(horizon=2000, epsilon=1, moment_bound=3, bonus=0.2),

@@ -46,7 +46,7 @@ def exact_squares(arms: Array, counts: NDArray[np.int64]) -> Array:
 
 
 @pytest.mark.parametrize("optimistic", [False, True])
-@pytest.mark.parametrize("updates", [20_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("updates", [5_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
 def test_widths_stay_exact(updates: int, optimistic: bool) -> None:
     rng = np.random.default_rng(0)
     kinds = [kind for kind in BARS for _ in range(4)]
@@ -70,11 +70,11 @@ def test_widths_stay_exact(updates: int, optimistic: bool) -> None:
 
 @pytest.mark.parametrize("factor", [1e9, 1e-9])
 def test_arms_of_any_length_leave_the_other_path_alone(factor: float) -> None:
-    """Ten thousand decisions with absurd arms on path 0; path 1 is as if it were alone."""
+    """Two thousand decisions with absurd arms on path 0; path 1 is as if it were alone."""
     policy = OFUL()
     both, alone = policy.init(2, ARMS, DIM), policy.init(1, ARMS, DIM)
     rng, own = np.random.default_rng(0), np.random.default_rng(1)
-    for _ in range(10_000):
+    for _ in range(2000):
         arms, rewards = rng.standard_normal((2, ARMS, DIM)), rng.standard_normal((2, 1))
         arms[0] *= factor
         chosen = policy.choose(both, arms, own)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rotation import Check, briefly, by_class, everything, sample
 from traces import offers, play
 
 from tailproof import (
@@ -155,10 +156,14 @@ def test_propensities_pass_through(wrap: Callable[[Any], Any]) -> None:
     assert all(np.array_equal(before[name], a) for name, a in state.to_arrays().items())
 
 
-@pytest.mark.parametrize("check", testing.POLICY_CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("policy", NESTED, ids=repr)
-def test_wrappers_nest_in_any_order(policy: Any, check: Callable[[object], None]) -> None:
-    check(policy)
+@pytest.mark.parametrize(("policy", "check"), sample(by_class(NESTED)))
+def test_nested_wrappers_keep_the_contract(policy: Policy[Any], check: Check) -> None:
+    briefly(check, policy)
+
+
+@pytest.mark.parametrize("policy", everything(by_class(NESTED)))
+def test_nested_wrappers_keep_the_contract_in_full(policy: Policy[Any]) -> None:
+    testing.check_policy(policy)
 
 
 @pytest.mark.parametrize("policy", NESTED, ids=repr)
