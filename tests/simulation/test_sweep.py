@@ -14,7 +14,6 @@ import pytest
 
 from tailproof import (
     OFUL,
-    Curves,
     Filtered,
     FixedArm,
     FromRegret,
@@ -30,7 +29,8 @@ from tailproof import (
 from tailproof.bestarm import LinGapE
 from tailproof.noise import Cauchy, Normal, StudentT
 from tailproof.results.files import locked
-from tailproof.simulation import work
+from tailproof.simulation import Cell, cells
+from tailproof.simulation.cells import BasePlan
 from tailproof.simulation.environments import (
     GivenArms,
     LinearBandit,
@@ -38,9 +38,7 @@ from tailproof.simulation.environments import (
     near_tie,
     neutral,
 )
-from tailproof.simulation.plan import Cell
 from tailproof.simulation.sweeps import sweep
-from tailproof.simulation.work import Work
 
 BANDIT = neutral(Cauchy(), arms=4, dim=3)
 SHARED = Plan(policies={"OFUL": OFUL()}, environment=BANDIT, horizon=40, paths=10, checkpoints=4)
@@ -55,7 +53,7 @@ CELLS = 3 * 4
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work, "CHUNK", 3)
+    monkeypatch.setattr(cells, "CHUNK", 3)
 
 
 @pytest.fixture
@@ -64,7 +62,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[Cell]:
     cells: list[Cell] = []
     run = Cell.run
 
-    def note(cell: Cell) -> Curves:
+    def note(cell: Cell) -> Any:
         cells.append(cell)
         return run(cell)
 
@@ -77,7 +75,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The files of an undisturbed sweep."""
     folder = tmp_path_factory.mktemp("expected")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(work, "CHUNK", 3)
+        patch.setattr(cells, "CHUNK", 3)
         sweep(PLANS, out=folder, engine="serial")
     return files(folder)
 
@@ -192,7 +190,7 @@ def test_a_folder_serves_one_sweep_at_a_time(
     tmp_path: Path, expected: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def intrude(done: int, total: int) -> None:
-        with pytest.raises(ValueError, match="out must be a folder that no other run is using"):
+        with pytest.raises(ValueError, match="another run is using the folder"):
             sweep(PLANS, out=tmp_path, engine="serial")
 
     sweep(PLANS, out=tmp_path, engine="serial", progress=intrude)
@@ -211,7 +209,7 @@ def test_a_lock_of_the_killed_blocks_nobody(tmp_path: Path) -> None:
     with holder:
         assert holder.stdout is not None
         holder.stdout.readline()
-        with pytest.raises(ValueError, match="no other run is using"):
+        with pytest.raises(ValueError, match="another run is using the folder"):
             sweep({"a": SHARED}, out=tmp_path, engine="serial")
         holder.kill()
     sweep({"a": SHARED}, out=tmp_path, engine="serial")
@@ -239,7 +237,7 @@ def test_best_arms_are_cells_too(engine: str, workers: int, tmp_path: Path) -> N
     )
     assert len(files(tmp_path)) == 2 * 3
     steps: list[tuple[int, int]] = []
-    mixed: dict[str, Work[Any, Any]] = {"names": BEST, "regret": SHARED}
+    mixed: dict[str, BasePlan[Any, Any]] = {"names": BEST, "regret": SHARED}
     both = sweep(
         mixed,
         out=tmp_path,
@@ -435,13 +433,13 @@ class Opaque(Uniform):
     ("settings", "message"),
     [
         ({"plans": {}}, "plans must be a mapping with at least one plan, got {}"),
-        ({"plans": {"a": 3}}, r"plans\['a'\] must be a plan, got 3"),
+        ({"plans": {"a": 3}}, r"plans\['a'\] must be a Plan or an IdentificationPlan, got 3"),
         ({"engine": "threads"}, "engine must be one of serial, processes, dask, ray, got 'threa"),
         ({"workers": -1}, "workers must be a whole number of at least 0 and at most 256, got -1"),
         ({"out": Path(__file__)}, "out must be a folder, got '.*test_sweep.py'"),
         (
             {"plans": {"a": replace(SHARED, policies={"a": Opaque()})}},
-            "plans must be of policies and environments whose repr shows their settings, got .Op",
+            r"out cannot be used with Opaque\(.* its repr shows an address in place of a setting",
         ),
     ],
 )

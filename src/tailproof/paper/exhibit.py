@@ -16,7 +16,7 @@ from scipy.stats import t as student_t
 
 from tailproof.results import Identification, Result
 from tailproof.results.identification import binomial_interval
-from tailproof.simulation.work import Work
+from tailproof.simulation.cells import BasePlan
 from tailproof.typing import Array
 
 __all__ = [
@@ -50,7 +50,7 @@ Word = Literal["holds", "does not hold", "mixed", "open"]
 class Sweep(Protocol):
     """Runs named plans and returns their results."""
 
-    def __call__(self, plans: Mapping[str, Work[Any, R]], /) -> dict[str, R]:
+    def __call__(self, plans: Mapping[str, BasePlan[Any, R]], /) -> dict[str, R]:
         """Run what is not there yet."""
 
 

@@ -1,11 +1,10 @@
-"""What a result depends on beside its settings."""
+"""What a result depends on besides its settings."""
 
 import platform
 from functools import cache
 from importlib.metadata import version
 
 import numpy as np
-from threadpoolctl import threadpool_info
 
 __all__ = ["provenance"]
 
@@ -13,8 +12,8 @@ __all__ = ["provenance"]
 def provenance() -> dict[str, str]:
     """Return the versions that a result depends on, and the kernels chosen for the processor.
 
-    Kernels round differently: of matrix products (`blas`) and of functions such as the logarithm
-    (`simd`).
+    Kernels of matrix products (`blas`) and of functions such as the logarithm (`simd`) differ in
+    how they round.
 
     >>> sorted(provenance())
     ['blas', 'numpy', 'python', 'scipy', 'simd', 'tailproof']
@@ -24,6 +23,8 @@ def provenance() -> dict[str, str]:
 
 @cache
 def _provenance() -> tuple[tuple[str, str], ...]:
+    from threadpoolctl import threadpool_info
+
     names = ("internal_api", "version", "architecture")
     blas = {
         " ".join(str(library.get(name, "")) for name in names)

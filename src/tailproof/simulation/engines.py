@@ -6,33 +6,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib.util import find_spec
 from itertools import chain
-from typing import Protocol, TypeVar
-
-import joblib
 
 from tailproof.checks import require, whole
+from tailproof.results.base import PolicyResult
+from tailproof.simulation.cells import Cell
 
-__all__ = ["Job", "check_engine", "running"]
-
-F = TypeVar("F")
-F_co = TypeVar("F_co", covariant=True)
-
-
-class Job(Protocol[F_co]):
-    """A piece of work that runs anywhere, with the same bits."""
-
-    def run(self) -> F_co:
-        """Do the work."""
-
+__all__ = ["check_engine", "running"]
 
 _MOST_WORKERS = 256
 _PACKAGES = {"dask": "distributed", "ray": "ray"}
 
 
 def check_engine(engine: str, workers: int) -> None:
-    """Refuse an engine that is unknown or not installed, and a senseless number of workers."""
+    """Refuse an engine that is unknown or not installed, and far more workers than cores."""
     require(engine in _ENGINES, "engine", f"one of {', '.join(_ENGINES)}", engine)
-    whole("workers", workers, at_least=0, at_most=max(_MOST_WORKERS, joblib.cpu_count()))
+    whole("workers", workers, at_least=0, at_most=max(_MOST_WORKERS, os.cpu_count() or 1))
     package = _PACKAGES.get(engine)
     if package is not None and find_spec(package) is None:
         raise ValueError(
@@ -42,15 +30,15 @@ def check_engine(engine: str, workers: int) -> None:
 
 @contextmanager
 def running(
-    work: Sequence[tuple[str, Job[F]]], engine: str, workers: int
-) -> Iterator[Iterable[tuple[str, F]]]:
-    """Run jobs, each named by a key, and give what each found as it finishes."""
-    if not work:
-        yield ()
+    work: Sequence[tuple[str, Cell]], engine: str, workers: int
+) -> Iterator[Iterable[tuple[str, PolicyResult]]]:
+    """Run cells, each with a key, and give the key and the result of each as it finishes."""
+    if not work or engine == "serial" or (engine == "processes" and workers == 1):
+        yield (_run(key, cell) for key, cell in work)
         return
-    if engine == "processes" and workers == 1:
-        engine = "serial"
-    jobs = [joblib.delayed(_run)(key, job) for key, job in work]
+    import joblib
+
+    jobs = [joblib.delayed(_run)(key, cell) for key, cell in work]
     with _ENGINES[engine](min(workers, len(work))):
         if engine == "ray":  # its joblib backend gives whole lists: rounds of one job per worker
             size = joblib.effective_n_jobs()
@@ -62,22 +50,31 @@ def running(
         try:
             yield runs
         finally:
-            with warnings.catch_warnings():  # joblib warns of jobs cut off, as they should be here
+            with warnings.catch_warnings():  # joblib warns of cancelled jobs, as they should be
                 warnings.simplefilter("ignore", UserWarning)
                 runs.close()
 
 
-def _run(key: str, job: Job[F]) -> tuple[str, F]:
-    return key, job.run()
+def _run(key: str, cell: Cell) -> tuple[str, PolicyResult]:
+    return key, cell.run()
+
+
+@contextmanager
+def _processes(workers: int) -> Iterator[None]:
+    import joblib
+
+    with joblib.parallel_config("loky", n_jobs=workers or -1, inner_max_num_threads=1):
+        yield
 
 
 @contextmanager
 def _dask(workers: int) -> Iterator[None]:
     import distributed
+    import joblib
 
     try:
         found = nullcontext(distributed.get_client())
-    except ValueError:  # there is none
+    except ValueError:  # no client yet
         found = distributed.Client(
             n_workers=workers or joblib.cpu_count(),
             threads_per_worker=1,
@@ -89,12 +86,13 @@ def _dask(workers: int) -> Iterator[None]:
 
 @contextmanager
 def _ray(workers: int) -> Iterator[None]:
+    import joblib
     import ray
     from ray.util.joblib import register_ray
 
     start = not ray.is_initialized()
     if start:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a sweep tells nobody
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry from a sweep
         ray.init(
             address="local",
             num_cpus=workers or joblib.cpu_count(),
@@ -112,10 +110,8 @@ def _ray(workers: int) -> Iterator[None]:
 
 
 _ENGINES: dict[str, Callable[[int], AbstractContextManager[object]]] = {
-    "serial": lambda workers: joblib.parallel_config("sequential", n_jobs=1),
-    "processes": lambda workers: joblib.parallel_config(
-        "loky", n_jobs=workers or -1, inner_max_num_threads=1
-    ),
+    "serial": nullcontext,
+    "processes": _processes,
     "dask": _dask,
     "ray": _ray,
 }

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from tailproof.checks import array, number, require, whole
 from tailproof.noise import Empirical, Noise, PerArm, Varying
@@ -162,6 +162,11 @@ class World:
         """Move on to the next decision."""
         if self._contexts.fresh:
             self.arms, self.locations, self.best = next(self._coming)
+
+    def keep(self, paths: NDArray[np.bool_]) -> None:
+        """Go on with these paths alone, where the arms are fixed."""
+        self.theta, self.arms = self.theta[paths], self.arms[paths]
+        self.locations, self.best = self.locations[paths], self.best[paths]
 
 
 def orthant(noise: Noise | Varying, *, arms: int = 20, dim: int = 10) -> LinearBandit:

@@ -1,4 +1,4 @@
-"""Many simulations at once: cells that run anywhere, are kept, and are resumed after a stop."""
+"""Many simulations at once: cells that run anywhere and are kept, so that a sweep can resume."""
 
 import io
 import sys
@@ -13,9 +13,10 @@ import numpy as np
 
 from tailproof.checks import require
 from tailproof.results import Curves, Verdicts, provenance
+from tailproof.results.base import PolicyResult
 from tailproof.results.files import locked, whole_file
+from tailproof.simulation.cells import BasePlan, Cell
 from tailproof.simulation.engines import check_engine, running
-from tailproof.simulation.work import Work, WorkCell
 
 __all__ = ["sweep"]
 
@@ -23,7 +24,7 @@ R = TypeVar("R")
 
 
 def sweep(
-    plans: Mapping[str, Work[Any, R]],
+    plans: Mapping[str, BasePlan[Any, R]],
     *,
     out: str | Path | None,
     engine: str = "processes",
@@ -39,10 +40,10 @@ def sweep(
         is run once.
     out : str, Path or None
         The folder of finished cells, for one sweep at a time; None keeps nothing. A sweep that
-        was stopped, or killed, goes on from there, and a finished one runs nothing; damaged files
-        are run again. Where a cell cannot be written, a warning says so and the work goes on.
-        A cell is known by its settings and the versions it ran with, so a policy of your own
-        that changed its code, but neither its name nor its settings, needs a new folder.
+        was stopped or killed resumes there, and a finished one runs nothing. Damaged files are run
+        again. If a cell cannot be written, there is a warning and the sweep continues.
+        A cell is found again by its settings and versions. If you change the code of a policy of
+        your own, but neither its name nor its settings, use a new folder.
     engine : "serial", "processes", "dask" or "ray"
         Results are the same bit for bit. "dask" and "ray" use the client or cluster you are
         connected to, or start a local one and stop it again; a script that lets dask start one
@@ -75,10 +76,12 @@ def sweep(
     ok = isinstance(plans, Mapping) and len(plans) > 0
     require(ok, "plans", "a mapping with at least one plan", plans)
     for name, plan in plans.items():
-        require(isinstance(plan, Work), f"plans[{name!r}]", "a plan", plan)
+        rule = "a Plan or an IdentificationPlan"
+        require(isinstance(plan, BasePlan), f"plans[{name!r}]", rule, plan)
     check_engine(engine, workers)
     folder = None if out is None else Path(out)
-    keyed = _keyed(plans, by_settings=folder is not None)
+    versions = None if folder is None else repr(provenance())
+    keyed = {name: _keyed(name, plan, versions) for name, plan in plans.items()}
     cells = {key: cell for own in keyed.values() for key, cell in own.items()}
     if folder is not None:
         require(folder.is_dir() or not folder.exists(), "out", "a folder", str(out))
@@ -99,31 +102,40 @@ def sweep(
     return {name: plan.join([found[key] for key in keyed[name]]) for name, plan in plans.items()}
 
 
-def _keyed(
-    plans: Mapping[str, Work[Any, Any]], *, by_settings: bool
-) -> dict[str, dict[str, WorkCell[Any]]]:
-    """Name each cell by all that its result depends on, or just by its place."""
-    versions = repr(provenance())
+def _keyed(name: str, plan: BasePlan[Any, Any], versions: str | None) -> dict[str, Cell]:
+    """Return the cells of a plan by all that the result of each depends on.
+
+    Without versions nothing is kept, and the place of a cell is key enough.
+    """
+    if versions is None:
+        return {f"{name} {place}": cell for place, cell in enumerate(plan.cells())}
+    with np.printoptions(threshold=sys.maxsize, floatmode="unique"):  # arrays to the last digit
+        shared = type(plan).__name__, _settings(plan.environment), plan.seed, plan.marks(), versions
+        own = {policy: _settings(recipe) for policy, recipe in plan.policies.items()}
     return {
-        name: {
-            _key(cell, versions) if by_settings else f"{name} {place}": cell
-            for place, cell in enumerate(plan.cells())
-        }
-        for name, plan in plans.items()
+        _hashed(*shared, cell.name, own[cell.name], cell.chunk, cell.paths): cell
+        for cell in plan.cells()
     }
 
 
-def _key(cell: WorkCell[Any], versions: str) -> str:
-    with np.printoptions(threshold=sys.maxsize, floatmode="unique"):  # arrays to the last digit
-        text = repr(cell)
-    rule = "of policies and environments whose repr shows their settings"
-    require(" at 0x" not in text, "plans", rule, (cell.policy, cell.environment))
-    return sha256(f"{text}\n{versions}".encode()).hexdigest()
+def _hashed(*parts: object) -> str:
+    return sha256(repr(parts).encode()).hexdigest()
 
 
-def _cost(cell: WorkCell[Any]) -> int:
-    """Guess how long a cell takes, beside others."""
-    contexts = cell.environment.contexts
+def _settings(recipe: object) -> str:
+    """Return the repr of a policy or an environment, if it shows its settings."""
+    text = repr(recipe)
+    if " at 0x" in text:
+        raise ValueError(
+            f"out cannot be used with {text}: its repr shows an address in place of a setting, so "
+            "a finished cell could not be found again; leave out a folder, or write a __repr__"
+        )
+    return text
+
+
+def _cost(cell: Cell) -> int:
+    """Guess how long a cell takes compared to others."""
+    contexts = cell.plan.environment.contexts
     return cell.decisions * cell.paths * contexts.arms * contexts.dim
 
 
@@ -131,14 +143,14 @@ _KINDS = {kind.__name__: kind for kind in (Curves, Verdicts)}
 
 
 def _sealed(key: str, body: bytes) -> bytes:
-    """Put the key and a checksum of everything before the arrays."""
+    """Return the arrays behind a header with the key and a checksum of both."""
     head = f"tailproof cell 2\n{key}\n".encode()
     return head + sha256(head + body).hexdigest().encode() + b"\n" + body
 
 
-def _keep(folder: Path, key: str, found: Curves | Verdicts) -> None:
-    """Write a cell's file, whole or not at all."""
-    arrays = {name: array for name, array in vars(found).items() if array is not None}
+def _keep(folder: Path, key: str, found: PolicyResult) -> None:
+    """Write the file of a cell, all of it or nothing."""
+    arrays = found.arrays()
     body = io.BytesIO()
     body.write(f"{type(found).__name__} {' '.join(arrays)}\n".encode())
     for array in arrays.values():
@@ -151,7 +163,7 @@ def _keep(folder: Path, key: str, found: Curves | Verdicts) -> None:
 
 
 def _kept(folder: Path, keys: Mapping[str, object]) -> dict[str, Any]:
-    """Read what `_keep` wrote for these keys; anything else is nothing."""
+    """Read what `_keep` wrote for these keys; damaged and foreign files do not count."""
     for leftover in folder.glob("*.cell.*.part"):
         leftover.unlink()
     found = {}
