@@ -1,6 +1,7 @@
 """Sweeps: the same bits on every engine, and nothing lost or trusted after a stop."""
 
 import os
+import pickle
 import random
 import signal
 import subprocess
@@ -29,7 +30,7 @@ from tailproof import (
 from tailproof.bestarm import LinGapE
 from tailproof.noise import Cauchy, Normal, StudentT
 from tailproof.results.files import locked
-from tailproof.simulation import Cell, cells
+from tailproof.simulation import Cell, cells, sweeps
 from tailproof.simulation.cells import BasePlan
 from tailproof.simulation.environments import (
     GivenArms,
@@ -433,7 +434,7 @@ class Opaque(Uniform):
     ("settings", "message"),
     [
         ({"plans": {}}, "plans must be a mapping with at least one plan, got {}"),
-        ({"plans": {"a": 3}}, r"plans\['a'\] must be a Plan or an IdentificationPlan, got 3"),
+        ({"plans": {"a": 3}}, r"plans\['a'\] must be a plan, got 3"),
         ({"engine": "threads"}, "engine must be one of serial, processes, dask, ray, got 'threa"),
         ({"workers": -1}, "workers must be a whole number of at least 0 and at most 256, got -1"),
         ({"out": Path(__file__)}, "out must be a folder, got '.*test_sweep.py'"),
@@ -457,6 +458,34 @@ def test_a_missing_package_is_named(
     message = rf"engine '{engine}' needs the package {package}: pip install 'tailproof\[{engine}\]'"
     with pytest.raises(ValueError, match=message):
         sweep(PLANS, out=tmp_path, engine=engine)
+
+
+def test_joblib_is_loaded_when_processes_are_asked_for() -> None:
+    script = """
+import sys
+from tailproof import UCB1, environments, noise, simulate
+assert not {"joblib", "threadpoolctl", "distributed", "ray"} & set(sys.modules)
+bandit = environments.k_armed(noise.Cauchy(), locations=(0.0, 1.0))
+simulate({"a": UCB1()}, bandit, horizon=9, paths=2)
+assert "joblib" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_cell_knows_its_plan_by_reference_alone() -> None:
+    """What does not change the result of a cell does not change its key either."""
+    cell, *_ = SHARED.cells()
+    assert pickle.loads(pickle.dumps(cell)) == cell
+    keys = [
+        set(sweeps._keyed("", plan, keep=True))
+        for plan in (SHARED, PLANS["beside"], replace(SHARED, paths=30), PLANS["other noise"])
+    ]
+    assert keys[0] < keys[1]
+    assert len(keys[0] & keys[2]) == 3  # all but the last, smaller chunk
+    assert not keys[0] & keys[3]
+    alone = replace(BEST, policies={"LinGapE": LinGapE(norm_bound=2, delta=0.3)})
+    same = replace(alone, policies={"LinGapE": LinGapE(norm_bound=2)}, delta=0.3)
+    assert sweeps._keyed("", alone, keep=True).keys() == sweeps._keyed("", same, keep=True).keys()
 
 
 SCRIPT = """

@@ -1,9 +1,9 @@
-"""What results of regret and of best arms share: arrays for each policy, and one file."""
+"""What the results of regret and of best arms share: arrays for each policy, and one file."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypeVar, cast
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,9 @@ __all__ = ["BaseResult", "PolicyResult"]
 
 
 class PolicyResult:
-    """The result of one policy: a dataclass of arrays, most of them with the paths axis first."""
+    """The result of one policy: a dataclass of arrays with the paths axis first."""
 
-    _shared: ClassVar[frozenset[str]] = frozenset()
-    """The arrays that are the same for all paths."""
+    _shared: ClassVar[tuple[str, ...]] = ()  # arrays without that axis
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays by name, without those that are None."""
@@ -26,63 +25,50 @@ class PolicyResult:
 
     @classmethod
     def joined(cls, chunks: Sequence[Self]) -> Self:
-        """Return the chunks of paths as one result."""
-        parts = [chunk.arrays() for chunk in chunks]
-        return cls(
-            **{
-                name: first if name in cls._shared else np.concatenate([p[name] for p in parts])
-                for name, first in parts[0].items()
-            }
-        )
+        """Return chunks of paths as one."""
+        found = chunks[0].arrays()
+        for name in found.keys() - set(cls._shared):
+            found[name] = np.concatenate([chunk.arrays()[name] for chunk in chunks])
+        return cls(**found)
 
 
 P = TypeVar("P", bound=PolicyResult)
 
 
 class BaseResult(Generic[P]):
-    """A comparison of policies, and where it came from: the base of `Result` and `Identification`.
-
-    A subclass is a dataclass.
-    """
+    """A comparison of policies, and where it came from."""
 
     settings: Mapping[str, Any]
-    _format: ClassVar[str]
-    """How its files begin, with a version."""
-    _kind: ClassVar[type[PolicyResult]]
-    """The type of the result of one policy."""
-    _field: ClassVar[str]
-    """The field that maps the policies' names to their results."""
-    _common: ClassVar[tuple[str, ...]] = ()
-    """The fields that are arrays for all policies, of the shape that each path has."""
+    _format: ClassVar[str]  # how its files begin
+    _each: ClassVar[tuple[str, type[PolicyResult]]]  # a field and what it maps names to
+    _common: ClassVar[tuple[str, ...]] = ()  # fields that are arrays for all policies and paths
 
     def save(self, path: str | Path) -> Path:
         """Write an ``.npz`` file of plain arrays and text; an existing file is refused."""
+        each: Mapping[str, P] = getattr(self, self._each[0])
         arrays = {name: getattr(self, name) for name in self._common}
-        for i, own in enumerate(self._each.values()):
+        for i, own in enumerate(each.values()):
             arrays |= {f"{name}{i}": array for name, array in own.arrays().items()}
-        header = {"format": self._format, "policies": list(self._each), "settings": self.settings}
+        header = {"format": self._format, "policies": list(each), "settings": self.settings}
         return write_file(path, header, arrays)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read what `save` wrote."""
+        field, kind = cls._each
+        names, each = [part.name for part in fields(kind)], {}  # type: ignore[arg-type]
         with opened(path, cls._format) as (header, arrays):
             settings, common = header["settings"], {name: arrays[name] for name in cls._common}
             row = next((array.shape for array in common.values()), ())
-            each, names = {}, [part.name for part in fields(cast(Any, cls._kind))]
             for i, policy in enumerate(header["policies"]):
                 own = {name: arrays[f"{name}{i}"] for name in names if f"{name}{i}" in arrays}
                 for name, array in own.items():
-                    shape = row if name in cls._kind._shared else (settings["paths"], *row)
+                    shape = row if name in kind._shared else (settings["paths"], *row)
                     require(array.shape == shape, name, f"of shape {shape}", array.shape)
-                each[policy] = cls._kind(**own)
-            return cls(**{cls._field: each, "settings": settings}, **common)
-
-    @property
-    def _each(self) -> Mapping[str, P]:
-        each: Mapping[str, P] = getattr(self, self._field)
-        return each
+                each[policy] = kind(**own)
+            return cls(**{field: each, "settings": settings}, **common)
 
     def _of(self, policy: str) -> P:
-        require(policy in self._each, "policy", f"one of {', '.join(self._each)}", policy)
-        return self._each[policy]
+        each: Mapping[str, P] = getattr(self, self._each[0])
+        require(policy in each, "policy", f"one of {', '.join(each)}", policy)
+        return each[policy]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,9 +58,8 @@ class Identification(BaseResult[Verdicts]):
 
     verdicts: Mapping[str, Verdicts]
     settings: Mapping[str, Any]
-    _format: ClassVar[str] = "tailproof identification 1"
-    _kind: ClassVar[type[PolicyResult]] = Verdicts
-    _field: ClassVar[str] = "verdicts"
+    _format = "tailproof identification 1"
+    _each = ("verdicts", Verdicts)
 
     def errors(self, policy: str) -> int:
         """Return the number of paths that named a wrong arm."""
@@ -74,11 +73,10 @@ class Identification(BaseResult[Verdicts]):
     def error_rate(self, policy: str, level: float = 0.95) -> tuple[float, float, float]:
         """Return the share of paths that named a wrong arm, and its exact binomial interval.
 
-        >>> def found(wrong, paths):
-        ...     right = np.arange(paths) >= wrong
-        ...     verdicts = Verdicts(right * 1, right, right * 9, right * 9)
-        ...     return Identification(verdicts={"a": verdicts}, settings={})
-        >>> [round(x, 4) for x in found(5, 200).error_rate("a")]
+        >>> right = np.arange(200) >= 5
+        >>> verdicts = Verdicts(right * 1, right, right * 9, right * 9)
+        >>> found = Identification(verdicts={"a": verdicts}, settings={})
+        >>> [round(x, 4) for x in found.error_rate("a")]
         [0.025, 0.0082, 0.0574]
 
         Source: Clopper and Pearson 1934. Differences: none.

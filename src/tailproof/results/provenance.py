@@ -22,7 +22,7 @@ def provenance() -> dict[str, str]:
 
 
 @cache
-def _provenance() -> tuple[tuple[str, str], ...]:
+def _provenance() -> dict[str, str]:
     from threadpoolctl import threadpool_info
 
     names = ("internal_api", "version", "architecture")
@@ -32,11 +32,9 @@ def _provenance() -> tuple[tuple[str, str], ...]:
         if library["user_api"] == "blas"
     }
     simd = np.show_config(mode="dicts").get("SIMD Extensions", {})
-    packages = {name: version(name) for name in ("tailproof", "numpy", "scipy")}
-    found = {
+    return {
         "python": platform.python_version(),
-        **packages,
+        **{name: version(name) for name in ("tailproof", "numpy", "scipy")},
         "blas": ", ".join(sorted(blas)),
         "simd": " ".join([*simd.get("baseline", ()), *simd.get("found", ())]),
     }
-    return tuple(found.items())

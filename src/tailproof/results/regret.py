@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ class Curves(PolicyResult):
     regret: Array
     decisions: NDArray[np.int64]
     error: Array | None = None
-    _shared: ClassVar[frozenset[str]] = frozenset({"decisions"})
+    _shared = ("decisions",)
 
 
 class Difference(NamedTuple):
@@ -74,10 +74,9 @@ class Result(BaseResult[Curves]):
     pulls: NDArray[np.int64]
     curves: Mapping[str, Curves]
     settings: Mapping[str, Any]
-    _format: ClassVar[str] = "tailproof result 1"
-    _kind: ClassVar[type[PolicyResult]] = Curves
-    _field: ClassVar[str] = "curves"
-    _common: ClassVar[tuple[str, ...]] = ("pulls",)
+    _format = "tailproof result 1"
+    _each = ("curves", Curves)
+    _common = ("pulls",)
 
     def mean(self, policy: str) -> Array:
         """Return the mean regret over the paths at each checkpoint."""
@@ -112,9 +111,9 @@ class Result(BaseResult[Curves]):
         number("level", level, above=0, below=1)
         gaps = self._of(policy).regret - self._of(other).regret
         mean, n = gaps.mean(axis=0), len(gaps)
-        half = np.full_like(mean, np.inf)
-        if n > 1:
-            half = stdtrit(n - 1, (1 + level) / 2) * gaps.std(axis=0, ddof=1) / np.sqrt(n)
+        if n == 1:
+            return Difference(mean, mean - np.inf, mean + np.inf)
+        half = stdtrit(n - 1, (1 + level) / 2) * gaps.std(axis=0, ddof=1) / np.sqrt(n)
         return Difference(mean, mean - half, mean + half)
 
     def plot(self) -> "Figure":

@@ -6,12 +6,4 @@ from tailproof.simulation.identification import IdentificationPlan, identify
 from tailproof.simulation.plan import Plan, simulate
 from tailproof.simulation.sweeps import sweep
 
-__all__ = [
-    "Cell",
-    "IdentificationPlan",
-    "Plan",
-    "environments",
-    "identify",
-    "simulate",
-    "sweep",
-]
+__all__ = ["Cell", "IdentificationPlan", "Plan", "environments", "identify", "simulate", "sweep"]

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -28,22 +28,22 @@ R = TypeVar("R")
 class BasePlan(ABC, Generic[F, R]):
     """Policies to be played against an environment on many paths."""
 
+    kind: ClassVar[type[PolicyResult]]
+    """The type of the result of one policy."""
     policies: Mapping[str, Policy[Any]]
     environment: LinearBandit
     paths: int
     seed: int = 0
 
     def __post_init__(self) -> None:
-        ok = isinstance(self.policies, Mapping)
-        require(ok, "policies", "a mapping from names to policies", self.policies)
-        if not self.policies:
-            raise ValueError("policies is empty: name at least one policy")
+        ok = isinstance(self.policies, Mapping) and len(self.policies) > 0
+        require(ok, "policies", "a mapping from at least one name to a policy", self.policies)
         for name, policy in self.policies.items():
             require(isinstance(name, str), "a name in policies", "a string", name)
             require(isinstance(policy, Policy), f"policies[{name!r}]", "a policy", policy)
             whole("pulls", policy.pulls)
-        ok = isinstance(self.environment, LinearBandit)
-        require(ok, "environment", "a LinearBandit", self.environment)
+        bandit = self.environment
+        require(isinstance(bandit, LinearBandit), "environment", "a LinearBandit", bandit)
         object.__setattr__(self, "paths", whole("paths", self.paths, at_most=_MOST_PATHS))
         object.__setattr__(self, "seed", whole("seed", self.seed, at_least=0))
 
@@ -73,8 +73,7 @@ class BasePlan(ABC, Generic[F, R]):
         return self._result({name: own[0].joined(own) for name, own in chunks.items()})
 
     @abstractmethod
-    def _result(self, found: Mapping[str, F]) -> R:
-        """Return the result, given what was found for each policy on all its paths."""
+    def _result(self, found: Mapping[str, F]) -> R: ...
 
     def settings(self) -> dict[str, Any]:
         """Return what the results depend on, as plain text and numbers."""

@@ -2,8 +2,8 @@
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from itertools import chain
 
@@ -13,8 +13,9 @@ from tailproof.simulation.cells import Cell
 
 __all__ = ["check_engine", "running"]
 
-_MOST_WORKERS = 256
+_ENGINES = ("serial", "processes", "dask", "ray")
 _PACKAGES = {"dask": "distributed", "ray": "ray"}
+_MOST_WORKERS = 256
 
 
 def check_engine(engine: str, workers: int) -> None:
@@ -39,7 +40,7 @@ def running(
     import joblib
 
     jobs = [joblib.delayed(_run)(key, cell) for key, cell in work]
-    with _ENGINES[engine](min(workers, len(work))):
+    with _backend(engine, min(workers, len(work))):
         if engine == "ray":  # its joblib backend gives whole lists: rounds of one job per worker
             size = joblib.effective_n_jobs()
             rounds = (jobs[at : at + size] for at in range(0, len(jobs), size))
@@ -60,58 +61,33 @@ def _run(key: str, cell: Cell) -> tuple[str, PolicyResult]:
 
 
 @contextmanager
-def _processes(workers: int) -> Iterator[None]:
+def _backend(engine: str, workers: int) -> Iterator[None]:
+    """Make joblib use an engine; a cluster that has to be started is stopped again."""
     import joblib
 
-    with joblib.parallel_config("loky", n_jobs=workers or -1, inner_max_num_threads=1):
-        yield
+    cores = workers or joblib.cpu_count()
+    with ExitStack() as stack:
+        if engine == "processes":
+            options = {"backend": "loky", "n_jobs": workers or -1, "inner_max_num_threads": 1}
+        elif engine == "dask":
+            import distributed
 
+            try:
+                client = distributed.get_client()
+            except ValueError:  # there is none yet
+                local = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
+                client = stack.enter_context(distributed.Client(n_workers=cores, **local))
+            options = {"backend": "dask", "client": client}
+        else:
+            import ray
+            from ray.util.joblib import register_ray
 
-@contextmanager
-def _dask(workers: int) -> Iterator[None]:
-    import distributed
-    import joblib
-
-    try:
-        found = nullcontext(distributed.get_client())
-    except ValueError:  # no client yet
-        found = distributed.Client(
-            n_workers=workers or joblib.cpu_count(),
-            threads_per_worker=1,
-            dashboard_address="127.0.0.1:0",
-        )
-    with found as client, joblib.parallel_config("dask", client=client):
-        yield
-
-
-@contextmanager
-def _ray(workers: int) -> Iterator[None]:
-    import joblib
-    import ray
-    from ray.util.joblib import register_ray
-
-    start = not ray.is_initialized()
-    if start:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry from a sweep
-        ray.init(
-            address="local",
-            num_cpus=workers or joblib.cpu_count(),
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level="ERROR",
-        )
-    try:
-        register_ray()
-        with joblib.parallel_config("ray", n_jobs=workers or -1):
+            if not ray.is_initialized():
+                os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry
+                quiet = {"include_dashboard": False, "log_to_driver": False}
+                ray.init(address="local", num_cpus=cores, logging_level="ERROR", **quiet)
+                stack.callback(ray.shutdown)
+            register_ray()
+            options = {"backend": "ray", "n_jobs": workers or -1}
+        with joblib.parallel_config(**options):
             yield
-    finally:
-        if start:
-            ray.shutdown()
-
-
-_ENGINES: dict[str, Callable[[int], AbstractContextManager[object]]] = {
-    "serial": nullcontext,
-    "processes": _processes,
-    "dask": _dask,
-    "ray": _ray,
-}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tailproof.bestarm import FixedConfidence, NearBestArm
-from tailproof.checks import number, whole
+from tailproof.checks import number, require, whole
 from tailproof.policies.base import Policy, unwarned
 from tailproof.results import Identification, Verdicts
 from tailproof.simulation.arm_sets import UnitBall
@@ -94,34 +94,21 @@ class IdentificationPlan(BasePlan[Verdicts, Identification]):
     [500, 100]
     """
 
+    kind = Verdicts
     max_pulls: int
     delta: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         contexts = self.environment.contexts
-        if contexts.fresh or isinstance(contexts, UnitBall):
-            raise ValueError(
-                f"environment must have fixed arms to name the best of, got {contexts}"
-            )
-        ready = {name: self._ready(name, policy) for name, policy in self.policies.items()}
+        fixed = not contexts.fresh and not isinstance(contexts, UnitBall)
+        require(fixed, "environment", "one with fixed arms", self.environment)
+        ready = {name: _ready(name, policy, self.delta) for name, policy in self.policies.items()}
         object.__setattr__(self, "policies", ready)
         for policy in ready.values():  # one that does not fit fails before the work begins
             policy.recommend(policy.init(1, contexts.arms, contexts.dim))
             pulls = whole("max_pulls", self.max_pulls, at_least=policy.pulls, at_most=MOST_PULLS)
         object.__setattr__(self, "max_pulls", pulls)
-
-    def _ready(self, name: str, policy: Policy[Any]) -> Policy[Any]:
-        """Return the policy with the δ that is asked for."""
-        if self.delta is None:
-            return policy
-        number("delta", self.delta, above=0, below=1)
-        if not isinstance(policy, FixedConfidence):
-            raise ValueError(
-                f"delta cannot be set for policies[{name!r}], which is {policy!r}: "
-                "leave delta out and set it on the recipe itself"
-            )
-        return policy.at(self.delta)
 
     @property
     def budget(self) -> int:
@@ -130,12 +117,11 @@ class IdentificationPlan(BasePlan[Verdicts, Identification]):
 
     def play(self, cell: Cell) -> Verdicts:
         """Play the policy of a cell on each path until it names an arm."""
-        run = Rollout(cell, f"noise {cell.name}", ahead=False)
-        recipe = innermost(cell.policy)
+        run, recipe = Rollout(cell, f"noise {cell.name}", ahead=False), innermost(cell.policy)
         margin = recipe.gap_tolerance if isinstance(recipe, NearBestArm) else 0.0
         near = run.world.best[:, None] - run.world.locations <= margin
-        if margin == 0 and (near.sum(axis=1) > 1).any():
-            raise ValueError(f"environment must have a single best arm, got {self.environment!r}")
+        single = margin > 0 or bool((near.sum(axis=1) == 1).all())
+        require(single, "environment", "one with a single best arm", self.environment)
         answer, decisions = np.full(cell.paths, -1), np.full(cell.paths, cell.decisions)
         racing = np.arange(cell.paths)
         with unwarned():
@@ -149,13 +135,22 @@ class IdentificationPlan(BasePlan[Verdicts, Identification]):
                     if not len(racing):
                         break
                     run.keep(~stopped)
-        return Verdicts(
-            recommended=answer,
-            correct=(answer >= 0) & near[np.arange(cell.paths), answer],
-            pulls=decisions * cell.policy.pulls,
-            decisions=decisions,
-        )
+        correct = (answer >= 0) & near[np.arange(cell.paths), answer]
+        return Verdicts(answer, correct, decisions * cell.policy.pulls, decisions)
 
     def _result(self, found: Mapping[str, Verdicts]) -> Identification:
         settings = {"max_pulls": self.max_pulls, "delta": self.delta, **self.settings()}
         return Identification(verdicts=found, settings=settings)
+
+
+def _ready(name: str, policy: Policy[Any], delta: float | None) -> Policy[Any]:
+    """Return the policy, with the δ that is asked for."""
+    if delta is None:
+        return policy
+    number("delta", delta, above=0, below=1)
+    if not isinstance(policy, FixedConfidence):
+        raise ValueError(
+            f"delta cannot replace that of policies[{name!r}], which is {policy!r}: "
+            "leave out delta, and set it on the best-arm recipe itself"
+        )
+    return policy.at(delta)

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailproof.noise import Varying
-from tailproof.policies.base import Index, Policy
+from tailproof.policies.base import Policy
 from tailproof.simulation.arm_sets import UnitBall
 from tailproof.simulation.cells import Cell
 from tailproof.simulation.streams import drawn_together
 from tailproof.stats.estimators import Estimator, Median, Shape, Source
-from tailproof.typing import Array
+from tailproof.typing import Array, Index
 from tailproof.wrappers.filtered import Filtered
 
 __all__ = ["Rollout"]
@@ -23,37 +23,26 @@ __all__ = ["Rollout"]
 class Rollout:
     """The policy of a cell in its world.
 
-    Arms are checked when they change, noise when it is drawn, and the first update by
-    `Policy.learn`. Later updates have the same shapes and types and are not checked again.
+    Filters are moved from the policy into the noise. Arms are checked when they change, noise when
+    it is drawn, and the first update by `Policy.learn`; later updates have the same shapes and
+    types and are not checked again.
 
-    Parameters
-    ----------
-    cell : Cell
-    noise : str
-        The purpose of the random stream of the noise.
-    ahead : bool
-        Whether to draw the noise of several decisions at a time, where one law serves all.
-
-    Attributes
-    ----------
-    world : World
-    policy : Policy
-        Without the filters that were moved into the noise.
-    state : State
+    `noise` names the random stream of the noise. With `ahead` it is drawn for several decisions at
+    a time, where one law serves them all.
     """
 
     def __init__(self, cell: Cell, noise: str, *, ahead: bool) -> None:
-        bandit, paths, cost = cell.plan.environment, cell.paths, cell.policy.pulls
+        bandit, paths, self._cost = cell.plan.environment, cell.paths, cell.policy.pulls
+        contexts = bandit.contexts
         self.world = bandit.start(paths, cell.stream("environment"))
         self.policy, law = _unfiltered(cell.policy, bandit.noise)
-        self.state = self.policy.init(paths, bandit.contexts.arms, bandit.contexts.dim)
-        block = (drawn_together(paths * cost), paths) if ahead else None
+        self.state = self.policy.init(paths, contexts.arms, contexts.dim)
+        block = (drawn_together(paths * self._cost), paths) if ahead else None
         self._draw = _drawing(law, cell.stream(noise), self.policy.pulls, block)
         self._rng, self._offset = cell.stream(f"policy {cell.name}"), bandit.offset
-        self._cost, self._pulled = cost, 0
-        self._fresh, self._ball = bandit.contexts.fresh, isinstance(bandit.contexts, UnitBall)
+        self._fresh, self._ball = contexts.fresh, isinstance(contexts, UnitBall)
+        self._rows, self._pulled = np.arange(paths) * contexts.arms, 0
         self._arms: Array | None = None
-        self._rows = np.arange(paths) * bandit.contexts.arms
         self._learn: Callable[..., None] = self.policy.learn
 
     def choose(self) -> tuple[Index, Array]:
@@ -90,12 +79,12 @@ def _drawing(
 ) -> Callable[[Index, int], Array]:
     """Return a function that draws the noise of a decision, given its arms and the pulls before.
 
-    `ahead` are the decisions drawn at a time, if one law serves all, and their paths.
+    `ahead` is None, or the decisions and paths to draw at a time where one law serves them all.
     """
 
     def checked(drawn: Array) -> Array:
         if math.isnan(drawn.min()):
-            raise ValueError(f"noise {noise!r} drew NaN, which no policy can learn from")
+            raise ValueError(f"noise must not draw NaN, as {noise!r} did")
         return drawn
 
     if isinstance(noise, Varying):

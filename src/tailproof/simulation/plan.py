@@ -97,6 +97,7 @@ class Plan(BasePlan[Curves, Result]):
     (600, 50)
     """
 
+    kind = Curves
     horizon: int
     checkpoints: int | Sequence[int] = 200
 
@@ -128,17 +129,14 @@ class Plan(BasePlan[Curves, Result]):
     def play(self, cell: Cell) -> Curves:
         """Play the policy of a cell, and charge each decision for the pulls it made."""
         run, cost, full = Rollout(cell, "noise", ahead=True), cell.policy.pulls, cell.decisions
-        marks = np.array(self.marks())
-        regret, error = np.empty((2, cell.paths, len(marks)))
+        marks, total = np.array(self.marks()), np.zeros((cell.paths, 1))
         inside, learned = _places((marks - 1) // cost), _places(marks // cost)
+        regret, error = np.empty((2, cell.paths, len(marks)))
         estimates = run.policy.estimate(run.state) is not None
-        if not estimates:
-            learned.clear()
-        total = np.zeros((cell.paths, 1))
         with unwarned():
-            if 0 in learned:
-                error[:, learned[0]] = _miss(run)
             for decision in range(-(-self.horizon // cost)):
+                if decision in learned and estimates:
+                    error[:, learned[decision]] = _miss(run)
                 chosen, location = run.choose()
                 gap = run.best - location
                 if decision in inside:
@@ -147,8 +145,8 @@ class Plan(BasePlan[Curves, Result]):
                 total += gap if cost == 1 else gap * cost
                 if decision < full:
                     run.learn(chosen, location)
-                    if decision + 1 in learned:
-                        error[:, learned[decision + 1]] = _miss(run)
+            if estimates:
+                error[:, learned[full]] = _miss(run)
         return Curves(regret=regret, decisions=marks // cost, error=error if estimates else None)
 
     def _result(self, found: Mapping[str, Curves]) -> Result:
@@ -157,20 +155,18 @@ class Plan(BasePlan[Curves, Result]):
 
 
 def _places(keys: Index) -> dict[int, slice]:
-    """Return where each number stands in an array in order.
+    """Return where each number is in a sorted array.
 
     >>> _places(np.array([0, 0, 3]))
     {0: slice(0, 2, None), 3: slice(2, 3, None)}
     """
-    found, start = np.unique(keys, return_index=True)
-    stop = [*start[1:].tolist(), len(keys)]
-    return dict(zip(found.tolist(), map(slice, start.tolist(), stop), strict=True))
+    found, start = (array.tolist() for array in np.unique(keys, return_index=True))
+    return dict(zip(found, map(slice, start, [*start[1:], len(keys)]), strict=True))
 
 
 def _miss(run: Rollout) -> Array:
     """Return ‖θ̂ − θ‖/‖θ‖ on each path as a column, NaN for θ = 0."""
     theta = run.world.theta
     size = np.linalg.norm(theta, axis=1, keepdims=True)
-    size[size == 0] = np.nan
-    found = np.linalg.norm(run.policy.estimate(run.state) - theta, axis=1, keepdims=True)
-    return np.asarray(found / size)
+    miss = np.linalg.norm(run.policy.estimate(run.state) - theta, axis=1, keepdims=True)
+    return np.asarray(miss / np.where(size == 0, np.nan, size))

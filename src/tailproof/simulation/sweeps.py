@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tailproof.checks import require
-from tailproof.results import Curves, Verdicts, provenance
+from tailproof.results import provenance
 from tailproof.results.base import PolicyResult
 from tailproof.results.files import locked, whole_file
 from tailproof.simulation.cells import BasePlan, Cell
@@ -59,10 +59,8 @@ def sweep(
     >>> from tailproof import OFUL, Plan, environments, noise
     >>> plans = {
     ...     f"df = {df}": Plan(
-    ...         policies={"OFUL": OFUL()},
+    ...         policies={"OFUL": OFUL()}, horizon=100, paths=10,
     ...         environment=environments.neutral(noise.StudentT(df), arms=5, dim=3),
-    ...         horizon=100,
-    ...         paths=10,
     ...     )
     ...     for df in (3, 1)
     ... }
@@ -76,12 +74,10 @@ def sweep(
     ok = isinstance(plans, Mapping) and len(plans) > 0
     require(ok, "plans", "a mapping with at least one plan", plans)
     for name, plan in plans.items():
-        rule = "a Plan or an IdentificationPlan"
-        require(isinstance(plan, BasePlan), f"plans[{name!r}]", rule, plan)
+        require(isinstance(plan, BasePlan), f"plans[{name!r}]", "a plan", plan)
     check_engine(engine, workers)
     folder = None if out is None else Path(out)
-    versions = None if folder is None else repr(provenance())
-    keyed = {name: _keyed(name, plan, versions) for name, plan in plans.items()}
+    keyed = {name: _keyed(name, plan, keep=folder is not None) for name, plan in plans.items()}
     cells = {key: cell for own in keyed.values() for key, cell in own.items()}
     if folder is not None:
         require(folder.is_dir() or not folder.exists(), "out", "a folder", str(out))
@@ -102,35 +98,23 @@ def sweep(
     return {name: plan.join([found[key] for key in keyed[name]]) for name, plan in plans.items()}
 
 
-def _keyed(name: str, plan: BasePlan[Any, Any], versions: str | None) -> dict[str, Cell]:
-    """Return the cells of a plan by all that the result of each depends on.
-
-    Without versions nothing is kept, and the place of a cell is key enough.
-    """
-    if versions is None:
+def _keyed(name: str, plan: BasePlan[Any, Any], *, keep: bool) -> dict[str, Cell]:
+    """Return the cells of a plan, those to keep by a hash of all that their results depend on."""
+    if not keep:
         return {f"{name} {place}": cell for place, cell in enumerate(plan.cells())}
     with np.printoptions(threshold=sys.maxsize, floatmode="unique"):  # arrays to the last digit
-        shared = type(plan).__name__, _settings(plan.environment), plan.seed, plan.marks(), versions
-        own = {policy: _settings(recipe) for policy, recipe in plan.policies.items()}
-    return {
-        _hashed(*shared, cell.name, own[cell.name], cell.chunk, cell.paths): cell
-        for cell in plan.cells()
-    }
-
-
-def _hashed(*parts: object) -> str:
-    return sha256(repr(parts).encode()).hexdigest()
-
-
-def _settings(recipe: object) -> str:
-    """Return the repr of a policy or an environment, if it shows its settings."""
-    text = repr(recipe)
-    if " at 0x" in text:
-        raise ValueError(
-            f"out cannot be used with {text}: its repr shows an address in place of a setting, so "
-            "a finished cell could not be found again; leave out a folder, or write a __repr__"
-        )
-    return text
+        bandit, own = repr(plan.environment), {k: repr(p) for k, p in plan.policies.items()}
+    for text in (bandit, *own.values()):
+        if " at 0x" in text:
+            raise ValueError(
+                f"out cannot be used with {text}: its repr shows an address in place of a setting, "
+                "so finished cells could not be told apart. Leave out a folder, or write a __repr__"
+            )
+    shared, keyed = (type(plan).__name__, bandit, plan.seed, plan.marks(), provenance()), {}
+    for cell in plan.cells():
+        settings = (*shared, cell.name, own[cell.name], cell.chunk, cell.paths)
+        keyed[sha256(repr(settings).encode()).hexdigest()] = cell
+    return keyed
 
 
 def _cost(cell: Cell) -> int:
@@ -139,22 +123,16 @@ def _cost(cell: Cell) -> int:
     return cell.decisions * cell.paths * contexts.arms * contexts.dim
 
 
-_KINDS = {kind.__name__: kind for kind in (Curves, Verdicts)}
-
-
 def _sealed(key: str, body: bytes) -> bytes:
-    """Return the arrays behind a header with the key and a checksum of both."""
-    head = f"tailproof cell 2\n{key}\n".encode()
+    """Return the arrays of a cell behind its key and a checksum of both."""
+    head = f"tailproof cell 3\n{key}\n".encode()
     return head + sha256(head + body).hexdigest().encode() + b"\n" + body
 
 
 def _keep(folder: Path, key: str, found: PolicyResult) -> None:
     """Write the file of a cell, all of it or nothing."""
-    arrays = found.arrays()
     body = io.BytesIO()
-    body.write(f"{type(found).__name__} {' '.join(arrays)}\n".encode())
-    for array in arrays.values():
-        np.save(body, array, allow_pickle=False)
+    np.savez(body, allow_pickle=False, **found.arrays())
     try:
         with whole_file(folder / f"{key}.cell") as file:
             file.write(_sealed(key, body.getvalue()))
@@ -162,18 +140,16 @@ def _keep(folder: Path, key: str, found: PolicyResult) -> None:
         warnings.warn(f"a finished cell could not be kept: {error}", RuntimeWarning, stacklevel=3)
 
 
-def _kept(folder: Path, keys: Mapping[str, object]) -> dict[str, Any]:
-    """Read what `_keep` wrote for these keys; damaged and foreign files do not count."""
+def _kept(folder: Path, cells: Mapping[str, Cell]) -> dict[str, PolicyResult]:
+    """Read what `_keep` wrote for these cells; damaged and foreign files do not count."""
     for leftover in folder.glob("*.cell.*.part"):
         leftover.unlink()
     found = {}
-    for key in keys:
+    for key, cell in cells.items():
         file = folder / f"{key}.cell"
         data = file.read_bytes() if file.is_file() else b""
         body = data[len(_sealed(key, b"")) :]
         if data == _sealed(key, body):
-            stream = io.BytesIO(body)
-            kind, *names = stream.readline().decode().split()
-            arrays = {name: np.load(stream, allow_pickle=False) for name in names}
-            found[key] = _KINDS[kind](**arrays)
+            with np.load(io.BytesIO(body), allow_pickle=False) as arrays:
+                found[key] = cell.plan.kind(**arrays)
     return found
