@@ -25,7 +25,7 @@ from tailproof.cli import app
 from tailproof.cli.output import identification_table, regret_table
 from tailproof.figures import pulls_figure, regret_figure
 from tailproof.results.files import whole_file
-from tailproof.simulation.plan import Cell
+from tailproof.simulation import Cell
 
 SIMULATE = "simulate --policy oful --filter 5 --horizon 60 --paths 6 --environment 'neutral(dim=3)'"
 IDENTIFY = "identify --policy 'lin_gap_e(norm_bound=2)' --paths 6 --environment 'near_tie(angle=1)'"
@@ -91,7 +91,7 @@ def test_a_full_disk_loses_no_table_and_blocks_nothing(
 def test_a_stopped_command_goes_on(
     file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tailproof.simulation.work.CHUNK", 2)
+    monkeypatch.setattr("tailproof.simulation.cells.CHUNK", 2)
     command, finished = f"{COMMANDS[file]} --out {tmp_path / 'new'}", 0
     from tailproof.simulation import sweeps
 
@@ -310,7 +310,7 @@ GOOD = {"format": "tailproof result 1", "policies": ["u"], "settings": {"paths":
 def test_odd_files_are_refused(kind: type[Result], data: Any, tmp_path: Path) -> None:
     file = tmp_path / "odd.npz"
     file.write_bytes(data)
-    with pytest.raises(ValueError, match="path must be a whole result file written by save"):
+    with pytest.raises(ValueError, match=r"path .* is no '.*' file, or it is damaged"):
         kind.load(file)
 
 

@@ -23,7 +23,7 @@ from tailproof.paper.reproduction import Reproduction
 from tailproof.report import _plain
 from tailproof.results.files import locked
 from tailproof.results.regret import Result
-from tailproof.simulation.identification import IdentificationCell
+from tailproof.simulation import Cell
 from tailproof.simulation.sweeps import sweep
 
 ROOT = Path(__file__).parents[2]
@@ -291,7 +291,7 @@ def test_a_finished_best_arm_exhibit_is_not_simulated_again(
     run(command)
     before = stamps(tmp_path / "r")
     assert len(before) > 10
-    monkeypatch.setattr(IdentificationCell, "run", None)
+    monkeypatch.setattr(Cell, "run", None)
     run(command)
     assert stamps(tmp_path / "r") == before
 
@@ -316,7 +316,7 @@ def test_a_run_that_was_stopped_before_run_json_resumes(tmp_path: Path) -> None:
 
 def test_a_folder_serves_one_reproduction_at_a_time(small: Path) -> None:
     with locked(small):
-        words = "out must be a folder that no other run is using"
+        words = "another run is using the folder"
         assert words in run(f"reproduce 7 --size smoke --out {small}", code=2)
 
 

@@ -120,7 +120,10 @@ def test_nobody_can_change_arms_that_stay_the_same() -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: neutral(Cauchy(), arms=0), "arms must be a whole number of at least 1, got 0"),
+        (
+            lambda: neutral(Cauchy(), arms=0),
+            "arms must be a whole number of at least 1",
+        ),
         (lambda: orthant(Cauchy(), dim=-1), "dim"),
         (lambda: FreshArms(law="cube", arms=2, dim=2), "law must be one of orthant, sphere"),  # type: ignore[arg-type]
         (lambda: FixedArms(law="sphere", arms=2, dim=0.5), "dim"),  # type: ignore[arg-type]
@@ -145,15 +148,15 @@ def test_nobody_can_change_arms_that_stay_the_same() -> None:
         (lambda: neutral("cauchy"), "noise must be a noise law, got 'cauchy'"),  # type: ignore[arg-type]
         (
             lambda: LinearBandit(contexts=GivenArms(((1.0,),)), theta="cube", noise=Cauchy()),  # type: ignore[arg-type]
-            "theta must be 'sphere', 'diagonal' or numbers, got 'cube'",
+            "theta must be 'sphere', 'diagonal', or a finite number for each",
         ),
         (
             lambda: LinearBandit(contexts=GivenArms(((1.0,),)), theta=(1.0, 2.0), noise=Cauchy()),
-            "theta must be 1 finite numbers",
+            "theta must be .* a finite number for each of 1 dimensions",
         ),
         (
             lambda: LinearBandit(contexts=GivenArms(((1.0,),)), theta=(np.nan,), noise=Cauchy()),
-            "theta must be 1 finite numbers",
+            "theta must be .* a finite number for each of 1 dimensions",
         ),
     ],
 )

@@ -43,6 +43,7 @@ from tailproof.figures import pulls_figure
 from tailproof.noise import Cauchy, Noise, Normal, StudentT
 from tailproof.policies.base import Array, Index, State
 from tailproof.simulation.environments import k_armed, near_tie, neutral, orthant, unit_ball
+from tailproof.simulation.streams import stream
 
 FALSE_ALARM = 1e-6
 """The probability with which a statistical test here fails code that keeps its promise."""
@@ -89,8 +90,6 @@ def test_finished_paths_drop_out_and_keep_their_place() -> None:
 
 
 def _first_noise(name: str, paths: int) -> Array:
-    from tailproof.simulation.streams import stream
-
     return Normal().sample(stream(0, f"noise {name}", 0), (paths, 1))[:, 0]
 
 
@@ -139,8 +138,6 @@ def test_each_path_is_judged_by_its_own_arms() -> None:
 
 
 def _environment_stream() -> np.random.Generator:
-    from tailproof.simulation.streams import stream
-
     return stream(0, "environment", 0)
 
 
@@ -164,10 +161,47 @@ def test_adding_a_policy_or_a_chunk_changes_no_other(monkeypatch: pytest.MonkeyP
     np.testing.assert_array_equal(one.verdicts["a"].pulls, two.verdicts["a"].pulls)
     other = identify({"a": LinGapE(norm_bound=2)}, EASY, paths=7, max_pulls=5000, seed=4)
     assert one.verdicts["a"].pulls.tolist() != other.verdicts["a"].pulls.tolist()
-    monkeypatch.setattr("tailproof.simulation.work.CHUNK", 3)
+    monkeypatch.setattr("tailproof.simulation.cells.CHUNK", 3)
     parts = identify({"a": LinGapE(norm_bound=2)}, EASY, paths=7, max_pulls=5000, seed=3)
     assert len(parts.verdicts["a"].pulls) == 7
     assert parts.errors("a") + parts.undecided("a") == 0
+
+
+def test_the_loop_plays_as_the_checked_calls_do() -> None:
+    """The loop trusts what it made itself; whoever plays by hand is checked at every call."""
+    policy, paths = LinGapE(norm_bound=2), 9
+    found = identify({"a": policy}, EASY, paths=paths, max_pulls=2000, seed=3).verdicts["a"]
+    own, eta, rng = (stream(3, name, 0) for name in ("policy a", "noise a", "environment"))
+    world, state = EASY.start(paths, rng), policy.init(paths, 6, 5)
+    racing, decisions = np.arange(paths), np.zeros(paths, dtype=np.int64)
+    while len(racing):
+        arms = world.arms[racing]
+        chosen = policy.choose(state, arms, own)
+        location = world.locations[racing, chosen]
+        policy.learn(
+            state, arms, chosen, location[:, None] + Normal().sample(eta, (len(racing), 1))
+        )
+        decisions[racing] += 1
+        going = ~policy.stopped(state)
+        state, racing = state.take(going), racing[going]
+    np.testing.assert_array_equal(found.decisions, decisions)
+    assert len(set(decisions.tolist())) > 3
+
+
+@dataclass(frozen=True)
+class Undefined(Normal):
+    """A law of someone's own that is broken: now and then it gives NaN."""
+
+    def _sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        drawn = super()._sample(rng, shape)
+        return np.where(drawn > 2, np.nan, drawn)
+
+
+def test_noise_that_is_not_a_number_is_refused() -> None:
+    """A value above 2 is missing among 2000 with probability 1e-20."""
+    policy = FromRegret(Uniform(), decisions=10**6)
+    with pytest.raises(ValueError, match="noise must not draw NaN, as Undefined"):
+        identify({"a": policy}, near_tie(Undefined()), paths=10, max_pulls=200)
 
 
 def test_delta_takes_the_place_of_the_recipes_own() -> None:
@@ -179,7 +213,7 @@ def test_delta_takes_the_place_of_the_recipes_own() -> None:
 
 
 def test_progress_counts_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tailproof.simulation.work.CHUNK", 4)
+    monkeypatch.setattr("tailproof.simulation.cells.CHUNK", 4)
     seen: list[tuple[int, int]] = []
     policies: dict[str, Policy[Any]] = {
         "a": LinGapE(norm_bound=2),
@@ -224,24 +258,24 @@ def test_files_keep_everything_and_are_never_overwritten(tmp_path: Path) -> None
             expected = getattr(verdicts, part)
             np.testing.assert_array_equal(getattr(loaded.verdicts[name], part), expected)
             assert getattr(loaded.verdicts[name], part).dtype == expected.dtype
-    with pytest.raises(ValueError, match="path must be a file that does not exist yet"):
+    with pytest.raises(ValueError, match=r"path .* exists already: results are never overwritten"):
         found.save(file)
-    with pytest.raises(ValueError, match="path must be a whole result file written by save"):
+    with pytest.raises(ValueError, match=r"path .* is no 'tailproof result 1' file"):
         Result.load(file)
     other = simulate({"a": Uniform()}, EASY, horizon=5, paths=2).save(tmp_path / "result.npz")
-    with pytest.raises(ValueError, match="path must be a whole result file written by save"):
+    with pytest.raises(ValueError, match=r"path .* is no 'tailproof identification 1' file"):
         Identification.load(other)
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"policies": {}}, "policies must be at least one policy"),
+        ({"policies": {}}, "policies must be a mapping from at least one name"),
         ({"policies": {"a": 3}}, r"policies\['a'\] must be a policy, got 3"),
         ({"policies": {"a": OFUL()}}, "policy must be one that names a best arm, got OFUL"),
-        ({"environment": 3}, "environment must be a linear bandit, got 3"),
-        ({"environment": orthant(Cauchy())}, "environment must be one whose arms stay the same"),
-        ({"environment": unit_ball(Cauchy())}, "environment must be one whose arms stay the same"),
+        ({"environment": 3}, "environment must be a LinearBandit, got 3"),
+        ({"environment": orthant(Cauchy())}, "environment must be one with fixed arms, got"),
+        ({"environment": unit_ball(Cauchy())}, "environment must be one with fixed arms, got"),
         (
             {"environment": k_armed(Cauchy(), locations=(1.0, 0.0, 1.0))},
             "environment must be one with a single best arm",
@@ -258,7 +292,7 @@ def test_files_keep_everything_and_are_never_overwritten(tmp_path: Path) -> None
         ({"delta": 1.5}, "delta must be a number above 0 and below 1, got 1.5"),
         (
             {"policies": {"a": Filtered(LinGapE(), repeats=9)}, "delta": 0.1},
-            r"policies\['a'\] must be a best-arm recipe without a filter when delta is given",
+            r"delta cannot replace that of policies\['a'\], which is Filtered",
         ),
     ],
 )

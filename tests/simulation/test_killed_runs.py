@@ -16,10 +16,10 @@ from joblib.externals.loky import get_reusable_executor
 
 from tailproof import OFUL, Filtered, FromRegret, IdentificationPlan, Plan, environments, noise
 from tailproof.paper.reproduction import reproduce
+from tailproof.simulation.cells import BasePlan
 from tailproof.simulation.sweeps import sweep
-from tailproof.simulation.work import Work
 
-PLANS: dict[str, Work[Any, Any]] = {
+PLANS: dict[str, BasePlan[Any, Any]] = {
     f"seed {seed}": Plan(
         policies={"OFUL": OFUL(), "filtered": Filtered(OFUL(), repeats=3)},
         environment=environments.neutral(noise.Cauchy(), arms=10, dim=5),

@@ -36,7 +36,7 @@ from tailproof import (
 )
 from tailproof.noise import Cauchy, Normal, PerArm, Stable, StudentT
 from tailproof.results import provenance
-from tailproof.simulation import plan, streams, work
+from tailproof.simulation import cells, loop, streams
 from tailproof.simulation.environments import (
     FreshArms,
     LinearBandit,
@@ -90,7 +90,7 @@ def test_a_further_policy_changes_no_other_curve() -> None:
 
 
 def test_workers_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work, "CHUNK", 3)
+    monkeypatch.setattr(cells, "CHUNK", 3)
     policies: dict[str, Policy[Any]] = {"OFUL": OFUL(), "UCB1": UCB1()}
     bandit = neutral(Cauchy(), arms=4, dim=3, fresh=False)
     steps: list[tuple[int, int]] = []
@@ -198,7 +198,7 @@ def test_provenance_names_the_kernels() -> None:
 
 
 def test_full_chunks_do_not_depend_on_the_number_of_paths(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work, "CHUNK", 4)
+    monkeypatch.setattr(cells, "CHUNK", 4)
     few, many = (simulate({"o": OFUL()}, ARMS, horizon=30, paths=paths) for paths in (4, 9))
     np.testing.assert_array_equal(few.curves["o"].regret, many.curves["o"].regret[:4])
 
@@ -318,7 +318,8 @@ def test_the_loop_plays_as_the_checked_calls_do(policy: Policy[Any], bandit: Lin
     found = simulate({"a": policy}, bandit, horizon=decisions * policy.pulls, paths=paths, seed=3)
     own, eta, rng = (streams.stream(3, name, 0) for name in ("policy a", "noise", "environment"))
     world, state = bandit.start(paths, rng), policy.init(paths, *_size(bandit))
-    draw = plan._drawing(bandit.noise, eta, (paths, policy.pulls), paths * policy.pulls)
+    ahead = (streams.drawn_together(paths * policy.pulls), paths)
+    draw = loop._drawing(bandit.noise, eta, policy.pulls, ahead)
     total = np.zeros(paths)
     for t in range(decisions):
         chosen = policy.choose(state, world.arms, own)
@@ -347,7 +348,7 @@ class Undefined(Normal):
 @pytest.mark.parametrize("law", [Undefined(), PerArm((Undefined(), Normal()))])
 def test_noise_that_is_not_a_number_is_refused(law: Any) -> None:
     """A value above 2 is missing among 2000 with probability 1e-20."""
-    with pytest.raises(ValueError, match="noise must be free of NaN, got"):
+    with pytest.raises(ValueError, match="noise must not draw NaN, as"):
         simulate({"a": UCB1()}, k_armed(law, locations=(0, 1)), horizon=200, paths=10)
 
 
@@ -401,8 +402,8 @@ def test_the_error_of_no_parameter_is_undefined() -> None:
         ({"workers": -1}, "workers"),
         ({"workers": 100_000}, "workers must be a whole number of at least 0 and at most"),
         ({"engine": "x"}, "engine must be one of serial, processes, dask, ray, got 'x'"),
-        ({"policies": [Uniform()]}, r"policies must be a mapping from names to .*, got \[Uniform"),
-        ({"policies": {3: Uniform()}}, "a name in policies must be a text, got 3"),
+        ({"policies": [Uniform()]}, r"policies must be a mapping from .*, got \[Uniform"),
+        ({"policies": {3: Uniform()}}, "a name in policies must be a string, got 3"),
         ({"checkpoints": 0}, "checkpoints"),
         ({"checkpoints": 2.5}, "checkpoints"),
         ({"checkpoints": None}, "checkpoints"),
@@ -410,10 +411,10 @@ def test_the_error_of_no_parameter_is_undefined() -> None:
             {"checkpoints": [5, 101]},
             "checkpoints must be a whole number of at least 1 and at most 100",
         ),
-        ({"policies": {}}, "policies must be at least one policy"),
+        ({"policies": {}}, "policies must be a mapping from at least one name"),
         ({"policies": {"a": "oful"}}, r"policies\['a'\] must be a policy, got 'oful'"),
         ({"policies": {"a": FixedArm(arm=3)}}, "arm must be below 3, the number of arms, got 3"),
-        ({"environment": "paper"}, "environment must be a linear bandit, got 'paper'"),
+        ({"environment": "paper"}, "environment must be a LinearBandit, got 'paper'"),
     ],
 )
 def test_bad_input_is_named(change: dict[str, Any], words: str) -> None:

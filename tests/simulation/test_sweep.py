@@ -1,6 +1,7 @@
 """Sweeps: the same bits on every engine, and nothing lost or trusted after a stop."""
 
 import os
+import pickle
 import random
 import signal
 import subprocess
@@ -14,7 +15,6 @@ import pytest
 
 from tailproof import (
     OFUL,
-    Curves,
     Filtered,
     FixedArm,
     FromRegret,
@@ -30,7 +30,8 @@ from tailproof import (
 from tailproof.bestarm import LinGapE
 from tailproof.noise import Cauchy, Normal, StudentT
 from tailproof.results.files import locked
-from tailproof.simulation import work
+from tailproof.simulation import Cell, cells, sweeps
+from tailproof.simulation.cells import BasePlan
 from tailproof.simulation.environments import (
     GivenArms,
     LinearBandit,
@@ -38,9 +39,7 @@ from tailproof.simulation.environments import (
     near_tie,
     neutral,
 )
-from tailproof.simulation.plan import Cell
 from tailproof.simulation.sweeps import sweep
-from tailproof.simulation.work import Work
 
 BANDIT = neutral(Cauchy(), arms=4, dim=3)
 SHARED = Plan(policies={"OFUL": OFUL()}, environment=BANDIT, horizon=40, paths=10, checkpoints=4)
@@ -55,7 +54,7 @@ CELLS = 3 * 4
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work, "CHUNK", 3)
+    monkeypatch.setattr(cells, "CHUNK", 3)
 
 
 @pytest.fixture
@@ -64,7 +63,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[Cell]:
     cells: list[Cell] = []
     run = Cell.run
 
-    def note(cell: Cell) -> Curves:
+    def note(cell: Cell) -> Any:
         cells.append(cell)
         return run(cell)
 
@@ -77,7 +76,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The files of an undisturbed sweep."""
     folder = tmp_path_factory.mktemp("expected")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(work, "CHUNK", 3)
+        patch.setattr(cells, "CHUNK", 3)
         sweep(PLANS, out=folder, engine="serial")
     return files(folder)
 
@@ -192,7 +191,7 @@ def test_a_folder_serves_one_sweep_at_a_time(
     tmp_path: Path, expected: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def intrude(done: int, total: int) -> None:
-        with pytest.raises(ValueError, match="out must be a folder that no other run is using"):
+        with pytest.raises(ValueError, match="another run is using the folder"):
             sweep(PLANS, out=tmp_path, engine="serial")
 
     sweep(PLANS, out=tmp_path, engine="serial", progress=intrude)
@@ -211,7 +210,7 @@ def test_a_lock_of_the_killed_blocks_nobody(tmp_path: Path) -> None:
     with holder:
         assert holder.stdout is not None
         holder.stdout.readline()
-        with pytest.raises(ValueError, match="no other run is using"):
+        with pytest.raises(ValueError, match="another run is using the folder"):
             sweep({"a": SHARED}, out=tmp_path, engine="serial")
         holder.kill()
     sweep({"a": SHARED}, out=tmp_path, engine="serial")
@@ -239,7 +238,7 @@ def test_best_arms_are_cells_too(engine: str, workers: int, tmp_path: Path) -> N
     )
     assert len(files(tmp_path)) == 2 * 3
     steps: list[tuple[int, int]] = []
-    mixed: dict[str, Work[Any, Any]] = {"names": BEST, "regret": SHARED}
+    mixed: dict[str, BasePlan[Any, Any]] = {"names": BEST, "regret": SHARED}
     both = sweep(
         mixed,
         out=tmp_path,
@@ -441,7 +440,7 @@ class Opaque(Uniform):
         ({"out": Path(__file__)}, "out must be a folder, got '.*test_sweep.py'"),
         (
             {"plans": {"a": replace(SHARED, policies={"a": Opaque()})}},
-            "plans must be of policies and environments whose repr shows their settings, got .Op",
+            r"out cannot be used with Opaque\(.* its repr shows an address in place of a setting",
         ),
     ],
 )
@@ -459,6 +458,34 @@ def test_a_missing_package_is_named(
     message = rf"engine '{engine}' needs the package {package}: pip install 'tailproof\[{engine}\]'"
     with pytest.raises(ValueError, match=message):
         sweep(PLANS, out=tmp_path, engine=engine)
+
+
+def test_joblib_is_loaded_when_processes_are_asked_for() -> None:
+    script = """
+import sys
+from tailproof import UCB1, environments, noise, simulate
+assert not {"joblib", "threadpoolctl", "distributed", "ray"} & set(sys.modules)
+bandit = environments.k_armed(noise.Cauchy(), locations=(0.0, 1.0))
+simulate({"a": UCB1()}, bandit, horizon=9, paths=2)
+assert "joblib" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_cell_knows_its_plan_by_reference_alone() -> None:
+    """What does not change the result of a cell does not change its key either."""
+    cell, *_ = SHARED.cells()
+    assert pickle.loads(pickle.dumps(cell)) == cell
+    keys = [
+        set(sweeps._keyed("", plan, keep=True))
+        for plan in (SHARED, PLANS["beside"], replace(SHARED, paths=30), PLANS["other noise"])
+    ]
+    assert keys[0] < keys[1]
+    assert len(keys[0] & keys[2]) == 3  # all but the last, smaller chunk
+    assert not keys[0] & keys[3]
+    alone = replace(BEST, policies={"LinGapE": LinGapE(norm_bound=2, delta=0.3)})
+    same = replace(alone, policies={"LinGapE": LinGapE(norm_bound=2)}, delta=0.3)
+    assert sweeps._keyed("", alone, keep=True).keys() == sweeps._keyed("", same, keep=True).keys()
 
 
 SCRIPT = """

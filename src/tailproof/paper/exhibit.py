@@ -15,9 +15,9 @@ from tailproof.noise import StudentT
 from tailproof.policies import Policy
 from tailproof.results import Identification, Result
 from tailproof.results.identification import binomial_interval
+from tailproof.simulation.cells import BasePlan
 from tailproof.simulation.environments import LinearBandit, orthant
 from tailproof.simulation.plan import Plan
-from tailproof.simulation.work import Work
 from tailproof.typing import Array
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ Comparison = Result | Identification
 class Sweep(Protocol):
     """Run named plans and return their results."""
 
-    def __call__(self, plans: Mapping[str, Work[Any, R]], /) -> dict[str, R]:
+    def __call__(self, plans: Mapping[str, BasePlan[Any, R]], /) -> dict[str, R]:
         """Run the plans whose results are not stored yet."""
 
 

@@ -1,7 +1,16 @@
-"""What simulations found: frozen values with provenance, and their files."""
+"""Results of simulations: frozen values with provenance, and their files."""
 
+from tailproof.results.base import BaseResult
 from tailproof.results.identification import Identification, Verdicts
 from tailproof.results.provenance import provenance
 from tailproof.results.regret import Curves, Difference, Result
 
-__all__ = ["Curves", "Difference", "Identification", "Result", "Verdicts", "provenance"]
+__all__ = [
+    "BaseResult",
+    "Curves",
+    "Difference",
+    "Identification",
+    "Result",
+    "Verdicts",
+    "provenance",
+]

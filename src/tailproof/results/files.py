@@ -1,4 +1,4 @@
-"""Files of results: plain arrays and a header, whole or not at all."""
+"""Files of results: plain arrays and a header, written completely or not at all."""
 
 import json
 import os
@@ -23,7 +23,7 @@ __all__ = ["locked", "opened", "whole_file", "write_file"]
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """Give a file to write; it takes its place when all of it is on the disk, or not at all."""
+    """Open a file to write that replaces `path` only when all of it is on the disk."""
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         with part.open("wb") as file:
@@ -38,15 +38,16 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold a folder for one process at a time; the system frees it when the process ends."""
+    """Lock a folder for this process; the system unlocks it when the process ends."""
     with (folder / ".lock").open("ab") as file:
         with suppress(OSError):  # a file system without locks
             try:
                 if fcntl is not None:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                rule = "a folder that no other run is using"
-                raise ValueError(f"out must be {rule}, got {str(folder)!r}") from None
+                raise ValueError(
+                    f"another run is using the folder {folder}: wait for it, or choose another"
+                ) from None
         yield
 
 
@@ -55,10 +56,11 @@ def write_file(
 ) -> Path:
     """Write plain arrays and a header to an ``.npz`` file; an existing file is refused.
 
-    Nothing is packed, so that no file holds more than its own size.
+    Nothing is compressed, so reading a file takes no more memory than its size.
     """
     target = Path(path)
-    require(not target.exists(), "path", "a file that does not exist yet", str(target))
+    if target.exists():
+        raise ValueError(f"path {target} exists already: results are never overwritten")
     with whole_file(target) as file:
         np.savez(file, allow_pickle=False, header=np.array(json.dumps(header)), **arrays)
     return target
@@ -68,22 +70,21 @@ def write_file(
 def opened(
     path: str | Path, file_format: str
 ) -> Iterator[tuple[dict[str, Any], dict[str, NDArray[Any]]]]:
-    """Give the header and arrays that `write_file` wrote; anything else is refused."""
+    """Give the header and arrays that `write_file` wrote; refuse any other file."""
     try:
         with Path(path).open("rb") as stream:
             with zipfile.ZipFile(stream) as archive:
                 plain = all(not entry.compress_type for entry in archive.filelist)
                 size = sum(entry.file_size for entry in archive.filelist)
-            require(plain and size <= os.fstat(stream.fileno()).st_size, "path", "unpacked", path)
+            if not plain or size > os.fstat(stream.fileno()).st_size:
+                raise ValueError("the file is compressed")
             stream.seek(0)
             with np.load(stream, allow_pickle=False) as file:
                 arrays = dict(file)
         header = json.loads(str(arrays["header"]))
-        require(header["format"] == file_format, "format", file_format, header["format"])
+        require(header["format"] == file_format, "format", repr(file_format), header["format"])
         yield header, arrays
     except OSError:
         raise
     except Exception as error:  # whatever a damaged or foreign file may lead to
-        raise ValueError(
-            f"path must be a whole result file written by save, got {str(path)!r}"
-        ) from error
+        raise ValueError(f"path {path} is no {file_format!r} file, or it is damaged") from error

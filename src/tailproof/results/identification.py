@@ -1,34 +1,31 @@
-"""What an identification found: frozen values with provenance."""
+"""The result of an identification: the arms that policies named as the best."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from pathlib import Path
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
 
-from tailproof.checks import number, require
-from tailproof.results.files import opened, write_file
+from tailproof.checks import number
+from tailproof.results.base import BaseResult, PolicyResult
 
 __all__ = ["Identification", "Verdicts", "binomial_interval"]
 
-_FORMAT = "tailproof identification 1"
-
 
 @dataclass(frozen=True, eq=False)
-class Verdicts:
-    """One policy's answers, each an array of shape (paths,).
+class Verdicts(PolicyResult):
+    """The answers of one policy, each array of shape (paths,).
 
     Attributes
     ----------
     recommended : array of int
         The arm named as the best, −1 where the budget ran out first.
     correct : array of bool
-        Whether it is the best, or near enough for a policy that is content with that.
+        Whether it is the best, or within the policy's own tolerance of it.
     pulls, decisions : arrays of int
-        Raw pulls, and decisions learned from, until then.
+        Raw pulls, and decisions that the policy had learned from.
     """
 
     recommended: NDArray[np.int64]
@@ -38,7 +35,7 @@ class Verdicts:
 
 
 @dataclass(frozen=True, eq=False)
-class Identification:
+class Identification(BaseResult[Verdicts]):
     """A comparison of policies that name the best arm, and where it came from.
 
     Attributes
@@ -61,6 +58,8 @@ class Identification:
 
     verdicts: Mapping[str, Verdicts]
     settings: Mapping[str, Any]
+    _format = "tailproof identification 1"
+    _each = ("verdicts", Verdicts)
 
     def errors(self, policy: str) -> int:
         """Return the number of paths that named a wrong arm."""
@@ -74,11 +73,10 @@ class Identification:
     def error_rate(self, policy: str, level: float = 0.95) -> tuple[float, float, float]:
         """Return the share of paths that named a wrong arm, and its exact binomial interval.
 
-        >>> def found(wrong, paths):
-        ...     right = np.arange(paths) >= wrong
-        ...     verdicts = Verdicts(right * 1, right, right * 9, right * 9)
-        ...     return Identification(verdicts={"a": verdicts}, settings={})
-        >>> [round(x, 4) for x in found(5, 200).error_rate("a")]
+        >>> right = np.arange(200) >= 5
+        >>> verdicts = Verdicts(right * 1, right, right * 9, right * 9)
+        >>> found = Identification(verdicts={"a": verdicts}, settings={})
+        >>> [round(x, 4) for x in found.error_rate("a")]
         [0.025, 0.0082, 0.0574]
 
         Source: Clopper and Pearson 1934. Differences: none.
@@ -103,38 +101,9 @@ class Identification:
             }
         return rows
 
-    def save(self, path: str | Path) -> Path:
-        """Write an ``.npz`` file of plain arrays and text; an existing file is refused."""
-        header = {"format": _FORMAT, "policies": list(self.verdicts), "settings": self.settings}
-        arrays = {
-            f"{part.name}{i}": getattr(found, part.name)
-            for i, found in enumerate(self.verdicts.values())
-            for part in fields(found)
-        }
-        return write_file(path, header, arrays)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read what `save` wrote."""
-        with opened(path, _FORMAT) as (header, arrays):
-            verdicts = {
-                name: Verdicts(
-                    **{part.name: arrays[f"{part.name}{i}"] for part in fields(Verdicts)}
-                )
-                for i, name in enumerate(header["policies"])
-            }
-            shape = (header["settings"]["paths"],)
-            for array in (array for own in verdicts.values() for array in vars(own).values()):
-                require(array.shape == shape, "shape", str(shape), array)
-            return cls(verdicts=verdicts, settings=header["settings"])
-
-    def _of(self, policy: str) -> Verdicts:
-        require(policy in self.verdicts, "policy", f"one of {', '.join(self.verdicts)}", policy)
-        return self.verdicts[policy]
-
 
 def binomial_interval(count: int, n: int, level: float) -> tuple[float, float]:
-    """Return the exact interval of a share of which `count` in n were seen.
+    """Return the exact interval of a probability, given `count` successes in n trials.
 
     Source: Clopper and Pearson 1934. Differences: none.
     """

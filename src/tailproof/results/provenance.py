@@ -1,11 +1,10 @@
-"""What a result depends on beside its settings."""
+"""What a result depends on besides its settings."""
 
 import platform
 from functools import cache
 from importlib.metadata import version
 
 import numpy as np
-from threadpoolctl import threadpool_info
 
 __all__ = ["provenance"]
 
@@ -13,8 +12,8 @@ __all__ = ["provenance"]
 def provenance() -> dict[str, str]:
     """Return the versions that a result depends on, and the kernels chosen for the processor.
 
-    Kernels round differently: of matrix products (`blas`) and of functions such as the logarithm
-    (`simd`).
+    Kernels of matrix products (`blas`) and of functions such as the logarithm (`simd`) differ in
+    how they round.
 
     >>> sorted(provenance())
     ['blas', 'numpy', 'python', 'scipy', 'simd', 'tailproof']
@@ -23,7 +22,9 @@ def provenance() -> dict[str, str]:
 
 
 @cache
-def _provenance() -> tuple[tuple[str, str], ...]:
+def _provenance() -> dict[str, str]:
+    from threadpoolctl import threadpool_info
+
     names = ("internal_api", "version", "architecture")
     blas = {
         " ".join(str(library.get(name, "")) for name in names)
@@ -31,11 +32,9 @@ def _provenance() -> tuple[tuple[str, str], ...]:
         if library["user_api"] == "blas"
     }
     simd = np.show_config(mode="dicts").get("SIMD Extensions", {})
-    packages = {name: version(name) for name in ("tailproof", "numpy", "scipy")}
-    found = {
+    return {
         "python": platform.python_version(),
-        **packages,
+        **{name: version(name) for name in ("tailproof", "numpy", "scipy")},
         "blas": ", ".join(sorted(blas)),
         "simd": " ".join([*simd.get("baseline", ()), *simd.get("found", ())]),
     }
-    return tuple(found.items())

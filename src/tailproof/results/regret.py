@@ -1,16 +1,15 @@
-"""What a simulation found: frozen values with provenance."""
+"""The result of a simulation: regret at checkpoints."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from tailproof.checks import number, require
-from tailproof.results.files import opened, write_file
+from tailproof.checks import number
+from tailproof.results.base import BaseResult, PolicyResult
 from tailproof.typing import Array
 
 if TYPE_CHECKING:
@@ -20,19 +19,16 @@ if TYPE_CHECKING:
 __all__ = ["Curves", "Difference", "Result"]
 
 
-_FORMAT = "tailproof result 1"
-
-
 @dataclass(frozen=True, eq=False)
-class Curves:
-    """One policy's course, at the checkpoints of its `Result`.
+class Curves(PolicyResult):
+    """The regret of one policy, at the checkpoints of its `Result`.
 
     Attributes
     ----------
     regret : array of shape (paths, checkpoints)
         Cumulative pseudo-regret, counted per pull.
     decisions : array of shape (checkpoints,)
-        Decisions learned from by then.
+        Decisions that the policy had learned from.
     error : array of shape (paths, checkpoints), or None
         ‖θ̂ − θ‖/‖θ‖, where the policy has an estimate; NaN for θ = 0.
     """
@@ -40,6 +36,7 @@ class Curves:
     regret: Array
     decisions: NDArray[np.int64]
     error: Array | None = None
+    _shared = ("decisions",)
 
 
 class Difference(NamedTuple):
@@ -51,7 +48,7 @@ class Difference(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Result:
+class Result(BaseResult[Curves]):
     """A comparison of policies: regret at checkpoints, and where it came from.
 
     Attributes
@@ -77,10 +74,13 @@ class Result:
     pulls: NDArray[np.int64]
     curves: Mapping[str, Curves]
     settings: Mapping[str, Any]
+    _format = "tailproof result 1"
+    _each = ("curves", Curves)
+    _common = ("pulls",)
 
     def mean(self, policy: str) -> Array:
         """Return the mean regret over the paths at each checkpoint."""
-        mean: Array = self._regret(policy).mean(axis=0)
+        mean: Array = self._of(policy).regret.mean(axis=0)
         return mean
 
     def median(self, policy: str) -> Array:
@@ -89,15 +89,15 @@ class Result:
 
     def quantile(self, policy: str, level: float) -> Array:
         """Return a quantile of the regret over the paths at each checkpoint."""
-        return np.asarray(np.quantile(self._regret(policy), level, axis=0))
+        return np.asarray(np.quantile(self._of(policy).regret, level, axis=0))
 
-    def difference(self, policy: str, other: str, level: float = 0.95) -> "Difference":
+    def difference(self, policy: str, other: str, level: float = 0.95) -> Difference:
         """Return the mean difference of the regrets of two policies, by paired paths.
 
         d̄ ± t s/√n over the differences d of the paths, at each checkpoint
 
-        Both policies meet the same arms on the same path, which makes their difference steadier
-        than either regret.
+        Both policies meet the same arms on the same path, so their difference varies less than
+        either regret.
 
         >>> from tailproof import OFUL, Uniform, environments, noise, simulate
         >>> result = simulate(
@@ -109,11 +109,11 @@ class Result:
         True
         """
         number("level", level, above=0, below=1)
-        gaps = self._regret(policy) - self._regret(other)
+        gaps = self._of(policy).regret - self._of(other).regret
         mean, n = gaps.mean(axis=0), len(gaps)
-        half = np.full_like(mean, np.inf)
-        if n > 1:
-            half = stdtrit(n - 1, (1 + level) / 2) * gaps.std(axis=0, ddof=1) / np.sqrt(n)
+        if n == 1:
+            return Difference(mean, mean - np.inf, mean + np.inf)
+        half = stdtrit(n - 1, (1 + level) / 2) * gaps.std(axis=0, ddof=1) / np.sqrt(n)
         return Difference(mean, mean - half, mean + half)
 
     def plot(self) -> "Figure":
@@ -162,41 +162,6 @@ class Result:
             )
             for name, curves in self.curves.items()
         ).reset_index(drop=True)
-
-    def save(self, path: str | Path) -> Path:
-        """Write an ``.npz`` file of plain arrays and text; an existing file is refused."""
-        arrays: dict[str, NDArray[Any]] = {"pulls": self.pulls}
-        for i, curves in enumerate(self.curves.values()):
-            arrays[f"regret{i}"] = curves.regret
-            arrays[f"decisions{i}"] = curves.decisions
-            if curves.error is not None:
-                arrays[f"error{i}"] = curves.error
-        header = {"format": _FORMAT, "policies": list(self.curves), "settings": self.settings}
-        return write_file(path, header, arrays)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read what `save` wrote."""
-        with opened(path, _FORMAT) as (header, arrays):
-            curves = {
-                name: Curves(
-                    regret=arrays[f"regret{i}"],
-                    decisions=arrays[f"decisions{i}"],
-                    error=arrays.get(f"error{i}"),
-                )
-                for i, name in enumerate(header["policies"])
-            }
-            pulls, paths = arrays["pulls"], header["settings"]["paths"]
-            for own in curves.values():
-                shape = (paths, len(pulls))
-                for array in (own.regret, own.error):
-                    require(array is None or array.shape == shape, "shape", str(shape), array)
-                require(own.decisions.shape == pulls.shape, "decisions", "as pulls", own.decisions)
-            return cls(pulls=pulls, curves=curves, settings=header["settings"])
-
-    def _regret(self, policy: str) -> Array:
-        require(policy in self.curves, "policy", f"one of {', '.join(self.curves)}", policy)
-        return self.curves[policy].regret
 
 
 def _standard_error(sample: Array) -> float:

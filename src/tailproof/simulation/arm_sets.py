@@ -3,36 +3,23 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tailproof.checks import array, number, require, whole
+from tailproof.checks import Count, NonNegative, array, check_fields, require
 from tailproof.simulation.streams import drawn_together
 from tailproof.typing import Array
 
-__all__ = [
-    "ArmSet",
-    "FixedArms",
-    "FreshArms",
-    "GivenArms",
-    "SharedContext",
-    "UnitBall",
-    "directions",
-]
+__all__ = ["ArmSet", "FixedArms", "FreshArms", "GivenArms", "SharedContext", "UnitBall"]
 
 Law = Literal["orthant", "sphere"]
 
 
-def _orthant(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Coordinates uniform in [0, 1]: the paper's contexts, once normalised."""
-    return rng.random(shape)
-
-
 def _sphere(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Normal coordinates: directions without preference, once normalised.
+    """Draw normal coordinates: once normalised, all directions are equally likely.
 
     Drawing contexts is what a simulation with fresh arms spends most time on, so this is Box and
     Muller in single precision, plenty for a direction. The 0.5 keeps the logarithm finite, the
@@ -56,7 +43,7 @@ def _sphere(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.floa
 
 
 _LAWS: dict[Law, Callable[[np.random.Generator, tuple[int, ...]], NDArray[np.floating]]] = {
-    "orthant": _orthant,
+    "orthant": lambda rng, shape: rng.random(shape),  # the paper's contexts, once normalised
     "sphere": _sphere,
 }
 
@@ -66,7 +53,7 @@ def directions(
 ) -> Array:
     """Draw unit vectors of shape (paths, arms, dim), stored with the coordinates first.
 
-    To each of them `lean` times the first unit vector is added, and the sum made a unit vector.
+    `lean` times the first unit vector is added to each, and the sum normalised again.
     """
     x = np.empty((paths, dim, arms))
     step = drawn_together(arms * dim)
@@ -81,12 +68,17 @@ def directions(
 
 
 class ArmSet(ABC):
-    """The vectors on offer: `arms` of them, of dimension `dim`."""
+    """The vectors on offer: `arms` of them, of dimension `dim`; new ones each decision if `fresh`.
+
+    A dataclass of your own has its fields checked by their types, see `tailproof.checks`.
+    """
 
     arms: int
     dim: int
     fresh: bool = False
-    """Whether each decision sees new vectors."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @abstractmethod
     def draw(self, rng: np.random.Generator, paths: int) -> Array:
@@ -116,38 +108,32 @@ class FixedArms(ArmSet):
     """
 
     law: Law
-    arms: int
-    dim: int
+    arms: Count
+    dim: Count
     norms: float | tuple[float, float] = 1.0
-    lean: float = 0.0
+    lean: NonNegative = 0.0
 
     def __post_init__(self) -> None:
-        require(self.law in _LAWS, "law", f"one of {', '.join(_LAWS)}", self.law)
-        whole("arms", self.arms)
-        whole("dim", self.dim)
+        super().__post_init__()
         norms = array("norms", self.norms)
-        ok = norms.shape in ((), (2,)) and bool((np.sort(norms.ravel()) == norms.ravel()).all())
-        ok = ok and bool((norms > 0).all() and np.isfinite(norms).all())
+        ok = norms.shape in ((), (2,)) and 0 < norms.flat[0] <= norms.flat[-1] < math.inf
         require(ok, "norms", "a positive number, or the least and the largest", self.norms)
         object.__setattr__(self, "norms", tuple(norms.tolist()) if norms.ndim else norms.item())
-        number("lean", self.lean, at_least=0)
 
     def draw(self, rng: np.random.Generator, paths: int) -> Array:
         """Draw vectors of shape (paths, arms, dim)."""
         x = directions(self.law, rng, paths, self.arms, self.dim, self.lean)
-        if self.norms == 1:
-            return x
         if isinstance(self.norms, tuple):
             low, high = np.log(self.norms)
             x *= np.exp(rng.uniform(low, high, x.shape[:2]))[..., None]
-        else:
+        elif self.norms != 1:
             x *= self.norms
         return x
 
 
 @dataclass(frozen=True, kw_only=True)
 class FreshArms(FixedArms):
-    """Vectors as those of `FixedArms`, drawn anew for each decision and kept while it is pulled.
+    """Vectors like those of `FixedArms`, but new for each decision, and the same for its pulls.
 
     >>> FreshArms(law="orthant", arms=20, dim=10).fresh
     True
@@ -165,6 +151,8 @@ class GivenArms(ArmSet):
     """
 
     vectors: Sequence[Sequence[float]] | Array
+    arms: int = field(init=False, repr=False, compare=False)
+    dim: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         vectors = array("vectors", self.vectors)
@@ -172,16 +160,8 @@ class GivenArms(ArmSet):
         require(ok, "vectors", "of shape (arms, dim)", vectors.shape)
         require(bool(np.isfinite(vectors).all()), "vectors", "finite", self.vectors)
         object.__setattr__(self, "vectors", tuple(tuple(row) for row in vectors.tolist()))
-
-    @property
-    def arms(self) -> int:  # type: ignore[override]
-        """The number of vectors."""
-        return len(self.vectors)
-
-    @property
-    def dim(self) -> int:  # type: ignore[override]
-        """Their dimension."""
-        return len(self.vectors[0])
+        for name, length in zip(("arms", "dim"), vectors.shape, strict=True):
+            object.__setattr__(self, name, length)
 
     def draw(self, rng: np.random.Generator, paths: int) -> Array:
         """Return the vectors as every path sees them, of shape (paths, arms, dim)."""
@@ -201,13 +181,8 @@ class SharedContext(ArmSet):
 
     fresh = True
     law: Law
-    arms: int
-    features: int
-
-    def __post_init__(self) -> None:
-        require(self.law in _LAWS, "law", f"one of {', '.join(_LAWS)}", self.law)
-        whole("arms", self.arms)
-        whole("features", self.features)
+    arms: Count
+    features: Count
 
     @property
     def dim(self) -> int:  # type: ignore[override]
@@ -229,12 +204,12 @@ class UnitBall(ArmSet):
     (2, 1, 3)
     """
 
-    dim: int
+    dim: Count
     arms: int = 1
 
     def __post_init__(self) -> None:
-        whole("dim", self.dim)
-        require(self.arms == 1, "arms", "left out: the ball is one set", self.arms)
+        super().__post_init__()
+        require(self.arms == 1, "arms", "left out: the ball counts as one arm", self.arms)
 
     def draw(self, rng: np.random.Generator, paths: int) -> Array:
         """Return the centre of the ball, as if it were the only arm."""

@@ -1,6 +1,6 @@
 """Linear bandits: an arm set, a parameter θ, a noise and an offset.
 
-Pulling arm x gives xᵀθ + offset + η. A K-armed bandit is the case of unit vectors.
+Pulling arm x gives xᵀθ + offset + η. In a K-armed bandit the arms are the unit vectors.
 """
 
 import math
@@ -9,18 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from tailproof.checks import array, number, require, whole
 from tailproof.noise import Empirical, Noise, PerArm, Varying
-from tailproof.simulation.arm_sets import (
-    ArmSet,
-    FixedArms,
-    FreshArms,
-    GivenArms,
-    UnitBall,
-    directions,
-)
+from tailproof.simulation.arm_sets import ArmSet, FixedArms, FreshArms, GivenArms, UnitBall
+from tailproof.simulation.arm_sets import directions as draw_directions
 from tailproof.simulation.streams import drawn_together
 from tailproof.stats.aims import Aim
 from tailproof.stats.diagnostics import Rewards
@@ -77,21 +71,21 @@ class LinearBandit:
     size: float = 1.0
 
     def __post_init__(self) -> None:
-        require(isinstance(self.contexts, ArmSet), "contexts", "an arm set", self.contexts)
-        ok = isinstance(self.noise, Noise | Varying)
-        require(ok, "noise", "a noise law", self.noise)
+        require(isinstance(self.contexts, ArmSet), "contexts", "an ArmSet", self.contexts)
+        require(isinstance(self.noise, Noise | Varying), "noise", "a noise law", self.noise)
+        arms, dim = self.contexts.arms, self.contexts.dim
         if isinstance(self.noise, PerArm):
-            ok = len(self.noise.laws) == self.contexts.arms
-            require(ok, "noise", f"one law for each of {self.contexts.arms} arms", self.noise)
+            ok = len(self.noise.laws) == arms
+            require(ok, "noise", f"one law for each of {arms} arms", self.noise)
         number("offset", self.offset)
         number("size", self.size, above=0)
+        rule = f"'sphere', 'diagonal', or a finite number for each of {dim} dimensions"
         if isinstance(self.theta, str):
-            rule = "'sphere', 'diagonal' or numbers"
             require(self.theta in ("sphere", "diagonal"), "theta", rule, self.theta)
         else:
             theta = array("theta", self.theta)
-            ok = theta.shape == (self.contexts.dim,) and bool(np.isfinite(theta).all())
-            require(ok, "theta", f"{self.contexts.dim} finite numbers", self.theta)
+            ok = theta.shape == (dim,) and bool(np.isfinite(theta).all())
+            require(ok, "theta", rule, self.theta)
             object.__setattr__(self, "theta", tuple(theta.tolist()))
 
     def scaled(self, c: float) -> Self:
@@ -102,23 +96,22 @@ class LinearBandit:
         >>> cents.noise, cents.offset, cents.size
         (Cauchy(scale=100.0), 300.0, 100.0)
         """
-        c = number("c", c, above=0)
-        noise = self.noise.scaled(c)
+        c, noise = number("c", c, above=0), self.noise.scaled(c)
         return replace(self, noise=noise, offset=self.offset * c, size=self.size * c)
 
     def start(self, paths: int, rng: np.random.Generator) -> "World":
-        """Draw what stays the same on each path, and the first arms."""
+        """Draw θ and the first arms of each path."""
         return World(self, paths, rng)
 
 
 class World:
-    """A linear bandit as it unfolds on many paths.
+    """A linear bandit on many paths, at one decision after another.
 
     Attributes
     ----------
     theta : array of shape (paths, d)
     arms : array of shape (paths, K, d)
-        The vectors on offer for the decision at hand.
+        The vectors on offer.
     locations, best : arrays of shape (paths, K) and (paths,)
         Their true locations xᵀθ, and the largest of them.
     """
@@ -130,22 +123,22 @@ class World:
         if not isinstance(bandit.theta, str):
             self.theta = np.tile(np.asarray(bandit.theta), (paths, 1))
         elif bandit.theta == "sphere":
-            self.theta = directions("sphere", rng, paths, 1, dim)[:, 0]
+            self.theta = draw_directions("sphere", rng, paths, 1, dim)[:, 0]
         else:
             self.theta = np.full((paths, dim), 1 / math.sqrt(dim))
         self.theta = self.theta * bandit.size
         if self._contexts.fresh:
             self._coming = self._offers()
             self.advance()
-        else:  # a copy, so that nobody else holds arms that are to stay the same
+        else:  # a read-only copy, so that nobody can change fixed arms
             drawn = self._contexts.draw(rng, paths)
             own = drawn[: 1 if drawn.strides[0] == 0 else paths].copy(order="K")
-            self.arms = np.broadcast_to(own, drawn.shape)  # which cannot be written to
+            self.arms = np.broadcast_to(own, drawn.shape)
             self.locations = np.matvec(self.arms, self.theta)
             self.best = self.locations.max(axis=1)
 
     def _offers(self) -> Iterator[tuple[Array, Array, Array]]:
-        """Draw the arms of several decisions at a time: few paths are then no slower than many."""
+        """Draw the arms of several decisions at a time, which is faster for few paths."""
         while True:
             arms = self._contexts.draw(self._rng, self._ahead * self._paths)
             arms = arms.reshape(self._ahead, self._paths, *arms.shape[1:])
@@ -163,6 +156,11 @@ class World:
         if self._contexts.fresh:
             self.arms, self.locations, self.best = next(self._coming)
 
+    def keep(self, paths: NDArray[np.bool_]) -> None:
+        """Go on with these paths alone, where the arms are fixed."""
+        self.theta, self.arms = self.theta[paths], self.arms[paths]
+        self.locations, self.best = self.locations[paths], self.best[paths]
+
 
 def orthant(noise: Noise | Varying, *, arms: int = 20, dim: int = 10) -> LinearBandit:
     """Return the paper's setting: contexts in the positive orthant, θ their mean direction.
@@ -171,8 +169,8 @@ def orthant(noise: Noise | Varying, *, arms: int = 20, dim: int = 10) -> LinearB
     >>> orthant(StudentT(1)).theta
     'diagonal'
 
-    Source: section 5 of Zhong et al. 2021. Note that a heavy ridge penalty alone finds this θ.
-    Differences: none.
+    Source: section 5 of Zhong et al. 2021. Differences: none. Note that a heavy ridge penalty alone
+    finds this θ.
     """
     contexts = FreshArms(law="orthant", arms=arms, dim=dim)
     return LinearBandit(contexts=contexts, theta="diagonal", noise=noise)
@@ -191,7 +189,7 @@ def neutral(
 ) -> LinearBandit:
     """Return the neutral setting: contexts and θ uniform on the sphere.
 
-    The contexts are drawn anew for each decision, or with ``fresh=False`` once for each path; see
+    The contexts are new for each decision, or with ``fresh=False`` drawn once for each path; see
     `FixedArms` for `norms` and `lean`, `LinearBandit` for `offset` and `size`.
 
     >>> from tailproof.noise import Cauchy
@@ -209,8 +207,8 @@ def neutral(
 def near_tie(noise: Noise | Varying, *, dim: int = 5, angle: float = 0.3) -> LinearBandit:
     """Return the unit vectors and one more at a small angle ω to the best of them.
 
-    X = {e₁, …, e_d, cos ω e₁ + sin ω e₂},  θ = 2e₁:  the gap is 2(1 − cos ω), and pulling neither
-    of the two arms in question but e₂ tells them apart
+    X = {e₁, …, e_d, cos ω e₁ + sin ω e₂},  θ = 2e₁:  the gap is 2(1 − cos ω), and it is pulling e₂
+    that tells the two best arms apart
 
     >>> from tailproof.noise import Cauchy
     >>> near_tie(Cauchy(), dim=2, angle=0.1).contexts.arms
@@ -220,10 +218,9 @@ def near_tie(noise: Noise | Varying, *, dim: int = 5, angle: float = 0.3) -> Lin
     """
     whole("dim", dim, at_least=2)
     number("angle", angle, above=0, below=math.pi)
-    last = (math.cos(angle), math.sin(angle), *(0.0,) * (dim - 2))
-    basis = tuple(tuple(row) for row in np.eye(dim).tolist())
-    theta = (2.0, *(0.0,) * (dim - 1))
-    return LinearBandit(contexts=GivenArms((*basis, last)), theta=theta, noise=noise)
+    basis = np.eye(dim)
+    arms = np.vstack([basis, math.cos(angle) * basis[0] + math.sin(angle) * basis[1]])
+    return LinearBandit(contexts=GivenArms(arms), theta=2 * basis[0], noise=noise)
 
 
 def unit_ball(noise: Noise | Varying, *, dim: int = 10) -> LinearBandit:
@@ -250,18 +247,17 @@ def k_armed(noise: Noise | Varying, *, locations: Sequence[float] | Array) -> Li
     values = array("locations", locations)
     ok = values.ndim == 1 and values.size > 0 and bool(np.isfinite(values).all())
     require(ok, "locations", "a sequence of at least one number, all finite", locations)
-    basis = tuple(tuple(row) for row in np.eye(len(values)).tolist())
-    return LinearBandit(contexts=GivenArms(basis), theta=tuple(values.tolist()), noise=noise)
+    return LinearBandit(contexts=GivenArms(np.eye(len(values))), theta=values, noise=noise)
 
 
 def from_records(
     rewards: ArrayLike, arms: ArrayLike, *, aim: Aim | None = None, costs: bool = False
 ) -> LinearBandit:
-    """Return K arms that draw from recorded rewards, and regret under an aim.
+    """Return K arms that draw from recorded rewards, with regret under an aim.
 
-    The arms are in the order of their names, numbers in them by size. Under another aim the same
-    seed draws the same rewards, and only the accounting differs: the regret of a pull is the
-    largest aim of an arm less the aim of the one pulled, each of them exactly that of its records.
+    The arms are in the order of their names, numbers in them by size. The regret of a pull is the
+    largest aim of an arm less the aim of the one pulled, each exactly that of its records. With
+    the same seed and another aim the rewards are the same, and only the regret differs.
 
     Parameters
     ----------
@@ -270,8 +266,7 @@ def from_records(
     aim : Aim
         What regret is counted in, by default the median.
     costs : bool
-        Whether the smallest is the best: a policy then learns from −cost, and the regret is in
-        costs.
+        Whether small is good: a policy then learns from −cost, and the regret is in costs.
 
     Examples
     --------
@@ -287,12 +282,9 @@ def from_records(
     Source: elementary. Differences: none.
     """
     counted = Median() if aim is None else aim
-    require(isinstance(counted, Aim), "aim", "an aim", aim)
-    found = Rewards.of(-np.asarray(rewards) if costs else rewards, arms)
-    locations = (counted.mirrored if costs else counted).values(found.samples)
+    require(isinstance(counted, Aim), "aim", "an Aim", aim)
+    samples = Rewards.of(-np.asarray(rewards) if costs else rewards, arms).samples
+    locations = (counted.mirrored if costs else counted).values(samples)
     require(bool(np.isfinite(locations).all()), "aim", "finite for every arm", locations)
-    laws = tuple(
-        Empirical(sample - location)
-        for sample, location in zip(found.samples, locations, strict=True)
-    )
-    return k_armed(PerArm(laws), locations=locations)
+    laws = (Empirical(own - location) for own, location in zip(samples, locations, strict=True))
+    return k_armed(PerArm(tuple(laws)), locations=locations)

@@ -1,8 +1,7 @@
-"""The loop for naming the best arm: all paths at once, until each has its answer."""
+"""Best arms: every policy plays until it names one."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from functools import partial
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +9,17 @@ import numpy as np
 
 from tailproof.bestarm import FixedConfidence, NearBestArm
 from tailproof.checks import number, require, whole
-from tailproof.noise import Varying
-from tailproof.policies.base import Policy, recommending
+from tailproof.policies.base import Policy, recommending, unwarned
 from tailproof.results import Identification, Verdicts
 from tailproof.simulation.arm_sets import UnitBall
+from tailproof.simulation.cells import BasePlan, Cell
 from tailproof.simulation.environments import LinearBandit
-from tailproof.simulation.plan import MOST_PULLS, unfiltered
-from tailproof.simulation.streams import stream
+from tailproof.simulation.loop import Rollout
+from tailproof.simulation.plan import MOST_PULLS
 from tailproof.simulation.sweeps import sweep
-from tailproof.simulation.work import Work, WorkCell
 from tailproof.wrappers.base import innermost
 
-__all__ = ["IdentificationCell", "IdentificationPlan", "identify"]
+__all__ = ["IdentificationPlan", "identify"]
 
 
 def identify(
@@ -39,8 +37,8 @@ def identify(
 ) -> Identification:
     """Let each policy name the best arm on many independent paths.
 
-    A path that has its answer drops out of the work. A path whose budget has no room for another
-    decision is left undecided: it names arm −1, whatever it might have guessed.
+    A path stops when it has named an arm. A path whose budget has no room for another decision
+    stays undecided: its answer is −1, whatever it might have guessed.
 
     Parameters
     ----------
@@ -48,16 +46,16 @@ def identify(
         See `tailproof.bestarm`. Each random stream depends on the policy's name alone, so adding
         a policy changes no other's answers.
     environment : LinearBandit
-        With arms that stay the same, and one best among them.
+        With fixed arms, one of them the best.
     paths : int
     max_pulls : int
         The budget of each path, in raw pulls.
     delta : float, optional
-        δ for every recipe, in place of its own. A filter is calibrated for the δ of the recipe
-        inside, see `bestarm.behind_filter`, so filtered recipes keep theirs and refuse this one.
+        δ for every recipe, in place of its own. Not for filtered recipes: a filter is calibrated
+        for the δ of the recipe inside, see `bestarm.behind_filter`.
     seed : int
     workers, engine, out, progress :
-        As for `sweep`, except that one worker, without a folder, is the usual.
+        As for `sweep`, but by default one worker, and nothing is kept.
 
     Examples
     --------
@@ -80,64 +78,11 @@ def identify(
         delta=delta,
         seed=seed,
     )
-    run = sweep({"": plan}, out=out, engine=engine, workers=workers, progress=progress)
-    return run[""]
+    return sweep({"": plan}, out=out, engine=engine, workers=workers, progress=progress)[""]
 
 
 @dataclass(frozen=True, kw_only=True)
-class IdentificationCell(WorkCell[Verdicts]):
-    """One policy on one chunk of paths, with the budget of each."""
-
-    max_pulls: int
-
-    @property
-    def decisions(self) -> int:
-        """How many decisions it takes at most."""
-        return self.max_pulls // self.policy.pulls
-
-    def _play(self) -> Verdicts:
-        world = self.environment.start(self.paths, stream(self.seed, "environment", self.chunk))
-        own, noise_rng = (
-            stream(self.seed, f"{kind} {self.name}", self.chunk) for kind in ("policy", "noise")
-        )
-        margin, paths = _margin(self.policy), self.paths
-        gaps = world.best[:, None] - world.locations
-        tied = bool(((gaps <= margin).sum(axis=1) > 1).any())
-        rule = "one with a single best arm"
-        require(margin > 0 or not tied, "environment", rule, self.environment)
-        policy, noise, repeats = unfiltered(self.policy, self.environment.noise)
-        cost = policy.pulls * repeats
-        recommended, decisions = np.full(paths, -1), np.full(paths, self.decisions)
-        state = policy.init(paths, world.arms.shape[1], world.arms.shape[2])
-        racing, arms, locations = np.arange(paths), world.arms, world.locations
-        for decision in range(1, self.decisions + 1):
-            chosen = policy.choose(state, arms, own)
-            location = locations[np.arange(len(racing)), chosen]
-            if isinstance(noise, Varying):
-                eta = noise.sample(noise_rng, chosen, (decision - 1) * cost, policy.pulls)
-            else:
-                eta = noise.sample(noise_rng, (len(racing), policy.pulls))
-            rewards = (location + self.environment.offset)[:, None] + eta
-            policy.learn(state, arms, chosen, rewards)
-            stopped = recommending(policy).stopped(state)
-            if stopped.any():
-                done = racing[stopped]
-                recommended[done], decisions[done] = (
-                    recommending(policy).recommend(state)[stopped],
-                    decision,
-                )
-                state, racing = state.take(~stopped), racing[~stopped]
-                arms, locations = world.arms[racing], world.locations[racing]
-                if not len(racing):
-                    break
-        correct = (recommended >= 0) & (gaps[np.arange(paths), recommended] <= margin)
-        return Verdicts(
-            recommended=recommended, correct=correct, pulls=decisions * cost, decisions=decisions
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class IdentificationPlan(Work[Verdicts, Identification]):
+class IdentificationPlan(BasePlan[Verdicts, Identification]):
     """What `identify` would do, cut into cells; its parameters are those of `identify`.
 
     >>> from tailproof import bestarm, environments, noise
@@ -149,6 +94,7 @@ class IdentificationPlan(Work[Verdicts, Identification]):
     [500, 100]
     """
 
+    kind = Verdicts
     max_pulls: int
     delta: float | None = None
 
@@ -156,33 +102,45 @@ class IdentificationPlan(Work[Verdicts, Identification]):
         super().__post_init__()
         contexts = self.environment.contexts
         fixed = not contexts.fresh and not isinstance(contexts, UnitBall)
-        require(fixed, "environment", "one whose arms stay the same", self.environment)
-        recipes = {name: _ready(name, policy, self.delta) for name, policy in self.policies.items()}
-        for recipe in recipes.values():  # a recipe that does not fit fails before the work begins
-            recommending(recipe).recommend(recipe.init(1, contexts.arms, contexts.dim))
-            whole("max_pulls", self.max_pulls, at_least=recipe.pulls, at_most=MOST_PULLS)
-        object.__setattr__(self, "policies", recipes)
+        require(fixed, "environment", "one with fixed arms", self.environment)
+        ready = {name: _ready(name, policy, self.delta) for name, policy in self.policies.items()}
+        object.__setattr__(self, "policies", ready)
+        for policy in ready.values():  # one that does not fit fails before the work begins
+            recommending(policy).recommend(policy.init(1, contexts.arms, contexts.dim))
+            pulls = whole("max_pulls", self.max_pulls, at_least=policy.pulls, at_most=MOST_PULLS)
+        object.__setattr__(self, "max_pulls", pulls)
 
-    def _cell(self) -> Callable[..., IdentificationCell]:
-        return partial(IdentificationCell, max_pulls=int(self.max_pulls))
+    @property
+    def budget(self) -> int:
+        """The most raw pulls on each path."""
+        return self.max_pulls
 
-    def _join(self, parts: Mapping[str, Sequence[Verdicts]]) -> Identification:
-        return Identification(
-            verdicts={
-                name: Verdicts(
-                    **{
-                        part.name: np.concatenate([getattr(found, part.name) for found in own])
-                        for part in fields(Verdicts)
-                    }
-                )
-                for name, own in parts.items()
-            },
-            settings={
-                "max_pulls": int(self.max_pulls),
-                "delta": self.delta,
-                **self.settings(),
-            },
-        )
+    def play(self, cell: Cell) -> Verdicts:
+        """Play the policy of a cell on each path until it names an arm."""
+        run, recipe = Rollout(cell, f"noise {cell.name}", ahead=False), innermost(cell.policy)
+        margin = recipe.gap_tolerance if isinstance(recipe, NearBestArm) else 0.0
+        near = run.world.best[:, None] - run.world.locations <= margin
+        single = margin > 0 or bool((near.sum(axis=1) == 1).all())
+        require(single, "environment", "one with a single best arm", self.environment)
+        answer, decisions = np.full(cell.paths, -1), np.full(cell.paths, cell.decisions)
+        racing, policy = np.arange(cell.paths), recommending(run.policy)
+        with unwarned():
+            for decision in range(1, cell.decisions + 1):
+                run.learn(*run.choose())
+                named = policy.recommend(run.state)
+                stopped = named >= 0
+                if stopped.any():
+                    done, racing = racing[stopped], racing[~stopped]
+                    answer[done], decisions[done] = named[stopped], decision
+                    if not len(racing):
+                        break
+                    run.keep(~stopped)
+        correct = (answer >= 0) & near[np.arange(cell.paths), answer]
+        return Verdicts(answer, correct, decisions * cell.policy.pulls, decisions)
+
+    def _result(self, found: Mapping[str, Verdicts]) -> Identification:
+        settings = {"max_pulls": self.max_pulls, "delta": self.delta, **self.settings()}
+        return Identification(verdicts=found, settings=settings)
 
 
 def _ready(name: str, policy: Policy[Any], delta: float | None) -> Policy[Any]:
@@ -191,12 +149,8 @@ def _ready(name: str, policy: Policy[Any], delta: float | None) -> Policy[Any]:
         return policy
     number("delta", delta, above=0, below=1)
     if not isinstance(policy, FixedConfidence):
-        rule = "a best-arm recipe without a filter when delta is given"
-        raise ValueError(f"policies[{name!r}] must be {rule}, got {policy!r}")
+        raise ValueError(
+            f"delta cannot replace that of policies[{name!r}], which is {policy!r}: "
+            "leave out delta, and set it on the best-arm recipe itself"
+        )
     return policy.at(delta)
-
-
-def _margin(policy: Policy[Any]) -> float:
-    """Return the ε with which the recipe inside is content."""
-    recipe = innermost(policy)
-    return recipe.gap_tolerance if isinstance(recipe, NearBestArm) else 0.0

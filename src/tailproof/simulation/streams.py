@@ -24,7 +24,7 @@ def drawn_together(floats: int) -> int:
     """Return how many pieces, of `floats` numbers each, are drawn at a time; one at least.
 
     A law that needs two random numbers draws all the first ones before all the second ones, so
-    this decides what is drawn, like the seed does: it may never change with the machine.
+    the drawn values depend on this number, as on the seed: it must not depend on the machine.
 
     >>> drawn_together(2_000), drawn_together(100_000)
     (32, 1)

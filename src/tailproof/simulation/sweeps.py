@@ -1,4 +1,4 @@
-"""Many simulations at once: cells that run anywhere, are kept, and are resumed after a stop."""
+"""Many simulations at once: cells that run anywhere and are kept, so that a sweep can resume."""
 
 import io
 import sys
@@ -12,10 +12,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tailproof.checks import require
-from tailproof.results import Curves, Verdicts, provenance
+from tailproof.results import provenance
+from tailproof.results.base import PolicyResult
 from tailproof.results.files import locked, whole_file
+from tailproof.simulation.cells import BasePlan, Cell
 from tailproof.simulation.engines import check_engine, running
-from tailproof.simulation.work import Work, WorkCell
 
 __all__ = ["sweep"]
 
@@ -23,7 +24,7 @@ R = TypeVar("R")
 
 
 def sweep(
-    plans: Mapping[str, Work[Any, R]],
+    plans: Mapping[str, BasePlan[Any, R]],
     *,
     out: str | Path | None,
     engine: str = "processes",
@@ -39,10 +40,10 @@ def sweep(
         is run once.
     out : str, Path or None
         The folder of finished cells, for one sweep at a time; None keeps nothing. A sweep that
-        was stopped, or killed, goes on from there, and a finished one runs nothing; damaged files
-        are run again. Where a cell cannot be written, a warning says so and the work goes on.
-        A cell is known by its settings and the versions it ran with, so a policy of your own
-        that changed its code, but neither its name nor its settings, needs a new folder.
+        was stopped or killed resumes there, and a finished one runs nothing. Damaged files are run
+        again. If a cell cannot be written, there is a warning and the sweep continues.
+        A cell is found again by its settings and versions. If you change the code of a policy of
+        your own, but neither its name nor its settings, use a new folder.
     engine : "serial", "processes", "dask" or "ray"
         Results are the same bit for bit. "dask" and "ray" use the client or cluster you are
         connected to, or start a local one and stop it again; a script that lets dask start one
@@ -58,10 +59,8 @@ def sweep(
     >>> from tailproof import OFUL, Plan, environments, noise
     >>> plans = {
     ...     f"df = {df}": Plan(
-    ...         policies={"OFUL": OFUL()},
+    ...         policies={"OFUL": OFUL()}, horizon=100, paths=10,
     ...         environment=environments.neutral(noise.StudentT(df), arms=5, dim=3),
-    ...         horizon=100,
-    ...         paths=10,
     ...     )
     ...     for df in (3, 1)
     ... }
@@ -75,10 +74,10 @@ def sweep(
     ok = isinstance(plans, Mapping) and len(plans) > 0
     require(ok, "plans", "a mapping with at least one plan", plans)
     for name, plan in plans.items():
-        require(isinstance(plan, Work), f"plans[{name!r}]", "a plan", plan)
+        require(isinstance(plan, BasePlan), f"plans[{name!r}]", "a plan", plan)
     check_engine(engine, workers)
     folder = None if out is None else Path(out)
-    keyed = _keyed(plans, by_settings=folder is not None)
+    keyed = {name: _keyed(name, plan, keep=folder is not None) for name, plan in plans.items()}
     cells = {key: cell for own in keyed.values() for key, cell in own.items()}
     if folder is not None:
         require(folder.is_dir() or not folder.exists(), "out", "a folder", str(out))
@@ -99,50 +98,41 @@ def sweep(
     return {name: plan.join([found[key] for key in keyed[name]]) for name, plan in plans.items()}
 
 
-def _keyed(
-    plans: Mapping[str, Work[Any, Any]], *, by_settings: bool
-) -> dict[str, dict[str, WorkCell[Any]]]:
-    """Name each cell by all that its result depends on, or just by its place."""
-    versions = repr(provenance())
-    return {
-        name: {
-            _key(cell, versions) if by_settings else f"{name} {place}": cell
-            for place, cell in enumerate(plan.cells())
-        }
-        for name, plan in plans.items()
-    }
-
-
-def _key(cell: WorkCell[Any], versions: str) -> str:
+def _keyed(name: str, plan: BasePlan[Any, Any], *, keep: bool) -> dict[str, Cell]:
+    """Return the cells of a plan, those to keep by a hash of all that their results depend on."""
+    if not keep:
+        return {f"{name} {place}": cell for place, cell in enumerate(plan.cells())}
     with np.printoptions(threshold=sys.maxsize, floatmode="unique"):  # arrays to the last digit
-        text = repr(cell)
-    rule = "of policies and environments whose repr shows their settings"
-    require(" at 0x" not in text, "plans", rule, (cell.policy, cell.environment))
-    return sha256(f"{text}\n{versions}".encode()).hexdigest()
+        bandit, own = repr(plan.environment), {k: repr(p) for k, p in plan.policies.items()}
+    for text in (bandit, *own.values()):
+        if " at 0x" in text:
+            raise ValueError(
+                f"out cannot be used with {text}: its repr shows an address in place of a setting, "
+                "so finished cells could not be told apart. Leave out a folder, or write a __repr__"
+            )
+    shared, keyed = (type(plan).__name__, bandit, plan.seed, plan.marks(), provenance()), {}
+    for cell in plan.cells():
+        settings = (*shared, cell.name, own[cell.name], cell.chunk, cell.paths)
+        keyed[sha256(repr(settings).encode()).hexdigest()] = cell
+    return keyed
 
 
-def _cost(cell: WorkCell[Any]) -> int:
-    """Guess how long a cell takes, beside others."""
-    contexts = cell.environment.contexts
+def _cost(cell: Cell) -> int:
+    """Guess how long a cell takes compared to others."""
+    contexts = cell.plan.environment.contexts
     return cell.decisions * cell.paths * contexts.arms * contexts.dim
 
 
-_KINDS = {kind.__name__: kind for kind in (Curves, Verdicts)}
-
-
 def _sealed(key: str, body: bytes) -> bytes:
-    """Put the key and a checksum of everything before the arrays."""
-    head = f"tailproof cell 2\n{key}\n".encode()
+    """Return the arrays of a cell behind its key and a checksum of both."""
+    head = f"tailproof cell 3\n{key}\n".encode()
     return head + sha256(head + body).hexdigest().encode() + b"\n" + body
 
 
-def _keep(folder: Path, key: str, found: Curves | Verdicts) -> None:
-    """Write a cell's file, whole or not at all."""
-    arrays = {name: array for name, array in vars(found).items() if array is not None}
+def _keep(folder: Path, key: str, found: PolicyResult) -> None:
+    """Write the file of a cell, all of it or nothing."""
     body = io.BytesIO()
-    body.write(f"{type(found).__name__} {' '.join(arrays)}\n".encode())
-    for array in arrays.values():
-        np.save(body, array, allow_pickle=False)
+    np.savez(body, allow_pickle=False, **found.arrays())
     try:
         with whole_file(folder / f"{key}.cell") as file:
             file.write(_sealed(key, body.getvalue()))
@@ -150,18 +140,16 @@ def _keep(folder: Path, key: str, found: Curves | Verdicts) -> None:
         warnings.warn(f"a finished cell could not be kept: {error}", RuntimeWarning, stacklevel=3)
 
 
-def _kept(folder: Path, keys: Mapping[str, object]) -> dict[str, Any]:
-    """Read what `_keep` wrote for these keys; anything else is nothing."""
+def _kept(folder: Path, cells: Mapping[str, Cell]) -> dict[str, PolicyResult]:
+    """Read what `_keep` wrote for these cells; damaged and foreign files do not count."""
     for leftover in folder.glob("*.cell.*.part"):
         leftover.unlink()
     found = {}
-    for key in keys:
+    for key, cell in cells.items():
         file = folder / f"{key}.cell"
         data = file.read_bytes() if file.is_file() else b""
         body = data[len(_sealed(key, b"")) :]
         if data == _sealed(key, body):
-            stream = io.BytesIO(body)
-            kind, *names = stream.readline().decode().split()
-            arrays = {name: np.load(stream, allow_pickle=False) for name in names}
-            found[key] = _KINDS[kind](**arrays)
+            with np.load(io.BytesIO(body), allow_pickle=False) as arrays:
+                found[key] = cell.plan.kind(**arrays)
     return found

@@ -1,0 +1,74 @@
+"""What the results of regret and of best arms share: arrays for each policy, and one file."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailproof.checks import require
+from tailproof.results.files import opened, write_file
+
+__all__ = ["BaseResult", "PolicyResult"]
+
+
+class PolicyResult:
+    """The result of one policy: a dataclass of arrays with the paths axis first."""
+
+    _shared: ClassVar[tuple[str, ...]] = ()  # arrays without that axis
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays by name, without those that are None."""
+        return {name: array for name, array in vars(self).items() if array is not None}
+
+    @classmethod
+    def joined(cls, chunks: Sequence[Self]) -> Self:
+        """Return chunks of paths as one."""
+        found = chunks[0].arrays()
+        for name in found.keys() - set(cls._shared):
+            found[name] = np.concatenate([chunk.arrays()[name] for chunk in chunks])
+        return cls(**found)
+
+
+P = TypeVar("P", bound=PolicyResult)
+
+
+class BaseResult(Generic[P]):
+    """A comparison of policies, and where it came from."""
+
+    settings: Mapping[str, Any]
+    _format: ClassVar[str]  # how its files begin
+    _each: ClassVar[tuple[str, type[PolicyResult]]]  # a field and what it maps names to
+    _common: ClassVar[tuple[str, ...]] = ()  # fields that are arrays for all policies and paths
+
+    def save(self, path: str | Path) -> Path:
+        """Write an ``.npz`` file of plain arrays and text; an existing file is refused."""
+        each: Mapping[str, P] = getattr(self, self._each[0])
+        arrays = {name: getattr(self, name) for name in self._common}
+        for i, own in enumerate(each.values()):
+            arrays |= {f"{name}{i}": array for name, array in own.arrays().items()}
+        header = {"format": self._format, "policies": list(each), "settings": self.settings}
+        return write_file(path, header, arrays)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what `save` wrote."""
+        field, kind = cls._each
+        names, each = [part.name for part in fields(kind)], {}  # type: ignore[arg-type]
+        with opened(path, cls._format) as (header, arrays):
+            settings, common = header["settings"], {name: arrays[name] for name in cls._common}
+            row = next((array.shape for array in common.values()), ())
+            for i, policy in enumerate(header["policies"]):
+                own = {name: arrays[f"{name}{i}"] for name in names if f"{name}{i}" in arrays}
+                for name, array in own.items():
+                    shape = row if name in kind._shared else (settings["paths"], *row)
+                    require(array.shape == shape, name, f"of shape {shape}", array.shape)
+                each[policy] = kind(**own)
+            return cls(**{field: each, "settings": settings}, **common)
+
+    def _of(self, policy: str) -> P:
+        each: Mapping[str, P] = getattr(self, self._each[0])
+        require(policy in each, "policy", f"one of {', '.join(each)}", policy)
+        return each[policy]

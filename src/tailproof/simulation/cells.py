@@ -1,0 +1,119 @@
+"""A plan, and the cells it is cut into: one policy on one chunk of paths each."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from tailproof.checks import require, whole
+from tailproof.policies.base import Policy
+from tailproof.results import provenance
+from tailproof.results.base import PolicyResult
+from tailproof.simulation.environments import LinearBandit
+from tailproof.simulation.streams import stream
+
+__all__ = ["CHUNK", "BasePlan", "Cell"]
+
+CHUNK = 500
+"""Paths simulated together; each chunk has its own random streams."""
+_MOST_PATHS = 10**7
+
+F = TypeVar("F", bound=PolicyResult)
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BasePlan(ABC, Generic[F, R]):
+    """Policies to be played against an environment on many paths."""
+
+    kind: ClassVar[type[PolicyResult]]
+    """The type of the result of one policy."""
+    policies: Mapping[str, Policy[Any]]
+    environment: LinearBandit
+    paths: int
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        ok = isinstance(self.policies, Mapping) and len(self.policies) > 0
+        require(ok, "policies", "a mapping from at least one name to a policy", self.policies)
+        for name, policy in self.policies.items():
+            require(isinstance(name, str), "a name in policies", "a string", name)
+            require(isinstance(policy, Policy), f"policies[{name!r}]", "a policy", policy)
+            whole("pulls", policy.pulls)
+        bandit = self.environment
+        require(isinstance(bandit, LinearBandit), "environment", "a LinearBandit", bandit)
+        object.__setattr__(self, "paths", whole("paths", self.paths, at_most=_MOST_PATHS))
+        object.__setattr__(self, "seed", whole("seed", self.seed, at_least=0))
+
+    @property
+    @abstractmethod
+    def budget(self) -> int:
+        """The most raw pulls on each path."""
+
+    def marks(self) -> tuple[int, ...]:
+        """Return the pulls after which results are taken."""
+        return (self.budget,)
+
+    def cells(self) -> Iterator["Cell"]:
+        """Cut the plan by policy and chunk of paths."""
+        for name in self.policies:
+            for chunk, start in enumerate(range(0, self.paths, CHUNK)):
+                yield Cell(self, name, chunk, min(CHUNK, self.paths - start))
+
+    @abstractmethod
+    def play(self, cell: "Cell") -> F:
+        """Play the policy of a cell on its paths."""
+
+    def join(self, found: Sequence[F]) -> R:
+        """Put together what the cells found, in the order of the cells."""
+        each = len(found) // len(self.policies)
+        chunks = {name: found[i * each :][:each] for i, name in enumerate(self.policies)}
+        return self._result({name: own[0].joined(own) for name, own in chunks.items()})
+
+    @abstractmethod
+    def _result(self, found: Mapping[str, F]) -> R: ...
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the results depend on, as plain text and numbers."""
+        return {
+            "seed": self.seed,
+            "paths": self.paths,
+            "chunk": CHUNK,
+            "environment": repr(self.environment),
+            "policies": {name: repr(policy) for name, policy in self.policies.items()},
+            "versions": provenance(),
+        }
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One policy of a plan on one chunk of paths; it gives the same bits wherever it runs."""
+
+    plan: BasePlan[Any, Any]
+    name: str
+    chunk: int
+    paths: int
+
+    @property
+    def policy(self) -> Policy[Any]:
+        """The policy that is played."""
+        return self.plan.policies[self.name]
+
+    @property
+    def decisions(self) -> int:
+        """The most decisions that the policy can learn from."""
+        return self.plan.budget // self.policy.pulls
+
+    def stream(self, purpose: str) -> np.random.Generator:
+        """Return the random stream of a purpose for this chunk of paths."""
+        return stream(self.plan.seed, purpose, self.chunk)
+
+    def run(self) -> PolicyResult:
+        """Play the policy, on one thread: linear algebra on several may round differently."""
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(limits=1, user_api="blas"):
+            found: PolicyResult = self.plan.play(self)
+        return found

@@ -1,0 +1,132 @@
+"""A step of a simulation, the same for regret and for best arms: choose, draw noise, learn."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailproof.noise import Varying
+from tailproof.policies.base import Policy, proposing
+from tailproof.simulation.arm_sets import UnitBall
+from tailproof.simulation.cells import Cell
+from tailproof.simulation.streams import drawn_together
+from tailproof.stats.estimators import Estimator, Median, Shape, Source
+from tailproof.typing import Array, Index
+from tailproof.wrappers.filtered import Filtered
+
+__all__ = ["Rollout"]
+
+
+class Rollout:
+    """The policy of a cell in its world.
+
+    Filters are moved from the policy into the noise. Arms are checked when they change, noise when
+    it is drawn, and the first update by `Policy.learn`; later updates have the same shapes and
+    types and are not checked again.
+
+    `noise` names the random stream of the noise. With `ahead` it is drawn for several decisions at
+    a time, where one law serves them all.
+    """
+
+    def __init__(self, cell: Cell, noise: str, *, ahead: bool) -> None:
+        bandit, paths, self._cost = cell.plan.environment, cell.paths, cell.policy.pulls
+        contexts = bandit.contexts
+        self.world = bandit.start(paths, cell.stream("environment"))
+        self.policy, law = _unfiltered(cell.policy, bandit.noise)
+        self.state = self.policy.init(paths, contexts.arms, contexts.dim)
+        block = (drawn_together(paths * self._cost), paths) if ahead else None
+        self._draw = _drawing(law, cell.stream(noise), self.policy.pulls, block)
+        self._rng, self._offset = cell.stream(f"policy {cell.name}"), bandit.offset
+        self._fresh, self._ball = contexts.fresh, isinstance(contexts, UnitBall)
+        self._rows, self._pulled = np.arange(paths) * contexts.arms, 0
+        self._arms: Array | None = None
+        self._learn: Callable[..., None] = self.policy.learn
+
+    def choose(self) -> tuple[Index, Array]:
+        """Return the chosen arms, and their locations as a column."""
+        world, policy = self.world, self.policy
+        if self._ball:
+            world.offer(proposing(policy).propose(self.state, self._rng))
+        if world.arms is not self._arms:
+            self._arms = policy._checked_arms(self.state, world.arms)
+            self._locations, self.best = world.locations.reshape(-1, 1), world.best[:, None]
+        chosen = self._rows * 0 if self._ball else policy._choose(self.state, self._arms, self._rng)
+        return chosen, self._locations.take(self._rows + chosen, axis=0)
+
+    def learn(self, chosen: Index, location: Array) -> None:
+        """Let the policy learn from rewards of the chosen arms, and move on."""
+        noise = self._draw(chosen, self._pulled)
+        rewards = location + self._offset + noise if self._offset else location + noise
+        self._learn(self.state, self._arms, chosen, rewards)
+        if not self._pulled:
+            self._learn = self.policy._update
+        self._pulled += self._cost
+        if self._fresh:
+            self.world.advance()
+
+    def keep(self, paths: NDArray[np.bool_]) -> None:
+        """Go on with these paths alone."""
+        self.state = self.state.take(paths)
+        self.world.keep(paths)
+        self._rows = self._rows[: len(self.world.arms)]
+
+
+def _drawing(
+    noise: Source | Varying, rng: np.random.Generator, pulls: int, ahead: Shape | None
+) -> Callable[[Index, int], Array]:
+    """Return a function that draws the noise of a decision, given its arms and the pulls before.
+
+    `ahead` is None, or the decisions and paths to draw at a time where one law serves them all.
+    """
+
+    def checked(drawn: Array) -> Array:
+        if math.isnan(drawn.min()):
+            raise ValueError(f"noise must not draw NaN, as {noise!r} did")
+        return drawn
+
+    if isinstance(noise, Varying):
+        return lambda chosen, pulled: checked(noise.sample(rng, chosen, pulled, pulls))
+    if ahead is None:
+        return lambda chosen, pulled: checked(noise.sample(rng, (len(chosen), pulls)))
+
+    def rows() -> Iterator[Array]:
+        while True:
+            yield from checked(noise.sample(rng, (*ahead, pulls)))
+
+    coming = rows()
+    return lambda chosen, pulled: next(coming)
+
+
+@dataclass(frozen=True)
+class _Reduced:
+    """The noise of what an estimator makes of `repeats` samples."""
+
+    noise: Source
+    estimator: Estimator
+    repeats: int
+
+    def sample(self, rng: np.random.Generator, shape: Shape) -> Array:
+        return self.estimator.draw(self.noise, rng, (*shape, self.repeats))
+
+    def sample_median(self, k: int, rng: np.random.Generator, shape: Shape) -> Array:
+        return Median()(self.sample(rng, (*shape, k)))
+
+
+def _unfiltered(
+    policy: Policy[Any], noise: Source | Varying
+) -> tuple[Policy[Any], Source | Varying]:
+    """Move filters from the policy into the noise.
+
+    A policy behind a filter that follows shifts is, equal in law, the policy alone under the
+    noise of the filter's output, which can be drawn directly. Noise that varies with the arm or
+    the pull is left as it is.
+    """
+    if isinstance(noise, Varying):
+        return policy, noise
+    while isinstance(policy, Filtered) and policy.estimator.equivariant:
+        noise = _Reduced(noise, policy.estimator, policy.repeats)
+        policy = policy.policy
+    return policy, noise
