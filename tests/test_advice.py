@@ -277,16 +277,19 @@ def two_skewed_arms(n: int = 4000) -> tuple[Array, Array]:
     ("aim", "arm"), [(Mean(), "first"), (Median(), "second"), (Quantile(0.9), "first")]
 )
 def test_every_aim_finds_the_arm_it_names(aim: Aim, arm: str) -> None:
-    """In at least 95 of 100 paths, where the other half of the pulls begins."""
+    """In 38 of 40 paths or more, most of the later half of the pulls are of that arm.
+
+    On five seeds they were in all paths, and at most a quarter of them were of the other arm.
+    """
     rewards, arms = two_skewed_arms()
     advice = calibrate(rewards=rewards, arms=arms, aim=aim)
     assert advice.leaders[aim.name] == (arm, True, ())
     assert f"{aim.name}: {arm} (sure)" in str(advice)
     bandit = environments.from_records(rewards, arms, aim=aim)
-    half = simulate({"": advice.policy()}, bandit, horizon=10_000, paths=100, checkpoints=2)
+    half = simulate({"": advice.policy()}, bandit, horizon=4000, paths=40, checkpoints=2)
     regret, gap = half.curves[""].regret, float(np.ptp(np.array(bandit.theta)))
-    wrong = (regret[:, 1] - regret[:, 0]) / gap / 5000
-    assert np.sum(wrong < 0.5) >= 95
+    wrong = (regret[:, 1] - regret[:, 0]) / gap / 2000
+    assert np.sum(wrong < 0.5) >= 38
 
 
 def test_skewed_rewards_lead_to_a_choice() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from test_contract import ALL, OTHER_SETTINGS, WRAPPED
+from test_contract import ALL, OTHER_SETTINGS, SAMPLED, VARIANTS
 
 from tailproof import Policy, State
 
@@ -35,7 +35,10 @@ GARBAGE: list[Any] = [
     np.full((2, 4, 3), math.nan),
     np.ones((2, 4, 3), dtype=complex),
 ]
-SEVERAL = [*ALL, *OTHER_SETTINGS, *(p for group in WRAPPED.values() for p in group[3::10])]
+SEVERAL = [
+    *(*ALL, *VARIANTS, *OTHER_SETTINGS),
+    *(policy for group in SAMPLED.values() for policy in group[3::10]),
+]
 """Every policy, and every wrapper around a few of them."""
 CALLS_EACH = 1250  # times 80 policies: 10⁵
 
@@ -96,7 +99,7 @@ def fuzz(policy: Policy[Any], calls: int, rng: np.random.Generator) -> None:
     assert same(state.take([1]), alone)
 
 
-@pytest.mark.parametrize("policy", ALL, ids=repr)
+@pytest.mark.parametrize("policy", ALL + VARIANTS, ids=repr)
 def test_a_little_of_everything(policy: Policy[Any]) -> None:
     fuzz(policy, 60, np.random.default_rng(7))
 

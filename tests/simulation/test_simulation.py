@@ -130,7 +130,7 @@ CASES: dict[str, tuple[Policy[Any], LinearBandit]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_the_size_of_the_cache_decides_nothing(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     policy, bandit = CASES[case]
-    settings: dict[str, Any] = {"horizon": 50 * policy.pulls, "paths": 30}
+    settings: dict[str, Any] = {"horizon": 50 * policy.pulls, "paths": 10}
     usual = simulate({"a": policy}, bandit, **settings).curves["a"].regret
     for floats in (1, 1 << 9, 1 << 24):
         monkeypatch.setattr(chunking, "_FLOATS", floats)

@@ -174,10 +174,10 @@ WILD: dict[str, Draw] = LAWS | {
 @pytest.mark.parametrize("law", WILD)
 @pytest.mark.parametrize("pi", [0.2, 0.5, 0.9])
 def test_the_bound_is_the_order_statistic(law: str, pi: float) -> None:
-    x = WILD[law](np.random.default_rng(3), (2, 700))
+    x = WILD[law](np.random.default_rng(3), (2, 400))
     _, bounds = fed(Sorted, x, 3.0, pi)
-    ranks = rank(np.arange(1, 701), 3.0, pi)
-    for n in range(1, 701):
+    ranks = rank(np.arange(1, 401), 3.0, pi)
+    for n in range(1, 401):
         ordered = np.append(np.sort(x[:, :n]), np.full((2, 1), np.inf), axis=1)
         np.testing.assert_array_equal(bounds[:, n - 1], ordered[:, ranks[n - 1] - 1])
 
@@ -219,11 +219,11 @@ QUANTILES: dict[str, tuple[Draw, float]] = {  # the upper median of each law
 @pytest.mark.parametrize("law", QUANTILES)
 @pytest.mark.parametrize("kind", [Sorted, Sketch])
 def test_coverage(law: str, kind: type[Ranked]) -> None:
-    """P(bound below the quantile at some n ≤ 200) ≤ e^−f, for laws with and without atoms."""
+    """P(bound below the quantile at some n ≤ 120) ≤ e^−f, for laws with and without atoms."""
     draw, quantile = QUANTILES[law]
     more = {"size": 32} if kind is Sketch else {}
     paths = 300 if kind is Sketch else 600
-    _, bounds = fed(kind, draw(np.random.default_rng(6), (paths, 200)), math.log(10), 0.5, **more)
+    _, bounds = fed(kind, draw(np.random.default_rng(6), (paths, 120)), math.log(10), 0.5, **more)
     misses = int((bounds < quantile).any(axis=1).sum())
     assert misses <= binom.isf(FALSE_ALARM, paths, 0.1)
     if law == "coin" and kind is Sorted:  # the worst law: the count below is Bin(n, ½)
@@ -316,7 +316,6 @@ MAPS: dict[str, Callable[[Array], Array]] = {
 }
 
 
-@pytest.mark.parametrize("change", MAPS)
 @pytest.mark.parametrize(
     "policy",
     [
@@ -328,12 +327,13 @@ MAPS: dict[str, Callable[[Array], Array]] = {
     ],
     ids=repr,
 )
-def test_increasing_maps_change_nothing(policy: Policy[Any], change: str) -> None:
+def test_increasing_maps_change_nothing(policy: Policy[Any]) -> None:
     rng = np.random.default_rng(10)
-    rewards = np.round(rng.standard_t(2, (400, 3, 3)).clip(-50, 50) * 8 + [0, 4, 8]) / 8
+    rewards = np.round(rng.standard_t(2, (300, 3, 3)).clip(-50, 50) * 8 + [0, 4, 8]) / 8
     rewards[rng.random(rewards.shape) < 0.05] = -np.inf
-    first, second = (play(policy, None, x) for x in (rewards, MAPS[change](rewards)))
-    np.testing.assert_array_equal(first[1], second[1])
+    trace = trace_of(policy, None, rewards)
+    for name, change in MAPS.items():
+        np.testing.assert_array_equal(trace_of(policy, None, change(rewards)), trace, name)
 
 
 @dataclass(frozen=True, kw_only=True)

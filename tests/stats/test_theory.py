@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
-from scipy.special import betainc, betaincinv
+from scipy.special import bdtrc, betainc, betaincinv
 from scipy.stats import binom, binomtest
 
 from tailproof import theory
@@ -269,7 +269,7 @@ def clipped_square(k: int, alpha: float, y: float) -> float:
     """σ² by adaptive quadrature over z and a fine grid of s, with binomial sums for the tail."""
 
     def beyond(z: float) -> float:
-        return 2 * float(binom.sf((k - 1) // 2, k, z**-alpha / 2))
+        return 2 * float(bdtrc((k - 1) // 2, k, z**-alpha / 2))
 
     def log_mean(s: float) -> float:
         rest, _ = quad(lambda z: s * math.sinh(s * z) * beyond(z), 1, y, epsabs=0, epsrel=1e-11)
@@ -286,8 +286,9 @@ def test_median_pulls_agree_with_an_independent_quadrature(horizon: int, alpha: 
     k, y = found.block, found.cut
     exits = 2 * (math.ceil(horizon / k) - 1) * binom.sf((k - 1) // 2, k, y**-alpha / 2)
     assert exits == pytest.approx(0.01, rel=1e-9)
-    assert found.scale**2 == pytest.approx(clipped_square(k, alpha, y), rel=1e-3)
-    assert found.scale**2 >= clipped_square(k, alpha, y) * (1 - 1e-9)
+    square = clipped_square(k, alpha, y)
+    assert found.scale**2 == pytest.approx(square, rel=1e-3)
+    assert found.scale**2 >= square * (1 - 1e-9)
 
 
 def test_sigma_is_a_supremum_away_from_zero_too() -> None:
@@ -301,7 +302,7 @@ def test_sigma_is_a_supremum_away_from_zero_too() -> None:
 
 
 @settings(repeatable, max_examples=30)
-@given(st.integers(1, 400), st.floats(1e-6, 0.5), st.floats(0.2, 5))
+@given(st.integers(1, 150), st.floats(1e-6, 0.5), st.floats(0.2, 5))
 @example(1, 0.01, 1.0)
 @example(2, 0.5, 0.2)
 def test_no_odd_block_has_a_smaller_factor(horizon: int, delta: float, alpha: float) -> None:
