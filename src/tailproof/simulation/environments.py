@@ -96,7 +96,8 @@ class LinearBandit:
         >>> cents.noise, cents.offset, cents.size
         (Cauchy(scale=100.0), 300.0, 100.0)
         """
-        c, noise = number("c", c, above=0), self.noise.scaled(c)
+        c = number("c", c, above=0)
+        noise = self.noise.scaled(c)
         return replace(self, noise=noise, offset=self.offset * c, size=self.size * c)
 
     def start(self, paths: int, rng: np.random.Generator) -> "World":
