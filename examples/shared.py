@@ -45,10 +45,10 @@ def show_advice(
     advice = calibrate(rewards=rewards, arms=arms, aim=aim, costs=costs)
     console.print(f"[bold]{title}[/bold]\n{advice.explain()}\n", highlight=False)
     advised = advice.policy()
+    if isinstance(advised, Negated):
+        advised = advised.policy  # the bandit negates costs itself
     tools: dict[str, Policy[Any]] = {
-        "advised": advised.policy
-        if isinstance(advised, Negated)
-        else advised,  # the bandit negates costs itself
+        "advised": advised,
         "UCB1": UCB1(),
         "AutoFiltered(UCB1)": AutoFiltered(UCB1()),
         "LinStudentUCB": LinStudentUCB(),

@@ -61,8 +61,9 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     for file, noises in {"figure-2": DFS[:2], "figure-3": DFS[2:]}.items():
         shown = {f"Student-t, df = {df}": results[f"df = {df}"] for df in noises}
         ends = (f"{title}: {_ranking(result)}" for title, result in shown.items())
-        alt = "Cumulative regret against pulls for eight algorithms and a random arm. From best to "
-        pictures[file] = Picture(regret_figure(shown), f"{alt}worst, {'; '.join(ends)}.")
+        alt = f"Cumulative regret of eight algorithms and a random arm, {' and '.join(shown)}. "
+        alt += f"From best to worst, {'; '.join(ends)}."
+        pictures[file] = Picture(regret_figure(shown), alt)
     return pictures
 
 

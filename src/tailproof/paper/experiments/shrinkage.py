@@ -12,6 +12,7 @@ import numpy as np
 from tailproof import environments
 from tailproof.figures import READING, band, canvas
 from tailproof.noise import Cauchy
+from tailproof.paper.drawing import legend_below
 from tailproof.paper.exhibit import Claim, Picture, Sweep, below, final, ratio
 from tailproof.policies import OFUL
 from tailproof.results.regret import Result
@@ -67,7 +68,7 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
             f"{label}: {sample[1].mean():.0f} at λ = 1, {sample[100].mean():.0f} at λ = 100"
         )
     axes.set(xscale="log", yscale="log", xlabel="ridge penalty λ", ylabel="regret at the horizon")
-    axes.legend(fontsize=8, frameon=False, title=READING, title_fontsize=7)
+    legend_below(figure, axes, 3, READING)
     first = results["paper"]
     axes.set_title(
         f"Cauchy noise, T = {first.pulls[-1]} pulls, {first.settings['paths']} paths", fontsize=9
