@@ -283,7 +283,7 @@ def test_the_papers_names_are_compositions(label: str) -> None:
         ),
         (
             lambda: SupBMM(horizon=50, epsilon=1, moment_bound=1, arms=20),
-            "horizon must be at least the 118 pulls of one decision",
+            "horizon must be at least the 109 pulls of one decision",
         ),
         (lambda: SupBMM(horizon=50, epsilon=1, moment_bound=1, replicates=0), "replicates"),
         (
