@@ -4,7 +4,7 @@
 
 from typing import TYPE_CHECKING
 
-_ROOMS = {
+_NAMES = {
     "tailproof": "bestarm figures gauntlet guests live noise testing",
     "tailproof.advice": "Advice calibrate",
     "tailproof.policies": """
@@ -24,9 +24,9 @@ _ROOMS = {
     """,
 }
 """The public names, by the module that has them. Each is imported when it is first used."""
-_ROOM = {name: room for room, names in _ROOMS.items() for name in names.split()}
+_MODULE = {name: module for module, names in _NAMES.items() for name in names.split()}
 
-__all__ = ["__version__", *_ROOM]
+__all__ = ["__version__", *_MODULE]
 
 if TYPE_CHECKING:
     from tailproof import bestarm, figures, gauntlet, guests, live, noise, testing
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tailproof.wrappers import *
 
     __version__: str
-else:  # hidden from type checkers, for which it would make any name a valid one
+else:  # hidden from type checkers, which would accept any name
 
     def __getattr__(name: str) -> object:
         from importlib import import_module
@@ -47,12 +47,12 @@ else:  # hidden from type checkers, for which it would make any name a valid one
             from importlib.metadata import version
 
             found = version("tailproof")
-        elif name not in _ROOM:
+        elif name not in _MODULE:
             raise AttributeError(f"module 'tailproof' has no attribute {name!r}")
-        elif _ROOM[name] == "tailproof":
+        elif _MODULE[name] == "tailproof":
             found = import_module(f"tailproof.{name}")
         else:
-            found = getattr(import_module(_ROOM[name]), name)
+            found = getattr(import_module(_MODULE[name]), name)
         globals()[name] = found
         return found
 

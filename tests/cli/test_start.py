@@ -67,8 +67,8 @@ def test_completion_shows_what_is_public() -> None:
 
 
 def test_type_checkers_know_what_is_public() -> None:
-    for room, names in tailproof._ROOMS.items():
-        module = import_module(room)
+    for place, names in tailproof._NAMES.items():
+        module = import_module(place)
         assert set(names.split()) <= set(module.__all__)
 
 
