@@ -49,7 +49,7 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Result(BaseResult[Curves]):
-    """A comparison of policies: regret at checkpoints, and where it came from.
+    """A comparison of policies: regret at checkpoints, with its settings.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Random streams, named by what they feed, and how much is drawn from them at a time."""
+"""Random streams, named by their purpose, and how much is drawn from them at a time."""
 
 from hashlib import sha256
 

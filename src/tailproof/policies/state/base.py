@@ -43,9 +43,9 @@ __all__ = [
 ]
 
 ONE = np.ones((), dtype=np.int64)
-"""To count by: NumPy adds it to few paths in half the time of a plain 1."""
+"""A 1 that NumPy adds to few paths in half the time of a plain 1."""
 ROOM = 16
-"""The decisions for which a buffer has room at first."""
+"""The length of a buffer at the start, in decisions."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class State:
     """
 
     FORMAT: ClassVar[int] = 2
-    """Raised when the arrays of a state change their meaning."""
+    """Incremented when the arrays of a state change their meaning."""
     fixed_arms = False
     """Whether K must stay what it was at the start."""
     fewest_arms = 1
@@ -155,7 +155,7 @@ class State:
         return found
 
     def fill(self, arrays: Mapping[str, ArrayLike], paths: int, prefix: str = "") -> None:
-        """Take over what `to_arrays` returned, checked; see `tailproof.Policy.restore`.
+        """Check and copy what `to_arrays` returned; see `tailproof.Policy.restore`.
 
         The state itself says which names, kinds and shapes are expected.
         """
@@ -230,7 +230,7 @@ class State:
         return other
 
     def make_room(self, count: int | None = None) -> None:
-        """Double the buffers until they hold so many decisions, by default one more than now."""
+        """Double the buffers until they hold this many decisions, by default one more than now."""
         count = int(self.decisions.max()) + 1 if count is None else count
         for name, rule in self.declared().buffers.items():
             array = getattr(self, name)
@@ -245,16 +245,16 @@ class State:
         return int(self.decisions.max())
 
     def take(self, paths: ArrayLike) -> Self:
-        """Return a copy that holds the given paths alone."""
+        """Return a copy with the given paths only."""
         index = np.asarray(paths)
         return self._mapped(lambda array: array[index])
 
     def copy(self) -> Self:
-        """Return a copy that goes its own way."""
+        """Return an independent copy."""
         return self._mapped(np.copy)
 
     def put(self, paths: Index, other: Self) -> None:
-        """Take over what another state has learned, as the given paths of this one."""
+        """Copy what another state has learned into the given paths of this one."""
         require(other.arms == self.arms, "other", f"a state of {self.arms} arms", other.arms)
         rules = self.declared().rules
         for name, value in self._parts():

@@ -208,7 +208,7 @@ class StudentFit(State):
         return prior
 
     def _try_median(self, x: Array, y: Array, prior: Array, t: Index) -> None:
-        """Start from the median with all else noise: at first, and where this explains more."""
+        """Start from the median, with the rest as noise: at first, and where this fits better."""
         flat = self.block.shape[1] > self.dim
         middle = np.median(y, axis=1) * flat
         off = np.abs(y - middle[:, None])
