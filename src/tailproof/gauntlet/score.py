@@ -18,7 +18,7 @@ __all__ = ["CHANCE", "STUCK", "Row", "Score"]
 
 
 CHANCE = "random arm"
-"""The name of the policy that pulls random arms, which always plays beside the tools."""
+"""The name of the policy that pulls random arms; it is always run with the tools."""
 STUCK = 0.1
 """A path is stuck if its regret in the second half is above this share of that of random arms."""
 _FORMAT = "tailproof gauntlet 1"

@@ -94,7 +94,7 @@ class Policy(ABC, Generic[S]):
         """Return the state that `State.to_arrays` was called on, checked.
 
         Arrays with other names, shapes or types, of another policy or of another version, raise
-        ``ValueError``; so does a NaN or an infinity where learning cannot leave one.
+        ``ValueError``; so does a NaN or an infinity that learning cannot produce.
 
         >>> from tailproof import OFUL, LinTS
         >>> saved = OFUL().init(paths=1, arms=2, dim=2).to_arrays()
@@ -258,7 +258,7 @@ class Policy(ABC, Generic[S]):
 
     @final
     def _resized(self, state: S, arms: int) -> S:
-        """Return the state for so many arms, itself if it has as many."""
+        """Return the state for this number of arms, itself if it has as many."""
         if arms == state.arms:
             return state
         start = self.init(1, arms, state.dim) if arms > state.arms else None
@@ -287,14 +287,12 @@ class Policy(ABC, Generic[S]):
             if not some or shape != (expected[0], shape[1], expected[2]):
                 raise ValueError(f"arms must be of shape {expected}, got {shape}")
             if state.fixed_arms:
-                raise ValueError(
-                    f"{type(self).__name__} keeps the {expected[1]} arms it began with; it was "
-                    f"offered {shape[1]}"
-                )
+                name = type(self).__name__
+                raise ValueError(f"{name} must keep its {expected[1]} arms, got {shape[1]}")
         own = vectors[:1] if vectors.strides[0] == 0 else vectors  # all paths may share their arms
         flat = own.ravel(order="K")
         most = self._longest
-        if not flat @ flat <= most**2:  # NaN, infinite and long arms stand out in the sum
+        if not flat @ flat <= most**2:  # NaN, infinite and long arms show in the sum
             length = float(np.linalg.norm(vectors, axis=-1).max())
             require(length <= most, "arms", f"finite, no longer than {most:g}", length)
         return vectors

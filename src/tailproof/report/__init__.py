@@ -149,7 +149,7 @@ def _saved(folder: Path, name: str, picture: Picture) -> dict[str, str]:
 
 
 def _rows(name: str, key: str, found: Comparison) -> list[dict[str, str]]:
-    """Return the numbers of each policy, beside the reference if there is one."""
+    """Return the numbers of each policy, next to the reference if there is one."""
     columns = _BEST_ARM if isinstance(found, Identification) else _REGRET
     rows = [
         {"result": key, "policy": policy}

@@ -96,7 +96,7 @@ class Result(BaseResult[Curves]):
 
         d̄ ± t s/√n over the differences d of the paths, at each checkpoint
 
-        Both policies meet the same arms on the same path, so their difference varies less than
+        Both policies see the same arms on the same path, so their difference varies less than
         either regret.
 
         >>> from tailproof import OFUL, Uniform, environments, noise, simulate

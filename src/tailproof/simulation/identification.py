@@ -38,7 +38,7 @@ def identify(
     """Let each policy find the best arm on many independent paths.
 
     A path stops when it has an answer. A path whose budget has no room for another decision
-    stays undecided: its answer is −1, whatever it might have guessed.
+    stays undecided: its answer is −1.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class IdentificationPlan(BasePlan[Verdicts, Identification]):
         require(fixed, "environment", "one with fixed arms", self.environment)
         ready = {name: _ready(name, policy, self.delta) for name, policy in self.policies.items()}
         object.__setattr__(self, "policies", ready)
-        for policy in ready.values():  # one that does not fit fails before the work begins
+        for policy in ready.values():  # fails early if one does not fit
             recommending(policy).recommend(policy.init(1, contexts.arms, contexts.dim))
             pulls = whole("max_pulls", self.max_pulls, at_least=policy.pulls, at_most=MOST_PULLS)
         object.__setattr__(self, "max_pulls", pulls)

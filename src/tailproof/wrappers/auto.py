@@ -37,7 +37,7 @@ class Units(NamedTuple):
 
 @dataclass(eq=False)
 class Tuned(Piloted):
-    """What a self-tuning filter knows beside its first decisions and the policy inside.
+    """The state of the policy inside, its first decisions, and the units.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class AutoFiltered(Repeating[Tuned]):
     settle : int
         The number of decisions after which the units stay as they are.
     intercept : bool
-        Whether rewards may lie around a constant. Without it the centre is zero, A sees
+        Whether rewards may have an offset. Without it the centre is zero, A sees
         stretch·x/length, and one dimension is saved. K-armed policies ignore vectors anyway. `PEGE`
         and `LazyTrackAndStop` need as many independent arms as dimensions: K unit vectors must do
         without, and can, as a constant is one of their combinations.

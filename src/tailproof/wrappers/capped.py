@@ -37,10 +37,10 @@ class Capped(Wrapper[Ranged]):
     """Any policy A, given rewards clipped to one range for all arms, in units of their spread.
 
     A learns (min(max(r, low), high) − low)/unit, where low and high are the (1 − share)- and
-    share-quantiles of all rewards so far, whatever the arm, and unit is their standard
+    share-quantiles of all rewards so far, of all arms, and unit is their standard
     deviation within the range
 
-    So A maximises `tailproof.CappedMean`, which every law has, and meets a noise of scale one, as
+    So A maximises `tailproof.CappedMean`, which every law has, and sees noise of scale one, as
     `UCB1` and `OFUL` assume; units and an offset of the rewards change nothing. The range is
     estimated again when the number of decisions has doubled, and A then learns all of them again;
     after `settle` decisions it is fixed, and they are dropped. `estimate` is in the units of the

@@ -50,7 +50,7 @@ ROOM = 16
 
 @dataclass(frozen=True)
 class Rule:
-    """The shape of an array of a state, and what it may hold; declared beside the field."""
+    """The shape of an array of a state, and what it may hold; declared with the field."""
 
     shape: tuple[int | Literal["arms", "dim"], ...] = ()
     """The axes after that of the paths."""
@@ -211,7 +211,7 @@ class State:
                 if fresh is not None:
                     shape = (*kept.shape[:axis], arms - self.arms, *kept.shape[axis + 1 :])
                     new = fresh[*before, self.arms :]
-                    # one path, and one place of a buffer, serve for all
+                    # axes along which all values are equal have length one
                     same = zip(new.shape, shape, strict=True)
                     new = new[tuple(slice(None if a == b else 1) for a, b in same)]
                     kept = np.concatenate([kept, np.broadcast_to(new, shape)], axis=axis)
@@ -219,7 +219,7 @@ class State:
         return other
 
     def among(self, arms: Index) -> Self:
-        """Return the state for a choice among these arms alone, numbered from 0."""
+        """Return the state for a choice among these arms only, numbered from 0."""
         other = copy.copy(self)
         other.arms = len(arms)
         for name, value in self._parts():
@@ -289,7 +289,7 @@ class State:
         require(tuple(rest) == shape, where, f"of shape {shape}", given.shape)
         require(given.dtype.kind == mine.dtype.kind, where, f"of type {mine.dtype}", given.dtype)
         if rule.finite:
-            require(bool(np.isfinite(given).all()), where, "finite", "something else")
+            require(bool(np.isfinite(given).all()), where, "finite", "NaN or infinity")
         if rule.least is not None and given.size:
             low, high = given.min(), given.max()
             require(low >= rule.least, where, f"at least {rule.least}", low)
