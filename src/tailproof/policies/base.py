@@ -332,7 +332,7 @@ def proposing(policy: Policy[Any]) -> Proposes:
 def recommending(policy: Policy[Any]) -> Recommends:
     """Return the policy if it finds the best arm."""
     if not isinstance(policy, Recommends):
-        raise ValueError(f"{policy!r} finds no best arm; those in tailproof.bestarm do")
+        raise ValueError(f"{policy!r} names no best arm; those in tailproof.bestarm do")
     return policy
 
 
