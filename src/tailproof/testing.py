@@ -295,7 +295,7 @@ def bad_input_is_refused(policy: Policy[Any]) -> None:
 
 
 def view_is_as_declared(policy: Policy[Any]) -> None:
-    """A policy that knows arms by number ignores vectors; a state's axes of arms are declared."""
+    """A policy that knows arms by number ignores vectors; states declare their axes of arms."""
     if policy.view == "arms":
         first, second = (
             _play(policy, arms, _rewards(policy))[1]
@@ -322,8 +322,8 @@ def invariances_hold(policy: Policy[Any]) -> None:
     """Changes of all rewards that are declared to be harmless change no decision.
 
     The rewards are multiples of 1/64, so that every change is exact or at least strictly
-    increasing; in the second half some are infinite. A unit that causes rounding changes no
-    decision of the first half.
+    increasing; in the second half some are infinite. Other units, even if they cause rounding,
+    change no decision of the first half.
     """
     rewards, half = np.round(_rewards(policy) * 64) / 64, _DECISIONS // 2
     rewards[half::10] = np.copysign(math.inf, rewards[half::10])

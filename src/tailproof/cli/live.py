@@ -79,7 +79,7 @@ def log_command(
     from tailproof.results.files import whole_file
 
     if out is not None:
-        require(out.suffix in (".csv", ".parquet"), "out", "a file .csv or .parquet", str(out))
+        require(out.suffix in (".csv", ".parquet"), "out", "a .csv or .parquet file", str(out))
         require(not out.exists(), "out", "a file that does not exist yet", str(out))
         if out.suffix == ".parquet":
             import_extra("pyarrow", "parquet", "writing Parquet")

@@ -117,7 +117,7 @@ def identification_table(title: str, found: "Identification") -> Table:
 def gauntlet_table(score: "Score") -> Table:
     """Return the regret of every tool in every problem, in per cent of that of random arms."""
     size = f"{score.settings['paths']} paths, size {score.settings['size']}"
-    table = empty_table(f"Regret, random arms = 100, {size}", "problem", *score.tools)
+    table = empty_table(f"Regret in % of random arms, {size}", "problem", *score.tools)
     table.caption = "● per cent of paths stuck; – the tool cannot play the problem"
     for problem in score.problems:
         cells = []
@@ -133,7 +133,7 @@ def gauntlet_table(score: "Score") -> Table:
 
 
 def summary_table(score: "Score") -> Table:
-    """Return the regret of each tool over that of the best one, and where it gets stuck."""
+    """Return the regret of each tool relative to the best one, and where it gets stuck."""
     title = "Regret relative to the best tool of each problem"
     table = empty_table(title, "tool", "problems", "median", "worst", "where", "stuck in")
     for tool, row in score.summary().items():

@@ -203,7 +203,7 @@ COMMANDS = (simulate_command, identify_command, gauntlet_command, list_command)
 
 
 def _policies(texts: list[str]) -> dict[str, Any]:
-    """Return the policies that were typed, by their texts."""
+    """Return the policies from the command line, by their text."""
     from tailproof import recipes
     from tailproof.checks import require
 

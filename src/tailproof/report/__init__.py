@@ -43,7 +43,7 @@ class Section:
     heading: str
     settings: str
     pictures: list[dict[str, str]]
-    """The caption, data address and description of each."""
+    """The caption, data URL and description of each."""
     claims: list[JudgedClaim]
     differences: list[str]
     rows: list[dict[str, str]]

@@ -132,7 +132,7 @@ class Wrapper(Policy[W], Generic[W]):
 
 
 class Repeating(Wrapper[W]):
-    """A wrapper that wants ñ = `repeats` rewards in place of each one that A wants."""
+    """A wrapper that takes ñ = `repeats` rewards for each one that A takes."""
 
     repeats: int
 
