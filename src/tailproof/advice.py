@@ -53,7 +53,7 @@ WARNING = (
 
 
 class Lead(NamedTuple):
-    """The leading arm under an aim; `sure` if the interval of no other arm (rival) reaches it."""
+    """The leading arm under an aim; `sure` if no rival's interval overlaps its own."""
 
     arm: str
     sure: bool
@@ -340,7 +340,7 @@ class Advice:
     def _moment_order(self) -> float | None:
         """Return ε such that the tail clearly has moments of order 1 + ε.
 
-        None if a mean may not exist; an error if it surely does not.
+        None if a mean may not exist; raises if it certainly does not.
         """
         tail = self.rewards.tail
         if tail.high <= 1:
