@@ -1,0 +1,148 @@
+"""What K arms earned: a histogram of the rewards that are not zero, and a cap learned from it."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailproof.chunking import chunks
+from tailproof.policies.state.base import (
+    ONE,
+    ArmCounts,
+    Array,
+    Counts,
+    Finite,
+    Index,
+    Rule,
+    State,
+    places,
+)
+
+__all__ = ["AGAIN", "BINS", "OCTAVE", "Purse"]
+
+OCTAVE = 4
+"""Bins between a reward and its double."""
+BINS = 256
+"""Bins of each sign: from 2⁻³² to 2³² times the first purchase."""
+AGAIN = 1.1
+"""The cap is learned anew when there are this many times the purchases."""
+_MIDDLE = BINS / 2 + 0.5
+"""Where the first purchase is: in the middle of a bin, so that the ratio of two prices, which is
+rational, is never on the border of two bins and rounding does not decide."""
+_MOST = 2.0 ** ((BINS - _MIDDLE) / OCTAVE)
+"""The largest reward in units of the first purchase; larger ones, infinite ones too, count as it."""
+
+
+@dataclass(eq=False)
+class Purse(State):
+    """Visitors, and a histogram of purchases, for each arm. A purchase is a reward that is not zero.
+
+    Rewards are kept in units of the first finite purchase, so that their unit changes no bit. The
+    histogram has bins a factor 2^¼ wide, in ascending order: refunds first, then gains.
+
+    Attributes
+    ----------
+    visitors, bought : arrays of shape (paths, K)
+        The decisions for each arm, and how many of them led to a purchase.
+    counts, sizes : arrays of shape (paths, K, 2·BINS)
+        The purchases in each bin, and their mean.
+    unit, low, high, due : arrays of shape (paths,)
+        The size of the first finite purchase, 0 before it; the range, in units of it; the number of
+        purchases at which the range is learned anew.
+    sums, squares : arrays of shape (paths, K)
+        The sums of rewards within the range, and of their squares.
+    """
+
+    visitors: ArmCounts
+    bought: ArmCounts
+    counts: Annotated[NDArray[np.int32], Rule(("arms", 2 * BINS), least=0)]
+    sizes: Annotated[NDArray[np.float32], Rule(("arms", 2 * BINS), finite=True)]
+    sums: Annotated[Array, Rule(("arms",), finite=True)]
+    squares: Annotated[Array, Rule(("arms",), finite=True)]
+    unit: Finite
+    low: Finite
+    high: Finite
+    due: Annotated[Index, Rule(least=1, blank=1)]
+
+    @property
+    def range(self) -> tuple[Array, Array]:
+        """The ends of the range that rewards are clipped to, of shape (paths,) each."""
+        return self.low * self.unit, self.high * self.unit
+
+    @property
+    def conversion(self) -> Array:
+        """Purchases for each visitor, of shape (paths, K); 0 before the first visitor."""
+        return self.bought / np.maximum(self.visitors, 1)
+
+    @property
+    def basket(self) -> Array:
+        """The mean of purchases within the range, of shape (paths, K); 0 before the first."""
+        return self.sums / np.maximum(self.bought, 1) * self.unit[:, None]
+
+    @property
+    def means(self) -> Array:
+        """The mean reward within the range, of shape (paths, K); 0 before the first visitor."""
+        return self.sums / np.maximum(self.visitors, 1) * self.unit[:, None]
+
+    @property
+    def variances(self) -> Array:
+        """The variance of rewards within the range, of shape (paths, K)."""
+        n = np.maximum(self.visitors, 1)
+        own = self.squares / n - np.square(self.sums / n)
+        return np.maximum(own, 0) * np.square(self.unit)[:, None]
+
+    def update(self, chosen: Index, rewards: Array, share: float) -> Index:
+        """Add the reward of the chosen arm of each path; return the paths with a new range."""
+        at = places(chosen, self.arms)
+        self.visitors.put(at, self.visitors.take(at) + ONE)
+        rows = np.flatnonzero(rewards)
+        if not len(rows):
+            return rows
+        x = self.relative(rows, rewards[rows])
+        at = at[rows]
+        cut = np.clip(x, self.low[rows], self.high[rows])
+        self.sums.put(at, self.sums.take(at) + cut)
+        self.squares.put(at, self.squares.take(at) + cut * cut)
+        self.bought.put(at, self.bought.take(at) + ONE)
+        with np.errstate(divide="ignore"):
+            place = OCTAVE * np.log2(np.abs(x)) + _MIDDLE
+        place = np.clip(place, 0, BINS - 1).astype(np.int64)
+        at = at * (2 * BINS) + np.where(rewards[rows] > 0, BINS + place, BINS - 1 - place)
+        count, size = self.counts.take(at) + 1, self.sizes.take(at)
+        self.counts.put(at, count)
+        self.sizes.put(at, size + (x - size) / count)
+        again = rows[self.bought[rows].sum(axis=1) >= self.due[rows]]
+        for part in chunks(len(again), 2 * BINS * self.arms):
+            self._learn_range(again[part], share)
+        return again
+
+    def relative(self, rows: Index, rewards: Array) -> Array:
+        """Return rewards of some paths in units of the first purchase, which may be among them.
+
+        They are rounded to single precision, so that other units give the same numbers.
+        """
+        new = (self.unit[rows] == 0) & np.isfinite(rewards)
+        if new.any():
+            self.unit[rows[new]] = np.abs(rewards[new])
+        unit = self.unit[rows]
+        x = np.clip(rewards / np.where(unit > 0, unit, 1.0), -_MOST, _MOST)
+        return x.astype(np.float32).astype(np.float64)
+
+    def _learn_range(self, rows: Index, share: float) -> None:
+        """Learn the range of some paths anew, and the sums with it."""
+        counts, visitors = self.counts[rows].astype(np.float64), self.visitors[rows]
+        reached = np.vecmat(1 / np.maximum(visitors, 1), counts).cumsum(axis=1)
+        total = reached[:, -1:] * (1 - 1e-12)  # of rounding
+        low_at = np.count_nonzero(reached < (1 - share) * total, axis=1)
+        high_at = np.count_nonzero(reached < share * total, axis=1)
+        ends = np.exp2((np.arange(1, BINS + 1) - _MIDDLE) / OCTAVE)
+        zeros = np.zeros(BINS)
+        low = -np.concatenate([ends[::-1], zeros])[low_at]
+        high = np.concatenate([zeros, ends])[high_at]
+        value = np.clip(self.sizes[rows], low[:, None, None], high[:, None, None])
+        self.low[rows], self.high[rows] = low, high
+        self.sums[rows] = np.vecdot(counts, value)
+        self.squares[rows] = np.vecdot(counts, value * value)
+        bought = self.bought[rows].sum(axis=1)
+        self.due[rows] = np.maximum((AGAIN * bought).astype(np.int64), bought + 1)
