@@ -33,6 +33,7 @@ from tailproof import (
     HeavyOFUL,
     HvtUCB,
     Intercept,
+    LinRevenueUCB,
     LinStudentUCB,
     LinTS,
     Mean,
@@ -45,6 +46,7 @@ from tailproof import (
     OrderStatisticUCB,
     Policy,
     Quantile,
+    RevenueUCB,
     RobustUCB,
     Scaled,
     SupBMM,
@@ -91,6 +93,8 @@ POLICIES: list[Policy[Any]] = [
     ThompsonSampling(),
     PEGE(),
     AdaRUCB(),
+    RevenueUCB(),
+    LinRevenueUCB(),
 ]
 VARIANTS: list[Policy[Any]] = [
     OFUL(bonus=0, ridge=3.0, noise_scale=0.2),
@@ -99,6 +103,8 @@ VARIANTS: list[Policy[Any]] = [
     SymmetricOFUL(tau=8, radius="theorem", mass=0.5, horizon=1000),
     OrderStatisticUCB(quantile=0.8, index="binomial"),
     OrderStatisticUCB(quantile=0.3, sketch=16),
+    RevenueUCB(share=0.6),
+    LinRevenueUCB(share=0.6),
 ]
 """The same with other settings; those of other policies are in the tests of their rooms."""
 BEST_ARM: list[Policy[Any]] = [

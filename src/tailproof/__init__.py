@@ -8,9 +8,10 @@ _NAMES = {
     "tailproof": "bestarm figures gauntlet guests live noise testing",
     "tailproof.advice": "Advice calibrate",
     "tailproof.policies": """
-        AdaRUCB ClippedSGDUCB ConfidenceBall CRT FixedArm HeavyOFUL HvtUCB LinStudentUCB LinTS
-        MedianUCB MENU MoM OFUL OrderStatisticUCB PEGE Policy RobustUCB State SupBMM SupBTC
-        SupLinRel SupLinUCB SymmetricOFUL ThompsonSampling TOFU UCB1 Uniform
+        AdaRUCB ClippedSGDUCB ConfidenceBall CRT FixedArm HeavyOFUL HvtUCB LinRevenueUCB
+        LinStudentUCB LinTS MedianUCB MENU MoM OFUL OrderStatisticUCB PEGE Policy RevenueUCB
+        RobustUCB State SupBMM SupBTC SupLinRel SupLinUCB SymmetricOFUL ThompsonSampling TOFU UCB1
+        Uniform
     """,
     "tailproof.results": "Curves Identification Result Verdicts",
     "tailproof.simulation": "IdentificationPlan Plan environments identify simulate sweep",

@@ -26,7 +26,14 @@ from scipy.stats import beta, binom, kstest
 
 from tailproof.bestarm.quantiles import QuantileBestArm
 from tailproof.noise import Laplace, Noise
-from tailproof.policies import FixedArm, LinStudentUCB, OrderStatisticUCB, Uniform
+from tailproof.policies import (
+    FixedArm,
+    LinRevenueUCB,
+    LinStudentUCB,
+    OrderStatisticUCB,
+    RevenueUCB,
+    Uniform,
+)
 from tailproof.policies.base import Index, Policy, State
 from tailproof.stats.estimators import Estimator
 from tailproof.typing import Array
@@ -355,6 +362,11 @@ def invariances(policy: Policy[Any]) -> frozenset[str]:
 @invariances.register(OrderStatisticUCB | Uniform | FixedArm | QuantileBestArm)
 def _(policy: Any) -> frozenset[str]:
     return frozenset({"increasing"})
+
+
+@invariances.register(RevenueUCB | LinRevenueUCB)
+def _(policy: Any) -> frozenset[str]:
+    return frozenset({"units"})
 
 
 @invariances.register(LinStudentUCB | AutoFiltered)

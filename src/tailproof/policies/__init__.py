@@ -8,6 +8,7 @@ from tailproof.policies.confidence_ball import ConfidenceBall
 from tailproof.policies.crt import CRT
 from tailproof.policies.heavy_oful import HeavyOFUL
 from tailproof.policies.hvt_ucb import HvtUCB
+from tailproof.policies.lin_revenue_ucb import LinRevenueUCB
 from tailproof.policies.lin_student_ucb import LinStudentUCB
 from tailproof.policies.lin_ts import LinTS
 from tailproof.policies.median_ucb import MedianUCB
@@ -16,6 +17,7 @@ from tailproof.policies.mom import MoM
 from tailproof.policies.oful import OFUL
 from tailproof.policies.order_statistic_ucb import OrderStatisticUCB
 from tailproof.policies.pege import PEGE
+from tailproof.policies.revenue_ucb import RevenueUCB
 from tailproof.policies.robust_ucb import RobustUCB
 from tailproof.policies.sup_bmm import SupBMM
 from tailproof.policies.sup_btc import SupBTC
@@ -39,12 +41,14 @@ __all__ = [
     "FixedArm",
     "HeavyOFUL",
     "HvtUCB",
+    "LinRevenueUCB",
     "LinStudentUCB",
     "LinTS",
     "MedianUCB",
     "MoM",
     "OrderStatisticUCB",
     "Policy",
+    "RevenueUCB",
     "RobustUCB",
     "State",
     "SupBMM",

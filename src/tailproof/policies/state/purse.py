@@ -131,18 +131,26 @@ class Purse(State):
 
     def _learn_range(self, rows: Index, share: float) -> None:
         """Learn the range of some paths anew, and the sums with it."""
-        counts, visitors = self.counts[rows].astype(np.float64), self.visitors[rows]
-        reached = np.vecmat(1 / np.maximum(visitors, 1), counts).cumsum(axis=1)
+        counts = self.counts[rows]
+        used = np.flatnonzero(counts.any(axis=(0, 1)))  # a few tens of the bins
+        counts = counts[..., used].astype(np.float64)
+        even = counts / np.maximum(self.visitors[rows], 1)[..., None]
+        reached = even.sum(axis=1).cumsum(axis=1)
         total = reached[:, -1:] * (1 - 1e-12)  # of rounding
-        low_at = np.count_nonzero(reached < (1 - share) * total, axis=1)
-        high_at = np.count_nonzero(reached < share * total, axis=1)
-        ends = np.exp2((np.arange(1, BINS + 1) - _MIDDLE) / OCTAVE)
-        zeros = np.zeros(BINS)
-        low = -np.concatenate([ends[::-1], zeros])[low_at]
-        high = np.concatenate([zeros, ends])[high_at]
-        value = np.clip(self.sizes[rows], low[:, None, None], high[:, None, None])
+        low, high = (
+            used[np.count_nonzero(reached < level * total, axis=1)] for level in (1 - share, share)
+        )
+        low = -np.where(low < BINS, _end(BINS - 1 - low), 0.0)
+        high = np.where(high >= BINS, _end(high - BINS), 0.0)
+        value = np.clip(self.sizes[rows][..., used], low[:, None, None], high[:, None, None])
         self.low[rows], self.high[rows] = low, high
-        self.sums[rows] = np.vecdot(counts, value)
-        self.squares[rows] = np.vecdot(counts, value * value)
+        # cumsum adds one by one, so that bins that only other paths use change no bit
+        self.sums[rows] = (counts * value).cumsum(axis=2)[..., -1]
+        self.squares[rows] = (counts * value * value).cumsum(axis=2)[..., -1]
         bought = self.bought[rows].sum(axis=1)
         self.due[rows] = np.maximum((AGAIN * bought).astype(np.int64), bought + 1)
+
+
+def _end(place: Index) -> Array:
+    """Return the upper end of a bin, in units of the first purchase."""
+    return np.asarray(np.exp2((place + 1 - _MIDDLE) / OCTAVE))

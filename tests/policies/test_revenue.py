@@ -1,0 +1,385 @@
+"""RevenueUCB and LinRevenueUCB against plain forms of one path, and what they promise."""
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom, norm
+from traces import play, row, trace_of
+
+from tailproof import LinRevenueUCB, Policy, RevenueUCB, noise, testing
+from tailproof.policies.randomised import shares_of_luck
+from tailproof.policies.state.ledger import KEPT, LENT
+from tailproof.policies.state.purse import Purse
+from tailproof.typing import Array
+
+BIN = 2**0.25
+
+
+def shop(rng: np.random.Generator, shape: tuple[int, ...], buyers: float, sigma: float) -> Array:
+    """Return what visitors spend; 2 % of those who buy return more than they bought."""
+    sold = rng.lognormal(3, sigma, shape) * np.where(rng.random(shape) < 0.02, -1.5, 1)
+    return np.where(rng.random(shape) < buyers, sold, 0.0)
+
+
+def definition(samples: list[Array], share: float) -> tuple[float, float]:
+    """Return the range of the aim: quantiles of purchases, each arm weighing the same."""
+    pairs = sorted((y, 1 / len(own)) for own in samples for y in own if y != 0)
+    total, found = sum(weight for _, weight in pairs), []
+    for level in (1 - share, share):
+        reached = 0.0
+        for y, weight in pairs:
+            reached += weight
+            if reached >= level * total * (1 - 1e-12):
+                found.append(y)
+                break
+    return min(found[0], 0.0), max(found[1], 0.0)
+
+
+class Plain:
+    """One path that keeps every reward; a loop stands in for each sum."""
+
+    def __init__(self, arms: int, share: float) -> None:
+        self.share, self.rewards = share, [list[float]() for _ in range(arms)]
+        self.unit, self.due, self.low, self.high = 0.0, 1, 0.0, 0.0
+        self.binned = [list[float]() for _ in range(arms)]
+
+    def bin_of(self, y: float) -> tuple[bool, int]:
+        return y > 0, math.floor(4 * math.log2(abs(y)) + 0.5)
+
+    def edge(self, y: float) -> float:
+        """Return the end of the bin of y that is farther from zero."""
+        return math.copysign(2 ** ((self.bin_of(y)[1] + 0.5) / 4), y) if y else 0.0
+
+    def learn(self, arm: int, reward: float) -> None:
+        if reward and not self.unit:
+            self.unit = abs(reward)
+        y = reward / self.unit if reward else 0.0
+        self.rewards[arm].append(y)
+        if y:
+            self.binned[arm].append(y)
+        bought = sum(y != 0 for own in self.rewards for y in own)
+        if y and bought >= self.due:
+            self.due = max(int(1.1 * bought), bought + 1)
+            low, high = definition([np.array(own) for own in self.rewards if own], self.share)
+            self.low, self.high = self.edge(low), self.edge(high)
+            for own, kept in zip(self.rewards, self.binned, strict=True):
+                bins: dict[tuple[bool, int], list[float]] = {}
+                for y in own:
+                    if y:
+                        bins.setdefault(self.bin_of(y), []).append(y)
+                kept[:] = [float(np.mean(inside)) for inside in bins.values() for _ in inside]
+
+    def sums(self) -> tuple[list[float], list[float]]:
+        """Return Σ y and Σ y² within the range; purchases before it was learned count as binned."""
+        cut = [[min(max(y, self.low), self.high) for y in own] for own in self.binned]
+        return [sum(own) for own in cut], [sum(y * y for y in own) for own in cut]
+
+
+@pytest.mark.parametrize("share", [0.99, 0.8])
+def test_revenue_ucb_follows_its_plain_form(share: float) -> None:
+    policy, rng = RevenueUCB(share=share), np.random.default_rng(3)
+    table = shop(rng, (1500, 3, 4), 0.15, 1.5) * [1, 1.1, 1.3, 0.8]
+    luck, vectors = np.random.default_rng(0), np.zeros((3, 4, 1))
+    plain = [Plain(4, share) for _ in range(3)]
+    drawn, state, drew = np.random.default_rng(0), policy.init(3, 4, 1), 0
+    for outcome in table:
+        chosen = policy.choose(state, vectors, luck)
+        z = np.abs(drawn.standard_normal(3))
+        drawn.random(3)
+        for path, own in enumerate(plain):
+            n = [len(rewards) for rewards in own.rewards]
+            if not own.unit or not all(n):
+                assert n[chosen[path]] == min(n)
+                continue
+            index = revenue_index(own, z[path])
+            assert index[chosen[path]] >= max(index) - 1e-6 * abs(max(index))
+            drew += 1
+        policy.learn(state, vectors, chosen, outcome[np.arange(3), chosen][:, None])
+        for path, own in enumerate(plain):
+            own.learn(int(chosen[path]), outcome[path, chosen[path]])
+    assert drew > 4000
+    for path, own in enumerate(plain):
+        np.testing.assert_allclose(state.sums[path], own.sums()[0], rtol=1e-5)
+        np.testing.assert_allclose(state.squares[path], own.sums()[1], rtol=1e-5)
+        np.testing.assert_allclose((state.low[path], state.high[path]), (own.low, own.high))
+        assert state.visitors[path].tolist() == [len(rewards) for rewards in own.rewards]
+
+
+def revenue_index(plain: Plain, luck: float) -> list[float]:
+    """Return the index of the docstring."""
+    sums, squares = plain.sums()
+    n = [len(own) for own in plain.rewards]
+    t = sum(n)
+    spread = sum(squares) / t - (sum(sums) / t) ** 2
+    return [s / k + luck * math.sqrt(spread / k) for s, k in zip(sums, n, strict=True)]
+
+
+@pytest.mark.parametrize("share", [0.99, 0.75])
+def test_the_cap_is_that_of_the_aim_up_to_a_bin(share: float) -> None:
+    """Though one arm has ten times the visitors, which the definition does not weigh."""
+    rng, state = np.random.default_rng(5), Purse.start(1, 2, 1)
+    arms = rng.permutation(np.repeat([0, 1], [4000, 400]))
+    rewards = shop(rng, arms.shape, 0.3, 1.2) * np.where(arms == 0, 1, 5)
+    rewards[::50] = -np.abs(rewards[::50])
+    for arm, reward in zip(arms, rewards, strict=True):
+        state.update(np.array([arm]), np.array([reward]), share)
+    state.due[:] = 1
+    state.update(np.array([0]), np.array([rewards[rewards > 0][0]]), share)
+    samples = [rewards[arms == arm] for arm in (0, 1)]
+    for mine, exact in zip(state.range, definition(samples, share), strict=True):
+        assert exact == mine[0] == 0 or 1 <= mine[0] / exact <= BIN * 1.01
+    low, high = state.range
+    means = [np.clip(own, low, high).mean() for own in samples]
+    np.testing.assert_allclose(state.means[0], means, rtol=3e-3)  # of the one visitor more
+    variances = [np.clip(own, low, high).var() for own in samples]
+    np.testing.assert_allclose(state.variances[0], variances, rtol=2e-2)  # of bins
+    bought = [np.count_nonzero(own) / len(own) for own in samples]
+    np.testing.assert_allclose(state.conversion[0], bought, rtol=1e-2)
+    np.testing.assert_allclose(state.conversion * state.basket, state.means)
+
+
+def test_a_cap_over_purchases_is_not_zero() -> None:
+    """With 99.5 % zeros the 99 % quantile of all rewards is zero; that of purchases is not."""
+    state = Purse.start(1, 1, 1)
+    for t in range(2000):
+        state.update(np.zeros(1, dtype=np.int64), np.array([40.0 if t % 200 == 0 else 0.0]), 0.99)
+    assert 40 <= state.range[1][0] <= 40 * BIN
+    assert state.range[0][0] == 0
+    assert state.means[0, 0] == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("policy", [RevenueUCB(), LinRevenueUCB()])
+@pytest.mark.parametrize("unit", [1e-6, 1e6, 1 / 3, 1e-200, 1e200])
+def test_units_change_no_decision(policy: Policy[Any], unit: float) -> None:
+    rng = np.random.default_rng(8)
+    table = np.round(shop(rng, (1200, 3, 3), 0.2, 1), 2)
+    arms = rng.standard_normal((1200, 3, 1, 2)).repeat(3, axis=2)
+    traces = [trace_of(policy, arms, rewards) for rewards in (table, unit * table)]
+    np.testing.assert_array_equal(*traces)
+
+
+@pytest.mark.parametrize("policy", [RevenueUCB(share=0.9), LinRevenueUCB(share=0.9)])
+def test_infinite_rewards_are_capped(policy: Policy[Any]) -> None:
+    """Also where they are the first purchases; less than a tenth of all are infinite."""
+    rng = np.random.default_rng(2)
+    table = shop(rng, (800, 2, 2), 0.3, 1)
+    table[:3], table[::97, :, 0] = math.inf, math.inf
+    table[5::97, :, 1] = -math.inf
+    state, _ = play(policy, None, table)
+    assert np.isfinite(state.means).all()
+    assert (state.range[1] < 1e4).all()
+
+
+def test_shares_of_luck_are_an_integral() -> None:
+    """By midpoints of 20 000 equal shares of luck; equal lines and dominated ones included."""
+    rng = np.random.default_rng(4)
+    mean, width = rng.standard_normal((6, 5)), rng.random((6, 5))
+    mean[1, 2], width[1, 2] = mean[1, 3], width[1, 3]
+    width[2], mean[3] = 0.5, 0.0
+    luck = norm.ppf(0.5 + (np.arange(20_000) + 0.5) / 40_000)
+    index = mean[:, None] + luck[:, None] * width[:, None]
+    best = index == index.max(axis=2, keepdims=True)
+    seen = (best / best.sum(axis=2, keepdims=True)).mean(axis=1)
+    share = shares_of_luck(mean, width)
+    np.testing.assert_allclose(share, seen, atol=2e-4)
+    np.testing.assert_allclose(share.sum(axis=1), 1, rtol=1e-12)
+
+
+@pytest.mark.parametrize("policy", [RevenueUCB(), LinRevenueUCB()])
+def test_propensities_are_frequencies(policy: Policy[Any]) -> None:
+    """In eight paths and offers; false-alarm rate 10⁻⁶ over all 32 shares together."""
+    rng, draws = np.random.default_rng(9), 2000
+    arms = rng.standard_normal((100, 8, 1, 2)).repeat(4, axis=2)
+    state, _ = play(policy, arms, shop(rng, (100, 8, 4), 0.2, 1))
+    share = policy.propensities(state, arms[0])
+    assert share is not None
+    assert np.count_nonzero((share > 0.05) & (share < 0.95)) >= 8
+    chosen = np.stack([policy.choose(state, arms[0], rng) for _ in range(draws)])
+    seen = (chosen[..., None] == np.arange(4)).sum(axis=0)
+    tail = np.minimum(binom.cdf(seen, draws, share), binom.sf(seen - 1, draws, share))
+    assert tail.min() > 1e-6 / (2 * share.size)
+
+
+@pytest.mark.parametrize(
+    ("policy", "most"), [(RevenueUCB(), 5000), (LinRevenueUCB(), 9000)], ids=["arms", "features"]
+)
+def test_memory_is_bounded(policy: Policy[Any], most: int) -> None:
+    """By 5 kB an arm; with five features and four arms by 9 kB."""
+    rng, sizes = np.random.default_rng(1), []
+    state = policy.init(1, 4, 5)
+    for decisions in (10, 1000):
+        arms = rng.standard_normal((decisions, 1, 1, 5)).repeat(4, axis=2)
+        play(policy, arms, shop(rng, (decisions, 1, 4), 0.5, 2), state=state)
+        sizes.append(sum(array.nbytes for array in state.to_arrays().values()))
+    assert sizes[0] == sizes[1] <= 4 * most
+
+
+@pytest.mark.parametrize("policy", [RevenueUCB(), LinRevenueUCB()])
+def test_rewards_may_come_late_and_in_any_order(policy: Policy[Any]) -> None:
+    """The order decides the unit and when the cap is learned, and nothing once both agree."""
+    rng = np.random.default_rng(6)
+    rewards = shop(rng, (600,), 0.3, 0.7)
+    rewards[0] = 20.0
+    arms, chosen = rng.standard_normal((600, 1, 1, 2)).repeat(3, axis=2), rng.integers(3, size=600)
+    states = []
+    for order in (np.arange(600), np.append(0, 1 + rng.permutation(599))):
+        state = policy.init(1, 3, 2)
+        for t in order:
+            state.due[:] = 1
+            if isinstance(policy, LinRevenueUCB):
+                state.solve_at[:] = 1
+            policy.learn(state, arms[t], chosen[[t]], rewards[[t]][:, None])
+        states.append(state)
+    share = [policy.propensities(state, arms[0]) for state in states]
+    np.testing.assert_allclose(*share, rtol=1e-4, atol=1e-9)
+    np.testing.assert_array_equal(*(state.counts for state in states))
+
+
+def test_delay_does_not_stop_learning() -> None:
+    """Rewards come 500 visitors late; 40 paths, each of which has 10 standard errors to tell."""
+    policy, rng, late = RevenueUCB(), np.random.default_rng(7), 500
+    law = noise.ZeroInflated(noise.LogNormal(0.5, "left", 20.0), 0.9)
+    state, arms, waiting, right = policy.init(40, 3, 1), np.zeros((40, 3, 1)), [], 0
+    for t in range(4000):
+        chosen = policy.choose(state, arms, rng)
+        waiting.append((chosen, law.sample(rng, (40,)) * np.array([1, 1, 2])[chosen]))
+        if len(waiting) > late:
+            pulled, rewards = waiting.pop(0)
+            policy.learn(state, arms, pulled, rewards[:, None])
+        right += np.count_nonzero(chosen == 2) if t >= 2000 else 0
+    assert right > 0.9 * 40 * 2000
+
+
+class PlainLinear(Plain):
+    """One path of LinRevenueUCB that keeps every visitor and solves by inverses."""
+
+    def __init__(self, arms: int, dim: int, share: float) -> None:
+        super().__init__(arms, share)
+        self.x = [list[Array]() for _ in range(arms)]
+        self.dim, self.t, self.solve_at = dim, 0, 1
+        self.solved: list[tuple[Array, Array]] = []
+
+    def visit(self, x: Array, arm: int, reward: float) -> None:
+        due = self.due
+        self.x[arm].append(np.append(x, 1.0))
+        self.learn(arm, reward)
+        self.t += 1
+        if self.unit and (self.t >= self.solve_at or self.due != due or len(self.x[arm]) == 1):
+            self.solve_at = max(int(1.01 * self.t), self.t + 1)
+            self.solve()
+
+    def solve(self) -> None:
+        d, sums = self.dim + 1, []
+        for xs, ys in zip(self.x, self.rewards, strict=True):
+            design = np.array(xs).reshape(-1, d)
+            y = np.clip(ys, self.low, self.high)
+            meat = (design * np.square(y)[:, None]).T @ design
+            sums.append((design.T @ design, design.T @ y, meat))
+        bought = sum(y != 0 for own in self.rewards for y in own)
+        pool = [sum(parts) * LENT / bought for parts in zip(*sums, strict=True)]
+        self.solved = []
+        for own in sums:
+            gram, pay, meat = (mine + lent for mine, lent in zip(own, pool, strict=True))
+            inverse = np.linalg.inv(gram + 1e-6 * np.diag(np.diag(gram)))
+            self.solved.append((inverse @ pay, inverse @ meat @ inverse))
+
+
+def test_lin_revenue_ucb_follows_its_plain_form() -> None:
+    """Fewer purchases than are kept, so that all are cut anew with each cap."""
+    policy, rng = LinRevenueUCB(share=0.9), np.random.default_rng(3)
+    arms = rng.standard_normal((500, 2, 1, 2)).repeat(3, axis=2)
+    table = shop(rng, (500, 2, 3), 0.2, 1)
+    luck, drawn = np.random.default_rng(0), np.random.default_rng(0)
+    plain, state, drew = [PlainLinear(3, 2, 0.9) for _ in range(2)], policy.init(2, 3, 2), 0
+    for vectors, outcome in zip(arms, table, strict=True):
+        chosen = policy.choose(state, vectors, luck)
+        z = np.abs(drawn.standard_normal(2))
+        drawn.random(2)
+        for path, own in enumerate(plain):
+            if not own.unit:
+                n = [len(rewards) for rewards in own.rewards]
+                assert n[chosen[path]] == min(n)
+                continue
+            x = np.append(vectors[path, 0], 1.0)
+            index = [x @ theta + z[path] * math.sqrt(x @ cover @ x) for theta, cover in own.solved]
+            assert index[chosen[path]] >= max(index) - 1e-6 * abs(max(index))
+            drew += 1
+        policy.learn(state, vectors, chosen, outcome[np.arange(2), chosen][:, None])
+        for path, own in enumerate(plain):
+            arm = int(chosen[path])
+            own.visit(vectors[path, arm], arm, outcome[path, arm])
+    assert drew > 900
+    assert (state.bought.sum(axis=1) < KEPT).all()
+    for path, own in enumerate(plain):
+        for arm, (theta, cover) in enumerate(own.solved):
+            np.testing.assert_allclose(state.theta[path, arm], theta, rtol=1e-5, atol=1e-8)
+            np.testing.assert_allclose(state.cover[path, arm], cover, rtol=1e-5, atol=1e-8)
+
+
+def test_more_purchases_than_are_kept_count_too() -> None:
+    """All purchases are alike, so that the cap never moves: the regression is the exact one."""
+    policy, rng = LinRevenueUCB(), np.random.default_rng(3)
+    x, bought = rng.standard_normal((3000, 2)), rng.random(3000) < 0.3
+    state, y = policy.init(1, 1, 2), 25.0 * bought
+    for vector, reward in zip(x, y, strict=True):
+        policy.learn(state, vector[None, None], np.zeros(1, dtype=np.int64), [[reward]])
+    state.solve_at[:] = 1
+    policy.learn(state, np.zeros((1, 1, 2)), np.zeros(1, dtype=np.int64), [[0.0]])
+    assert bought.sum() > 5 * KEPT
+    design = np.vstack([np.column_stack([x, np.ones(3000)]), [0, 0, 1]])
+    exact = np.linalg.lstsq(design, np.append(y, 0))[0]
+    np.testing.assert_allclose(state.coefficients[0, 0], exact, rtol=1e-4, atol=1e-4)
+
+
+def test_features_tell_visitors_apart() -> None:
+    """Half of the visitors buy from one arm, half from the other; 20 paths, the last 1000 of 4000.
+
+    The best rule is right always, a fair coin in half of the cases.
+    """
+    policy, rng = LinRevenueUCB(), np.random.default_rng(5)
+    state, right = policy.init(20, 2, 1), 0
+    for t in range(4000):
+        x = rng.choice([-1.0, 1.0], 20)
+        arms = np.repeat(x[:, None, None], 2, axis=1)
+        chosen = policy.choose(state, arms, rng)
+        fits = chosen == (x > 0)
+        bought = rng.random(20) < np.where(fits, 0.08, 0.02)
+        policy.learn(state, arms, chosen, np.where(bought, rng.lognormal(3, 1, 20), 0)[:, None])
+        right += np.count_nonzero(fits) if t >= 3000 else 0
+    assert right > 0.9 * 20_000
+
+
+def test_an_arm_that_appears_later_is_tried() -> None:
+    """The new arm is judged by the pool until it has visitors of its own."""
+    policy, rng = LinRevenueUCB(), np.random.default_rng(5)
+    state = policy.init(1, 2, 1)
+    play(policy, np.ones((400, 1, 2, 1)), shop(rng, (400, 1, 2), 0.3, 1), state=state)
+    share = policy.propensities(state, np.ones((1, 3, 1)))
+    assert share is not None
+    assert share[0, 2] > 0.2
+    assert state.coefficients.shape == (1, 2, 2)
+
+
+def test_edges_of_bins_are_no_ratio_of_prices() -> None:
+    """Doubling a price moves it by exactly four bins, in any unit."""
+    for unit in (1.0, 1e-6, 0.1, 3e7):
+        state = Purse.start(1, 1, 1)
+        for price in (1, 2, 4, 8, 0.5):
+            state.update(np.zeros(1, dtype=np.int64), np.array([unit * price]), 0.99)
+        assert [int(b - a) for a, b in pairwise(np.flatnonzero(state.counts[0, 0]))] == [4] * 4
+
+
+@pytest.mark.parametrize("policy", [RevenueUCB(share=0.9), LinRevenueUCB(share=0.9)])
+def test_contract_with_zeros(policy: Policy[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checks of the contract once more, on rewards of which 80 % are zero."""
+    dense = testing._rewards
+
+    def sparse(policy: Policy[Any], seed: int = 4) -> Array:
+        rewards = dense(policy, seed)
+        return np.where(np.abs(rewards) > 1.28, rewards, 0.0)
+
+    monkeypatch.setattr(testing, "_rewards", sparse)
+    testing.check_policy(policy)
