@@ -1,9 +1,9 @@
-"""Tools for revenue: regret in the shops of `benchmarks/shops.py`, with and without delay, and cost.
+"""Tools for revenue: regret in the shops of `benchmarks/shops.py`, on time and late, and cost.
 
-Run with ``python benchmarks/money.py``; ``--problems tuning`` is for choosing settings. Regret is of
-the true capped mean, over that of uniform choices. A path is lost if its second half has more than
-half of the regret of chance. Ratios are to UCB1 behind the same cap, with rewards in units of the
-pooled standard deviation and, for each problem, the best of `BONUSES` in hindsight.
+Run with ``python benchmarks/money.py``; ``--problems tuning`` is for choosing settings. Regret is
+of the true capped mean, over that of uniform choices. A path is lost if its second half has more
+than half of the regret of chance. Ratios are to UCB1 behind the same cap, with rewards in units of
+the pooled standard deviation and, for each problem, the best of `BONUSES` in hindsight.
 """
 
 import argparse
@@ -43,7 +43,9 @@ class PooledUCB1(KArmed[Purse], Indexed[Purse]):
 
     def _index(self, state: Purse, arms: Array) -> Array:
         n, t = np.maximum(state.visitors, 1), np.maximum(state.decisions, 1)
-        spread = np.maximum(state.squares.sum(axis=1) / t - np.square(state.sums.sum(axis=1) / t), 0)
+        spread = np.maximum(
+            state.squares.sum(axis=1) / t - np.square(state.sums.sum(axis=1) / t), 0
+        )
         width = np.array(self.bonuses) * np.sqrt(2 * np.log(t) * spread)
         index = state.sums / n + width[:, None] / np.sqrt(n)
         return np.where(state.visitors == 0, np.inf, index)
@@ -194,9 +196,7 @@ def features(paths: int, visitors: int) -> None:
     title = f"Four banners, revenue a visitor, {visitors} visitors, {paths} paths"
     table = start_table(title, "what", *fourths)
     for more, least in ((0, 3.90), (10, 3.80)):
-        earned = Banners(more).play(
-            LinRevenueUCB(), crossed=False, paths=paths, visitors=visitors
-        )
+        earned = Banners(more).play(LinRevenueUCB(), crossed=False, paths=paths, visitors=visitors)
         word = "" if earned[-1] >= least else " missed"
         cells = [f"{value:.2f}" for value in earned]
         table.add_row(f"LinRevenueUCB(), {more} noise features", *cells, f"≥ {least:.2f}{word}")

@@ -97,9 +97,10 @@ def capped_means(problem: Problem, share: float = 0.99) -> tuple[float, Array]:
         return float(np.dot(p, [1 - law.cdf(x) for law in laws]) - (1 - share) * p.sum())
 
     cap = float(brentq(beyond, 0, max(float(law.ppf(share)) for law in laws) + 1))
-    means = []
-    for law in laws:
+
+    def capped(law: Noise) -> float:
         ends = np.unique(np.clip([0, *law.ppf(np.linspace(0.05, 0.95, 10)), cap], 0, cap))
-        parts = [quad(lambda x: 1 - float(law.cdf(x)), *piece)[0] for piece in pairwise(ends)]
-        means.append(sum(parts))
-    return cap, p * np.array(means)
+        pieces = pairwise(ends.tolist())
+        return float(sum(quad(lambda x: 1 - float(law.cdf(x)), *piece)[0] for piece in pieces))
+
+    return cap, p * [capped(law) for law in laws]

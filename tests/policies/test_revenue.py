@@ -11,6 +11,7 @@ from traces import play, row, trace_of
 
 from tailproof import LinRevenueUCB, Policy, RevenueUCB, noise, testing
 from tailproof.policies.randomised import shares_of_luck
+from tailproof.policies.revenue_ucb import BONUS
 from tailproof.policies.state.ledger import KEPT, LENT
 from tailproof.policies.state.purse import Purse
 from tailproof.typing import Array
@@ -112,9 +113,12 @@ def revenue_index(plain: Plain, luck: float) -> list[float]:
     """Return the index of the docstring."""
     sums, squares = plain.sums()
     n = [len(own) for own in plain.rewards]
-    t = sum(n)
+    t, index = sum(n), []
     spread = sum(squares) / t - (sum(sums) / t) ** 2
-    return [s / k + luck * math.sqrt(spread / k) for s, k in zip(sums, n, strict=True)]
+    for s, k in zip(sums, n, strict=True):
+        log = math.log(1 + t / (len(n) * k))
+        index.append(s / k + BONUS * luck * math.sqrt(2 * log * spread / k))
+    return index
 
 
 @pytest.mark.parametrize("share", [0.99, 0.75])
@@ -370,6 +374,19 @@ def test_edges_of_bins_are_no_ratio_of_prices() -> None:
         for price in (1, 2, 4, 8, 0.5):
             state.update(np.zeros(1, dtype=np.int64), np.array([unit * price]), 0.99)
         assert [int(b - a) for a, b in pairwise(np.flatnonzero(state.counts[0, 0]))] == [4] * 4
+
+
+@pytest.mark.parametrize(
+    ("policy", "golden"),
+    [
+        (RevenueUCB(), "103211111111111221220312311111101111111111111111111111011111"),
+        (LinRevenueUCB(), "101301021100001010101000011210100201113110101101010101311011"),
+    ],
+)
+def test_golden_trace(policy: Policy[Any], golden: str) -> None:
+    rng = np.random.default_rng(11)
+    arms = rng.standard_normal((60, 1, 1, 2)).repeat(4, axis=2)
+    assert row(trace_of(policy, arms, shop(rng, (60, 1, 4), 0.3, 1))) == golden
 
 
 @pytest.mark.parametrize("policy", [RevenueUCB(share=0.9), LinRevenueUCB(share=0.9)])

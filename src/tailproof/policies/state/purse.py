@@ -11,7 +11,6 @@ from tailproof.policies.state.base import (
     ONE,
     ArmCounts,
     Array,
-    Counts,
     Finite,
     Index,
     Rule,
@@ -31,15 +30,16 @@ _MIDDLE = BINS / 2 + 0.5
 """Where the first purchase is: in the middle of a bin, so that the ratio of two prices, which is
 rational, is never on the border of two bins and rounding does not decide."""
 _MOST = 2.0 ** ((BINS - _MIDDLE) / OCTAVE)
-"""The largest reward in units of the first purchase; larger ones, infinite ones too, count as it."""
+"""The largest reward in units of the first purchase; larger and infinite ones count as it."""
 
 
 @dataclass(eq=False)
 class Purse(State):
-    """Visitors, and a histogram of purchases, for each arm. A purchase is a reward that is not zero.
+    """Visitors, and a histogram of purchases, for each arm.
 
-    Rewards are kept in units of the first finite purchase, so that their unit changes no bit. The
-    histogram has bins a factor 2^¼ wide, in ascending order: refunds first, then gains.
+    A purchase is a reward that is not zero. Rewards are kept in units of the first finite purchase,
+    so that their unit changes no bit. The histogram has bins a factor 2^¼ wide, in ascending order:
+    refunds first, then gains.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class Purse(State):
         count, size = self.counts.take(at) + 1, self.sizes.take(at)
         self.counts.put(at, count)
         self.sizes.put(at, size + (x - size) / count)
-        again = rows[self.bought[rows].sum(axis=1) >= self.due[rows]]
+        again: Index = rows[self.bought[rows].sum(axis=1) >= self.due[rows]]
         for part in chunks(len(again), 2 * BINS * self.arms):
             self._learn_range(again[part], share)
         return again
