@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
+from scipy.special import bdtr
 
 from tailproof.checks import array, number, require, whole
 from tailproof.stats.order_statistics import log_mixture, rank
@@ -32,6 +33,7 @@ __all__ = [
     "mean_sequence",
     "quantile_difference",
     "quantile_evidence",
+    "quantile_interval",
     "quantile_sequence",
     "share_of_largest",
 ]
@@ -391,6 +393,31 @@ def evidence_needed(arms: int, level: float = 0.95) -> float:
     return math.log(whole("arms", arms, at_least=2) / (1 - level))
 
 
+def quantile_interval(
+    sample: ArrayLike, quantile: float, level: float = 0.95
+) -> tuple[float, float]:
+    """Return two of the samples between which the quantile lies, for one look.
+
+    [X_(l), X_(u)], P(Bin(n, q) < l) ≤ (1 − level)/2 and P(Bin(n, q) ≥ u) ≤ (1 − level)/2
+
+    It is valid for any law, with or without atoms; with too few samples an end is infinite.
+
+    >>> quantile_interval(np.arange(1.0, 101.0), 0.5, 0.95)
+    (40.0, 61.0)
+
+    Source: Thompson 1936. Differences: none.
+    """
+    x = np.sort(_numbers("sample", sample))
+    n, tail = len(x), (1 - level) / 2
+    reach = 20 + 10 * math.sqrt(n * quantile * (1 - quantile))  # negligible beyond
+    first, last = max(0, int(n * quantile - reach)), min(n, int(n * quantile + reach))
+    below = bdtr(np.arange(first, last + 1, dtype=np.float64), n, quantile)
+    low = first + int(np.searchsorted(below, tail, side="right"))
+    high = first + int(np.searchsorted(below, 1 - tail)) + 1
+    ranked = np.concatenate([[-math.inf], x, [math.inf]])
+    return float(ranked[low]), float(ranked[min(high, n + 1)])
+
+
 def quantile_sequence(
     sample: ArrayLike, quantile: float, level: float = 0.95
 ) -> tuple[float, float]:
@@ -416,7 +443,12 @@ def quantile_sequence(
 
 
 def quantile_evidence(
-    a: ArrayLike, b: ArrayLike, quantile: float, difference: float = 0.0
+    a: ArrayLike,
+    b: ArrayLike,
+    quantile: float,
+    difference: float = 0.0,
+    *,
+    each: tuple[float, float] = (1.0, 1.0),
 ) -> float:
     """Return the logarithm of the evidence that a quantile of a exceeds that of b by a difference.
 
@@ -425,6 +457,7 @@ def quantile_evidence(
     If the quantile of a is at most that of b plus the difference, then some q lies between, and
     there both factors are supermartingales that start at 1: E ever reaches e^f with a probability
     of at most e^−f, for all laws, sizes and ways to choose the arms. Equal quantiles lead nothing.
+    For a forecast, `each` says how many rewards each of a and of b stands for.
 
     >>> rng = np.random.default_rng(0)
     >>> a, b = rng.standard_cauchy(1000) + 1, rng.standard_cauchy(1000)
@@ -443,13 +476,16 @@ def quantile_evidence(
     def halves(index: Array) -> tuple[Array, Array]:
         q = pooled[np.minimum(index.astype(np.int64), len(pooled) - 1)]
         above, below = len(x) - np.searchsorted(x, q, side="right"), np.searchsorted(y, q)
-        return _log_mixture(len(x), above, 1 - quantile), _log_mixture(len(y), below, quantile)
+        return (
+            _log_mixture(each[0] * len(x), each[0] * above, 1 - quantile),
+            _log_mixture(each[1] * len(y), each[1] * below, quantile),
+        )
 
     size = 8.0 ** math.ceil(math.log(max(len(pooled), 8), 8))  # so cells end at whole numbers
     return _least(halves, np.add, 0.0, size, finest=1.0)
 
 
-def _log_mixture(n: int, s: ArrayLike, quantile: float) -> Array:
+def _log_mixture(n: float, s: ArrayLike, quantile: float) -> Array:
     """Return `log_mixture`, which grows with s from −ln(n + 1), also where that underflows."""
     return np.maximum(log_mixture(n, s, quantile), -math.log1p(n))
 
