@@ -46,6 +46,8 @@ _ROBUST_BONUS = 0.1
 """With the published constant 1, robust means explore for the whole of a usual horizon."""
 _SHORT_BLOCK = 9
 """The block length for a median if the calibration would use a mean."""
+_FEW = 20
+"""The share of the ten largest rewards means something only if there are more than this."""
 WARNING = (
     "moments are estimated from these records, and more extreme rewards than these can mislead the "
     "policy: no algorithm adapts to an unknown tail for free"
@@ -116,7 +118,7 @@ class Advice:
     def aims(self) -> list[Aim]:
         """The aims that are compared: the usual ones, with the given one in its place."""
         usual: list[Aim] = [Median(), Mean(), CappedMean(0.99), Quantile(0.95)]
-        return [self.aim if type(aim) is type(self.aim) else aim for aim in usual]  # type: ignore[misc]
+        return [self.aim if type(aim) is type(self.aim) else aim for aim in usual]
 
     @cached_property
     def comparisons(self) -> dict[str, Comparison]:
@@ -318,19 +320,19 @@ class Advice:
     def _about_means(self) -> list[str]:
         """Say what a mean rests on if no interval holds, and which cap decides."""
         found = []
-        arms = [arm for arm in self.rewards.arms if np.isfinite(arm.rewards[[0, -1]]).all()]
-        if arms and isinstance(self.comparisons["mean"].statistic, Unbounded):
-            tops = {
-                arm.name: share_of_largest(arm.rewards) for arm in arms if len(arm.rewards) > 20
-            }
-            if tops:
-                name, top = max(tops.items(), key=lambda item: item[1].share)
-                of = f" of {name}" if name else ""
-                found.append(
-                    f"No interval holds for a mean without a bound: the ten largest rewards{of} "
-                    f"make up {top.share:.0%} of their sum, and one more like the largest would "
-                    f"move the mean from {_short(top.mean)} to {_short(top.one_more)}."
-                )
+        tops = {
+            arm.name: share_of_largest(arm.rewards)
+            for arm in self.rewards.arms
+            if len(arm.rewards) > _FEW and np.isfinite(arm.rewards[[0, -1]]).all()
+        }
+        if tops and isinstance(self.comparisons["mean"].statistic, Unbounded):
+            name, top = max(tops.items(), key=lambda item: item[1].share)
+            of = f" of {name}" if name else ""
+            found.append(
+                f"No interval holds for a mean without a bound: the ten largest rewards{of} "
+                f"make up {top.share:.0%} of their sum, and one more like the largest would "
+                f"move the mean from {_short(top.mean)} to {_short(top.one_more)}."
+            )
         for aim in self.aims:
             statistic = self.comparisons[aim.name].statistic
             if isinstance(statistic, MeanWithin):

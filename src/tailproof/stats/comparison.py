@@ -289,12 +289,9 @@ class Comparison:
             return Lead(None, False, tuple(self.names[arm] for arm in best))
         first = best[0]
         asked = evidence_needed(max(2, len(self.names)), LEVEL)
-        rivals = [
-            arm
-            for arm in range(len(self.names))
-            if arm != first and self._evidence(first, arm) < asked
-        ]
-        return Lead(self.names[first], not rivals, tuple(self.names[arm] for arm in rivals))
+        others = (arm for arm in range(len(self.names)) if arm != first)
+        rivals = [self.names[arm] for arm in others if self._evidence(first, arm) < asked]
+        return Lead(self.names[first], not rivals, tuple(rivals))
 
     def forecast(self) -> Forecast | None:
         """Say how many more rewards would make the lead sure if the arms differ as they seem to.
