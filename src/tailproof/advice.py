@@ -46,6 +46,8 @@ _ROBUST_BONUS = 0.1
 """With the published constant 1, robust means explore for the whole of a usual horizon."""
 _SHORT_BLOCK = 9
 """The block length for a median if the calibration would use a mean."""
+_FINITE_VARIANCE = 2
+"""The tail index above which a variance exists."""
 _FEW = 20
 """The share of the ten largest rewards means something only if there are more than this."""
 WARNING = (
@@ -124,10 +126,17 @@ class Advice:
     def comparisons(self) -> dict[str, Comparison]:
         """The arms under each aim, with intervals for one look at a joint level of 95 % an aim."""
         names, samples = [arm.name for arm in self.rewards.arms], self.rewards.samples
-        return {
-            aim.name: Comparison.of(aim.among(samples), names, samples, costs=self.costs)
-            for aim in self.aims
-        }
+        found = {}
+        for aim in self.aims:
+            light = {"light": self._light} if isinstance(aim, Mean) else {}
+            by = aim.among(samples, **light)
+            found[aim.name] = Comparison.of(by, names, samples, costs=self.costs)
+        return found
+
+    @property
+    def _light(self) -> bool:
+        """Whether the variance is finite with 95 % confidence, and a mean can be relied on."""
+        return self.rewards.mean_is_safe and self.rewards.tail.low > _FINITE_VARIANCE
 
     @property
     def estimates(self) -> dict[str, Array]:

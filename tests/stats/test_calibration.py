@@ -449,7 +449,6 @@ def test_verdicts_in_words(draw: Any, words: str) -> None:
             r"with the arm of each in arms; got an array of shape \(50, 2\)",
         ),
         (np.arange(60.0), [None, "a", ""] * 20, r"no name in row 1, 3, 4 \(40 in all\); name them"),
-        (np.arange(60.0), ["a"] * 59 + ["b"], "arm b has only 1 reward"),
         (np.arange(60.0), ["a"] * 59, "arms must be as many as rewards, 60, got 59"),
         (
             np.random.default_rng(0).standard_t(0.2, 60),

@@ -121,19 +121,23 @@ class Mean(_EstimatorAim):
         """Average the last axis."""
         return _mean(x)
 
-    def among(self, samples: Sequence[Array]) -> Statistic:
-        """Return the mean, bounded by the least and the largest reward if both are common.
+    def among(self, samples: Sequence[Array], *, light: bool = False) -> Statistic:
+        """Return the mean, with bounds if some can be assumed: otherwise nothing is sure of it.
 
-        Clicks and ratings have such bounds. Without bounds nothing is sure of a mean.
+        The least and the largest reward are bounds if both are common, as with clicks and ratings.
+        For `light` tails, an end that is not common is moved outwards by the range of the rewards.
         """
-        pooled = [sample for sample in samples if len(sample)]
-        if not pooled:
+        some = [x for x in samples if len(x)]
+        if not some:
             return Unbounded()
-        low, high = min(float(x.min()) for x in pooled), max(float(x.max()) for x in pooled)
-        seen = [sum(int(np.count_nonzero(x == end)) for x in pooled) for end in (low, high)]
-        if low == high or min(seen) < _COMMON or not math.isfinite(high - low):
+        low, high = min(float(x.min()) for x in some), max(float(x.max()) for x in some)
+        seen = (sum(np.count_nonzero(x == end) for x in samples) for end in (low, high))
+        common = [count >= _COMMON for count in seen]
+        if not 0 < high - low < math.inf or not (light or all(common)):
             return Unbounded()
-        return MeanWithin(low, high, f"no reward is taken to lie beyond {low:g} and {high:g}")
+        reach = high - low
+        low, high = low - reach * (not common[0]), high + reach * (not common[1])
+        return MeanWithin(low, high, f"no reward is taken to lie beyond {low:.4g} and {high:.4g}")
 
     def _of_law(self, law: Noise) -> float:
         require(law.alpha > 1, "laws", "laws that have a mean", law)
