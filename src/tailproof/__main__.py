@@ -6,7 +6,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command; Ctrl-C ends it with one word, also while it is still importing."""
+    """Run the command; Ctrl-C ends it without a traceback, even during imports."""
     try:
         from tailproof.cli import main as run
 

@@ -435,7 +435,7 @@ class Advice:
     def _moment_order(self) -> float | None:
         """Return ε such that the tail clearly has moments of order 1 + ε.
 
-        None if a mean may not exist; an error if it surely does not.
+        None if a mean may not exist; raises if it certainly does not.
         """
         tail = self.rewards.tail
         if tail.high <= 1:

@@ -46,7 +46,7 @@ PALETTE = (
 def canvas(
     rows: int, columns: int, *, height: float = 2.6, share: bool = True
 ) -> "tuple[Figure, Any]":
-    """Return a figure, at two columns as wide as a printed page, and its panels."""
+    """Return a figure and its panels; two columns are as wide as a printed page."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(max(3.5 * columns, 5.2), height * rows), dpi=150)
@@ -69,8 +69,8 @@ def band(
 ) -> None:
     """Draw curves of shape (paths, points): their median, 10–90 % band, and mean as thin dashes.
 
-    Fewer than five paths get no band. In a crowded picture lines have gaps that show the lines
-    below them, which are the later ones.
+    Fewer than five paths get no band. Later lines are drawn below earlier ones; with `crowded`,
+    lines have gaps through which those below can be seen.
     """
     colour = PALETTE[place % len(PALETTE)]
     style = _GAPS[place % len(_GAPS)] if crowded else ("-", "-.")[place // len(PALETTE) % 2]

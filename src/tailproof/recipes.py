@@ -27,8 +27,8 @@ _KINDS: dict[str, tuple[tuple[Any, ...], Any]] = {
     "guest": ((guests,), guests.Guest),
     "part": ((guests,), guests.Made),
 }
-"""For each kind the modules that have it, and the class of what is built."""
-_WORDS = {"true": True, "false": False, "none": None}  # also in any case
+"""The modules of each kind, and the class of what is built."""
+_WORDS = {"true": True, "false": False, "none": None}  # in any case
 
 
 @cache
@@ -56,7 +56,7 @@ def names(kind: str) -> dict[str, Callable[..., Any]]:
 
 
 def build(kind: str, text: str, *first: Any) -> Any:
-    """Return what the text describes; `first` are arguments before those in the text.
+    """Build what the text describes; the arguments `first` go before those in the text.
 
     >>> build("policy", "filtered(oful(noise_scale=0.45), repeats=15, estimator=median)")
     Filtered(policy=OFUL(noise_scale=0.45, norm_bound=1.0, ridge=1.0, delta=0.01, bonus=1.0),
@@ -119,7 +119,7 @@ def _not_a_recipe(kind: str, text: str) -> ValueError:
 
 
 def _value(tree: ast.expr, near: str) -> Any:
-    """Return a literal, a tuple of values, or a recipe: of the kind `near` if that has the name."""
+    """Return a literal, a tuple of values, or a recipe, of the kind `near` if it has that name."""
     if isinstance(tree, ast.Tuple | ast.List):
         return tuple(_value(part, near) for part in tree.elts)
     name = tree.func if isinstance(tree, ast.Call) else tree

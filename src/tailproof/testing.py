@@ -3,7 +3,7 @@
 >>> from tailproof import OFUL, Filtered, Median
 >>> check_policy(Filtered(OFUL(), repeats=5, estimator=Median()))
 
-With pytest, one test for each promise::
+With pytest, one test for each check::
 
     @pytest.mark.parametrize("check", tailproof.testing.POLICY_CHECKS)
     def test_my_policy(check):
@@ -44,23 +44,23 @@ __all__ = [
 
 _PATHS, _ARMS, _DIM, _DECISIONS = 3, 4, 3, 200
 _FALSE_ALARM = 1e-6
-"""The probability with which a statistical check fails a law that keeps its promises."""
+"""The false-alarm rate of each statistical check."""
 
 
 def check_policy(policy: Policy[Any]) -> None:
-    """Raise ``AssertionError`` unless the policy keeps every promise in `POLICY_CHECKS`."""
+    """Raise ``AssertionError`` unless the policy passes all `POLICY_CHECKS`."""
     for check in POLICY_CHECKS:
         check(policy)
 
 
 def check_noise(noise: Noise) -> None:
-    """Raise ``AssertionError`` unless the law keeps every promise in `NOISE_CHECKS`."""
+    """Raise ``AssertionError`` unless the law passes all `NOISE_CHECKS`."""
     for check in NOISE_CHECKS:
         check(noise)
 
 
 def check_estimator(estimator: Estimator) -> None:
-    """Raise ``AssertionError`` unless the estimator keeps every promise in `ESTIMATOR_CHECKS`."""
+    """Raise ``AssertionError`` unless the estimator passes all `ESTIMATOR_CHECKS`."""
     for check in ESTIMATOR_CHECKS:
         check(estimator)
 
@@ -89,7 +89,7 @@ def choices_are_arms(policy: Policy[Any]) -> None:
 
 
 def choose_is_pure(policy: Policy[Any]) -> None:
-    """Choosing changes nothing that was learned; the same random numbers choose the same."""
+    """Choosing changes nothing in the state; the same random numbers give the same choice."""
     state, _ = _play(policy, _arms(policy), _rewards(policy))
     before = state.to_arrays()
     first, second = (policy.choose(state, _arms(policy)[0], np.random.default_rng(5)) for _ in "ab")
@@ -98,10 +98,10 @@ def choose_is_pure(policy: Policy[Any]) -> None:
 
 
 def paths_do_not_mix(policy: Policy[Any]) -> None:
-    """Whatever happens on one path, the others do not notice, to the last bit.
+    """What happens on one path changes no bit on the others.
 
-    Path 0 sees absurd rewards, or arms longer and shorter than the others' by 10⁹ or by the most
-    that the policy takes.
+    Path 0 gets absurd rewards, or arms 10⁹ times as long or short as the others', less if the
+    policy refuses such lengths.
     """
     arms, rewards = _arms(policy), _rewards(policy)
     calm = _play(policy, arms, rewards)
@@ -123,7 +123,7 @@ def paths_do_not_mix(policy: Policy[Any]) -> None:
 
 
 def batch_equals_singles(policy: Policy[Any]) -> None:
-    """Many paths at once do what each would do alone; random draws have the paths axis first."""
+    """A path in a batch does the same as alone; random draws have the paths axis first."""
     arms, rewards = _arms(policy), _rewards(policy)
     state, trace = _play(policy, arms, rewards)
     for path in range(_PATHS):
@@ -134,9 +134,9 @@ def batch_equals_singles(policy: Policy[Any]) -> None:
 
 
 def state_round_trips(policy: Policy[Any]) -> None:
-    """A state saved as plain arrays in mid-course and restored goes on to the last bit.
+    """A state that is saved as plain arrays halfway and restored continues bit for bit.
 
-    So does one that was pickled, copied, or put together again from its paths.
+    So does one that is pickled, copied, or split into paths and joined again.
     """
     arms, rewards, half = _arms(policy), _rewards(policy), _DECISIONS // 2
     state, _ = _play(policy, arms[:half], rewards[:half])
@@ -161,10 +161,10 @@ def state_round_trips(policy: Policy[Any]) -> None:
 
 
 def arms_come_and_go(policy: Policy[Any]) -> None:
-    """K may change from call to call, unless the policy says that it keeps the K it began with.
+    """K may change from call to call, unless the state has `fixed_arms`.
 
-    A state begun with fewer arms is, once it meets the others, as one that was begun with all. One
-    that has met more arms than are offered chooses among those offered, and can be saved.
+    A state that starts with fewer arms becomes equal to one that started with all, once it sees
+    them all. One that has seen more arms than are offered chooses among those offered.
     """
     more, rewards, rng = _arms(policy, 2 * _ARMS), _rewards(policy), np.random.default_rng(6)
     arms = more[:, :, :_ARMS]
@@ -195,7 +195,7 @@ def arms_come_and_go(policy: Policy[Any]) -> None:
 
 
 def propensities_are_frequencies(policy: Policy[Any]) -> None:
-    """Where a policy tells how probable its choices are, they come about that often.
+    """If a policy reports its propensities, its choices are as frequent as these say.
 
     Each share is tested at its part of a false-alarm rate of 10⁻⁶.
     """
@@ -220,7 +220,7 @@ def propensities_are_frequencies(policy: Policy[Any]) -> None:
 
 
 def foreign_states_are_refused(policy: Policy[Any]) -> None:
-    """Arrays of another policy, of another shape, or spoiled ones are not restored."""
+    """Arrays of another policy or shape, and damaged arrays, are not restored."""
     arrays = policy.init(_PATHS, _ARMS, _DIM).to_arrays()
     policy.restore(arrays)
     for spoiled in (
@@ -246,7 +246,7 @@ def foreign_states_are_refused(policy: Policy[Any]) -> None:
 
 
 def lost_rewards_are_made_up_for(policy: Policy[Any]) -> None:
-    """Where fewer rewards come than are wanted, those there are stand for the others in turn."""
+    """If rewards are lost, those that came are repeated in turn."""
     assert 1 <= policy.least <= policy.pulls
     few, full = (policy.init(_PATHS, _ARMS, _DIM) for _ in range(2))
     arms, chosen = _arms(policy)[0], np.zeros(_PATHS, dtype=np.int64)
@@ -259,7 +259,7 @@ def lost_rewards_are_made_up_for(policy: Policy[Any]) -> None:
 def bad_input_is_refused(policy: Policy[Any]) -> None:
     """A NaN, a wrong shape or an impossible choice raises, and nothing is half learned.
 
-    An arm that is not finite is refused also where it was not the one chosen.
+    An arm that is not finite is refused even if it was not chosen.
     """
     state, trace = _play(policy, _arms(policy), _rewards(policy))
     arms, chosen, rewards = _arms(policy)[0], trace[0], _rewards(policy)[0]
@@ -295,7 +295,7 @@ def bad_input_is_refused(policy: Policy[Any]) -> None:
 
 
 def view_is_as_declared(policy: Policy[Any]) -> None:
-    """A policy that knows arms by number ignores vectors; a state's axes of arms are declared."""
+    """A policy that knows arms by number ignores vectors; states declare their axes of arms."""
     if policy.view == "arms":
         first, second = (
             _play(policy, arms, _rewards(policy))[1]
@@ -306,7 +306,7 @@ def view_is_as_declared(policy: Policy[Any]) -> None:
 
 
 def _assert_axes(state: State, wider: State) -> None:
-    """Each array of a state has a longer axis, the one declared, if there is one more arm."""
+    """With one more arm, only the declared axis of each array is longer."""
     for name, array in vars(state).items():
         other = getattr(wider, name)
         if isinstance(array, State):
@@ -319,11 +319,11 @@ def _assert_axes(state: State, wider: State) -> None:
 
 
 def invariances_hold(policy: Policy[Any]) -> None:
-    """Maps of the rewards that the policy calls harmless change no decision, bit for bit.
+    """Changes of all rewards that are declared to be harmless change no decision.
 
-    The rewards are multiples of 1/64, in the second half with infinite ones among them, so that
-    every map is exact or at least strictly increasing. Units that are rounded change none of the
-    decisions of the first half.
+    The rewards are multiples of 1/64, so that every change is exact or at least strictly
+    increasing; in the second half some are infinite. Other units, even if they cause rounding,
+    change no decision of the first half.
     """
     rewards, half = np.round(_rewards(policy) * 64) / 64, _DECISIONS // 2
     rewards[half::10] = np.copysign(math.inf, rewards[half::10])
@@ -340,10 +340,10 @@ def invariances_hold(policy: Policy[Any]) -> None:
 
 @singledispatch
 def invariances(policy: Policy[Any]) -> frozenset[str]:
-    """Return the maps of all rewards that change no decision, as far as they are promised.
+    """Return the changes of all rewards that are declared to change no decision.
 
     "units" (multiples), "offset" (a constant is added), "increasing" (these and all other strictly
-    increasing maps). Register those of a policy of your own::
+    increasing functions). Register those of your own policy::
 
         @tailproof.testing.invariances.register
         def _(policy: MyPolicy) -> frozenset[str]:
@@ -369,14 +369,14 @@ def _(policy: Any) -> frozenset[str]:
 
 @invariances.register
 def _(policy: Scaled) -> frozenset[str]:
-    """Those of A; around a centre other units are an offset too, which must not matter to A."""
+    """Those of A; with a centre, a change of unit is also an offset, which must not matter to A."""
     inside = invariances(policy.policy)
     return inside if policy.centre == 0 or "offset" in inside else inside - {"units"}
 
 
 @invariances.register
 def _(policy: Filtered) -> frozenset[str]:
-    """Those of A, as far as the estimator follows them."""
+    """Those of A that also pass through the estimator."""
     inside = invariances(policy.policy)
     if "increasing" in inside:
         inside |= {"units", "offset"}
@@ -384,11 +384,11 @@ def _(policy: Filtered) -> frozenset[str]:
 
 
 def law_is_symmetric(noise: Noise) -> None:
-    """A law that declares itself symmetric is so: density, distribution and quantiles."""
+    """A law declared as symmetric is so: density, distribution function and quantiles."""
     u = np.linspace(0.01, 0.49, 25)
     x = noise.ppf(u)
     if not noise.symmetric:
-        assert not np.allclose(noise.ppf(1 - u), -x), "it may declare itself symmetric"
+        assert not np.allclose(noise.ppf(1 - u), -x), "it is symmetric, but not declared so"
         return
     np.testing.assert_allclose(noise.ppf(1 - u), -x, rtol=1e-6)
     if noise.continuous:
@@ -397,7 +397,7 @@ def law_is_symmetric(noise: Noise) -> None:
 
 
 def quantiles_invert_the_distribution(noise: Noise) -> None:
-    """P(η ≤ Q(u)) = u, far into the tail; where there are atoms P(η < Q(u)) ≤ u ≤ P(η ≤ Q(u))."""
+    """P(η ≤ Q(u)) = u, far into the tail; with atoms P(η < Q(u)) ≤ u ≤ P(η ≤ Q(u))."""
     u = np.concatenate([np.geomspace(1e-15, 0.1, 30), np.linspace(0.1, 0.49, 14)])
     if noise.continuous and math.isinf(noise.support[0]):
         np.testing.assert_allclose(noise.cdf(noise.ppf(u)), u, rtol=1e-6)
@@ -410,13 +410,13 @@ def quantiles_invert_the_distribution(noise: Noise) -> None:
 
 
 def centre_is_as_declared(noise: Noise) -> None:
-    """Half of the law is on either side of its median, and its mean is the integral of ppf."""
+    """The median splits the law in half, and the mean is the integral of ppf."""
     below, up_to = _around(noise, np.array(noise.median))
     assert below <= 0.5 + 1e-12
     assert up_to >= 0.5 - 1e-12
     try:
         mean = noise.mean
-    except ValueError:  # not known, and said so
+    except ValueError:  # not available for this law
         return
     assert math.isnan(mean) == (noise.alpha <= 1)
     if noise.alpha > 2:
@@ -464,7 +464,7 @@ def tail_is_as_declared(noise: Noise) -> None:
 
 
 def last_axis_is_reduced(estimator: Estimator) -> None:
-    """One axis, any of them, goes; the others stay."""
+    """Any axis can be reduced; the others stay."""
     x = np.random.default_rng(0).standard_cauchy((4, 40, 3))
     along = estimator(x, axis=1)
     assert along.shape == (4, 3)
@@ -486,14 +486,14 @@ def estimator_refuses_nan(estimator: Estimator) -> None:
 
 
 def shift_is_as_declared(estimator: Estimator) -> None:
-    """An estimator that declares itself equivariant follows shifts and units; others do not."""
+    """An equivariant estimator follows shifts and units; others do not."""
     x = np.random.default_rng(0).standard_cauchy((50, 40))
     follows = np.allclose(estimator(8 * x + 64), 8 * estimator(x) + 64)
     assert follows == estimator.equivariant
 
 
 def draw_has_the_law(estimator: Estimator) -> None:
-    """What is drawn directly is what reducing raw samples would give."""
+    """Direct draws have the same law as estimates from raw samples."""
     rng, noise = np.random.default_rng(2021), Laplace()
     drawn = estimator.draw(noise, rng, (4000, 40))
     assert drawn.shape == (4000,)
@@ -560,7 +560,7 @@ def _levels(noise: Noise, x: Array, law: Callable[[Array], Array]) -> Array:
 
 
 class _OnePath:
-    """Random numbers for one path: the row that a batch would have given to it."""
+    """Random numbers for one path: its row of those of the batch."""
 
     def __init__(self, path: int) -> None:
         self._path = path
@@ -597,7 +597,7 @@ def _play(
 
 
 def _arms(policy: Policy[Any], arms: int = _ARMS) -> Array:
-    """Return unit vectors; the same for all arms where a guest wants one context."""
+    """Return unit vectors; the same for all arms if a guest takes one context."""
     x = np.random.default_rng(3).standard_normal((_DECISIONS, _PATHS, arms, _DIM))
     x /= np.linalg.norm(x, axis=-1, keepdims=True)
     return x[:, :, :1].repeat(arms, axis=2) if _wants_context(policy) else x

@@ -124,7 +124,7 @@ def test_identify_prints_and_writes(tmp_path: Path) -> None:
     command = f"identify --block 41 --delta 0.1 --paths 5 --seed 3 --out {out} "
     command += "--policy 'lin_gap_e(norm_bound=2, ridge=0.1)' --environment 'near_tie(angle=1)'"
     output = run(command)
-    assert "Naming the best arm" in output
+    assert "Finding the best arm" in output
     assert str(out) in output
     found = Identification.load(out / "identification.npz")
     plain, filtered = found.settings["policies"].values()

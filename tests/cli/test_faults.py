@@ -133,7 +133,7 @@ def test_other_peoples_folders_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "new.unfinished").mkdir()
     (tmp_path / "new.unfinished" / "letter.txt").write_text("dear")
     output = run(f"{SIMULATE} --out {tmp_path / 'new'}", code=2)
-    assert "new.unfinished has files that are not ours: letter.txt" in output
+    assert "new.unfinished contains other files: letter.txt" in output
     assert tree(tmp_path) == {"new.unfinished", "new.unfinished/letter.txt"}
     (tmp_path / "file").touch()
     assert "out must be a folder that does not" in run(f"{SIMULATE} --out {tmp_path}/file", code=2)
@@ -310,7 +310,7 @@ GOOD = {"format": "tailproof result 1", "policies": ["u"], "settings": {"paths":
 def test_odd_files_are_refused(kind: type[Result], data: Any, tmp_path: Path) -> None:
     file = tmp_path / "odd.npz"
     file.write_bytes(data)
-    with pytest.raises(ValueError, match=r"path .* is no '.*' file, or it is damaged"):
+    with pytest.raises(ValueError, match=r"path .* is not a '.*' file, or it is damaged"):
         kind.load(file)
 
 

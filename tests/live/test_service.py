@@ -466,7 +466,7 @@ def test_the_command_log_writes_what_the_service_sends(journal: Path, tmp_path: 
     assert frame["ticket"].tolist() == [row["ticket"] for row in shown]
     for words, text in [
         ((journal, "--out", tmp_path / "a.csv"), "out must be a file that does not exist yet"),
-        ((journal, "--out", tmp_path / "a.txt"), "out must be a file .csv or .parquet"),
+        ((journal, "--out", tmp_path / "a.txt"), "out must be a .csv or .parquet file"),
         ((tmp_path / "none.db",), "does not exist"),
         ((tmp_path / "shop.toml",), "as a SQLite journal"),
     ]:

@@ -68,7 +68,7 @@ def test_foreign_files_are_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "list.npz", header=np.array("[]"))
     np.savez(tmp_path / "part.npz", header=np.array('{"format": "tailproof result 1"}'))
     for name in ("other", "text", "empty", "pickle", "list", "part"):
-        with pytest.raises(ValueError, match=r"path .* is no 'tailproof result 1' file"):
+        with pytest.raises(ValueError, match=r"path .* is not a 'tailproof result 1' file"):
             Result.load(tmp_path / f"{name}.npz")
 
 

@@ -260,10 +260,10 @@ def test_files_keep_everything_and_are_never_overwritten(tmp_path: Path) -> None
             assert getattr(loaded.verdicts[name], part).dtype == expected.dtype
     with pytest.raises(ValueError, match=r"path .* exists already: results are never overwritten"):
         found.save(file)
-    with pytest.raises(ValueError, match=r"path .* is no 'tailproof result 1' file"):
+    with pytest.raises(ValueError, match=r"path .* is not a 'tailproof result 1' file"):
         Result.load(file)
     other = simulate({"a": Uniform()}, EASY, horizon=5, paths=2).save(tmp_path / "result.npz")
-    with pytest.raises(ValueError, match=r"path .* is no 'tailproof identification 1' file"):
+    with pytest.raises(ValueError, match=r"path .* is not a 'tailproof identification 1' file"):
         Identification.load(other)
 
 

@@ -155,13 +155,13 @@ def test_from_theory_counts_the_pulls_of_the_policy_inside() -> None:
         ),
         (
             lambda: Filtered.from_theory(OFUL(), horizon=9, delta=0.1, alpha=1, block_exponent=0.5),
-            "block_exponent must be left to the paper, got 0.5",
+            "block_exponent must be None for usable, got 0.5",
         ),
         (
             lambda: Filtered.from_theory(
                 OFUL(), horizon=9, delta=0.1, alpha=1, constants="paper", tail_constant=2
             ),
-            "tail_constant must be 1 for the paper, got 2",
+            "tail_constant must be 1 for paper, got 2",
         ),
         (
             lambda: Filtered.from_theory(OFUL(), horizon=9, delta=0.1, alpha=1, constants="own"),  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Policies that identify the best arm, one file each; `base` holds what they share.
+"""Policies that find the best arm, one file each; `base` holds what they share.
 
 `recommend` returns the best arm of each path, −1 while it is not known, and `stopped` whether it
 is. The arms are the same at every decision.

@@ -23,7 +23,7 @@ class _Allocation(NearBestArm[Race]):
         """Return the directions y, of shape (paths, M, d)."""
 
     def estimate(self, state: Race) -> Array:
-        """Return the estimate of θ, with the penalty that steers the pulls."""
+        """Return the estimate of θ, with the ridge penalty."""
         return state.estimate
 
     def _init(self, paths: int, arms: int, dim: int) -> Race:
@@ -74,7 +74,7 @@ class GAllocation(_Allocation):
 
     Source: Soare, Lazaric and Munos 2014, figure 1 and section 3.
     Differences: until the arms pulled span the space a ridge penalty of 10⁻⁴ of the longest arm's
-    square steers the pulls; it decides nothing. Ties are broken at random; ε.
+    square affects the pulls, not the answer. Ties are broken at random; ε.
     """
 
     def directions(self, arms: Array) -> Array:

@@ -1,4 +1,4 @@
-"""What best-arm recipes share: δ, an answer that stands, for most of them the noise scale."""
+"""What best-arm policies share: δ, a final answer, and for most of them the noise scale."""
 
 from abc import ABC
 from dataclasses import dataclass, replace
@@ -28,10 +28,10 @@ __all__ = [
 ]
 
 PENALTY = 1e-4
-"""The ridge penalty in the square of the longest arm: A is invertible from the start.
+"""The ridge penalty over the square of the longest arm, so that A is always invertible.
 
-The sources use least squares. The penalty only steers which arm is pulled; whatever is decided is
-decided by `Race.least_squares`, which takes it off again.
+The sources use least squares. The penalty only affects which arm is pulled; decisions
+use `Race.least_squares`, which removes it.
 """
 
 
@@ -41,25 +41,25 @@ Active = Annotated[NDArray[np.bool_], Rule(("arms",), blank=1)]
 
 @dataclass(eq=False)
 class Answer(State):
-    """The arm named as the best in each path, −1 while there is none; once named, it stands."""
+    """The recommended arm in each path, −1 before there is one; it never changes."""
 
     fixed_arms = True
     fewest_arms = 2
     answer: Arms
 
     def settle(self, paths: NDArray[np.bool_], arm: Index) -> None:
-        """Name an arm in those of the given paths that have not named one yet."""
+        """Recommend an arm in those of the given paths that have none yet."""
         self.answer = np.where((self.answer < 0) & paths, arm, self.answer)
 
 
 @dataclass(eq=False)
 class Race(Answer, Ridge):
-    """A regression on the way to an answer.
+    """A regression, and the answer once there is one.
 
     Attributes
     ----------
     unit : array of shape (paths,)
-        The length in which the arms are measured, see `in_unit`.
+        The length by which arms are divided, see `in_unit`.
     """
 
     unit: Annotated[Array, Rule(finite=True, blank=1)]
@@ -73,7 +73,7 @@ class Race(Answer, Ridge):
         """Return yᵀθ̂ and ‖y‖ in the norm of A⁻¹, A = Σ x xᵀ without the penalty, in some paths.
 
         With V = λI + A of eigenvalues v and b = Vθ, θ̂ = A⁻¹b has the coordinates θ v/(v − λ).
-        A direction that was never pulled, v = λ, is not known at all: there the norm is infinite.
+        In a direction that was never pulled, v = λ, the norm is infinite.
 
         Parameters
         ----------
@@ -100,7 +100,7 @@ class Race(Answer, Ridge):
 
 @dataclass(eq=False)
 class TallyRace(Answer, Tally):
-    """The sums of K arms on the way to an answer."""
+    """The sums of K arms, and the answer once there is one."""
 
 
 A = TypeVar("A", bound=Answer)
@@ -108,12 +108,12 @@ A = TypeVar("A", bound=Answer)
 
 @dataclass(frozen=True, kw_only=True)
 class FixedConfidence(Policy[A], Recommends, ABC):
-    """A policy that names the best arm, wrong with probability at most δ.
+    """A policy that finds the best arm, wrong with probability at most δ.
 
     Parameters
     ----------
     delta : float
-        δ, the probability with which the answer may be wrong.
+        δ, the largest probability of a wrong answer.
     """
 
     delta: Fraction = 0.05
@@ -123,13 +123,13 @@ class FixedConfidence(Policy[A], Recommends, ABC):
         return replace(self, delta=delta)
 
     def recommend(self, state: A) -> Index:
-        """Return the arm named as the best in each path, and −1 where none is named yet."""
+        """Return the recommended arm in each path, −1 before there is one."""
         return state.answer.copy()
 
 
 @dataclass(frozen=True, kw_only=True)
 class BestArm(FixedConfidence[A], ABC):
-    """A policy that names the best arm under noise of a known scale.
+    """A policy that finds the best arm under noise of a known scale.
 
     Parameters
     ----------
@@ -142,19 +142,19 @@ class BestArm(FixedConfidence[A], ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class NearBestArm(BestArm[A], ABC):
-    """A policy that is content with an arm whose location is within ε of the best.
+    """A policy that accepts an arm whose location is within ε of the best.
 
     Parameters
     ----------
     gap_tolerance : float
-        ε; with 0 only the best arm will do.
+        ε; 0 accepts only the best arm.
     """
 
     gap_tolerance: NonNegative = 0.0
 
 
 def in_unit(arms: Array) -> tuple[Array, Array]:
-    """Return the arms in the unit of the longest of each path, and these lengths.
+    """Return the arms divided by the length of the longest in each path, and these lengths.
 
     >>> x, unit = in_unit(np.array([[[3.0, 4.0], [0.0, 1.0]]]))
     >>> x.tolist(), unit.tolist()

@@ -49,8 +49,8 @@ class XYAdaptive(NearBestArm[_Goals]):
     ([1], [17])
 
     Source: Soare, Lazaric and Munos 2014, figure 3; logarithm from the public code of Fiez et al.
-    Differences: the ridge penalty of `GAllocation` steers the pulls, in place of one of 1, which
-    would have to widen the confidence bounds; ties are broken at random; ε.
+    Differences: the ridge penalty of `GAllocation` instead of 1, which would have to widen the
+    confidence bounds; ties are broken at random; ε.
     """
 
     alpha: Fraction = 0.1

@@ -24,7 +24,7 @@ def calibrate_command(
     ] = None,
     costs: Annotated[bool, typer.Option("--costs", help="Smaller is better.")] = False,
     decimal: Annotated[
-        str | None, typer.Option(help="Decimal mark, '.' or ',', if the file leaves it open.")
+        str | None, typer.Option(help="Decimal mark, '.' or ',', if the file is ambiguous.")
     ] = None,
     horizon: Annotated[int | None, typer.Option(help="Pulls to come.")] = None,
     dim: Annotated[int | None, typer.Option(help="Length of the arms' vectors, if any.")] = None,

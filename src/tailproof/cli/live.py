@@ -66,7 +66,7 @@ def log_command(
         Path | None, typer.Option(help="A new file, .csv or .parquet; by default CSV on stdout.")
     ] = None,
 ) -> None:
-    """Export a journal: each ticket with its arm, propensity, reward, fate and times.
+    """Export a journal: each ticket with its arm, propensity, reward, status (`fate`) and times.
 
         tailproof log journals/shop.db --out shop.parquet
 
@@ -79,7 +79,7 @@ def log_command(
     from tailproof.results.files import whole_file
 
     if out is not None:
-        require(out.suffix in (".csv", ".parquet"), "out", "a file .csv or .parquet", str(out))
+        require(out.suffix in (".csv", ".parquet"), "out", "a .csv or .parquet file", str(out))
         require(not out.exists(), "out", "a file that does not exist yet", str(out))
         if out.suffix == ".parquet":
             import_extra("pyarrow", "parquet", "writing Parquet")
@@ -148,7 +148,7 @@ def demo_command(
     port: Annotated[int, typer.Option(help="Port of the page; 0 for any free one.")] = 0,
     seconds: Annotated[float | None, typer.Option(help="Stop after this time.")] = None,
 ) -> None:
-    """Start a service with simulated visitors; two minutes of watching show how it learns.
+    """Start a service with simulated visitors, and watch it learn in two minutes.
 
     Three versions of a button bring rewards with Cauchy noise, which have no mean. Rewards come up
     to two seconds late, and one in five never comes. Ctrl-C stops it, and no file is left behind.

@@ -117,8 +117,8 @@ def identification_table(title: str, found: "Identification") -> Table:
 def gauntlet_table(score: "Score") -> Table:
     """Return the regret of every tool in every problem, in per cent of that of random arms."""
     size = f"{score.settings['paths']} paths, size {score.settings['size']}"
-    table = empty_table(f"Regret over chance, per cent, {size}", "problem", *score.tools)
-    table.caption = "● per cent of paths stuck; – the tool does not fit the problem"
+    table = empty_table(f"Regret in % of random arms, {size}", "problem", *score.tools)
+    table.caption = "● per cent of paths stuck; – the tool cannot play the problem"
     for problem in score.problems:
         cells = []
         for tool in score.tools:
@@ -133,7 +133,7 @@ def gauntlet_table(score: "Score") -> Table:
 
 
 def summary_table(score: "Score") -> Table:
-    """Return the regret of each tool over that of the best one, and where it gets stuck."""
+    """Return the regret of each tool relative to the best one, and where it gets stuck."""
     title = "Regret relative to the best tool of each problem"
     table = empty_table(title, "tool", "problems", "median", "worst", "where", "stuck in")
     for tool, row in score.summary().items():
@@ -151,14 +151,14 @@ def summary_table(score: "Score") -> Table:
 def targets_table(found: Sequence["CheckedTarget"]) -> Table:
     """Return each target with the value found and whether it is met."""
     table = empty_table("Targets", "what", "tool", "at most", "found", "")
-    for judged in found:
-        target = judged.target
+    for checked in found:
+        target = checked.target
         table.add_row(
             escape(target.text),
             escape(target.tool),
             f"{target.at_most:g}",
-            f"{judged.value:.3g}",
-            "[green]passed[/]" if judged.passed else "[red]missed[/]",
+            f"{checked.value:.3g}",
+            "[green]passed[/]" if checked.passed else "[red]missed[/]",
         )
     return table
 

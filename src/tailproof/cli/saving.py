@@ -20,12 +20,12 @@ _COLUMNS = ("mean", "standard_error", "median", "low", "high", "decisions", "pul
 
 
 class Run(NamedTuple):
-    """Simulates under a progress bar; `folder` is for what is found, if anything is to be kept."""
+    """Simulates with a progress bar; results go to `folder`, if it is not None."""
 
     folder: Path | None
 
     def __call__(self, task: str, simulate: Callable[..., R], *args: Any, **settings: Any) -> R:
-        """Return what the simulation finds."""
+        """Return the result of the simulation."""
         cells = self.folder and self.folder / "cells"
         with progress_bar(task) as progress:
             return simulate(*args, **settings, out=cells, progress=progress)
@@ -47,7 +47,7 @@ def prepared(out: Path | None, *files: str) -> Iterator[Run]:
     part.mkdir(parents=True, exist_ok=True)
     strange = {path.name for path in part.iterdir() if path.suffix != ".part"} - {"cells", *files}
     if strange:
-        raise ValueError(f"{part} has files that are not ours: {', '.join(sorted(strange))}")
+        raise ValueError(f"{part} contains other files: {', '.join(sorted(strange))}")
     for path in part.iterdir():
         if path.is_file():
             path.unlink()

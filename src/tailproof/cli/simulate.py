@@ -91,7 +91,7 @@ def identify_command(
     engine: Engine = "processes",
     out: Out = None,
 ) -> None:
-    """Simulate policies that search for the best arm, and count pulls and errors.
+    """Simulate policies that find the best arm, and count pulls and errors.
 
     LinGapE alone and behind medians of 41 pulls, under Cauchy noise:
 
@@ -117,7 +117,7 @@ def identify_command(
 
     with prepared(out, "identification.npz") as run:
         found = run("identifying", identify, policies, bandit, max_pulls=max_pulls, **settings)
-        title = f"Naming the best arm, {environment}, {noise}, {paths} paths"
+        title = f"Finding the best arm, {environment}, {noise}, {paths} paths"
         output.console.print(output.identification_table(title, found))
         if run.folder is not None:
             found.save(run.folder / "identification.npz")
@@ -141,12 +141,12 @@ def gauntlet_command(
     """Run policies on hard problems: units, offsets, skew, zeros and outliers in the rewards.
 
     Without --policy these are the ones we recommend. Regret is relative to random arms; a path is
-    stuck if in its second half it still has a tenth of theirs. With --out there are also score.npz,
+    stuck if its second half still has over a tenth of theirs. With --out there are also score.npz,
     gauntlet.md and a picture, gauntlet.png.
 
         tailproof gauntlet --policy lin_student_ucb --policy "auto_filtered(ucb1)" --out trial
 
-    To choose settings use --problems tuning: its problems and seed are not those reported.
+    To choose settings use --problems tuning, which has other problems and another seed.
     """
     from tailproof import gauntlet
 
@@ -179,7 +179,7 @@ def list_command(
         ),
     ] = None,
 ) -> None:
-    """List what can be named: figures, policies, noise laws, environments, problems and more."""
+    """List the names of figures, policies, noise laws, environments, problems and more."""
     from tailproof import recipes
     from tailproof.checks import require
     from tailproof.gauntlet import problems
@@ -203,7 +203,7 @@ COMMANDS = (simulate_command, identify_command, gauntlet_command, list_command)
 
 
 def _policies(texts: list[str]) -> dict[str, Any]:
-    """Return the policies that were typed, by their texts."""
+    """Return the policies from the command line, by their text."""
     from tailproof import recipes
     from tailproof.checks import require
 
@@ -215,5 +215,5 @@ def _policies(texts: list[str]) -> dict[str, Any]:
 
 
 def _add_filtered(policies: dict[str, Any], wrap: Callable[[Any], Any]) -> None:
-    """Put each policy behind a filter too."""
+    """Add each policy behind a filter."""
     policies |= {f"{name}, filtered": wrap(policy) for name, policy in policies.items()}

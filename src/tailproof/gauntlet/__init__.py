@@ -1,7 +1,7 @@
 """The gauntlet: many problems with units, offsets, skew, atoms and outliers, to compare tools.
 
 Each problem has a name that can be typed; `run` plays policies in them and returns a `Score`.
-Tune on the problems and the seed called "tuning": those that are reported are others.
+Tune on the problems "tuning" only: the reported ones, and their seed, are different.
 """
 
 from tailproof.gauntlet.problems import PROBLEMS, Problem, problems

@@ -16,7 +16,7 @@ _LEAST = 1e-3
 
 
 def gauntlet_figure(score: Score) -> Figure:
-    """Draw a heat map of regret over that of random arms, problems by tools.
+    """Draw a heat map of regret relative to random arms, problems by tools.
 
     A dot marks problems in which some paths are stuck, with their percentage. Below each tool are
     its median and worst ratio to the best tool of the run.
@@ -48,7 +48,7 @@ def gauntlet_figure(score: Score) -> Figure:
     image = axes.imshow(heat, cmap="RdYlBu_r", aspect="auto", vmin=math.log10(_LEAST), vmax=0)
     colours = figure.colorbar(image, ax=axes, shrink=0.4, aspect=30)
     colours.set_ticks([-3, -2, -1, 0], labels=["0.1 %", "1 %", "10 %", "100 %"], fontsize=7)
-    colours.set_label("mean regret over that of random arms", fontsize=7)
+    colours.set_label("mean regret relative to random arms", fontsize=7)
     ratios = {
         tool: f"median ×{shown(row['median_over_best'])} worst ×{shown(row['worst_over_best'])}"
         for tool, row in score.summary().items()
@@ -58,7 +58,7 @@ def gauntlet_figure(score: Score) -> Figure:
     axes.set_yticks(range(len(problems)), problems, fontsize=6, parse_math=False)
     axes.tick_params(length=0, top=True, labeltop=True)
     axes.set_title(
-        f"Regret over that of random arms, {score.settings['paths']} paths, "
+        f"Regret relative to random arms, {score.settings['paths']} paths, "
         f"size {score.settings['size']}\n"
         "dot: per cent of paths stuck; ×: ratio to the best tool of a problem",
         fontsize=8,

@@ -43,7 +43,7 @@ __all__ = ["PROBLEMS", "TUNING", "Problem", "problems"]
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """A bandit whose rewards have the unit c, and its horizon.
+    """A bandit with rewards in units of c, and its horizon.
 
     rewards c·(xᵀθ + offset + η)
 

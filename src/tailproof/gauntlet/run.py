@@ -70,7 +70,7 @@ def run(
     Parameters
     ----------
     policies : mapping from names to policies
-        Those that know arms by number, `view == "arms"`, play only where arms are unit vectors.
+        Those that know arms by number, `view == "arms"`, play only if arms are unit vectors.
     problems : str or sequence
         "report", "tuning", names, or problems of your own. Tune on "tuning" only.
     size : "smoke", "quick" or "full"

@@ -1,4 +1,4 @@
-"""The results of tools in the gauntlet: a frozen value with provenance."""
+"""The results of tools in the gauntlet, with settings and versions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ __all__ = ["CHANCE", "STUCK", "Row", "Score"]
 
 
 CHANCE = "random arm"
-"""The name of the policy that pulls random arms, which always plays beside the tools."""
+"""The name of the policy that pulls random arms; it is always run with the tools."""
 STUCK = 0.1
 """A path is stuck if its regret in the second half is above this share of that of random arms."""
 _FORMAT = "tailproof gauntlet 1"
@@ -31,15 +31,15 @@ class Row(NamedTuple):
     tool: str
     regret: float
     over_chance: float
-    """Regret over that of random arms."""
+    """Regret divided by that of random arms."""
     over_best: float
-    """Regret over the smallest of the tools in this run."""
+    """Regret divided by that of the best tool in this run."""
     over_oracle: float
-    """Regret over that of the oracle, NaN if there is none."""
+    """Regret divided by that of the oracle, NaN if there is none."""
     stuck: float
     """The share of stuck paths."""
     worst: float
-    """The largest regret of a path, over the mean of random arms."""
+    """The largest regret of a path, divided by the mean of random arms."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,11 +10,11 @@ __all__ = ["ALL", "TARGETS", "CheckedTarget", "Target", "check_targets"]
 
 MEASURES = {
     "regret": "regret",
-    "over_chance": "regret over that of random arms",
-    "over_best": "regret over that of the best tool",
-    "over_oracle": "regret over that of the oracle",
+    "over_chance": "regret relative to random arms",
+    "over_best": "regret relative to the best tool",
+    "over_oracle": "regret relative to the oracle",
     "stuck": "share of stuck paths",
-    "worst": "worst path over random arms",
+    "worst": "worst path relative to random arms",
     "median_over_best": "median ratio to the best tool",
     "worst_over_best": "worst ratio to the best tool",
 }

@@ -21,7 +21,7 @@ _LOG = logging.getLogger("tailproof.guests")
 
 @dataclass(frozen=True)
 class Made:
-    """A class of another library with its settings: an object that can be made again and again.
+    """A class of another library with its settings; call it for a new object.
 
     >>> made(complex, real=1, imag=2)()
     (1+2j)
@@ -34,7 +34,7 @@ class Made:
 
     @classmethod
     def of(cls, thing: Any, settings: Iterable[tuple[str, Any]] = ()) -> Self:
-        """Return how to make a thing: a class and settings, or an object that tells its own."""
+        """Return class and settings of a thing; an object must have its settings as attributes."""
         if isinstance(thing, cls):
             return thing
         if isinstance(thing, str) or inspect.isclass(thing) or inspect.isroutine(thing):
@@ -42,26 +42,26 @@ class Made:
         else:
             kind = type(thing)
             names = inspect.signature(kind).parameters
-            rule = f"a class and its settings, as {kind.__name__} does not tell those it has"
+            rule = f"a class and its settings, as {kind.__name__} does not show its own"
             require(all(hasattr(thing, name) for name in names), "guest", rule, thing)
             own = {name: getattr(thing, name) for name in names} | dict(settings)
         return cls(kind, tuple((name, _plain(value)) for name, value in own.items()))
 
     def __call__(self, **more: Any) -> Any:
-        """Return a new one."""
+        """Return a new object."""
         given = {n: v() if isinstance(v, Made) else v for n, v in self.settings}
         if isinstance(self.kind, str):
-            raise ValueError(f"guest must be a class where it is a part of one, got {self.kind!r}")
+            raise ValueError(f"a part of a guest must be a class, got {self.kind!r}")
         return self.kind(**given, **more)
 
 
 def made(kind: Callable[..., Any] | str, **settings: Any) -> Made:
-    """Return how to make an object: its class, or what its library calls it, and its settings."""
+    """Return a class, or its name in the library, with settings: a part of a guest."""
     return Made.of(kind, settings.items())
 
 
 def named(guest: Any, settings: Mapping[str, Any], library: Any) -> Made:
-    """Return how to make a guest that may be named by a text, as recipes are.
+    """Return the class and settings of a guest; a name is looked up in its library.
 
     >>> import fractions
     >>> named("Fraction", {"numerator": 3}, fractions)()
@@ -71,8 +71,7 @@ def named(guest: Any, settings: Mapping[str, Any], library: Any) -> Made:
     ValueError: guest must be the name of a class of fractions, got 'Friction'
     >>> named("Fraction", {"top": 3}, fractions)
     Traceback (most recent call last):
-    ValueError: guest must be Fraction with settings that it has: got an unexpected keyword
-    argument 'top'
+    ValueError: Fraction does not take these settings: got an unexpected keyword argument 'top'
     """
     known = Made.of(guest, settings.items())
     if not isinstance(known.kind, str):
@@ -83,13 +82,13 @@ def named(guest: Any, settings: Mapping[str, Any], library: Any) -> Made:
     try:
         inspect.signature(kind).bind_partial(**dict(known.settings))
     except TypeError as error:
-        message = f"guest must be {kind.__name__} with settings that it has: {error}"
+        message = f"{kind.__name__} does not take these settings: {error}"
         raise ValueError(message) from None
     return Made(kind, known.settings)
 
 
 def _plain(value: Any) -> Any:
-    """Return a value that compares and hashes by what it holds."""
+    """Return a value that compares and hashes by its content."""
     if isinstance(value, list):
         return tuple(value)
     own: Any = type(value)
@@ -131,7 +130,7 @@ class History(State):
         return {name: value for name, value in vars(self).items() if name != "_live"}
 
     def put(self, paths: Index, other: Self) -> None:
-        """Take over what another state has learned; guests of these paths are rebuilt."""
+        """Copy what another state has learned; guests of these paths are rebuilt."""
         super().put(paths, other)
         for path in paths.tolist():
             self.live.pop(path, None)
@@ -149,7 +148,7 @@ class History(State):
         return self
 
     def append(self, **decision: NDArray[Any]) -> None:
-        """Keep one decision in each path."""
+        """Store one decision of each path."""
         self.make_room()
         path = np.arange(self.paths)
         for name, value in decision.items():
@@ -164,29 +163,29 @@ class VectorHistory(History):
 
 
 class Guest(Policy[History]):
-    """A bandit of another library behind the contract of this one, unchanged.
+    """A bandit of another library, unchanged, as a policy.
 
-    A subclass says how to make it, how to ask it and how to teach it, on one path. Its state is
+    A subclass creates it, asks it for an arm and tells it a reward, on one path. Its state is
     the list of decisions it learned from; the object itself is rebuilt by replaying them, so it
-    can be saved, restored and copied whatever it is made of. Before each choice it gets a seed
+    can be saved, restored and copied in any case. Before each choice it gets a seed
     from the random numbers of the call; before each update, the number of the update.
     """
 
     largest: ClassVar[float] = 1e30
     """Rewards beyond ± this are clipped, and counted in `History.cut`."""
     longest_seen: ClassVar[float] = 1e4
-    """Longer arms are refused: normal equations hold their squares beside a one."""
+    """Longer arms are refused: their squares would swamp a penalty of 1 in normal equations."""
     weighs: ClassVar[bool] = False
     """Whether the guest uses the probability of the choice."""
 
     @property
     @abstractmethod
     def view(self) -> View:
-        """What the guest looks at."""
+        """What the guest sees."""
 
     @property
     def keeps_arms(self) -> bool:
-        """Whether the guest must keep the number of arms that it began with."""
+        """Whether the number of arms must stay what it was at the start."""
         return False
 
     @property
@@ -203,7 +202,7 @@ class Guest(Policy[History]):
 
     @abstractmethod
     def _ask(self, guest: Any, arms: int, seen: Array, seed: int) -> int:
-        """Return the arm it chooses, one of so many."""
+        """Return the number of the arm that it chooses."""
 
     @abstractmethod
     def _tell(
@@ -212,11 +211,11 @@ class Guest(Policy[History]):
         """Let it learn one reward."""
 
     def _shares(self, guest: Any, arms: int, seen: Array) -> Any:
-        """Return how probable each arm is to be chosen, if the guest knows."""
+        """Return the probability of each arm; None if the guest does not report it."""
         return None
 
     def _reseed(self, guest: Any, seed: int) -> None:
-        """Give it random numbers of its own, where it draws some."""
+        """Seed the guest, if it draws random numbers."""
 
     def _init(self, paths: int, arms: int, dim: int) -> History:
         kind = VectorHistory if self.view == "vectors" else History
@@ -253,7 +252,7 @@ class Guest(Policy[History]):
         kept = np.clip(rewards[:, 0], -self.largest, self.largest)
         cut = kept != rewards[:, 0]
         if cut.any() and not state.cut.any():
-            words = "%s was given %g and told %g; how many more are cut, `rewards_cut` counts"
+            words = "%s: reward %g was clipped to %g; `rewards_cut` counts all of them"
             _LOG.warning(words, self, rewards[cut, 0][0], kept[cut][0])
         state.cut += cut
         state.append(
@@ -266,7 +265,7 @@ class Guest(Policy[History]):
         )
 
     def _guest(self, state: History, path: int) -> Any:
-        """Return the guest of a path, that has learned everything so far."""
+        """Return the guest of a path, with everything learned so far."""
         known, guest = state.live.get(path, (0, None))
         guest = self._make(state.arms) if guest is None else guest
         for n in range(known, int(state.decisions[path])):
@@ -285,14 +284,14 @@ class Guest(Policy[History]):
         return guest
 
     def _offers(self, arms: Array) -> Array:
-        """Return what the guest looks at, with the paths axis first."""
+        """Return what the guest sees, with the paths axis first."""
         if self.view == "arms":
             return np.empty((len(arms), 0))
         return arms if self.view == "vectors" else _context(arms)
 
 
 def _context(arms: Array) -> Array:
-    """Return the context that all arms share, with a constant where a wrapper has put one.
+    """Return the context that all arms share, with a wrapper's constant if there is one.
 
     >>> x = np.array([2.0, 3.0])
     >>> _context(np.stack([x, x])[None]).tolist()
@@ -311,18 +310,18 @@ def _context(arms: Array) -> Array:
     if np.array_equal(arms, np.concatenate([blocks, shared], axis=2)):
         return x
     raise ValueError(
-        "arms must be one context for all, which is what this guest looks at: the same vector x "
-        f"for every arm, or e_k ⊗ x for arm k; got vectors of shape {arms.shape} that differ"
+        "this guest needs one context for all arms: the same vector x for every arm, "
+        f"or e_k ⊗ x for arm k; got vectors of shape {arms.shape} that differ"
     )
 
 
 def rewards_cut(state: State) -> Index:
-    """Return how many rewards were beyond what the guest can take, in each path.
+    """Return how many rewards were clipped in each path.
 
-    The state may be one of wrappers around the guest.
+    The state may be that of a wrapper around the guest.
     """
     inner = state
     while not isinstance(inner, History):
-        require(hasattr(inner, "inner"), "state", "one of a guest", type(state).__name__)
+        require(hasattr(inner, "inner"), "state", "that of a guest", type(state).__name__)
         inner = getattr(inner, "inner")  # noqa: B009
     return inner.cut.copy()

@@ -17,7 +17,7 @@ MOST_HELD = 10_000
 _NEVER_TWICE = 100
 """After this many decisions in a row whose offer did not repeat, none is expected to."""
 _DELAYS, _OFTEN = 256, 8
-"""Latest delays whose median is taken, and rewards between two updates of it."""
+"""The median delay is that of the latest 256, updated after every 8 rewards."""
 _SCANS = 20
 """Scans per patience interval."""
 _LONG = 5

@@ -41,7 +41,7 @@ _LATELY = 1000
 _DRAWN, _LISTED = 6, 50
 """Arms in charts and in tables."""
 _JUDGED = 20_000
-"""About how many rewards the tail is judged by; again after this many or 10 % more."""
+"""The tail is estimated from about this many rewards, and again after as many or 10 % more."""
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2⁶⁴/φ, φ the golden ratio: its multiples modulo 2⁶⁴ are spread evenly, whatever the period."""
 
@@ -191,7 +191,7 @@ class Summary:
         return min(WINDOW, max(LEAST, _ALL_WINDOWS // max(1, len(self._arms))))
 
     def _judge(self) -> None:
-        """Judge the tail again, if there are many new rewards."""
+        """Estimate the tail again, if there are many new rewards."""
         more = self._rewards - self._judged
         if self._rewards < LEAST or more < min(self._judged / 10 or 1, _JUDGED):
             return

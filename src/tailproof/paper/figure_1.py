@@ -29,7 +29,7 @@ run = simulate_nothing
 
 
 def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
-    """Draw the densities, and beside them the tails on logarithmic axes."""
+    """Draw the densities, and next to them the tails on logarithmic axes."""
     figure, ((centre, tails),) = canvas(1, 2, height=3.0, share=False)
     x, y = np.linspace(-5, 5, 801), np.logspace(-1, 6, 400)
     for colour, (name, law) in zip(PALETTE, LAWS.items(), strict=False):

@@ -32,7 +32,7 @@ REFERENCES = {"2-3": FIGURES_2_3}
 
 
 class Row(NamedTuple):
-    """Our regret beside the reference."""
+    """Our regret next to the reference."""
 
     policy: str
     mean: float

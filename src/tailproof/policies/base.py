@@ -37,10 +37,10 @@ __all__ = [
 ]
 
 LONGEST = 1e75
-"""The longest arm that is taken: squares of lengths can still be added up and multiplied."""
+"""The longest arm that is accepted: its square can still be added and multiplied."""
 
 View = Literal["arms", "vectors", "context"]
-"""What a policy looks at: the number of each arm, the vector of each, or one vector for all."""
+"""What a policy sees: the number of each arm, the vector of each, or one vector for all."""
 S = TypeVar("S", bound=State)
 
 
@@ -54,7 +54,7 @@ class Policy(ABC, Generic[S]):
 
     Arms have the shape (paths, K, d), choices (paths,), rewards (paths, `pulls`). K may change from
     call to call, unless the state has `fixed_arms`. A policy with the view "arms" knows an arm by
-    its number; an arm that appears later starts as all did.
+    its number; an arm that appears later starts like the others.
 
     A policy of your own writes `_init`, `_choose` and `_learn`. Their arguments are checked
     already, and NumPy does not warn of infinities inside them. Fields are checked by their types,
@@ -94,7 +94,7 @@ class Policy(ABC, Generic[S]):
         """Return the state that `State.to_arrays` was called on, checked.
 
         Arrays with other names, shapes or types, of another policy or of another version, raise
-        ``ValueError``; so does a NaN or an infinity where learning cannot leave one.
+        ``ValueError``; so does a NaN or an infinity that learning cannot produce.
 
         >>> from tailproof import OFUL, LinTS
         >>> saved = OFUL().init(paths=1, arms=2, dim=2).to_arrays()
@@ -157,7 +157,7 @@ class Policy(ABC, Generic[S]):
         rewards may have fewer than `pulls`, down to `least`; they are then repeated in turn.
 
         `propensity`, of shape (paths,), is the probability with which the chosen arms were chosen,
-        if something else than this policy chose them. Few policies use it.
+        if this policy did not choose them. Few policies use it.
         """
         with unwarned():
             vectors = self._checked_arms(state, arms)
@@ -186,7 +186,7 @@ class Policy(ABC, Generic[S]):
         return None
 
     def with_scale(self, scale: float) -> Self:
-        """Return the recipe with another `noise_scale`; one that has none refuses.
+        """Return the recipe with another `noise_scale`; raises if it has none.
 
         >>> from tailproof import OFUL
         >>> OFUL().with_scale(0.4).noise_scale
@@ -258,14 +258,14 @@ class Policy(ABC, Generic[S]):
 
     @final
     def _resized(self, state: S, arms: int) -> S:
-        """Return the state for so many arms, itself if it has as many."""
+        """Return the state for this number of arms, itself if it has as many."""
         if arms == state.arms:
             return state
         start = self.init(1, arms, state.dim) if arms > state.arms else None
         return state.resized(arms, start)
 
     def _filled_up(self, shape: tuple[int, int], rewards: Array) -> Array:
-        """Return as many rewards as are wanted, those given in turn."""
+        """Return as many rewards as wanted, repeating the given ones in turn."""
         rule = f"of shape {shape}"
         if self.least < self.pulls:
             rule += f", or with {self.least} columns or more"
@@ -276,7 +276,7 @@ class Policy(ABC, Generic[S]):
 
     @final
     def _checked_arms(self, state: S, arms: ArrayLike) -> Array:
-        """Return the arms if they fit the state, and the state the policy."""
+        """Check that the state fits the policy and the arms the state; return the arms."""
         if not self._owns(state):
             owner = state.policy if isinstance(state, State) else state
             raise ValueError(f"state is one of {owner}, not of {self!r}")
@@ -287,14 +287,12 @@ class Policy(ABC, Generic[S]):
             if not some or shape != (expected[0], shape[1], expected[2]):
                 raise ValueError(f"arms must be of shape {expected}, got {shape}")
             if state.fixed_arms:
-                raise ValueError(
-                    f"{type(self).__name__} keeps the {expected[1]} arms it began with; it was "
-                    f"offered {shape[1]}"
-                )
+                name = type(self).__name__
+                raise ValueError(f"{name} must keep its {expected[1]} arms, got {shape[1]}")
         own = vectors[:1] if vectors.strides[0] == 0 else vectors  # all paths may share their arms
         flat = own.ravel(order="K")
         most = self._longest
-        if not flat @ flat <= most**2:  # NaN, infinite and long arms stand out in the sum
+        if not flat @ flat <= most**2:  # NaN, infinite and long arms show in the sum
             length = float(np.linalg.norm(vectors, axis=-1).max())
             require(length <= most, "arms", f"finite, no longer than {most:g}", length)
         return vectors
@@ -307,20 +305,20 @@ class Proposes(Protocol):
     def propose(self, state: Any, rng: np.random.Generator) -> Array:
         """Return the vector to pull in each path, of shape (paths, d); the state does not change.
 
-        This replaces `choose`; `learn` is told of the proposed vectors as the only arm, of shape
+        This replaces `choose`; `learn` gets the proposed vectors as the only arm, of shape
         (paths, 1, d).
         """
 
 
 @runtime_checkable
 class Recommends(Protocol):
-    """A policy that names a best arm, see `tailproof.bestarm`."""
+    """A policy that finds the best arm, see `tailproof.bestarm`."""
 
     def recommend(self, state: Any) -> Index:
-        """Return the arm named as the best in each path, −1 if none is named yet."""
+        """Return the recommended arm in each path, −1 before there is one."""
 
     def stopped(self, state: Any) -> NDArray[np.bool_]:
-        """Return which paths have named a best arm and need no more pulls."""
+        """Return which paths have a recommended arm and need no more pulls."""
         return self.recommend(state) >= 0
 
 
@@ -332,7 +330,7 @@ def proposing(policy: Policy[Any]) -> Proposes:
 
 
 def recommending(policy: Policy[Any]) -> Recommends:
-    """Return the policy if it names a best arm."""
+    """Return the policy if it finds the best arm."""
     if not isinstance(policy, Recommends):
         raise ValueError(f"{policy!r} names no best arm; those in tailproof.bestarm do")
     return policy

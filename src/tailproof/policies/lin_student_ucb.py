@@ -55,15 +55,15 @@ class LinStudentUCB(Indexed[StudentFit]):
     >>> policy.estimate(state).round(-1).tolist()
     [[60.0, -80.0]]
 
-    Source: our own, from known parts: score and scoring of Student's t (Lange, Little and Taylor
-    1989), the variational treatment of an uncertain location, MacKay's fixed point for the size of
-    the coefficients (1992), Huber's sandwich for the variance (κ), MOSS's logarithm (2009), all
-    from memory. Proved elsewhere: for independent pulls of a symmetric unimodal law such estimates
-    are asymptotically normal with the variance that κ states. Only measured here, over the
-    gauntlet: regret, coverage, and that paths do not get stuck where noise is small. Rewards need
-    not be symmetric where all arms share their law: the intercept absorbs the skew. Not for arms
-    with very different noise, nor for noise that grows over time, which it follows slowly: there
-    paths do stick to a wrong arm. Differences: no algorithm was published under this name.
+    Source: our own, from known parts: score and Fisher scoring of Student's t (Lange, Little and
+    Taylor 1989), the variational treatment of an uncertain location, MacKay's fixed point for the
+    size of the coefficients (1992), Huber's sandwich for the variance (κ), MOSS's logarithm (2009),
+    all from memory. Proved elsewhere: for independent pulls of a symmetric unimodal law such
+    estimates are asymptotically normal with the variance that κ states. Only measured here, over
+    the gauntlet: regret, coverage, and that paths do not get stuck if noise is small. Rewards need
+    not be symmetric if all arms share their law: the intercept absorbs the skew. Not for arms with
+    very different noise, nor for noise that grows over time, which it follows slowly: there paths
+    do stick to a wrong arm. Differences: no algorithm was published under this name.
     """
 
     bonus: NonNegative = 1.0

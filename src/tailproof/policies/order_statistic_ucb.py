@@ -24,7 +24,7 @@ class OrderStatisticUCB(KArmed[Ranked], Indexed[Ranked]):
     Rewards may have any law, with or without a mean, continuous or not, a different one for each
     arm. With Q_a the upper π-quantile of an arm, P(X_(J) < Q_a for some n) ≤ e^−f. With
     q_a = P(X_a < Q*) for the largest of them and T → ∞, the arm is pulled at most ln T/kl(q_a, π)
-    times in the mean, which no policy that is consistent for all laws can improve where X_a has no
+    times on average, which no policy that is consistent for all laws can improve where X_a has no
     atom at Q*; see `tailproof.stats.order_statistics` for the bound at finite T. Only comparisons
     of rewards matter: changing units, adding an offset or taking logarithms changes nothing.
 

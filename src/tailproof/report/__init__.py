@@ -43,7 +43,7 @@ class Section:
     heading: str
     settings: str
     pictures: list[dict[str, str]]
-    """The caption, data address and description of each."""
+    """The caption, data URL and description of each."""
     claims: list[JudgedClaim]
     differences: list[str]
     rows: list[dict[str, str]]
@@ -149,7 +149,7 @@ def _saved(folder: Path, name: str, picture: Picture) -> dict[str, str]:
 
 
 def _rows(name: str, key: str, found: Comparison) -> list[dict[str, str]]:
-    """Return the numbers of each policy, beside the reference if there is one."""
+    """Return the numbers of each policy, next to the reference if there is one."""
     columns = _BEST_ARM if isinstance(found, Identification) else _REGRET
     rows = [
         {"result": key, "policy": policy}

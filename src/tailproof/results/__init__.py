@@ -1,4 +1,4 @@
-"""Results of simulations: frozen values with provenance, and their files."""
+"""Results of simulations, with their settings and versions, and their files."""
 
 from tailproof.results.base import BaseResult
 from tailproof.results.identification import Identification, Verdicts

@@ -36,7 +36,7 @@ P = TypeVar("P", bound=PolicyResult)
 
 
 class BaseResult(Generic[P]):
-    """A comparison of policies, and where it came from."""
+    """A comparison of policies, with its settings."""
 
     settings: Mapping[str, Any]
     _format: ClassVar[str]  # how its files begin

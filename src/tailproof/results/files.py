@@ -70,7 +70,7 @@ def write_file(
 def opened(
     path: str | Path, file_format: str
 ) -> Iterator[tuple[dict[str, Any], dict[str, NDArray[Any]]]]:
-    """Give the header and arrays that `write_file` wrote; refuse any other file."""
+    """Yield the header and arrays that `write_file` wrote; any other file raises."""
     try:
         with Path(path).open("rb") as stream:
             with zipfile.ZipFile(stream) as archive:
@@ -87,4 +87,4 @@ def opened(
     except OSError:
         raise
     except Exception as error:  # whatever a damaged or foreign file may lead to
-        raise ValueError(f"path {path} is no {file_format!r} file, or it is damaged") from error
+        raise ValueError(f"path {path} is not a {file_format!r} file, or it is damaged") from error

@@ -1,4 +1,4 @@
-"""The result of an identification: the arms that policies named as the best."""
+"""The result of an identification: the arms that policies recommend."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Verdicts(PolicyResult):
     Attributes
     ----------
     recommended : array of int
-        The arm named as the best, −1 where the budget ran out first.
+        The recommended arm, −1 if the budget ran out first.
     correct : array of bool
         Whether it is the best, or within the policy's own tolerance of it.
     pulls, decisions : arrays of int
@@ -36,7 +36,7 @@ class Verdicts(PolicyResult):
 
 @dataclass(frozen=True, eq=False)
 class Identification(BaseResult[Verdicts]):
-    """A comparison of policies that name the best arm, and where it came from.
+    """A comparison of policies that find the best arm, with its settings.
 
     Attributes
     ----------
@@ -62,16 +62,16 @@ class Identification(BaseResult[Verdicts]):
     _each = ("verdicts", Verdicts)
 
     def errors(self, policy: str) -> int:
-        """Return the number of paths that named a wrong arm."""
+        """Return the number of paths with a wrong answer."""
         found = self._of(policy)
         return int(np.sum((found.recommended >= 0) & ~found.correct))
 
     def undecided(self, policy: str) -> int:
-        """Return the number of paths whose budget ran out before they named an arm."""
+        """Return the number of paths whose budget ran out before an answer."""
         return int(np.sum(self._of(policy).recommended < 0))
 
     def error_rate(self, policy: str, level: float = 0.95) -> tuple[float, float, float]:
-        """Return the share of paths that named a wrong arm, and its exact binomial interval.
+        """Return the share of paths with a wrong answer, and its exact binomial interval.
 
         >>> right = np.arange(200) >= 5
         >>> verdicts = Verdicts(right * 1, right, right * 9, right * 9)

@@ -49,7 +49,7 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Result(BaseResult[Curves]):
-    """A comparison of policies: regret at checkpoints, and where it came from.
+    """A comparison of policies: regret at checkpoints, with its settings.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class Result(BaseResult[Curves]):
 
         d̄ ± t s/√n over the differences d of the paths, at each checkpoint
 
-        Both policies meet the same arms on the same path, so their difference varies less than
+        Both policies see the same arms on the same path, so their difference varies less than
         either regret.
 
         >>> from tailproof import OFUL, Uniform, environments, noise, simulate

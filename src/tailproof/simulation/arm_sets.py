@@ -170,7 +170,7 @@ class GivenArms(ArmSet):
 
 @dataclass(frozen=True, kw_only=True)
 class SharedContext(ArmSet):
-    """A context x for all arms, a unit vector drawn anew for each decision: arm k is e_k ⊗ x.
+    """A context x for all arms, a new unit vector for each decision: arm k is e_k ⊗ x.
 
     So each arm has a θ of its own, and ‖θ‖² is the sum of all of theirs.
 

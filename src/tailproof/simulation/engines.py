@@ -33,7 +33,7 @@ def check_engine(engine: str, workers: int) -> None:
 def running(
     work: Sequence[tuple[str, Cell]], engine: str, workers: int
 ) -> Iterator[Iterable[tuple[str, PolicyResult]]]:
-    """Run cells, each with a key, and give the key and the result of each as it finishes."""
+    """Run cells, each with a key; yields an iterator over keys and results as they finish."""
     if not work or engine == "serial" or (engine == "processes" and workers == 1):
         yield (_run(key, cell) for key, cell in work)
         return
@@ -51,7 +51,7 @@ def running(
         try:
             yield runs
         finally:
-            with warnings.catch_warnings():  # joblib warns of cancelled jobs, as they should be
+            with warnings.catch_warnings():  # joblib warns of cancelled jobs, which are intended
                 warnings.simplefilter("ignore", UserWarning)
                 runs.close()
 

@@ -158,7 +158,7 @@ class World:
             self.arms, self.locations, self.best = next(self._coming)
 
     def keep(self, paths: NDArray[np.bool_]) -> None:
-        """Go on with these paths alone, where the arms are fixed."""
+        """Continue with these paths only; the arms must be fixed."""
         self.theta, self.arms = self.theta[paths], self.arms[paths]
         self.locations, self.best = self.locations[paths], self.best[paths]
 
@@ -267,7 +267,7 @@ def from_records(
     aim : Aim
         What regret is counted in, by default the median.
     costs : bool
-        Whether small is good: a policy then learns from −cost, and the regret is in costs.
+        Whether smaller is better: a policy then learns from −cost, and the regret is in costs.
 
     Examples
     --------

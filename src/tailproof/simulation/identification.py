@@ -1,4 +1,4 @@
-"""Best arms: every policy plays until it names one."""
+"""Finding the best arm: every policy plays until it recommends one."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -35,14 +35,14 @@ def identify(
     out: str | Path | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Identification:
-    """Let each policy name the best arm on many independent paths.
+    """Let each policy find the best arm on many independent paths.
 
-    A path stops when it has named an arm. A path whose budget has no room for another decision
-    stays undecided: its answer is −1, whatever it might have guessed.
+    A path stops when it has an answer. A path whose budget has no room for another decision
+    stays undecided: its answer is −1.
 
     Parameters
     ----------
-    policies : mapping from names to policies that name a best arm
+    policies : mapping from names to policies that find the best arm
         See `tailproof.bestarm`. Each random stream depends on the policy's name alone, so adding
         a policy changes no other's answers.
     environment : LinearBandit
@@ -105,7 +105,7 @@ class IdentificationPlan(BasePlan[Verdicts, Identification]):
         require(fixed, "environment", "one with fixed arms", self.environment)
         ready = {name: _ready(name, policy, self.delta) for name, policy in self.policies.items()}
         object.__setattr__(self, "policies", ready)
-        for policy in ready.values():  # one that does not fit fails before the work begins
+        for policy in ready.values():  # fails early if one does not fit
             recommending(policy).recommend(policy.init(1, contexts.arms, contexts.dim))
             pulls = whole("max_pulls", self.max_pulls, at_least=policy.pulls, at_most=MOST_PULLS)
         object.__setattr__(self, "max_pulls", pulls)
@@ -116,7 +116,7 @@ class IdentificationPlan(BasePlan[Verdicts, Identification]):
         return self.max_pulls
 
     def play(self, cell: Cell) -> Verdicts:
-        """Play the policy of a cell on each path until it names an arm."""
+        """Play the policy of a cell on each path until it recommends an arm."""
         run, recipe = Rollout(cell, f"noise {cell.name}", ahead=False), innermost(cell.policy)
         margin = recipe.gap_tolerance if isinstance(recipe, NearBestArm) else 0.0
         near = run.world.best[:, None] - run.world.locations <= margin
@@ -144,7 +144,7 @@ class IdentificationPlan(BasePlan[Verdicts, Identification]):
 
 
 def _ready(name: str, policy: Policy[Any], delta: float | None) -> Policy[Any]:
-    """Return the policy, with the δ that is asked for."""
+    """Return the policy, with the given δ if there is one."""
     if delta is None:
         return policy
     number("delta", delta, above=0, below=1)

@@ -21,14 +21,14 @@ __all__ = ["Rollout"]
 
 
 class Rollout:
-    """The policy of a cell in its world.
+    """The policy of a cell in its environment.
 
     Filters are moved from the policy into the noise. Arms are checked when they change, noise when
     it is drawn, and the first update by `Policy.learn`; later updates have the same shapes and
     types and are not checked again.
 
     `noise` names the random stream of the noise. With `ahead` it is drawn for several decisions at
-    a time, where one law serves them all.
+    a time, if all have the same law.
     """
 
     def __init__(self, cell: Cell, noise: str, *, ahead: bool) -> None:
@@ -68,7 +68,7 @@ class Rollout:
             self.world.advance()
 
     def keep(self, paths: NDArray[np.bool_]) -> None:
-        """Go on with these paths alone."""
+        """Continue with these paths only."""
         self.state = self.state.take(paths)
         self.world.keep(paths)
         self._rows = self._rows[: len(self.world.arms)]
@@ -79,7 +79,7 @@ def _drawing(
 ) -> Callable[[Index, int], Array]:
     """Return a function that draws the noise of a decision, given its arms and the pulls before.
 
-    `ahead` is None, or the decisions and paths to draw at a time where one law serves them all.
+    `ahead` is None, or how many decisions and paths to draw at a time if all have one law.
     """
 
     def checked(drawn: Array) -> Array:
@@ -102,7 +102,7 @@ def _drawing(
 
 @dataclass(frozen=True)
 class _Reduced:
-    """The noise of what an estimator makes of `repeats` samples."""
+    """The error of an estimate from `repeats` samples, as a noise."""
 
     noise: Source
     estimator: Estimator
@@ -120,8 +120,8 @@ def _unfiltered(
 ) -> tuple[Policy[Any], Source | Varying]:
     """Move filters from the policy into the noise.
 
-    A policy behind a filter that follows shifts is, equal in law, the policy alone under the
-    noise of the filter's output, which can be drawn directly. Noise that varies with the arm or
+    If the filter follows shifts, the policy behind it has the same law as the policy alone under
+    the noise of the filter's output, which can be drawn directly. Noise that varies with the arm or
     the pull is left as it is.
     """
     if isinstance(noise, Varying):

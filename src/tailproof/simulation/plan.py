@@ -49,7 +49,7 @@ def simulate(
     Parameters
     ----------
     policies : mapping from names to policies
-        Every policy meets the same arms and its random stream depends on its name alone, so
+        Every policy sees the same arms and its random stream depends on its name alone, so
         comparisons are paired, and adding a policy changes no other curve.
     environment : LinearBandit
     horizon : int
@@ -106,7 +106,7 @@ class Plan(BasePlan[Curves, Result]):
         object.__setattr__(self, "horizon", whole("horizon", self.horizon, at_most=MOST_PULLS))
         self.marks()  # refuses checkpoints that do not fit
         contexts = self.environment.contexts
-        for policy in self.policies.values():  # one that does not fit fails before the work begins
+        for policy in self.policies.values():  # fails early if one does not fit
             state = policy.init(1, contexts.arms, contexts.dim)
             if isinstance(contexts, UnitBall):
                 proposing(policy).propose(state, np.random.default_rng(0))

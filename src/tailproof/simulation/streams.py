@@ -1,4 +1,4 @@
-"""Random streams, named by what they feed, and how much is drawn from them at a time."""
+"""Random streams, named by their purpose, and how much is drawn from them at a time."""
 
 from hashlib import sha256
 
@@ -21,10 +21,10 @@ def stream(seed: int, purpose: str, chunk: int) -> np.random.Generator:
 
 
 def drawn_together(floats: int) -> int:
-    """Return how many pieces, of `floats` numbers each, are drawn at a time; one at least.
+    """Return how many pieces, of `floats` numbers each, are drawn at a time, at least one.
 
-    A law that needs two random numbers draws all the first ones before all the second ones, so
-    the drawn values depend on this number, as on the seed: it must not depend on the machine.
+    The values depend on how many are drawn at a time, since some laws draw two numbers for each
+    value. So, like the seed, this must not depend on the machine.
 
     >>> drawn_together(2_000), drawn_together(100_000)
     (32, 1)

@@ -36,7 +36,7 @@ def sweep(
     Parameters
     ----------
     plans : mapping from names to plans
-        Of regret, `Plan`, or of best arms, `IdentificationPlan`. A cell that several plans share
+        `Plan` for regret, `IdentificationPlan` for best arms. A cell that several plans share
         is run once.
     out : str, Path or None
         The folder of finished cells, for one sweep at a time; None keeps nothing. A sweep that

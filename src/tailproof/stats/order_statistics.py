@@ -128,8 +128,8 @@ def pulls_rate(below: ArrayLike, quantile: float = 0.5) -> Array:
     >>> pulls_rate([0.55, 0.6]).round(1).tolist()
     [199.7, 49.7]
 
-    Source: our own; the lower half is the argument of Lai and Robbins 1985 and Burnetas and
-    Katehakis 1996. Differences: none.
+    Source: our own; the lower bound follows Lai and Robbins 1985 and Burnetas and Katehakis
+    1996. Differences: none.
     """
     q = array("below", below)
     number("quantile", quantile, above=0, below=1)

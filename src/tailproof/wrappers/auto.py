@@ -19,14 +19,14 @@ from tailproof.wrappers.pilot import Piloted
 __all__ = ["AutoFiltered"]
 
 FINEST = 1e-3
-"""The unit is at least this share of what tells rewards apart.
+"""The unit is at least this share of the signal.
 
 Smaller noise makes no difference: squares of lengths differ by 10⁶ already.
 """
 
 
 class Units(NamedTuple):
-    """How A is told of arms and rewards: one number of each for every path."""
+    """The units in which A sees arms and rewards: one number of each for every path."""
 
     centre: Array
     spread: Array
@@ -37,12 +37,12 @@ class Units(NamedTuple):
 
 @dataclass(eq=False)
 class Tuned(Piloted):
-    """What a self-tuning filter knows beside its first decisions and the policy inside.
+    """The state of the policy inside, its first decisions, and the units.
 
     Attributes
     ----------
     centre, spread, unit, length, stretch : arrays of shape (paths,)
-        See `AutoFiltered`; rewards are counted in quarters. A unit of zero is not known yet.
+        See `AutoFiltered`; rewards are divided by 4. A unit of zero is not known yet.
     """
 
     centre: Finite
@@ -56,14 +56,14 @@ class Tuned(Piloted):
         return Units(*(getattr(self, name)[rows] for name in Units._fields))
 
     def note(self, rows: Index | slice, units: Units) -> None:
-        """Put down the units of some paths."""
+        """Store the units of some paths."""
         for name, values in units._asdict().items():
             getattr(self, name)[rows] = values
 
 
 @dataclass(frozen=True)
 class AutoFiltered(Repeating[Tuned]):
-    """Any policy A, in units of its liking, given one tame number in place of ñ wild rewards.
+    """Any policy A, given one robust estimate instead of ñ rewards, in units that suit A.
 
     A learns (r_t − centre)/unit and sees stretch·(x/length, 1) in place of x, where
     r_t = ∫ m Π_i f(r_i − m) dm / ∫ Π_i f(r_i − m) dm over m,  f(x) = 1/(spread² + x²)
@@ -72,8 +72,8 @@ class AutoFiltered(Repeating[Tuned]):
     spread. It remains unbiased for any other symmetric noise, and its error stays within a small
     factor of the smallest possible, from normal noise to noise without a mean.
 
-    Everything else is learned from the first `settle` decisions, and anew after each of them, and
-    A then learns all of them anew:
+    Everything else is estimated from the first `settle` decisions, again after each of them, and
+    A then learns all of them again:
 
     spread = median |r_i − m_t|, m_t the median of its decision; where this is zero, as under noise
     of two values, the median of those that are not zero;
@@ -85,12 +85,12 @@ class AutoFiltered(Repeating[Tuned]):
 
     So A's noise and prior are those that a `noise_scale` and a `ridge` of 1 assume. Multiplying
     all rewards by c > 0, or adding a constant, changes no decision. Rewards are expected to be of
-    one scale throughout: later changes of it are not followed. Memory is flat once the units have
-    settled; until then the arms of all decisions are kept.
+    one scale throughout: later changes of it are not followed. Memory stops growing once the
+    units have settled; until then the arms of all decisions are kept.
 
     `AutoFiltered(OFUL(bonus=0.4))`, `AutoFiltered(LinTS(bonus=0.05))`,
-    `AutoFiltered(UCB1(bonus=0.7))` and `AutoFiltered(ThompsonSampling(prior_scale=1000))` are what
-    trial problems suggest; `OFUL` with a bonus of 0.3 has less regret on most, and stuck paths.
+    `AutoFiltered(UCB1(bonus=0.7))` and `AutoFiltered(ThompsonSampling(prior_scale=1000))` did
+    well on the tuning problems; `OFUL(bonus=0.3)` has less regret on most, but some stuck paths.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class AutoFiltered(Repeating[Tuned]):
     settle : int
         The number of decisions after which the units stay as they are.
     intercept : bool
-        Whether rewards may lie around a constant. Without it the centre is zero, A sees
+        Whether rewards may have an offset. Without it the centre is zero, A sees
         stretch·x/length, and one dimension is saved. K-armed policies ignore vectors anyway. `PEGE`
         and `LazyTrackAndStop` need as many independent arms as dimensions: K unit vectors must do
         without, and can, as a constant is one of their combinations.
@@ -127,8 +127,8 @@ class AutoFiltered(Repeating[Tuned]):
     intercept: bool = field(kw_only=True, default=True)
 
     def with_scale(self, scale: float) -> Self:
-        """Refuse: this filter learns the scale of the noise by itself."""
-        raise ValueError(f"policy must be one that does not learn its noise scale, got {self!r}")
+        """Raise ``ValueError``: this filter learns the scale of the noise by itself."""
+        raise ValueError(f"the noise scale cannot be set: {self!r} learns it")
 
     def propose(self, state: Tuned, rng: np.random.Generator) -> Array:
         """Return the direction of the proposal of A."""
@@ -170,7 +170,7 @@ class AutoFiltered(Repeating[Tuned]):
             self._learn_on(state, state.inner, slice(None), arms, chosen, raw, propensity)
             return
         known = np.ones(state.paths) if propensity is None else propensity
-        if not young.all():  # paths of different age: the settled ones go on by themselves
+        if not young.all():  # some paths have settled: they need no pilot
             rows = np.flatnonzero(~young)
             settled = state.inner.take(rows)
             self._learn_on(state, settled, rows, arms, chosen, raw, known[rows])
@@ -200,7 +200,7 @@ class AutoFiltered(Repeating[Tuned]):
     def _learn_again(
         self, state: Tuned, rows: Index, arms: Array, chosen: Index, raw: Array, known: Array
     ) -> None:
-        """Learn the units of young paths of one age, and all their decisions with them."""
+        """Estimate the units of unsettled paths of one age, and let A learn all decisions again."""
         part, age = state.take(rows), int(state.decisions[rows[0]]) + 1
         part.keep(np.arange(len(rows)), arms[rows], chosen[rows], raw[rows], known[rows])
         units = self._tuned(part, age)
@@ -232,7 +232,7 @@ class AutoFiltered(Repeating[Tuned]):
         return (middle - centre + pitman(error, spread)) / unit
 
     def _tuned(self, pilot: Tuned, decisions: int) -> Units:
-        """Return the units by the first decisions."""
+        """Return the units, estimated from the first decisions."""
         raw, paths = pilot.pilot_rewards[:, :decisions], np.arange(pilot.paths)[:, None]
         x = pilot.pilot_arms[paths, np.arange(decisions), pilot.pilot_chosen[:, :decisions]]
         middle = _split(raw)[0].reshape(pilot.paths, -1)
@@ -244,7 +244,7 @@ class AutoFiltered(Repeating[Tuned]):
         return Units(centre, spread, unit, _or_one(length), stretch)
 
     def _woken(self, units: Units, raw: Array) -> Units:
-        """Learn the scales of paths whose rewards have all been equal so far: A learned zeros."""
+        """Estimate the scales of paths whose rewards were all equal so far: A learned zeros."""
         asleep = units.unit == 0
         if not asleep.any():
             return units
@@ -271,9 +271,9 @@ class AutoFiltered(Repeating[Tuned]):
 
 
 def _split(raw: Array) -> tuple[Array, Array]:
-    """Return the medians along the last axis, and the distances from them; none from infinity.
+    """Return the medians along the last axis, and distances from them, 0 if they are infinite.
 
-    Both are in quarters, so that no difference of two is too large for a float.
+    Both are divided by 4, so that no difference of two is too large for a float.
     """
     quarter = raw / 4
     middle = Median()(quarter)

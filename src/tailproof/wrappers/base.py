@@ -1,4 +1,4 @@
-"""The one base of every wrapper: a policy around a policy."""
+"""The base class of wrappers: a policy around a policy."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Self, TypeVar, final
@@ -22,7 +22,7 @@ __all__ = ["Repeating", "W", "Wrapped", "Wrapper", "altered", "innermost"]
 
 @dataclass(eq=False)
 class Wrapped(State):
-    """The state of the policy inside, and whatever the wrapper remembers beside it."""
+    """The state of the policy inside, and what the wrapper itself remembers."""
 
     inner: Any
 
@@ -81,15 +81,15 @@ class Wrapper(Policy[W], Generic[W]):
         return self.policy.estimate(state.inner)
 
     def recommend(self, state: W) -> Index:
-        """Return the arm that A names."""
+        """Return the arm that A recommends."""
         return recommending(self.policy).recommend(state.inner)
 
     def stopped(self, state: W) -> NDArray[np.bool_]:
-        """Return which paths have named a best arm and need no more pulls."""
+        """Return which paths have a recommended arm and need no more pulls."""
         return self.recommend(state) >= 0
 
     def with_scale(self, scale: float) -> Self:
-        """Return the same wrapper around A told the scale of its noise."""
+        """Return the same wrapper around A with another noise scale."""
         return replace(self, policy=self.policy.with_scale(scale))
 
     @property
@@ -132,7 +132,7 @@ class Wrapper(Policy[W], Generic[W]):
 
 
 class Repeating(Wrapper[W]):
-    """A wrapper that wants ñ = `repeats` rewards in place of each one that A wants."""
+    """A wrapper that takes ñ = `repeats` rewards for each one that A takes."""
 
     repeats: int
 

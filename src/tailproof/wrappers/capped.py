@@ -1,4 +1,4 @@
-"""A cap on wild rewards, learned as they come: the capped mean is what is maximised."""
+"""A cap on extreme rewards, learned from them: the policy maximises the capped mean."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Self
@@ -19,12 +19,12 @@ _MOST = 1e150
 
 @dataclass(eq=False)
 class Ranged(Piloted):
-    """What a cap knows beside the state of the policy inside and its first decisions.
+    """The state of the policy inside, its first decisions, and the range.
 
     Attributes
     ----------
     low, high, unit : arrays of shape (paths,)
-        The range that rewards are cut to, and their standard deviation within it.
+        The range that rewards are clipped to, and their standard deviation within it.
     """
 
     low: Finite
@@ -34,16 +34,16 @@ class Ranged(Piloted):
 
 @dataclass(frozen=True)
 class Capped(Wrapper[Ranged]):
-    """Any policy A, given rewards cut to a range that all arms share, in units of their spread.
+    """Any policy A, given rewards clipped to one range for all arms, in units of their spread.
 
     A learns (min(max(r, low), high) − low)/unit, where low and high are the (1 − share)- and
-    share-quantiles of all rewards so far, whatever the arm, and unit is their standard
+    share-quantiles of all rewards so far, of all arms, and unit is their standard
     deviation within the range
 
-    So A maximises `tailproof.CappedMean`, which every law has, and meets a noise of scale one, as
+    So A maximises `tailproof.CappedMean`, which every law has, and sees noise of scale one, as
     `UCB1` and `OFUL` assume; units and an offset of the rewards change nothing. The range is
-    learned anew when the number of decisions has doubled, and A learns all decisions anew with it;
-    after `settle` decisions it stays, and those are forgotten. `estimate` is in the units of the
+    estimated again when the number of decisions has doubled, and A then learns all of them again;
+    after `settle` decisions it is fixed, and they are dropped. `estimate` is in the units of the
     rewards, less the offset.
 
     Parameters
@@ -67,16 +67,16 @@ class Capped(Wrapper[Ranged]):
     >>> int(state.inner.counts[0].argmax())
     1
 
-    Source: capping at a percentile is a habit of experiment platforms; Dixon 1960 for winsorising.
-    Differences: the range is learned, not told.
+    Source: capping at a percentile is common in experiment platforms; Dixon 1960 for winsorising.
+    Differences: the range is learned, not given.
     """
 
     share: Annotated[float, Range(above=0.5, below=1)] = field(kw_only=True, default=0.99)
     settle: Annotated[int, Range(at_least=2, at_most=1e9)] = field(kw_only=True, default=2048)
 
     def with_scale(self, scale: float) -> Self:
-        """Refuse: capped rewards are brought to a scale of one."""
-        raise ValueError(f"policy must be one that does not learn its noise scale, got {self!r}")
+        """Raise ``ValueError``: capped rewards are brought to a scale of one."""
+        raise ValueError(f"the noise scale cannot be set: {self!r} learns it")
 
     def estimate(self, state: Ranged) -> Array | None:
         """Return the estimate of the policy inside, in the units of the rewards."""
@@ -107,7 +107,7 @@ class Capped(Wrapper[Ranged]):
             super()._learn_weighted(state, arms, chosen, rewards, propensity)
         else:
             rows = np.flatnonzero(~again)
-            if len(rows):  # paths of another age go on by themselves
+            if len(rows):  # paths of another age learn separately
                 rest, cut = state.inner.take(rows), self._rewards(state, rewards)[rows]
                 self.policy._update(rest, arms[rows], chosen[rows], cut, known[rows])
                 state.inner.put(rows, rest)
@@ -117,7 +117,7 @@ class Capped(Wrapper[Ranged]):
             state.forget()
 
     def _learn_again(self, state: Ranged, rows: Index, age: int) -> None:
-        """Learn the range of some paths of one age, and all their decisions with it."""
+        """Estimate the range of some paths of one age, and let A learn all decisions again."""
         rewards = np.clip(state.pilot_rewards[rows, :age], -_MOST, _MOST)
         seen = np.sort(rewards.reshape(len(rows), -1))
         beyond = int((1 - self.share) * seen.shape[1] + 1e-9)

@@ -22,7 +22,7 @@ __all__ = ["Filtered"]
 
 @dataclass(frozen=True)
 class Filtered(Repeating[Wrapped]):
-    """Any policy A, given one tame number in place of ñ wild rewards.
+    """Any policy A, given one robust estimate instead of ñ rewards.
 
     for t = 1, 2, …:  A chooses x_t;  x_t is pulled ñ times;  A learns r_t = estimator(r_1, …, r_ñ)
 
@@ -74,11 +74,11 @@ class Filtered(Repeating[Wrapped]):
         constants: Literal["usable", "paper"] = "usable",
         block_exponent: float | None = None,
     ) -> Self:
-        """Return the filter that a theorem asks for, for noise with P(|η| > y) ≤ c/y^α.
+        """Return the filter that a theorem requires, for noise with P(|η| > y) ≤ c/y^α.
 
-        "usable": the median of `tailproof.theory.median_pulls`, whose scale A is told; a policy
-        that has no noise scale refuses, see `Policy.with_scale`. "paper": the mean of medians of
-        the ñ rewards of Theorem 2, for ε = `block_exponent`, ½ by default, and c = 1.
+        "usable": the median of `tailproof.theory.median_pulls`, with its scale passed to A; a
+        policy without a noise scale raises, see `Policy.with_scale`. "paper": the mean of medians
+        of the ñ rewards of Theorem 2, for ε = `block_exponent`, ½ by default, and c = 1.
 
         >>> from tailproof import OFUL
         >>> policy = Filtered.from_theory(OFUL(), horizon=10_000, delta=0.01, alpha=1)
@@ -95,21 +95,21 @@ class Filtered(Repeating[Wrapped]):
         require(known, "constants", "one of usable, paper", constants)
         estimator: Estimator
         if constants == "usable":
-            require(block_exponent is None, "block_exponent", "left to the paper", block_exponent)
-            policy.with_scale(1.0)  # one without a scale is refused before the work
+            require(block_exponent is None, "block_exponent", "None for usable", block_exponent)
+            policy.with_scale(1.0)  # raises early if it has no scale
             found = median_pulls(
                 horizon=horizon, delta=delta, alpha=alpha, tail_constant=tail_constant
             )
             policy, repeats, estimator = policy.with_scale(found.scale), found.block, Median()
         else:
-            require(tail_constant == 1, "tail_constant", "1 for the paper", tail_constant)
+            require(tail_constant == 1, "tail_constant", "1 for paper", tail_constant)
             exponent = 0.5 if block_exponent is None else block_exponent
             pulls = filter_pulls(horizon=horizon, delta=delta, alpha=alpha, block_exponent=exponent)
             require(pulls < math.inf, "alpha", "large enough for a finite number of pulls", alpha)
             repeats, estimator = int(pulls), MeanOfMedians(block_exponent=exponent)
         if repeats * policy.pulls > horizon:
             warnings.warn(
-                f"the theorem asks for {repeats * policy.pulls} pulls for one decision, "
+                f"the theorem requires {repeats * policy.pulls} pulls for one decision, "
                 f"more than the horizon of {horizon}",
                 stacklevel=2,
             )
@@ -117,13 +117,13 @@ class Filtered(Repeating[Wrapped]):
 
     @classmethod
     def calibrated(cls, policy: Policy[Any], **settings: Any) -> Self:
-        """Return the filter that `tailproof.calibrate_filter` chooses, for A told what it leaves.
+        """Return the filter that `calibrate_filter` chooses, around A set for the noise it leaves.
 
-        For a law A is told the scale of the filtered noise; a policy that has no noise scale
-        refuses, see `Policy.with_scale`. Recorded rewards also tell where they lie, and any policy
-        is given them as `Scaled` has it: their median is the centre, the scale of the filtered
-        noise the unit and, in this unit, the largest distance of an arm's median from the centre
-        the stretch. The prior of `ThompsonSampling`, which sees no arms, is stretched too.
+        With a noise law, A gets the scale of the filtered noise; a policy without a noise scale
+        raises, see `Policy.with_scale`. With recorded rewards, any policy is wrapped in `Scaled`:
+        the centre is their median, the unit the scale of the filtered noise, and the stretch the
+        largest distance of an arm's median from the centre, in this unit. The prior of
+        `ThompsonSampling`, which sees no arms, is stretched too.
 
         >>> from tailproof import OFUL, UCB1, noise
         >>> policy = Filtered.calibrated(OFUL(), noise=noise.Cauchy(), horizon=10_000, dim=10)
@@ -137,7 +137,7 @@ class Filtered(Repeating[Wrapped]):
         require(isinstance(policy, Policy), "policy", "a policy", policy)
         inside, recorded = innermost(policy), "rewards" in settings
         scaleless = not hasattr(inside, "noise_scale")
-        told = policy if recorded and scaleless else policy.with_scale(1.0)  # before the work
+        told = policy if recorded and scaleless else policy.with_scale(1.0)  # raises early
         found = calibrate_filter(**settings)
         if recorded:
             centre, size = _location(settings["rewards"], settings.get("arms"))
@@ -155,7 +155,7 @@ class Filtered(Repeating[Wrapped]):
 
 
 def _location(rewards: ArrayLike, arms: ArrayLike | None) -> tuple[float, float]:
-    """Return the median of recorded rewards, and how far from it that of an arm may be."""
+    """Return the median of recorded rewards, and how far the arms' medians are from it at most."""
     values = np.asarray(rewards, dtype=np.float64).reshape(-1)
     names = np.zeros(len(values)) if arms is None else np.asarray(arms).reshape(-1)
     values, names = values[~np.isnan(values)], names[~np.isnan(values)]

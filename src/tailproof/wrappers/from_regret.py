@@ -1,4 +1,4 @@
-"""From regret: let a regret policy play, and believe in what it plays most."""
+"""Best arm from a regret policy: recommend the arm that it plays most."""
 
 from dataclasses import dataclass, field
 
@@ -23,7 +23,7 @@ class Played(Wrapped):
 class FromRegret(Wrapper[Played]):
     """Any regret policy for a number of decisions, then the arm it played most.
 
-    An arm with gap Δ played N ≥ T/K of T times costs NΔ ≤ R_T, the regret: so the arm named has
+    An arm with gap Δ played N ≥ T/K of T times costs NΔ ≤ R_T, the regret: so that arm has
     Δ ≤ K R_T/T, and it is the best as soon as the regret is below the smallest gap times T/K.
 
     Parameters
@@ -45,8 +45,8 @@ class FromRegret(Wrapper[Played]):
     ([1], [[4, 16]])
 
     Source: the remark on best-arm identification of Zhong et al. 2021.
-    Differences: the arm played most, and not one drawn by its share of the play, so that the
-    answer is no matter of chance. How long to play is given and not derived from δ.
+    Differences: the arm played most, not one drawn in proportion to its plays, so that
+    the answer is not random. The number of decisions is given, not derived from δ.
     """
 
     decisions: Count = field(kw_only=True)

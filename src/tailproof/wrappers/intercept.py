@@ -1,4 +1,4 @@
-"""The intercept: rewards around a constant that nobody knows."""
+"""The intercept: rewards around an unknown constant."""
 
 from dataclasses import dataclass, field
 from typing import Annotated

@@ -14,7 +14,7 @@ class Negated(Wrapper[Wrapped]):
 
     The q-quantile of −r is minus the (1 − q)-quantile of r. To make the 95 % quantile of latencies
     small, let A make the 5 % quantile of −r large, ``Negated(OrderStatisticUCB(quantile=0.05))``,
-    or filter first and negate then, ``Filtered(Negated(A), repeats=…, estimator=Quantile(0.95))``.
+    or filter first and then negate, ``Filtered(Negated(A), repeats=…, estimator=Quantile(0.95))``.
     `estimate` is of the costs.
 
     Parameters

@@ -40,7 +40,7 @@ class Piloted(Wrapped):
     def keep(
         self, rows: Index, arms: Array, chosen: Index, rewards: Array, propensity: Array
     ) -> None:
-        """Keep a decision of some paths."""
+        """Store a decision of some paths."""
         at = self.decisions[rows]
         self.make_room(int(at.max()) + 1)
         self.pilot_arms[rows, at, : arms.shape[1]] = arms[rows]
@@ -55,7 +55,7 @@ class Piloted(Wrapped):
             setattr(self, name, getattr(self, name)[:, :0].copy())
 
     def replay(self, policy: Policy[Any], inner: State, arms: Array, rewards: Array) -> None:
-        """Teach A, in a new state, arms and rewards in place of those of the first decisions.
+        """Let A learn the first decisions in a new state, with other arms and rewards.
 
         They have the shapes (paths, decisions, K, …) and (paths, decisions, …).
         """

@@ -1,4 +1,4 @@
-"""Rewards and arms in other units, for a policy that assumes units of its own."""
+"""Rewards and arms in other units, for a policy that assumes certain units."""
 
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -12,7 +12,7 @@ __all__ = ["Scaled"]
 
 @dataclass(frozen=True)
 class Scaled(Wrapper[Wrapped]):
-    """Any policy A, given rewards around zero and arms, each in a unit of its liking.
+    """Any policy A, with rewards centred at zero, and rewards and arms in units that suit A.
 
     A learns (r − centre)/unit, and sees stretch·x in place of x
 
@@ -24,11 +24,11 @@ class Scaled(Wrapper[Wrapped]):
     policy : Policy
         The algorithm A.
     centre : float
-        A location about which the rewards lie, such as their median.
+        The centre of the rewards, such as their median.
     unit : float
-        What A is to take for one, such as the scale of the noise.
+        What A sees as 1, such as the scale of the noise.
     stretch : float
-        How many times as long the arms are to be, such as the size of locations in this unit.
+        The factor by which arms become longer, such as the size of locations in this unit.
 
     Examples
     --------

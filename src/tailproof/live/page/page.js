@@ -183,7 +183,7 @@ function show(found) {
   }
   showLead(found);
   showTickets(found);
-  setText("tail", found.tail.words || `The tail is judged once there are ${found.tail.least} rewards.`);
+  setText("tail", found.tail.words || `The tail is estimated once there are ${found.tail.least} rewards.`);
   setText("filter", found.filter.words);
   at("advice").hidden = !found.filter.advice;
   setText("advice", `Advice for a median filter: ${found.filter.advice}`);

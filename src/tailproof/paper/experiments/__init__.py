@@ -1,1 +1,1 @@
-"""Our own experiments, beside the figures of the paper."""
+"""Our own experiments, in addition to the figures of the paper."""

@@ -236,7 +236,7 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
             bounds,
         ),
         Claim(
-            "While the data certify them, confidence sets from single pulls miss θ on no path.",
+            "Confidence sets from single pulls never miss θ while the data certify them.",
             "our question, theorem 2 of docs/theory.md",
             misses,
         ),

@@ -43,14 +43,14 @@ __all__ = [
 ]
 
 ONE = np.ones((), dtype=np.int64)
-"""To count by: NumPy adds it to few paths in half the time of a plain 1."""
+"""A 1 that NumPy adds to few paths in half the time of a plain 1."""
 ROOM = 16
-"""The decisions for which a buffer has room at first."""
+"""The length of a buffer at the start, in decisions."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """The shape of an array of a state, and what it may hold; declared beside the field."""
+    """The shape of an array of a state, and what it may hold; declared with the field."""
 
     shape: tuple[int | Literal["arms", "dim"], ...] = ()
     """The axes after that of the paths."""
@@ -106,7 +106,7 @@ class State:
     """
 
     FORMAT: ClassVar[int] = 2
-    """Raised when the arrays of a state change their meaning."""
+    """Incremented when the arrays of a state change their meaning."""
     fixed_arms = False
     """Whether K must stay what it was at the start."""
     fewest_arms = 1
@@ -155,7 +155,7 @@ class State:
         return found
 
     def fill(self, arrays: Mapping[str, ArrayLike], paths: int, prefix: str = "") -> None:
-        """Take over what `to_arrays` returned, checked; see `tailproof.Policy.restore`.
+        """Check and copy what `to_arrays` returned; see `tailproof.Policy.restore`.
 
         The state itself says which names, kinds and shapes are expected.
         """
@@ -211,7 +211,7 @@ class State:
                 if fresh is not None:
                     shape = (*kept.shape[:axis], arms - self.arms, *kept.shape[axis + 1 :])
                     new = fresh[*before, self.arms :]
-                    # one path, and one place of a buffer, serve for all
+                    # axes along which all values are equal have length one
                     same = zip(new.shape, shape, strict=True)
                     new = new[tuple(slice(None if a == b else 1) for a, b in same)]
                     kept = np.concatenate([kept, np.broadcast_to(new, shape)], axis=axis)
@@ -219,7 +219,7 @@ class State:
         return other
 
     def among(self, arms: Index) -> Self:
-        """Return the state for a choice among these arms alone, numbered from 0."""
+        """Return the state for a choice among these arms only, numbered from 0."""
         other = copy.copy(self)
         other.arms = len(arms)
         for name, value in self._parts():
@@ -230,7 +230,7 @@ class State:
         return other
 
     def make_room(self, count: int | None = None) -> None:
-        """Double the buffers until they hold so many decisions, by default one more than now."""
+        """Double the buffers until they hold this many decisions, by default one more than now."""
         count = int(self.decisions.max()) + 1 if count is None else count
         for name, rule in self.declared().buffers.items():
             array = getattr(self, name)
@@ -245,16 +245,16 @@ class State:
         return int(self.decisions.max())
 
     def take(self, paths: ArrayLike) -> Self:
-        """Return a copy that holds the given paths alone."""
+        """Return a copy with the given paths only."""
         index = np.asarray(paths)
         return self._mapped(lambda array: array[index])
 
     def copy(self) -> Self:
-        """Return a copy that goes its own way."""
+        """Return an independent copy."""
         return self._mapped(np.copy)
 
     def put(self, paths: Index, other: Self) -> None:
-        """Take over what another state has learned, as the given paths of this one."""
+        """Copy what another state has learned into the given paths of this one."""
         require(other.arms == self.arms, "other", f"a state of {self.arms} arms", other.arms)
         rules = self.declared().rules
         for name, value in self._parts():
@@ -289,7 +289,7 @@ class State:
         require(tuple(rest) == shape, where, f"of shape {shape}", given.shape)
         require(given.dtype.kind == mine.dtype.kind, where, f"of type {mine.dtype}", given.dtype)
         if rule.finite:
-            require(bool(np.isfinite(given).all()), where, "finite", "something else")
+            require(bool(np.isfinite(given).all()), where, "finite", "NaN or infinity")
         if rule.least is not None and given.size:
             low, high = given.min(), given.max()
             require(low >= rule.least, where, f"at least {rule.least}", low)

@@ -41,7 +41,7 @@ class StudentFit(State):
     centre, spread : arrays of shape (paths, d)
         The mean of the vectors offered, and their mean square around the middle of each offer.
     renewal, due, kept : arrays of shape (paths,)
-        The variation of the middles, relative to that of vectors drawn anew each time; the
+        The variation of the middles, relative to that of new vectors each time; the
         decision after which to fit next; the number of pulls in the buffer.
     contexts, rewards : arrays of shape (paths, room, D) and (paths, room)
         The buffer: the vectors, with a one for the intercept, and the rewards, within ±1e100.
@@ -208,7 +208,7 @@ class StudentFit(State):
         return prior
 
     def _try_median(self, x: Array, y: Array, prior: Array, t: Index) -> None:
-        """Start from the median with all else noise: at first, and where this explains more."""
+        """Start from the median, with the rest as noise: at first, and where this fits better."""
         flat = self.block.shape[1] > self.dim
         middle = np.median(y, axis=1) * flat
         off = np.abs(y - middle[:, None])
