@@ -16,6 +16,7 @@ from scipy.stats import binom
 
 from tailproof.stats import intervals
 from tailproof.stats.intervals import (
+    BinnedSample,
     BoundedSample,
     evidence_needed,
     mean_difference,
@@ -229,7 +230,7 @@ def test_many_values_are_split_and_say_a_little_less(monkeypatch: pytest.MonkeyP
         lost = intervals._log_capitals(other, grid) - intervals._log_capitals(one, grid)
         assert (lost > -1e-9).all()
     for interval in MEANS:
-        (low, high), (inner, outer) = interval(thin), interval(whole)
+        (low, high), (inner, outer) = interval(thin, 0.95), interval(whole, 0.95)
         assert low <= inner
         assert outer <= high
         assert high - low < (outer - inner) * 1.0005
@@ -242,6 +243,111 @@ def test_constant_and_missing_rewards_have_an_interval(value: float) -> None:
         assert 0 <= low <= value <= high <= 1
         assert high - low > (0.04 if n == 50 else 0.9)
     assert quantile_sequence([value] * 3, 0.5) == (-math.inf, math.inf)
+
+
+def test_values_that_never_came_change_nothing() -> None:
+    a = BoundedSample.of([0.0, 0.4, 0.5, 1.0], counts=[0, 7, 5, 0], low=0, high=1)
+    b = BoundedSample.of([0.4, 0.5], counts=[7, 5], low=0, high=1)
+    for interval in MEANS:
+        assert interval(a, 0.95) == interval(b, 0.95)
+    binned = BinnedSample.of([-9, 0.4, 7], counts=[0, 12, 0])
+    assert quantile_sequence(binned, 0.5, 0.9) == (0.4, 0.4)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0, 1e-300), (-1e307, 1e307), (1e12, 1e12 + 1), (-5e-9, 3.0)]
+)
+def test_any_range_has_intervals(low: float, high: float) -> None:
+    x = np.append(low + (high - low) * np.random.default_rng(14).random(50), [low, high])
+    for interval, n in product(MEANS, (1, 3, 52)):
+        lower, higher = interval(BoundedSample.of(x[-n:], low=low, high=high), 0.95)
+        assert low <= lower <= x[-n:].mean() <= higher <= high
+    tiny = unit([1e-200, 1e-320, 0.0])
+    for interval in MEANS:
+        assert interval(tiny, 0.95) == pytest.approx(interval(unit([0.0] * 3), 0.95))
+
+
+# Bins
+
+
+def money(rng: np.random.Generator, n: int) -> Array:
+    """Return rewards of 40 % buyers at round prices and others, with refunds and whales."""
+    sizes = np.where(rng.random(n) < 0.3, 20.0, np.exp(3 * rng.standard_normal(n)))
+    found: Array = np.where(rng.random(n) < 0.4, sizes, 0) * np.where(rng.random(n) < 0.05, -1, 1)
+    return found
+
+
+def test_bins_keep_counts_ends_and_means() -> None:
+    x = money(np.random.default_rng(15), 5000)
+    x[:3] = math.inf, -math.inf, -0.0
+    binned = BinnedSample.of(x)
+    assert binned.n == 5000
+    assert len(binned.least) < 1000
+    assert (binned.most[:-1] < binned.least[1:]).all()
+    for low, high, mean, count in zip(*vars(binned).values(), strict=True):
+        inside = x[(x >= low) & (x <= high)]
+        assert len(inside) == count
+        assert inside.mean() == pytest.approx(mean, rel=1e-12)
+        assert (low == high) or high - low < abs(low + high) / 2 / 31
+    zero = np.flatnonzero(binned.least == 0)[0]
+    assert binned.most[zero] == 0
+
+
+def test_bins_are_the_same_however_they_were_gathered() -> None:
+    x = money(np.random.default_rng(16), 3000)
+    whole, gathered = BinnedSample.of(x), BinnedSample.of([])
+    for part in np.array_split(x, 7):
+        gathered = gathered.merged(BinnedSample.of(part))
+    counted = BinnedSample.of(*np.unique(x, return_counts=True))
+    for other in (gathered, counted):
+        for name in ("least", "most", "counts"):
+            np.testing.assert_array_equal(getattr(whole, name), getattr(other, name))
+        np.testing.assert_allclose(whole.means, other.means, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 100), (-3.1, 20), (-2.9, 37.3)])
+@pytest.mark.parametrize("n", [40, 4000])
+def test_bins_say_a_little_less_about_means(low: float, high: float, n: int) -> None:
+    rng = np.random.default_rng(17)
+    x, y = money(rng, n), money(rng, n // 2) + 3
+    (a, a_exact), (b, b_exact) = (
+        (BinnedSample.of(z).bounded(low, high), BoundedSample.of(z, low=low, high=high))
+        for z in (x, y)
+    )
+    pairs = [(interval(a, 0.95), interval(a_exact, 0.95)) for interval in MEANS]
+    pairs.append((mean_difference(b, a), mean_difference(b_exact, a_exact)))
+    for (lower, higher), (inner, outer) in pairs:
+        edge = 0.01 * (outer - inner) if n > 40 else 0.05 * (outer - inner)
+        assert inner - edge < lower <= inner + 1e-3 * edge
+        assert outer - 1e-3 * edge <= higher < outer + edge
+    assert a.mean == pytest.approx(a_exact.mean, rel=0.003)
+    for one, two in ((a, b), (b, a)):
+        exact = mean_evidence(*((a_exact, b_exact) if one is a else (b_exact, a_exact)))
+        assert exact - 0.03 * max(1, abs(exact)) < mean_evidence(one, two) < exact + 0.02
+
+
+@pytest.mark.parametrize("quantile", [0.1, 0.5, 0.8, 0.99])
+def test_bins_say_a_little_less_about_quantiles(quantile: float) -> None:
+    rng = np.random.default_rng(18)
+    x, y = money(rng, 3000), money(rng, 2000) + 7.3
+    a, b = BinnedSample.of(x), BinnedSample.of(y)
+    for z, binned in ((x, a), (y, b)):
+        (low, high), (inner, outer) = (quantile_sequence(w, quantile) for w in (binned, z))
+        assert inner - abs(inner) / 31 <= low <= inner
+        assert outer <= high <= outer + abs(outer) / 31
+    (low, high), (inner, outer) = (
+        quantile_difference(y, x, quantile),
+        quantile_difference(b, a, quantile),
+    )
+    assert inner <= low
+    assert high <= outer
+    for difference in (0.0, 3.0):
+        exact = quantile_evidence(y, x, quantile, difference)
+        assert quantile_evidence(b, a, quantile, difference) <= exact + 0.02 * max(1, abs(exact))
+    discrete = np.round(x[np.abs(x) < 30])
+    assert quantile_sequence(BinnedSample.of(discrete), quantile) == quantile_sequence(
+        discrete, quantile
+    )
 
 
 # Two arms
@@ -371,6 +477,12 @@ def test_evidence_does_not_underflow() -> None:
     assert quantile_evidence(b, a, 0.5) > -2 * math.log(50_001) * 1.01 - 0.01
 
 
+def test_rounding_of_a_difference_is_no_evidence() -> None:
+    a, b = np.full(500, 0.8), np.full(500, 0.1)
+    assert 0.1 + 0.7 < 0.8
+    assert quantile_evidence(a, b, 0.5, 0.7) < 0 < 100 < quantile_evidence(a, b, 0.5, 0.6)
+
+
 def test_equal_medians_lead_nothing() -> None:
     zeros = np.zeros(10_000)
     zeros[:4900] = np.random.default_rng(7).pareto(1.1, 4900)
@@ -407,7 +519,7 @@ def test_any_look_covers_skewed_money_at_all_looks() -> None:
     misses = 0
     for _ in range(runs):
         x = skewed(rng, 2000)
-        looks = np.unique(np.geomspace(5, 2000, 40).astype(int))
+        looks = np.unique(np.geomspace(5, 2000, 15).astype(int))
         ends = [mean_sequence(BoundedSample.of(x[:n], low=0, high=20)) for n in looks]
         misses += not all(low <= mean <= high for low, high in ends)
     assert misses <= most_misses(runs)
@@ -428,7 +540,7 @@ def greedy_paths(runs: int, rounds: int, seed: int) -> Array:
 
 def test_no_look_at_equal_arms_that_a_policy_chose_is_surely_wrong() -> None:
     runs, needed = 120, evidence_needed(2)
-    paths = greedy_paths(runs, 1000, seed=10)[:, 19::40].astype(int)
+    paths = greedy_paths(runs, 1000, seed=10)[:, 39::80].astype(int)
     wrong = 0
     for path in paths:
         arms = [[clicks(*counts) for counts in look] for look in path]
@@ -484,6 +596,7 @@ def test_the_largest_rewards_make_up_the_mean() -> None:
     assert share_of_largest(5 * x).one_more == pytest.approx(5 * 1190 / 101)
     assert share_of_largest(-x).one_more == pytest.approx(-1190 / 101)
     assert share_of_largest(np.zeros(3)) == (0, 0, 0)
+    assert share_of_largest([-1e308] * 4, count=1) == (0.25, -1e308, -1e308)
     assert share_of_largest([7.0], count=10) == (1, 7, 7)
 
 
@@ -493,8 +606,12 @@ def test_the_largest_rewards_make_up_the_mean() -> None:
         (lambda: BoundedSample.of([math.nan], low=0, high=1), "sample must be without NaN"),
         (lambda: BoundedSample.of([1], low=1, high=1), "high - low must be a finite number above"),
         (lambda: BoundedSample.of([1], low=0, high=math.inf), "high must be a finite number"),
-        (lambda: BoundedSample.of([1], counts=[1, 2], low=0, high=1), "counts must be 1 numbers"),
-        (lambda: BoundedSample.of([1], counts=[-1], low=0, high=1), "counts must be 1 numbers"),
+        (lambda: BoundedSample.of([1], counts=[1, 2], low=0, high=1), "counts must be 1 whole"),
+        (lambda: BoundedSample.of([1], counts=[-1], low=0, high=1), "counts must be 1 whole"),
+        (lambda: BinnedSample.of([1], counts=[0.5]), "counts must be 1 whole numbers"),
+        (lambda: BoundedSample.of([1], low=-1e308, high=1e308), "high - low must be a finite"),
+        (lambda: mean_evidence(unit([1]), unit([0]), math.nan), "difference must be a finite"),
+        (lambda: quantile_evidence([1], [0], 0.5, math.inf), "difference must be a finite"),
         (lambda: mean_interval(unit([0.5]), 0.4), "level must be a number at least 0.5"),
         (lambda: mean_sequence(unit([0.5]), 1.0), "level must be a number above 0 and below 1"),
         (lambda: quantile_sequence([1.0], 1.0), "quantile must be a number above 0 and below 1"),

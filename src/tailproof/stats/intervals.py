@@ -10,19 +10,20 @@ none is offered here; `share_of_largest` says what a mean rests on instead.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
+from scipy.special import ndtri, ndtri_exp
 
 from tailproof.checks import array, number, require, whole
 from tailproof.stats.order_statistics import log_mixture, rank
 from tailproof.typing import Array, Index
 
 __all__ = [
+    "BinnedSample",
     "BoundedSample",
     "Largest",
     "evidence_needed",
@@ -36,8 +37,12 @@ __all__ = [
     "share_of_largest",
 ]
 
+_DIGITS = 52
+"""Binary digits of a number, after its first."""
 _KNOTS = 300
 """More distinct values are split between so many."""
+_PATH = np.split(0.1 * (np.arange(64) + 0.5), [28])
+"""Steps along the path of an integral; the later ones matter for few rewards only."""
 _BETS = 2.0 ** np.arange(-11, 9)
 """In units of 1/(high − low); the best bet is about 3.5/(σ√n), and neighbours share their peak."""
 _ALL_IN = 0.99
@@ -73,6 +78,8 @@ class BoundedSample:
     counts : Array
         Of each value; not whole where many values were split between few.
     low, high : float
+    upper : BoundedSample, optional
+        What upper ends are computed from, as a sample of −x, where that is not the mirror image.
 
     Examples
     --------
@@ -87,6 +94,7 @@ class BoundedSample:
     counts: Array
     low: float
     high: float
+    upper: "BoundedSample | None" = None
 
     @classmethod
     def of(
@@ -100,15 +108,16 @@ class BoundedSample:
         holds; in `mean_interval` it spreads the law of Σ D_i x_i around the same mean. Intervals
         get about 10⁻⁴ wider.
         """
-        x = _numbers("sample", sample)
-        often = np.ones(len(x)) if counts is None else array("counts", counts).ravel()
-        ok = len(often) == len(x) and bool(np.all((often >= 0) & (often < math.inf)))
-        require(ok, "counts", f"{len(x)} numbers of at least 0", counts)
-        width = number("high - low", number("high", high) - number("low", low), above=0)
+        return cls._cut(*_counted(sample, counts), low, high)
+
+    @classmethod
+    def _cut(cls, x: Array, counts: Array, low: float, high: float) -> "BoundedSample":
+        low, high = number("low", low), number("high", high)
+        width = number("high - low", high - low, above=0)
         fractions = np.minimum((np.clip(x, low, high) - low) / width, 1)
         values, where = np.unique(fractions, return_inverse=True)
-        total = np.bincount(where, often, len(values)).astype(np.float64)
-        return cls(*_thinned(values, total), low, high)
+        total = np.bincount(where, counts, len(values)).astype(np.float64)
+        return cls(*_thinned(values[total > 0], total[total > 0]), low, high)
 
     @property
     def n(self) -> float:
@@ -118,12 +127,14 @@ class BoundedSample:
     @property
     def mean(self) -> float:
         """The mean of the rewards cut to the range; NaN of none."""
-        return self._to_units(self._mean) if self.n else math.nan
+        upper = 1 - self.upper._mean if self.upper else self._mean
+        return self._to_units((self._mean + upper) / 2) if self.n else math.nan
 
     @cached_property
     def mirrored(self) -> "BoundedSample":
         """The sample of −x: an upper end is the lower end of this."""
-        return BoundedSample(1 - self.values[::-1], self.counts[::-1], -self.high, -self.low)
+        values, counts = 1 - self.values[::-1], self.counts[::-1]
+        return self.upper or BoundedSample(values, counts, -self.high, -self.low)
 
     @property
     def _mean(self) -> float:
@@ -136,6 +147,16 @@ class BoundedSample:
 
     def _to_units(self, fraction: float) -> float:
         return self.low + (self.high - self.low) * min(max(fraction, 0.0), 1.0)
+
+
+def _counted(sample: ArrayLike, counts: ArrayLike | None) -> tuple[Array, Array]:
+    """Return rewards and how often each came, both checked."""
+    x = _numbers("sample", sample)
+    often: Array = np.ones(len(x)) if counts is None else array("counts", counts).ravel()
+    ok = len(often) == len(x) and bool(np.all((often >= 0) & (often < math.inf)))
+    ok = ok and bool(np.all(often == np.floor(often)))
+    require(ok, "counts", f"{len(x)} whole numbers of at least 0", counts)
+    return x, often
 
 
 def _thinned(values: Array, counts: Array) -> tuple[Array, Array]:
@@ -151,6 +172,96 @@ def _thinned(values: Array, counts: Array) -> tuple[Array, Array]:
     right_part = counts * (values - knots[left]) / (knots[left + 1] - knots[left])
     ends, parts = np.append(left, left + 1), np.append(counts - right_part, right_part)
     return knots, np.bincount(ends, parts, len(knots)).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedSample:
+    """Rewards in bounded memory: those within 3 % of each other share a bin.
+
+    Any number of rewards from 0.01 to 10⁶ takes up to 900 bins. What is said from bins is a little
+    weaker than from the rewards themselves, and holds as that does: a quantile is rounded outwards
+    to the least or the largest reward of its bin, and for a mean the rewards of a bin are split
+    between these two, in parts that keep their mean. A bin of one value loses nothing.
+
+    Parameters
+    ----------
+    least, most, means : Array
+        The least, the largest and the mean of the rewards in each bin, ascending.
+    counts : Array
+        How many rewards each bin has.
+
+    Examples
+    --------
+    >>> day = BinnedSample.of([0, 0, 0, 99.5, 100, 20])
+    >>> both = day.merged(BinnedSample.of([0, 101, -5]))
+    >>> both.least.tolist(), both.counts.tolist()
+    ([-5.0, 0.0, 20.0, 99.5, 100.0], [1.0, 4.0, 1.0, 1.0, 2.0])
+    >>> quantile_sequence(both, 0.5, level=0.5)
+    (0.0, 101.0)
+    >>> round(both.bounded(0, 50).mean, 2)
+    18.89
+
+    Source: our own; the bins are those of HdrHistogram (Tene 2012). Differences: each bin keeps
+    its least and largest value and its mean.
+    """
+
+    least: Array
+    most: Array
+    means: Array
+    counts: Array
+
+    @classmethod
+    def of(cls, sample: ArrayLike, counts: ArrayLike | None = None) -> "BinnedSample":
+        """Return the sample in bins; `counts` says how often each of it came."""
+        x, often = _counted(sample, counts)
+        x, often = x[often > 0] + 0.0, often[often > 0]  # −0 becomes 0
+        return cls._gathered(x, x, x, often)
+
+    def merged(self, other: "BinnedSample") -> "BinnedSample":
+        """Return the rewards of both."""
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return self._gathered(*(np.append(*pair) for pair in pairs))
+
+    @classmethod
+    def _gathered(cls, least: Array, most: Array, means: Array, counts: Array) -> "BinnedSample":
+        order = np.lexsort([most, least])
+        least, most, means, counts = (part[order] for part in (least, most, means, counts))
+        # The exponent and the first five binary digits of a number.
+        size = np.abs(least).view(np.int64) >> (_DIGITS - 5)
+        first = np.unique(np.where(least < 0, ~size, size), return_index=True)[1]
+        if not len(first):
+            return cls(least, most, means, counts)
+        low, total = least[first], np.add.reduceat(counts, first)
+        high = np.maximum.reduceat(most, first)
+        # Parts of the way keep infinite and huge rewards from spoiling a sum.
+        with np.errstate(invalid="ignore"):
+            beyond = counts * (means - np.repeat(low, np.diff(first, append=len(least))))
+            found = np.clip(low + np.add.reduceat(beyond, first) / total, low, high)
+        return cls(low, high, np.where(low == high, low, found), total)
+
+    @property
+    def n(self) -> float:
+        """How many rewards there are."""
+        return float(self.counts.sum())
+
+    def bounded(self, low: float, high: float) -> BoundedSample:
+        """Return the rewards cut to [low, high]; the bounds need not be ends of bins."""
+        least, most, means = -self.most[::-1], -self.least[::-1], -self.means[::-1]
+        negated = BinnedSample(least, most, means, self.counts[::-1])
+        return replace(self._cut(low, high), upper=negated._cut(-high, -low))
+
+    def _cut(self, low: float, high: float) -> BoundedSample:
+        """Return a sample whose lower ends hold.
+
+        Cut at `high`, the logarithm of a bet is still concave in the reward, so that a split only
+        lowers the capital. Cut at `low` it is not: of such a bin all rewards are taken as `low`.
+        """
+        split = (self.least != self.most) & (self.least >= low)
+        with np.errstate(invalid="ignore"):
+            part = np.where(split, (self.means - self.least) / (self.most - self.least), 0.0)
+        ends = np.append(self.least, self.most)
+        parts = np.append(self.counts * (1 - part), self.counts * part)
+        return BoundedSample._cut(ends, parts, low, high)
 
 
 def mean_interval(sample: BoundedSample, level: float = 0.95) -> tuple[float, float]:
@@ -172,52 +283,59 @@ def mean_interval(sample: BoundedSample, level: float = 0.95) -> tuple[float, fl
     law of Σ D_i x_i is computed, not simulated.
     """
     tail = (1 - number("level", level, at_least=0.5, below=1)) / 2
-    return -_gaffke(sample.mirrored, tail), _gaffke(sample, tail)
+    return _gaffke(sample, tail), -_gaffke(sample.mirrored, tail)
 
 
 def _gaffke(sample: BoundedSample, tail: float) -> float:
-    """Return the upper end: the m that Σ D_i x_i exceeds with probability `tail`."""
-    x, counts = np.append(sample.values, 1.0), np.append(sample.counts, 1.0)
+    """Return the lower end: the m that Σ D_i x_i is below with probability `tail`."""
+    x, counts = np.append(sample.values, 0.0), np.append(sample.counts, 1.0)
     middle = float(x @ counts / counts.sum())
-    if middle == 1:
-        return sample.high
+    if middle < 1e-100:  # squares would underflow
+        return sample.low
     # The law is log-concave: at its mean the tail is at least 1/e (Grünbaum 1960), and t standard
     # deviations beyond it is at most e^(1 − t).
     deviation = math.sqrt(float(counts @ (x - middle) ** 2)) / counts.sum()
-    reach = min(2 * (1 - math.log(tail)) * deviation, (1 - middle) * (1 - 1e-9))
-    end = brentq(
-        lambda m: _log_tail(x, counts, m) - math.log(tail),
-        middle,
-        middle + reach,
-        xtol=1e-9 * reach,
-    )
-    return sample._to_units(float(end))
+    reach = min(2 * (1 - math.log(tail)) * deviation, middle * (1 - 1e-9))
+
+    def missing(m: float) -> float:  # nearly linear, as the law is nearly normal
+        return float(ndtri_exp(_log_tail(m - x, counts)) - ndtri(tail))
+
+    return sample._to_units(_root(missing, middle - reach, middle, 1e-9 * reach))
 
 
-def _log_tail(x: Array, counts: Array, m: float) -> float:
-    """Return ln P(Σ D_i x_i ≥ m), that is of Σ E_i (x_i − m) ≥ 0 for exponential E_i.
+def _root(function: Callable[[float], float], low: float, high: float, step: float) -> float:
+    from scipy.optimize import brentq
 
-    P = (1/2πi) ∫ e^K(s) ds/s,  K(s) = −Σ ln(1 − s (x_i − m))
+    return float(brentq(function, low, high, xtol=step))
+
+
+def _log_tail(gap: Array, counts: Array) -> float:
+    """Return ln P(Σ E_i gap_i ≥ 0) for exponential E_i, which is ln P(Σ D_i gap_i ≥ 0).
+
+    P = (1/2πi) ∫ e^K(s) ds/s,  K(s) = −Σ ln(1 − s gap_i)
 
     The path starts at the saddle point of K and bends as the steepest one does there, so that the
     trapezoidal rule converges geometrically: 64 points leave about 10⁻⁷ of P at n = 1, 10⁻⁹ later.
     """
-    gap = x - m
     ends = 1 / gap.min(), 1 / gap.max()
     inset = 1e-13 * (ends[1] - ends[0])
     bracket = ends[0] + inset, ends[1] - inset
-    saddle = brentq(lambda s: counts @ (gap / (1 - s * gap)), *bracket, xtol=inset)
+    saddle = _root(lambda s: float(counts @ (gap / (1 - s * gap))), *bracket, inset)
     slopes = gap / (1 - saddle * gap)
     second, third = counts @ slopes**2, 2 * counts @ slopes**3
     scale = 1 / math.sqrt(second)
     bend = third / (3 * second) * scale
-    u = 0.1 * (np.arange(64) + 0.5)
     start = max(saddle, scale / 2)  # away from the pole at 0
-    path = start + scale * (1j * np.sinh(u) + bend * (np.cosh(u) - 1))
-    speed = scale * (1j * np.cosh(u) + bend * np.sinh(u))
-    cumulant = -(np.log(1 - np.multiply.outer(path, gap)) * counts).sum(-1)
-    integrand = np.exp(cumulant) * speed / path
-    return math.log(max(0.1 / math.pi * float(integrand.imag.sum()), 1e-300))
+    total = 0.0
+    for u in _PATH:
+        path = start + scale * (1j * np.sinh(u) + bend * (np.cosh(u) - 1))
+        speed = scale * (1j * np.cosh(u) + bend * np.sinh(u))
+        cumulant = -(np.log(1 - np.multiply.outer(path, gap)) * counts).sum(-1)
+        integrand = (np.exp(cumulant) * speed / path).imag
+        total += float(integrand.sum())
+        if abs(integrand[-1]) < 1e-12 * total:
+            break
+    return math.log(max(0.1 / math.pi * total, 1e-300))
 
 
 def mean_sequence(sample: BoundedSample, level: float = 0.95) -> tuple[float, float]:
@@ -252,8 +370,7 @@ def _betting(sample: BoundedSample, asked: float) -> float:
 
     if missing(0.0) >= 0:
         return sample.low
-    end = brentq(missing, 0.0, sample._mean, xtol=1e-13)
-    return sample._to_units(float(end) - 1e-13)
+    return sample._to_units(_root(missing, 0.0, sample._mean, 1e-13) - 1e-13)
 
 
 def _log_capitals(sample: BoundedSample, m: ArrayLike) -> Array:
@@ -286,7 +403,7 @@ def mean_evidence(a: BoundedSample, b: BoundedSample, difference: float = 0.0) -
     universal inference of Wasserman, Ramdas and Balakrishnan 2020. Differences: none.
     """
     _alike(a, b)
-    shift = difference / (a.high - a.low)
+    shift = number("difference", difference) / (a.high - a.low)
     if shift < -1:
         return math.inf
     other = b.mirrored
@@ -368,7 +485,7 @@ def _lowest_mean_difference(a: BoundedSample, b: BoundedSample, asked: float) ->
     else:
         return -width
     step = 5e-3 * deviation  # as fine as the evidence is
-    return width * max(float(brentq(missing, least, found, xtol=step)) - step, -1.0)
+    return width * max(_root(missing, least, found, step) - step, -1.0)
 
 
 def evidence_needed(arms: int, level: float = 0.95) -> float:
@@ -391,8 +508,52 @@ def evidence_needed(arms: int, level: float = 0.95) -> float:
     return math.log(whole("arms", arms, at_least=2) / (1 - level))
 
 
+class _Ranked(NamedTuple):
+    """Values in ascending order, and how many rewards are at most each of them.
+
+    Both begin with −∞, which none is at most, and end with ∞ for one more reward.
+    """
+
+    values: Array
+    at_most: Index
+
+    @classmethod
+    def of(cls, values: Array, at_most: Index) -> "_Ranked":
+        n = len(at_most) and at_most[-1]
+        ends = [-math.inf], [math.inf]
+        ranks = np.concatenate([[0], at_most, [n + 1]])
+        return cls(np.concatenate([ends[0], values, ends[1]]), ranks)
+
+    @property
+    def n(self) -> int:
+        return int(self.at_most[-1]) - 1
+
+    def nth(self, rank: ArrayLike) -> Array:
+        """Return the value of each rank, from 0 to n + 1."""
+        found: Array = self.values[np.searchsorted(self.at_most, rank)]
+        return found
+
+    def below(self, q: Array) -> Index:
+        """Return how many are less than each q."""
+        return self.at_most[np.searchsorted(self.values[1:-1], q)]
+
+    def above(self, q: Array) -> Index:
+        """Return how many are more than each q."""
+        return self.n - self.at_most[np.searchsorted(self.values[1:-1], q, side="right")]
+
+
+def _ranked(name: str, sample: ArrayLike | BinnedSample) -> tuple[_Ranked, _Ranked]:
+    """Return the rewards rounded down, and rounded up; both are the same without bins."""
+    if isinstance(sample, BinnedSample):
+        at_most = np.cumsum(sample.counts).astype(np.int64)
+        return _Ranked.of(sample.least, at_most), _Ranked.of(sample.most, at_most)
+    x = np.sort(_numbers(name, sample))
+    exact = _Ranked.of(x, np.arange(1, len(x) + 1))
+    return exact, exact
+
+
 def quantile_sequence(
-    sample: ArrayLike, quantile: float, level: float = 0.95
+    sample: ArrayLike | BinnedSample, quantile: float, level: float = 0.95
 ) -> tuple[float, float]:
     """Return two of the samples between which the quantile lies, for any look.
 
@@ -408,15 +569,18 @@ def quantile_sequence(
     Source: Howard and Ramdas 2022. Differences: the mixture of Robbins 1970 in place of their
     stitched bound.
     """
-    x = np.sort(_numbers("sample", sample))
+    number("quantile", quantile, above=0, below=1)
+    down, up = _ranked("sample", sample)
     asked = math.log(2 / (1 - number("level", level, above=0, below=1)))
-    ranked = np.concatenate([[-math.inf], x, [math.inf]])
-    low = len(x) + 1 - int(rank(len(x), asked, 1 - quantile))
-    return float(ranked[low]), float(ranked[int(rank(len(x), asked, quantile))])
+    last, high = rank(up.n, asked, 1 - quantile), rank(up.n, asked, quantile)
+    return float(down.nth(up.n + 1 - last)), float(up.nth(high))
 
 
 def quantile_evidence(
-    a: ArrayLike, b: ArrayLike, quantile: float, difference: float = 0.0
+    a: ArrayLike | BinnedSample,
+    b: ArrayLike | BinnedSample,
+    quantile: float,
+    difference: float = 0.0,
 ) -> float:
     """Return the logarithm of the evidence that a quantile of a exceeds that of b by a difference.
 
@@ -435,15 +599,15 @@ def quantile_evidence(
     Differences: one infimum in place of two intervals.
     """
     number("quantile", quantile, above=0, below=1)
-    x, y = np.sort(_numbers("a", a)), np.sort(_numbers("b", b)) + difference
-    pooled = np.unique(np.concatenate([x, y]))  # the infimum is at one of them
-    if not len(pooled):
-        return 0.0
+    x, y = _ranked("a", a)[0], _ranked("b", b)[1]
+    if number("difference", difference):  # 0.1 + 0.7 < 0.8 is no evidence
+        y = y._replace(values=np.nextafter(y.values + difference, math.inf))
+    pooled = np.unique(np.append(x.values, y.values))  # the infimum is at one of them
 
     def halves(index: Array) -> tuple[Array, Array]:
         q = pooled[np.minimum(index.astype(np.int64), len(pooled) - 1)]
-        above, below = len(x) - np.searchsorted(x, q, side="right"), np.searchsorted(y, q)
-        return _log_mixture(len(x), above, 1 - quantile), _log_mixture(len(y), below, quantile)
+        falls = _log_mixture(x.n, x.above(q), 1 - quantile)
+        return falls, _log_mixture(y.n, y.below(q), quantile)
 
     size = 8.0 ** math.ceil(math.log(max(len(pooled), 8), 8))  # so cells end at whole numbers
     return _least(halves, np.add, 0.0, size, finest=1.0)
@@ -455,7 +619,7 @@ def _log_mixture(n: int, s: ArrayLike, quantile: float) -> Array:
 
 
 def quantile_difference(
-    a: ArrayLike, b: ArrayLike, quantile: float, level: float = 0.95
+    a: ArrayLike | BinnedSample, b: ArrayLike | BinnedSample, quantile: float, level: float = 0.95
 ) -> tuple[float, float]:
     """Return an interval for the quantile of a minus that of b, for any look.
 
@@ -471,29 +635,26 @@ def quantile_difference(
     """
     number("quantile", quantile, above=0, below=1)
     asked = math.log(2 / (1 - number("level", level, above=0, below=1)))
-    x, y = np.sort(_numbers("a", a)), np.sort(_numbers("b", b))
+    (x, x_up), (y, y_up) = _ranked("a", a), _ranked("b", b)
     lowest = _lowest_quantile_difference
-    return lowest(x, y, quantile, asked), -lowest(y, x, quantile, asked)
+    return lowest(x, y_up, quantile, asked), -lowest(y, x_up, quantile, asked)
 
 
-def _lowest_quantile_difference(a: Array, b: Array, quantile: float, asked: float) -> float:
-    """Return the least difference whose evidence is below what is asked, for sorted samples.
+def _lowest_quantile_difference(a: _Ranked, b: _Ranked, quantile: float, asked: float) -> float:
+    """Return the least difference whose evidence is below what is asked.
 
     Of each count k of b below q, the largest q is b_(k+1); the evidence that is still allowed for
     a says how many of it, s at most, may lie above, and a_(n−s) is the least value that has so few.
     """
-    most_evidence = asked + math.log1p(len(a)) + math.log1p(len(b)) + 5
-    above, below = (
-        _near(n, pi, most_evidence) for n, pi in ((len(a), 1 - quantile), (len(b), quantile))
-    )
-    falls = _log_mixture(len(a), above, 1 - quantile)
-    grows = _log_mixture(len(b), below, quantile)
-    grows[0] = -math.log1p(len(b))  # it stands for all smaller counts too
+    most_evidence = asked + math.log1p(a.n) + math.log1p(b.n) + 5
+    above, below = (_near(n, pi, most_evidence) for n, pi in ((a.n, 1 - quantile), (b.n, quantile)))
+    falls = _log_mixture(a.n, above, 1 - quantile)
+    grows = _log_mixture(b.n, below, quantile)
+    grows[0] = -math.log1p(b.n)  # it stands for all smaller counts too
     room = asked - grows
-    allowed = room > -math.log1p(len(a))
+    allowed = room > -math.log1p(a.n)
     most = above[np.maximum(np.searchsorted(falls, room[allowed]) - 1, 0)]
-    least = np.concatenate([[-math.inf], a])[len(a) - most]
-    largest = np.append(b, math.inf)[below[allowed]]
+    least, largest = a.nth(a.n - most), b.nth(below[allowed] + 1)
     with np.errstate(invalid="ignore"):
         ends = least - largest
     return float(np.where(np.isnan(ends), -math.inf, ends).min())
@@ -533,7 +694,11 @@ def share_of_largest(sample: ArrayLike, count: int = 10) -> Largest:
     """
     x = np.sort(_numbers("sample", sample))
     require(len(x) > 0 and bool(np.isfinite(x[[0, -1]]).all()), "sample", "finite rewards", sample)
-    sizes, total = np.sort(np.abs(x)), float(x.sum())
-    share = sizes[-whole("count", count) :].sum() / sizes.sum() if sizes[-1] > 0 else 0.0
     largest = max(float(x[-1]), float(x[0]), key=abs)
-    return Largest(float(share), total / len(x), (total + largest) / (len(x) + 1))
+    if largest == 0:
+        return Largest(0.0, 0.0, 0.0)
+    x /= abs(largest)  # sums of huge rewards would overflow
+    sizes, total = np.sort(np.abs(x)), float(x.sum())
+    share = float(sizes[-whole("count", count) :].sum() / sizes.sum())
+    one_more = (total + math.copysign(1, largest)) / (len(x) + 1)
+    return Largest(share, abs(largest) * (total / len(x)), abs(largest) * one_more)
