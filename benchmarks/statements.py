@@ -338,7 +338,8 @@ def mean_path(chosen: Index, rewards: Array, law: Law) -> Array:
         for place, arm in enumerate((leader, 1 - leader)):
             mine = (chosen == arm)[:, None]
             capitals[:, leader, place] = np.cumsum(gains[place == 0] * mine, axis=0)
-    return joined(capitals).max(axis=1)
+    found: Array = joined(capitals).max(axis=1)
+    return found
 
 
 def median_path(chosen: Index, rewards: Array, law: Law) -> Array:
@@ -458,7 +459,7 @@ def until_sure(seed: int, p: float, q: float) -> float:
     for i in np.flatnonzero(at_pooled >= needed):
         a, b = (BoundedSample.of([0, 1], counts=[n[i] - k[i], k[i]], low=0, high=1) for k in counts)
         if mean_evidence(a, b) >= needed:
-            return 2.0 * n[i]
+            return 2 * float(n[i])
     return math.inf
 
 
