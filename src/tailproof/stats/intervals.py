@@ -4,6 +4,9 @@
 that the interval may be read after every reward, and that a policy may have chosen when the arm
 was played: with the stated probability it was right at all those times.
 
+`BoundedSample` holds rewards with bounds, for means. `BinnedSample` keeps any number of rewards in
+bounded memory, for a page that is read while they come.
+
 A mean needs bounds: without them no interval holds for all laws (Bahadur and Savage 1956), and
 none is offered here; `share_of_largest` says what a mean rests on instead.
 """
@@ -178,10 +181,11 @@ def _thinned(values: Array, counts: Array) -> tuple[Array, Array]:
 class BinnedSample:
     """Rewards in bounded memory: those within 3 % of each other share a bin.
 
-    Any number of rewards from 0.01 to 10⁶ takes up to 900 bins. What is said from bins is a little
-    weaker than from the rewards themselves, and holds as that does: a quantile is rounded outwards
-    to the least or the largest reward of its bin, and for a mean the rewards of a bin are split
-    between these two, in parts that keep their mean. A bin of one value loses nothing.
+    However many rewards there are, those from 0.01 to 10⁶ take at most 900 bins. A statement from
+    bins is a little weaker than one from the rewards, and holds as that does: a quantile is
+    rounded outwards, to the least or the largest reward of its bin; for a mean the rewards of a bin
+    are split between these two, in parts that keep their mean. A bin of one value loses nothing.
+    Merge what is new into what is kept, and read the result as often as you like.
 
     Parameters
     ----------
