@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
-from scipy.special import bdtr
+from scipy.special import bdtr, ndtri, ndtri_exp
 
 from tailproof.checks import array, number, require, whole
 from tailproof.stats.order_statistics import log_mixture, rank
@@ -40,6 +39,8 @@ __all__ = [
 
 _KNOTS = 300
 """More distinct values are split between so many."""
+_PATH = np.split(0.1 * (np.arange(64) + 0.5), [28])
+"""Steps along the path of an integral; the later ones matter for few rewards only."""
 _BETS = 2.0 ** np.arange(-11, 9)
 """In units of 1/(high − low); the best bet is about 3.5/(σ√n), and neighbours share their peak."""
 _ALL_IN = 0.99
@@ -102,15 +103,13 @@ class BoundedSample:
         holds; in `mean_interval` it spreads the law of Σ D_i x_i around the same mean. Intervals
         get about 10⁻⁴ wider.
         """
-        x = _numbers("sample", sample)
-        often = np.ones(len(x)) if counts is None else array("counts", counts).ravel()
-        ok = len(often) == len(x) and bool(np.all((often >= 0) & (often < math.inf)))
-        require(ok, "counts", f"{len(x)} numbers of at least 0", counts)
-        width = number("high - low", number("high", high) - number("low", low), above=0)
+        x, often = _counted(sample, counts)
+        low, high = number("low", low), number("high", high)
+        width = number("high - low", high - low, above=0)
         fractions = np.minimum((np.clip(x, low, high) - low) / width, 1)
         values, where = np.unique(fractions, return_inverse=True)
         total = np.bincount(where, often, len(values)).astype(np.float64)
-        return cls(*_thinned(values, total), low, high)
+        return cls(*_thinned(values[total > 0], total[total > 0]), low, high)
 
     @property
     def n(self) -> float:
@@ -138,6 +137,16 @@ class BoundedSample:
 
     def _to_units(self, fraction: float) -> float:
         return self.low + (self.high - self.low) * min(max(fraction, 0.0), 1.0)
+
+
+def _counted(sample: ArrayLike, counts: ArrayLike | None) -> tuple[Array, Array]:
+    """Return rewards and how often each came, both checked."""
+    x = _numbers("sample", sample)
+    often: Array = np.ones(len(x)) if counts is None else array("counts", counts).ravel()
+    ok = len(often) == len(x) and bool(np.all((often >= 0) & (often < math.inf)))
+    ok = ok and bool(np.all(often == np.floor(often)))
+    require(ok, "counts", f"{len(x)} whole numbers of at least 0", counts)
+    return x, often
 
 
 def _thinned(values: Array, counts: Array) -> tuple[Array, Array]:
@@ -174,52 +183,59 @@ def mean_interval(sample: BoundedSample, level: float = 0.95) -> tuple[float, fl
     law of Σ D_i x_i is computed, not simulated.
     """
     tail = (1 - number("level", level, at_least=0.5, below=1)) / 2
-    return -_gaffke(sample.mirrored, tail), _gaffke(sample, tail)
+    return _gaffke(sample, tail), -_gaffke(sample.mirrored, tail)
 
 
 def _gaffke(sample: BoundedSample, tail: float) -> float:
-    """Return the upper end: the m that Σ D_i x_i exceeds with probability `tail`."""
-    x, counts = np.append(sample.values, 1.0), np.append(sample.counts, 1.0)
+    """Return the lower end: the m that Σ D_i x_i is below with probability `tail`."""
+    x, counts = np.append(sample.values, 0.0), np.append(sample.counts, 1.0)
     middle = float(x @ counts / counts.sum())
-    if middle == 1:
-        return sample.high
+    if middle < 1e-100:  # squares would underflow
+        return sample.low
     # The law is log-concave: at its mean the tail is at least 1/e (Grünbaum 1960), and t standard
     # deviations beyond it is at most e^(1 − t).
     deviation = math.sqrt(float(counts @ (x - middle) ** 2)) / counts.sum()
-    reach = min(2 * (1 - math.log(tail)) * deviation, (1 - middle) * (1 - 1e-9))
-    end = brentq(
-        lambda m: _log_tail(x, counts, m) - math.log(tail),
-        middle,
-        middle + reach,
-        xtol=1e-9 * reach,
-    )
-    return sample._to_units(float(end))
+    reach = min(2 * (1 - math.log(tail)) * deviation, middle * (1 - 1e-9))
+
+    def missing(m: float) -> float:  # nearly linear, as the law is nearly normal
+        return float(ndtri_exp(_log_tail(m - x, counts)) - ndtri(tail))
+
+    return sample._to_units(_root(missing, middle - reach, middle, 1e-9 * reach))
 
 
-def _log_tail(x: Array, counts: Array, m: float) -> float:
-    """Return ln P(Σ D_i x_i ≥ m), that is of Σ E_i (x_i − m) ≥ 0 for exponential E_i.
+def _root(function: Callable[[float], float], low: float, high: float, step: float) -> float:
+    from scipy.optimize import brentq
 
-    P = (1/2πi) ∫ e^K(s) ds/s,  K(s) = −Σ ln(1 − s (x_i − m))
+    return float(brentq(function, low, high, xtol=step))
+
+
+def _log_tail(gap: Array, counts: Array) -> float:
+    """Return ln P(Σ E_i gap_i ≥ 0) for exponential E_i, which is ln P(Σ D_i gap_i ≥ 0).
+
+    P = (1/2πi) ∫ e^K(s) ds/s,  K(s) = −Σ ln(1 − s gap_i)
 
     The path starts at the saddle point of K and bends as the steepest one does there, so that the
     trapezoidal rule converges geometrically: 64 points leave about 10⁻⁷ of P at n = 1, 10⁻⁹ later.
     """
-    gap = x - m
     ends = 1 / gap.min(), 1 / gap.max()
     inset = 1e-13 * (ends[1] - ends[0])
     bracket = ends[0] + inset, ends[1] - inset
-    saddle = brentq(lambda s: counts @ (gap / (1 - s * gap)), *bracket, xtol=inset)
+    saddle = _root(lambda s: float(counts @ (gap / (1 - s * gap))), *bracket, inset)
     slopes = gap / (1 - saddle * gap)
     second, third = counts @ slopes**2, 2 * counts @ slopes**3
     scale = 1 / math.sqrt(second)
     bend = third / (3 * second) * scale
-    u = 0.1 * (np.arange(64) + 0.5)
     start = max(saddle, scale / 2)  # away from the pole at 0
-    path = start + scale * (1j * np.sinh(u) + bend * (np.cosh(u) - 1))
-    speed = scale * (1j * np.cosh(u) + bend * np.sinh(u))
-    cumulant = -(np.log(1 - np.multiply.outer(path, gap)) * counts).sum(-1)
-    integrand = np.exp(cumulant) * speed / path
-    return math.log(max(0.1 / math.pi * float(integrand.imag.sum()), 1e-300))
+    total = 0.0
+    for u in _PATH:
+        path = start + scale * (1j * np.sinh(u) + bend * (np.cosh(u) - 1))
+        speed = scale * (1j * np.cosh(u) + bend * np.sinh(u))
+        cumulant = -(np.log(1 - np.multiply.outer(path, gap)) * counts).sum(-1)
+        integrand = (np.exp(cumulant) * speed / path).imag
+        total += float(integrand.sum())
+        if abs(integrand[-1]) < 1e-12 * total:
+            break
+    return math.log(max(0.1 / math.pi * total, 1e-300))
 
 
 def mean_sequence(sample: BoundedSample, level: float = 0.95) -> tuple[float, float]:
@@ -254,8 +270,7 @@ def _betting(sample: BoundedSample, asked: float) -> float:
 
     if missing(0.0) >= 0:
         return sample.low
-    end = brentq(missing, 0.0, sample._mean, xtol=1e-13)
-    return sample._to_units(float(end) - 1e-13)
+    return sample._to_units(_root(missing, 0.0, sample._mean, 1e-13) - 1e-13)
 
 
 def _log_capitals(sample: BoundedSample, m: ArrayLike) -> Array:
@@ -288,7 +303,7 @@ def mean_evidence(a: BoundedSample, b: BoundedSample, difference: float = 0.0) -
     universal inference of Wasserman, Ramdas and Balakrishnan 2020. Differences: none.
     """
     _alike(a, b)
-    shift = difference / (a.high - a.low)
+    shift = number("difference", difference) / (a.high - a.low)
     if shift < -1:
         return math.inf
     other = b.mirrored
@@ -370,7 +385,7 @@ def _lowest_mean_difference(a: BoundedSample, b: BoundedSample, asked: float) ->
     else:
         return -width
     step = 5e-3 * deviation  # as fine as the evidence is
-    return width * max(float(brentq(missing, least, found, xtol=step)) - step, -1.0)
+    return width * max(_root(missing, least, found, step) - step, -1.0)
 
 
 def evidence_needed(arms: int, level: float = 0.95) -> float:
@@ -407,15 +422,14 @@ def quantile_interval(
 
     Source: Thompson 1936. Differences: none.
     """
-    x = np.sort(_numbers("sample", sample))
+    x = _ranked("sample", sample)
     n, tail = len(x), (1 - level) / 2
     reach = 20 + 10 * math.sqrt(n * quantile * (1 - quantile))  # negligible beyond
     first, last = max(0, int(n * quantile - reach)), min(n, int(n * quantile + reach))
     below = bdtr(np.arange(first, last + 1, dtype=np.float64), n, quantile)
     low = first + int(np.searchsorted(below, tail, side="right"))
     high = first + int(np.searchsorted(below, 1 - tail)) + 1
-    ranked = np.concatenate([[-math.inf], x, [math.inf]])
-    return float(ranked[low]), float(ranked[min(high, n + 1)])
+    return _nth(x, low), _nth(x, high)
 
 
 def quantile_sequence(
@@ -435,11 +449,11 @@ def quantile_sequence(
     Source: Howard and Ramdas 2022. Differences: the mixture of Robbins 1970 in place of their
     stitched bound.
     """
-    x = np.sort(_numbers("sample", sample))
-    asked = math.log(2 / (1 - number("level", level, above=0, below=1)))
-    ranked = np.concatenate([[-math.inf], x, [math.inf]])
-    low = len(x) + 1 - int(rank(len(x), asked, 1 - quantile))
-    return float(ranked[low]), float(ranked[int(rank(len(x), asked, quantile))])
+    number("quantile", quantile, above=0, below=1)
+    x = _ranked("sample", sample)
+    n, asked = len(x), math.log(2 / (1 - number("level", level, above=0, below=1)))
+    last, high = int(rank(n, asked, 1 - quantile)), int(rank(n, asked, quantile))
+    return _nth(x, n + 1 - last), _nth(x, high)
 
 
 def quantile_evidence(
@@ -468,10 +482,10 @@ def quantile_evidence(
     Differences: one infimum in place of two intervals.
     """
     number("quantile", quantile, above=0, below=1)
-    x, y = np.sort(_numbers("a", a)), np.sort(_numbers("b", b)) + difference
-    pooled = np.unique(np.concatenate([x, y]))  # the infimum is at one of them
-    if not len(pooled):
-        return 0.0
+    x, y = _ranked("a", a), _ranked("b", b)
+    if number("difference", difference):  # 0.1 + 0.7 < 0.8 is no evidence
+        y = np.nextafter(y + difference, math.inf)
+    pooled = np.unique(np.concatenate([[-math.inf], x, y]))  # the infimum is at one of them
 
     def halves(index: Array) -> tuple[Array, Array]:
         q = pooled[np.minimum(index.astype(np.int64), len(pooled) - 1)]
@@ -507,28 +521,26 @@ def quantile_difference(
     """
     number("quantile", quantile, above=0, below=1)
     asked = math.log(2 / (1 - number("level", level, above=0, below=1)))
-    x, y = np.sort(_numbers("a", a)), np.sort(_numbers("b", b))
-    lowest = _lowest_quantile_difference
+    x, y, lowest = _ranked("a", a), _ranked("b", b), _lowest_quantile_difference
     return lowest(x, y, quantile, asked), -lowest(y, x, quantile, asked)
 
 
 def _lowest_quantile_difference(a: Array, b: Array, quantile: float, asked: float) -> float:
-    """Return the least difference whose evidence is below what is asked, for sorted samples.
+    """Return the least difference whose evidence is below what is asked.
 
     Of each count k of b below q, the largest q is b_(k+1); the evidence that is still allowed for
     a says how many of it, s at most, may lie above, and a_(n−s) is the least value that has so few.
     """
-    most_evidence = asked + math.log1p(len(a)) + math.log1p(len(b)) + 5
-    above, below = (
-        _near(n, pi, most_evidence) for n, pi in ((len(a), 1 - quantile), (len(b), quantile))
-    )
-    falls = _log_mixture(len(a), above, 1 - quantile)
-    grows = _log_mixture(len(b), below, quantile)
-    grows[0] = -math.log1p(len(b))  # it stands for all smaller counts too
+    n, m = len(a), len(b)
+    most_evidence = asked + math.log1p(n) + math.log1p(m) + 5
+    above, below = _near(n, 1 - quantile, most_evidence), _near(m, quantile, most_evidence)
+    falls = _log_mixture(n, above, 1 - quantile)
+    grows = _log_mixture(m, below, quantile)
+    grows[0] = -math.log1p(m)  # it stands for all smaller counts too
     room = asked - grows
-    allowed = room > -math.log1p(len(a))
+    allowed = room > -math.log1p(n)
     most = above[np.maximum(np.searchsorted(falls, room[allowed]) - 1, 0)]
-    least = np.concatenate([[-math.inf], a])[len(a) - most]
+    least = np.append(-math.inf, a)[n - most]
     largest = np.append(b, math.inf)[below[allowed]]
     with np.errstate(invalid="ignore"):
         ends = least - largest
@@ -539,6 +551,17 @@ def _near(n: int, quantile: float, evidence: float) -> Index:
     """Return the counts of n near the quantile; by Bernstein's bound, others have more evidence."""
     reach = evidence + math.sqrt(2 * evidence * n * quantile * (1 - quantile))
     return np.arange(max(0, int(n * quantile - reach)), min(n, int(n * quantile + reach)) + 1)
+
+
+def _ranked(name: str, sample: ArrayLike) -> Array:
+    return np.sort(_numbers(name, sample))
+
+
+def _nth(ranked: Array, place: int) -> float:
+    """Return the sample of a rank; −∞ for 0 and ∞ beyond the last."""
+    if 1 <= place <= len(ranked):
+        return float(ranked[place - 1])
+    return -math.inf if place < 1 else math.inf
 
 
 def _numbers(name: str, sample: ArrayLike) -> Array:
@@ -567,9 +590,13 @@ def share_of_largest(sample: ArrayLike, count: int = 10) -> Largest:
 
     Source: our own; the share is that of Lorenz 1905. Differences: none.
     """
-    x = np.sort(_numbers("sample", sample))
+    x = _ranked("sample", sample)
     require(len(x) > 0 and bool(np.isfinite(x[[0, -1]]).all()), "sample", "finite rewards", sample)
-    sizes, total = np.sort(np.abs(x)), float(x.sum())
-    share = sizes[-whole("count", count) :].sum() / sizes.sum() if sizes[-1] > 0 else 0.0
     largest = max(float(x[-1]), float(x[0]), key=abs)
-    return Largest(float(share), total / len(x), (total + largest) / (len(x) + 1))
+    if largest == 0:
+        return Largest(0.0, 0.0, 0.0)
+    x /= abs(largest)  # sums of huge rewards would overflow
+    sizes, total = np.sort(np.abs(x)), float(x.sum())
+    share = float(sizes[-whole("count", count) :].sum() / sizes.sum())
+    one_more = (total + math.copysign(1, largest)) / (len(x) + 1)
+    return Largest(share, abs(largest) * (total / len(x)), abs(largest) * one_more)

@@ -150,10 +150,11 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
             tails,
         ),
         Claim(
-            f"At this size, {len(trials)} problems of the gauntlet with at most {longest} pulls and "
-            f"{paths} paths, LinStudentUCB works whatever the tail, the unit and the offset: its "
-            "regret is at most three times that of the best other tool that needs no information "
-            "about the problem. `tailproof gauntlet --size full` checks all problems at full length.",
+            f"At this size, {len(trials)} problems of the gauntlet with at most {longest} pulls "
+            f"and {paths} paths, LinStudentUCB works whatever the tail, the unit and the offset: "
+            "its regret is at most three times that of the best other tool that needs no "
+            "information about the problem. All problems at full length are checked by "
+            "`tailproof gauntlet --size full`.",
             "our question",
             trials,
         ),
