@@ -135,8 +135,12 @@ class Advice:
 
     @property
     def _light(self) -> bool:
-        """Whether the variance is finite with 95 % confidence, and a mean can be relied on."""
-        return self.rewards.mean_is_safe and self.rewards.tail.low > _FINITE_VARIANCE
+        """Whether the variance is finite with 99.9 % confidence, and a mean can be relied on.
+
+        The low end of a 90 % interval, twice as far away, is the end of one of 99.9 %.
+        """
+        low = 2 * self.rewards.tail.low - self.rewards.tail.alpha
+        return self.rewards.mean_is_safe and low > _FINITE_VARIANCE
 
     @property
     def estimates(self) -> dict[str, Array]:
