@@ -326,6 +326,19 @@ def test_bins_say_a_little_less_about_means(low: float, high: float, n: int) -> 
         assert exact - 0.03 * max(1, abs(exact)) < mean_evidence(one, two) < exact + 0.02
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_bound_may_split_a_bin(sign: int) -> None:
+    x = sign * np.repeat([10.0, 10.12, 10.2], 1000)
+    binned = BinnedSample.of(x)
+    assert len(binned.least) == 1
+    low, high = sorted([sign * 10.1, sign * 10.25])
+    parts, exact = binned.bounded(low, high), BoundedSample.of(x, low=low, high=high)
+    for interval in MEANS:
+        (lower, higher), (inner, outer) = interval(parts, 0.95), interval(exact, 0.95)
+        assert lower <= inner
+        assert outer <= higher
+
+
 @pytest.mark.parametrize("quantile", [0.1, 0.5, 0.8, 0.99])
 def test_bins_say_a_little_less_about_quantiles(quantile: float) -> None:
     rng = np.random.default_rng(18)
