@@ -1,5 +1,7 @@
 """Histograms against the rewards that they were made of."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,21 +11,6 @@ from tailproof.stats.histograms import FEWEST, Histogram
 from tailproof.typing import Array
 
 SIZE = 3 * FEWEST
-LAWS = ["normal", "lognormal", "Cauchy", "offset", "bits", "zeros"]
-
-
-def draw(law: str, seed: int) -> Array:
-    """Return more different rewards than there are cells."""
-    rng = np.random.default_rng(seed)
-    normal = rng.standard_normal(SIZE)
-    return {
-        "normal": lambda: normal,
-        "lognormal": lambda: np.exp(3 * normal),
-        "Cauchy": lambda: np.append(rng.standard_cauchy(SIZE), [np.inf, -np.inf]),
-        "offset": lambda: 1e9 + normal,
-        "bits": lambda: numbers(rng),
-        "zeros": lambda: np.append(np.exp(normal), np.zeros(SIZE)),
-    }[law]()
 
 
 def numbers(rng: np.random.Generator) -> Array:
@@ -31,6 +18,21 @@ def numbers(rng: np.random.Generator) -> Array:
     x = rng.integers(-(2**63), 2**63 - 1, SIZE, dtype=np.int64, endpoint=True).view(np.float64)
     special = [0.0, -0.0, 5e-324, -5e-324, 2.2e-308, -2.2e-308, np.inf, -np.inf, 1.8e308, -1.79e308]
     return np.concatenate([x[~np.isnan(x)], special])
+
+
+LAWS: dict[str, Callable[[np.random.Generator], Array]] = {
+    "normal": lambda rng: rng.standard_normal(SIZE),
+    "lognormal": lambda rng: np.exp(3 * rng.standard_normal(SIZE)),
+    "Cauchy": lambda rng: np.append(rng.standard_cauchy(SIZE), [np.inf, -np.inf]),
+    "offset": lambda rng: 1e9 + rng.standard_normal(SIZE),
+    "bits": numbers,
+    "zeros": lambda rng: np.append(np.exp(rng.standard_normal(SIZE)), np.zeros(SIZE)),
+}
+
+
+def draw(law: str, seed: int) -> Array:
+    """Return more different rewards than there are cells."""
+    return LAWS[law](np.random.default_rng(seed))
 
 
 def of(x: Array, most: int = FEWEST) -> Histogram:

@@ -78,10 +78,10 @@ class Summary:
     An arm is judged by all its rewards that came in time, in ended decisions, from a `Histogram`;
     comparing arms takes another 8 or 16 bytes for each reward, for a moment. The arm on offer with
     the best estimate leads, and that is sure if there is enough evidence over every other one.
-    For a given set of arms, this and the intervals are right with 95 % confidence at all looks
-    together, whatever the policy chose, if rewards depend neither on when they are asked for nor on
-    how long they take. If requests have features, a policy may choose arms by them: then the arms
-    are not compared.
+    For a given set of arms, the intervals hold with 95 % confidence, all together and at all looks,
+    and so does a lead that is sure, whatever the policy chose, if rewards depend neither on when
+    they are asked for nor on how long they take. If requests have features, a policy may choose
+    arms by them: then the arms are not compared.
 
     The tail is described by the latest rewards of each arm, up to 1000.
 
@@ -256,10 +256,10 @@ class Summary:
             return
         self._table = found.table
         if len(here) < len(names):
-            parts = {
-                part: [getattr(found, part)[i] for i in here] for part in ("names", "lows", "highs")
-            }
-            found = replace(found, **parts)
+            names, lows, highs = (
+                [part[i] for i in here] for part in (names, found.lows, found.highs)
+            )
+            found = replace(found, names=names, lows=lows, highs=highs)
         how += _how(self.aim, found.statistic)
         if not all(sample.exact for sample in samples):
             how.append("Rewards are rounded to save memory, at each end to the safe side.")
@@ -455,7 +455,8 @@ def _aim_words(aim: Aim, costs: bool | None = None) -> str:
     if isinstance(aim, Quantile):
         return f"the {size}{aim.level:g}-quantile"
     if isinstance(aim, CappedMean):
-        return f"the {size}mean of rewards capped at common quantiles of all arms ({aim.share:g})"
+        quantile = f"the {aim.share:g}-quantile of those that are not zero"
+        return f"the {size}mean of rewards capped at {quantile}"
     return f"the {size}{aim.name}"
 
 
