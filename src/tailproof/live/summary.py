@@ -140,7 +140,7 @@ class Summary:
         self._features = False
         self._history = _History()
         self._judged, self._tail, self._advice = 0, "", ""
-        self._seen: tuple[Any, ...] = ()
+        self._seen: tuple[Any, ...] = (0, None)  # nothing was compared yet
         self._table: Array = np.empty((0, 3))
         self._lead: dict[str, Any] = {}
 
@@ -237,9 +237,9 @@ class Summary:
 
         While the journal is still being read, this waits until there are twice as many rewards.
         """
-        seen = self._rewards, len(self._arms), here, self._features
-        early = self.read < self.ended and self._seen and self._rewards < 2 * self._seen[0]
-        if seen == self._seen or early:
+        seen = self._rewards, self._features, len(self._arms), here
+        early = self.read < self.ended and self._rewards < 2 * self._seen[0]
+        if seen == self._seen or (early and self._features == self._seen[1]):
             return
         self._seen = seen
         names, samples = [arm.name for arm in self._arms], [arm.sample for arm in self._arms]
