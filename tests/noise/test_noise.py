@@ -18,6 +18,7 @@ from tailproof.noise import (
     Cauchy,
     Changing,
     Degenerate,
+    Empirical,
     Laplace,
     LogNormal,
     Mixture,
@@ -583,6 +584,52 @@ def test_medians_of_rough_laws(law: Noise, k: int) -> None:
 def test_means_and_medians_known_exactly(law: Noise, mean: float, median: float) -> None:
     assert law.mean == pytest.approx(mean, abs=1e-12, nan_ok=True)
     assert law.median == pytest.approx(median, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        TwoPoint(1, 0, 0.7),
+        Pareto(2, "left"),
+        LogNormal(1),
+        Mixture((Normal(), TwoPoint(5, 3, 0.5)), (0.75, 0.25)),
+        ZeroInflated(LogNormal(1, "left"), 0.6),
+        Empirical(np.array([1.0, 0.0, 5.0])),
+    ],
+    ids=repr,
+)
+def test_means_follow_the_unit(law: Noise) -> None:
+    assert law.mean != 0
+    assert law.scaled(4).mean == pytest.approx(4 * law.mean)
+
+
+def test_multiples_of_a_step_are_reached() -> None:
+    law, steps = Rounded(Normal(), 0.1), np.arange(-30, 31)
+    x = np.array([k * 0.1 for k in steps])  # 3 × 0.1 divided by 0.1 is less than 3
+    np.testing.assert_allclose(law.cdf(x), Normal().cdf(0.1 * (steps + 0.5)))
+
+
+def test_an_empirical_law_is_its_values_and_its_unit() -> None:
+    law = Empirical(np.array([5.0, -1.0, 0.0]))
+    assert law == Empirical(np.array([0.0, 5.0, -1.0]))
+    assert law.support == (-1, 5)
+    assert law.cdf([-2.0, -1.0, 4.0]) == pytest.approx([0, 1 / 3, 2 / 3])
+    assert Empirical(np.array([1.0, 2.0, 3.0, 4.0])).ppf(0.5) == 2  # the least x with F(x) ≥ ½
+    assert law != law.scaled(2)
+    assert law != Empirical(np.array([5.0, -1.0, 1.0]))
+    x = PerArm((law, law.scaled(2))).sample(np.random.default_rng(0), np.array([0, 1] * 50), 0, 1)
+    assert set(x[1::2, 0]) == {-2.0, 0.0, 10.0}  # equal laws would share their sample
+    for values in ([], [1.0, math.nan], [[1.0]]):
+        with pytest.raises(ValueError, match="values must be at least one number, none of them NaN"):
+            Empirical(np.array(values))
+
+
+@pytest.mark.parametrize("index", [0.5, 1.5])
+def test_stable_far_out_is_its_power_tail(index: float) -> None:
+    law, x = Stable(index), np.exp(np.array([49.9, 50.1, 60.0]) / index)
+    tail = law.cdf(-x)
+    np.testing.assert_allclose(tail, tail[-1] * (x[-1] / x) ** index, rtol=1e-7)
+    np.testing.assert_allclose(law.pdf(x), index * tail / x, rtol=1e-7)
 
 
 def test_a_contaminated_normal_law_has_its_information() -> None:

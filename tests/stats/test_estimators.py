@@ -441,3 +441,19 @@ def test_trimmed_and_winsorized_means_are_those_of_scipy(share: float) -> None:
 def test_a_quantile_is_the_sample_of_its_rank(level: float, n: int, rank: int) -> None:
     x = np.random.default_rng(1).permutation(np.arange(1.0, n + 1))
     assert Quantile(level)(x) == rank
+
+
+def test_a_share_that_is_a_whole_number_of_samples_counts_as_it() -> None:
+    """0.29 × 100 is less than 29 in floats, and 1/(1 − 0.9) more than 10."""
+    x = np.arange(100.0) ** 2
+    assert TrimmedMean(0.29)(x) == pytest.approx(x[29:71].mean())
+    assert WinsorizedMean(0.29)(x) == pytest.approx(np.clip(x, x[29], x[70]).mean())
+    assert [Quantile(level).least for level in (0.1, 0.5, 0.9, 0.95)] == [9, 1, 9, 19]
+
+
+def test_the_mean_of_sorted_records_has_no_wider_interval() -> None:
+    """Blocks are drawn: a block of neighbours would be as extreme as they are."""
+    ((middle, low, high),) = Mean().estimates([np.arange(1500.0)], 0.95)
+    assert low < 749.5 < high
+    assert low < middle < high
+    assert high - low < 3 * 433 / math.sqrt(100)  # three deviations of a mean of 100
