@@ -39,7 +39,7 @@ from tailproof.bestarm import (
 from tailproof.bestarm.base import PENALTY, Race
 from tailproof.bestarm.design import greedy, pairs, rounded
 from tailproof.bestarm.track_and_stop import optimal_proportions
-from tailproof.noise import Cauchy, Noise, Normal, StudentT
+from tailproof.noise import Cauchy, Noise, Normal, StudentT, Uniform
 from tailproof.policies.base import Recommends
 from tailproof.simulation.environments import near_tie
 from tailproof.stats.medians import median_scale
@@ -339,6 +339,13 @@ def test_the_median_scale_is_the_smallest_that_holds(noise: Noise, block: int) -
     tried = [needed(h / scale) for h in np.geomspace(0.3, 12, 40)]
     assert max(tried) <= scale**2 * (1 + 1e-4)
     assert max(tried) >= scale**2 * (1 - 2e-2)
+
+
+@pytest.mark.parametrize("failure", [0.5, 0.01])
+def test_the_median_scale_of_a_uniform_law_is_its_deviation(failure: float) -> None:
+    """Given |M| ≤ q one sample is uniform on [−q, q], which is sub-Gaussian with its variance."""
+    scale = median_scale(Uniform(3), block=1, failure=failure)
+    assert scale == pytest.approx(3 * (1 - failure) / math.sqrt(3), rel=2e-5)
 
 
 def test_delta_is_shared_between_recipe_and_filter() -> None:

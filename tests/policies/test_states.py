@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tailproof import OFUL, UCB1, Filtered, Median, Policy, RobustUCB
+from tailproof.policies.state.ranked import Sorted
 
 ARMS = np.ones((1, 2, 2))
 
@@ -53,3 +54,10 @@ def test_a_buffer_grows_with_what_it_holds_where_nothing_was_learned() -> None:
     for _ in range(17):
         policy.learn(state, ARMS, [0], [[1.0]])
     assert state.pulled.tolist() == [[0] * 17 + [-1] * 15]
+
+
+def test_standing_counts_smaller_bounds_alone() -> None:
+    state = Sorted.start(1, 4, 1)
+    state.bound[:], state.counts[:] = [[2.0, 1.0, 2.0, np.inf]], 9
+    state.rank[0, 3] = 10  # too few rewards for a bound
+    assert state.standing.tolist() == [[1, 0, 1, 4]]

@@ -26,7 +26,14 @@ from tailproof.noise import (
 from tailproof.policies.base import Array
 from tailproof.stats.calibration import calibrate_filter
 from tailproof.stats.diagnostics import ArmRewards, Rewards, Tail
-from tailproof.stats.medians import NoiseMedian, SampleMedian, exceedance, scale
+from tailproof.stats.estimators import Quantile
+from tailproof.stats.medians import (
+    NoiseMedian,
+    NoiseQuantile,
+    SampleMedian,
+    exceedance,
+    scale,
+)
 
 FALSE_ALARM = 1e-5  # of each comparison with draws, all with fixed seeds
 
@@ -541,3 +548,12 @@ def test_the_low_end_of_a_robust_index_is_that_of_a_median() -> None:
     assert tail.alpha == pytest.approx(1 / steps.mean())
     expected = robust * (1 - 1.6449 / math.log(2) / math.sqrt(40))
     assert tail.robust_low == pytest.approx(expected)
+
+
+def test_cells_are_centred_on_multiples_of_their_width() -> None:
+    for law in (NoiseMedian(Cauchy(), 7), NoiseQuantile(Cauchy(), 7, Quantile(0.5))):
+        cells = law.cells(0.5, 3)
+        beyond = law.exceedance(np.array([0.25, 0.75, 1.25, 1.75]))
+        assert cells[3] == pytest.approx(1 - beyond[0], rel=1e-6)
+        assert cells[4:] == pytest.approx(-np.diff(beyond) / 2, rel=1e-6)
+        assert cells[:3] == pytest.approx(cells[:3:-1], rel=1e-6)
