@@ -315,6 +315,9 @@ def test_a_new_arm_is_tried_and_an_absent_one_is_not_chosen() -> None:
     assert state.counts[0, 2:].tolist() == [0, 1]
     assert np.asarray(policy.propensities(state, np.ones((1, 1, 1)))).tolist() == [[1]]
     assert policy.choose(state, np.ones((1, 1, 1)), rng).tolist() == [0]
+    before = state.counts[0].tolist()
+    policy.learn(state, np.ones((1, 1, 1)), [0], [[0.0]])  # the absent arms are not forgotten
+    assert state.counts[0].tolist() == [before[0] + 1, *before[1:]]
 
 
 def test_best_arm_policies_keep_their_arms() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tailproof import OFUL, UCB1, Filtered, Median, Policy, RobustUCB
+from tailproof.policies.state.halves import Halves
 from tailproof.policies.state.ranked import Sorted
 
 ARMS = np.ones((1, 2, 2))
@@ -61,3 +62,18 @@ def test_standing_counts_smaller_bounds_alone() -> None:
     state.bound[:], state.counts[:] = [[2.0, 1.0, 2.0, np.inf]], 9
     state.rank[0, 3] = 10  # too few rewards for a bound
     assert state.standing.tolist() == [[1, 0, 1, 4]]
+
+
+def test_sums_over_small_rewards_reach_the_bound_itself() -> None:
+    state = Halves.start(1, 1, 1)
+    for j in range(1, 26):  # the first 19 are sorted, the others not yet
+        state.add(np.array([0]), np.array([[float(j), float(j)]]))
+        state.decisions += 1
+    state.decisions -= 1  # as while the last decision is learned
+    assert state.ordered.tolist() == [[19]]
+    for bound in (7, 19, 22):
+        total, square = state.small(state.unsorted(), np.array([[float(bound)]]))
+        assert total.tolist() == [[bound * (bound + 1) / 2]]
+        assert square.tolist() == [[bound * (bound + 1) * (2 * bound + 1) / 6]]
+        count, _ = state.small_others(state.unsorted(), np.array([[float(bound**2)]]))
+        assert count.tolist() == [[bound]]

@@ -557,3 +557,10 @@ def test_cells_are_centred_on_multiples_of_their_width() -> None:
         assert cells[3] == pytest.approx(1 - beyond[0], rel=1e-6)
         assert cells[4:] == pytest.approx(-np.diff(beyond) / 2, rel=1e-6)
         assert cells[:3] == pytest.approx(cells[:3:-1], rel=1e-6)
+
+
+def test_a_mean_that_is_safe_and_cheap_needs_no_filter() -> None:
+    """A median of Laplace noise needs half the pulls of a mean, which is not worth a filter."""
+    chosen = calibrate_filter(rewards=np.random.default_rng(0).laplace(size=2000))
+    assert chosen.costs[1] > 1.2 * min(chosen.costs.values())
+    assert (chosen.pulls, chosen.block, chosen.reason) == (1, 1, "no filter is needed")
