@@ -102,7 +102,9 @@ def test_the_cap_of_atoms_is_one_of_them() -> None:
     aim, places = CappedMean(0.75), (0.0, 1.0, 2.0, 3.0)
     exact = aim.of([noise.Degenerate()] * 4, places)
     np.testing.assert_allclose(exact, [0, 1, 2, 2], atol=1e-9)
-    np.testing.assert_allclose(aim.values([np.array([place]) for place in places]), exact, atol=1e-9)
+    np.testing.assert_allclose(
+        aim.values([np.array([place]) for place in places]), exact, atol=1e-9
+    )
 
 
 def test_a_level_that_is_just_reached_is_enough() -> None:

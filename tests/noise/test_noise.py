@@ -619,9 +619,7 @@ def test_draws_are_new_for_every_decision_and_every_law() -> None:
     noise_by_arm, rng = PerArm((Normal(), Normal(2))), np.random.default_rng(0)
     first, second = (noise_by_arm.sample(rng, np.zeros(50, np.int64), 0, 1) for _ in "ab")
     assert not np.isin(first, second).any()
-    both = (
-        noise_by_arm.sample(np.random.default_rng(0), np.full(50, arm), 0, 1) for arm in (0, 1)
-    )
+    both = (noise_by_arm.sample(np.random.default_rng(0), np.full(50, arm), 0, 1) for arm in (0, 1))
     one, other = both
     assert not np.isin(2 * one, other).any()
 
@@ -643,7 +641,7 @@ def test_an_empirical_law_is_its_values_and_its_unit() -> None:
     x = PerArm((law, law.scaled(2))).sample(np.random.default_rng(0), np.array([0, 1] * 50), 0, 1)
     assert set(x[1::2, 0]) == {-2.0, 0.0, 10.0}  # equal laws would share their sample
     for values in ([], [1.0, math.nan], [[1.0]]):
-        with pytest.raises(ValueError, match="values must be at least one number, none of them NaN"):
+        with pytest.raises(ValueError, match="values must be at least one number, none"):
             Empirical(np.array(values))
 
 
