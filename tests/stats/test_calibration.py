@@ -564,3 +564,15 @@ def test_a_mean_that_is_safe_and_cheap_needs_no_filter() -> None:
     chosen = calibrate_filter(rewards=np.random.default_rng(0).laplace(size=2000))
     assert chosen.costs[1] > 1.2 * min(chosen.costs.values())
     assert (chosen.pulls, chosen.block, chosen.reason) == (1, 1, "no filter is needed")
+
+
+def test_a_mean_that_a_few_rewards_dominate_is_not_safe() -> None:
+    """Eight in a hundred are a hundred times as large as the others, and none is larger still."""
+    rng = np.random.default_rng(0)
+    rewards = rng.standard_normal(1000)
+    rewards[:80] = rng.choice([-100, 100], 80) * rng.uniform(0.9, 1.1, 80)
+    seen = Rewards.of(rewards)
+    assert seen.tail.low > 1.5
+    assert seen.mean_cost_ratio > 100
+    assert not seen.mean_is_safe
+    assert "far more extreme than the rest" in seen.verdict
