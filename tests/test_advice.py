@@ -97,6 +97,22 @@ def test_intervals_of_quantiles_keep_their_level(q: float, n: int) -> None:
     assert stats.binomtest(missed, 2000, 0.1, alternative="greater").pvalue > FALSE_ALARM
 
 
+def test_the_cap_of_atoms_is_one_of_them() -> None:
+    """A level that the pooled distribution reaches exactly is reached where it is first reached."""
+    aim, places = CappedMean(0.75), (0.0, 1.0, 2.0, 3.0)
+    exact = aim.of([noise.Degenerate()] * 4, places)
+    np.testing.assert_allclose(exact, [0, 1, 2, 2], atol=1e-9)
+    np.testing.assert_allclose(
+        aim.values([np.array([place]) for place in places]), exact, atol=1e-9
+    )
+
+
+def test_a_level_that_is_just_reached_is_enough() -> None:
+    """P(Bin(5, ½) < 1) = P(Bin(5, ½) ≥ 5) = 1/32."""
+    assert quantile_interval(np.arange(1.0, 6.0), 0.5, 1 - 2 / 32) == (1, 5)
+    assert quantile_interval(np.arange(1.0, 6.0), 0.5, 1 - 1.9 / 32) == (-np.inf, np.inf)
+
+
 def test_intervals_that_cannot_end_are_infinite() -> None:
     assert quantile_interval(np.arange(5.0), 0.99, 0.95) == (3.0, np.inf)
     assert quantile_interval(np.arange(5.0), 0.01, 0.95) == (-np.inf, 1.0)
