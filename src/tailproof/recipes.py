@@ -62,7 +62,7 @@ def build(kind: str, text: str, *first: Any) -> Any:
     Filtered(policy=OFUL(noise_scale=0.45, norm_bound=1.0, ridge=1.0, delta=0.01, bonus=1.0),
     repeats=15, estimator=Median())
     >>> build("policy", "auto_filtered(vw('--cb_explore_adf --squarecb', view='arms'))").policy
-    VW(arguments='--cb_explore_adf --squarecb', looks_at='index')
+    VW(arguments='--cb_explore_adf --squarecb', looks_at='arms')
     >>> build("aim", "quantile(0.95)")
     Quantile(level=0.95)
     >>> build("noise", "mixture((normal, student_t(1, scale=9)), (0.9, 0.1))")

@@ -166,6 +166,7 @@ def lessons(policy: Policy[Any], arms: Any, decisions: int = 60, seed: int = 0) 
 _AGAIN = """
 import sys
 import numpy as np
+sys.path.append("..")
 import test_guests
 for file in sys.argv[1:]:
     name, filtered = file.removesuffix(".npz").split("/")[-1].split(", ")

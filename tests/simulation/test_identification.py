@@ -41,7 +41,7 @@ from tailproof.bestarm import (
 )
 from tailproof.figures import pulls_figure
 from tailproof.noise import Cauchy, Noise, Normal, StudentT
-from tailproof.policies.base import Array, Index, State
+from tailproof.policies.base import Array, Index, Recommends, State
 from tailproof.simulation.environments import k_armed, near_tie, neutral, orthant, unit_ball
 from tailproof.simulation.streams import stream
 
@@ -51,7 +51,7 @@ EASY = near_tie(Normal(), angle=1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Slow(Policy[State]):
+class Slow(Policy[State], Recommends):
     """A policy that names arm 0 after as many decisions as its first reward says."""
 
     def _init(self, paths: int, arms: int, dim: int) -> Any:
@@ -272,7 +272,7 @@ def test_files_keep_everything_and_are_never_overwritten(tmp_path: Path) -> None
     [
         ({"policies": {}}, "policies must be a mapping from at least one name"),
         ({"policies": {"a": 3}}, r"policies\['a'\] must be a policy, got 3"),
-        ({"policies": {"a": OFUL()}}, "policy must be one that names a best arm, got OFUL"),
+        ({"policies": {"a": OFUL()}}, "names no best arm; those in tailproof.bestarm do"),
         ({"environment": 3}, "environment must be a LinearBandit, got 3"),
         ({"environment": orthant(Cauchy())}, "environment must be one with fixed arms, got"),
         ({"environment": unit_ball(Cauchy())}, "environment must be one with fixed arms, got"),

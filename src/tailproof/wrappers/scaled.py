@@ -32,6 +32,7 @@ class Scaled(Wrapper[Wrapped]):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from tailproof import UCB1
     >>> policy = Scaled(UCB1(), centre=100, unit=5)
     >>> state = policy.init(paths=1, arms=2, dim=2)
