@@ -44,7 +44,7 @@ def test_colours_differ() -> None:
 
 @pytest.mark.parametrize("paths", [4, 5, 11])
 def test_a_band_is_from_10_to_90_per_cent(paths: int) -> None:
-    figure, ((axes,),) = canvas(1, 1)
+    _, ((axes,),) = canvas(1, 1)
     band(axes, [0, 1], np.tile(np.arange(paths, dtype=float)[:, None], 2), 0)
     middle, mean = (line.get_ydata()[0] for line in axes.lines)
     assert middle == mean == (paths - 1) / 2

@@ -70,9 +70,7 @@ def test_the_filtered_algorithms_are_compared_with_the_others() -> None:
     names = [*published.BASELINES, "uniform"]
     regrets = {name: [50.0, 60.0] for name in names}
     result = handmade(**regrets, SupBMM_mom=[20.0, 30.0], SupBTC_mom=[1.0, 11.0])
-    results = {
-        f"{more}df = {df}": result for df in figure_2_3.DFS for more in ("", "more paths, ")
-    }
+    results = {f"{more}df = {df}": result for df in figure_2_3.DFS for more in ("", "more paths, ")}
     found = judge_claims(figure_2_3.check_claims(results))
     assert [each.verdict for each in found] == ["holds"] * 5
 
