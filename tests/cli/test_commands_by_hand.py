@@ -1,5 +1,6 @@
 """What commands print and pass on, for results made by hand."""
 
+import csv
 import shlex
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 from tailproof import Curves, Identification, Result, Verdicts
 from tailproof.cli import app
 from tailproof.cli.output import _Rate, gauntlet_table, identification_table, regret_table
+from tailproof.cli.saving import write_table
 from tailproof.gauntlet import CHANCE, Score
 
 
@@ -60,6 +62,21 @@ def test_options_reach_the_policies(tmp_path: Path) -> None:
     run(f"{named} --environment 'near_tie(angle=1.0)' --out {tmp_path / 'b'}")
     found = Identification.load(tmp_path / "b" / "identification.npz").settings["policies"]
     assert all("delta=0.2" in text for text in found.values())
+
+
+def test_a_folder_in_use_is_refused_before_the_work(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("")
+    said = run(f"simulate --horizon 20 --paths 2 --out {tmp_path}", code=2)
+    assert "out must be a folder that does not exist yet, or is empty" in " ".join(said.split())
+
+
+def test_a_table_has_every_column(tmp_path: Path) -> None:
+    curves = Curves(regret=np.arange(11.0)[:, None], decisions=np.array([3]))
+    result = Result(pulls=np.array([9]), curves={"a": curves}, settings={})
+    write_table("cauchy", result, tmp_path / "t.csv")
+    (row,) = csv.DictReader((tmp_path / "t.csv").read_text().splitlines())
+    assert (row["setting"], row["policy"], row["median"]) == ("cauchy", "a", "5.0")
+    assert (row["low"], row["high"], row["decisions"], row["pulls"]) == ("1.0", "9.0", "3", "9")
 
 
 def test_the_error_probability_reaches_the_advice(tmp_path: Path) -> None:

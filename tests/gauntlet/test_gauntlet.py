@@ -389,7 +389,7 @@ def test_the_recommended_tools_fit_somewhere() -> None:
 def test_the_command(tmp_path: Path) -> None:
     out = tmp_path / "out"
     words = ["gauntlet", "--policy", "ucb1", "--policy", "oful", "--problems", "k3-ties,fixed-d1"]
-    settings = ["--size", "smoke", "--workers", "1", "--out", str(out)]
+    settings = ["--size", "smoke", "--workers", "1", "--seed", "3", "--out", str(out)]
     found = CliRunner().invoke(app, [*words, *settings])
     assert found.exit_code == 0, found.output
     assert "–" in found.output
@@ -397,7 +397,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert Score.load(out / "score.npz").tools == ["ucb1", "oful"]
     page = (out / "gauntlet.md").read_text(encoding="utf-8")
     typed = "tailproof gauntlet --problems k3-ties,fixed-d1 --size smoke --policy ucb1"
-    assert typed in page
+    assert f"`{typed} --policy oful --seed 3`" in page
     again = CliRunner().invoke(app, [*words, "--policy", "ucb1", *settings[:4]])
     assert again.exit_code == 2
     assert "policy must be given only once, got 'ucb1'" in again.output

@@ -36,16 +36,18 @@ def interrupted(*_: Any) -> None:
 
 
 def test_a_failed_commit_teaches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first reward is in the journal; the second was undone."""
     agent = Agent(UCB1(), ":memory:")
-    ticket = agent.ask(COLOURS)
+    first, second = agent.ask(COLOURS), agent.ask(COLOURS)
+    agent.tell(first.id, 1.0)
     with monkeypatch.context() as patch:
         patch.setattr(agent.journal, "add_ticket", full)
         with pytest.raises(OSError, match="no space left"):
-            agent.act([Tell(ticket.id, 1.0), Ask(COLOURS)])
-    assert agent.mind.lessons == 0
-    assert agent.tell(ticket.id, 5.0) == "learned"
+            agent.act([Tell(second.id, 9.0), Ask(COLOURS)])
+    assert agent.mind.lessons == 1
+    assert agent.tell(second.id, 5.0) == "learned"
     agent.ask(COLOURS)
-    assert agent.mind.state.sums.sum() == 5
+    assert agent.mind.state.sums.sum() == 6
     assert agent.verify().ok
 
 
