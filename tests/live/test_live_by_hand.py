@@ -1,5 +1,6 @@
 """The agent and its parts on a few acts whose outcome can be worked out by hand."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -202,3 +203,52 @@ def test_errors_that_may_name_hosts_are_not_shown() -> None:
     service = pytest.importorskip("tailproof.live.service")
     assert "db.example" not in service._unwritten(RuntimeError("db.example is down")).detail
     assert "no space left" in service._unwritten(OSError("no space left")).detail
+
+
+def test_an_offer_that_was_rolled_back_is_stored_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent, calls = Agent(UCB1(), ":memory:"), list[Any]()
+    add = agent.journal.add_ticket
+
+    def second_fails(*ticket: Any) -> None:
+        calls.append(ticket)
+        add(*ticket) if len(calls) == 1 else full()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(agent.journal, "add_ticket", second_fails)
+        with pytest.raises(OSError, match="no space left"):
+            agent.act([Ask(COLOURS), Ask(COLOURS)])
+    ticket = agent.ask(COLOURS, ticket="a")
+    assert agent.ask(COLOURS, ticket="a") == ticket
+    assert read(agent.journal).frame["arm"].tolist() == [ticket.arm]
+
+
+def test_rewards_go_to_the_number_of_the_arm() -> None:
+    """Numbers are given as names come, not as they are sorted within an offer."""
+    agent = Agent(UCB1(), ":memory:")
+    for name, reward in (("b", 1.0), ("a", 7.0)):
+        agent.tell(agent.ask([name]).id, reward)
+    agent.ask(["a", "b"])
+    assert agent.mind.state.sums.tolist() == [[1, 7]]
+
+
+def test_a_ticket_with_a_reward_is_not_overdue() -> None:
+    clock = Clock()
+    agent = Agent(FIVE, ":memory:", clock=clock)
+    agent.tell([agent.ask(COLOURS).id for _ in range(2)][0], 1.0)
+    ((_, _, tickets, told, overdue),) = agent.journal.open_tickets(clock.now + 1)
+    assert (tickets, told, overdue) == (2, 1, 1)
+
+
+def test_the_pieces_of_a_body_are_counted_together() -> None:
+    gate = pytest.importorskip("tailproof.live.gate")
+
+    async def piece() -> Any:
+        return {"body": bytes(gate.MOST_BYTES // 2 + 1)}
+
+    async def two() -> None:
+        receive = gate._bounded(piece)
+        await receive()
+        with pytest.raises(gate.HTTPException):
+            await receive()
+
+    asyncio.run(two())
