@@ -60,7 +60,7 @@ def test_tails_fall_from_all_to_one() -> None:
     """Of 200 rewards of an arm one is as far from the median as the furthest."""
     advice = calibrate(rewards=np.arange(400.0) ** 2, arms=["a", "b"] * 200)
     figure = rewards_figure(advice.rewards, advice.estimates)
-    share = figure.axes[0].lines[0].get_ydata()
+    share = np.asarray(figure.axes[0].lines[0].get_ydata())
     assert share[0] > 0.99
     assert share[-1] == 1 / 200
     assert (np.diff(share) < 0).all()
@@ -69,4 +69,4 @@ def test_tails_fall_from_all_to_one() -> None:
 def test_the_bound_of_a_law_is_one_over_its_information() -> None:
     (cost, _) = calibration_figure(calibrate(noise=noise.Cauchy(), pulls=21)).axes
     (bound,) = [line for line in cost.lines if line.get_label() == "Cramér–Rao bound"]
-    assert bound.get_ydata()[0] == pytest.approx(2)
+    assert np.asarray(bound.get_ydata())[0] == pytest.approx(2)

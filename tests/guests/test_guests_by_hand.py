@@ -59,7 +59,8 @@ class Told:
 
 def test_vw_is_told_a_cost_at_the_place_of_its_arm() -> None:
     pytest.importorskip("vowpalwabbit", reason="VW not tested")
-    for view, place in (("arms", 2), ("context", 3)):  # a context has a line of its own
+    views: dict[Any, int] = {"arms": 2, "context": 3}  # a context has a line of its own
+    for view, place in views.items():
         told, policy = Told(), guests.vw("--cb_explore_adf", view=view)
         policy._tell(told, 4, np.array([0.5]), 2, 3.0, 0.25)
         (lines,) = told.lines
@@ -97,7 +98,7 @@ class Listening(base.Guest):
     """A guest that keeps what it is told, and with which seed."""
 
     told: list[Any] = field(default_factory=list, compare=False)
-    view = "vectors"  # type: ignore[assignment]
+    view = "vectors"
 
     def _make(self, arms: int) -> Any:
         return []

@@ -234,7 +234,8 @@ def test_rewards_go_to_the_number_of_the_arm() -> None:
 def test_a_ticket_with_a_reward_is_not_overdue() -> None:
     clock = Clock()
     agent = Agent(FIVE, ":memory:", clock=clock)
-    agent.tell([agent.ask(COLOURS).id for _ in range(2)][0], 1.0)
+    first, _ = (agent.ask(COLOURS).id for _ in range(2))
+    agent.tell(first, 1.0)
     ((_, _, tickets, told, overdue),) = agent.journal.open_tickets(clock.now + 1)
     assert (tickets, told, overdue) == (2, 1, 1)
 

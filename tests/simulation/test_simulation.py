@@ -176,7 +176,7 @@ def test_streams_are_told_apart_by_their_whole_name() -> None:
         for chunk in (0, 1)
     ]
     assert len(set(numbers)) == len(numbers)
-    sequence = streams.stream(7, "noise", 3).bit_generator.seed_seq
+    sequence: Any = streams.stream(7, "noise", 3).bit_generator.seed_seq
     digest = sha256(b"noise").hexdigest()  # all of it, in words of 32 bits
     words = [int(digest[i : i + 8], 16) for i in range(0, 64, 8)]
     assert (sequence.entropy, sequence.spawn_key) == (7, (*words, 3))
