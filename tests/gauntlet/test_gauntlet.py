@@ -270,7 +270,7 @@ def test_a_score_is_saved_and_loaded(tmp_path: Path) -> None:
     (tmp_path / "other.npz").write_bytes(b"no file")
     with pytest.raises(ValueError, match=r"path .* is not a '.*' file, or it is damaged"):
         Score.load(tmp_path / "other.npz")
-    with pytest.raises(ValueError, match=r"path .* is no '.*' file, or it is damaged"):
+    with pytest.raises(ValueError, match=r"path .* is not a '.*' file, or it is damaged"):
         Score.load(tmp_path / "short.npz")
 
 
