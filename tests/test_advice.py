@@ -1,5 +1,6 @@
 """Aims, the advice from records, and whether obeying it finds the arm that an aim asks for."""
 
+import math
 import shlex
 import tomllib
 import warnings
@@ -37,6 +38,7 @@ from tailproof import (
     noise,
     simulate,
 )
+from tailproof.advice import estimates, leader
 from tailproof.cli import app
 from tailproof.live.config import Settings
 from tailproof.policies.base import Array
@@ -100,6 +102,22 @@ def test_intervals_of_quantiles_keep_their_level(q: float, n: int) -> None:
         low, high = quantile_interval(sample, q, 0.9)
         missed += not low <= truth <= high
     assert stats.binomtest(missed, 2000, 0.1, alternative="greater").pvalue > FALSE_ALARM
+
+
+def test_the_cap_of_atoms_is_one_of_them() -> None:
+    """A level that the pooled distribution reaches exactly is reached where it is first reached."""
+    aim, places = CappedMean(0.75), (0.0, 1.0, 2.0, 3.0)
+    exact = aim.of([noise.Degenerate()] * 4, places)
+    np.testing.assert_allclose(exact, [0, 1, 2, 2], atol=1e-9)
+    np.testing.assert_allclose(
+        aim.values([np.array([place]) for place in places]), exact, atol=1e-9
+    )
+
+
+def test_a_level_that_is_just_reached_is_enough() -> None:
+    """P(Bin(5, ½) < 1) = P(Bin(5, ½) ≥ 5) = 1/32."""
+    assert quantile_interval(np.arange(1.0, 6.0), 0.5, 1 - 2 / 32) == (1, 5)
+    assert quantile_interval(np.arange(1.0, 6.0), 0.5, 1 - 1.9 / 32) == (-np.inf, np.inf)
 
 
 def test_intervals_that_cannot_end_are_infinite() -> None:
@@ -664,3 +682,62 @@ def test_an_arm_with_one_reward_is_a_rival(tmp_path: Path) -> None:
     output = run(f"calibrate {file} --reward revenue --arm variant")
     assert "median: a (not sure: b; too few rewards of b to say)" in output
     assert "No such file" in run(f"calibrate {tmp_path}/none.csv --reward x", code=2)
+
+
+# By hand
+
+
+def test_intervals_of_all_arms_hold_together() -> None:
+    rewards = np.random.default_rng(0).standard_cauchy(400)
+    advice = calibrate(rewards=rewards, arms=["a", "b"] * 200)
+    expected = Median().estimates([rewards[::2], rewards[1::2]], 0.975)  # for 95 % over two arms
+    np.testing.assert_array_equal(advice.estimates["median"], expected)
+
+
+def test_an_arm_with_too_few_rewards_is_a_rival() -> None:
+    table = np.array([[1.0, 0.0, 2.0], [np.nan] * 3])
+    for costs in (False, True):
+        assert leader(["a", "b"], table, costs=costs) == ("a", False, ("b",))
+    least = Quantile(0.95).least
+    enough, few = estimates(Quantile(0.95), [np.arange(n * 1.0) for n in (least, least - 1)], 0.95)
+    assert np.isfinite(enough[0])
+    assert np.isnan(few).all()
+
+
+def test_zeros_are_a_share() -> None:
+    rewards = np.tile([0.0, 1.0, 2.0, 4.0], 50)
+    (row,) = calibrate(rewards=rewards).table()
+    assert (row["n"], row["zeros"]) == (200, 0.25)
+
+
+def test_a_block_has_rewards_beyond_its_quantile_on_the_shorter_side() -> None:
+    """Costs are the same advice as their opposites with the opposite quantile."""
+    x = np.random.default_rng(3).pareto(1.2, 900)
+    low: Any = calibrate(rewards=-x, aim=Quantile(0.1), dim=2).policy()
+    assert low.repeats == 29  # about 3 of which are below
+    assert calibrate(rewards=x, aim=Quantile(0.9), dim=2, costs=True).policy() == Negated(low)
+
+
+def test_the_deviation_is_pooled() -> None:
+    rng = np.random.default_rng(4)
+    samples = rng.exponential(size=300), 5 + rng.exponential(3, size=900)
+    arms = np.repeat(["a", "b"], [300, 900])
+    policy: Any = calibrate(rewards=np.concatenate(samples), arms=arms, aim=Mean()).policy()
+    pooled = math.sqrt(sum(len(x) * x.var() for x in samples) / 1200)
+    assert policy.bonus == pytest.approx(pooled, rel=0.005)
+
+
+@pytest.mark.filterwarnings("ignore:moments are estimated")
+def test_moments_are_those_of_the_wildest_arm() -> None:
+    rng = np.random.default_rng(9)
+    rewards = np.concatenate([rng.pareto(1.35, 9000), 50 * rng.pareto(1.35, 9000)])
+    settings: dict[str, Any] = {"arms": np.repeat(["a", "b"], 9000), "aim": Mean()}
+    advice = calibrate(rewards=rewards, **settings)
+    policy: Any = advice.policy()
+    order = (advice.rewards.tail.low - 1) / 2
+    assert policy.epsilon == pytest.approx(order, abs=1e-3)
+    wild = rewards[9000:] - np.median(rewards[9000:])
+    expected = (np.abs(wild) ** (1 + policy.epsilon)).mean()
+    assert policy.moment_bound == pytest.approx(expected, rel=0.005)
+    linear: Any = calibrate(rewards=rewards, **settings, dim=2, horizon=777).policy()
+    assert linear.decisions == 777
