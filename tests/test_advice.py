@@ -38,7 +38,6 @@ from tailproof import (
     noise,
     simulate,
 )
-from tailproof.advice import estimates, leader
 from tailproof.cli import app
 from tailproof.live.config import Settings
 from tailproof.policies.base import Array
@@ -106,9 +105,9 @@ def test_intervals_of_quantiles_keep_their_level(q: float, n: int) -> None:
 
 def test_the_cap_of_atoms_is_one_of_them() -> None:
     """A level that the pooled distribution reaches exactly is reached where it is first reached."""
-    aim, places = CappedMean(0.75), (0.0, 1.0, 2.0, 3.0)
+    aim, places = CappedMean(0.75), (4.0, 1.0, 2.0, 3.0)
     exact = aim.of([noise.Degenerate()] * 4, places)
-    np.testing.assert_allclose(exact, [0, 1, 2, 2], atol=1e-9)
+    np.testing.assert_allclose(exact, [3, 1, 2, 3], atol=1e-9)
     np.testing.assert_allclose(
         aim.values([np.array([place]) for place in places]), exact, atol=1e-9
     )
@@ -687,21 +686,25 @@ def test_an_arm_with_one_reward_is_a_rival(tmp_path: Path) -> None:
 # By hand
 
 
-def test_intervals_of_all_arms_hold_together() -> None:
-    rewards = np.random.default_rng(0).standard_cauchy(400)
-    advice = calibrate(rewards=rewards, arms=["a", "b"] * 200)
-    expected = Median().estimates([rewards[::2], rewards[1::2]], 0.975)  # for 95 % over two arms
-    np.testing.assert_array_equal(advice.estimates["median"], expected)
-
-
-def test_an_arm_with_too_few_rewards_is_a_rival() -> None:
-    table = np.array([[1.0, 0.0, 2.0], [np.nan] * 3])
-    for costs in (False, True):
-        assert leader(["a", "b"], table, costs=costs) == ("a", False, ("b",))
+def test_a_quantile_needs_rewards_on_both_sides() -> None:
     least = Quantile(0.95).least
-    enough, few = estimates(Quantile(0.95), [np.arange(n * 1.0) for n in (least, least - 1)], 0.95)
-    assert np.isfinite(enough[0])
-    assert np.isnan(few).all()
+    samples = [np.arange(n * 1.0) for n in (200, least, least - 1)]
+    found = Comparison.of(Quantile(0.95).among(samples), "abc", samples)
+    assert np.isfinite(found.values).tolist() == [True, True, False]
+    assert [pair is None for pair in found.intervals] == [False, True, True]
+    assert found.lead == ("a", False, ("b", "c"))
+
+
+def test_rounded_rewards_are_compared_with_care() -> None:
+    """What is said of rewards that are known up to rounding holds wherever they are."""
+    a, b = np.linspace(1, 2, 500), np.linspace(0, 1, 500)
+    exact = Comparison.of(Median().among([a, b]), "ab", [a, b])
+    assert exact.lead == ("a", True, ())
+    wide = Comparison.of(Median().among([a, b]), "ab", [a - 0.5, b], [a, b + 0.8])
+    assert wide.lead == ("a", False, ("b",))
+    assert wide.values.tolist() == pytest.approx([1.25, 0.9])
+    sizes = [(table[:, 2] - table[:, 1]).tolist() for table in (wide.table, exact.table)]
+    assert sizes[0] == pytest.approx([sizes[1][0] + 0.5, sizes[1][1] + 0.8])
 
 
 def test_zeros_are_a_share() -> None:

@@ -452,14 +452,6 @@ def test_a_share_that_is_a_whole_number_of_samples_counts_as_it() -> None:
     assert [Quantile(level).least for level in (0.1, 0.5, 0.9, 0.95)] == [9, 1, 9, 19]
 
 
-def test_the_mean_of_sorted_records_has_no_wider_interval() -> None:
-    """Blocks are drawn: a block of neighbours would be as extreme as they are."""
-    ((middle, low, high),) = Mean().estimates([np.arange(1500.0)], 0.95)
-    assert low < 749.5 < high
-    assert low < middle < high
-    assert high - low < 3 * 433 / math.sqrt(100)  # three deviations of a mean of 100
-
-
 class Counting:
     """Noise whose "medians" are 0, 1, 2, …, so that their mean tells how many there are."""
 

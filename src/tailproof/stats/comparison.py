@@ -253,7 +253,10 @@ class Comparison:
     @cached_property
     def values(self) -> Array:
         """The estimate of each arm, NaN for too few rewards."""
-        return np.array([self.statistic.value(arm) for arm in self.lows])
+        ends = [[self.statistic.value(arm) for arm in arms] for arms in (self.lows, self.highs)]
+        low, high = np.array(ends)
+        found: Array = np.where(low == high, low, low / 2 + high / 2)
+        return found
 
     @cached_property
     def intervals(self) -> list[Ends | None]:
