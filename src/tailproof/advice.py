@@ -4,9 +4,9 @@ import math
 import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,10 +23,12 @@ from tailproof.policies import (
     Policy,
     RobustUCB,
 )
-from tailproof.stats.aims import Aim, CappedMean
+from tailproof.stats.aims import Aim, CappedMean, crossing
 from tailproof.stats.calibration import Calibration, calibrate_filter
-from tailproof.stats.diagnostics import Rewards
+from tailproof.stats.comparison import LEVEL, Comparison, Lead, MeanWithin, Unbounded
+from tailproof.stats.diagnostics import ArmRewards, Rewards
 from tailproof.stats.estimators import Estimator, Mean, Median, Quantile
+from tailproof.stats.intervals import share_of_largest
 from tailproof.stats.medians import NoiseQuantile
 from tailproof.stats.medians import scale as scale_of
 from tailproof.typing import Array
@@ -34,8 +36,6 @@ from tailproof.wrappers import AutoFiltered, Capped, Filtered, Negated
 
 __all__ = ["Advice", "Lead", "calibrate"]
 
-LEVEL = 0.95
-"""The joint confidence level of all intervals of an aim."""
 _SAMPLES_BEYOND = 3
 """About how many samples of a block lie beyond the quantile that it estimates."""
 _DECISIONS = 10_000
@@ -46,18 +46,14 @@ _ROBUST_BONUS = 0.1
 """With the published constant 1, robust means explore for the whole of a usual horizon."""
 _SHORT_BLOCK = 9
 """The block length for a median if the calibration would use a mean."""
+_FINITE_VARIANCE = 2
+"""The tail index above which a variance exists."""
+_FEW = 20
+"""The share of the ten largest rewards means something only if there are more than this."""
 WARNING = (
     "moments are estimated from these records, and more extreme rewards than these can mislead the "
     "policy: no algorithm adapts to an unknown tail for free"
 )
-
-
-class Lead(NamedTuple):
-    """The leading arm under an aim; `sure` if no rival's interval overlaps its own."""
-
-    arm: str
-    sure: bool
-    rivals: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -122,35 +118,55 @@ class Advice:
 
     @property
     def aims(self) -> list[Aim]:
-        """The aims that are compared: the usual ones and the given one."""
+        """The aims that are compared: the usual ones, with the given one in its place."""
         usual: list[Aim] = [Median(), Mean(), CappedMean(0.99), Quantile(0.95)]
-        if isinstance(self.aim, Quantile | CappedMean):
-            usual = [aim for aim in usual if type(aim) is not type(self.aim)] + [self.aim]
-        return usual
+        return [self.aim if type(aim) is type(self.aim) else aim for aim in usual]
 
     @cached_property
-    def estimates(self) -> dict[str, Array]:
-        """The estimate and interval of every arm under each aim, at a joint level of 95 % per aim.
+    def comparisons(self) -> dict[str, Comparison]:
+        """The arms under each aim, with intervals for one look at a joint level of 95 % an aim."""
+        names, samples = [arm.name for arm in self.rewards.arms], self.rewards.samples
+        found = {}
+        for aim in self.aims:
+            light = {"light": self._light} if isinstance(aim, Mean) else {}
+            by = aim.among(samples, **light)
+            found[aim.name] = Comparison.of(by, names, samples, costs=self.costs)
+        return found
 
-        They are NaN for an arm with too few rewards for a quantile.
+    @property
+    def _light(self) -> bool:
+        """Whether the variance is finite with 99.9 % confidence, and a mean can be relied on.
+
+        The low end of a 90 % interval, twice as far away, is the end of one of 99.9 %.
         """
-        level = 1 - (1 - LEVEL) / len(self.rewards.arms)
-        return {aim.name: estimates(aim, self.rewards.samples, level) for aim in self.aims}
+        low = 2 * self.rewards.tail.low - self.rewards.tail.alpha
+        return self.rewards.mean_is_safe and low > _FINITE_VARIANCE
+
+    @property
+    def estimates(self) -> dict[str, Array]:
+        """Estimate and interval of every arm under each aim: (K, 3), NaN where there is none."""
+        return {aim: found.table for aim, found in self.comparisons.items()}
 
     @property
     def leaders(self) -> dict[str, Lead]:
         """The leading arm under each aim."""
-        names = [arm.name for arm in self.rewards.arms]
-        return {aim: leader(names, x, costs=self.costs) for aim, x in self.estimates.items()}
+        return {aim: found.lead for aim, found in self.comparisons.items()}
 
     def table(self) -> list[dict[str, Any]]:
-        """Return a row for each arm: n, share of zeros, and estimate and interval for every aim."""
+        """Return a row for each arm: n, share of zeros, and for every aim estimate and interval.
+
+        Each of the three is None where too little is known.
+        """
+        tables = {
+            aim: [tuple(None if math.isnan(x) else x for x in row) for row in table.tolist()]
+            for aim, table in self.estimates.items()
+        }
         return [
             {
                 "arm": arm.name,
                 "n": len(arm.rewards),
                 "zeros": float(np.mean(arm.rewards == 0)),
-                **{aim: tuple(table[i].tolist()) for aim, table in self.estimates.items()},
+                **{aim: rows[i] for aim, rows in tables.items()},
             }
             for i, arm in enumerate(self.rewards.arms)
         ]
@@ -162,55 +178,84 @@ class Advice:
         """
         chosen = aim if aim is not None else self.aim
         if chosen is None and not self.rewards.symmetric:
-            *first, last = [f"{name} ({lead.arm} leads)" for name, lead in self.leaders.items()]
+            *first, last = [
+                f"{name} ({lead.arm or 'nothing'} leads)" for name, lead in self.leaders.items()
+            ]
             raise ValueError(
                 f"your rewards are not symmetric, so choose an aim: {', '.join(first)} or {last}"
             )
         _check_aim(chosen)
         inner: Aim = chosen or Median()
+        if isinstance(inner, CappedMean):
+            inner.values(self.rewards.samples)  # an error if the cap hides all differences
         if self.costs:
             inner = inner.mirrored  # the policy inside maximises −cost
         found = self._for_arms(inner) if self.dim is None else self._for_vectors(inner)
         return Negated(found) if self.costs else found
 
     def code(self, aim: Aim | None = None) -> str:
-        """Return Python code that runs the policy, ready to paste."""
+        """Return Python code that asks the policy for arms and tells it rewards, ready to paste."""
         policy, said = self._policy_and_warnings(aim)
-        text = re.sub(r", block_exponent=None|, sketch=None|policy=", "", repr(policy))
+        text = _written(policy)
         names = ", ".join(sorted(set(re.findall(r"\b([A-Z]\w+)\(", text))))
-        arms, dim = max(len(self.rewards.arms), 2), self.dim
-        vectors = f"np.eye({arms})[None]" if dim is None else f"…  # of shape (1, K, {dim})"
-        repeat = "" if policy.pulls == 1 else f"  # pull it {policy.pulls} times"
+        arms = [arm.name or f"arm {1 + place}" for place, arm in enumerate(self._at_least_two)]
+        offer = repr(arms) if self.dim is None else "{" + ", ".join(f"{a!r}: …" for a in arms) + "}"
+        about = "" if self.dim is None else f"  # the {self.dim} features of each arm"
         return "\n".join(
             [
-                "import numpy as np",
                 f"from tailproof import {names}",
+                "from tailproof.live import Agent",
                 "",
                 *said,
-                f"policy, rng = {text}, np.random.default_rng()",
-                f"state = policy.init(paths=1, arms={arms}, dim={dim or arms})",
-                f"arms = {vectors}",
-                f"chosen = policy.choose(state, arms, rng){repeat}",
-                f"policy.learn(state, arms, chosen, rewards)  # of shape (1, {policy.pulls})",
+                f'agent = Agent({text}, "decisions.db")',
+                f"choice = agent.ask({offer}){about}",
+                "agent.tell(choice.id, reward)  # what choice.arm earned",
             ]
         )
 
+    def service(self, aim: Aim | None = None) -> str:
+        """Return the same as a file for ``tailproof serve``."""
+        policy, _ = self._policy_and_warnings(aim)
+        inner = policy.policy if isinstance(policy, Negated) else policy
+        words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", _written(inner)).lower()
+        chosen = aim or self.aim or Median()
+        arms = ", ".join(f'"{arm.name}"' for arm in self.rewards.arms if arm.name)
+        listed = [f"arms = [{arms}]"] if arms and self.dim is None else []
+        small = ["costs = true"] if self.costs else []
+        return "\n".join(
+            [
+                "[experiments.shop]",
+                f'recipe = "{words}"',
+                f'aim = "{chosen.name}"',
+                *small,
+                *listed,
+            ]
+        )
+
+    @property
+    def _at_least_two(self) -> list[ArmRewards]:
+        arms = list(self.rewards.arms)
+        return arms if len(arms) > 1 else arms * 2
+
     def explain(self) -> str:
-        """Return the verdict, the leading arms and the filter in words."""
-        parts = [self.rewards.verdict, self._about_leaders()]
+        """Return the verdict, the leading arms and the filter in words, a line for each."""
+        parts = [self.rewards.verdict, *self._about_leaders(), *self._about_means()]
         if self.calibration is not None and self.rewards.symmetric:
             parts.append(self.calibration.choice)
         if self.rewards.missing:
             parts.append(f"{self.rewards.missing} missing rewards were left out.")
-        return " ".join(part for part in parts if part)
+        return "\n".join(part for part in parts if part)
 
     def cells(self) -> list[list[str]]:
         """Return the table as strings, with a header."""
         rows = [["arm", "n", "zeros", *self.estimates]]
         for row in self.table():
             arm, n, zeros, *found = row.values()
-            words = [f"{_short(x)} [{_short(low)}, {_short(high)}]" for x, low, high in found]
-            rows.append([arm or "all", str(n), f"{zeros:.0%}", *words])
+            words = [
+                _cell(cell, isinstance(compared.statistic, Unbounded))
+                for cell, compared in zip(found, self.comparisons.values(), strict=True)
+            ]
+            rows.append([arm or "all", str(n), f"{zeros:.1%}", *words])
         return rows
 
     def __str__(self) -> str:
@@ -225,7 +270,13 @@ class Advice:
     def next_steps(self) -> list[str]:
         """Return the code to run, or the policy for each aim if one has to be chosen."""
         try:
-            return [self.code()]
+            return [
+                self.code(),
+                "",
+                "or, in a file shop.toml for tailproof serve shop.toml:",
+                "",
+                self.service(),
+            ]
         except ValueError as refused:
             lines = [str(refused)]
         for aim in self.aims:
@@ -244,18 +295,66 @@ class Advice:
             policy = self.policy(aim)
         return policy, [f"# warning: {warning.message}" for warning in said]
 
-    def _about_leaders(self) -> str:
+    def _about_leaders(self) -> list[str]:
+        """Say who leads under each aim, and what would make it sure."""
         if len(self.rewards.arms) < 2:
-            return ""
+            return []
         best = "smallest" if self.costs else "largest"
-        words = [
-            f"{aim}: {lead.arm} ({'sure' if lead.sure else 'not sure: ' + _listed(lead.rivals)})"
-            for aim, lead in self.leaders.items()
-        ]
-        found = f"The arm with the {best} value, at {LEVEL:.0%} confidence: {'; '.join(words)}."
+        found = [f"The arm with the {best} value, at {LEVEL:.0%} confidence:"]
+        found += [f"  {aim}: {self._about_lead(x)}" for aim, x in self.comparisons.items()]
         median, means = self.leaders["median"], isinstance(self.aim, Mean | CappedMean)
         if self.aim and means and median.sure and median.arm == self.leaders[self.aim.name].arm:
-            found += " The median picks the same arm, and is learned faster."
+            found.append("The median picks the same arm, and is learned faster.")
+        return found
+
+    def _about_lead(self, found: Comparison) -> str:
+        lead = found.lead
+        if lead.arm is None:
+            return f"nothing leads, as {_listed(lead.rivals)} have equal estimates"
+        if lead.sure:
+            return f"{lead.arm} (sure)"
+        if isinstance(found.statistic, Unbounded):
+            return f"{lead.arm} (never sure without a bound)"
+        few = [
+            name for name, ends in zip(found.names, found.intervals, strict=True) if ends is None
+        ]
+        words = f"not sure: {_listed(lead.rivals)}"
+        if few:
+            return f"{lead.arm} ({words}; too few rewards of {_listed(few)} to say)"
+        needed = found.forecast()
+        if needed is None:
+            return f"{lead.arm} ({words})"
+        cost = f", at a regret of about {_short(_two(needed.regret))}"
+        return (
+            f"{lead.arm} ({words}; if they differ as they seem to, about "
+            f"{_two(needed.rewards):,.0f} more rewards would make it sure{cost})"
+        )
+
+    def _about_means(self) -> list[str]:
+        """Say what a mean rests on if no interval holds, and which cap decides."""
+        found = []
+        tops = {
+            arm.name: share_of_largest(arm.rewards)
+            for arm in self.rewards.arms
+            if len(arm.rewards) > _FEW and np.isfinite(arm.rewards[[0, -1]]).all()
+        }
+        if tops and isinstance(self.comparisons["mean"].statistic, Unbounded):
+            name, top = max(tops.items(), key=lambda item: item[1].share)
+            of = f" of {name}" if name else ""
+            found.append(
+                f"No interval holds for a mean without a bound: the ten largest rewards{of} "
+                f"make up {top.share:.0%} of their sum, and one more like the largest would "
+                f"move the mean from {_short(top.mean)} to {_short(top.one_more)}."
+            )
+        for aim in self.aims:
+            statistic = self.comparisons[aim.name].statistic
+            if isinstance(statistic, MeanWithin):
+                found.append(f"For {aim.name} {statistic.words}.")
+                if isinstance(aim, CappedMean) and len(self.rewards.arms) > 1:
+                    names = [arm.name for arm in self.rewards.arms]
+                    found.append(
+                        crossing(names, self.rewards.samples, statistic.high, costs=self.costs)
+                    )
         return found
 
     @property
@@ -434,35 +533,35 @@ def calibrate(
     )
 
 
-def leader(names: Sequence[str], table: Array, *, costs: bool) -> Lead:
-    """Return the leading arm by estimates and intervals, see `estimates`.
-
-    >>> leader(["a", "b"], np.array([[1.0, 0.0, 2.0], [5.0, 4.0, 6.0]]), costs=False)
-    Lead(arm='b', sure=True, rivals=())
-    """
-    value, low, high = (-table[:, [0, 2, 1]] if costs else table).T
-    first = int(np.argmax(np.where(np.isnan(value), -np.inf, value)))
-    rivals = tuple(
-        name
-        for i, name in enumerate(names)
-        if i != first and not high[i] < low[first]  # NaN is a rival too
-    )
-    return Lead(names[first], not rivals, rivals)
-
-
-def estimates(aim: Aim, samples: Sequence[Array], level: float) -> Array:
-    """Return estimates and intervals, NaN for an arm with too few rewards for the aim."""
-    if isinstance(aim, CappedMean):  # depends on all arms
-        return aim.estimates(samples, level)
-    found = np.full((len(samples), 3), np.nan)
-    for place, sample in enumerate(samples):
-        if not isinstance(aim, Quantile) or len(sample) >= aim.least:
-            found[place] = aim.estimates([sample], level)[0]
-    return found
-
-
 def _check_aim(aim: object) -> None:
     require(aim is None or isinstance(aim, Aim), "aim", "an aim such as Median()", aim)
+
+
+def _written(thing: Any) -> str:
+    """Return a policy as it is typed, without what is so by default."""
+    if not is_dataclass(thing):
+        return repr(thing)
+    given = [
+        ("" if field.name == "policy" else f"{field.name}=") + _written(getattr(thing, field.name))
+        for field in fields(thing)
+        if getattr(thing, field.name) != field.default
+    ]
+    return f"{type(thing).__name__}({', '.join(given)})"
+
+
+def _cell(found: tuple[float | None, float | None, float | None], unbounded: bool) -> str:
+    """Return an estimate and its interval, or what is known of them."""
+    value, low, high = found
+    if unbounded and value is not None:
+        return _short(value)
+    if value is None or low is None or high is None:
+        return "too few to say"
+    return f"{_short(value)} [{_short(low)}, {_short(high)}]"
+
+
+def _two(x: float) -> float:
+    """Round to two digits, as a forecast deserves."""
+    return float(f"{x:.2g}")
 
 
 def _short(x: float) -> str:

@@ -12,6 +12,9 @@ def import_extra(package: str, extra: str, user: str = "this guest") -> Any:
     >>> import_extra("no_such_package", "river")
     Traceback (most recent call last):
     ImportError: this guest needs no_such_package: pip install 'tailproof[river]'
+    >>> import_extra("no_such_package.part", "postgres", "this journal")
+    Traceback (most recent call last):
+    ImportError: this journal needs no_such_package: pip install 'tailproof[postgres]'
     """
     try:
         return import_module(package)

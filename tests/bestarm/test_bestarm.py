@@ -36,12 +36,14 @@ from tailproof.bestarm import (
     lower_bound,
     optimal_design,
 )
+from tailproof.bestarm.base import PENALTY, Race
 from tailproof.bestarm.design import greedy, pairs, rounded
 from tailproof.bestarm.track_and_stop import optimal_proportions
-from tailproof.noise import Cauchy, Noise, Normal, StudentT
+from tailproof.noise import Cauchy, Noise, Normal, StudentT, Uniform
 from tailproof.policies.base import Recommends
 from tailproof.simulation.environments import near_tie
 from tailproof.stats.medians import median_scale
+from tailproof.stats.order_statistics import rank
 from tailproof.typing import Array
 
 RECIPES: list[Policy[Any]] = [
@@ -262,6 +264,15 @@ def test_a_path_has_the_same_design_alone() -> None:
         np.testing.assert_allclose(together[0][path], alone[0][0], rtol=1e-9)
 
 
+def test_more_steps_make_no_design_worse_and_leave_no_tiny_weight() -> None:
+    arms = random_arms(5, 12, 4)
+    found = [optimal_design(arms, pairs(arms)[2], tolerance=1e-6, steps=n) for n in range(1, 25)]
+    assert (np.diff([value for _, value in found], axis=0) <= 0).all()
+    weights, _ = optimal_design(arms, pairs(arms)[2])
+    assert ((weights == 0) | (weights > 1e-5)).all()
+    assert (weights == 0).any()
+
+
 def test_greedy_says_what_one_more_pull_would_leave() -> None:
     arms = random_arms(2, 4, 3)
     y, gram = pairs(arms)[2], arms.mT @ arms
@@ -330,12 +341,47 @@ def test_the_median_scale_is_the_smallest_that_holds(noise: Noise, block: int) -
     assert max(tried) >= scale**2 * (1 - 2e-2)
 
 
+@pytest.mark.parametrize("failure", [0.5, 0.01])
+def test_the_median_scale_of_a_uniform_law_is_its_deviation(failure: float) -> None:
+    """Given |M| ≤ q one sample is uniform on [−q, q], which is sub-Gaussian with its variance."""
+    scale = median_scale(Uniform(3), block=1, failure=failure)
+    assert scale == pytest.approx(3 * (1 - failure) / math.sqrt(3), rel=2e-5)
+
+
 def test_delta_is_shared_between_recipe_and_filter() -> None:
     policy = behind_filter(RAGE(delta=0.1), Cauchy(), block=21, max_pulls=21_000, blocks=4)
     scale = median_scale(Cauchy(), block=21, failure=0.05 / 1000)
     assert policy.policy == RAGE(delta=0.05, noise_scale=scale / 2)
     assert policy.pulls == 84
     assert policy.estimator.length(84) == 21  # type: ignore[attr-defined]
+
+
+# Regressions
+
+
+def test_least_squares_are_without_the_penalty() -> None:
+    rng = np.random.default_rng(5)
+    x, rewards, y = (rng.standard_normal(shape) for shape in ((6, 3), 6, (1, 4, 3)))
+    state, path = Race.start(1, 4, 3, PENALTY), np.array([0])
+    state.update(x[:1], rewards[:1, None])
+    assert np.isinf(state.least_squares(path, y)[1]).all()
+    assert np.isfinite(state.least_squares(path, x[None, :1])[1]).all()
+    for arm, reward in zip(x[1:, None], rewards[1:, None, None], strict=True):
+        state.update(arm, reward)
+    value, norm = state.least_squares(path, y)
+    np.testing.assert_allclose(value[0], y[0] @ np.linalg.lstsq(x, rewards)[0], rtol=1e-7)
+    square = [v @ np.linalg.solve(x.T @ x, v) for v in y[0]]
+    np.testing.assert_allclose(norm[0], np.sqrt(square), rtol=1e-7)
+    state.restart(path)
+    for name, array in Race.start(1, 4, 3, PENALTY).to_arrays().items():
+        np.testing.assert_array_equal(state.to_arrays()[name], array)
+
+
+@pytest.mark.parametrize("recipe", [GAllocation(), LazyTrackAndStop()], ids=repr)
+def test_estimates_are_in_the_unit_of_the_arms(recipe: BestArm[Any]) -> None:
+    arms, theta = 5 * np.eye(2), np.array([0.3, -0.7])
+    state, _ = race(recipe, arms, lambda arm, t: float(arms[arm] @ theta), 40)
+    np.testing.assert_allclose(np.asarray(recipe.estimate(state))[0], theta, rtol=1e-4)
 
 
 # One-path references, written from the pseudo-code
@@ -585,6 +631,65 @@ def test_track_and_stop_does_what_the_paper_says(
         beta = proved if threshold == "proved" else math.log((math.log(now) + 1) / delta)
         assert (z > beta) == (now == len(trace))
     assert policy.recommend(state).tolist() == [best] == [1]
+
+
+def test_successive_elimination_is_content_when_the_interval_is_short() -> None:
+    recipe = SuccessiveElimination(noise_scale=0.5, delta=0.1, gap_tolerance=1)
+    _, trace = race(recipe, np.eye(2), lambda arm, t: 0.0, 400)
+    rounds = (t for t in itertools.count(1) if math.sqrt(2 * math.log(80 * t**2) / t) <= 1)
+    assert len(trace) == 2 * next(rounds)
+
+
+def test_the_first_round_may_be_the_last() -> None:
+    recipe = LinGapE(noise_scale=1e-3, ridge=1e-8)
+    state, trace = race(recipe, np.eye(3), lambda arm, t: float(arm), 10)
+    assert trace == [0, 1, 2]
+    assert recipe.recommend(state).tolist() == [2]
+
+
+def test_track_and_stop_waits_until_every_direction_is_known() -> None:
+    """A ≥ c₁I, also if the pulls were others than it would have made."""
+    recipe, arms = LazyTrackAndStop(noise_scale=1e-6), np.array([[1.0, 0], [0, 1], [0, 0.1]])
+    state = recipe.init(1, 3, 2)
+    for t in range(220):
+        recipe.learn(state, arms[None], [2 * (t % 2)], [[arms[2 * (t % 2), 0]]])
+        assert recipe.stopped(state)[0] == (t >= 199)  # c₁ = 1 = λ_min of 100 times 0.1²
+    assert recipe.recommend(state).tolist() == [0]
+
+
+@pytest.mark.parametrize("quantile", [0.5, 0.8])
+def test_intervals_are_the_order_statistics_of_the_paper(quantile: float) -> None:
+    """U = X_(J) and L = X_(n+1−J'), J' at level 1 − π."""
+    policy, n = QuantileLUCB(delta=0.1, quantile=quantile), 90
+    state = policy.init(1, 2, 1)
+    for reward in np.random.default_rng(0).permutation(np.arange(1.0, n + 1)):
+        policy.learn(state, np.ones((1, 2, 1)), [0], [[reward]])
+    assert state.upper[0, 0] == rank(n, math.log(20), quantile)
+    assert state.lower[0, 0] == n + 1 - rank(n, math.log(20), 1 - quantile)
+
+
+def test_intervals_that_touch() -> None:
+    """An arm is named when L reaches U of all others, and eliminated only when its U is below L."""
+    state, trace = race(QuantileLUCB(), np.eye(2), lambda arm, t: float(arm or t % 2), 200)
+    assert len(trace) < 200
+    assert QuantileLUCB().recommend(state).tolist() == [1]
+    assert state.lower[0, 1] == state.upper[0, 0] == 1
+    state, trace = race(QuantileElimination(), np.eye(2), lambda arm, t: 1.0, 100)
+    assert len(trace) == 100
+    assert state.active.all()
+
+
+def test_an_infinite_bound_is_no_missing_one() -> None:
+    """L = +∞ of one arm does not reach the U of another that has no bound yet."""
+    policy, arms = QuantileLUCB(), np.ones((1, 2, 1))
+    state = policy.init(1, 2, 1)
+    for _ in range(30):
+        policy.learn(state, arms, [1], [[math.inf]])
+    assert state.lower[0, 1] == state.upper[0, 0] == math.inf
+    assert policy.recommend(state).tolist() == [-1]
+    while not policy.stopped(state)[0]:
+        policy.learn(state, arms, [0], [[0.0]])
+    assert policy.recommend(state).tolist() == [1]
 
 
 def test_from_regret_names_what_the_policy_played_most() -> None:

@@ -14,6 +14,7 @@ from tailproof import (
     Identification,
     MeanOfMedians,
     Result,
+    Uniform,
     bestarm,
     environments,
     noise,
@@ -199,6 +200,17 @@ def test_specs_are_python_calls_in_any_case() -> None:
     assert recipes.build("noise", "studentt(0.5, scale=2)") == noise.StudentT(0.5, scale=2)
     bandit = recipes.build("environment", "k_armed(locations=[0, -1.5])", noise.Cauchy())
     assert bandit == environments.k_armed(noise.Cauchy(), locations=(0, -1.5))
+
+
+def test_a_name_with_two_meanings_is_of_the_kind_around_it() -> None:
+    assert recipes.build("policy", "filtered(uniform, repeats=3)") == Filtered(Uniform(), repeats=3)
+    mixture = noise.Mixture((noise.Uniform(), noise.Normal()), (0.5, 0.5))
+    assert recipes.build("noise", "mixture((uniform, normal), (0.5, 0.5))") == mixture
+
+
+def test_a_wrong_setting_is_answered_with_those_there_are() -> None:
+    with pytest.raises(ValueError, match=r"^k_armed\(places=3\): .*; it takes locations$"):
+        recipes.build("environment", "k_armed(places=3)", noise.Cauchy())
 
 
 def test_specs_run_no_code(tmp_path: Path) -> None:

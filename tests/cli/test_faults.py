@@ -322,6 +322,27 @@ def test_a_file_holds_no_more_than_its_size(tmp_path: Path) -> None:
     assert not Result.load(file).curves["u"].regret.any()
 
 
+def test_entries_that_share_bytes_are_refused(result: Result, tmp_path: Path) -> None:
+    """Entries inside one another unpack to far more than the size of the file."""
+
+    def packed(array: Any) -> bytes:
+        stream = io.BytesIO()
+        np.save(stream, array)
+        return stream.getvalue()
+
+    file, small = result.save(tmp_path / "r.npz"), io.BytesIO()
+    with zipfile.ZipFile(small, "w") as archive:
+        archive.writestr("inside.npy", packed(np.zeros(1000)))
+        inside = archive.getinfo("inside.npy")
+    local = small.getvalue()[: archive.start_dir]  # without its directory
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr("outside.npy", packed(np.frombuffer(local, np.uint8)))
+        inside.header_offset = archive.start_dir - len(local)
+        archive.filelist.append(inside)
+    with pytest.raises(ValueError, match="or it is damaged"):
+        Result.load(file)
+
+
 def test_a_kill_while_saving_leaves_no_half_file(tmp_path: Path) -> None:
     def stopped() -> None:
         with whole_file(tmp_path / "r.npz") as file:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,14 @@ from tailproof import (
     UCB1,
     AutoFiltered,
     ClippedSGDUCB,
+    Curves,
     Filtered,
     FromRegret,
     LinStudentUCB,
     Median,
+    Plan,
     Policy,
+    Result,
     Uniform,
     gauntlet,
     noise,
@@ -36,7 +40,7 @@ from tailproof.gauntlet import (
     Target,
 )
 from tailproof.gauntlet.problems import TUNING
-from tailproof.gauntlet.run import SEEDS
+from tailproof.gauntlet.run import SEEDS, _best
 from tailproof.gauntlet.targets import ALL
 from tailproof.simulation.environments import k_armed, neutral
 
@@ -106,6 +110,15 @@ def test_unit_and_offset_are_in_the_rewards_and_the_unit_is_out_of_the_regret() 
     np.testing.assert_allclose(seen["micro-offset"], 1e-6 * seen["offset-10000"], rtol=1e-12)
     for other in regret.values():
         np.testing.assert_allclose(other, regret["plain"], rtol=1e-9)
+
+
+def test_arms_of_zeros_and_ones_have_the_probabilities_they_say() -> None:
+    (problem,) = gauntlet.problems(["k3-bernoulli"])
+    law = problem.environment.noise
+    assert isinstance(law, noise.PerArm)
+    for p, own in zip((0.3, 0.5, 0.7), law.laws, strict=True):
+        assert own.mean == pytest.approx(0)
+        assert np.add(own.support, p).tolist() == pytest.approx([0, 1])
 
 
 def test_the_oracle_has_equal_information() -> None:
@@ -202,6 +215,18 @@ def test_the_score_of_a_handmade_result() -> None:
         score.row("one", "bad")
 
 
+def test_the_worst_ratio_is_to_the_best_tool() -> None:
+    """Random arms are no tool: one that does worse than they do may still be the best."""
+    chance = np.tile([100.0, 200.0], (4, 1))
+    regret = {
+        "one": {"good": chance / 2, "other": chance / 10, CHANCE: chance},
+        "two": {"good": chance * 3, "other": chance * 3, CHANCE: chance},
+    }
+    score = dataclasses.replace(handmade(), regret=regret)
+    assert [row.over_best for row in score.rows()] == pytest.approx([5, 1, 1, 1])
+    assert score.summary()["good"]["worst_problem"] == "one"
+
+
 def test_no_regret_over_no_regret_is_one() -> None:
     score = handmade()
     zero = np.zeros((4, 2))
@@ -223,6 +248,8 @@ def test_targets_are_checked_at_the_full_size_alone() -> None:
     assert [each.passed for each in checked] == [False, True]
     quick = dataclasses.replace(handmade(), settings={**handmade().settings, "size": "quick"})
     assert gauntlet.check_targets(quick, targets) == []
+    whole = [Target(ALL, "good", "median_over_best", 3)]
+    assert gauntlet.check_targets(handmade(), whole) == []  # problems are missing
 
 
 def test_targets_name_known_problems_and_tools() -> None:
@@ -238,9 +265,13 @@ def test_a_score_is_saved_and_loaded(tmp_path: Path) -> None:
     assert repr(again.rows()) == repr(score.rows())  # some of their numbers are NaN
     assert dict(again.settings) == dict(score.settings)
     assert again.oracle == score.oracle
+    short = dataclasses.replace(score, settings={**score.settings, "paths": 4})
+    short.save(tmp_path / "short.npz")
     (tmp_path / "other.npz").write_bytes(b"no file")
     with pytest.raises(ValueError, match=r"path .* is not a '.*' file, or it is damaged"):
         Score.load(tmp_path / "other.npz")
+    with pytest.raises(ValueError, match=r"path .* is not a '.*' file, or it is damaged"):
+        Score.load(tmp_path / "short.npz")
 
 
 def test_the_page_shows_every_problem_and_what_does_not_fit() -> None:
@@ -249,9 +280,38 @@ def test_the_page_shows_every_problem_and_what_does_not_fit() -> None:
     lines = {line.split(" | ")[0]: line for line in page.splitlines()}
     assert lines["| two"].endswith("| 100 (1×), **100 % stuck** | – |")
     assert "50 % stuck" in lines["| one"]
+    assert lines["| one"].startswith("| one | 20 | 200 | 5 | 34 (1×)")  # 10 of 200 are 5 per cent
+    texts = [text.get_text() for text in handmade().plot().axes[0].texts]
+    assert texts[:4] == ["34 %", "50", "50 %", "100"]
 
 
 # Runs
+
+
+def test_plans_have_the_seed_of_their_set_and_a_mark_at_half_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[Plan] = []
+
+    def stop(plans: dict[str, Plan], **_: Any) -> None:
+        made[:] = plans.values()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys.modules["tailproof.gauntlet.run"], "sweep", stop)
+    for which, seed in (("tuning", SEEDS["tuning"]), ("report", SEEDS["report"])):
+        with pytest.raises(KeyboardInterrupt):
+            gauntlet.run({"UCB1": UCB1()}, problems=which, size="full")
+        assert {plan.seed for plan in made} == {seed}
+        for plan in made:
+            assert plan.marks() == (plan.horizon // 2, plan.horizon)
+
+
+def test_the_oracle_is_the_best_at_the_end() -> None:
+    curves = {
+        name: Curves(regret=np.array([regret]), decisions=np.array([1, 2]))
+        for name, regret in {"early": [1.0, 9.0], "late": [2.0, 5.0]}.items()
+    }
+    assert _best(Result(pulls=np.array([1, 2]), curves=curves, settings={})) == 5
 
 
 def test_tools_without_features_play_unit_vectors_only() -> None:
@@ -329,7 +389,7 @@ def test_the_recommended_tools_fit_somewhere() -> None:
 def test_the_command(tmp_path: Path) -> None:
     out = tmp_path / "out"
     words = ["gauntlet", "--policy", "ucb1", "--policy", "oful", "--problems", "k3-ties,fixed-d1"]
-    settings = ["--size", "smoke", "--workers", "1", "--out", str(out)]
+    settings = ["--size", "smoke", "--workers", "1", "--seed", "3", "--out", str(out)]
     found = CliRunner().invoke(app, [*words, *settings])
     assert found.exit_code == 0, found.output
     assert "–" in found.output
@@ -337,7 +397,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert Score.load(out / "score.npz").tools == ["ucb1", "oful"]
     page = (out / "gauntlet.md").read_text(encoding="utf-8")
     typed = "tailproof gauntlet --problems k3-ties,fixed-d1 --size smoke --policy ucb1"
-    assert typed in page
+    assert f"`{typed} --policy oful --seed 3`" in page
     again = CliRunner().invoke(app, [*words, "--policy", "ucb1", *settings[:4]])
     assert again.exit_code == 2
     assert "policy must be given only once, got 'ucb1'" in again.output

@@ -1,10 +1,12 @@
 """Summaries against the journals that they follow."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from tailproof import (
     UCB1,
@@ -15,12 +17,16 @@ from tailproof import (
     Median,
     Negated,
     Quantile,
+    ThompsonSampling,
     calibrate,
 )
 from tailproof.live import Agent, open_journal, read
-from tailproof.live.summary import Summary
+from tailproof.live.summary import Summary, compared
 from tailproof.policies.base import Policy
 from tailproof.stats.aims import Aim
+from tailproof.stats.comparison import Comparison, Lead
+from tailproof.stats.histograms import Histogram
+from tailproof.typing import Array
 
 WAIT = 100.0
 LAWS = {"red": 0.0, "blue": 2.0, "<b>green</b>": 1.0}
@@ -117,7 +123,7 @@ def test_following_is_reading_from_the_start(monkeypatch: pytest.MonkeyPatch) ->
         assert len(first["history"]["ends"]) > 20
 
 
-def test_windows_and_intervals_are_those_of_the_last_rewards() -> None:
+def test_estimates_and_intervals_are_those_of_all_rewards() -> None:
     clock = Clock()
     agent = Agent(UCB1(), ":memory:", wait=WAIT, clock=clock, explore=1.0)
     rewards: dict[str, list[float]] = {"red": [], "blue": []}
@@ -126,11 +132,33 @@ def test_windows_and_intervals_are_those_of_the_last_rewards() -> None:
         ticket = agent.ask(["red", "blue"])
         rewards[ticket.arm].append(float(rng.standard_cauchy()))
         agent.tell(ticket.id, rewards[ticket.arm][-1])
-    arms = caught_up(agent, clock).to_dict()["arms"]
-    last = [np.array(rewards[arm["name"]][-1000:]) for arm in arms]
     assert min(map(len, rewards.values())) > 1000
-    found = [[arm["estimate"], arm["low"], arm["high"]] for arm in arms]
-    np.testing.assert_array_equal(found, Median().estimates(last, 0.975))
+    for aim in (Median(), CappedMean(0.9), Quantile(0.8)):
+        arms = caught_up(agent, clock, aim).to_dict()["arms"]
+        samples = [np.sort(rewards[arm["name"]]) for arm in arms]
+        found = Comparison.of(aim.among(samples), ["red", "blue"], samples, any_look=True)
+        shown = [[arm["estimate"], arm["low"], arm["high"]] for arm in arms]
+        np.testing.assert_array_equal(shown, found.table)
+
+
+def test_rewards_that_are_rounded_stay_within_what_is_said() -> None:
+    """With more different rewards than cells, intervals are a little wider, never narrower."""
+    rng = np.random.default_rng(4)
+    rewards = [np.exp(rng.standard_normal(40_000)) * (1 + 0.1 * arm) for arm in range(2)]
+    names, samples = ["a", "b"], [Histogram(4096), Histogram(4096)]
+    for sample, own in zip(samples, rewards, strict=True):
+        sample.add(own)
+        assert not sample.exact
+    for aim in (Median(), CappedMean(0.9), Quantile(0.8)):
+        ranked = [np.sort(own) for own in rewards]
+        rounded = compared(aim, names, samples)
+        exact = Comparison.of(rounded.statistic, names, ranked, any_look=True)
+        wide, narrow = rounded.table, exact.table
+        assert np.all(wide[:, 1] <= narrow[:, 1] * (1 + 1e-9))
+        assert np.all(wide[:, 2] >= narrow[:, 2] * (1 - 1e-9))
+        np.testing.assert_allclose(wide, narrow, rtol=0.005)
+        assert rounded.lead == exact.lead == Lead("b", True, ())
+    assert compared(Mean(), names, samples).lead == Lead("b", False, ("a",))
 
 
 @pytest.mark.parametrize(("costs", "best"), [(False, "b"), (True, "a")])
@@ -153,15 +181,21 @@ def test_who_leads_and_how_sure_that_is(costs: bool, best: str) -> None:
     ask(60, ["a", "b"], 0.0)
     lead = caught_up(agent, clock, costs=costs).to_dict()["lead"]
     other = "a" if lead["arm"] == "b" else "b"
-    assert lead["words"] == f"{lead['arm']} leads; its interval overlaps that of {other}."
+    first, forecast = lead["words"].split(". ")
+    assert first == f"{lead['arm']} leads so far; not sure yet against {other}"
+    assert forecast.startswith("About ")
     assert not lead["sure"]
     ask(300, ["a", "b"], 5.0)
     lead = caught_up(agent, clock, costs=costs).to_dict()["lead"]
-    assert lead["words"] == f"{best} leads; its interval overlaps no other."
+    assert lead["words"] == (
+        f"{best} leads, and that is sure: the evidence over every other arm holds at any look."
+    )
     assert lead["sure"]
+    assert "at every look" in lead["how"]
     agent.ask(["a", "b", "c"])
     lead = caught_up(agent, clock, costs=costs).to_dict()["lead"]
-    assert lead["words"] == f"{best} leads; c has too few rewards."
+    assert lead["words"] == f"{best} leads so far; c has too few rewards."
+    assert not lead["sure"]
 
 
 def test_an_arm_that_is_no_longer_offered_leads_no_more() -> None:
@@ -175,6 +209,96 @@ def test_an_arm_that_is_no_longer_offered_leads_no_more() -> None:
     assert [arm["name"] for arm in found["arms"] if not arm["here"]] == ["old"]
 
 
+def told(rewards: dict[str, list[float]], aim: Aim, features: bool = False) -> dict[str, Any]:
+    """Return the summary of an agent that was told these rewards."""
+    policy: Policy[Any] = LinStudentUCB() if features else UCB1()
+    agent, clock = Agent(policy, ":memory:"), Clock()
+    for name, own in rewards.items():
+        for reward in own:
+            agent.tell(agent.ask({name: [1.0, reward]} if features else [name]).id, reward)
+    return caught_up(agent, clock, aim).to_dict()
+
+
+def test_equal_estimates_lead_nothing() -> None:
+    zeros = {"a": [0.0] * 60 + [5.0] * 3, "b": [0.0] * 60, "c": [-1.0] * 40}
+    lead = told(zeros, Median())["lead"]
+    assert (lead["arm"], lead["sure"]) == (None, False)
+    assert lead["words"] == "Nothing leads: a and b are equal so far."
+
+
+def test_a_mean_without_bounds_is_never_sure() -> None:
+    rng = np.random.default_rng(0)
+    wild = {"a": rng.pareto(1.5, 50).tolist(), "b": (9 + rng.pareto(1.5, 400)).tolist()}
+    found = told(wild, Mean())
+    assert [(arm["low"], arm["high"]) for arm in found["arms"]] == [(None, None)] * 2
+    assert found["arms"][0]["estimate"] == pytest.approx(np.mean(wild["b"]))
+    words = "b leads so far; nothing is sure of a mean of rewards without bounds."
+    assert (found["lead"]["words"], found["lead"]["sure"]) == (words, False)
+    assert "no interval can hold" in found["lead"]["how"]
+    clicks = {"a": [0.0, 0.0, 0.0, 1.0] * 100, "b": [0.0, 1.0, 1.0, 1.0] * 100}
+    lead = told(clicks, Mean())["lead"]
+    assert (lead["arm"], lead["sure"]) == ("b", True)
+    assert "beyond 0 and 1" in lead["how"]
+
+
+def test_a_learned_cap_is_named_with_what_is_proved() -> None:
+    bought = {"a": [0.0, 0.0, 0.0, 10.0] * 100, "b": [0.0, 10.0, 10.0, 20.0] * 100}
+    lead = told(bought, CappedMean(0.9))["lead"]
+    assert (lead["arm"], lead["sure"]) == ("b", True)
+    assert "Rewards are capped at 20." in lead["how"]
+    assert "proved for a fixed cap" in lead["how"]
+
+
+def test_arms_that_were_chosen_by_features_are_not_compared() -> None:
+    found = told({"a": [0.0, 1.0] * 90, "b": [9.0, 8.0] * 90}, Median(), features=True)
+    lead = found["lead"]
+    assert (lead["arm"], lead["sure"]) == (None, False)
+    assert lead["words"] == (
+        "The policy chose arms by features, so these averages cannot tell which arm leads."
+    )
+    assert "requests that got the arm" in lead["how"]
+    assert [(arm["name"], arm["estimate"]) for arm in found["arms"]] == [("b", 8.5), ("a", 0.5)]
+    assert {arm["low"] for arm in found["arms"]} == {arm["high"] for arm in found["arms"]} == {None}
+
+
+def test_arms_are_compared_again_only_if_there_is_something_new(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[int] = []
+
+    def counted(*given: Any, **more: Any) -> Comparison:
+        calls.append(1)
+        return compared(*given, **more)
+
+    monkeypatch.setattr("tailproof.live.summary.compared", counted)
+    agent, clock = Agent(UCB1(), ":memory:"), Clock()
+    for reward in range(400):
+        agent.tell(agent.ask(["a", "b"]).id, reward % 7)
+    summary = caught_up(agent, clock)
+    first = summary.to_dict()
+    summary.refresh()
+    assert summary.to_dict() == first
+    assert len(calls) == 1
+    agent.tell(agent.ask(["a", "b"]).id, 3.0)
+    agent.ask(["a", "b"])
+    summary.refresh()
+    summary.to_dict()
+    assert len(calls) == 2
+    monkeypatch.setattr("tailproof.live.summary._CHUNK", 20)
+    late = Summary(agent.journal, agent.policy, Median(), clock=clock)
+    while not late.refresh():
+        late.to_dict()
+    late.to_dict()
+    assert 2 + 5 < len(calls) < 2 + 10  # at 20, 40, 80, 160, 320 and at the end
+
+
+def test_cells_are_fewer_where_arms_are_many() -> None:
+    agent, clock = Agent(UCB1(), ":memory:"), Clock()
+    agent.ask([f"arm {i}" for i in range(500)])
+    summary = caught_up(agent, clock)
+    assert {arm.sample.most for arm in summary._arms} == {4096}
+
+
 def test_infinite_rewards_are_words() -> None:
     agent, clock = Agent(UCB1(), ":memory:"), Clock()
     for reward in [-np.inf, np.inf] * 100:
@@ -182,7 +306,7 @@ def test_infinite_rewards_are_words() -> None:
     for aim in (Median(), Mean(), CappedMean(), Quantile(0.9)):
         found = caught_up(agent, clock, aim).to_dict()
         json.dumps(found, allow_nan=False)
-    assert "Infinity" in [arm["high"] for arm in found["arms"]]
+    assert "Infinity" in [arm["estimate"] for arm in found["arms"]]
 
 
 def test_the_tail_is_judged_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,6 +326,7 @@ def test_the_tail_is_judged_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 5 < len(calls) < 40
     tail = summary.to_dict()["tail"]
     assert "no mean" in tail["words"]
+    assert "latest rewards of each arm, up to 1000" in tail["words"]
     assert 450 < tail["rewards"] <= 500
 
 
@@ -237,3 +362,72 @@ def test_an_agent_writes_while_a_summary_reads(place: str) -> None:
         tickets = summary.to_dict()["tickets"]
         assert (tickets["rewards"], tickets["pending"]) == (61, 1)
         summary.journal.close()
+
+
+RUNS = 40
+MOST_SURE = binom.ppf(1 - 1e-4, RUNS, 0.05)
+REWARDS: dict[str, Callable[[np.random.Generator, int], Array]] = {
+    "6 % buy for 20": lambda rng, runs: rng.choice([0.0, 20.0], runs, p=[0.94, 0.06]),
+    "Cauchy": lambda rng, runs: rng.standard_cauchy(runs),
+    "normal": lambda rng, runs: rng.standard_normal(runs),
+}
+
+
+def ever_sure(policy: Policy[Any], law: str, sure_of: Callable[[list[Histogram]], bool]) -> int:
+    """Return in how many runs two equal arms, chosen by the policy, were ever told apart.
+
+    Each run has 3000 rewards, with a look after every 50.
+    """
+    runs, every = RUNS, 50
+    rng, arms = np.random.default_rng(1), np.broadcast_to(np.eye(2), (runs, 2, 2))
+    state, sure = policy.init(runs, 2, 2), np.zeros(runs, dtype=bool)
+    samples = [[Histogram(), Histogram()] for _ in range(runs)]
+    chosen, rewards = np.empty((every, runs), dtype=np.int64), np.empty((every, runs))
+    for now in range(3000):
+        place = now % every
+        chosen[place] = policy.choose(state, arms, rng)
+        rewards[place] = REWARDS[law](rng, runs)
+        policy.learn(state, arms, chosen[place], rewards[place, :, None])
+        if place + 1 < every:
+            continue
+        for run in np.flatnonzero(~sure):
+            for arm, sample in enumerate(samples[run]):
+                sample.add(rewards[chosen[:, run] == arm, run])
+            sure[run] = sure_of(samples[run])
+    return int(sure.sum())
+
+
+CELLS: list[tuple[Policy[Any], Aim, str]] = [
+    (UCB1(), Median(), "normal"),
+    (UCB1(), Median(), "Cauchy"),
+    (UCB1(), CappedMean(0.99), "6 % buy for 20"),
+    (ThompsonSampling(), Mean(), "6 % buy for 20"),
+    (UCB1(), CappedMean(0.99), "normal"),
+    (ThompsonSampling(), Median(), "normal"),
+    (ThompsonSampling(), CappedMean(0.99), "6 % buy for 20"),
+]
+
+
+@pytest.mark.parametrize(
+    ("policy", "aim", "law"),
+    [pytest.param(*cell, marks=[pytest.mark.slow] if i else []) for i, cell in enumerate(CELLS)],
+)
+def test_equal_arms_are_seldom_told_apart_at_any_look(
+    policy: Policy[Any], aim: Aim, law: str
+) -> None:
+    """If 5 % of runs are ever sure, this fails with a probability of at most 10⁻⁴."""
+    found = ever_sure(policy, law, lambda arms: compared(aim, ["a", "b"], arms).lead.sure)
+    assert found <= MOST_SURE
+
+
+def test_the_same_looks_fool_a_test_for_one_look() -> None:
+    """A z-test at 5 % shows that the runs above are hard enough to fail a rule for one look."""
+
+    def sure_of(arms: list[Histogram]) -> bool:
+        a, b = (arm.low for arm in arms)
+        if min(len(a), len(b)) < 10:
+            return False
+        deviation = np.sqrt(a.var(ddof=1) / len(a) + b.var(ddof=1) / len(b))
+        return bool(abs(a.mean() - b.mean()) > 1.96 * deviation)
+
+    assert ever_sure(UCB1(), "normal", sure_of) > MOST_SURE

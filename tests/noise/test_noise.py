@@ -18,6 +18,7 @@ from tailproof.noise import (
     Cauchy,
     Changing,
     Degenerate,
+    Empirical,
     Laplace,
     LogNormal,
     Mixture,
@@ -585,6 +586,80 @@ def test_means_and_medians_known_exactly(law: Noise, mean: float, median: float)
     assert law.median == pytest.approx(median, abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    "law",
+    [
+        TwoPoint(1, 0, 0.7),
+        Pareto(2, "left"),
+        LogNormal(1),
+        Mixture((Normal(), TwoPoint(5, 3, 0.5)), (0.75, 0.25)),
+        ZeroInflated(LogNormal(1, "left"), 0.6),
+        Empirical(np.array([1.0, 0.0, 5.0])),
+    ],
+    ids=repr,
+)
+def test_means_follow_the_unit(law: Noise) -> None:
+    assert law.mean != 0
+    assert law.scaled(4).mean == pytest.approx(4 * law.mean)
+
+
+def test_zeros_belong_to_the_support() -> None:
+    for sign, support in ((1, (0, 9)), (-1, (-9, 0))):
+        law = ZeroInflated(TwoPoint(max(9 * sign, 5 * sign), min(9 * sign, 5 * sign), 0.5), 0.5)
+        assert law.support == support
+        assert law.ppf([0.0, 1.0]).tolist() == list(support)
+
+
+def test_the_median_of_two_equally_likely_points_is_between_them() -> None:
+    assert TwoPoint(3, 1, 0.5).median == 2
+    assert TwoPoint(3, 1, 0.25).ppf([0.74, 0.75, 0.76]).tolist() == [1, 2, 3]
+
+
+def test_draws_are_new_for_every_decision_and_every_law() -> None:
+    noise_by_arm, rng = PerArm((Normal(), Normal(2))), np.random.default_rng(0)
+    first, second = (noise_by_arm.sample(rng, np.zeros(50, np.int64), 0, 1) for _ in "ab")
+    assert not np.isin(first, second).any()
+    both = (noise_by_arm.sample(np.random.default_rng(0), np.full(50, arm), 0, 1) for arm in (0, 1))
+    one, other = both
+    assert not np.isin(2 * one, other).any()
+
+
+def test_multiples_of_a_step_are_reached() -> None:
+    law, steps = Rounded(Normal(), 0.1), np.arange(-30, 31)
+    x = np.array([k * 0.1 for k in steps])  # 3 × 0.1 divided by 0.1 is less than 3
+    np.testing.assert_allclose(law.cdf(x), Normal().cdf(0.1 * (steps + 0.5)))
+
+
+def test_an_empirical_law_is_its_values_and_its_unit() -> None:
+    law = Empirical(np.array([5.0, -1.0, 0.0]))
+    assert law == Empirical(np.array([0.0, 5.0, -1.0]))
+    assert law.support == (-1, 5)
+    assert law.cdf([-2.0, -1.0, 4.0]) == pytest.approx([0, 1 / 3, 2 / 3])
+    assert Empirical(np.array([1.0, 2.0, 3.0, 4.0])).ppf(0.5) == 2  # the least x with F(x) ≥ ½
+    assert law != law.scaled(2)
+    assert law != Empirical(np.array([5.0, -1.0, 1.0]))
+    x = PerArm((law, law.scaled(2))).sample(np.random.default_rng(0), np.array([0, 1] * 50), 0, 1)
+    assert set(x[1::2, 0]) == {-2.0, 0.0, 10.0}  # equal laws would share their sample
+    for values in ([], [1.0, math.nan], [[1.0]]):
+        with pytest.raises(ValueError, match="values must be at least one number, none"):
+            Empirical(np.array(values))
+
+
+@pytest.mark.parametrize("law", [law for law in LAWS if law.symmetric], ids=repr)
+def test_both_tails_of_the_quantiles_are_equally_exact(law: Noise) -> None:
+    s = np.array([1.0, 20.0, 34.0, 50.0, 300.0])
+    with np.errstate(over="ignore"):
+        np.testing.assert_allclose(law._quantile(s), -law._quantile(-s), rtol=1e-12)
+
+
+@pytest.mark.parametrize("index", [0.5, 1.5])
+def test_stable_far_out_is_its_power_tail(index: float) -> None:
+    law, x = Stable(index), np.exp(np.array([49.9, 50.1, 60.0]) / index)
+    tail = law.cdf(-x)
+    np.testing.assert_allclose(tail, tail[-1] * (x[-1] / x) ** index, rtol=1e-7)
+    np.testing.assert_allclose(law.pdf(x), index * tail / x, rtol=1e-7)
+
+
 def test_a_contaminated_normal_law_has_its_information() -> None:
     alone, mixed = Normal(), Mixture((Normal(), Normal(100)), (0.95, 0.05))
     assert Mixture((alone, Normal(2)), (1 - 1e-12, 1e-12)).fisher_information == pytest.approx(1)
@@ -595,6 +670,8 @@ def test_a_contaminated_normal_law_has_its_information() -> None:
 def test_tail_constants_of_mixtures() -> None:
     mixed = Mixture((Cauchy(3), Cauchy(), Normal()), (0.5, 0.25, 0.25), scale=2)
     assert mixed.tail_constant() == pytest.approx(2 / math.pi * 2 * (0.5 * 3 + 0.25), rel=1e-8)
+    narrow = Mixture((Cauchy(0.1), Cauchy(0.2)), (0.5, 0.5))
+    assert narrow.tail_constant() == pytest.approx(2 / math.pi * 0.15, rel=1e-8)
 
 
 @pytest.mark.parametrize("law", LAWS + ROUGH, ids=repr)

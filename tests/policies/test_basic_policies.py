@@ -59,16 +59,18 @@ def test_oful_is_the_published_algorithm(policy: OFUL, fixed: bool) -> None:
         assert trace[:, path].tolist() == oful_reference(arms[:, path], rewards[:, path], policy)
 
 
-def test_ucb1_is_the_published_algorithm() -> None:
+@pytest.mark.parametrize("bonus", [1.0, 0.3])
+def test_ucb1_is_the_published_algorithm(bonus: float) -> None:
     rewards = np.random.default_rng(3).random((300, 2, 4))
-    trace = trace_of(UCB1(), None, rewards)
+    trace = trace_of(UCB1(bonus=bonus), None, rewards)
     for path in range(2):
         assert sorted(trace[:4, path]) == [0, 1, 2, 3]
         sums, counts = np.zeros(4), np.zeros(4)
         for t, a in enumerate(trace[:, path]):
             if t >= 4:
                 index = [
-                    sums[i] / counts[i] + math.sqrt(2 * math.log(t) / counts[i]) for i in range(4)
+                    sums[i] / counts[i] + bonus * math.sqrt(2 * math.log(t) / counts[i])
+                    for i in range(4)
                 ]
                 assert a == int(np.argmax(index))
             sums[a] += rewards[t, path, a]
@@ -118,6 +120,18 @@ def test_ridge_stays_accurate_on_repeated_arms() -> None:
     np.testing.assert_allclose(inverse, np.linalg.inv(v), rtol=1e-7, atol=1e-9)
     exact = np.sqrt(np.vecdot(arms[0], np.linalg.solve(v, arms[0].T).T))
     np.testing.assert_allclose(ridge.predict(arms)[1][0], exact, rtol=1e-6)
+
+
+def test_the_confidence_set_is_the_ellipsoid_of_the_design() -> None:
+    policy, rng = OFUL(), np.random.default_rng(2)
+    state, x = policy.init(1, 1, 3), rng.standard_normal((6, 3)) * [3, 1, 0.2]
+    for arm in x:
+        policy.learn(state, arm[None, None], [0], [[rng.standard_normal()]])
+    v, beta = np.eye(3) + x.T @ x, policy.radius(state)[0]
+    for side in rng.standard_normal((20, 3)):
+        edge = beta * side / math.sqrt(side @ v @ side)
+        assert policy.covers(state, state.theta[0] + 0.999 * edge).tolist() == [True]
+        assert policy.covers(state, state.theta[0] + 1.001 * edge).tolist() == [False]
 
 
 def test_ties_are_broken_fairly() -> None:
@@ -176,6 +190,13 @@ def test_uniform_is_uniform() -> None:
 def test_bad_settings_are_named(make: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         make()
+
+
+def test_an_arm_that_is_not_offered_now_cannot_be_fixed() -> None:
+    policy = FixedArm(arm=2)
+    state = policy.init(1, 3, 1)
+    with pytest.raises(ValueError, match="arm=2 does not exist: with 2 arms use 0 to 1"):
+        policy.choose(state, np.ones((1, 2, 1)), np.random.default_rng(0))
 
 
 def test_positional_settings_are_refused() -> None:
@@ -294,6 +315,9 @@ def test_a_new_arm_is_tried_and_an_absent_one_is_not_chosen() -> None:
     assert state.counts[0, 2:].tolist() == [0, 1]
     assert np.asarray(policy.propensities(state, np.ones((1, 1, 1)))).tolist() == [[1]]
     assert policy.choose(state, np.ones((1, 1, 1)), rng).tolist() == [0]
+    before = state.counts[0].tolist()
+    policy.learn(state, np.ones((1, 1, 1)), [0], [[0.0]])  # the absent arms are not forgotten
+    assert state.counts[0].tolist() == [before[0] + 1, *before[1:]]
 
 
 def test_best_arm_policies_keep_their_arms() -> None:

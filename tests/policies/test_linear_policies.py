@@ -316,6 +316,13 @@ def test_heavy_oful_finds_the_minimum(bound: float) -> None:
         assert np.linalg.norm(theta) <= bound * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("radius", [0.1, 1.0, 10.0])
+def test_projection_is_onto_the_ball_of_any_radius(radius: float) -> None:
+    root = np.diag([1.0, 0.1])[None]
+    found = project(np.array([[30.0, 40.0]]), root, radius)
+    assert np.linalg.norm(found) == pytest.approx(radius, rel=1e-9)
+
+
 def test_projection_is_the_nearest_point() -> None:
     rng = np.random.default_rng(0)
     theta, spread = 3 * rng.standard_normal((50, 4)), rng.standard_normal((50, 4, 4))

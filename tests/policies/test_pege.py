@@ -89,6 +89,14 @@ def test_a_cycle_begins_where_the_last_one_ends_however_long_it_was() -> None:
         np.testing.assert_allclose(policy.propose(state, rng), expected, atol=1e-15)
 
 
+def test_the_estimate_is_in_the_unit_of_the_arms() -> None:
+    policy, arms, theta = PEGE(), 5 * np.eye(2)[None], np.array([0.3, -0.7])
+    state = policy.init(1, 2, 2)
+    for arm in (0, 1):
+        policy.learn(state, arms, [arm], [[arms[0, arm] @ theta]])
+    np.testing.assert_allclose(policy.estimate(state)[0], theta)
+
+
 def test_greedy_rewards_are_not_learned_from() -> None:
     rng = np.random.default_rng(1)
     arms = np.tile(rng.standard_normal((1, 4, 3)), (60, 1, 1, 1))

@@ -6,7 +6,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tailproof import OFUL, Result, Uniform, environments, noise, simulate
+from tailproof import (
+    OFUL,
+    Curves,
+    Identification,
+    Result,
+    Uniform,
+    Verdicts,
+    environments,
+    noise,
+    simulate,
+)
+from tailproof.results import provenance
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +89,9 @@ def test_pandas(result: Result) -> None:
     assert len(frame) == 2 * 11 * 4
     last = frame[(frame.policy == "u") & (frame.pulls == 40)]
     np.testing.assert_array_equal(last.regret, result.curves["u"].regret[:, -1])
+    third = frame[(frame.policy == "u") & (frame.path == 3)]
+    np.testing.assert_array_equal(third.regret, result.curves["u"].regret[3])
+    assert third.decisions.tolist() == third.pulls.tolist() == [10, 20, 30, 40]
     assert frame[frame.policy == "u"].error.isna().all()
     assert frame[frame.policy == "OFUL"].error.notna().all()
 
@@ -94,3 +108,40 @@ def test_damage_is_noticed(result: Result, tmp_path: Path) -> None:
         except ValueError:
             continue
         np.testing.assert_array_equal(read.curves["u"].regret, result.curves["u"].regret)
+
+
+def handmade(*regrets: list[float]) -> Result:
+    """Policies a, b, … that learned from three decisions in seven pulls."""
+    curves = {
+        name: Curves(regret=np.array(regret)[:, None], decisions=np.array([3]))
+        for name, regret in zip("abc", regrets, strict=False)
+    }
+    return Result(pulls=np.array([7]), curves=curves, settings={"paths": len(regrets[0])})
+
+
+def test_the_interval_of_a_difference_is_students() -> None:
+    """Differences of 1, 2, 3 and 6; Student's t with 3 degrees of freedom is 3.182 at 97.5 %."""
+    found = handmade([2, 4, 6, 9], [1, 2, 3, 3]).difference("a", "b")
+    half = 3.1824463052842638 * np.sqrt(14 / 3) / 2
+    assert found.mean == [3]
+    np.testing.assert_allclose([found.low[0], found.high[0]], [3 - half, 3 + half])
+    alone = handmade([2], [1]).difference("a", "b")  # one path tells nothing
+    assert (alone.mean[0], alone.low[0], alone.high[0]) == (1, -np.inf, np.inf)
+
+
+def test_decisions_are_not_pulls_and_one_path_has_no_error() -> None:
+    row = handmade([2]).summary()["a"]
+    assert (row["decisions"], row["pulls"]) == (3, 7)
+    assert np.isnan(row["standard_error"])
+
+
+def test_nobody_can_change_the_provenance_of_later_results() -> None:
+    provenance()["numpy"] = "0"
+    assert provenance()["numpy"] == np.__version__
+
+
+def test_best_arms_are_counted_in_pulls_and_in_decisions() -> None:
+    arms, pulls = np.array([1, 0]), np.array([10, 20])
+    found = Identification({"a": Verdicts(arms, arms == 1, pulls, pulls // 5)}, settings={})
+    row = found.summary()["a"]
+    assert (row["error"], row["mean_pulls"], row["mean_decisions"]) == (0.5, 15, 3)

@@ -10,6 +10,7 @@ from scipy.stats import beta, kstest
 
 from tailproof import UCB1, Filtered, Median, Uniform, bestarm, identify, simulate
 from tailproof.noise import Cauchy, Changing, Degenerate, Normal, PerArm, Rademacher, StudentT
+from tailproof.simulation.arm_sets import SharedContext
 from tailproof.simulation.environments import (
     ArmSet,
     FixedArms,
@@ -179,6 +180,12 @@ def test_arms_that_lean_are_nearly_collinear_unit_vectors() -> None:
     assert 1 / 60 < np.arccos(arms[..., 0]).max() < 1 / 29
 
 
+def test_a_shared_context_is_one_for_all_arms() -> None:
+    x = SharedContext(law="sphere", arms=2, features=3).draw(np.random.default_rng(0), 4)
+    np.testing.assert_array_equal(x[:, 0, :3], x[:, 1, 3:])
+    np.testing.assert_allclose(np.linalg.norm(x, axis=2), 1)
+
+
 def test_what_is_left_out_draws_nothing() -> None:
     plain, spelt = (
         bandit.start(5, np.random.default_rng(0))
@@ -215,8 +222,9 @@ def rewards_of(bandit: LinearBandit) -> NDArray[np.float64]:
 def test_another_unit_and_an_offset_are_in_every_reward() -> None:
     bandit = neutral(Cauchy(), arms=3, dim=2)
     plain = rewards_of(bandit)
-    far = rewards_of(replace(bandit, offset=2.0**20))
-    np.testing.assert_allclose(far[:, 1], plain[:, 1] + 2.0**20, rtol=1e-12)
+    for offset in (2.0**20, -(2.0**20)):
+        far = rewards_of(replace(bandit, offset=offset))
+        np.testing.assert_allclose(far[:, 1], plain[:, 1] + offset, rtol=1e-12)
     cents = rewards_of(replace(bandit, offset=3.0).scaled(2.0**-20))
     np.testing.assert_allclose(cents[:, 1], (plain[:, 1] + 3) * 2.0**-20, rtol=1e-12)
     np.testing.assert_array_equal(cents[:, 0], plain[:, 0])

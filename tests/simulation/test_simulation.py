@@ -7,6 +7,7 @@ taken together, less often than once in a thousand.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ from tailproof import (
     chunking,
     simulate,
 )
-from tailproof.noise import Cauchy, Normal, PerArm, Stable, StudentT
+from tailproof.noise import Cauchy, Normal, PerArm, Rademacher, Stable, StudentT
 from tailproof.results import provenance
 from tailproof.simulation import cells, loop, streams
 from tailproof.simulation.environments import (
@@ -59,6 +60,18 @@ def test_a_last_decision_that_does_not_fit_is_charged_and_teaches_nothing() -> N
     assert result.pulls.tolist() == [3, 4, 7, 9, 10]
     np.testing.assert_allclose(result.curves["a"].regret[0], 0.75 * result.pulls)
     assert result.curves["a"].decisions.tolist() == [0, 1, 1, 2, 2]
+
+
+def test_the_error_is_that_of_the_decisions_that_fit() -> None:
+    policy = Filtered(OFUL(), repeats=15, estimator=Median())
+    bandit = neutral(Cauchy(), arms=5, dim=3)
+    fits, more = (
+        simulate({"it": policy}, bandit, horizon=horizon, paths=4).curves["it"].error
+        for horizon in (15, 20)
+    )
+    assert fits is not None
+    assert more is not None
+    np.testing.assert_array_equal(fits[:, -1], more[:, -1])
 
 
 def test_a_horizon_shorter_than_one_decision_is_played_and_charged() -> None:
@@ -163,6 +176,10 @@ def test_streams_are_told_apart_by_their_whole_name() -> None:
         for chunk in (0, 1)
     ]
     assert len(set(numbers)) == len(numbers)
+    sequence: Any = streams.stream(7, "noise", 3).bit_generator.seed_seq
+    digest = sha256(b"noise").hexdigest()  # all of it, in words of 32 bits
+    words = [int(digest[i : i + 8], 16) for i in range(0, 64, 8)]
+    assert (sequence.entropy, sequence.spawn_key) == (7, (*words, 3))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -260,6 +277,13 @@ def test_a_filter_moved_into_the_noise_changes_no_law(wrap: Any) -> None:
     raw = 1.0 + rng.standard_cauchy((3000, cost))
     outer.learn(state, np.tile(np.eye(3), (3000, 1, 1)), np.full(3000, 2), raw)
     assert kstest(np.concatenate(heard).ravel(), direct[0].ravel()).pvalue > 1e-4
+
+
+def test_a_filter_of_filtered_noise_keeps_their_order() -> None:
+    """Medians of means of three signs are ±1 or ±⅓; a median of signs would be ±1."""
+    law = loop._Reduced(Rademacher(), Mean(), 3)
+    drawn = law.sample_median(3, np.random.default_rng(0), (500,))
+    assert set((3 * drawn).round().tolist()) == {-3, -1, 1, 3}
 
 
 def test_huge_filters_cost_no_memory() -> None:

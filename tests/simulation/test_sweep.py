@@ -405,6 +405,7 @@ NUDGED = np.where(np.arange(600)[:, None] == 300, np.nextafter(MANY, 2), MANY)
         (SHARED, replace(SHARED, policies={"OFUL": OFUL(delta=0.010000000000000002)})),
         (SHARED, replace(SHARED, environment=k_armed(Cauchy(), locations=(0.0, 1.0)))),
         (given(MANY), given(NUDGED)),
+        (replace(SHARED, paths=1), replace(SHARED, paths=2)),
     ],
 )
 def test_other_settings_are_other_cells(
@@ -414,6 +415,32 @@ def test_other_settings_are_other_cells(
     before = len(ran)
     sweep({"two": two}, out=tmp_path, engine="serial")
     assert len(ran) == before + len(list(two.cells()))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Weighted(Uniform):
+    """A policy with an array among its settings."""
+
+    weights: Any
+
+
+def test_arrays_of_settings_count_to_the_last_digit() -> None:
+    one, two = (replace(SHARED, policies={"it": Weighted(weights=x)}) for x in (MANY, NUDGED))
+    assert not sweeps._keyed("", one, keep=True).keys() & sweeps._keyed("", two, keep=True).keys()
+
+
+def test_a_further_chunk_is_no_further_seed() -> None:
+    (_, second, *_), (first, *_) = (replace(SHARED, seed=seed).cells() for seed in (0, 1))
+    assert (second.chunk, first.chunk) == (1, 0)
+    assert second.stream("noise").random() != first.stream("noise").random()
+
+
+def test_chunks_are_put_together_for_each_policy() -> None:
+    """Four chunks of each: arm 0 loses 1 at each pull and arm 1 nothing."""
+    arms: dict[str, Policy[Any]] = {"bad": FixedArm(arm=0), "good": FixedArm(arm=1)}
+    result = simulate(arms, k_armed(Cauchy(), locations=(0.0, 1.0)), horizon=2, paths=10)
+    assert result.curves["bad"].regret[:, -1].tolist() == [2] * 10
+    assert result.curves["good"].regret[:, -1].tolist() == [0] * 10
 
 
 def test_other_versions_are_other_cells(

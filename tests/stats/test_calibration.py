@@ -25,8 +25,15 @@ from tailproof.noise import (
 )
 from tailproof.policies.base import Array
 from tailproof.stats.calibration import calibrate_filter
-from tailproof.stats.diagnostics import Rewards
-from tailproof.stats.medians import NoiseMedian, SampleMedian, exceedance, scale
+from tailproof.stats.diagnostics import ArmRewards, Rewards, Tail
+from tailproof.stats.estimators import Quantile
+from tailproof.stats.medians import (
+    NoiseMedian,
+    NoiseQuantile,
+    SampleMedian,
+    exceedance,
+    scale,
+)
 
 FALSE_ALARM = 1e-5  # of each comparison with draws, all with fixed seeds
 
@@ -449,7 +456,6 @@ def test_verdicts_in_words(draw: Any, words: str) -> None:
             r"with the arm of each in arms; got an array of shape \(50, 2\)",
         ),
         (np.arange(60.0), [None, "a", ""] * 20, r"no name in row 1, 3, 4 \(40 in all\); name them"),
-        (np.arange(60.0), ["a"] * 59 + ["b"], "arm b has only 1 reward"),
         (np.arange(60.0), ["a"] * 59, "arms must be as many as rewards, 60, got 59"),
         (
             np.random.default_rng(0).standard_t(0.2, 60),
@@ -504,3 +510,68 @@ def test_a_block_the_data_cannot_support() -> None:
         calibrate_filter(rewards=rewards, block=13)
     with pytest.raises(ValueError, match="block must be odd for recorded rewards, got 4"):
         calibrate_filter(rewards=rewards, block=4)
+
+
+def test_the_median_of_draws_does_not_exceed_itself() -> None:
+    """P(|M| > z) at a value of |M|, which has P(M = 2) = 7/27 and P(M = ±1) = 7/27."""
+    law = SampleMedian(np.array([-1.0, 0.0, 2.0]), 3)
+    assert law.exceedance(np.array([0.0, 1.0, 2.0])) == pytest.approx([14 / 27, 7 / 27, 0])
+
+
+def test_atoms_and_what_is_measured_from_them() -> None:
+    rest = np.arange(1.0, 96.0)
+    assert ArmRewards("", np.append(np.zeros(5), rest)).atoms == {0.0: 0.05}
+    assert ArmRewards("", np.append(np.zeros(4), rest)).atoms == {}
+    capped = ArmRewards("", np.array([1.0, 2.0, 4.0] + [10.0] * 8))
+    assert capped.sizes.tolist() == [9, 8, 6]  # from the cap, outside their range
+    inside = ArmRewards("", np.array([1.0, 2.0] + [3.0] * 8 + [4.0, 9.0]))
+    assert inside.sizes.tolist() == [2, 1, 1, 6]  # from their own median
+    assert ArmRewards("", np.array([0.0, np.inf, np.inf])).errors.tolist() == [-np.inf, 0, 0]
+
+
+def test_arms_are_pooled_in_the_unit_of_the_widest_and_listed_in_order() -> None:
+    x = np.random.default_rng(0).standard_cauchy(200)
+    seen = Rewards.of(np.append(x, 10 * x), ["arm 9"] * 200 + ["arm 10"] * 200)
+    assert [arm.name for arm in seen.arms] == ["arm 9", "arm 10"]
+    assert seen.spreads_differ
+    expected = np.sort(np.repeat(10 * x - np.median(10 * x), 2))
+    np.testing.assert_allclose(seen.errors, expected, rtol=1e-9, atol=1e-9)
+    assert seen.heavier_arm is None  # the tails are the same
+
+
+def test_the_low_end_of_a_robust_index_is_that_of_a_median() -> None:
+    """ln 2/α is the median of exponential logarithms, with the deviation 1/(α√m)."""
+    tail = Tail.of(np.exp(np.linspace(0, 5, 401)))  # m = 40 steps of 1/80 below the top
+    steps = (np.arange(40) + 1) * 5 / 400
+    robust = math.log(2) / np.median(steps)
+    assert tail.alpha == pytest.approx(1 / steps.mean())
+    expected = robust * (1 - 1.6449 / math.log(2) / math.sqrt(40))
+    assert tail.robust_low == pytest.approx(expected)
+
+
+def test_cells_are_centred_on_multiples_of_their_width() -> None:
+    for law in (NoiseMedian(Cauchy(), 7), NoiseQuantile(Cauchy(), 7, Quantile(0.5))):
+        cells = law.cells(0.5, 3)
+        beyond = law.exceedance(np.array([0.25, 0.75, 1.25, 1.75]))
+        assert cells[3] == pytest.approx(1 - beyond[0], rel=1e-6)
+        assert cells[4:] == pytest.approx(-np.diff(beyond) / 2, rel=1e-6)
+        assert cells[:3] == pytest.approx(cells[:3:-1], rel=1e-6)
+
+
+def test_a_mean_that_is_safe_and_cheap_needs_no_filter() -> None:
+    """A median of Laplace noise needs half the pulls of a mean, which is not worth a filter."""
+    chosen = calibrate_filter(rewards=np.random.default_rng(0).laplace(size=2000))
+    assert chosen.costs[1] > 1.2 * min(chosen.costs.values())
+    assert (chosen.pulls, chosen.block, chosen.reason) == (1, 1, "no filter is needed")
+
+
+def test_a_mean_that_a_few_rewards_dominate_is_not_safe() -> None:
+    """Eight in a hundred are a hundred times as large as the others, and none is larger still."""
+    rng = np.random.default_rng(0)
+    rewards = rng.standard_normal(1000)
+    rewards[:80] = rng.choice([-100, 100], 80) * rng.uniform(0.9, 1.1, 80)
+    seen = Rewards.of(rewards)
+    assert seen.tail.low > 1.5
+    assert seen.mean_cost_ratio > 100
+    assert not seen.mean_is_safe
+    assert "far more extreme than the rest" in seen.verdict

@@ -261,6 +261,7 @@ def test_pitman_of_huge_samples() -> None:
         small = 1e308 * pitman(x, spreads)
         assert pitman(x * 1e308, spreads * 1e308) == pytest.approx(small, rel=1e-12, abs=1e290)
     assert np.isfinite(pitman(np.full((1, 3), LARGEST), np.array([LARGEST]))).all()
+    assert pitman(np.array([-np.inf, -np.inf, 0.0]), np.array(1.0)) == -np.inf
 
 
 def test_a_tuned_filter_takes_huge_batches() -> None:
@@ -436,8 +437,31 @@ def test_trimmed_and_winsorized_means_are_those_of_scipy(share: float) -> None:
 
 @pytest.mark.parametrize(
     ("level", "n", "rank"),
-    [(0.5, 7, 4), (0.95, 19, 19), (0.95, 59, 57), (0.1, 9, 1), (0.25, 20, 5)],
+    [(0.5, 7, 4), (0.95, 19, 19), (0.95, 59, 57), (0.1, 9, 1), (0.25, 20, 5), (0.9, 10, 10)],
 )
 def test_a_quantile_is_the_sample_of_its_rank(level: float, n: int, rank: int) -> None:
     x = np.random.default_rng(1).permutation(np.arange(1.0, n + 1))
     assert Quantile(level)(x) == rank
+
+
+def test_a_share_that_is_a_whole_number_of_samples_counts_as_it() -> None:
+    """0.29 × 100 is less than 29 in floats, and 1/(1 − 0.9) more than 10."""
+    x = np.arange(100.0) ** 2
+    assert TrimmedMean(0.29)(x) == pytest.approx(x[29:71].mean())
+    assert WinsorizedMean(0.29)(x) == pytest.approx(np.clip(x, x[29], x[70]).mean())
+    assert [Quantile(level).least for level in (0.1, 0.5, 0.9, 0.95)] == [9, 1, 9, 19]
+
+
+class Counting:
+    """Noise whose "medians" are 0, 1, 2, …, so that their mean tells how many there are."""
+
+    def sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        raise AssertionError("raw samples are not needed")
+
+    def sample_median(self, k: int, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        return np.broadcast_to(np.arange(shape[-1], dtype=np.float64), shape)
+
+
+def test_a_draw_has_as_many_medians_as_there_are_whole_blocks() -> None:
+    drawn = MeanOfMedians(block=7).draw(Counting(), np.random.default_rng(0), (2, 40))
+    assert drawn.tolist() == [2, 2]  # of five blocks; five samples are left over

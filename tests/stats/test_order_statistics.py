@@ -103,6 +103,19 @@ def test_ranks_are_those_of_a_search(pi: float) -> None:
             assert rank(n, f, pi, log_binomial) == first[0]
 
 
+@pytest.mark.parametrize("evidence", [log_mixture, log_binomial])
+def test_evidence_that_is_just_enough_is_enough(evidence: Any) -> None:
+    for s in (7, 10):
+        assert rank(10, float(evidence(10, s, 0.5)), 0.5, evidence) == s
+
+
+def test_the_bound_on_pulls_is_the_formula() -> None:
+    f = float(confidence(10_000))
+    for pi, union in ((0.5, 4), (0.3, 8)):
+        expected = 4 / 0.04 * (f + math.log(union / 0.04)) + 2 / 0.04 + 3
+        assert pulls_bound(0.2, 10_000, pi) == pytest.approx(expected)
+
+
 @pytest.mark.parametrize("pi", LEVELS)
 @pytest.mark.parametrize("f", [math.log(4), math.log(20)])
 def test_ville_exactly(pi: float, f: float) -> None:

@@ -121,7 +121,7 @@ SEVERAL = SupBMM(horizon=1000, epsilon=1, moment_bound=1, replicates=3, layered=
 
 
 @pytest.mark.parametrize("inside", [OFUL(), SEVERAL], ids=repr)
-@pytest.mark.parametrize("count", [1, 3, 5, 9])
+@pytest.mark.parametrize("count", [1, 3, 4, 5, 9])
 def test_the_policy_inside_learns_every_decision_in_the_settled_units(
     inside: Any, count: int
 ) -> None:

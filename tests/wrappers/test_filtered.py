@@ -60,6 +60,13 @@ def test_each_reward_of_the_policy_stands_for_its_own_pulls() -> None:
             assert lessons[0][path, j] == expected
 
 
+def test_lost_rewards_are_replaced_by_the_others_in_turn() -> None:
+    policy = Filtered(UCB1(), repeats=5, estimator=Mean())
+    state = policy.init(1, 2, 1)
+    policy.learn(state, np.ones((1, 2, 1)), [0], [[1.0, 2.0, 4.0]])
+    assert state.inner.sums.tolist() == [[2, 0]]  # the mean of 1, 2, 4, 1, 2
+
+
 def test_filters_nest() -> None:
     lessons: list[Array] = []
     inner = Filtered(Recorder(lessons=lessons), repeats=2, estimator=Mean())

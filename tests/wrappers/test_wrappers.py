@@ -18,6 +18,7 @@ from tailproof import (
     OFUL,
     UCB1,
     AutoFiltered,
+    Capped,
     Filtered,
     FromRegret,
     Intercept,
@@ -500,6 +501,7 @@ AGED: list[Policy[Any]] = [
         AutoFiltered(policy, repeats=3, settle=8)
         for policy in (OFUL(), LinTS(), UCB1(), MedianUCB(), RobustUCB(estimator="truncated"))
     ),
+    *(Capped(policy, share=0.9, settle=8) for policy in (OFUL(), UCB1())),
 ]
 
 

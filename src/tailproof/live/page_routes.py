@@ -89,7 +89,7 @@ _HEAD = {
     "lead": {
         "arm": "red",
         "sure": False,
-        "words": "red leads; its interval overlaps that of blue.",
+        "words": "red leads so far; not sure yet against blue.",
     },
     "tickets": {"asked": 90, "rewards": 70, "pending": 9, "overdue": 0, "late": 1, "lost": 10},
 }

@@ -1,20 +1,21 @@
 """A summary of a journal: which arm leads and how surely, pulls and rewards over time."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from itertools import compress
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tailproof.advice import LEVEL, calibrate, estimates, leader
+from tailproof.advice import calibrate
 from tailproof.live.journal import Journal
 from tailproof.policies.base import Policy
 from tailproof.stats.aims import Aim, CappedMean
+from tailproof.stats.comparison import LEVEL, Comparison, MeanWithin, Statistic, Unbounded
 from tailproof.stats.diagnostics import LEAST
 from tailproof.stats.estimators import Mean, Quantile
+from tailproof.stats.histograms import FEWEST, Histogram
 from tailproof.typing import Array
 from tailproof.wrappers import AutoFiltered, Filtered
 from tailproof.wrappers.base import Wrapper
@@ -23,10 +24,12 @@ __all__ = ["Summary"]
 
 Numbers = NDArray[np.int64]
 
-WINDOW = 1000
-"""Latest rewards by which an arm is judged."""
+_WINDOW = 1000
+"""Latest rewards of an arm by which the tail is judged."""
 _ALL_WINDOWS = 1_000_000
 """Rewards in all windows, about 8 MB; if arms are many, each has fewer, at least `LEAST`."""
+_ALL_CELLS = 2**20
+"""Cells in all histograms, 24 MB; if arms are many, each has fewer, from 2¹⁴ down to 2¹²."""
 _CHUNK = 20_000
 """Tickets read at once, about; this takes a few hundredths of a second."""
 _BUCKETS, _SMALLEST = 64, 32
@@ -42,34 +45,45 @@ _DRAWN, _LISTED = 6, 50
 """Arms in charts and in tables."""
 _JUDGED = 20_000
 """The tail is estimated from about this many rewards, and again after as many or 10 % more."""
+_RIVALS = 4
+"""With more rivals there is no forecast, which takes up to a tenth of a second for each."""
+_TOO_EARLY = "Too early to tell: no arm has enough rewards yet."
+_BY_FEATURES = "The policy chose arms by features, so these averages cannot tell which arm leads."
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2⁶⁴/φ, φ the golden ratio: its multiples modulo 2⁶⁴ are spread evenly, whatever the period."""
 
 
 @dataclass
 class _Arm:
-    """One arm: its tickets and rewards in ended decisions, and its latest rewards in order."""
+    """One arm: its tickets and rewards in ended decisions, and the latest of them in order."""
 
     name: str
     tickets: int = 0
     rewards: int = 0
     offered: int = -1
     """The number of the last ticket that could have got it."""
+    sample: Histogram = field(default_factory=Histogram)
     window: Array = field(default_factory=lambda: np.empty(0))
     open: int = 0
     told: int = 0
 
 
 class Summary:
-    """A summary of an experiment, in memory that does not grow with its journal.
+    """A summary of an experiment, kept in memory that does not grow with its journal.
 
     Each `refresh` reads a chunk of what is new in the journal, and `to_dict` returns what is known
-    so far. The result depends only on the journal, not on how often it was refreshed, except for
-    the verdict on the tail, which is cached for a while.
+    so far. Once all is read, the result depends only on the journal, not on how often it was
+    refreshed, except for the verdict on the tail, which is cached for a while.
 
-    An arm is judged by its last 1000 rewards that came in time, in ended decisions. The arm on
-    offer with the best estimate leads, and that is sure if its interval overlaps no other. The
-    intervals hold together with 95 % confidence, at a single look and for independent rewards.
+    An arm is judged by all its rewards that came in time, in ended decisions, from a `Histogram`;
+    comparing arms takes another 8 or 16 bytes for each reward, for a moment. The arm on offer with
+    the best estimate leads, and that is sure if there is enough evidence over every other one.
+    For a given set of arms, the intervals hold with 95 % confidence, all together and at all looks,
+    and so does a lead that is sure, whatever the policy chose, if rewards depend neither on when
+    they are asked for nor on how long they take. If requests have features, a policy may choose
+    arms by them: then the arms are not compared.
+
+    The tail is described by the latest rewards of each arm, up to 1000.
 
     The history is kept in buckets with equal numbers of tickets. When 64 are full, neighbours are
     merged.
@@ -102,7 +116,7 @@ class Summary:
     >>> found["tickets"]["rewards"], [arm["estimate"] for arm in found["arms"]]
     (126, [3.0, 3.0])
     >>> found["lead"]["words"]
-    'blue leads; its interval overlaps that of red.'
+    'Nothing leads: blue and red are equal so far.'
 
     Source: our own. Differences: none.
     """
@@ -126,16 +140,16 @@ class Summary:
         self._features = False
         self._history = _History()
         self._judged, self._tail, self._advice = 0, "", ""
-        self._table: tuple[tuple[int, int], Array] = ((0, 0), np.empty((0, 3)))
+        self._seen: tuple[Any, ...] = (0, None)  # nothing was compared yet
+        self._table: Array = np.empty((0, 3))
+        self._lead: dict[str, Any] = {}
 
     def refresh(self) -> bool:
         """Read a chunk of what is new, and return whether that was all."""
         chunk = max(1, _CHUNK // self.policy.pulls)
         with self.journal.moment():
             self.holds, self.ended = self.journal.counts()
-            for name in self.journal.arms(since=len(self._arms)):
-                self._numbers[name] = len(self._arms)
-                self._arms.append(_Arm(name))
+            self._meet(self.journal.arms(since=len(self._arms)))
             stop = min(self.read + chunk, self.ended)
             self._take(self.journal.ended_tickets(self.read, stop))
             self.read = stop
@@ -146,6 +160,14 @@ class Summary:
             return False
         self._judge()
         return True
+
+    def _meet(self, names: Collection[str]) -> None:
+        """Add new arms, which leave fewer cells for each."""
+        for name in names:
+            self._numbers[name] = len(self._arms)
+            self._arms.append(_Arm(name))
+        for arm in self._arms if names else []:
+            arm.sample.limit(max(FEWEST, _ALL_CELLS // len(self._arms)))
 
     def _take(self, rows: Sequence[tuple[Any, ...]]) -> None:
         """Add tickets of ended decisions."""
@@ -169,6 +191,7 @@ class Summary:
             came, arm = own[~np.isnan(own)], self._arms[number]
             arm.tickets += len(own)
             arm.rewards += len(came)
+            arm.sample.add(came)
             arm.window = np.concatenate([arm.window, came])[-width:]
             self._rewards += len(came)
         self._history.add(first, arms, np.array(asked), rewards, len(self._arms))
@@ -188,7 +211,7 @@ class Summary:
     @property
     def _width(self) -> int:
         """Latest rewards kept of each arm."""
-        return min(WINDOW, max(LEAST, _ALL_WINDOWS // max(1, len(self._arms))))
+        return min(_WINDOW, max(LEAST, _ALL_WINDOWS // max(1, len(self._arms))))
 
     def _judge(self) -> None:
         """Estimate the tail again, if there are many new rewards."""
@@ -205,25 +228,51 @@ class Summary:
         except ValueError as error:  # too few of each arm, or all equal
             self._tail, self._advice = f"No verdict: {error}.", ""
             return
-        self._tail = found.rewards.verdict
+        shown = f"This describes the latest rewards of each arm, up to {min(size, self._width)}."
+        self._tail = f"{found.rewards.verdict} {shown}"
         self._advice = found.calibration.choice if found.calibration else f"{found.refusal}."
 
-    def _estimated(self) -> Array:
-        """Return the estimate and interval of each arm, NaN where it has too few rewards."""
-        seen = len(self._arms), self._rewards
-        if self._table[0] != seen:
-            width, table = self._width, np.full((len(self._arms), 3), np.nan)
-            some = [i for i, arm in enumerate(self._arms) if len(arm.window) > 1]
-            if some:
-                windows = [self._arms[i].window[-width:] for i in some]
-                table[some] = estimates(self.aim, windows, 1 - (1 - LEVEL) / len(self._arms))
-            self._table = seen, table
-        return self._table[1]
+    def _compare(self, here: list[int]) -> None:
+        """Compare the arms with all their rewards, if there is anything new.
+
+        While the journal is still being read, this waits until there are twice as many rewards.
+        """
+        seen = self._rewards, self._features, len(self._arms), here
+        early = self.read < self.ended and self._rewards < 2 * self._seen[0]
+        if seen == self._seen or (early and self._features == self._seen[1]):
+            return
+        self._seen = seen
+        names, samples = [arm.name for arm in self._arms], [arm.sample for arm in self._arms]
+        how = [f"Each arm is judged by all its rewards: {_aim_words(self.aim)}."]
+        self._lead = {"arm": None, "sure": False, "words": _TOO_EARLY, "how": how[0]}
+        if not here:
+            self._table = np.empty((0, 3))
+            return
+        found = compared(self.aim, names, samples, costs=self.costs)
+        if self._features:
+            self._table = np.column_stack([found.values, np.full((len(names), 2), np.nan)])
+            how.append("These averages are of the requests that got the arm, not of all requests.")
+            self._lead |= {"words": _BY_FEATURES, "how": " ".join(how)}
+            return
+        self._table = found.table
+        if len(here) < len(names):
+            names, lows, highs = (
+                [part[i] for i in here] for part in (names, found.lows, found.highs)
+            )
+            found = replace(found, names=names, lows=lows, highs=highs)
+        how += _how(self.aim, found.statistic)
+        if not all(sample.exact for sample in samples):
+            how.append("Rewards are rounded to save memory, at each end to the safe side.")
+        words = _lead_words(self.aim, found)
+        self._lead = {"words": words, "how": " ".join(how)}
+        self._lead |= {"arm": found.lead.arm, "sure": found.lead.sure}
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything that the page shows, as JSON values; infinities are strings."""
-        table = self._estimated()
         here = [self._on_offer(arm) for arm in self._arms]
+        self._compare([i for i, yes in enumerate(here) if yes])
+        table = np.full((len(self._arms), 3), np.nan)
+        table[: len(self._table)] = self._table
         signed = -table[:, 0] if self.costs else table[:, 0]
         order = sorted(
             range(len(self._arms)),
@@ -245,7 +294,7 @@ class Summary:
                 "late": self._late,
                 "lost": ended - self._rewards - self._late,
             },
-            "lead": self._lead([i for i, yes in enumerate(here) if yes], table),
+            "lead": self._lead,
             "arms": [self._row(i, table[i], here[i]) for i in order[:_LISTED]],
             "more_arms": max(0, len(order) - _LISTED),
             "history": self._history.to_dict([arm.name for arm in self._arms], order[:1]),
@@ -268,36 +317,25 @@ class Summary:
     def _on_offer(self, arm: _Arm) -> bool:
         return arm.open > 0 or arm.offered >= self._tickets - _LATELY
 
-    def _lead(self, here: list[int], table: Array) -> dict[str, Any]:
-        """Return which arm on offer leads, and how sure that is, in words."""
-        how = (
-            f"Each arm is judged by its last {self._width} rewards: {_aim_words(self.aim)} and "
-            f"{_interval_words(self.aim)}. If rewards are independent, the intervals of all arms "
-            f"hold together with {100 * LEVEL:.0f} % confidence at a single look. If you look "
-            "often, you will now and then see a lead that goes away."
-        )
-        if self._features:
-            how += " Requests differ in their features; an arm is judged by all that got it."
-        found: dict[str, Any] = {"arm": None, "sure": False, "how": how}
-        names, unknown = [self._arms[i].name for i in here], np.isnan(table[here, 0])
-        if unknown.all():
-            return found | {"words": "Too early to tell: no arm has enough rewards yet."}
-        lead = leader(names, table[here], costs=self.costs)
-        few = list(compress(names, unknown))
-        aside = set(few)
-        reaching = [name for name in lead.rivals if name not in aside]
-        words = [f"{lead.arm} leads"]
-        if len(names) == 1:
-            words = [f"{lead.arm} is the only arm"]
-        elif lead.sure:
-            words.append("its interval overlaps no other")
-        if len(reaching) == 1:
-            words.append(f"its interval overlaps that of {reaching[0]}")
-        elif reaching:
-            words.append(f"its interval overlaps those of {_listed(reaching)}")
-        if few:
-            words.append(f"{_listed(few)} {'has' if len(few) == 1 else 'have'} too few rewards")
-        return found | {"arm": lead.arm, "sure": lead.sure, "words": "; ".join(words) + "."}
+
+def compared(
+    aim: Aim, names: Sequence[str], samples: Sequence[Histogram], *, costs: bool = False
+) -> Comparison:
+    """Compare arms by all their rewards, so that what is said holds at every look.
+
+    >>> red, blue = Histogram(), Histogram()
+    >>> red.add([0, 0, 1] * 100)
+    >>> blue.add([0, 1, 1] * 100)
+    >>> compared(Mean(), ["red", "blue"], [red, blue]).lead
+    Lead(arm='blue', sure=True, rivals=())
+    """
+    exact = all(sample.exact for sample in samples)
+    lows = [sample.low for sample in samples]
+    statistic = aim.among(lows)
+    if isinstance(aim, Mean) and not exact:
+        statistic = Unbounded()  # a frequent largest reward may be an effect of rounding
+    highs = None if exact else [sample.high for sample in samples]
+    return Comparison.of(statistic, names, lows, highs, costs=costs, any_look=True)
 
 
 class _History:
@@ -417,17 +455,73 @@ def _aim_words(aim: Aim, costs: bool | None = None) -> str:
     if isinstance(aim, Quantile):
         return f"the {size}{aim.level:g}-quantile"
     if isinstance(aim, CappedMean):
-        return f"the {size}mean of rewards capped at common quantiles of all arms ({aim.share:g})"
+        quantile = f"the {aim.share:g}-quantile of those that are not zero"
+        return f"the {size}mean of rewards capped at {quantile}"
     return f"the {size}{aim.name}"
 
 
-def _interval_words(aim: Aim) -> str:
-    """Describe the interval of an aim."""
+def _how(aim: Aim, statistic: Statistic) -> list[str]:
+    """Say in sentences on what the intervals and a sure lead rest."""
+    if isinstance(statistic, Unbounded):
+        if isinstance(aim, CappedMean):
+            return ["No finite cap is known yet, so there is no interval."]
+        return [
+            "For a mean of rewards without bounds no interval can hold, so none is given, and no "
+            "lead is sure."
+        ]
+    found = [f"{statistic.words[0].upper()}{statistic.words[1:]}."] if statistic.words else []
+    found.append(
+        "If rewards depend neither on when they are asked for nor on how long they take, the "
+        f"intervals of these arms hold together with {100 * LEVEL:.0f} % confidence at every look, "
+        "whatever the policy chose; so does a lead that is called sure."
+    )
+    proved = "This is proved, for every distribution of rewards."
     if isinstance(aim, CappedMean):
-        return "Student's interval"
-    if isinstance(aim, Mean):
-        return "an interval between two of the means of 15 blocks"
-    return "an interval between two of these rewards"
+        proved = (
+            "This is proved for a fixed cap; for a cap learned from the rewards it is measured."
+        )
+    elif isinstance(statistic, MeanWithin):
+        proved = "This is proved for rewards within these bounds."
+    return [*found, proved]
+
+
+def _lead_words(aim: Aim, found: Comparison) -> str:
+    """Say which arm leads, how sure that is, and what would make it sure."""
+    unbounded = isinstance(found.statistic, Unbounded)
+    known = ~np.isnan(found.values) if unbounded else [ends is not None for ends in found.intervals]
+    few = [name for name, enough in zip(found.names, known, strict=True) if not enough]
+    lead, aside = found.lead, set(few)
+    if len(few) == len(found.names):
+        return _TOO_EARLY
+    if len(found.names) == 1:
+        return f"{lead.arm} is the only arm."
+    if lead.sure:
+        return (
+            f"{lead.arm} leads, and that is sure: the evidence over every other arm holds at any "
+            "look."
+        )
+    rivals = [name for name in lead.rivals if name not in aside]
+    if lead.arm is None:
+        parts = [f"Nothing leads: {_listed(rivals)} are equal so far"]
+    else:
+        parts = [f"{lead.arm} leads so far"]
+        if isinstance(aim, CappedMean) and unbounded:
+            parts.append("no finite cap is known yet")
+        elif unbounded:
+            parts.append("nothing is sure of a mean of rewards without bounds")
+        elif rivals:
+            parts.append(f"not sure yet against {_listed(rivals)}")
+    if few:
+        parts.append(f"{_listed(few)} {'has' if len(few) == 1 else 'have'} too few rewards")
+    words = "; ".join(parts) + "."
+    more = found.forecast() if len(rivals) <= _RIVALS else None
+    if more is None:
+        return words
+    about = float(f"{more.rewards:.0e}")  # one digit, so that the sentence stays for a while
+    return (
+        f"{words} About {about:,.0f} more rewards, shared evenly between them, would make it sure, "
+        "if the arms differ as they seem to."
+    )
 
 
 def _filter_words(policy: Policy[Any]) -> str:

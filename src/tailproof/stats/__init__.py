@@ -1,6 +1,6 @@
 """Estimators of a location, their exact laws and the theory behind them: no bandits here."""
 
-from tailproof.stats import theory
+from tailproof.stats import intervals, theory
 from tailproof.stats.aims import Aim, CappedMean
 from tailproof.stats.calibration import Calibration
 from tailproof.stats.estimators import (
@@ -31,6 +31,7 @@ __all__ = [
     "TrimmedMean",
     "TruncatedMean",
     "WinsorizedMean",
+    "intervals",
     "mean_of_medians",
     "median_of_means",
     "theory",

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.special import bdtr, stdtrit
 
 from tailproof.checks import number, require
 from tailproof.noise import Noise
+from tailproof.stats.comparison import MeanWithin, Statistic, Unbounded
 from tailproof.typing import Array
 
-__all__ = ["Aim", "CappedMean", "quantile_interval", "student_interval"]
+__all__ = ["Aim", "CappedMean"]
 
 
 class Aim(ABC):
@@ -39,8 +39,8 @@ class Aim(ABC):
         """Return the aim of each arm, taking its samples as the whole population."""
 
     @abstractmethod
-    def estimates(self, samples: Sequence[Array], level: float) -> Array:
-        """Return the estimate and the ends of an interval of confidence `level`: (K, 3)."""
+    def among(self, samples: Sequence[Array]) -> Statistic:
+        """Return what is compared between these arms; see `tailproof.stats.comparison`."""
 
     @abstractmethod
     def of(self, laws: Sequence[Noise], locations: Sequence[float]) -> Array:
@@ -54,27 +54,29 @@ class Aim(ABC):
 
 @dataclass(frozen=True)
 class CappedMean(Aim):
-    """The mean of rewards clipped to a range that is the same for all arms.
+    """The mean of rewards cut to a range that is the same for all arms.
 
-    E min(max(X, low), high), low and high the (1 − share)- and share-quantiles of all rewards
-    pooled
+    E min(max(X, low), high), high = max(Q(share), 0), low = min(Q(1 − share), 0), Q the quantiles
+    of the rewards that are not zero, each arm weighing the same
 
-    It exists for every law, and depends on how often and how much is earned, up to the cap.
+    It exists for every law, and depends on how often and how much is earned, up to the cap. Zeros,
+    visitors who buy nothing, do not move the cap, nor does it matter how often each arm was played.
     Experiment platforms call it winsorising, or capping at a percentile.
 
     Parameters
     ----------
     share : float
-        The share of all rewards that are below the cap, above ½.
+        The share of purchases that are below the cap, above ½.
 
     Examples
     --------
-    >>> arms = [np.array([0.0, 0.0, 0.0, 9.0]), np.array([1.0, 1.0, 1.0, 1e6])]
-    >>> CappedMean(0.75).values(arms).tolist()
-    [0.25, 1.0]
+    >>> arms = [np.array([0.0, 0.0, 0.0, 9.0]), np.array([0.0, 1.0, 1.0, 1e6])]
+    >>> CappedMean(0.75).range(arms), CappedMean(0.75).values(arms).tolist()
+    ((0.0, 9.0), [2.25, 2.75])
 
     Source: Dixon 1960 for winsorising; experiment platforms use one range for all arms.
-    Differences: both ends are clipped, so that losses may have no mean either.
+    Differences: both ends are cut, so that refunds may have no mean either; a reward of zero is
+    special, so that the aim does not follow a shift of all rewards.
     """
 
     share: float = 0.99
@@ -83,43 +85,114 @@ class CappedMean(Aim):
         number("share", self.share, above=0.5, below=1)
 
     def range(self, samples: Sequence[Array]) -> tuple[float, float]:
-        """Return the ends of the range, which are two of the pooled samples."""
-        pooled = np.concatenate(samples)
-        ends = np.quantile(pooled, [1 - self.share, self.share], method="inverted_cdf")
-        return float(ends[0]), float(ends[1])
+        """Return the ends of the range, each of which is zero or one of the samples."""
+        bought = [sample[sample != 0] for sample in samples]
+        pooled = np.concatenate(bought)
+        if not len(pooled):
+            return 0.0, 0.0
+        shares = [1 / max(1, len(sample)) for sample in samples]
+        weights = np.repeat(shares, [len(own) for own in bought])
+        order = np.argsort(pooled, kind="stable")
+        reached = np.cumsum(weights[order])
+        levels = reached[-1] * np.array([1 - self.share, self.share]) * (1 - 1e-12)  # of rounding
+        low, high = pooled[order[np.searchsorted(reached, levels)]].tolist()
+        return min(low, 0.0), max(high, 0.0)
 
     def values(self, samples: Sequence[Array]) -> Array:
-        """Return the mean of the clipped samples of each arm."""
+        """Return the mean of the cut samples of each arm."""
         low, high = self.range(samples)
-        return np.array([np.clip(sample, low, high).mean() for sample in samples])
+        found = np.array([np.clip(sample, low, high).mean() for sample in samples])
+        means = np.array([_mean(sample) for sample in samples])
+        return self._told_apart(found, means, high)
 
-    def estimates(self, samples: Sequence[Array], level: float) -> Array:
-        """Return the capped means with Student's intervals: clipped rewards have all moments."""
+    def among(self, samples: Sequence[Array]) -> Statistic:
+        """Return the mean within the range of these arms."""
         low, high = self.range(samples)
-        with np.errstate(invalid="ignore"):  # a cap may be infinite
-            return np.array([student_interval(np.clip(x, low, high), level) for x in samples])
+        if not 0 < high - low < math.inf:
+            return Unbounded()
+        ends = f"at {high:,.4g}" if low == 0 else f"at {low:,.4g} and {high:,.4g}"
+        return MeanWithin(low, high, f"rewards are capped {ends}")
 
     def of(self, laws: Sequence[Noise], locations: Sequence[float]) -> Array:
         """Return high − ∫ F(x) dx from low to high."""
         rule = f"one for each of {len(laws)} laws"
         require(len(laws) == len(locations), "locations", rule, locations)
-        low, high = (_pooled(laws, locations, at) for at in (1 - self.share, self.share))
-        return np.array(
-            [
-                high - _integral(law, low - location, high - location)
-                for law, location in zip(laws, locations, strict=True)
-            ]
-        )
+        arms = list(zip(laws, locations, strict=True))
+        low, high = (_of_purchases(arms, at) for at in (1 - self.share, self.share))
+        low, high = min(low, 0.0), max(high, 0.0)
+        found = np.array([high - _integral(law, low - m, high - m) for law, m in arms])
+        means = np.array([m + law.mean if law.alpha > 1 else math.inf for law, m in arms])
+        return self._told_apart(found, means, high)
+
+    def _told_apart(self, found: Array, means: Array, high: float) -> Array:
+        """Return the capped means, unless the cap alone makes them equal."""
+        if len(found) > 1 and np.ptp(found) == 0 and np.any(means != means[0]):
+            raise ValueError(
+                f"share={self.share:g} caps rewards at {high:g}, and there all arms have the same "
+                f"mean, {found[0]:g}: use a larger share or the plain mean"
+            )
+        return found
 
 
-def _pooled(laws: Sequence[Noise], locations: Sequence[float], level: float) -> float:
-    """Return the quantile of the equal mixture of the laws, by bisection between theirs."""
-    own = [float(law.ppf(level)) + m for law, m in zip(laws, locations, strict=True)]
+def crossing(
+    names: Sequence[str], samples: Sequence[Array], cap: float, *, costs: bool = False
+) -> str:
+    """Name the cap nearest to this one at which another arm takes the lead; empty if none does.
+
+    Caps are compared from the median purchase to the largest; the leader is the arm with the
+    largest mean of rewards up to the cap. Rewards below zero count as they are.
+
+    >>> often, much = np.repeat([0.0, 10.0], [50, 50]), np.repeat([0.0, 60.0], [80, 20])
+    >>> crossing(["often", "much"], [often, much], cap=60)
+    'Below a cap of 25 often leads, above it much.'
+    """
+    bought = np.unique(np.concatenate([sample[sample > 0] for sample in samples]))
+    caps = bought[len(bought) // 2 :]
+    if not (len(caps) and np.isfinite(caps[-1])):
+        return ""
+    # E min(X, c) grows with slope P(X > c) between two rewards, so the leader changes where two
+    # such lines cross: a fine grid finds it to a thousandth
+    grid = np.geomspace(caps[0] / 4, caps[-1], 4096)
+    curves = np.array([_capped(sample, grid) for sample in samples])
+    ahead = curves.argmin(axis=0) if costs else curves.argmax(axis=0)
+    changes = np.flatnonzero(np.diff(ahead))
+    if not len(changes):
+        return ""
+    at = changes[np.abs(np.log(grid[changes] / cap)).argmin()]
+    place = math.sqrt(grid[at] * grid[at + 1])
+    below, above = names[ahead[at]], names[ahead[at + 1]]
+    return f"Below a cap of {place:,.3g} {below} leads, above it {above}."
+
+
+def _capped(ranked: Array, caps: Array) -> Array:
+    """Return the means of sorted samples, each cut from above."""
+    below = np.searchsorted(ranked, caps)
+    sums = np.append(0.0, np.cumsum(ranked))
+    found: Array = (sums[below] + (len(ranked) - below) * caps) / len(ranked)
+    return found
+
+
+def _mean(sample: Array) -> float:
+    with np.errstate(invalid="ignore", over="ignore"):
+        return float(sample.mean())
+
+
+def _of_purchases(arms: Sequence[tuple[Noise, float]], level: float) -> float:
+    """Return a quantile of the rewards that are not zero, of the equal mixture of the arms."""
+    zeros = [float(law.cdf(-m) - law.cdf(np.nextafter(-m, -np.inf))) for law, m in arms]
+    if min(zeros) == 1:
+        return 0.0
+    own = [
+        float(law.ppf(min(max(at, 1e-300), 1.0))) + m
+        for (law, m), zero in zip(arms, zeros, strict=True)
+        for at in (level * (1 - zero), level * (1 - zero) + zero)
+    ]
     low, high = min(own), max(own)
+    asked = level * (1 - float(np.mean(zeros)))
     for _ in range(200):
         middle = low / 2 + high / 2
-        below = [float(law.cdf(middle - m)) for law, m in zip(laws, locations, strict=True)]
-        if np.mean(below) < level:
+        below = [float(law.cdf(middle - m)) for law, m in arms]
+        if np.mean(below) - (np.mean(zeros) if middle >= 0 else 0.0) < asked:
             low = middle
         else:
             high = middle
@@ -134,42 +207,3 @@ def _integral(law: Noise, low: float, high: float) -> float:
     ends = np.unique(np.clip([low, *law.ppf(levels).tolist(), high], low, high))
     pieces = [quad(lambda x: float(law.cdf(x)), *piece, epsrel=1e-9)[0] for piece in pairwise(ends)]
     return float(sum(pieces))
-
-
-def student_interval(sample: Array, level: float) -> tuple[float, float, float]:
-    """Return the mean and Student's interval around it.
-
-    X̄ ± t_{n−1}((1 + level)/2) s/√n
-
-    >>> [round(x, 2) for x in student_interval(np.array([1.0, 2.0, 3.0, 4.0]), 0.95)]
-    [2.5, 0.45, 4.55]
-
-    Source: Student 1908. Differences: none.
-    """
-    n, mean = len(sample), float(sample.mean())
-    if n < 2 or not math.isfinite(mean):
-        return mean, -math.inf, math.inf
-    half = float(stdtrit(n - 1, (1 + level) / 2)) * float(sample.std(ddof=1)) / math.sqrt(n)
-    return mean, mean - half, mean + half
-
-
-def quantile_interval(sample: Array, quantile: float, level: float) -> tuple[float, float]:
-    """Return two of the samples that enclose the quantile with probability at least `level`.
-
-    [X_(l), X_(u)], P(Bin(n, q) < l) ≤ (1 − level)/2 and P(Bin(n, q) ≥ u) ≤ (1 − level)/2
-
-    It is valid for any law, with or without atoms; with too few samples an end is infinite.
-
-    >>> quantile_interval(np.arange(1.0, 101.0), 0.5, 0.95)
-    (40.0, 61.0)
-
-    Source: Thompson 1936. Differences: none.
-    """
-    n, tail = len(sample), (1 - level) / 2
-    reach = 20 + 10 * math.sqrt(n * quantile * (1 - quantile))  # negligible beyond
-    first, last = max(0, int(n * quantile - reach)), min(n, int(n * quantile + reach))
-    below = bdtr(np.arange(first, last + 1, dtype=np.float64), n, quantile)
-    low = first + int(np.searchsorted(below, tail, side="right"))
-    high = first + int(np.searchsorted(below, 1 - tail)) + 1
-    ranked = np.concatenate([[-math.inf], np.sort(sample), [math.inf]])
-    return float(ranked[low]), float(ranked[min(high, n + 1)])

@@ -204,11 +204,6 @@ class Rewards:
         values = values[np.lexsort((values, arm))]
         groups = np.split(values, np.cumsum(np.bincount(arm))[:-1])
         found = tuple(ArmRewards(*pair) for pair in zip(known, groups, strict=True))
-        few = [own.name for own in found if len(own.rewards) < 2]
-        if arms is not None and few:
-            raise ValueError(
-                f"arm {few[0]} has only 1 reward, but 2 are needed: record more or leave it out"
-            )
         if all(own.rewards[0] == own.rewards[-1] for own in found):
             raise ValueError(
                 f"the rewards of each arm are all equal, such as {values[0]:g}; without noise no "

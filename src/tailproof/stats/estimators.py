@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike
 
 from tailproof.checks import Fraction, Positive, Range, check_fields, require
 from tailproof.noise import Noise
-from tailproof.stats.aims import Aim, quantile_interval
+from tailproof.stats.aims import Aim
+from tailproof.stats.comparison import MeanWithin, Ranked, Statistic, Unbounded
 from tailproof.stats.theory import block_size
 from tailproof.typing import Array
 
@@ -38,8 +39,8 @@ __all__ = [
 Shape = tuple[int, ...]
 
 _LARGEST = np.finfo(np.float64).max
-_BLOCKS = 15
-"""Block means for the interval of a mean: few, so that blocks are long; 0.9999 needs 15."""
+_COMMON = 5
+"""How often the least and the largest reward must have come to be taken for bounds."""
 _Share = Annotated[float, Range(at_least=0, below=0.5)]
 
 
@@ -120,20 +121,23 @@ class Mean(_EstimatorAim):
         """Average the last axis."""
         return _mean(x)
 
-    def estimates(self, samples: Sequence[Array], level: float) -> Array:
-        """Return the median of 15 block means and an interval between two of them, for each arm.
+    def among(self, samples: Sequence[Array], *, light: bool = False) -> Statistic:
+        """Return the mean, with bounds if some can be assumed: otherwise nothing is sure of it.
 
-        The interval is exact for the median of a block mean. That median is the mean if block means
-        are symmetric, as they nearly are for long blocks of a law with a mean. Samples are assigned
-        to blocks at random, with a fixed seed, since records may be ordered.
+        The least and the largest reward are bounds if both are common, as with clicks and ratings.
+        For `light` tails, an end that is not common is moved outwards by the range of the rewards.
         """
-        found = []
-        for sample in samples:
-            shuffled = np.random.default_rng(0).permutation(sample)
-            count = min(_BLOCKS, len(shuffled))
-            means = _mean(_blocks(shuffled, count, len(shuffled) // count))
-            found.append((float(_medians(means)), *quantile_interval(means, 0.5, level)))
-        return np.array(found)
+        some = [x for x in samples if len(x)]
+        if not some:
+            return Unbounded()
+        low, high = min(float(x.min()) for x in some), max(float(x.max()) for x in some)
+        seen = (sum(np.count_nonzero(x == end) for x in samples) for end in (low, high))
+        common = [count >= _COMMON for count in seen]
+        if not 0 < high - low < math.inf or not (light or all(common)):
+            return Unbounded()
+        reach = high - low
+        low, high = low - reach * (not common[0]), high + reach * (not common[1])
+        return MeanWithin(low, high, f"no reward is taken to lie beyond {low:.4g} and {high:.4g}")
 
     def _of_law(self, law: Noise) -> float:
         require(law.alpha > 1, "laws", "laws that have a mean", law)
@@ -162,9 +166,9 @@ class Median(_EstimatorAim):
         """Draw the median from its exact law, one number instead of n."""
         return noise.sample_median(shape[-1], rng, shape[:-1])
 
-    def estimates(self, samples: Sequence[Array], level: float) -> Array:
-        """Return the medians with intervals between two order statistics."""
-        return np.array([(self(x), *quantile_interval(x, 0.5, level)) for x in samples])
+    def among(self, samples: Sequence[Array]) -> Statistic:
+        """Return the middle order statistic."""
+        return Ranked(0.5, median=True)
 
     def _of_law(self, law: Noise) -> float:
         return law.median
@@ -229,9 +233,9 @@ class Quantile(_EstimatorAim):
         """The quantile 1 − level."""
         return Quantile(round(1 - self.level, 12))
 
-    def estimates(self, samples: Sequence[Array], level: float) -> Array:
-        """Return the quantiles with intervals between two order statistics."""
-        return np.array([(self(x), *quantile_interval(x, self.level, level)) for x in samples])
+    def among(self, samples: Sequence[Array]) -> Statistic:
+        """Return the order statistic of this level."""
+        return Ranked(self.level, least=self.least)
 
     def _of_law(self, law: Noise) -> float:
         return float(law.ppf(self.level))

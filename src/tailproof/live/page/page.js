@@ -206,7 +206,8 @@ function showEmpty(found) {
 function showLead(found) {
   const { lead } = found, badge = at("lead-badge");
   badge.className = `badge ${lead.sure ? "sure" : lead.arm ? "" : "early"}`;
-  setText("lead-badge", lead.sure ? "sure" : lead.arm ? "not sure" : "too early");
+  const known = found.arms.some(arm => arm.estimate !== null);
+  setText("lead-badge", lead.sure ? "sure" : lead.arm ? "not sure" : known ? "cannot tell" : "too early");
   setText("lead-words", lead.words);
   setText("how", lead.how);
   setText("aim-column", found.aim);
@@ -216,7 +217,7 @@ function showLead(found) {
     if (drawn >= 0) name.append(swatch(drawn));
     name.append(arm.here ? arm.name : `${arm.name} (no longer offered)`);
     if (!arm.here) row.className = "gone";
-    const cells = [words(arm.estimate), arm.estimate === null ? "–" : `${words(arm.low)} to ${words(arm.high)}`,
+    const cells = [words(arm.estimate), arm.low === null ? "–" : `${words(arm.low)} to ${words(arm.high)}`,
       ...["pulls", "rewards", "pending", "missing"].map(key => whole.format(arm[key]))];
     fill(row, name, cells.map(text => make("td", text, { class: "n" })));
     return row;
@@ -375,10 +376,12 @@ function drawIntervals(found) {
   const scale = symlog(found.history, arms.flatMap(arm => [arm.low, arm.estimate, arm.high]), narrow.matches ? 4 : 7);
   const traces = arms.map(arm => {
     const color = colour(slot(found.history, arm.name)), x = scale.to(arm.estimate);
+    const low = arm.low ?? arm.estimate, high = arm.high ?? arm.estimate;   // there may be no interval
     return {
       x: [x], y: [arm.name], mode: "markers", marker: { color, size: 11 },
-      error_x: { type: "data", symmetric: false, array: [scale.to(arm.high) - x], arrayminus: [x - scale.to(arm.low)], color, thickness: 2.5, width: 6 },
-      text: [`${escaped(arm.name)}: ${words(arm.estimate)}<br>${words(arm.low)} to ${words(arm.high)}`],
+      error_x: { type: "data", symmetric: false, array: [scale.to(high) - x], arrayminus: [x - scale.to(low)], color, thickness: 2.5, width: 6,
+        visible: arm.low !== null },
+      text: [`${escaped(arm.name)}: ${words(arm.estimate)}<br>${arm.low === null ? "no interval" : `${words(low)} to ${words(high)}`}`],
       hovertemplate: "%{text}<extra></extra>",
     };
   });

@@ -291,7 +291,7 @@ class State:
         if rule.finite:
             require(bool(np.isfinite(given).all()), where, "finite", "NaN or infinity")
         if rule.least is not None and given.size:
-            low, high = given.min(), given.max()
+            low, high = int(given.min()), int(given.max())
             require(low >= rule.least, where, f"at least {rule.least}", low)
             require(not rule.names_arms or high < self.arms, where, f"below {self.arms}", high)
         return np.array(given, dtype=mine.dtype)

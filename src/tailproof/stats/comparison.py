@@ -1,0 +1,336 @@
+"""Compare arms under an aim: estimates, intervals, who leads, and what would make it sure."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+
+from tailproof.stats.intervals import (
+    BoundedSample,
+    evidence_needed,
+    mean_evidence,
+    mean_interval,
+    mean_sequence,
+    quantile_evidence,
+    quantile_interval,
+    quantile_sequence,
+)
+from tailproof.typing import Array
+
+__all__ = ["LEVEL", "Comparison", "Lead", "MeanWithin", "Ranked", "Statistic", "Unbounded"]
+
+LEVEL = 0.95
+"""The joint confidence of all statements about one aim."""
+_MOST = 1e9
+"""No forecast is made of more rewards than this."""
+_THINNED = 4096
+"""Order statistics of an arm that a forecast uses."""
+
+Ends = tuple[float, float]
+
+
+class Statistic(ABC):
+    """What is compared: a number of each arm's law that does not depend on other arms."""
+
+    @property
+    def words(self) -> str:
+        """What the number is, if the name of the aim does not say it all."""
+        return ""
+
+    @abstractmethod
+    def prepare(self, sample: Array) -> Any:
+        """Return what the other methods need of an arm's sorted rewards."""
+
+    @abstractmethod
+    def value(self, arm: Any) -> float:
+        """Return the estimate, NaN for too few rewards."""
+
+    @abstractmethod
+    def interval(self, arm: Any, level: float, *, any_look: bool) -> Ends | None:
+        """Return an interval; None for too few rewards, or where none can hold."""
+
+    @abstractmethod
+    def evidence(self, better: Any, worse: Any) -> float:
+        """Return the logarithm of the evidence, at any look, that one arm has the larger number."""
+
+    @abstractmethod
+    def grown(self, arm: Any, more: float) -> Any:
+        """Return the arm as it would be with more rewards like those it has."""
+
+
+@dataclass(frozen=True)
+class Ranked(Statistic):
+    """A quantile, by order statistics: holds for every law; `median` averages the middle two."""
+
+    level: float
+    least: int = 1
+    median: bool = False
+
+    class Arm(NamedTuple):
+        """The rewards in ascending order, and how many each of them stands for."""
+
+        rewards: Array
+        each: float = 1.0
+
+    def prepare(self, sample: Array) -> "Arm":
+        """Keep the rewards."""
+        return self.Arm(sample)
+
+    def value(self, arm: "Arm") -> float:
+        """Return the order statistic nearest to the level."""
+        n, x = len(arm.rewards), arm.rewards
+        if n < self.least:
+            return math.nan
+        if self.median:
+            middle = x[(n - 1) // 2 : n // 2 + 1]
+            return float(middle[0] if middle[0] == middle[-1] else (middle / len(middle)).sum())
+        return float(x[min(max(math.floor(self.level * (n + 1) + 0.5), 1), n) - 1])
+
+    def interval(self, arm: "Arm", level: float, *, any_look: bool) -> Ends | None:
+        """Return two order statistics; None if an end would be beyond the rewards."""
+        by = quantile_sequence if any_look else quantile_interval
+        ends = by(arm.rewards, self.level, level)
+        n = len(arm.rewards)
+        beyond = n == 0 or ends[0] < arm.rewards[0] or ends[1] > arm.rewards[-1]
+        return None if beyond else ends
+
+    def evidence(self, better: "Arm", worse: "Arm") -> float:
+        """Return `quantile_evidence`."""
+        each = better.each, worse.each
+        return quantile_evidence(better.rewards, worse.rewards, self.level, each=each)
+
+    def grown(self, arm: "Arm", more: float) -> "Arm":
+        """Let each of at most 4096 order statistics stand for more rewards."""
+        n = len(arm.rewards)
+        few = arm.rewards
+        if n > _THINNED:
+            few = few[((np.arange(_THINNED) + 0.5) * n / _THINNED).astype(np.int64)]
+        return self.Arm(few, (n + more) / len(few))
+
+
+@dataclass(frozen=True)
+class MeanWithin(Statistic):
+    """The mean of rewards cut to a range: holds for every law."""
+
+    low: float
+    high: float
+    why: str = ""
+
+    @property
+    def words(self) -> str:
+        """The range, and why it is this."""
+        return self.why
+
+    def prepare(self, sample: Array) -> BoundedSample:
+        """Cut the rewards."""
+        return BoundedSample.of(sample, low=self.low, high=self.high)
+
+    def value(self, arm: BoundedSample) -> float:
+        """Return the mean, NaN of no rewards."""
+        return arm.mean
+
+    def interval(self, arm: BoundedSample, level: float, *, any_look: bool) -> Ends | None:
+        """Return `mean_interval` or `mean_sequence`."""
+        by = mean_sequence if any_look else mean_interval
+        return by(arm, level) if arm.n else None
+
+    def evidence(self, better: BoundedSample, worse: BoundedSample) -> float:
+        """Return `mean_evidence`."""
+        return mean_evidence(better, worse)
+
+    def grown(self, arm: BoundedSample, more: float) -> BoundedSample:
+        """Count each reward more often."""
+        return replace(arm, counts=arm.counts * (1 + more / arm.n))
+
+
+@dataclass(frozen=True)
+class Unbounded(Statistic):
+    """The mean of rewards without a bound, of which nothing is sure (Bahadur and Savage 1956)."""
+
+    def prepare(self, sample: Array) -> Array:
+        """Keep the rewards."""
+        return sample
+
+    def value(self, arm: Array) -> float:
+        """Return the mean; opposite infinities cancel."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            mean = float(arm.mean()) if len(arm) else math.nan
+        return 0.0 if len(arm) and math.isnan(mean) else mean
+
+    def interval(self, arm: Array, level: float, *, any_look: bool) -> Ends | None:
+        """Return None: no interval holds."""
+        return None
+
+    def evidence(self, better: Array, worse: Array) -> float:
+        """Return −∞."""
+        return -math.inf
+
+    def grown(self, arm: Array, more: float) -> Array:
+        """Return the arm."""
+        return arm
+
+
+class Lead(NamedTuple):
+    """The leading arm under an aim; `sure` if there is evidence over every other arm.
+
+    `rivals` are the arms over which there is not enough. If nothing leads, as between arms with
+    equal medians, `arm` is None and `rivals` are those that share the best estimate.
+    """
+
+    arm: str | None
+    sure: bool
+    rivals: tuple[str, ...]
+
+
+class Forecast(NamedTuple):
+    """About how many more rewards would make a lead sure, and what an even split of them costs."""
+
+    rewards: float
+    regret: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Comparison:
+    """Arms under one aim.
+
+    Parameters
+    ----------
+    statistic : Statistic
+        Usually from `Aim.among`.
+    names : sequence of str
+    lows, highs : sequences of arrays
+        The sorted rewards of each arm; where they are known up to rounding only, rounded down and
+        rounded up, so that what is said holds for the rewards themselves.
+    costs : bool
+        Whether small is good.
+    any_look : bool
+        Whether intervals hold at every look, under any choice of arms; otherwise at one look. The
+        lead is sure at any look in both cases.
+
+    Examples
+    --------
+    >>> sales = [np.repeat([0.0, 1.0], [900, 100]), np.repeat([0.0, 1.0], [950, 50])]
+    >>> found = Comparison.of(MeanWithin(0, 1), ["a", "b"], sales)
+    >>> found.lead, found.values.tolist()
+    (Lead(arm='a', sure=True, rivals=()), [0.1, 0.05])
+    >>> few = Comparison.of(MeanWithin(0, 1), ["a", "b"], [sales[0], np.zeros(3)])
+    >>> few.lead
+    Lead(arm='a', sure=False, rivals=('b',))
+
+    Source: our own. Differences: none.
+    """
+
+    statistic: Statistic
+    names: Sequence[str]
+    lows: Sequence[Any]
+    highs: Sequence[Any]
+    costs: bool = False
+    any_look: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        statistic: Statistic,
+        names: Sequence[str],
+        lows: Sequence[Array],
+        highs: Sequence[Array] | None = None,
+        *,
+        costs: bool = False,
+        any_look: bool = False,
+    ) -> "Comparison":
+        """Prepare the rewards of each arm for the statistic."""
+        low = [statistic.prepare(sample) for sample in lows]
+        high = low if highs is None else [statistic.prepare(sample) for sample in highs]
+        return cls(
+            statistic=statistic, names=names, lows=low, highs=high, costs=costs, any_look=any_look
+        )
+
+    @cached_property
+    def values(self) -> Array:
+        """The estimate of each arm, NaN for too few rewards."""
+        ends = [[self.statistic.value(arm) for arm in arms] for arms in (self.lows, self.highs)]
+        low, high = np.array(ends)
+        found: Array = np.where(low == high, low, low / 2 + high / 2)
+        return found
+
+    @cached_property
+    def intervals(self) -> list[Ends | None]:
+        """The intervals, which hold together with 95 % confidence; None where there is none."""
+        level = 1 - (1 - LEVEL) / max(1, len(self.names))
+        found: list[Ends | None] = []
+        for low, high in zip(self.lows, self.highs, strict=True):
+            ends = [
+                self.statistic.interval(arm, level, any_look=self.any_look)
+                for arm in ([low] if low is high else [low, high])
+            ]
+            first, last = ends[0], ends[-1]
+            found.append(None if first is None or last is None else (first[0], last[1]))
+        return found
+
+    @property
+    def table(self) -> Array:
+        """Estimates and ends of the intervals, of shape (K, 3); NaN where there is none."""
+        ends = [pair or (math.nan, math.nan) for pair in self.intervals]
+        return np.column_stack([self.values, np.array(ends).reshape(-1, 2)])
+
+    @cached_property
+    def lead(self) -> Lead:
+        """The arm with the best estimate, of those with enough rewards for an interval."""
+        known = [pair is not None for pair in self.intervals]
+        if isinstance(self.statistic, Unbounded):
+            known = [not math.isnan(value) for value in self.values]
+        if not any(known):
+            return Lead(None, False, tuple(self.names))
+        score = np.where(known, -self.values if self.costs else self.values, -math.inf)
+        best = np.flatnonzero(score == score.max()).tolist()
+        if len(best) > 1:
+            return Lead(None, False, tuple(self.names[arm] for arm in best))
+        first = best[0]
+        asked = evidence_needed(max(2, len(self.names)), LEVEL)
+        others = (arm for arm in range(len(self.names)) if arm != first)
+        rivals = [self.names[arm] for arm in others if self._evidence(first, arm) < asked]
+        return Lead(self.names[first], not rivals, tuple(rivals))
+
+    def forecast(self) -> Forecast | None:
+        """Say how many more rewards would make the lead sure if the arms differ as they seem to.
+
+        The leader and its rivals get them in even shares. None if nothing leads, if the lead is
+        sure, or if it would take more than 10⁹.
+        """
+        if self.lead.arm is None or self.lead.sure or isinstance(self.statistic, Unbounded):
+            return None
+        first = self.names.index(self.lead.arm)
+        rivals = [self.names.index(name) for name in self.lead.rivals]
+        if any(math.isnan(self.values[arm]) for arm in rivals):
+            return None
+        each = [self._until_sure(first, rival) for rival in rivals]
+        if any(math.isinf(more) for more in each):
+            return None
+        gaps = np.abs(self.values[first] - self.values[rivals])
+        return Forecast(max(each) + sum(each), float(gaps @ each))
+
+    def _evidence(self, first: int, other: int, more: float = 0.0) -> float:
+        """Return the evidence that an arm is better than another, with as many more of both."""
+        a, b = (other, first) if self.costs else (first, other)
+        better, worse = self.lows[a], self.highs[b]
+        if more:
+            better, worse = (self.statistic.grown(arm, more) for arm in (better, worse))
+        return self.statistic.evidence(better, worse)
+
+    def _until_sure(self, first: int, rival: int) -> float:
+        """Return the rewards that each of two arms still needs, ∞ if too many."""
+        asked = evidence_needed(max(2, len(self.names)), LEVEL)
+
+        def missing(log_more: float) -> float:
+            return asked - self._evidence(first, rival, math.exp(log_more))
+
+        if missing(math.log(_MOST)) > 0:
+            return math.inf
+        if missing(0.0) <= 0:
+            return 1.0
+        return math.exp(brentq(missing, 0.0, math.log(_MOST), xtol=0.02))

@@ -1,0 +1,123 @@
+"""Rewards in bounded memory: how many fell into each of many narrow cells."""
+
+from bisect import bisect_left
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tailproof.checks import array, require, whole
+from tailproof.typing import Array, Index
+
+__all__ = ["FEWEST", "Histogram"]
+
+_MANTISSA = 52
+"""Bits of a float64 that can be dropped; the others are its sign and its power of two."""
+FEWEST = 2**12
+"""Cells that are enough for every float64 when all of its mantissa is dropped."""
+_MOST = 2**14
+"""384 kB, and two bits more than `FEWEST`: 10⁶ lognormal rewards (σ = 1) are rounded by up to
+0.1 %, while the interval for their median is 1 % wide."""
+
+
+class Histogram:
+    """Rewards in bounded memory: the least and the largest reward of each cell, and their number.
+
+    cell(x) = ⌊bits(x)/2^d⌋, bits the float64 as an integer that grows with x, d the least number
+    for which at most `most` cells have rewards
+
+    While no more than `most` rewards differ, d = 0 and nothing is rounded. Later a cell is a range
+    of rewards that share their leading bits: narrow beside the rewards themselves, and narrower
+    where rewards share an offset. A value that has a cell of its own, like zero, is still exact.
+
+    d never falls, and cells of a smaller d lie within those of a larger one, so the result depends
+    on the rewards alone: neither on their order nor on how they were split between calls.
+
+    Parameters
+    ----------
+    most : int
+        Cells, at least 4096, with 24 bytes each.
+
+    Examples
+    --------
+    >>> spent = Histogram()
+    >>> spent.add([0, 0, 30, 0])
+    >>> spent.count, spent.low.tolist(), spent.exact
+    (4, [0.0, 0.0, 0.0, 30.0], True)
+    >>> spent.add(30 + np.arange(1e5) / 1000)
+    >>> len(spent.counts), spent.low[:3].tolist(), spent.exact
+    (8769, [0.0, 0.0, 0.0], False)
+    >>> round(float(np.max(spent.high / np.maximum(spent.low, 1) - 1)), 4)
+    0.0002
+
+    Source: our own; the cells are those of HdrHistogram (Tene 2012). Differences: their width
+    follows from the rewards, and each remembers its least and largest one.
+    """
+
+    def __init__(self, most: int = _MOST) -> None:
+        self.most = whole("most", most, at_least=FEWEST)
+        self.dropped = 0
+        self.lows: Array = np.empty(0)
+        self.highs: Array = np.empty(0)
+        self.counts: Index = np.empty(0, dtype=np.int64)
+
+    @property
+    def count(self) -> int:
+        """How many rewards there are."""
+        return int(self.counts.sum())
+
+    @property
+    def exact(self) -> bool:
+        """Whether every reward is known exactly."""
+        return bool((self.lows == self.highs).all())
+
+    @property
+    def low(self) -> Array:
+        """All rewards in ascending order, each rounded down to the least one of its cell."""
+        return np.repeat(self.lows, self.counts)
+
+    @property
+    def high(self) -> Array:
+        """All rewards in ascending order, each rounded up to the largest one of its cell."""
+        return np.repeat(self.highs, self.counts)
+
+    def add(self, rewards: ArrayLike) -> None:
+        """Count rewards; infinities are allowed, NaN is not."""
+        x = array("rewards", rewards).ravel() + 0.0  # −0 becomes 0
+        require(not np.isnan(x).any(), "rewards", "without NaN", rewards)
+        if len(x):
+            self.lows, self.highs = np.append(self.lows, x), np.append(self.highs, x)
+            self.counts = np.append(self.counts, np.ones(len(x), dtype=np.int64))
+            self._merge()
+
+    def limit(self, most: int) -> None:
+        """Allow fewer cells from now on."""
+        self.most = min(self.most, whole("most", most, at_least=FEWEST))
+        if len(self.counts) > self.most:
+            self._merge()
+
+    def _merge(self) -> None:
+        """Merge what is in the same cell, with cells as narrow as `most` allows."""
+        order = np.argsort(self.lows, kind="stable")
+        bits = _ascending(self.lows[order])
+        self.dropped = bisect_left(
+            range(_MANTISSA),
+            True,
+            lo=self.dropped,
+            key=lambda d: bool(np.count_nonzero(np.diff(bits >> d)) < self.most),
+        )
+        cells = bits >> self.dropped
+        first = np.flatnonzero(np.append(True, cells[1:] != cells[:-1]))
+        self.lows = np.minimum.reduceat(self.lows[order], first)
+        self.highs = np.maximum.reduceat(self.highs[order], first)
+        self.counts = np.add.reduceat(self.counts[order], first)
+
+
+def _ascending(x: Array) -> Index:
+    """Return the bits of each number as an integer that grows with it; of −x, all are flipped.
+
+    >>> _ascending(np.array([-1.5, 0.0, 1.5])).tolist()
+    [-4609434218613702657, 0, 4609434218613702656]
+    """
+    bits = x.view(np.int64)
+    found: Index = np.where(bits < 0, ~(bits & np.int64(2**63 - 1)), bits)
+    return found
