@@ -167,7 +167,7 @@ class Banners:
     def conversion(self, x: Array) -> Array:
         """Return P(buys) for each visitor and banner."""
         log = self.base + x[:, :5] @ self.weights.T - np.square(self.weights).sum(axis=1) / 2
-        return np.clip(np.exp(log), 0, 0.5)
+        return np.asarray(np.clip(np.exp(log), 0, 0.5))
 
     def play(self, policy: Policy[Any], *, crossed: bool, paths: int, visitors: int) -> list[float]:
         """Return the true revenue a visitor in each fourth of the visitors."""
@@ -187,7 +187,7 @@ class Banners:
             buys = rng.random(paths) < p[path, chosen]
             spent = self.basket[chosen] * (1 + rng.pareto(2.2, paths))
             policy.learn(state, arms, chosen, np.where(buys, spent, 0.0)[:, None])
-        return (earned / (visitors / 4)).tolist()
+        return [float(total) / (visitors / 4) for total in earned]
 
 
 def features(paths: int, visitors: int) -> None:

@@ -38,7 +38,7 @@ def _pareto(index: float, *scales: float) -> list[Noise]:
 
 
 def _steps(first: float, last: float, arms: int) -> list[float]:
-    return np.linspace(first, last, arms).tolist()
+    return [float(x) for x in np.linspace(first, last, arms)]
 
 
 TUNING: Sequence[Problem] = (

@@ -161,8 +161,8 @@ def test_units_change_no_decision(policy: Policy[Any], unit: float) -> None:
     rng = np.random.default_rng(8)
     table = np.round(shop(rng, (1200, 3, 3), 0.2, 1), 2)
     arms = rng.standard_normal((1200, 3, 1, 2)).repeat(3, axis=2)
-    traces = [trace_of(policy, arms, rewards) for rewards in (table, unit * table)]
-    np.testing.assert_array_equal(*traces)
+    first, second = (trace_of(policy, arms, rewards) for rewards in (table, unit * table))
+    np.testing.assert_array_equal(first, second)
 
 
 @pytest.mark.parametrize("policy", [RevenueUCB(share=0.9), LinRevenueUCB(share=0.9)])
@@ -237,9 +237,9 @@ def test_rewards_may_come_late_and_in_any_order(policy: Policy[Any]) -> None:
                 state.solve_at[:] = 1
             policy.learn(state, arms[t], chosen[[t]], rewards[[t]][:, None])
         states.append(state)
-    share = [policy.propensities(state, arms[0]) for state in states]
-    np.testing.assert_allclose(*share, rtol=1e-4, atol=1e-9)
-    np.testing.assert_array_equal(*(state.counts for state in states))
+    first, second = (np.asarray(policy.propensities(state, arms[0])) for state in states)
+    np.testing.assert_allclose(first, second, rtol=1e-4, atol=1e-9)
+    np.testing.assert_array_equal(states[0].counts, states[1].counts)
 
 
 def test_delay_does_not_stop_learning() -> None:
@@ -253,7 +253,7 @@ def test_delay_does_not_stop_learning() -> None:
         if len(waiting) > late:
             pulled, rewards = waiting.pop(0)
             policy.learn(state, arms, pulled, rewards[:, None])
-        right += np.count_nonzero(chosen == 2) if t >= 2000 else 0
+        right += int(np.count_nonzero(chosen == 2)) if t >= 2000 else 0
     assert right > 0.9 * 40 * 2000
 
 
@@ -352,7 +352,7 @@ def test_features_tell_visitors_apart() -> None:
         fits = chosen == (x > 0)
         bought = rng.random(20) < np.where(fits, 0.08, 0.02)
         policy.learn(state, arms, chosen, np.where(bought, rng.lognormal(3, 1, 20), 0)[:, None])
-        right += np.count_nonzero(fits) if t >= 3000 else 0
+        right += int(np.count_nonzero(fits)) if t >= 3000 else 0
     assert right > 0.9 * 20_000
 
 

@@ -131,18 +131,19 @@ class Purse(State):
 
     def _learn_range(self, rows: Index, share: float) -> None:
         """Learn the range of some paths anew, and the sums with it."""
-        counts = self.counts[rows]
-        used = np.flatnonzero(counts.any(axis=(0, 1)))  # a few tens of the bins
-        counts = counts[..., used].astype(np.float64)
+        used = np.flatnonzero(self.counts[rows].reshape(-1, 2 * BINS).max(axis=0))
+        span = slice(used[0], used[-1] + 1)  # a few tens of the bins
+        counts = self.counts[rows, :, span].astype(np.float64)
         even = counts / np.maximum(self.visitors[rows], 1)[..., None]
         reached = even.sum(axis=1).cumsum(axis=1)
         total = reached[:, -1:] * (1 - 1e-12)  # of rounding
         low, high = (
-            used[np.count_nonzero(reached < level * total, axis=1)] for level in (1 - share, share)
+            used[0] + np.count_nonzero(reached < level * total, axis=1)
+            for level in (1 - share, share)
         )
         low = -np.where(low < BINS, _end(BINS - 1 - low), 0.0)
         high = np.where(high >= BINS, _end(high - BINS), 0.0)
-        value = np.clip(self.sizes[rows][..., used], low[:, None, None], high[:, None, None])
+        value = np.clip(self.sizes[rows, :, span], low[:, None, None], high[:, None, None])
         self.low[rows], self.high[rows] = low, high
         # cumsum adds one by one, so that bins that only other paths use change no bit
         self.sums[rows] = (counts * value).cumsum(axis=2)[..., -1]
