@@ -52,7 +52,7 @@ def write(folder: Path, content: str | bytes) -> Path:
     ],
 )
 def test_what_is_read(tmp_path: Path, content: Any, rewards: list[float], arms: str) -> None:
-    found, names = read_columns(write(tmp_path, content), "revenue", "variant")
+    found, names, _ = read_columns(write(tmp_path, content), "revenue", "variant")
     np.testing.assert_array_equal(found, rewards)
     assert names == list(arms)
 
@@ -112,7 +112,7 @@ def test_what_is_refused(tmp_path: Path, content: Any, words: str) -> None:
 def test_unclear_commas_can_be_told(tmp_path: Path) -> None:
     file = write(tmp_path, "revenue;variant\n1,234;a\n12;b\n1.234;b\n")
     for mark, expected in ((".", [1234, 12, 1.234]), (",", [1.234, 12, 1234])):
-        rewards, _ = read_columns(file, "revenue", decimal=mark)  # type: ignore[arg-type]
+        rewards, *_ = read_columns(file, "revenue", decimal=mark)  # type: ignore[arg-type]
         np.testing.assert_array_equal(rewards, expected)
     whole = write(tmp_path, "revenue\n1.234\n5.678\n")
     np.testing.assert_array_equal(read_columns(whole, "revenue", decimal=",")[0], [1234, 5678])

@@ -5,7 +5,7 @@
 from typing import TYPE_CHECKING
 
 _NAMES = {
-    "tailproof": "bestarm figures gauntlet guests live noise testing",
+    "tailproof": "bestarm features figures gauntlet guests live noise testing",
     "tailproof.advice": "Advice calibrate",
     "tailproof.policies": """
         AdaRUCB ClippedSGDUCB ConfidenceBall CRT FixedArm HeavyOFUL HvtUCB LinRevenueUCB
@@ -30,7 +30,7 @@ _MODULE = {name: module for module, names in _NAMES.items() for name in names.sp
 __all__ = ["__version__", *_MODULE]
 
 if TYPE_CHECKING:
-    from tailproof import bestarm, figures, gauntlet, guests, live, noise, testing
+    from tailproof import bestarm, features, figures, gauntlet, guests, live, noise, testing
     from tailproof.advice import *
     from tailproof.policies import *
     from tailproof.results import *

@@ -2,7 +2,6 @@
 
 import math
 import re
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
@@ -11,17 +10,16 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tailproof.checks import number, require, whole
+from tailproof.checks import array, number, require, whole
 from tailproof.noise import Empirical, Noise
 from tailproof.policies import (
     OFUL,
     UCB1,
-    AdaRUCB,
-    HvtUCB,
+    LinRevenueUCB,
     LinStudentUCB,
     OrderStatisticUCB,
     Policy,
-    RobustUCB,
+    RevenueUCB,
 )
 from tailproof.stats.aims import Aim, CappedMean, crossing
 from tailproof.stats.calibration import Calibration, calibrate_filter
@@ -38,22 +36,14 @@ __all__ = ["Advice", "Lead", "calibrate"]
 
 _SAMPLES_BEYOND = 3
 """About how many samples of a block lie beyond the quantile that it estimates."""
-_DECISIONS = 10_000
-"""The number of decisions for policies that must know it, if no horizon was given."""
-_SMALLEST_ORDER = 0.05
-"""ε for moments of order 1 + ε if even the mean may not exist."""
-_ROBUST_BONUS = 0.1
-"""With the published constant 1, robust means explore for the whole of a usual horizon."""
 _SHORT_BLOCK = 9
 """The block length for a median if the calibration would use a mean."""
 _FINITE_VARIANCE = 2
 """The tail index above which a variance exists."""
 _FEW = 20
 """The share of the ten largest rewards means something only if there are more than this."""
-WARNING = (
-    "moments are estimated from these records, and more extreme rewards than these can mislead the "
-    "policy: no algorithm adapts to an unknown tail for free"
-)
+_NEARLY_ALL = 0.998
+"""The share of purchases below the cap where the aim is a mean: one whale must not decide."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -73,6 +63,8 @@ class Advice:
     refusal : str
     asked : bool
         Whether pulls, block, scale or efficiency were given: then the filter is advised.
+    features : int
+        How many features of a visitor are recorded.
 
     Examples
     --------
@@ -100,6 +92,7 @@ class Advice:
     calibration: Calibration | None
     refusal: str
     asked: bool = False
+    features: int = 0
 
     @property
     def pulls(self) -> int:
@@ -190,23 +183,28 @@ class Advice:
             inner.values(self.rewards.samples)  # an error if the cap hides all differences
         if self.costs:
             inner = inner.mirrored  # the policy inside maximises −cost
-        found = self._for_arms(inner) if self.dim is None else self._for_vectors(inner)
+        linear = self.dim is not None or self.features
+        found = self._for_vectors(inner) if linear else self._for_arms(inner)
         return Negated(found) if self.costs else found
 
     def code(self, aim: Aim | None = None) -> str:
         """Return Python code that asks the policy for arms and tells it rewards, ready to paste."""
-        policy, said = self._policy_and_warnings(aim)
-        text = _written(policy)
+        text = _written(self.policy(aim))
         names = ", ".join(sorted(set(re.findall(r"\b([A-Z]\w+)\(", text))))
         arms = [arm.name or f"arm {1 + place}" for place, arm in enumerate(self._at_least_two)]
-        offer = repr(arms) if self.dim is None else "{" + ", ".join(f"{a!r}: …" for a in arms) + "}"
-        about = "" if self.dim is None else f"  # the {self.dim} features of each arm"
+        offer, about = repr(arms), ""
+        if self.dim is not None:
+            offer = "{" + ", ".join(f"{arm!r}: …" for arm in arms) + "}"
+            about = f"  # the {self.dim} features of each arm"
+        elif self.features:
+            kind = "share" if "LinRevenueUCB" in text else "cross"
+            offer, names = f"features.{kind}({arms!r}, visitor)", f"{names}, features"
+            about = f"  # {self.features} features of the visitor"
         return "\n".join(
             [
                 f"from tailproof import {names}",
                 "from tailproof.live import Agent",
                 "",
-                *said,
                 f'agent = Agent({text}, "decisions.db")',
                 f"choice = agent.ask({offer}){about}",
                 "agent.tell(choice.id, reward)  # what choice.arm earned",
@@ -215,12 +213,13 @@ class Advice:
 
     def service(self, aim: Aim | None = None) -> str:
         """Return the same as a file for ``tailproof serve``."""
-        policy, _ = self._policy_and_warnings(aim)
+        policy = self.policy(aim)
         inner = policy.policy if isinstance(policy, Negated) else policy
         words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", _written(inner)).lower()
         chosen = aim or self.aim or Median()
         arms = ", ".join(f'"{arm.name}"' for arm in self.rewards.arms if arm.name)
-        listed = [f"arms = [{arms}]"] if arms and self.dim is None else []
+        alone = self.dim is None and not self.features
+        listed = [f"arms = [{arms}]"] if arms and alone else []
         small = ["costs = true"] if self.costs else []
         return "\n".join(
             [
@@ -281,19 +280,11 @@ class Advice:
             lines = [str(refused)]
         for aim in self.aims:
             try:
-                policy, said = self._policy_and_warnings(aim)
-                text = "  ".join([repr(policy), *said])
+                text = _written(self.policy(aim))
             except ValueError as error:
                 text = str(error).partition(". ")[0]
             lines.append(f"{aim.name}: {text}")
         return lines
-
-    def _policy_and_warnings(self, aim: Aim | None) -> tuple[Policy[Any], list[str]]:
-        """Return a policy, and the warnings about it as comments."""
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always")
-            policy = self.policy(aim)
-        return policy, [f"# warning: {warning.message}" for warning in said]
 
     def _about_leaders(self) -> list[str]:
         """Say who leads under each aim, and what would make it sure."""
@@ -302,9 +293,16 @@ class Advice:
         best = "smallest" if self.costs else "largest"
         found = [f"The arm with the {best} value, at {LEVEL:.0%} confidence:"]
         found += [f"  {aim}: {self._about_lead(x)}" for aim, x in self.comparisons.items()]
-        median, means = self.leaders["median"], isinstance(self.aim, Mean | CappedMean)
-        if self.aim and means and median.sure and median.arm == self.leaders[self.aim.name].arm:
-            found.append("The median picks the same arm, and is learned faster.")
+        if isinstance(self.aim, Mean | CappedMean) and self._location_agrees(self.aim):
+            found.append(
+                f"The median is sure of the arm that leads under {self.aim.name} too, and it is "
+                "learned from fewer rewards: so the tool below learns it in place of a mean."
+            )
+        elif self.aim == Mean() and self._is_revenue(self.aim):
+            found.append(
+                f"The tool below learns the mean of rewards capped at {_NEARLY_ALL:.1%} of "
+                "purchases: without a cap a single reward may decide."
+            )
         return found
 
     def _about_lead(self, found: Comparison) -> str:
@@ -367,29 +365,27 @@ class Advice:
         """Return the policy for K arms without features."""
         if isinstance(aim, Quantile):
             return OrderStatisticUCB(quantile=aim.level)
-        if isinstance(aim, CappedMean):
-            return Capped(UCB1(), share=aim.share)
-        if isinstance(aim, Mean) and not self.rewards.symmetric:
-            if self.rewards.mean_is_safe:
-                return UCB1(bonus=_rounded(self._deviation))
-            order = self._moment_order()
-            if order is None:
-                return AdaRUCB()
-            settings = {"epsilon": order, "moment_bound": _rounded(self._moment(order))}
-            return RobustUCB(estimator="median_of_means", **settings, bonus=_ROBUST_BONUS)
+        if self._is_revenue(aim):
+            return RevenueUCB(share=self._share(aim))
+        by_location = AutoFiltered(UCB1()) if self.rewards.differ else LinStudentUCB()
+        if isinstance(aim, Mean | CappedMean) and not self.rewards.symmetric:
+            return by_location  # the median agrees
         found = self._filter_for_location()
         if found.block == 1:
             return UCB1(bonus=_rounded(self._deviation))
-        if self.rewards.symmetric and not self.asked:  # LinStudentUCB assumes equal noise
-            return AutoFiltered(UCB1()) if self.rewards.differ else LinStudentUCB()
+        if self.rewards.symmetric and not self.asked:
+            return by_location
         inner = UCB1(bonus=_rounded(found.scale))
         return Filtered(inner, repeats=found.pulls, estimator=found.estimator)
 
     def _for_vectors(self, aim: Aim) -> Policy[Any]:
-        """Return the policy for arms with feature vectors."""
+        """Return the policy for arms with feature vectors, or for visitors' features."""
+        if self._is_revenue(aim):
+            share = self._share(aim)
+            return Capped(OFUL(), share=share) if self.dim else LinRevenueUCB(share=share)
         size = _rounded(max(abs(arm.median) for arm in self.rewards.arms) or 1.0)
-        if isinstance(aim, CappedMean):
-            return Capped(OFUL(), share=aim.share)
+        if isinstance(aim, Mean | CappedMean) and not self.rewards.symmetric:
+            return LinStudentUCB()
         if isinstance(aim, Quantile):
             repeats = math.ceil(_SAMPLES_BEYOND / min(aim.level, 1 - aim.level)) - 1
             errors = self.rewards.errors
@@ -397,25 +393,36 @@ class Advice:
             noise = _rounded(scale_of(NoiseQuantile(law, repeats, aim), 1, 0.01))
             inner = OFUL(noise_scale=noise, norm_bound=size)
             return Filtered(inner, repeats=repeats, estimator=aim)
-        safe = OFUL(noise_scale=_rounded(self._deviation), norm_bound=size)
-        if isinstance(aim, Mean) and not self.rewards.symmetric:
-            if self.rewards.mean_is_safe:
-                return safe
-            order = self._moment_order() or _SMALLEST_ORDER
-            return HvtUCB(
-                decisions=self.horizon or _DECISIONS,
-                epsilon=order,
-                moment_bound=_rounded(self._moment(order)),
-                norm_bound=size,
-                bonus=1e-3,
-            )
         found = self._filter_for_location()
         if found.block == 1:
-            return safe
+            return OFUL(noise_scale=_rounded(self._deviation), norm_bound=size)
         if self.rewards.symmetric and not self.asked:
             return LinStudentUCB()
         inner = OFUL(noise_scale=_rounded(found.scale), norm_bound=size)
         return Filtered(inner, repeats=found.pulls, estimator=found.estimator)
+
+    def _is_revenue(self, aim: Aim) -> bool:
+        """Whether the aim is money, and no location is learned in its place."""
+        if isinstance(aim, Mean) and self.rewards.symmetric:
+            return False
+        return isinstance(aim, Mean | CappedMean) and not self._location_agrees(aim)
+
+    def _location_agrees(self, aim: Aim) -> bool:
+        """Whether the median is sure of the arm that leads under the aim: it is learned sooner."""
+        found = self.comparisons.get(aim.name)
+        median = self.leaders["median"]
+        return found is not None and median.sure and found.lead.arm == median.arm
+
+    def _share(self, aim: Aim) -> float:
+        """Return the share of purchases below the cap; an error if there is no mean to approach."""
+        if isinstance(aim, CappedMean):
+            return aim.share
+        if self.rewards.tail.high <= 1:
+            raise ValueError(
+                f"the mean cannot be the aim of these rewards. {self.rewards.verdict} "
+                "Next: aim at the median, a quantile or the capped mean"
+            )
+        return _NEARLY_ALL
 
     def _filter_for_location(self) -> Calibration:
         """Return the filter for a median, which for skewed rewards must not be a mean."""
@@ -436,24 +443,6 @@ class Advice:
             squares = sum(len(sample) * float(sample.var()) for sample in self.rewards.samples)
         return math.sqrt(squares / self.rewards.count)
 
-    def _moment_order(self) -> float | None:
-        """Return ε such that the tail clearly has moments of order 1 + ε.
-
-        None if a mean may not exist; raises if it certainly does not.
-        """
-        tail = self.rewards.tail
-        if tail.high <= 1:
-            raise ValueError(
-                f"the mean cannot be the aim of these rewards. {self.rewards.verdict} "
-                "Next: aim at the median, a quantile or the capped mean"
-            )
-        warnings.warn(WARNING, stacklevel=4)
-        return None if tail.low <= 1 else round(min((tail.low - 1) / 2, 1.0), 3)
-
-    def _moment(self, order: float) -> float:
-        """Return the largest E|X − median|^{1+ε} of an arm."""
-        return max(float((np.abs(arm.errors) ** (1 + order)).mean()) for arm in self.rewards.arms)
-
 
 @overload
 def calibrate(*, noise: Noise, **targets: Any) -> Calibration: ...
@@ -462,6 +451,7 @@ def calibrate(
     *,
     rewards: ArrayLike,
     arms: ArrayLike | None = ...,
+    features: ArrayLike | None = ...,
     aim: Aim | None = ...,
     costs: bool = ...,
     **targets: Any,
@@ -471,6 +461,7 @@ def calibrate(
     noise: Noise | None = None,
     rewards: ArrayLike | None = None,
     arms: ArrayLike | None = None,
+    features: ArrayLike | None = None,
     aim: Aim | None = None,
     costs: bool = False,
     **targets: Any,
@@ -483,6 +474,8 @@ def calibrate(
         The law of the noise; or instead
     rewards, arms : arrays
         Recorded rewards, NaN if missing, and the arm of each.
+    features : array of shape (n, d), optional
+        What was known of the visitor of each reward.
     aim : Aim, optional
         What to maximise: `Median`, `Quantile`, `Mean` or `CappedMean`.
     costs : bool
@@ -523,6 +516,7 @@ def calibrate(
         refusal = str(error)
     return Advice(
         rewards=seen,
+        features=_features(features, rewards),
         aim=aim,
         costs=costs,
         horizon=horizon,
@@ -531,6 +525,16 @@ def calibrate(
         refusal=refusal,
         asked=asked,
     )
+
+
+def _features(features: ArrayLike | None, rewards: ArrayLike) -> int:
+    """Return how many features there are, 0 for none."""
+    if features is None:
+        return 0
+    x, n = array("features", features), len(np.asarray(rewards))
+    ok = x.ndim == 2 and len(x) == n and x.shape[1] > 0 and bool(np.isfinite(x).all())
+    require(ok, "features", f"{n} rows of finite numbers", f"an array of shape {x.shape}")
+    return int(x.shape[1])
 
 
 def _check_aim(aim: object) -> None:

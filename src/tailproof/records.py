@@ -8,9 +8,9 @@ import re
 import sys
 import warnings
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from tailproof.typing import Array
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["read_columns"]
+__all__ = ["Records", "read_columns"]
 
 Decimal = Literal[".", ","]
 
@@ -54,10 +54,23 @@ _SHAPES: dict[str, re.Pattern[str]] = {
 _CURRENCY = re.compile(r"[$€£¥₹₩₽]|\b(?:USD|EUR|GBP|JPY|CHF|INR)\b|^(?:USD|EUR|GBP|JPY|CHF|INR)")
 
 
+class Records(NamedTuple):
+    """Rewards, NaN if missing; the arm of each; and features of visitors, of shape (n, d)."""
+
+    rewards: Array
+    arms: list[str] | None
+    features: Array | None
+
+
 def read_columns(
-    file: Path, reward: str, arm: str | None = None, *, decimal: Decimal | None = None
-) -> tuple[Array, list[str] | None]:
-    """Read a column of rewards, NaN if missing, and optionally one of arms, from a file.
+    file: Path,
+    reward: str,
+    arm: str | None = None,
+    features: Sequence[str] = (),
+    *,
+    decimal: Decimal | None = None,
+) -> Records:
+    """Read a column of rewards, and optionally columns of arms and features, from a file.
 
     CSV, Parquet and compressed files (gzip, bz2, xz) are recognised by their first bytes;
     separator, encoding, decimal mark, thousands separators and currency signs by their content. An
@@ -67,8 +80,8 @@ def read_columns(
     ----------
     file : Path
         ``-`` is the standard input.
-    reward, arm : str
-        Names of columns.
+    reward, arm, features : str
+        Names of columns. Features are numbers, and none may be missing.
     decimal : "." or ",", optional
         The decimal mark, if the rewards are ambiguous.
     """
@@ -78,21 +91,32 @@ def read_columns(
     for mark, found in _UNSUPPORTED.items():
         if raw.startswith(mark):
             raise ValueError(f"{name} is neither CSV nor Parquet but {found}")
-    wanted = {"reward": reward} if arm is None else {"reward": reward, "arm": arm}
+    wanted = {"reward": reward} | ({} if arm is None else {"arm": arm})
+    wanted |= {f"features[{place}]": column for place, column in enumerate(features)}
     table = (_parquet if raw.startswith(b"PAR1") else _csv)(raw, name, wanted)
-    column = table[reward]
-    if column.dtype.kind in "biuf":
-        rewards = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    else:
-        rewards = _numbers(column.to_numpy(dtype=object), reward, decimal)
+
+    def numbers(column: str) -> Array:
+        cells = table[column]
+        if cells.dtype.kind in "biuf":
+            found: Array = cells.to_numpy(dtype=np.float64, na_value=np.nan)
+            return found
+        return _numbers(cells.to_numpy(dtype=object), column, decimal)
+
+    rewards = numbers(reward)
+    contexts = np.column_stack([numbers(column) for column in features]) if features else None
+    if contexts is not None:
+        for column, missing in zip(features, np.isnan(contexts).T, strict=True):
+            if missing.any():
+                row = int(missing.argmax()) + 1
+                raise ValueError(f"column {column} has no number in row {row}: fill it in")
     if arm is None:
-        return rewards, None
+        return Records(rewards, None, contexts)
     names = [_cell(cell) for cell in table[arm].to_numpy(dtype=object).tolist()]
     empty = [str(row) for row, text in enumerate(names, start=1) if text.lower() in _MISSING]
     if empty:
         rows = ", ".join(empty[:3])
         raise ValueError(f"column {arm} names no arm in row {rows} ({len(empty)} in all)")
-    return rewards, names
+    return Records(rewards, names, contexts)
 
 
 def _cell(value: Any) -> str:

@@ -18,6 +18,9 @@ def calibrate_command(
     ],
     reward: Annotated[str, typer.Option(help="Column of the rewards.")],
     arm: Annotated[str | None, typer.Option(help="Column of the arms, if several.")] = None,
+    features: Annotated[
+        str | None, typer.Option(help="Columns of visitors' features, separated by commas.")
+    ] = None,
     aim: Annotated[
         str | None,
         typer.Option(help="median, mean, 'quantile(0.95)' or 'capped_mean(0.99)'."),
@@ -56,7 +59,10 @@ def calibrate_command(
     if plot is not None:
         require(not plot.exists(), "plot", "a file that does not exist yet", str(plot))
     mark: Decimal | None = decimal  # type: ignore[assignment]  # read_columns checks it
-    rewards, arms = read_columns(file, reward, arm, decimal=mark)
+    columns = [name.strip() for name in features.split(",")] if features else []
+    if twice := sorted({name for name in columns if [reward, arm, *columns].count(name) > 1}):
+        raise ValueError(f"--features names {twice[0]}, which is named elsewhere too")
+    rewards, arms, contexts = read_columns(file, reward, arm, columns, decimal=mark)
     targets = {
         "horizon": horizon,
         "dim": dim,
@@ -68,6 +74,7 @@ def calibrate_command(
     advice = calibrate(
         rewards=rewards,
         arms=arms,
+        features=contexts,
         aim=None if aim is None else recipes.build("aim", aim),
         costs=costs,
         delta=delta,
