@@ -137,7 +137,7 @@ def test_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     columns["day"] = np.array(["2026-01-01"] * 3, dtype="datetime64[s]")
     file = tmp_path / "without-a-suffix"
     parquet.write_table(pyarrow.table(columns), file)
-    rewards, arms = read_columns(file, "revenue", "variant")
+    rewards, arms, _ = read_columns(file, "revenue", "variant")
     np.testing.assert_array_equal(rewards, [1, NAN, 3])
     assert arms == ["a", "b", "a"]
     np.testing.assert_array_equal(read_columns(file, "price")[0], [1, 2, NAN])

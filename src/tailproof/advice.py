@@ -410,8 +410,10 @@ class Advice:
     def _location_agrees(self, aim: Aim) -> bool:
         """Whether the median is sure of the arm that leads under the aim: it is learned sooner."""
         found = self.comparisons.get(aim.name)
+        if found is None or len(found.names) < 2:
+            return False
         median = self.leaders["median"]
-        return found is not None and median.sure and found.lead.arm == median.arm
+        return median.sure and found.lead.arm == median.arm
 
     def _share(self, aim: Aim) -> float:
         """Return the share of purchases below the cap; an error if there is no mean to approach."""
