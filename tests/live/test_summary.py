@@ -21,7 +21,7 @@ from tailproof import (
     calibrate,
 )
 from tailproof.live import Agent, open_journal, read
-from tailproof.live.summary import Summary, compared
+from tailproof.live.summary import Summary, _History, compared
 from tailproof.policies.base import Policy
 from tailproof.stats.aims import Aim
 from tailproof.stats.comparison import Comparison, Lead
@@ -431,3 +431,12 @@ def test_the_same_looks_fool_a_test_for_one_look() -> None:
         return bool(abs(a.mean() - b.mean()) > 1.96 * deviation)
 
     assert ever_sure(UCB1(), "normal", sure_of) > MOST_SURE
+
+
+def test_quantiles_of_a_bucket() -> None:
+    """Of ten rewards the first, fifth and ninth."""
+    history = _History()
+    rewards = np.array([3, 1, 2, 10, 9, 8, 7, 6, 5, 4], dtype=float)
+    history.add(0, np.zeros(10, dtype=np.int64), np.zeros(10), rewards, 1)
+    (arm,) = history.to_dict(["a"], [0])["arms"]
+    assert (arm["low"], arm["middle"], arm["high"]) == ([1], [5], [9])
