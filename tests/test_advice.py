@@ -610,7 +610,7 @@ def test_a_mean_without_bounds_says_what_it_rests_on() -> None:
     assert "No interval holds for a mean without a bound: the ten largest" in advice.explain()
     light = calibrate(rewards=rng.normal(size=4000) + np.tile([0, 9], 2000), arms=["a", "b"] * 2000)
     assert light.leaders["mean"] == ("b", True, ())
-    assert "For mean no reward is taken to lie beyond" in light.explain()
+    assert "For mean rewards are assumed to lie between" in light.explain()
 
 
 # The command
@@ -679,7 +679,7 @@ def test_bad_records_get_one_sentence(
 def test_an_arm_with_one_reward_is_a_rival(tmp_path: Path) -> None:
     file = write(tmp_path / "r.csv", range(60), ["a"] * 59 + ["b"])
     output = run(f"calibrate {file} --reward revenue --arm variant")
-    assert "median: a (not sure: b; too few rewards of b to say)" in output
+    assert "median: a (not sure against b; too few rewards of b to say)" in output
     assert "No such file" in run(f"calibrate {tmp_path}/none.csv --reward x", code=2)
 
 

@@ -37,7 +37,7 @@ from tailproof.wrappers import AutoFiltered, Capped, Filtered, Negated
 __all__ = ["Advice", "Lead", "calibrate"]
 
 _SAMPLES_BEYOND = 3
-"""About how many samples of a block lie beyond the quantile that it estimates."""
+"""How many rewards of a block lie beyond the quantile that it estimates, about."""
 _DECISIONS = 10_000
 """The number of decisions for policies that must know it, if no horizon was given."""
 _SMALLEST_ORDER = 0.05
@@ -49,7 +49,7 @@ _SHORT_BLOCK = 9
 _FINITE_VARIANCE = 2
 """The tail index above which a variance exists."""
 _FEW = 20
-"""The share of the ten largest rewards means something only if there are more than this."""
+"""With no more rewards than this, the share of the ten largest says nothing."""
 WARNING = (
     "moments are estimated from these records, and more extreme rewards than these can mislead the "
     "policy: no algorithm adapts to an unknown tail for free"
@@ -124,7 +124,7 @@ class Advice:
 
     @cached_property
     def comparisons(self) -> dict[str, Comparison]:
-        """The arms under each aim, with intervals for one look at a joint level of 95 % an aim."""
+        """The arms compared under each aim, with intervals for one look."""
         names, samples = [arm.name for arm in self.rewards.arms], self.rewards.samples
         found = {}
         for aim in self.aims:
@@ -135,9 +135,9 @@ class Advice:
 
     @property
     def _light(self) -> bool:
-        """Whether the variance is finite with 99.9 % confidence, and a mean can be relied on.
+        """Whether a mean can be relied on and the tail index exceeds 2 with 99.9 % confidence.
 
-        The low end of a 90 % interval, twice as far away, is the end of one of 99.9 %.
+        If the estimate is about normal, a 99.9 % interval is twice as wide as a 90 % one.
         """
         low = 2 * self.rewards.tail.low - self.rewards.tail.alpha
         return self.rewards.mean_is_safe and low > _FINITE_VARIANCE
@@ -214,7 +214,7 @@ class Advice:
         )
 
     def service(self, aim: Aim | None = None) -> str:
-        """Return the same as a file for ``tailproof serve``."""
+        """Return the configuration of the same policy for ``tailproof serve``."""
         policy, _ = self._policy_and_warnings(aim)
         inner = policy.policy if isinstance(policy, Negated) else policy
         words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", _written(inner)).lower()
@@ -304,7 +304,7 @@ class Advice:
         found += [f"  {aim}: {self._about_lead(x)}" for aim, x in self.comparisons.items()]
         median, means = self.leaders["median"], isinstance(self.aim, Mean | CappedMean)
         if self.aim and means and median.sure and median.arm == self.leaders[self.aim.name].arm:
-            found.append("The median picks the same arm, and is learned faster.")
+            found.append("The median picks the same arm, and may be learned faster.")
         return found
 
     def _about_lead(self, found: Comparison) -> str:
@@ -318,7 +318,7 @@ class Advice:
         few = [
             name for name, ends in zip(found.names, found.intervals, strict=True) if ends is None
         ]
-        words = f"not sure: {_listed(lead.rivals)}"
+        words = f"not sure against {_listed(lead.rivals)}"
         if few:
             return f"{lead.arm} ({words}; too few rewards of {_listed(few)} to say)"
         needed = found.forecast()
@@ -331,7 +331,7 @@ class Advice:
         )
 
     def _about_means(self) -> list[str]:
-        """Say what a mean rests on if no interval holds, and which cap decides."""
+        """Say what a mean without an interval depends on, and which bounds or caps are used."""
         found = []
         tops = {
             arm.name: share_of_largest(arm.rewards)
@@ -538,7 +538,7 @@ def _check_aim(aim: object) -> None:
 
 
 def _written(thing: Any) -> str:
-    """Return a policy as it is typed, without what is so by default."""
+    """Return a policy as code, without settings that have their default value."""
     if not is_dataclass(thing):
         return repr(thing)
     given = [
@@ -550,7 +550,7 @@ def _written(thing: Any) -> str:
 
 
 def _cell(found: tuple[float | None, float | None, float | None], unbounded: bool) -> str:
-    """Return an estimate and its interval, or what is known of them."""
+    """Return an estimate and its interval, or what there is of them."""
     value, low, high = found
     if unbounded and value is not None:
         return _short(value)
