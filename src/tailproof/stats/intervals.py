@@ -43,7 +43,7 @@ _KNOTS = 300
 _PATH = np.split(0.1 * (np.arange(64) + 0.5), [28])
 """Steps along the path of an integral; the later part is needed only if rewards are few."""
 _BETS = 2.0 ** np.arange(-11, 9)
-"""In units of 1/(high − low); around the best bet, 3.5/(σ√n), a factor of √2 costs little."""
+"""In units of 1/(high − low); the peak at the best bet, about 3.5/(σ√n), spans two bets."""
 _ALL_IN = 0.99
 """The largest share of the capital that one reward can lose."""
 _TOLERANCE = 0.01
