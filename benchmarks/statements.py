@@ -1,8 +1,8 @@
-"""Whether what is said holds: coverage, false "sure", widths, rewards until sure, and cost.
+"""Check what we say of arms: coverage, false "sure", widths, rewards until sure, and CPU time.
 
 Run with ``make bench-statements``; ``--runs`` sets the runs of each rate and ``--only looks,width``
-runs some parts. Seeds are fixed, and nothing was tuned on them. Every rate stands beside its exact
-99 % bounds (Clopper and Pearson).
+runs some parts. Seeds are fixed, and nothing was tuned on them. Every rate comes with its
+exact 99 % bounds (Clopper and Pearson).
 """
 
 from timing import one_core, show, start_table
@@ -47,13 +47,13 @@ RECORDS = (5000, 3), (5000, 20), (5000, 100), (300, 300), (100_000, 10_000)
 AIMS = "median", "mean", "capped_mean(0.99)", "quantile(0.95)"
 LOOKS = 10_000
 CHUNK, READ = 250, 50
-"""Runs that a worker makes at a time, and those whose intervals are read at some looks."""
+"""Runs that a worker makes at a time, and runs whose intervals are also read at some looks."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Law:
-    """A law of rewards with what is true of it.
+    """A law of rewards, with its true values.
 
     `mean` is that of rewards cut to [low, high]. Draws take a generator and a shape.
     """
@@ -75,7 +75,7 @@ def bought(
     share: float,
     size: Callable[[np.random.Generator, int], Array],
 ) -> Array:
-    """Return purchases of a share of visitors, and zeros."""
+    """Return rewards of visitors of whom a share buys; the others are zeros."""
     found = np.zeros(shape)
     buys = rng.random(shape) < share
     found[buys] = size(rng, int(buys.sum()))
@@ -153,9 +153,9 @@ def rate(wrong: int, runs: int) -> str:
 
 
 def verdict(cells: Iterable[tuple[int, int]], most: float) -> str:
-    """Return the worst verdict on cells of (wrong, runs): a rate at most `most` holds.
+    """Return the worst verdict on cells of (wrong, runs): a rate of at most `most` holds.
 
-    A larger one is missed if its lower bound exceeds 5 %, and open otherwise.
+    A larger rate is MISSED if its lower bound exceeds 5 %, and open otherwise.
     """
     over = [cell for cell in cells if cell[0] > most * cell[1]]
     clear = any(bounds(*cell)[0] > 1 - LEVEL for cell in over)
@@ -163,11 +163,11 @@ def verdict(cells: Iterable[tuple[int, int]], most: float) -> str:
 
 
 def false_alarm(cells: int, runs: int, most: float) -> str:
-    """Return the sentence on how often this benchmark itself is wrong."""
+    """Return the sentence on how often the benchmark would be wrong about correct code."""
     over = float(binom.sf(math.floor(most * runs), runs, 1 - LEVEL))
     return (
-        f"MISSED: the 99 % bounds exclude {1 - LEVEL:.0%}; sound code gets it in at most 0.5 % of "
-        f"cells, of these {cells} at most {0.005 * cells:.1f} on average. Open: more than "
+        f"MISSED: the 99 % bounds exclude {1 - LEVEL:.0%}; correct code gets it in at most 0.5 % "
+        f"of cells, of these {cells} at most {0.005 * cells:.1f} on average. Open: more than "
         f"{most:.0%}, which a rate of exactly {1 - LEVEL:.0%} gives with probability {over:.2g}."
     )
 
@@ -195,7 +195,7 @@ def stream(*names: int) -> np.random.Generator:
 
 
 def one_look_chunk(law_number: int, n: int, chunk: int, runs: int) -> Index:
-    """Return (aims, 2): intervals that were printed, and those that missed."""
+    """Return (aims, 2): how many intervals were printed, and how many of them missed."""
     law, rng = laws()[law_number], stream(1, law_number, n, chunk)
     found = np.zeros((3, 2), np.int64)
     ranks = [quantile_interval(np.arange(1.0, n + 1), q, LEVEL) for q in QUANTILES]
@@ -213,7 +213,7 @@ def one_look_chunk(law_number: int, n: int, chunk: int, runs: int) -> Index:
 
 
 def one_look(runs: int) -> Table:
-    """Coverage of intervals for one look; the bar is 94 %."""
+    """Coverage of intervals for one look; the target is 94 %."""
     cells = [(law, n) for law in range(len(laws())) for n in SIZES]
     jobs = [(*cell, *chunk) for cell in cells for chunk in chunks(runs)]
     done = in_parallel("one look", one_look_chunk, jobs)
@@ -237,7 +237,7 @@ def one_look(runs: int) -> Table:
 
 
 def records_chunk(law_number: int, sizes: tuple[int, int], chunk: int, runs: int) -> Index:
-    """Return how often each aim was falsely sure; printed and missed intervals of two means."""
+    """Return how often each aim was falsely sure, and two means' intervals: printed and missed."""
     law, rng = laws()[law_number], stream(7, law_number, *sizes, chunk)
     sure, missed = np.zeros(len(AIMS), np.int64), np.zeros((2, 2), np.int64)
     names = np.repeat(["a", "b"], sizes)
@@ -269,7 +269,7 @@ def records_chunk(law_number: int, sizes: tuple[int, int], chunk: int, runs: int
 
 
 def records(runs: int) -> Table:
-    """What `calibrate` says of two equal arms; the bars are 5 % falsely sure and 6 % missed."""
+    """What `calibrate` says of two equal arms; the targets are 5 % falsely sure and 6 % missed."""
     cells = [(law, sizes) for law in range(len(laws())) for sizes in RECORDS]
     jobs = [(*cell, *chunk) for cell in cells for chunk in chunks(runs)]
     done = in_parallel("records", records_chunk, jobs)
@@ -279,6 +279,7 @@ def records(runs: int) -> Table:
     columns = [f"{aim}: sure" for aim in AIMS], ["mean: missed", "capped: missed", "verdict"]
     title = "calibrate, two equal arms: falsely sure, and intervals that miss"
     table = start_table(title, "what", "n", *columns[0], *columns[1])
+    judged = 0
     for (law, sizes), found in counts.items():
         sure, pairs = found[: len(AIMS)], found[len(AIMS) :].reshape(2, 2)
         told = [
@@ -286,12 +287,14 @@ def records(runs: int) -> Table:
             verdict([(int(miss), int(all_)) for all_, miss in pairs if all_], 0.06),
         ]
         worst = next((word for word in ("MISSED", "open") if word in told), "holds")
+        judged += len(AIMS) + int(np.count_nonzero(pairs[:, 0]))
         shown = [rate(int(miss), int(all_)) if all_ else "none" for all_, miss in pairs]
         row = [f"{sizes[0]}, {sizes[1]}", *(rate(int(count), runs) for count in sure), *shown]
         table.add_row(laws()[law].name, *row, worst)
     table.caption = (
         "The cap is learned from the records, and the interval is for the mean capped there. "
-        + false_alarm(len(cells) * len(AIMS), runs, 0.05)
+        + false_alarm(judged, runs, 0.05)
+        + " Intervals are open above 6 %."
     )
     return table
 
@@ -311,7 +314,7 @@ def log_capitals(x: Array, mean: float, rising: bool) -> Array:
 
 
 def any_look_run(law_number: int, chunk: int, runs: int) -> Index:
-    """Return (aims, 2): how many paths ever missed, and how many at the looks that were read.
+    """Return (aims, 2): paths that ever missed, and intervals read that missed where none should.
 
     The interval misses the truth at a look if and only if the capital against the truth, or the
     count of rewards beyond it, has reached what is asked: that is checked after every reward. The
@@ -346,7 +349,7 @@ def any_look_run(law_number: int, chunk: int, runs: int) -> Index:
 
 
 def any_look(runs: int) -> Table:
-    """Paths on which the interval ever missed, over all looks; the bar is 94 %."""
+    """Paths on which the interval ever missed, over all looks; the target is 6 %."""
     jobs = [(law, *chunk) for law in range(len(laws())) for chunk in chunks(runs)]
     done = in_parallel("any look", any_look_run, jobs)
     title = f"95 % intervals for any look: paths that ever missed in {LOOKS} looks"
@@ -438,7 +441,7 @@ def median_path(chosen: Index, rewards: Array, law: Law) -> Array:
 
 
 def sure_chunk(law_name: str, policy_number: int, chunk: int, runs: int) -> tuple[int, int, int]:
-    """Return how many paths were ever sure, at the truth and at the looks that were read."""
+    """Return how many paths were ever sure, at the truth and as read, and how many were read."""
     law = reward_law(law_name)
     world = stream(3, PLAYED.index(law_name), policy_number, chunk)
     chosen, rewards = played(POLICIES[policy_number], law, runs, world)
@@ -464,7 +467,7 @@ def is_sure(a: Array, b: Array, law: Law, heavy: bool) -> bool:
 
 
 def identical_arms(runs: int) -> Table:
-    """Paths of two equal arms that were ever called different; the bar is 5 %."""
+    """Paths of two equal arms that were ever called different; the target is 5 %."""
     jobs = [(law, p, *chunk) for law in PLAYED for p in range(3) for chunk in chunks(runs)]
     done = in_parallel("identical arms", sure_chunk, jobs)
     title = f'Equal arms that a policy chose: paths ever "sure" in {LOOKS} looks'
@@ -477,9 +480,9 @@ def identical_arms(runs: int) -> Table:
             shown = rate(int(sure), runs), rate(int(read), int(paths))
             table.add_row(law, name, *shown, verdict([(int(sure), runs)], 0.05))
     table.caption = (
-        "Evidence is the least over all common means, or medians. Its value at the true one, taken "
-        "after every reward, is at least as large, so that the first rate bounds the second; as "
-        f"read, at ten looks of {READ} paths, is the evidence itself. "
+        "Evidence is a minimum over all common means, or medians. Its value at the true one, taken "
+        "after every reward, is at least as large, so the first rate is an upper bound. As read: "
+        f"the evidence itself, at ten looks of {READ} paths. "
         + false_alarm(len(PLAYED) * 3, runs, 0.05)
     )
     return table
@@ -497,7 +500,7 @@ def width_run(seed: int) -> tuple[float, float]:
 
 
 def width(runs: int) -> Table:
-    """Width against Student's interval, normal rewards cut at ±4σ, n = 10⁴."""
+    """Widths divided by that of Student's interval, normal rewards cut at ±4σ, n = 10⁴."""
     found = in_parallel("width", width_run, [(seed,) for seed in range(min(runs, 200))])
     table = start_table("Width over Student's, normal rewards in ±4σ, n = 10⁴", *COLUMNS)
     for name, ratios, most in zip(
@@ -517,16 +520,16 @@ def add_ratio(table: Table, name: str, ratios: Array, most: float) -> None:
 
 
 def planned(p: float, q: float) -> int:
-    """Return all rewards of a z-test of two shares, two-sided at 5 %, with a power of 80 %."""
+    """Return the rewards of both arms in a z-test of two shares, 5 % two-sided, power 80 %."""
     z = float(special.ndtri(0.975) + special.ndtri(0.8))
     return 2 * math.ceil(z**2 * (p * (1 - p) + q * (1 - q)) / (p - q) ** 2)
 
 
 def until_sure(seed: int, p: float, q: float) -> float:
-    """Return the rewards of both arms until the better one is surely so, read every 20 rewards.
+    """Return the rewards of both arms until the better one is sure, read every 20 rewards.
 
-    At most looks the evidence at the pooled share, which is no less than the least over all
-    shares, is too small already.
+    The evidence at the pooled share is at least the minimum over all shares. At most looks it is
+    too small already, and the minimum is not computed.
     """
     rng, needed, most = stream(5, seed), evidence_needed(2, LEVEL), 200_000
     n = np.arange(10, most, 10)
@@ -547,7 +550,7 @@ def until_sure(seed: int, p: float, q: float) -> float:
 
 
 def conversion(runs: int) -> Table:
-    """Rewards until sure that 6 % exceed 5 %, over those of a planned z-test."""
+    """Rewards until sure that 6 % exceed 5 %, divided by those of a planned z-test."""
     size = planned(0.06, 0.05)
     jobs = [(seed, 0.06, 0.05) for seed in range(runs)]
     ratios = np.array(in_parallel("conversion", until_sure, jobs)) / size

@@ -1,19 +1,19 @@
-"""Plant small bugs, one at a time, and see whether the tests of their room notice.
+"""Plant small bugs, one at a time, and see whether the tests notice.
 
-Every ``mutants/*.toml`` lists bugs of a room::
+Every ``mutants/*.toml`` lists the bugs of a room, a part of the library::
 
-    tests = ["tests/stats"]            # run for each of them, after the file's own doctests
+    tests = ["tests/stats"]            # run for each bug, after the doctests of its file
 
     [[mutant]]
     file = "stats/theory.py"           # below src/tailproof
     old = "return 4 * x"               # found exactly once in the file
     new = "return 2 * x"
-    tests = ["tests/stats/test_theory.py"]   # optional, in place of those of the room
-    equivalent = "why no test can notice"    # optional: a survivor that is no fault of the tests
+    tests = ["tests/stats/test_theory.py"]   # optional, in place of the room's tests
+    equivalent = "why no test can notice"    # optional: it changes nothing that a test can see
 
 Run ``python mutants/run.py [--room stats] [--workers 2]``. A mutant is caught if a test fails. The
-command fails if the list does not fit the source, if the tests fail without a bug, if a mutant that
-is not argued to be equivalent survives, or if one that is argued to be gets caught.
+command fails if a list does not fit the source, if the tests fail without a bug, if an equivalent
+mutant is caught, or if any other survives.
 """
 
 import argparse
@@ -31,11 +31,11 @@ from rich.console import Console
 from rich.progress import Progress
 
 ROOT = Path(__file__).parents[1]
-LIMIT = 900  # seconds: a mutant that hangs is caught
+LIMIT = 900  # seconds; a mutant that hangs counts as caught
 
 
 class Mutant(NamedTuple):
-    """A small bug, and the tests that are to notice it."""
+    """A small bug, and the tests that should notice it."""
 
     room: str
     file: str
@@ -50,7 +50,7 @@ class Mutant(NamedTuple):
 
 
 def listed(room: str | None) -> list[Mutant]:
-    """Return the mutants of a room, or of all, each of which must fit the source."""
+    """Return the mutants of a room, or of all rooms; stop if one does not fit the source."""
     found = []
     for path in sorted((ROOT / "mutants").glob("*.toml")):
         data = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -100,7 +100,7 @@ def caught(mutant: Mutant) -> bool:
 
 
 def main() -> None:
-    """Run the mutants and print those that should have been caught, or should not."""
+    """Run the mutants; print survivors, and equivalent mutants that were caught."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--room", help="a list below mutants, such as stats; all if left out")
     parser.add_argument("--workers", type=int, default=2)

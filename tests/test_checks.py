@@ -1,4 +1,4 @@
-"""Arguments at the edges of their rules."""
+"""Checks of arguments at their limits, and chunks of paths."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ class Recipe:
 
 
 @pytest.mark.parametrize("value", [True, "1", None, 1j, float("nan"), float("inf"), -(10**400)])
-def test_what_is_no_number_is_refused(value: Any) -> None:
+def test_what_is_not_a_number_is_refused(value: Any) -> None:
     with pytest.raises(ValueError, match="size must be a finite number"):
         number("size", value)
     with pytest.raises(ValueError, match="size must be a whole number"):
@@ -26,7 +26,7 @@ def test_what_is_no_number_is_refused(value: Any) -> None:
         check_fields(Recipe(size=value))
 
 
-def test_bounds_that_belong_to_a_range_are_accepted_and_the_others_refused() -> None:
+def test_inclusive_bounds_are_accepted_and_exclusive_ones_refused() -> None:
     assert number("x", 3, at_least=3) == number("x", 3, at_most=3) == 3
     assert whole("n", 7, at_least=7, at_most=7) == 7
     for bounds in ({"above": 3}, {"below": 3}):

@@ -117,7 +117,7 @@ class Advice:
 
     @cached_property
     def comparisons(self) -> dict[str, Comparison]:
-        """The arms under each aim, with intervals for one look at a joint level of 95 % an aim."""
+        """The arms compared under each aim, with intervals for one look."""
         names, samples = [arm.name for arm in self.rewards.arms], self.rewards.samples
         found = {}
         for aim in self.aims:
@@ -128,9 +128,9 @@ class Advice:
 
     @property
     def _light(self) -> bool:
-        """Whether the variance is finite with 99.9 % confidence, and a mean can be relied on.
+        """Whether a mean can be relied on and the tail index exceeds 2 with 99.9 % confidence.
 
-        The low end of a 90 % interval, twice as far away, is the end of one of 99.9 %.
+        If the estimate is about normal, a 99.9 % interval is twice as wide as a 90 % one.
         """
         low = 2 * self.rewards.tail.low - self.rewards.tail.alpha
         return self.rewards.mean_is_safe and low > _FINITE_VARIANCE
@@ -212,7 +212,7 @@ class Advice:
         )
 
     def service(self, aim: Aim | None = None) -> str:
-        """Return the same as a file for ``tailproof serve``."""
+        """Return the configuration of the same policy for ``tailproof serve``."""
         policy = self.policy(aim)
         inner = policy.policy if isinstance(policy, Negated) else policy
         words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", _written(inner)).lower()
@@ -296,7 +296,7 @@ class Advice:
         if isinstance(self.aim, Mean | CappedMean) and self._location_agrees(self.aim):
             found.append(
                 f"The median is sure of the arm that leads under {self.aim.name} too, and it is "
-                "learned from fewer rewards: so the tool below learns it in place of a mean."
+                "often learned from fewer rewards: so the tool below learns it in place of a mean."
             )
         elif self.aim == Mean() and self._is_revenue(self.aim):
             found.append(
@@ -316,7 +316,7 @@ class Advice:
         few = [
             name for name, ends in zip(found.names, found.intervals, strict=True) if ends is None
         ]
-        words = f"not sure: {_listed(lead.rivals)}"
+        words = f"not sure against {_listed(lead.rivals)}"
         if few:
             return f"{lead.arm} ({words}; too few rewards of {_listed(few)} to say)"
         needed = found.forecast()
@@ -329,7 +329,7 @@ class Advice:
         )
 
     def _about_means(self) -> list[str]:
-        """Say what a mean rests on if no interval holds, and which cap decides."""
+        """Say what a mean without an interval depends on, and which bounds or caps are used."""
         found = []
         tops = {
             arm.name: share_of_largest(arm.rewards)
@@ -544,7 +544,7 @@ def _check_aim(aim: object) -> None:
 
 
 def _written(thing: Any) -> str:
-    """Return a policy as it is typed, without what is so by default."""
+    """Return a policy as code, without settings that have their default value."""
     if not is_dataclass(thing):
         return repr(thing)
     given = [
@@ -556,7 +556,7 @@ def _written(thing: Any) -> str:
 
 
 def _cell(found: tuple[float | None, float | None, float | None], unbounded: bool) -> str:
-    """Return an estimate and its interval, or what is known of them."""
+    """Return an estimate and its interval, or what there is of them."""
     value, low, high = found
     if unbounded and value is not None:
         return _short(value)

@@ -122,7 +122,7 @@ NonNegative = Annotated[float, Range(at_least=0)]
 Fraction = Annotated[float, Range(above=0, below=1)]
 """Strictly between 0 and 1."""
 Penalty = Annotated[float, Range(at_least=1e-8)]
-"""A ridge penalty; a smaller one would be lost to rounding beside the squares of usual arms."""
+"""A ridge penalty; one below 1e-8 would be lost to rounding when added to squares near 1."""
 Count = Annotated[int, Range(at_least=1, at_most=1e15)]
 Horizon = Annotated[int, Range(at_least=2, at_most=1e15)]
 """The total number of pulls, for algorithms that use its logarithm."""

@@ -256,7 +256,7 @@ def _bare(text: str, sign: str) -> str:
 
 
 def _decimal_mark(texts: Iterable[str], column: str) -> Decimal:
-    """Return the decimal mark, from the first cell that is a number with one mark only."""
+    """Return the decimal mark: that of the first number that can be read in only one way."""
     unclear = None
     for text in texts:
         as_point, as_comma = (bool(_SHAPES[mark].fullmatch(text)) for mark in (".", ","))

@@ -557,7 +557,7 @@ ESTIMATOR_CHECKS: tuple[Callable[[Estimator], None], ...] = (
 
 
 def _around(noise: Noise, x: Array) -> tuple[Array, Array]:
-    """Return P(η ≤ y) a little below and a little above each x."""
+    """Return the distribution function a little below and a little above each x."""
     h = 1e-9 * (np.abs(x) + noise.scale)
     with np.errstate(invalid="ignore"):
         return noise.cdf(x - h), noise.cdf(x + h)
@@ -572,7 +572,7 @@ def _levels(noise: Noise, x: Array, law: Callable[[Array], Array]) -> Array:
 
 
 class _OnePath:
-    """Random numbers for one path: its row of those of the batch."""
+    """A generator for one path: draws what a whole batch would get, and returns that path's row."""
 
     def __init__(self, path: int) -> None:
         self._path = path

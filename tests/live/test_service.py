@@ -1,5 +1,6 @@
 """The service, as its callers and operators meet it."""
 
+import asyncio
 import csv
 import json
 import logging
@@ -19,6 +20,7 @@ import httpx
 import pandas as pd
 import pytest
 import schemathesis
+from fastapi import HTTPException
 from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.core.result import Ok
@@ -33,8 +35,8 @@ from typer.testing import CliRunner
 from tailproof.cli import app
 from tailproof.live import SQLite, read
 from tailproof.live.config import Config, load
-from tailproof.live.gate import LOGGING, MOST_BYTES, JsonLines
-from tailproof.live.service import create_app
+from tailproof.live.gate import LOGGING, MOST_BYTES, JsonLines, _bounded
+from tailproof.live.service import _unwritten, create_app
 
 SHOP = """
 [service]
@@ -593,3 +595,21 @@ def test_two_workers_share_address_journal_and_counts(tmp_path: Path) -> None:
         assert process.wait(timeout=60) == 0
     assert (tmp_path / "stderr").read_text().count("Finished server process") == 2
     kept(file, answers)
+
+
+def test_errors_that_may_name_hosts_are_not_shown() -> None:
+    assert "db.example" not in _unwritten(RuntimeError("db.example is down")).detail
+    assert "no space left" in _unwritten(OSError("no space left")).detail
+
+
+def test_the_pieces_of_a_body_are_counted_together() -> None:
+    async def piece() -> Any:
+        return {"body": bytes(MOST_BYTES // 2 + 1)}
+
+    async def two() -> None:
+        receive = _bounded(piece)
+        await receive()
+        with pytest.raises(HTTPException):
+            await receive()
+
+    asyncio.run(two())

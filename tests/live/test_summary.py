@@ -21,7 +21,7 @@ from tailproof import (
     calibrate,
 )
 from tailproof.live import Agent, open_journal, read
-from tailproof.live.summary import Summary, compared
+from tailproof.live.summary import Summary, _History, compared
 from tailproof.policies.base import Policy
 from tailproof.stats.aims import Aim
 from tailproof.stats.comparison import Comparison, Lead
@@ -232,13 +232,13 @@ def test_a_mean_without_bounds_is_never_sure() -> None:
     found = told(wild, Mean())
     assert [(arm["low"], arm["high"]) for arm in found["arms"]] == [(None, None)] * 2
     assert found["arms"][0]["estimate"] == pytest.approx(np.mean(wild["b"]))
-    words = "b leads so far; nothing is sure of a mean of rewards without bounds."
+    words = "b leads so far; never sure, as a mean of rewards without bounds has no interval."
     assert (found["lead"]["words"], found["lead"]["sure"]) == (words, False)
     assert "no interval can hold" in found["lead"]["how"]
     clicks = {"a": [0.0, 0.0, 0.0, 1.0] * 100, "b": [0.0, 1.0, 1.0, 1.0] * 100}
     lead = told(clicks, Mean())["lead"]
     assert (lead["arm"], lead["sure"]) == ("b", True)
-    assert "beyond 0 and 1" in lead["how"]
+    assert "between 0 and 1" in lead["how"]
 
 
 def test_a_learned_cap_is_named_with_what_is_proved() -> None:
@@ -254,7 +254,7 @@ def test_arms_that_were_chosen_by_features_are_not_compared() -> None:
     lead = found["lead"]
     assert (lead["arm"], lead["sure"]) == (None, False)
     assert lead["words"] == (
-        "The policy chose arms by features, so these averages cannot tell which arm leads."
+        "The policy chose arms by features, so these estimates cannot tell which arm leads."
     )
     assert "requests that got the arm" in lead["how"]
     assert [(arm["name"], arm["estimate"]) for arm in found["arms"]] == [("b", 8.5), ("a", 0.5)]
@@ -431,3 +431,12 @@ def test_the_same_looks_fool_a_test_for_one_look() -> None:
         return bool(abs(a.mean() - b.mean()) > 1.96 * deviation)
 
     assert ever_sure(UCB1(), "normal", sure_of) > MOST_SURE
+
+
+def test_quantiles_of_a_bucket() -> None:
+    """Of ten rewards the first, fifth and ninth."""
+    history = _History()
+    rewards = np.array([3, 1, 2, 10, 9, 8, 7, 6, 5, 4], dtype=float)
+    history.add(0, np.zeros(10, dtype=np.int64), np.zeros(10), rewards, 1)
+    (arm,) = history.to_dict(["a"], [0])["arms"]
+    assert (arm["low"], arm["middle"], arm["high"]) == ([1], [5], [9])

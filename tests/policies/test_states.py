@@ -1,4 +1,4 @@
-"""States as plain arrays: nothing is shared, and what learning cannot leave is not restored."""
+"""States as plain arrays: copies share nothing, and arrays that no run can produce are refused."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def test_saved_arrays_and_the_state_share_nothing() -> None:
         ),
     ],
 )
-def test_what_learning_cannot_leave_is_not_restored(
+def test_arrays_that_no_run_can_produce_are_refused(
     policy: Policy[Any], changes: dict[str, Any], words: str
 ) -> None:
     arrays = policy.init(1, 2, 2).to_arrays()
@@ -49,7 +49,7 @@ def test_what_learning_cannot_leave_is_not_restored(
         policy.restore(arrays | {name: np.array(value) for name, value in changes.items()})
 
 
-def test_a_buffer_grows_with_what_it_holds_where_nothing_was_learned() -> None:
+def test_a_buffer_grows_and_marks_unused_places() -> None:
     policy = RobustUCB()
     state = policy.init(1, 2, 2)
     for _ in range(17):
@@ -57,14 +57,14 @@ def test_a_buffer_grows_with_what_it_holds_where_nothing_was_learned() -> None:
     assert state.pulled.tolist() == [[0] * 17 + [-1] * 15]
 
 
-def test_standing_counts_smaller_bounds_alone() -> None:
+def test_standing_counts_strictly_smaller_bounds() -> None:
     state = Sorted.start(1, 4, 1)
     state.bound[:], state.counts[:] = [[2.0, 1.0, 2.0, np.inf]], 9
     state.rank[0, 3] = 10  # too few rewards for a bound
     assert state.standing.tolist() == [[1, 0, 1, 4]]
 
 
-def test_sums_over_small_rewards_reach_the_bound_itself() -> None:
+def test_sums_over_small_rewards_include_the_bound() -> None:
     state = Halves.start(1, 1, 1)
     for j in range(1, 26):  # the first 19 are sorted, the others not yet
         state.add(np.array([0]), np.array([[float(j), float(j)]]))

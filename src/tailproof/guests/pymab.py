@@ -59,7 +59,7 @@ class PyMAB(Guest):
 
 
 def pymab(policy: Any, **settings: Any) -> PyMAB:
-    """Return a policy that runs one of pymab: its class or name, and settings without sizes.
+    """Return a guest that runs a pymab policy, given as a class or name; K and d are filled in.
 
     >>> from pymab.policies import UCBPolicy
     >>> from tailproof import Filtered, Median, environments, noise, simulate

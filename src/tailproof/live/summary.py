@@ -1,4 +1,4 @@
-"""A summary of a journal: which arm leads and how surely, pulls and rewards over time."""
+"""A summary of a journal: which arm leads and whether that is sure, pulls and rewards over time."""
 
 import math
 from collections.abc import Callable, Collection, Sequence
@@ -25,37 +25,37 @@ __all__ = ["Summary"]
 Numbers = NDArray[np.int64]
 
 _WINDOW = 1000
-"""Latest rewards of an arm by which the tail is judged."""
+"""The latest rewards of an arm, from which the tail is estimated."""
 _ALL_WINDOWS = 1_000_000
-"""Rewards in all windows, about 8 MB; if arms are many, each has fewer, at least `LEAST`."""
+"""The most rewards in all windows, 8 MB; with many arms each has fewer, at least `LEAST`."""
 _ALL_CELLS = 2**20
-"""Cells in all histograms, 24 MB; if arms are many, each has fewer, from 2¹⁴ down to 2¹²."""
+"""Cells in all histograms, 24 MB; with more than 64 arms each has fewer than 2¹⁴, at least 2¹²."""
 _CHUNK = 20_000
-"""Tickets read at once, about; this takes a few hundredths of a second."""
+"""About how many tickets are read at once, in a few hundredths of a second."""
 _BUCKETS, _SMALLEST = 64, 32
-"""Number of buckets, at most, and tickets in each at the start."""
+"""The most buckets, and the tickets in each at the start."""
 _SAMPLED = 256
-"""Rewards sampled in each bucket, about, for the quantiles that are drawn."""
+"""About how many rewards of each bucket are sampled, for the quantiles that are drawn."""
 _QUANTILES = {"low": 0.1, "middle": 0.5, "high": 0.9}
 _FEWEST = 5
 """Rewards that an arm needs in a bucket for its quantiles to be drawn."""
 _LATELY = 1000
 """An arm is no longer on offer if none of this many latest tickets could have got it."""
 _DRAWN, _LISTED = 6, 50
-"""Arms in charts and in tables."""
+"""The most arms in charts and in tables."""
 _JUDGED = 20_000
-"""The tail is estimated from about this many rewards, and again after as many or 10 % more."""
+"""The tail is estimated from about this many rewards; again after 10 % or this many more."""
 _RIVALS = 4
-"""With more rivals there is no forecast, which takes up to a tenth of a second for each."""
+"""With more rivals there is no forecast; it takes up to a tenth of a second for each."""
 _TOO_EARLY = "Too early to tell: no arm has enough rewards yet."
-_BY_FEATURES = "The policy chose arms by features, so these averages cannot tell which arm leads."
+_BY_FEATURES = "The policy chose arms by features, so these estimates cannot tell which arm leads."
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2⁶⁴/φ, φ the golden ratio: its multiples modulo 2⁶⁴ are spread evenly, whatever the period."""
 
 
 @dataclass
 class _Arm:
-    """One arm: its tickets and rewards in ended decisions, and the latest of them in order."""
+    """One arm: its tickets and rewards in ended decisions, and its latest rewards."""
 
     name: str
     tickets: int = 0
@@ -69,24 +69,22 @@ class _Arm:
 
 
 class Summary:
-    """A summary of an experiment, kept in memory that does not grow with its journal.
+    """A summary of an experiment, in memory that does not grow with its journal.
 
-    Each `refresh` reads a chunk of what is new in the journal, and `to_dict` returns what is known
-    so far. Once all is read, the result depends only on the journal, not on how often it was
-    refreshed, except for the verdict on the tail, which is cached for a while.
+    `refresh` reads a chunk of what is new in the journal, and `to_dict` returns what is known so
+    far. Once all is read, the result depends on the journal only, not on how often it was
+    refreshed, except for the verdict on the tail, which is updated now and then.
 
-    An arm is judged by all its rewards that came in time, in ended decisions, from a `Histogram`;
-    comparing arms takes another 8 or 16 bytes for each reward, for a moment. The arm on offer with
-    the best estimate leads, and that is sure if there is enough evidence over every other one.
-    For a given set of arms, the intervals hold with 95 % confidence, all together and at all looks,
-    and so does a lead that is sure, whatever the policy chose, if rewards depend neither on when
-    they are asked for nor on how long they take. If requests have features, a policy may choose
-    arms by them: then the arms are not compared.
+    An arm is judged by all its rewards that came in time, in ended decisions, from a `Histogram`.
+    Only while arms are compared does each reward take 8 or 16 bytes. The arm on offer with the best
+    estimate leads; it is sure if there is enough evidence over every other arm on offer. For a
+    given set of arms, all intervals together hold at all looks with 95 % confidence, and so does a
+    sure lead, whatever the policy chose, if rewards depend neither on when they are asked for nor
+    on how long they take; what of this is proved depends on the aim, see `tailproof.intervals`. If
+    requests have features, a policy may choose arms by them: then the arms are not compared.
 
-    The tail is described by the latest rewards of each arm, up to 1000.
-
-    The history is kept in buckets with equal numbers of tickets. When 64 are full, neighbours are
-    merged.
+    The tail is estimated from the latest rewards of each arm, up to 1000. The history is kept in
+    buckets with equal numbers of tickets; when 64 are full, neighbours are merged.
 
     Parameters
     ----------
@@ -162,7 +160,7 @@ class Summary:
         return True
 
     def _meet(self, names: Collection[str]) -> None:
-        """Add new arms, which leave fewer cells for each."""
+        """Add new arms; all arms together share the cells."""
         for name in names:
             self._numbers[name] = len(self._arms)
             self._arms.append(_Arm(name))
@@ -251,7 +249,7 @@ class Summary:
         found = compared(self.aim, names, samples, costs=self.costs)
         if self._features:
             self._table = np.column_stack([found.values, np.full((len(names), 2), np.nan)])
-            how.append("These averages are of the requests that got the arm, not of all requests.")
+            how.append("They are for the requests that got the arm, not for all requests.")
             self._lead |= {"words": _BY_FEATURES, "how": " ".join(how)}
             return
         self._table = found.table
@@ -262,7 +260,7 @@ class Summary:
             found = replace(found, names=names, lows=lows, highs=highs)
         how += _how(self.aim, found.statistic)
         if not all(sample.exact for sample in samples):
-            how.append("Rewards are rounded to save memory, at each end to the safe side.")
+            how.append("Rewards are rounded to save memory; what is said here allows for that.")
         words = _lead_words(self.aim, found)
         self._lead = {"words": words, "how": " ".join(how)}
         self._lead |= {"arm": found.lead.arm, "sure": found.lead.sure}
@@ -321,7 +319,7 @@ class Summary:
 def compared(
     aim: Aim, names: Sequence[str], samples: Sequence[Histogram], *, costs: bool = False
 ) -> Comparison:
-    """Compare arms by all their rewards, so that what is said holds at every look.
+    """Compare arms by all their rewards, for any look.
 
     >>> red, blue = Histogram(), Histogram()
     >>> red.add([0, 0, 1] * 100)
@@ -461,7 +459,7 @@ def _aim_words(aim: Aim, costs: bool | None = None) -> str:
 
 
 def _how(aim: Aim, statistic: Statistic) -> list[str]:
-    """Say in sentences on what the intervals and a sure lead rest."""
+    """Return sentences on what the intervals and a sure lead assume, and what is proved."""
     if isinstance(statistic, Unbounded):
         if isinstance(aim, CappedMean):
             return ["No finite cap is known yet, so there is no interval."]
@@ -471,17 +469,18 @@ def _how(aim: Aim, statistic: Statistic) -> list[str]:
         ]
     found = [f"{statistic.words[0].upper()}{statistic.words[1:]}."] if statistic.words else []
     found.append(
-        "If rewards depend neither on when they are asked for nor on how long they take, the "
-        f"intervals of these arms hold together with {100 * LEVEL:.0f} % confidence at every look, "
-        "whatever the policy chose; so does a lead that is called sure."
+        "If rewards depend neither on when they are asked for nor on how long they take, all "
+        f"intervals together hold with {100 * LEVEL:.0f} % confidence at every look, whatever the "
+        "policy chose, and so does a sure lead."
     )
     proved = "This is proved, for every distribution of rewards."
     if isinstance(aim, CappedMean):
         proved = (
-            "This is proved for a fixed cap; for a cap learned from the rewards it is measured."
+            "This is proved for a fixed cap; for a cap learned from the rewards, as here, only the "
+            "rate of wrong sure leads is measured."
         )
     elif isinstance(statistic, MeanWithin):
-        proved = "This is proved for rewards within these bounds."
+        proved = "This is proved if these are the true bounds of the rewards."
     return [*found, proved]
 
 
@@ -508,7 +507,7 @@ def _lead_words(aim: Aim, found: Comparison) -> str:
         if isinstance(aim, CappedMean) and unbounded:
             parts.append("no finite cap is known yet")
         elif unbounded:
-            parts.append("nothing is sure of a mean of rewards without bounds")
+            parts.append("never sure, as a mean of rewards without bounds has no interval")
         elif rivals:
             parts.append(f"not sure yet against {_listed(rivals)}")
     if few:
@@ -519,8 +518,8 @@ def _lead_words(aim: Aim, found: Comparison) -> str:
         return words
     about = float(f"{more.rewards:.0e}")  # one digit, so that the sentence stays for a while
     return (
-        f"{words} About {about:,.0f} more rewards, shared evenly between them, would make it sure, "
-        "if the arms differ as they seem to."
+        f"{words} About {about:,.0f} more rewards of these arms would make it sure, if they differ "
+        "as they seem to."
     )
 
 

@@ -62,7 +62,7 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
     at = {alpha: balancing_exponent(alpha=alpha, **SETTINGS["paper"]) for alpha in (0.5, 1, 3)}
     return [
         Claim(
-            "For α = 1 the optimal ε of this figure is consistent with one between 0.5 and 0.6.",
+            "For α = 1 the optimal ε of this figure lies between 0.5 and 0.6.",
             "the paper, appendix B",
             [
                 Part("ε at α = 1, formula of the text", at[1], 0.5, 0.6),

@@ -136,7 +136,7 @@ def _saved(folder: Path, name: str, picture: Picture) -> dict[str, str]:
     """Save a picture as PNG and SVG, and return what the page shows."""
     figure, stream = picture.figure, io.BytesIO()
     figure.savefig(folder / f"{name}.png", dpi=200)
-    figure.set_layout_engine("none")  # the layout of the PNG is kept, for speed
+    figure.set_layout_engine("none")  # the PNG has set the layout; keeping it saves time
     with rc_context({"svg.hashsalt": name}):
         figure.savefig(stream, format="svg", metadata={"Date": None})
     (folder / f"{name}.svg").write_bytes(stream.getvalue())

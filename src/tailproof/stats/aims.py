@@ -59,14 +59,14 @@ class CappedMean(Aim):
     E min(max(X, low), high), high = max(Q(share), 0), low = min(Q(1 − share), 0), Q the quantiles
     of the rewards that are not zero, each arm weighing the same
 
-    It exists for every law, and depends on how often and how much is earned, up to the cap. Zeros,
-    visitors who buy nothing, do not move the cap, nor does it matter how often each arm was played.
-    Experiment platforms call it winsorising, or capping at a percentile.
+    It exists for every law, and depends on how often and how much is earned, up to the cap. Neither
+    zeros (visitors who buy nothing) nor the number of plays of an arm move the cap. Experiment
+    platforms call it winsorising, or capping at a percentile.
 
     Parameters
     ----------
     share : float
-        The share of purchases that are below the cap, above ½.
+        The share of purchases below the cap; above ½.
 
     Examples
     --------
@@ -75,8 +75,8 @@ class CappedMean(Aim):
     ((0.0, 9.0), [2.25, 2.75])
 
     Source: Dixon 1960 for winsorising; experiment platforms use one range for all arms.
-    Differences: both ends are cut, so that refunds may have no mean either; a reward of zero is
-    special, so that the aim does not follow a shift of all rewards.
+    Differences: both ends are cut, so refunds need no mean either; zero has a meaning, so adding a
+    constant to all rewards can change which arm leads.
     """
 
     share: float = 0.99
@@ -94,7 +94,7 @@ class CappedMean(Aim):
         weights = np.repeat(shares, [len(own) for own in bought])
         order = np.argsort(pooled, kind="stable")
         reached = np.cumsum(weights[order])
-        levels = reached[-1] * np.array([1 - self.share, self.share]) * (1 - 1e-12)  # of rounding
+        levels = reached[-1] * np.array([1 - self.share, self.share]) * (1 - 1e-12)  # for rounding
         low, high = pooled[order[np.searchsorted(reached, levels)]].tolist()
         return min(low, 0.0), max(high, 0.0)
 
@@ -106,7 +106,7 @@ class CappedMean(Aim):
         return self._told_apart(found, means, high)
 
     def among(self, samples: Sequence[Array]) -> Statistic:
-        """Return the mean within the range of these arms."""
+        """Return the mean of rewards cut to the range of these arms."""
         low, high = self.range(samples)
         if not 0 < high - low < math.inf:
             return Unbounded()
@@ -126,7 +126,7 @@ class CappedMean(Aim):
 
     def _told_apart(self, found: Array, means: Array, high: float) -> Array:
         """Return the capped means, unless the cap alone makes them equal."""
-        if len(found) > 1 and np.ptp(found) == 0 and np.any(means != means[0]):
+        if len(found) > 1 and np.all(found == found[0]) and np.any(means != means[0]):
             raise ValueError(
                 f"share={self.share:g} caps rewards at {high:g}, and there all arms have the same "
                 f"mean, {found[0]:g}: use a larger share or the plain mean"
@@ -137,7 +137,7 @@ class CappedMean(Aim):
 def crossing(
     names: Sequence[str], samples: Sequence[Array], cap: float, *, costs: bool = False
 ) -> str:
-    """Name the cap nearest to this one at which another arm takes the lead; empty if none does.
+    """Name the cap nearest to this one at which the leader changes; empty if it never does.
 
     Caps are compared from the median purchase to the largest; the leader is the arm with the
     largest mean of rewards up to the cap. Rewards below zero count as they are.
@@ -150,8 +150,8 @@ def crossing(
     caps = bought[len(bought) // 2 :]
     if not (len(caps) and np.isfinite(caps[-1])):
         return ""
-    # E min(X, c) grows with slope P(X > c) between two rewards, so the leader changes where two
-    # such lines cross: a fine grid finds it to a thousandth
+    # E min(X, c) is piecewise linear in c, so the leader changes where two lines cross; a fine
+    # grid is enough, as the place is shown to three digits
     grid = np.geomspace(caps[0] / 4, caps[-1], 4096)
     curves = np.array([_capped(sample, grid) for sample in samples])
     ahead = curves.argmin(axis=0) if costs else curves.argmax(axis=0)

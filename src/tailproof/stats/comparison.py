@@ -1,4 +1,4 @@
-"""Compare arms under an aim: estimates, intervals, who leads, and what would make it sure."""
+"""Compare arms under an aim: estimates, intervals, which arm leads, and what would make it sure."""
 
 import math
 from abc import ABC, abstractmethod
@@ -27,36 +27,36 @@ __all__ = ["LEVEL", "Comparison", "Lead", "MeanWithin", "Ranked", "Statistic", "
 LEVEL = 0.95
 """The joint confidence of all statements about one aim."""
 _MOST = 1e9
-"""No forecast is made of more rewards than this."""
+"""The most rewards in a forecast."""
 _THINNED = 4096
-"""Order statistics of an arm that a forecast uses."""
+"""The most order statistics of an arm that a forecast uses."""
 
 Ends = tuple[float, float]
 
 
 class Statistic(ABC):
-    """What is compared: a number of each arm's law that does not depend on other arms."""
+    """The number by which arms are compared; it depends on the arm's own law only."""
 
     @property
     def words(self) -> str:
-        """What the number is, if the name of the aim does not say it all."""
+        """What to add to the name of the aim, such as the cap; empty if nothing."""
         return ""
 
     @abstractmethod
     def prepare(self, sample: Array) -> Any:
-        """Return what the other methods need of an arm's sorted rewards."""
+        """Turn an arm's sorted rewards into what the other methods take."""
 
     @abstractmethod
     def value(self, arm: Any) -> float:
-        """Return the estimate, NaN for too few rewards."""
+        """Return the estimate; NaN if there are too few rewards."""
 
     @abstractmethod
     def interval(self, arm: Any, level: float, *, any_look: bool) -> Ends | None:
-        """Return an interval; None for too few rewards, or where none can hold."""
+        """Return an interval; None if there are too few rewards or none can hold."""
 
     @abstractmethod
     def evidence(self, better: Any, worse: Any) -> float:
-        """Return the logarithm of the evidence, at any look, that one arm has the larger number."""
+        """Return the logarithm of the evidence, valid at any look, that `better` is larger."""
 
     @abstractmethod
     def grown(self, arm: Any, more: float) -> Any:
@@ -65,14 +65,14 @@ class Statistic(ABC):
 
 @dataclass(frozen=True)
 class Ranked(Statistic):
-    """A quantile, by order statistics: holds for every law; `median` averages the middle two."""
+    """A quantile, by order statistics, for any law; `median` averages the middle two."""
 
     level: float
     least: int = 1
     median: bool = False
 
     class Arm(NamedTuple):
-        """The rewards in ascending order, and how many each of them stands for."""
+        """The rewards in ascending order, and how many rewards each of them stands for."""
 
         rewards: Array
         each: float = 1.0
@@ -115,7 +115,7 @@ class Ranked(Statistic):
 
 @dataclass(frozen=True)
 class MeanWithin(Statistic):
-    """The mean of rewards cut to a range: holds for every law."""
+    """The mean of rewards cut to a fixed range."""
 
     low: float
     high: float
@@ -123,7 +123,7 @@ class MeanWithin(Statistic):
 
     @property
     def words(self) -> str:
-        """The range, and why it is this."""
+        """The range, in words."""
         return self.why
 
     def prepare(self, sample: Array) -> BoundedSample:
@@ -131,7 +131,7 @@ class MeanWithin(Statistic):
         return BoundedSample.of(sample, low=self.low, high=self.high)
 
     def value(self, arm: BoundedSample) -> float:
-        """Return the mean, NaN of no rewards."""
+        """Return the mean; NaN if there are no rewards."""
         return arm.mean
 
     def interval(self, arm: BoundedSample, level: float, *, any_look: bool) -> Ends | None:
@@ -150,7 +150,7 @@ class MeanWithin(Statistic):
 
 @dataclass(frozen=True)
 class Unbounded(Statistic):
-    """The mean of rewards without a bound, of which nothing is sure (Bahadur and Savage 1956)."""
+    """The mean of unbounded rewards: no interval holds for it (Bahadur and Savage 1956)."""
 
     def prepare(self, sample: Array) -> Array:
         """Keep the rewards."""
@@ -167,19 +167,19 @@ class Unbounded(Statistic):
         return None
 
     def evidence(self, better: Array, worse: Array) -> float:
-        """Return −∞."""
+        """Return −∞: there is never evidence."""
         return -math.inf
 
     def grown(self, arm: Array, more: float) -> Array:
-        """Return the arm."""
+        """Return the arm as it is: no number of rewards would be enough."""
         return arm
 
 
 class Lead(NamedTuple):
-    """The leading arm under an aim; `sure` if there is evidence over every other arm.
+    """The leading arm under an aim; `sure` if there is enough evidence over every other arm.
 
-    `rivals` are the arms over which there is not enough. If nothing leads, as between arms with
-    equal medians, `arm` is None and `rivals` are those that share the best estimate.
+    `rivals` are the arms over which there is not. If the best estimates are equal, `arm` is None
+    and `rivals` are the arms that share them; if no arm has enough rewards, `rivals` are all.
     """
 
     arm: str | None
@@ -188,7 +188,7 @@ class Lead(NamedTuple):
 
 
 class Forecast(NamedTuple):
-    """About how many more rewards would make a lead sure, and what an even split of them costs."""
+    """About how many more rewards would make a lead sure, and the regret of collecting them."""
 
     rewards: float
     regret: float
@@ -204,13 +204,13 @@ class Comparison:
         Usually from `Aim.among`.
     names : sequence of str
     lows, highs : sequences of arrays
-        The sorted rewards of each arm; where they are known up to rounding only, rounded down and
-        rounded up, so that what is said holds for the rewards themselves.
+        The rewards of each arm, sorted and prepared by the statistic. If they were rounded, both
+        bounds: then what is said holds for the rewards before rounding.
     costs : bool
         Whether small is good.
     any_look : bool
-        Whether intervals hold at every look, under any choice of arms; otherwise at one look. The
-        lead is sure at any look in both cases.
+        Whether intervals are for any look, whatever chose the arms, or for one. A sure lead is for
+        any look in both cases.
 
     Examples
     --------
@@ -243,7 +243,7 @@ class Comparison:
         costs: bool = False,
         any_look: bool = False,
     ) -> "Comparison":
-        """Prepare the rewards of each arm for the statistic."""
+        """Compare arms by their sorted rewards; if rounded, `lows` down and `highs` up."""
         low = [statistic.prepare(sample) for sample in lows]
         high = low if highs is None else [statistic.prepare(sample) for sample in highs]
         return cls(
@@ -252,7 +252,7 @@ class Comparison:
 
     @cached_property
     def values(self) -> Array:
-        """The estimate of each arm, NaN for too few rewards."""
+        """The estimate of each arm; NaN if it has too few rewards."""
         ends = [[self.statistic.value(arm) for arm in arms] for arms in (self.lows, self.highs)]
         low, high = np.array(ends)
         found: Array = np.where(low == high, low, low / 2 + high / 2)
@@ -260,7 +260,7 @@ class Comparison:
 
     @cached_property
     def intervals(self) -> list[Ends | None]:
-        """The intervals, which hold together with 95 % confidence; None where there is none."""
+        """The intervals at a joint confidence of 95 % for all arms; None where there is none."""
         level = 1 - (1 - LEVEL) / max(1, len(self.names))
         found: list[Ends | None] = []
         for low, high in zip(self.lows, self.highs, strict=True):
@@ -274,13 +274,13 @@ class Comparison:
 
     @property
     def table(self) -> Array:
-        """Estimates and ends of the intervals, of shape (K, 3); NaN where there is none."""
+        """Estimate, low and high end for each arm, of shape (K, 3); NaN where there is none."""
         ends = [pair or (math.nan, math.nan) for pair in self.intervals]
         return np.column_stack([self.values, np.array(ends).reshape(-1, 2)])
 
     @cached_property
     def lead(self) -> Lead:
-        """The arm with the best estimate, of those with enough rewards for an interval."""
+        """The arm with the best estimate, among those with enough rewards for an interval."""
         known = [pair is not None for pair in self.intervals]
         if isinstance(self.statistic, Unbounded):
             known = [not math.isnan(value) for value in self.values]
@@ -297,10 +297,11 @@ class Comparison:
         return Lead(self.names[first], not rivals, tuple(rivals))
 
     def forecast(self) -> Forecast | None:
-        """Say how many more rewards would make the lead sure if the arms differ as they seem to.
+        """Return about how many more rewards, like those so far, would make the lead sure.
 
-        The leader and its rivals get them in even shares. None if nothing leads, if the lead is
-        sure, or if it would take more than 10⁹.
+        Each rival gets as many as the evidence over it needs, the leader as many as the most of
+        them. None if nothing leads, if the lead is sure or can never be, if a rival has too few
+        rewards for an estimate, or if more than 10⁹ would be needed.
         """
         if self.lead.arm is None or self.lead.sure or isinstance(self.statistic, Unbounded):
             return None
@@ -315,7 +316,7 @@ class Comparison:
         return Forecast(max(each) + sum(each), float(gaps @ each))
 
     def _evidence(self, first: int, other: int, more: float = 0.0) -> float:
-        """Return the evidence that an arm is better than another, with as many more of both."""
+        """Return the evidence that `first` is better than `other`, after `more` rewards of each."""
         a, b = (other, first) if self.costs else (first, other)
         better, worse = self.lows[a], self.highs[b]
         if more:
@@ -323,7 +324,7 @@ class Comparison:
         return self.statistic.evidence(better, worse)
 
     def _until_sure(self, first: int, rival: int) -> float:
-        """Return the rewards that each of two arms still needs, ∞ if too many."""
+        """Return how many more rewards each of two arms needs; ∞ if too many."""
         asked = evidence_needed(max(2, len(self.names)), LEVEL)
 
         def missing(log_more: float) -> float:

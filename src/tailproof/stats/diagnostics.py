@@ -297,7 +297,7 @@ class Rewards:
 
     @cached_property
     def mean_cost_ratio(self) -> float:
-        """The pulls that a mean of non-atoms needs, relative to the best block median."""
+        """How many times the pulls of the best block median a mean needs; atoms are left out."""
         errors = self.non_atom_errors
         blocks = [k for k in _BLOCKS if k == 1 or 5 * k <= len(errors)]
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

@@ -122,7 +122,7 @@ class Mean(_EstimatorAim):
         return _mean(x)
 
     def among(self, samples: Sequence[Array], *, light: bool = False) -> Statistic:
-        """Return the mean, with bounds if some can be assumed: otherwise nothing is sure of it.
+        """Return the mean, with bounds where they can be assumed; without, no lead is ever sure.
 
         The least and the largest reward are bounds if both are common, as with clicks and ratings.
         For `light` tails, an end that is not common is moved outwards by the range of the rewards.
@@ -137,7 +137,7 @@ class Mean(_EstimatorAim):
             return Unbounded()
         reach = high - low
         low, high = low - reach * (not common[0]), high + reach * (not common[1])
-        return MeanWithin(low, high, f"no reward is taken to lie beyond {low:.4g} and {high:.4g}")
+        return MeanWithin(low, high, f"rewards are assumed to lie between {low:.4g} and {high:.4g}")
 
     def _of_law(self, law: Noise) -> float:
         require(law.alpha > 1, "laws", "laws that have a mean", law)

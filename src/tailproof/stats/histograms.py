@@ -1,4 +1,4 @@
-"""Rewards in bounded memory: how many fell into each of many narrow cells."""
+"""Histograms that keep the rewards of an arm in bounded memory."""
 
 from bisect import bisect_left
 
@@ -13,10 +13,10 @@ __all__ = ["FEWEST", "Histogram"]
 _MANTISSA = 52
 """Bits of a float64 that can be dropped; the others are its sign and its power of two."""
 FEWEST = 2**12
-"""Cells that are enough for every float64 when all of its mantissa is dropped."""
+"""So many cells are enough for all float64 numbers if their whole mantissa is dropped."""
 _MOST = 2**14
-"""384 kB, and two bits more than `FEWEST`: 10⁶ lognormal rewards (σ = 1) are rounded by up to
-0.1 %, while the interval for their median is 1 % wide."""
+"""384 kB for each arm. With it 10⁶ lognormal rewards (σ = 1) are rounded by up to 0.1 %, while
+the interval for their median is 1 % wide."""
 
 
 class Histogram:
@@ -25,17 +25,17 @@ class Histogram:
     cell(x) = ⌊bits(x)/2^d⌋, bits the float64 as an integer that grows with x, d the least number
     for which at most `most` cells have rewards
 
-    While no more than `most` rewards differ, d = 0 and nothing is rounded. Later a cell is a range
-    of rewards that share their leading bits: narrow beside the rewards themselves, and narrower
-    where rewards share an offset. A value that has a cell of its own, like zero, is still exact.
+    Up to `most` different rewards, d = 0 and nothing is rounded. Beyond that a cell is a range of
+    rewards that share their leading bits; the narrower the range of all rewards, the narrower
+    the cells. A value that has a cell of its own, like zero, is still exact.
 
     d never falls, and cells of a smaller d lie within those of a larger one, so the result depends
-    on the rewards alone: neither on their order nor on how they were split between calls.
+    neither on the order of the rewards nor on how they were split between calls.
 
     Parameters
     ----------
     most : int
-        Cells, at least 4096, with 24 bytes each.
+        The most cells, at least 4096; each takes 24 bytes.
 
     Examples
     --------
@@ -49,8 +49,8 @@ class Histogram:
     >>> round(float(np.max(spent.high / np.maximum(spent.low, 1) - 1)), 4)
     0.0002
 
-    Source: our own; the cells are those of HdrHistogram (Tene 2012). Differences: their width
-    follows from the rewards, and each remembers its least and largest one.
+    Source: our own; cells as in HdrHistogram (Tene 2012). Differences: their width follows from the
+    rewards, and each remembers its least and its largest reward.
     """
 
     def __init__(self, most: int = _MOST) -> None:
@@ -113,7 +113,7 @@ class Histogram:
 
 
 def _ascending(x: Array) -> Index:
-    """Return the bits of each number as an integer that grows with it; of −x, all are flipped.
+    """Return the bits of each number as an integer that grows with it; −x has those of x flipped.
 
     >>> _ascending(np.array([-1.5, 0.0, 1.5])).tolist()
     [-4609434218613702657, 0, 4609434218613702656]

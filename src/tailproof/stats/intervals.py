@@ -1,11 +1,12 @@
-"""Intervals and evidence that hold as stated: at any sample size, for any skew, at any look.
+"""Intervals for one arm and evidence between two, at any sample size and however skewed.
 
-"One look" means that the sample size was fixed before the rewards were seen. "Any look" means
-that the interval may be read after every reward, and that a policy may have chosen when the arm
-was played: with the stated probability it was right at all those times.
+"One look": the sample size was fixed before the rewards were seen. "Any look": you may read the
+interval after every reward, and a policy may have chosen when to play the arm; with the stated
+probability the interval is right at all those times at once. All of this is proved, except for
+`mean_interval`, which is proved in a special case and measured otherwise.
 
-A mean needs bounds: without them no interval holds for all laws (Bahadur and Savage 1956), and
-none is offered here; `share_of_largest` says what a mean rests on instead.
+A mean needs bounds: without them no interval holds for all laws (Bahadur and Savage 1956), so none
+is offered; `share_of_largest` says how much a mean depends on its largest rewards.
 """
 
 import math
@@ -38,23 +39,22 @@ __all__ = [
 ]
 
 _KNOTS = 300
-"""More distinct values are split between so many."""
+"""The most distinct values of a sample, about; see `BoundedSample.of`."""
 _PATH = np.split(0.1 * (np.arange(64) + 0.5), [28])
-"""Steps along the path of an integral; the later ones matter for few rewards only."""
+"""Steps along the path of an integral; the later part is needed only if rewards are few."""
 _BETS = 2.0 ** np.arange(-11, 9)
-"""In units of 1/(high − low); the best bet is about 3.5/(σ√n), and neighbours share their peak."""
+"""In units of 1/(high − low); the peak at the best bet, about 3.5/(σ√n), spans two bets."""
 _ALL_IN = 0.99
 """The largest share of the capital that one reward can lose."""
 _TOLERANCE = 0.01
-"""Evidence, a logarithm, is reported smaller than it is by up to this share, or this much."""
+"""Evidence, a logarithm, is understated by up to this share of it, or by this much if below 1."""
 
 
 def _weights() -> tuple[Array, Array]:
     """Return the weights of bets on one arm, and on two arms at once.
 
-    Both fall like 1/x² along the logarithm of the bet, and of the ratio of two bets: the price is
-    least for usual sizes and grows with their logarithm only. Two arms of similar size want
-    similar bets, so that they pay once for the choice.
+    Both fall like 1/x² in the logarithm of the bet, and of the ratio of two bets: unusual bets cost
+    evidence, but little. Arms with equally many rewards want similar bets, so these weigh most.
     """
     octaves = np.log2(_BETS)
     one = 1 / (1 + ((octaves + 2) / 4) ** 2)
@@ -67,14 +67,14 @@ _ONE, _TWO = _weights()
 
 @dataclass(frozen=True, eq=False)
 class BoundedSample:
-    """Rewards cut to [low, high], as distinct values and how often each of them came.
+    """Rewards cut to [low, high]: the distinct values, and how often each occurred.
 
     Parameters
     ----------
     values : Array
         Ascending, as fractions of the way from `low` to `high`.
     counts : Array
-        Of each value; not whole where many values were split between few.
+        How often each value occurred; not whole if there were too many values, see `of`.
     low, high : float
 
     Examples
@@ -95,13 +95,13 @@ class BoundedSample:
     def of(
         cls, sample: ArrayLike, *, low: float, high: float, counts: ArrayLike | None = None
     ) -> "BoundedSample":
-        """Return the sample cut to [low, high]; `counts` says how often each of it came.
+        """Return the sample cut to [low, high]; `counts` says how often each reward occurred.
 
-        More than 300 distinct values are split between at most 300 of them and of even steps: a
-        value between two of those counts for both, in parts that keep its mean. The logarithm of a
-        bet is concave in the reward, so that this only lowers the capital, and what is said still
-        holds; in `mean_interval` it spreads the law of Σ D_i x_i around the same mean. Intervals
-        get about 10⁻⁴ wider.
+        More than 300 distinct values are replaced by about 300 knots: a value between two knots
+        counts for both, in parts that keep its mean. The logarithm of a bet's gain is concave in
+        the reward, so this only lowers the capital, and any-look statements still hold. In
+        `mean_interval` it spreads the law of Σ D_i x_i around the same mean. Intervals get about
+        10⁻⁴ wider.
         """
         x, often = _counted(sample, counts)
         low, high = number("low", low), number("high", high)
@@ -118,7 +118,7 @@ class BoundedSample:
 
     @property
     def mean(self) -> float:
-        """The mean of the rewards cut to the range; NaN of none."""
+        """The mean of the cut rewards; NaN if there are none."""
         return self._to_units(self._mean) if self.n else math.nan
 
     @cached_property
@@ -140,7 +140,7 @@ class BoundedSample:
 
 
 def _counted(sample: ArrayLike, counts: ArrayLike | None) -> tuple[Array, Array]:
-    """Return rewards and how often each came, both checked."""
+    """Return rewards and how often each occurred, both checked."""
     x = _numbers("sample", sample)
     often: Array = np.ones(len(x)) if counts is None else array("counts", counts).ravel()
     ok = len(often) == len(x) and bool(np.all((often >= 0) & (often < math.inf)))
@@ -150,7 +150,7 @@ def _counted(sample: ArrayLike, counts: ArrayLike | None) -> tuple[Array, Array]
 
 
 def _thinned(values: Array, counts: Array) -> tuple[Array, Array]:
-    """Split more than `_KNOTS` values, each between two of fewer: frequent ones, others, steps."""
+    """Split more than `_KNOTS` values between knots: frequent values, any values, even steps."""
     if len(values) <= _KNOTS:
         return values, counts
     last, third = len(values) - 1, _KNOTS // 3
@@ -171,16 +171,17 @@ def mean_interval(sample: BoundedSample, level: float = 0.95) -> tuple[float, fl
     and D uniform on the simplex (Dirichlet(1, …, 1)); its lower end likewise, with x₀ = low. For
     rewards of two values, low and high, it is the interval of Clopper and Pearson.
 
-    What is proved: coverage for two values, at any n. For other laws it is a conjecture without a
-    known counterexample; `make bench-statements` measures it. `mean_sequence` is proved for all.
+    Coverage is proved if rewards have only two values, at any n. For other laws it is a conjecture
+    without a known counterexample; `make bench-statements` measures it. `mean_sequence` is proved
+    for all laws within the bounds.
 
     >>> clicks = BoundedSample.of([0] * 18 + [1] * 2, low=0, high=1)
     >>> [round(end, 4) for end in mean_interval(clicks)]
     [0.0123, 0.317]
 
-    Source: Gaffke 2005; the conjecture by Learned-Miller and Thomas 2020, a proof for close
-    relatives by Phan, Thomas and Learned-Miller 2021; Rubin 1981 for the weights. Differences: the
-    law of Σ D_i x_i is computed, not simulated.
+    Source: Gaffke 2005; the conjecture: Learned-Miller and Thomas 2020; a proof for similar
+    intervals: Phan, Thomas and Learned-Miller 2021; the weights: Rubin 1981. Differences: the law
+    of Σ D_i x_i is computed, not simulated.
     """
     tail = (1 - number("level", level, at_least=0.5, below=1)) / 2
     return _gaffke(sample, tail), -_gaffke(sample.mirrored, tail)
@@ -192,8 +193,8 @@ def _gaffke(sample: BoundedSample, tail: float) -> float:
     middle = float(x @ counts / counts.sum())
     if middle < 1e-100:  # squares would underflow
         return sample.low
-    # The law is log-concave: at its mean the tail is at least 1/e (Grünbaum 1960), and t standard
-    # deviations beyond it is at most e^(1 − t).
+    # The law is log-concave: beyond its mean the tail is at least 1/e (Grünbaum 1960), and beyond t
+    # standard deviations it is at most e^(1 − t).
     deviation = math.sqrt(float(counts @ (x - middle) ** 2)) / counts.sum()
     reach = min(2 * (1 - math.log(tail)) * deviation, middle * (1 - 1e-9))
 
@@ -214,8 +215,9 @@ def _log_tail(gap: Array, counts: Array) -> float:
 
     P = (1/2πi) ∫ e^K(s) ds/s,  K(s) = −Σ ln(1 − s gap_i)
 
-    The path starts at the saddle point of K and bends as the steepest one does there, so that the
-    trapezoidal rule converges geometrically: 64 points leave about 10⁻⁷ of P at n = 1, 10⁻⁹ later.
+    The path starts at the saddle point of K and bends like the steepest path there, so the
+    trapezoidal rule converges geometrically: with 64 points the relative error is about 10⁻⁷ at
+    n = 1 and 10⁻⁹ for larger n.
     """
     ends = 1 / gap.min(), 1 / gap.max()
     inset = 1e-13 * (ends[1] - ends[0])
@@ -245,18 +247,17 @@ def mean_sequence(sample: BoundedSample, level: float = 0.95) -> tuple[float, fl
 
     C(x, m) = Σ_j w_j Π_i (1 + λ_j (x_i − m)),  λ_j = min(2^j/(high − low), 0.99/(m − low))
 
-    of a bettor on means above m. While the mean is at most m, C is a supermartingale that starts
-    at 1 and never falls below 0, so that it ever reaches 2/(1 − level) with a probability of at
-    most (1 − level)/2 (Ville 1939): proved for all laws within the bounds, all sizes, all ways to
-    choose when to play the arm. The weights w are fixed, so the order of the rewards does not
-    matter.
+    of a bettor on means above m. If the mean is at most m, C is a supermartingale that starts at 1
+    and is never negative, so it ever reaches 2/(1 − level) with a probability of at most
+    (1 − level)/2 (Ville 1939). This proves it for all laws within the bounds, all sample sizes and
+    all ways to choose when to play the arm.
 
     >>> clicks = BoundedSample.of([0] * 18 + [1] * 2, low=0, high=1)
     >>> [round(end, 4) for end in mean_sequence(clicks)]
     [0.0016, 0.4973]
 
     Source: Waudby-Smith and Ramdas 2024, hedged capital. Differences: a mixture of constant bets
-    in place of bets that follow the rewards, so that order does not matter.
+    in place of bets that follow the rewards, so the order of the rewards does not matter.
     """
     asked = math.log(2 / (1 - number("level", level, above=0, below=1)))
     return _betting(sample, asked), -_betting(sample.mirrored, asked)
@@ -274,7 +275,7 @@ def _betting(sample: BoundedSample, asked: float) -> float:
 
 
 def _log_capitals(sample: BoundedSample, m: ArrayLike) -> Array:
-    """Return ln Π (1 + λ_j (x_i − m)) for each m and bet: m.shape + (bets,); each falls with m."""
+    """Return ln Π (1 + λ_j (x_i − m)) of shape m.shape + (bets,); each falls as m grows."""
     at = np.asarray(m)[..., None]
     bets = np.minimum(_BETS, _ALL_IN / np.maximum(at, 1e-300))
     found = np.empty(bets.shape)
@@ -291,8 +292,8 @@ def mean_evidence(a: BoundedSample, b: BoundedSample, difference: float = 0.0) -
 
     If the mean of a is at most that of b plus the difference, then some m lies between: at that m
     the sum is a supermartingale that starts at 1, and E is no larger. So E ever reaches e^f with a
-    probability of at most e^−f, for all laws within the bounds, any sizes and any way to choose
-    the arms. The weights favour bets of similar size on both arms. See `evidence_needed`.
+    probability of at most e^−f, for all laws within the bounds, all sample sizes and all ways to
+    choose the arms. `evidence_needed` says how much is enough.
 
     >>> control = BoundedSample.of([0], counts=[1000], low=0, high=1)
     >>> better = BoundedSample.of([0, 1], counts=[980, 20], low=0, high=1)
@@ -334,11 +335,11 @@ def _least(
     high: float,
     finest: float = 1e-15,
 ) -> float:
-    """Return a lower bound on the least value between two points, close to it.
+    """Return a lower bound, close to the minimum, on a function between two points.
 
-    The value joins a half that falls with one that grows, so that in a cell it is at least what
-    the first is at the right and the second at the left. Cells that may hold a lower value are
-    split in eight, unless they are no wider than `finest`.
+    It joins a half that falls with one that grows, so within a cell it is at least the first half
+    at the right end joined with the second at the left. Cells that may hold a lower value are split
+    in eight, unless they are no wider than `finest`.
     """
     left, right, best = np.array([low]), np.array([high]), math.inf
     while len(left):
@@ -355,7 +356,7 @@ def mean_difference(a: BoundedSample, b: BoundedSample, level: float = 0.95) -> 
     """Return an interval for the mean of a minus that of b, for any look.
 
     All differences d with `mean_evidence(a, b, d)` and `mean_evidence(b, a, -d)` below
-    ln(2/(1 − level)): proved as that is.
+    ln(2/(1 − level)); proved like the evidence.
 
     >>> control = BoundedSample.of([0, 1], counts=[950, 50], low=0, high=1)
     >>> better = BoundedSample.of([0, 1], counts=[900, 100], low=0, high=1)
@@ -389,20 +390,19 @@ def _lowest_mean_difference(a: BoundedSample, b: BoundedSample, asked: float) ->
 
 
 def evidence_needed(arms: int, level: float = 0.95) -> float:
-    """Return the evidence of the leader over every rival at which it is surely the best of K arms.
+    """Return the evidence over every other arm that makes a leader of K arms sure.
 
     ln(K/(1 − level))
 
-    "A leads" is said when the evidence of A over each other arm reaches it, and is wrong if some
-    other arm is as good as A or better. Fix a best arm *, and a second one, B, if there is a tie.
-    A wrong claim about an arm other than * needs its evidence over *; a wrong claim about * needs
-    its evidence over B. That makes K events, or K − 1 without a tie, each of a probability of at
-    most (1 − level)/K over all looks together.
+    A is called sure when its evidence over each other arm reaches this, which is wrong if another
+    arm is as good or better. Let * be a best arm, and B another one if there is a tie. A wrong
+    claim for an arm other than * needs evidence over *; a wrong claim for * needs evidence over B.
+    These are at most K events, each with a probability of at most (1 − level)/K over all looks.
 
     >>> round(evidence_needed(2), 3), round(evidence_needed(5), 3)
     (3.689, 4.605)
 
-    Source: our own; the union bound. Differences: K where all pairs would ask for K(K − 1).
+    Source: our own; the union bound. Differences: K in place of all K(K − 1) pairs.
     """
     number("level", level, above=0, below=1)
     return math.log(whole("arms", arms, at_least=2) / (1 - level))
@@ -415,7 +415,7 @@ def quantile_interval(
 
     [X_(l), X_(u)], P(Bin(n, q) < l) ≤ (1 − level)/2 and P(Bin(n, q) ≥ u) ≤ (1 − level)/2
 
-    It is valid for any law, with or without atoms; with too few samples an end is infinite.
+    Proved for any law, with or without atoms. With too few samples an end is infinite.
 
     >>> quantile_interval(np.arange(1.0, 101.0), 0.5, 0.95)
     (40.0, 61.0)
@@ -440,8 +440,8 @@ def quantile_sequence(
     [X_(n+1−l), X_(u)],  u = min{s : ln M_n(s) ≥ ln(2/(1 − level))} at π = quantile, and l likewise
     at 1 − quantile, M the mixture of `log_mixture`
 
-    Proved for any law, with atoms or without, all sizes and all ways to choose when to play the
-    arm. Where there are too few samples an end is infinite.
+    Proved for any law, with or without atoms, all sample sizes and all ways to choose when to play
+    the arm. With too few samples an end is infinite.
 
     >>> quantile_sequence(np.arange(1.0, 101.0), 0.5)
     (35.0, 66.0)
@@ -469,16 +469,16 @@ def quantile_evidence(
     E = inf_q M(n_a, #{a > q + difference}; 1 − π) M(n_b, #{b < q}; π),  M that of `log_mixture`
 
     If the quantile of a is at most that of b plus the difference, then some q lies between, and
-    there both factors are supermartingales that start at 1: E ever reaches e^f with a probability
-    of at most e^−f, for all laws, sizes and ways to choose the arms. Equal quantiles lead nothing.
-    For a forecast, `each` says how many rewards each of a and of b stands for.
+    there both factors are supermartingales that start at 1. So E ever reaches e^f with a
+    probability of at most e^−f, for all laws, sample sizes and ways to choose the arms. In a
+    forecast each number of a stands for `each[0]` rewards, each of b for `each[1]`.
 
     >>> rng = np.random.default_rng(0)
     >>> a, b = rng.standard_cauchy(1000) + 1, rng.standard_cauchy(1000)
     >>> round(quantile_evidence(a, b, 0.5)), round(quantile_evidence(b, a, 0.5))
     (69, -11)
 
-    Source: our own, from Howard and Ramdas 2022, who compare two arms by their intervals.
+    Source: our own, after Howard and Ramdas 2022, who compare two arms by their intervals.
     Differences: one infimum in place of two intervals.
     """
     number("quantile", quantile, above=0, below=1)
@@ -500,7 +500,7 @@ def quantile_evidence(
 
 
 def _log_mixture(n: float, s: ArrayLike, quantile: float) -> Array:
-    """Return `log_mixture`, which grows with s from −ln(n + 1), also where that underflows."""
+    """Return `log_mixture`, at least −ln(n + 1), its smallest value, where it would underflow."""
     return np.maximum(log_mixture(n, s, quantile), -math.log1p(n))
 
 
@@ -510,7 +510,7 @@ def quantile_difference(
     """Return an interval for the quantile of a minus that of b, for any look.
 
     All differences d with `quantile_evidence(a, b, π, d)` and `quantile_evidence(b, a, π, -d)`
-    below ln(2/(1 − level)): proved as that is. Where there are too few samples an end is infinite.
+    below ln(2/(1 − level)); proved like the evidence. With too few samples an end is infinite.
 
     >>> rng = np.random.default_rng(0)
     >>> a, b = rng.standard_cauchy(1000) + 1, rng.standard_cauchy(1000)
@@ -528,15 +528,15 @@ def quantile_difference(
 def _lowest_quantile_difference(a: Array, b: Array, quantile: float, asked: float) -> float:
     """Return the least difference whose evidence is below what is asked.
 
-    Of each count k of b below q, the largest q is b_(k+1); the evidence that is still allowed for
-    a says how many of it, s at most, may lie above, and a_(n−s) is the least value that has so few.
+    If k of b lie below q, then q is at most b_(k+1). What evidence is left then allows at most s of
+    a above, and a_(n−s) is the least value with so few above it.
     """
     n, m = len(a), len(b)
     most_evidence = asked + math.log1p(n) + math.log1p(m) + 5
     above, below = _near(n, 1 - quantile, most_evidence), _near(m, quantile, most_evidence)
     falls = _log_mixture(n, above, 1 - quantile)
     grows = _log_mixture(m, below, quantile)
-    grows[0] = -math.log1p(m)  # it stands for all smaller counts too
+    grows[0] = -math.log1p(m)  # stands for all smaller counts too
     room = asked - grows
     allowed = room > -math.log1p(n)
     most = above[np.maximum(np.searchsorted(falls, room[allowed]) - 1, 0)]
@@ -548,7 +548,7 @@ def _lowest_quantile_difference(a: Array, b: Array, quantile: float, asked: floa
 
 
 def _near(n: int, quantile: float, evidence: float) -> Index:
-    """Return the counts of n near the quantile; by Bernstein's bound, others have more evidence."""
+    """Return the counts near n × quantile; by Bernstein's bound all others have more evidence."""
     reach = evidence + math.sqrt(2 * evidence * n * quantile * (1 - quantile))
     return np.arange(max(0, int(n * quantile - reach)), min(n, int(n * quantile + reach)) + 1)
 
@@ -558,7 +558,7 @@ def _ranked(name: str, sample: ArrayLike) -> Array:
 
 
 def _nth(ranked: Array, place: int) -> float:
-    """Return the sample of a rank; −∞ for 0 and ∞ beyond the last."""
+    """Return the sample of this rank; −∞ below the first and ∞ beyond the last."""
     if 1 <= place <= len(ranked):
         return float(ranked[place - 1])
     return -math.inf if place < 1 else math.inf
@@ -571,7 +571,7 @@ def _numbers(name: str, sample: ArrayLike) -> Array:
 
 
 class Largest(NamedTuple):
-    """What a mean rests on; see `share_of_largest`."""
+    """How much a mean depends on its largest rewards; see `share_of_largest`."""
 
     share: float
     mean: float
@@ -579,10 +579,10 @@ class Largest(NamedTuple):
 
 
 def share_of_largest(sample: ArrayLike, count: int = 10) -> Largest:
-    """Return what the largest rewards contribute, where no interval for the mean can hold.
+    """Return how much a mean depends on its largest rewards, for means without an interval.
 
-    share = Σ |x| of the `count` largest by size / Σ |x|;  one_more = (Σ x + x_max)/(n + 1), the
-    mean if the largest by size came once more
+    share = Σ |x| over the `count` rewards with the largest |x| / Σ |x|
+    one_more = (Σ x + x_max)/(n + 1), the mean if the reward with the largest |x| occurred once more
 
     >>> share, mean, one_more = share_of_largest([0] * 95 + [10] * 4 + [1000], count=1)
     >>> round(share, 3), round(mean, 2), round(one_more, 2)

@@ -134,10 +134,10 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
         rival = best(result, (name for name in result.curves if name != SINGLE))
         ours, theirs = final(result, SINGLE), final(result, rival)
         if key.startswith(_GAUNTLET):
-            text = f"{key.removeprefix(_GAUNTLET)}: {SINGLE} − 3 × {rival}, the best other"
+            text = f"{key.removeprefix(_GAUNTLET)}: {SINGLE} − 3 × {rival}, the best other tool"
             trials.append(below(text, ours, 3 * theirs))
         else:
-            text = f"{key}: {SINGLE} over {rival}, the best other"
+            text = f"{key}: {SINGLE} over {rival}, the best other tool"
             tails.append(ratio(text, ours, theirs, at_most=1.1))
     played = [result for key, result in results.items() if key.startswith(_GAUNTLET)]
     longest = max((int(result.pulls[-1]) for result in played), default=0)

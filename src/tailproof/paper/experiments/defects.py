@@ -84,7 +84,7 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
 
 
 def check_claims(results: Mapping[str, Result]) -> list[Claim]:
-    """Measure the regret of each published definition over that of the scripts' variant."""
+    """Divide the regret of each published definition by that of the scripts' variant."""
     return [
         Claim(
             "With the published definitions instead of the scripts' variants the regrets stay "

@@ -1,10 +1,8 @@
-"""The agent and its parts on a few acts whose outcome can be worked out by hand."""
+"""The life of a decision: late, lost and repeated rewards, restarts, and commits that fail."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tailproof import UCB1, Filtered, Median, ThompsonSampling, Uniform
@@ -13,7 +11,6 @@ from tailproof.live.agent import _Pending
 from tailproof.live.holds import Desk, Hold
 from tailproof.live.log import _escaped
 from tailproof.live.offers import Offer
-from tailproof.live.summary import _History
 
 FIVE = Filtered(UCB1(), repeats=5, estimator=Median())
 COLOURS = ["red", "blue", "green"]
@@ -190,21 +187,6 @@ def test_names_that_spreadsheets_take_for_formulas() -> None:
     assert _escaped("x=@") == "x=@"
 
 
-def test_quantiles_of_a_bucket() -> None:
-    """Of ten rewards the first, fifth and ninth."""
-    history = _History()
-    rewards = np.array([3, 1, 2, 10, 9, 8, 7, 6, 5, 4], dtype=float)
-    history.add(0, np.zeros(10, dtype=np.int64), np.zeros(10), rewards, 1)
-    (arm,) = history.to_dict(["a"], [0])["arms"]
-    assert (arm["low"], arm["middle"], arm["high"]) == ([1], [5], [9])
-
-
-def test_errors_that_may_name_hosts_are_not_shown() -> None:
-    service = pytest.importorskip("tailproof.live.service")
-    assert "db.example" not in service._unwritten(RuntimeError("db.example is down")).detail
-    assert "no space left" in service._unwritten(OSError("no space left")).detail
-
-
 def test_an_offer_that_was_rolled_back_is_stored_again(monkeypatch: pytest.MonkeyPatch) -> None:
     agent, calls = Agent(UCB1(), ":memory:"), list[Any]()
     add = agent.journal.add_ticket
@@ -238,18 +220,3 @@ def test_a_ticket_with_a_reward_is_not_overdue() -> None:
     agent.tell(first, 1.0)
     ((_, _, tickets, told, overdue),) = agent.journal.open_tickets(clock.now + 1)
     assert (tickets, told, overdue) == (2, 1, 1)
-
-
-def test_the_pieces_of_a_body_are_counted_together() -> None:
-    gate = pytest.importorskip("tailproof.live.gate")
-
-    async def piece() -> Any:
-        return {"body": bytes(gate.MOST_BYTES // 2 + 1)}
-
-    async def two() -> None:
-        receive = gate._bounded(piece)
-        await receive()
-        with pytest.raises(gate.HTTPException):
-            await receive()
-
-    asyncio.run(two())

@@ -1,4 +1,4 @@
-"""What commands print and pass on, for results made by hand."""
+"""What commands print and write, and the options that they pass on."""
 
 import csv
 import shlex

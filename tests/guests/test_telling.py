@@ -1,4 +1,4 @@
-"""What guests are told and what ours tell other libraries, lesson by lesson."""
+"""What guests are told, and what our policies tell other libraries, decision by decision."""
 
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace

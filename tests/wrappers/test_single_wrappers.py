@@ -1,4 +1,4 @@
-"""Wrappers on a few rewards whose outcome can be worked out by hand."""
+"""Each wrapper by itself: what it keeps, what it answers and what the policy inside is told."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -75,7 +75,7 @@ def test_decisions_are_learned_again_as_they_were(wrap: Any) -> None:
 
 
 def test_paths_that_know_their_units_keep_them() -> None:
-    """Path 0 has seen equal rewards alone; it learns its unit later, and path 1 does not again."""
+    """Path 0 saw equal rewards only and learns its unit later; path 1 must not learn its again."""
     policy = AutoFiltered(UCB1(), repeats=3, settle=2)
     state, arms = policy.init(2, 2, 2), np.repeat(ARMS, 2, axis=0)
     for _ in range(2):
