@@ -410,7 +410,7 @@ def test_the_tool_and_its_code(name: str) -> None:
 def test_clicks_have_no_median_to_speak_of() -> None:
     clicks = np.random.default_rng(18).random(900) < 0.1
     advice = calibrate(rewards=clicks, arms=["a", "b", "c"] * 300)
-    assert isinstance(advice.policy(Mean()), UCB1)
+    assert isinstance(advice.policy(Mean()), RevenueUCB)
     with pytest.raises(ValueError, match="the median cannot tell your arms apart"):
         advice.policy(Median())
 
@@ -617,6 +617,35 @@ def test_a_mean_without_bounds_says_what_it_rests_on() -> None:
     assert "For mean rewards are assumed to lie between" in light.explain()
 
 
+def test_a_location_is_learned_where_the_median_is_sure_of_the_same_arm() -> None:
+    rng = np.random.default_rng(24)
+    rewards = np.append(rng.exponential(1, 2000), rng.exponential(3, 2000))
+    arms = np.repeat(["a", "b"], 2000)
+    advice = calibrate(rewards=rewards, arms=arms, aim=CappedMean())
+    assert "The median is sure of the arm that leads under capped_mean(0.99) too" in str(advice)
+    assert isinstance(advice.policy(), AutoFiltered | LinStudentUCB)
+    other = np.append(rng.exponential(1, 2000), np.full(2000, 0.8) + rng.random(2000) / 100)
+    assert calibrate(rewards=other, arms=arms, aim=CappedMean()).policy() == RevenueUCB()
+
+
+def test_features_of_visitors_are_read_and_checked(tmp_path: Path) -> None:
+    rng = np.random.default_rng(25)
+    rows = [f"{x:.2f},{'ab'[i % 2]},{i % 7},{i % 3}" for i, x in enumerate(money(rng, 400, 0.2))]
+    file = tmp_path / "r.csv"
+    file.write_text("\n".join(["revenue,variant,age,visits", *rows]))
+    start = f"calibrate {file} --reward revenue --arm variant --aim 'capped_mean(0.99)'"
+    output = run(f"{start} --features age,visits")
+    assert "agent = Agent(LinRevenueUCB()" in output
+    assert "features.share(['a', 'b'], visitor)" in output
+    assert "--features names revenue, which is named elsewhere too" in run(
+        f"{start} --features age,revenue", 2
+    )
+    file.write_text(file.read_text().replace(",0,0\n", ",,0\n", 1))
+    assert "column age has no number in row 1: fill it in" in run(f"{start} --features age", 2)
+    with pytest.raises(ValueError, match="features must be 60 rows of finite numbers"):
+        calibrate(rewards=np.arange(60.0), features=np.ones((59, 2)))
+
+
 # The command
 
 
@@ -727,7 +756,7 @@ def test_a_block_has_rewards_beyond_its_quantile_on_the_shorter_side() -> None:
 
 def test_the_deviation_is_pooled() -> None:
     rng = np.random.default_rng(4)
-    samples = rng.exponential(size=300), 5 + rng.exponential(3, size=900)
+    samples = rng.normal(size=300), 5 + rng.normal(0, 2, size=900)
     arms = np.repeat(["a", "b"], [300, 900])
     policy: Any = calibrate(rewards=np.concatenate(samples), arms=arms, aim=Mean()).policy()
     pooled = math.sqrt(sum(len(x) * x.var() for x in samples) / 1200)
