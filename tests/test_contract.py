@@ -150,7 +150,7 @@ OTHER_SETTINGS: list[Policy[Any]] = [
     AutoFiltered(
         SupBMM(horizon=1000, epsilon=1, moment_bound=1, replicates=3), repeats=4, settle=4
     ),
-    Capped(UCB1()),
+    Capped(UCB1(), share=0.6),
     Capped(OFUL(), share=0.9),
     Capped(AutoFiltered(AdaRUCB(), repeats=3, settle=4)),
     Negated(FromRegret(UCB1(), decisions=50)),

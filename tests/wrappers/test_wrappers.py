@@ -375,6 +375,8 @@ def test_scaled_rewards_and_arms() -> None:
         (Filtered(OrderStatisticUCB(), **MEDIAN), {"units", "offset"}),
         (Filtered(Uniform(), repeats=3, estimator=TruncatedMean(threshold=1)), set()),
         (Filtered(OFUL(), **MEDIAN), set()),
+        (Capped(OFUL()), {"units"}),
+        (Capped(OrderStatisticUCB()), {"units"}),
         (FromRegret(OrderStatisticUCB(), decisions=9), {"increasing"}),
         (Intercept(OFUL()), set()),
         (Scaled(Uniform(), centre=2.0), {"increasing"}),

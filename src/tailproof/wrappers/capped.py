@@ -1,7 +1,7 @@
 """A cap on extreme rewards, learned from them: the policy maximises the capped mean."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,14 +33,15 @@ class Ranged(Piloted):
         A's zero and one, in units of the first purchase; the unit is 0 while all rewards are equal.
     """
 
-    purse: Any
+    purse: Purse
     offset: Finite
     unit: Finite
 
     @property
     def young(self) -> NDArray[np.bool_]:
         """Which paths keep their decisions."""
-        return super().young & (self.purse.bought.sum(axis=1) < _ENOUGH)
+        few: NDArray[np.bool_] = self.purse.bought.sum(axis=1) < _ENOUGH
+        return super().young & few
 
     def cut(self, rewards: Array) -> Array:
         """Return rewards of shape (paths, n) within the range, in units of the first purchase."""
