@@ -264,32 +264,78 @@ def test_capped_ucb1_beats_plain_ucb1_in_capped_means(zeros: tuple[float, ...]) 
 def test_a_cap_does_not_care_for_units() -> None:
     rewards, arms = revenue(0.7, 0.8, 0.9)
     regrets = []
-    for unit in (1.0, 1024.0):
+    for unit in (1.0, 1024.0, 1e-6):
         bandit = environments.from_records(unit * rewards, arms, aim=CappedMean(0.99))
         result = simulate({"": Capped(UCB1())}, bandit, horizon=2000, paths=10)
         regrets.append(result.mean("")[-1] / unit)
-    assert regrets[1] == pytest.approx(regrets[0])
+    assert regrets[1:] == pytest.approx([regrets[0]] * 2)
 
 
-@pytest.mark.parametrize("seen", [5, 64, 100, 300])
-def test_a_cap_is_that_of_the_rewards_so_far(seen: int) -> None:
-    """After 64 and 100 decisions, and for good from then on, against plain NumPy."""
+@pytest.mark.parametrize("seen", [16, 64, 256])
+def test_a_cap_is_that_of_the_purchases_so_far(seen: int) -> None:
+    """Against plain NumPy, at ages at which the policy inside learns everything again."""
     rng = np.random.default_rng(16)
     rewards, chosen = rng.standard_cauchy((seen, 2, 1)), rng.integers(3, size=(seen, 2))
-    policy = Capped(UCB1(), share=0.9, settle=100)
+    rewards[rng.random(rewards.shape) < 0.5] = 0
+    policy, known = Capped(UCB1(), share=0.9), np.zeros(2, dtype=int)
     state, arms = policy.init(2, 3, 3), np.broadcast_to(np.eye(3), (2, 3, 3))
-    for row, arm in zip(rewards, chosen, strict=True):
+    for t, (row, arm) in enumerate(zip(rewards, chosen, strict=True)):
+        due = state.purse.due.copy()
         policy.learn(state, arms, arm, row)
-    known = {5: 4, 64: 64, 100: 100, 300: 100}[seen]  # the last power of two, or settle
-    for path in range(2):
-        ranked = np.sort(rewards[:known, path, 0])
-        beyond = int(0.1 * known)
-        low, high = ranked[beyond], ranked[-1 - beyond]
-        unit = np.clip(ranked, low, high).std()
-        cut = (np.clip(rewards[:, path, 0], low, high) - low) / unit
-        sums = [cut[chosen[:, path] == arm].sum() for arm in range(3)]
-        np.testing.assert_allclose(state.inner.sums[path], sums, rtol=1e-9)
-    assert state.pilot_rewards.shape[1] == {5: 16, 64: 64, 100: 0, 300: 0}[seen]
+        known[due != state.purse.due] = t + 1
+    for path, last in enumerate(known):
+        x, arm = rewards[:, path, 0], chosen[:, path]
+        exact = CappedMean(0.9).range([x[:last][arm[:last] == a] for a in range(3)])
+        low, high = (end[path] for end in state.purse.range)
+        np.testing.assert_array_less(np.abs(exact), np.abs((low, high)) + 1e-9)
+        np.testing.assert_array_less(np.abs((low, high)), np.abs(exact) * 2**0.25 + 1e-9)
+        cut = np.clip(x, low, high)
+        cut /= cut.std() or 1
+        sums = [cut[arm == a].sum() for a in range(3)]
+        np.testing.assert_allclose(state.inner.sums[path], sums, rtol=1e-5, atol=1e-9)
+
+
+def test_a_cap_is_learned_as_long_as_rewards_come() -> None:
+    """The unit stays after 256 purchases, and the first decisions are dropped."""
+    rng = np.random.default_rng(17)
+    policy = Capped(UCB1(), share=0.9)
+    state, arms = policy.init(1, 1, 1), np.ones((1, 1, 1))
+    for t in range(600):
+        unit, before = state.unit.copy(), state.inner.sums.copy()
+        reward = rng.exponential() + 1000 * (t > 300)
+        policy.learn(state, arms, [0], [[reward]])
+        assert (state.pilot_rewards.shape[1] > 0) == (t < 256)
+        assert t < 256 or (state.unit == unit).all()
+    assert state.purse.range[1][0] > reward  # learned last after more than 300 rewards above 1000
+    lesson = (reward / state.purse.unit - state.offset) / state.unit
+    np.testing.assert_allclose(state.inner.sums[:, 0] - before[:, 0], lesson, rtol=1e-5)
+
+
+@pytest.mark.parametrize("age", [50, 64, 100])
+def test_a_cap_is_never_zero(age: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first purchase counts, also if it comes after the decisions that are learned again."""
+    monkeypatch.setattr("tailproof.wrappers.capped._FIRST", 64)
+    policy, arms = Capped(UCB1()), np.eye(2)[None]
+    state = policy.init(1, 2, 2)
+    for t in range(age):
+        policy.learn(state, arms, [t % 2], [[20.0 * (t == age - 1)]])
+    assert 20 <= state.purse.range[1][0] < 20 * 2**0.25
+    # in units of the deviation of rewards of which one is 20 and the others are zero
+    assert state.inner.sums.sum() == pytest.approx(np.sqrt(age), rel=0.02)
+
+
+def test_a_cap_leaves_what_all_rewards_have_in_common() -> None:
+    """A ridge regression would shrink towards zero, and stay with its first arm."""
+    rng = np.random.default_rng(18)
+    for sign in (1, -1):
+        policy, arms = Capped(OFUL()), np.broadcast_to(np.eye(3), (9, 3, 3))
+        state, last = policy.init(9, 3, 3), []
+        for _ in range(1000):
+            chosen = policy.choose(state, arms, rng)
+            latency = 5000 + 100 * sign * chosen + 100 * rng.standard_normal(9)
+            policy.learn(state, arms, chosen, sign * latency[:, None])
+            last.append(chosen)
+        assert np.mean(np.array(last[500:]) == 2) > 0.8
 
 
 # Records as an environment

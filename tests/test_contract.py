@@ -134,7 +134,7 @@ WRAPPERS: dict[str, Callable[[Policy[Any]], Policy[Any]]] = {
     "FromRegret": lambda policy: FromRegret(policy, decisions=50),
     "Intercept": lambda policy: Intercept(policy),
     "Scaled": lambda policy: Scaled(policy, centre=0.3, unit=0.7, stretch=1.5),
-    "Capped": lambda policy: Capped(policy, settle=7),
+    "Capped": lambda policy: Capped(policy),
     "Negated": lambda policy: Negated(policy),
 }
 ALL = POLICIES + BEST_ARM
@@ -143,16 +143,16 @@ OTHER_SETTINGS: list[Policy[Any]] = [
     Filtered(OFUL(), repeats=8, estimator=TruncatedMean(threshold=2)),
     Filtered(OFUL(), repeats=7, estimator=MedianOfMeans(blocks=2)),
     Filtered(Filtered(UCB1(), repeats=3, estimator=Median()), repeats=4, estimator=Mean()),
-    Filtered(Capped(LinTS(), settle=7), repeats=21, estimator=Quantile(0.9)),
+    Filtered(Capped(LinTS()), repeats=21, estimator=Quantile(0.9)),
     AutoFiltered(OFUL()),
     AutoFiltered(OFUL(), repeats=3, settle=30),
     AutoFiltered(OFUL(), intercept=False),
     AutoFiltered(
         SupBMM(horizon=1000, epsilon=1, moment_bound=1, replicates=3), repeats=4, settle=4
     ),
-    Capped(UCB1()),
-    Capped(OFUL(), share=0.9, settle=20),
-    Capped(AutoFiltered(AdaRUCB(), repeats=3, settle=4), settle=5),
+    Capped(UCB1(), share=0.6),
+    Capped(OFUL(), share=0.9),
+    Capped(AutoFiltered(AdaRUCB(), repeats=3, settle=4)),
     Negated(FromRegret(UCB1(), decisions=50)),
 ]
 SAMPLED = {
@@ -196,6 +196,12 @@ NOISES: list[noise.Noise] = [
     noise.Laplace(0.5),
     *ROUGH,
 ]
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cap drops its first decisions early, so that the checks see it before and after."""
+    monkeypatch.setattr("tailproof.wrappers.capped._ENOUGH", 7)
 
 
 @pytest.mark.parametrize("check", testing.POLICY_CHECKS, ids=lambda check: check.__name__)

@@ -37,7 +37,7 @@ from tailproof.policies import (
 from tailproof.policies.base import Index, Policy, State
 from tailproof.stats.estimators import Estimator
 from tailproof.typing import Array
-from tailproof.wrappers import AutoFiltered, Filtered, Scaled, Wrapper
+from tailproof.wrappers import AutoFiltered, Capped, Filtered, Scaled, Wrapper
 
 __all__ = [
     "ESTIMATOR_CHECKS",
@@ -364,7 +364,7 @@ def _(policy: Any) -> frozenset[str]:
     return frozenset({"increasing"})
 
 
-@invariances.register(RevenueUCB | LinRevenueUCB)
+@invariances.register(RevenueUCB | LinRevenueUCB | Capped)
 def _(policy: Any) -> frozenset[str]:
     return frozenset({"units"})
 

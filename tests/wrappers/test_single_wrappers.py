@@ -43,8 +43,9 @@ def test_estimates_have_the_units_of_the_rewards() -> None:
     state = policy.init(1, 2, 2)
     for t in range(9):
         policy.learn(state, ARMS, [t % 2], 50 * rng.standard_normal((1, 1)))
-    assert state.unit[0] > 10
-    np.testing.assert_array_equal(policy.estimate(state), state.inner.theta * state.unit)
+    unit = state.unit * state.purse.unit
+    assert 10 < unit[0] < 100
+    np.testing.assert_array_equal(policy.estimate(state), state.inner.theta * unit)
     costs = Negated(OFUL())
     paid = costs.init(1, 2, 2)
     costs.learn(paid, ARMS, [0], [[3.0]])

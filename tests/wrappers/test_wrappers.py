@@ -375,6 +375,8 @@ def test_scaled_rewards_and_arms() -> None:
         (Filtered(OrderStatisticUCB(), **MEDIAN), {"units", "offset"}),
         (Filtered(Uniform(), repeats=3, estimator=TruncatedMean(threshold=1)), set()),
         (Filtered(OFUL(), **MEDIAN), set()),
+        (Capped(OFUL()), {"units"}),
+        (Capped(OrderStatisticUCB()), {"units"}),
         (FromRegret(OrderStatisticUCB(), decisions=9), {"increasing"}),
         (Intercept(OFUL()), set()),
         (Scaled(Uniform(), centre=2.0), {"increasing"}),
@@ -501,13 +503,16 @@ AGED: list[Policy[Any]] = [
         AutoFiltered(policy, repeats=3, settle=8)
         for policy in (OFUL(), LinTS(), UCB1(), MedianUCB(), RobustUCB(estimator="truncated"))
     ),
-    *(Capped(policy, share=0.9, settle=8) for policy in (OFUL(), UCB1())),
+    *(Capped(policy, share=0.9) for policy in (OFUL(), UCB1())),
 ]
 
 
 @pytest.mark.parametrize("policy", AGED, ids=repr)
-def test_each_path_is_treated_at_its_own_age(policy: Policy[Any]) -> None:
+def test_each_path_is_treated_at_its_own_age(
+    policy: Policy[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Paths of twelve, three and one decisions go on together as each goes on alone."""
+    monkeypatch.setattr("tailproof.wrappers.capped._ENOUGH", 8)
     arms, rewards = table(policy, 30, 3)
     ages, places = (12, 3, 1), [slice(0, 1), slice(1, 2), slice(2, 3)]
     alone = [

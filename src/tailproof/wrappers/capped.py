@@ -4,57 +4,77 @@ from dataclasses import dataclass, field
 from typing import Annotated, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tailproof.checks import Range
 from tailproof.policies.base import Array, Index
-from tailproof.policies.state.base import ROOM, Finite, Rule
+from tailproof.policies.state.base import ROOM, Finite
+from tailproof.policies.state.purse import Purse
 from tailproof.wrappers.base import Wrapper
 from tailproof.wrappers.pilot import Piloted
 
 __all__ = ["Capped"]
 
-_MOST = 1e150
-"""A reward beyond this, infinite ones included, counts as this: squares of it can be added up."""
+_ENOUGH = 256
+"""Purchases after which the unit stays: capped, they tell it to about a tenth."""
+_FIRST = 4096
+"""Decisions after which it stays in any case: to learn them again takes about 0.1 s."""
 
 
 @dataclass(eq=False)
 class Ranged(Piloted):
-    """The state of the policy inside, its first decisions, and the range.
+    """The state of the policy inside, its first decisions, and what was earned.
 
     Attributes
     ----------
-    low, high, unit : arrays of shape (paths,)
-        The range that rewards are clipped to, and their standard deviation within it.
+    purse : Purse
+        The purchases, that is, the rewards that are not zero, and the range.
+    offset, unit : arrays of shape (paths,)
+        A's zero and one, in units of the first purchase; the unit is 0 while all rewards are equal.
     """
 
-    low: Finite
-    high: Finite
-    unit: Annotated[Array, Rule(finite=True, blank=1)]
+    purse: Purse
+    offset: Finite
+    unit: Finite
+
+    @property
+    def young(self) -> NDArray[np.bool_]:
+        """Which paths keep their decisions."""
+        few: NDArray[np.bool_] = self.purse.bought.sum(axis=1) < _ENOUGH
+        return super().young & few
+
+    def cut(self, rewards: Array) -> Array:
+        """Return rewards of shape (paths, n) within the range, in units of the first purchase."""
+        rows = np.arange(self.paths).repeat(rewards.shape[1])
+        x = self.purse.relative(rows, rewards.ravel())
+        return np.clip(x, self.purse.low[rows], self.purse.high[rows]).reshape(rewards.shape)
 
 
 @dataclass(frozen=True)
 class Capped(Wrapper[Ranged]):
     """Any policy A, given rewards clipped to one range for all arms, in units of their spread.
 
-    A learns (min(max(r, low), high) − low)/unit, where low and high are the (1 − share)- and
-    share-quantiles of all rewards so far, of all arms, and unit is their standard
-    deviation within the range
+    A learns (min(max(r, low), high) − offset)/unit, where high = max(Q(share), 0), low =
+    min(Q(1 − share), 0), Q the quantiles of the rewards that are not zero, each arm weighing the
+    same, and unit is the standard deviation of all rewards within the range
 
-    So A maximises `tailproof.CappedMean`, which every law has, and sees noise of scale one, as
-    `UCB1` and `OFUL` assume; units and an offset of the rewards change nothing. The range is
-    estimated again when the number of decisions has doubled, and A then learns all of them again;
-    after `settle` decisions it is fixed, and they are dropped. `estimate` is in the units of the
-    rewards, less the offset.
+    So A maximises `tailproof.CappedMean`, up to the width of a bin, and sees noise of scale one, as
+    `UCB1` and `OFUL` assume. The offset is the number nearest to zero between the (1 − share)- and
+    share-quantiles of all rewards: zero if many visitors buy nothing, and most of what all rewards
+    have in common otherwise. Multiples of all rewards change no decision.
+
+    The range is learned as long as rewards come, from a histogram: 4 kB an arm, bins a factor 2^¼
+    wide. When the number of decisions has doubled, offset and unit are learned anew, and A
+    learns all of them again. This ends with 256 rewards that are not zero or 4096 decisions, which
+    are kept until then, at 8(K d + pulls + 1) bytes each for every path. `estimate` is in the units
+    of the rewards, less the offset.
 
     Parameters
     ----------
     policy : Policy
         The algorithm A.
     share : float
-        The share of all rewards below the cap, above ½.
-    settle : int
-        The number of decisions after which the range stays as it is. Until then they are kept, at
-        8(K d + pulls + 1) bytes each for every path.
+        The share of the rewards that are not zero below the cap, above ½.
 
     Examples
     --------
@@ -68,11 +88,11 @@ class Capped(Wrapper[Ranged]):
     1
 
     Source: capping at a percentile is common in experiment platforms; Dixon 1960 for winsorising.
-    Differences: the range is learned, not given.
+    Differences: the range is learned, not given; later changes of it hold for new rewards only.
+    Rewards beyond 2³² times the first that is not zero count as that.
     """
 
     share: Annotated[float, Range(above=0.5, below=1)] = field(kw_only=True, default=0.99)
-    settle: Annotated[int, Range(at_least=2, at_most=1e9)] = field(kw_only=True, default=2048)
 
     def with_scale(self, scale: float) -> Self:
         """Raise ``ValueError``: capped rewards are brought to a scale of one."""
@@ -81,59 +101,56 @@ class Capped(Wrapper[Ranged]):
     def estimate(self, state: Ranged) -> Array | None:
         """Return the estimate of the policy inside, in the units of the rewards."""
         inside = super().estimate(state)
-        return None if inside is None else inside * state.unit[:, None]
+        return None if inside is None else inside * (state.unit * state.purse.unit)[:, None]
 
     def _init(self, paths: int, arms: int, dim: int) -> Ranged:
         return Ranged.around(
             self.policy.init(paths, arms, dim),
-            settle=self.settle,
+            purse=Purse.start(paths, arms, dim),
+            settle=_FIRST,
             pilot_rewards=np.zeros((paths, ROOM, self.pulls)),
         )
 
     def _rewards(self, state: Ranged, rewards: Array) -> Array:
-        low, high, unit = (x[:, None] for x in (state.low, state.high, state.unit))
-        return (np.clip(rewards, low, high) - low) / unit
+        unit = np.where(state.unit > 0, state.unit, 1.0)
+        return (state.cut(rewards) - state.offset[:, None]) / unit[:, None]
 
     def _learn_weighted(
         self, state: Ranged, arms: Array, chosen: Index, rewards: Array, propensity: Array | None
     ) -> None:
-        age = state.decisions + 1
-        young = age <= self.settle
-        again = young & ((age & (age - 1) == 0) | (age == self.settle))
+        age, young = state.decisions + 1, state.young
+        again = young & (age & (age - 1) == 0)
         known = np.ones(state.paths) if propensity is None else propensity
+        for reward in rewards.T:
+            state.purse.update(chosen, reward, self.share)
+        asleep = state.unit == 0
+        if asleep.any():  # A learned zeros so far, which are the same in any unit
+            squares = np.square(state.cut(rewards) - state.offset[:, None]).sum(axis=1)
+            state.unit[asleep] = np.sqrt(squares / (age * self.pulls))[asleep]
         if young.any():
             state.keep(np.flatnonzero(young), arms, chosen, rewards, known)
+        elif state.pilot_rewards.shape[1]:
+            state.forget()
         if not again.any():
             super()._learn_weighted(state, arms, chosen, rewards, propensity)
-        else:
-            rows = np.flatnonzero(~again)
-            if len(rows):  # paths of another age learn separately
-                rest, cut = state.inner.take(rows), self._rewards(state, rewards)[rows]
-                self.policy._update(rest, arms[rows], chosen[rows], cut, known[rows])
-                state.inner.put(rows, rest)
-            for count in np.unique(age[again]):
-                self._learn_again(state, np.flatnonzero(again & (age == count)), int(count))
-        if (age >= self.settle).all() and state.pilot_rewards.shape[1]:
-            state.forget()
+            return
+        rows = np.flatnonzero(~again)
+        if len(rows):  # paths of another age learn separately
+            rest, cut = state.inner.take(rows), self._rewards(state, rewards)[rows]
+            self.policy._update(rest, arms[rows], chosen[rows], cut, known[rows])
+            state.inner.put(rows, rest)
+        for count in np.unique(age[again]):
+            self._learn_again(state, np.flatnonzero(again & (age == count)), int(count))
 
     def _learn_again(self, state: Ranged, rows: Index, age: int) -> None:
-        """Estimate the range of some paths of one age, and let A learn all decisions again."""
-        rewards = np.clip(state.pilot_rewards[rows, :age], -_MOST, _MOST)
-        seen = np.sort(rewards.reshape(len(rows), -1))
-        beyond = int((1 - self.share) * seen.shape[1] + 1e-9)
-        low, high = seen[:, beyond], seen[:, seen.shape[1] - 1 - beyond]
-        state.low[rows], state.high[rows] = low, high
-        cut = np.clip(rewards, low[:, None, None], high[:, None, None])
-        state.unit[rows] = _deviation(cut)
-        inner = self.policy.init(len(rows), state.arms, state.dim)
+        """Learn offset and unit of some paths of one age, and let A learn all decisions again."""
         part = state.take(rows)
-        kept = part.pilot_rewards[:, :age].reshape(len(rows), -1)
-        cut_again = self._rewards(part, kept).reshape(rewards.shape)
-        part.replay(self.policy, inner, part.pilot_arms, cut_again)
-        state.inner.put(rows, inner)
-
-
-def _deviation(cut: Array) -> Array:
-    """Return the standard deviation of each path; one where it is zero."""
-    deviation: Array = cut.std(axis=(1, 2))
-    return np.where(deviation > 0, deviation, 1.0)
+        rewards = part.pilot_rewards[:, :age].reshape(len(rows), -1)
+        seen = np.sort(part.cut(rewards))
+        beyond = int((1 - self.share) * seen.shape[1] + 1e-9)
+        part.offset = np.clip(0.0, seen[:, beyond], seen[:, -1 - beyond])
+        part.unit = seen.std(axis=1)
+        part.inner = self.policy.init(len(rows), state.arms, state.dim)
+        again = self._rewards(part, rewards).reshape(len(rows), age, -1)
+        part.replay(self.policy, part.inner, part.pilot_arms, again)
+        state.put(rows, part)

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tailproof.policies.base import Array, Index, Policy, State
 from tailproof.policies.state.base import ROOM, Buffer, Rule
 from tailproof.wrappers.base import Wrapped
@@ -33,9 +36,13 @@ class Piloted(Wrapped):
     pilot_propensity: Buffer
     settle: int
 
+    @property
+    def young(self) -> NDArray[np.bool_]:
+        """Which paths keep their decisions."""
+        return self.decisions < self.settle
+
     def _room_needed(self) -> int:
-        settled = self.decisions.min() >= self.settle
-        return 0 if settled else min(int(self.decisions.max()), self.settle)
+        return int(self.decisions[self.young].max(initial=0))
 
     def keep(
         self, rows: Index, arms: Array, chosen: Index, rewards: Array, propensity: Array
