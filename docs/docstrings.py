@@ -12,6 +12,7 @@ MODULES = (
     "tailproof",
     "tailproof.noise",
     "tailproof.bestarm",
+    "tailproof.features",
     "tailproof.gauntlet",
     "tailproof.guests",
     "tailproof.live",
