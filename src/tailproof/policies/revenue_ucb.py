@@ -56,7 +56,7 @@ class RevenueUCB(KArmed[Purse], Randomised[Purse]):
     `means` and `variances` of each arm and the `range`.
 
     Source: our own. RandUCB of Vaswani, Mehrabian, Durand and Kveton 2020, with one draw for all
-    arms, and the logarithm of MOSS (Audibert and Bubeck 2009), both from memory. Differences: a
+    arms, and the logarithm of MOSS (Audibert and Bubeck 2009). Differences: a
     normal law without an end; cap and σ̂ are learned; the factor 0.35 was tuned. Only measured, not
     proved. If the first purchase is 2³² times larger than most others, these are not told apart.
     """
