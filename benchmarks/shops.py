@@ -94,7 +94,7 @@ def baskets(problem: Problem) -> list[Noise]:
 
 
 def _arms(problem: Problem) -> Sequence[Noise]:
-    return problem.bandit.noise.laws  # type: ignore[union-attr,no-any-return]
+    return problem.bandit.noise.laws  # type: ignore[union-attr]
 
 
 def capped_means(problem: Problem, share: float = 0.99) -> tuple[float, Array]:

@@ -97,6 +97,6 @@ class RevenueUCB(KArmed[Purse], Randomised[Purse]):
         state.update(chosen, rewards[:, 0], self.share)
 
 
-def _sum(values: Array) -> Array:
+def _sum(values: Array | Index) -> Array:
     """Return the sum of each row; einsum is faster than sum for few arms."""
-    return np.einsum("pa->p", values)
+    return np.asarray(np.einsum("pa->p", values))
