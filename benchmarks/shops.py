@@ -21,7 +21,8 @@ def _shop(
     name: str, horizon: int, buyers: Sequence[float], sold: Sequence[Noise] | Noise
 ) -> Problem:
     laws = [sold] * len(buyers) if isinstance(sold, Noise) else list(sold)
-    arms = tuple(ZeroInflated(law, 1 - p) for law, p in zip(laws, buyers, strict=True))
+    pairs = zip(laws, buyers, strict=True)
+    arms = tuple(law if p == 1 else ZeroInflated(law, 1 - p) for law, p in pairs)
     return Problem(
         name=f"k{len(arms)}-{name}",
         environment=k_armed(PerArm(arms), locations=(0.0,) * len(arms)),
@@ -31,6 +32,10 @@ def _shop(
 
 def _log_normal(sigma: float, *scales: float) -> list[Noise]:
     return [LogNormal(sigma, "left", scale) for scale in scales]
+
+
+def _spreads(sigmas: Sequence[float], medians: Sequence[float]) -> list[Noise]:
+    return [LogNormal(s, "left", x) for s, x in zip(sigmas, medians, strict=True)]
 
 
 def _pareto(index: float, *scales: float) -> list[Noise]:
@@ -54,33 +59,42 @@ TUNING: Sequence[Problem] = (
     _shop("rare-best", 50_000, (0.05, 0.05, 0.04, 0.01), _log_normal(1, 20, 22, 25, 250)),
     _shop("opposite", 200_000, _steps(0.06, 0.02, 10), _log_normal(2, *_steps(10, 45, 10))),
     _shop("conversion-5", 200_000, (0.1, 0.105), _pareto(3, 40)[0]),
+    _shop("spreads", 10_000, (1, 1), _spreads((1.106, 0.48), (10.2, 13.1))),
+    _shop("spreads", 20_000, (1,) * 4, _spreads((0.2, 0.4, 0.8, 1.2), (20, 19, 16, 12))),
+    _shop("spreads", 50_000, (1,) * 10, _spreads(_steps(0.1, 1.5, 10), _steps(20, 8, 10))),
 )
 """Settings may be chosen on these."""
 REPORT: Sequence[Problem] = (
-    _shop("conversion-10", 200_000, (0.08, 0.088), _log_normal(1.2, 30)[0]),
-    _shop("basket-50", 50_000, (0.025, 0.025), _pareto(2.2, 20, 30)),
-    _shop("opposite", 50_000, (0.02, 0.05), _log_normal(1.5, 40, 20)),
-    _shop("pareto-1.3", 100_000, (0.03, 0.033, 0.036, 0.045), _pareto(1.3, 15)[0]),
-    _shop("few-buyers", 200_000, (0.0045, 0.0035, 0.003, 0.0035), _pareto(2, 200)[0]),
-    _shop("both", 50_000, (0.04, 0.045, 0.05, 0.05), _log_normal(1, 20, 20, 22, 24)),
-    _shop("basket-30", 200_000, (0.03,) * 10, _log_normal(1.3, *_steps(26, 20, 10))),
-    _shop("conversion-50", 50_000, _steps(0.1, 0.15, 10), _pareto(1.8, 10)[0]),
-    _shop("rare-best", 100_000, (0.03, 0.006, 0.02, 0.03), _log_normal(1.5, 30, 260, 50, 35)),
-    _shop("whales", 100_000, (0.04, 0.045, 0.05, 0.06), _log_normal(2.3, 4)[0]),
-    _shop("pareto-1.1", 100_000, (0.07, 0.05), _pareto(1.1, 10)[0]),
-    _shop("opposite", 100_000, _steps(0.02, 0.07, 10), _pareto(2.5, *_steps(60, 12, 10))),
+    _shop("conversion-15", 100_000, (0.05, 0.0575), _log_normal(1.4, 25)[0]),
+    _shop("basket-25", 100_000, (0.04, 0.04), _pareto(2.8, 30, 37.5)),
+    _shop("opposite", 50_000, (0.07, 0.04), _log_normal(1, 15, 32)),
+    _shop("whales", 100_000, (0.03, 0.04), _log_normal(2.4, 6)[0]),
+    _shop("pareto-1.4", 100_000, (0.04, 0.044, 0.05, 0.055), _pareto(1.4, 20)[0]),
+    _shop("pareto-1.1", 100_000, (0.06,) * 4, _pareto(1.1, 8, 9, 10, 13)),
+    _shop("few-buyers", 200_000, (0.003, 0.003, 0.004, 0.0055), _log_normal(1.2, 80)[0]),
+    _shop("rare-best", 100_000, (0.04, 0.01, 0.04, 0.03), _log_normal(1.2, 20, 110, 18, 25)),
+    _shop("conversion-40", 100_000, _steps(0.04, 0.056, 10), _log_normal(1, 30)[0]),
+    _shop("basket-50", 100_000, (0.08,) * 10, _pareto(2, *_steps(30, 20, 10))),
+    _shop("opposite", 200_000, _steps(0.03, 0.08, 10), _log_normal(1.8, *_steps(50, 12, 10))),
+    _shop("spreads", 20_000, (1,) * 4, _spreads((1.3, 0.3, 0.6, 0.9), (11, 18, 16, 14))),
 )
 """Nothing was chosen on these."""
 
 
 def conversions(problem: Problem) -> Array:
     """Return the share of visitors who buy, for each arm."""
-    return np.array([1 - law.share for law in problem.bandit.noise.laws])  # type: ignore[union-attr]
+    return np.array(
+        [1 - law.share if isinstance(law, ZeroInflated) else 1 for law in _arms(problem)]
+    )
 
 
 def baskets(problem: Problem) -> list[Noise]:
     """Return the law of purchases of each arm."""
-    return [law.law for law in problem.bandit.noise.laws]  # type: ignore[union-attr]
+    return [law.law if isinstance(law, ZeroInflated) else law for law in _arms(problem)]
+
+
+def _arms(problem: Problem) -> Sequence[Noise]:
+    return problem.bandit.noise.laws  # type: ignore[union-attr]
 
 
 def capped_means(problem: Problem, share: float = 0.99) -> tuple[float, Array]:

@@ -53,9 +53,8 @@ class LinRevenueUCB(Randomised[Ledger]):
 
     Source: our own. One regression for each arm is LinUCB of Li, Chu, Langford and Schapire 2010,
     algorithm 1; one draw for all arms RandUCB of Vaswani, Mehrabian, Durand and Kveton 2020; the
-    sandwich White's of 1980, all from memory. Differences: all that these do not share; M has y² in
-    place of squared residuals; regressions are solved when visitors are 1 % more. Only measured,
-    not proved.
+    sandwich White's of 1980. Differences: all that these do not share; M has y² in place of squared
+    residuals; regressions are solved when visitors are 1 % more. Only measured, not proved.
     """
 
     share: Annotated[float, Range(above=0.5, below=1)] = 0.99
