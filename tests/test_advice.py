@@ -666,8 +666,11 @@ def test_a_location_is_learned_where_the_median_is_sure_of_the_same_arm() -> Non
     advice = calibrate(rewards=rewards, arms=arms, aim=CappedMean())
     assert "The median is sure of the arm that leads under capped_mean(0.99) too" in str(advice)
     assert isinstance(advice.policy(), AutoFiltered | LinStudentUCB)
-    other = np.append(rng.exponential(1, 2000), np.full(2000, 0.8) + rng.random(2000) / 100)
-    assert calibrate(rewards=other, arms=arms, aim=CappedMean()).policy() == RevenueUCB()
+    other = np.append(rng.exponential(2, 2000), 1.7 + rng.random(2000) / 100)
+    disagree = calibrate(rewards=other, arms=arms, aim=CappedMean())
+    assert disagree.leaders["median"] == ("b", True, ())
+    assert disagree.leaders["capped_mean(0.99)"].arm == "a"
+    assert disagree.policy() == RevenueUCB()
 
 
 def test_features_of_visitors_are_read_and_checked(tmp_path: Path) -> None:
