@@ -1,9 +1,10 @@
 """Tools for revenue: regret in the shops of `benchmarks/shops.py`, on time and late, and cost.
 
 Run with ``make bench-money``; ``--only`` runs a part, and ``--problems tuning`` is for choosing
-settings. Regret is of the true capped mean, over that of uniform choices. A path is lost if its second half has more
-than half of the regret of chance. Ratios are to UCB1 behind the same cap, with rewards in units of
-the pooled standard deviation and, for each problem, the best of `BONUSES` in hindsight.
+settings. Regret is of the true capped mean, over that of uniform choices. A path is lost if its
+second half has more than half of the regret of chance. Ratios are to UCB1 behind the same cap, with
+rewards in units of the pooled standard deviation and, for each problem, the best of `BONUSES` in
+hindsight.
 """
 
 import argparse
