@@ -160,9 +160,9 @@ def test_texts_stand_out_from_what_is_behind_them(page: Chromium, scheme: str) -
     page.run("document.querySelectorAll('details').forEach(one => one.open = true)")
     brightness = page.run("getComputedStyle(document.body).backgroundColor.match(/\\d+/g)[0]")
     assert (int(brightness) > 127) == (scheme == "light")
-    found = page.run(CONTRASTS)
-    assert len(found) > 50
-    assert [text for text, ratio in found if ratio < 4.5] == []
+    assert len(page.run(CONTRASTS)) > 50
+    # charts are drawn again in the colours of the scheme, a moment later
+    page.wait(f"{CONTRASTS}.every(([, ratio]) => ratio >= 4.5)")
 
 
 CONTRASTS = """(() => {
