@@ -331,12 +331,13 @@ class Advice:
     def _about_means(self) -> list[str]:
         """Say what a mean without an interval depends on, and which bounds or caps are used."""
         found = []
+        unbounded = isinstance(self.comparisons["mean"].statistic, Unbounded)
         tops = {
             arm.name: share_of_largest(arm.rewards)
-            for arm in self.rewards.arms
+            for arm in (self.rewards.arms if unbounded else ())
             if len(arm.rewards) > _FEW and np.isfinite(arm.rewards[[0, -1]]).all()
         }
-        if tops and isinstance(self.comparisons["mean"].statistic, Unbounded):
+        if tops:
             name, top = max(tops.items(), key=lambda item: item[1].share)
             of = f" of {name}" if name else ""
             found.append(

@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -37,10 +37,8 @@ Ends = tuple[float, float]
 class Statistic(ABC):
     """The number by which arms are compared; it depends on the arm's own law only."""
 
-    @property
-    def words(self) -> str:
-        """What to add to the name of the aim, such as the cap; empty if nothing."""
-        return ""
+    words: str = ""
+    """What to add to the name of the aim, such as the cap; empty if nothing."""
 
     @abstractmethod
     def prepare(self, sample: Array) -> Any:
@@ -65,11 +63,11 @@ class Statistic(ABC):
 
 @dataclass(frozen=True)
 class Ranked(Statistic):
-    """A quantile, by order statistics, for any law; `median` averages the middle two."""
+    """A quantile, by order statistics, for any law; the estimator needs `least` rewards."""
 
     level: float
+    estimator: Callable[[Array], Array]
     least: int = 1
-    median: bool = False
 
     class Arm(NamedTuple):
         """The rewards in ascending order, and how many rewards each of them stands for."""
@@ -82,14 +80,8 @@ class Ranked(Statistic):
         return self.Arm(sample)
 
     def value(self, arm: "Arm") -> float:
-        """Return the order statistic nearest to the level."""
-        n, x = len(arm.rewards), arm.rewards
-        if n < self.least:
-            return math.nan
-        if self.median:
-            middle = x[(n - 1) // 2 : n // 2 + 1]
-            return float(middle[0] if middle[0] == middle[-1] else (middle / len(middle)).sum())
-        return float(x[min(max(math.floor(self.level * (n + 1) + 0.5), 1), n) - 1])
+        """Return the estimate; NaN if there are too few rewards."""
+        return math.nan if len(arm.rewards) < self.least else float(self.estimator(arm.rewards))
 
     def interval(self, arm: "Arm", level: float, *, any_look: bool) -> Ends | None:
         """Return two order statistics; None if an end would be beyond the rewards."""
@@ -119,12 +111,7 @@ class MeanWithin(Statistic):
 
     low: float
     high: float
-    why: str = ""
-
-    @property
-    def words(self) -> str:
-        """The range, in words."""
-        return self.why
+    words: str = ""
 
     def prepare(self, sample: Array) -> BoundedSample:
         """Cut the rewards."""
@@ -290,8 +277,7 @@ class Comparison:
         best = np.flatnonzero(score == score.max()).tolist()
         if len(best) > 1:
             return Lead(None, False, tuple(self.names[arm] for arm in best))
-        first = best[0]
-        asked = evidence_needed(max(2, len(self.names)), LEVEL)
+        first, asked = best[0], self._asked
         others = (arm for arm in range(len(self.names)) if arm != first)
         rivals = [self.names[arm] for arm in others if self._evidence(first, arm) < asked]
         return Lead(self.names[first], not rivals, tuple(rivals))
@@ -315,6 +301,11 @@ class Comparison:
         gaps = np.abs(self.values[first] - self.values[rivals])
         return Forecast(max(each) + sum(each), float(gaps @ each))
 
+    @property
+    def _asked(self) -> float:
+        """The evidence over each rival that makes a lead sure."""
+        return evidence_needed(max(2, len(self.names)), LEVEL)
+
     def _evidence(self, first: int, other: int, more: float = 0.0) -> float:
         """Return the evidence that `first` is better than `other`, after `more` rewards of each."""
         a, b = (other, first) if self.costs else (first, other)
@@ -325,7 +316,7 @@ class Comparison:
 
     def _until_sure(self, first: int, rival: int) -> float:
         """Return how many more rewards each of two arms needs; ∞ if too many."""
-        asked = evidence_needed(max(2, len(self.names)), LEVEL)
+        asked = self._asked
 
         def missing(log_more: float) -> float:
             return asked - self._evidence(first, rival, math.exp(log_more))

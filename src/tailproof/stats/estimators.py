@@ -168,7 +168,7 @@ class Median(_EstimatorAim):
 
     def among(self, samples: Sequence[Array]) -> Statistic:
         """Return the middle order statistic."""
-        return Ranked(0.5, median=True)
+        return Ranked(0.5, self)
 
     def _of_law(self, law: Noise) -> float:
         return law.median
@@ -235,7 +235,7 @@ class Quantile(_EstimatorAim):
 
     def among(self, samples: Sequence[Array]) -> Statistic:
         """Return the order statistic of this level."""
-        return Ranked(self.level, least=self.least)
+        return Ranked(self.level, self, self.least)
 
     def _of_law(self, law: Noise) -> float:
         return float(law.ppf(self.level))
