@@ -12,8 +12,8 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 from plotly.offline import get_plotlyjs
 
-from tailproof.live.refresher import Refresher
 from tailproof.live.gate import Name, named
+from tailproof.live.refresher import Refresher
 
 __all__ = ["router"]
 
