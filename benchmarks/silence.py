@@ -37,6 +37,7 @@ class Clock:
     now = 1e9
 
     def __call__(self) -> float:
+        """Return the time."""
         return self.now
 
 
@@ -135,7 +136,7 @@ def window(_: int, asks: int = 220_000) -> None:
     for _ in range(asks):
         tickets.append(agent.ask(["A", "B"]).id)
         clock.now += 0.001
-    fates = {fate: 0 for fate in ("kept", "late")}
+    fates = dict.fromkeys(("kept", "late"), 0)
     for ticket in tickets:
         fates[agent.tell(ticket, 1.0)] += 1
     clock.now += 7 * DAY
