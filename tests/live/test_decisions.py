@@ -271,3 +271,45 @@ def test_sums_without_silence_are_learned_at_the_end_of_the_window() -> None:
 def test_what_rewards_cannot_mean(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
         Agent(UCB1(), ":memory:", **wrong)
+
+
+def test_only_the_first_event_counts_unless_they_add_up() -> None:
+    agent = Agent(FIVE, ":memory:")
+    ticket = agent.ask(COLOURS).id
+    fates = [agent.tell(ticket, float(i), event) for i, event in enumerate(["a", "b", None])]
+    assert fates == ["kept", "duplicate", "duplicate"]
+    assert read(agent.journal).frame.events.tolist() == [1]
+
+
+def test_a_decision_ends_when_all_its_windows_have() -> None:
+    clock = Clock()
+    agent = Agent(FIVE, ":memory:", wait=60, clock=clock)
+    tickets = [agent.ask(COLOURS).id for _ in range(3)]
+    clock.now += 50
+    tickets += [agent.ask(COLOURS).id for _ in range(2)]
+    for ticket in tickets[:3]:
+        agent.tell(ticket, 1.0)
+    clock.now += 11
+    agent.ask(COLOURS)
+    assert rewards(agent) == []
+    assert agent.tell(tickets[4], 2.0) == "kept"
+    clock.now += 50
+    agent.ask(COLOURS)
+    assert rewards(agent) == [[1, 1, 1, 2]]
+
+
+def test_what_was_pending_before_a_failed_commit_is_not_imputed_after_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    agent = Agent(UCB1(), ":memory:")
+    for _ in range(12):
+        agent.tell(agent.ask(COLOURS).id, 1.0)
+    for _ in range(4):
+        agent.ask(COLOURS)
+    with monkeypatch.context() as patch:
+        patch.setattr(agent.journal, "add_tickets", full)
+        with pytest.raises(OSError, match="no space left"):
+            agent.ask(COLOURS)
+    for _ in range(6):
+        agent.ask(COLOURS)
+    assert agent.verify().ok

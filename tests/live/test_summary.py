@@ -458,3 +458,12 @@ def test_quantiles_of_a_bucket() -> None:
     history.add(0, np.zeros(10, dtype=np.int64), np.zeros(10), rewards, 1)
     (arm,) = history.to_dict(["a"], [0])["arms"]
     assert (arm["low"], arm["middle"], arm["high"]) == ([1], [5], [9])
+
+
+def test_the_tail_is_that_of_the_latest_rewards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tailproof.live.summary._WINDOW", 5)
+    agent, clock = Agent(UCB1(), ":memory:"), Clock()
+    for reward in range(12):
+        agent.tell(agent.ask(["a"]).id, float(reward))
+    summary = caught_up(agent, clock)
+    assert summary._arms[0].window.tolist() == [7, 8, 9, 10, 11]
