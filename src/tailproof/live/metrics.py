@@ -94,7 +94,7 @@ class _Standing(Collector):
         }
         for name, experiment in self._experiments.items():
             standing = experiment.agent.standing()
-            values = (standing.pending, standing.loss, standing.lessons)
+            values = (standing.pending, standing.loss, standing.outcomes)
             for family, value in zip(families.values(), values, strict=True):
                 family.add_metric([name], value)
         return families.values()

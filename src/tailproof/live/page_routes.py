@@ -12,7 +12,7 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 from plotly.offline import get_plotlyjs
 
-from tailproof.live.follower import Follower
+from tailproof.live.refresher import Refresher
 from tailproof.live.gate import Name, named
 
 __all__ = ["router"]
@@ -42,10 +42,10 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 router = APIRouter(lifespan=_lifespan, tags=["page"])
 
 
-def _follower(app: FastAPI) -> Follower:
+def _follower(app: FastAPI) -> Refresher:
     if not hasattr(app.state, "follower"):
-        app.state.follower = Follower(app.state.experiments)
-    found: Follower = app.state.follower
+        app.state.follower = Refresher(app.state.experiments)
+    found: Refresher = app.state.follower
     return found
 
 
@@ -91,7 +91,7 @@ _HEAD = {
         "sure": False,
         "words": "red leads so far; not sure yet against blue.",
     },
-    "tickets": {"asked": 90, "rewards": 70, "pending": 9, "overdue": 0, "late": 1, "lost": 10},
+    "tickets": {"asked": 90, "rewards": 70, "pending": 9, "late": 1, "late_sum": 3.5, "lost": 10},
 }
 _ARM = {"name": "red", "pulls": 50, "rewards": 40, "estimate": 3.1, "low": 2.0, "high": 4.4}
 

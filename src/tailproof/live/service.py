@@ -19,7 +19,7 @@ from tailproof.live.agent import Agent, Ask, Fate, Tell, Ticket
 from tailproof.live.config import Arms, Config
 from tailproof.live.experiments import open_all
 from tailproof.live.gate import Gate, Name, check_token, named
-from tailproof.live.log import csv_pieces
+from tailproof.live.export import csv_pieces
 from tailproof.live.messages import (
     AskBody,
     BatchAnswer,
