@@ -15,7 +15,9 @@ __all__ = ["COMMANDS"]
 def reproduce_command(
     figures: Annotated[
         list[str] | None,
-        typer.Argument(help="Figures by number or name, see tailproof list figure; or all."),
+        typer.Argument(
+            help="Figures by number or name, see tailproof list --kind figures; or all."
+        ),
     ] = None,
     size: Annotated[
         str,
