@@ -61,8 +61,9 @@ def report_command(
     colours = {"holds": "green", "mixed": "yellow", "does not hold": "red", "open": "dim"}
     for section in write_report(out):
         for found in section.claims:
-            word = found.verdict
-            table.add_row(section.name, escape(found.claim.text), f"[{colours[word]}]{word}[/]")
+            word, caveat = found.verdict, f", {found.caveat}" if found.caveat else ""
+            told = f"[{colours[word]}]{word}[/]{caveat}"
+            table.add_row(section.name, escape(found.claim.text), told)
         table.add_section()
     console.print(table)
     say_where("Report:", out / "report.html")
