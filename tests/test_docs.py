@@ -4,6 +4,7 @@ import ast
 import re
 import sys
 import tomllib
+from codeop import compile_command
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ sys.path.append(str(ROOT / "docs"))
 import command_line  # noqa: E402
 import docstrings  # noqa: E402
 
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
@@ -95,7 +97,32 @@ def test_the_readme_is_short_and_counts_right() -> None:
     assert f"| {len(laws) - 1} distributions" in readme  # without Noise itself
 
 
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+PYTHON = re.compile(
+    r"^```(?:\{code-cell\} python3|python)\n(?:---\n.*?^---\n)?(.*?)^```", re.S | re.M
+)
+
+
+def pasted(page: str) -> Iterator[list[str]]:
+    """Yield the lines of each block of Python, as the button copies them."""
+    for block in PYTHON.findall(page):
+        lines = [line for line in block.splitlines() if not re.match("[:%!]", line)]
+        prompts = [line[4:] for line in lines if line.startswith((">>>", "..."))]
+        yield prompts if ">>>" in block else lines
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_code_can_be_pasted_into_a_plain_prompt(page: Path) -> None:
+    """There a blank line ends a class, and only a blank line ends a loop."""
+    for lines in pasted(page.read_text()):
+        typed: list[str] = []
+        for line in [*lines, ""]:
+            typed.append(line)
+            if compile_command("\n".join(typed), symbol="single") is not None:
+                typed = []
+        assert not typed
+
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
