@@ -1,12 +1,14 @@
 """The documentation names every public thing, and what it shows can be typed."""
 
 import ast
+import doctest
 import re
 import sys
 import tomllib
 from codeop import compile_command
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -21,8 +23,10 @@ from tailproof.cli import app
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "docs"))
 
+import build  # noqa: E402
 import command_line  # noqa: E402
 import docstrings  # noqa: E402
+import excerpts  # noqa: E402
 
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -71,6 +75,13 @@ def test_the_reference_has_every_command() -> None:
     for name in [str(command.name) for command in app.registered_commands]:
         assert name in told
         assert f"## tailproof {name}\n" in command_line.page()
+
+
+@pytest.mark.parametrize("tool", [build, excerpts])
+def test_the_examples_of_the_tools_are_right(tool: ModuleType) -> None:
+    failed, tried = doctest.testmod(tool)
+    assert tried
+    assert not failed
 
 
 def test_every_extra_is_explained() -> None:
