@@ -69,6 +69,7 @@ html_theme = "furo"
 html_title = f"tailproof {version}"
 html_static_path = ["_static"]
 html_css_files = ["tailproof.css"]
+html_js_files = ["tailproof.js"]
 html_copy_source = False
 html_show_sphinx = False
 html_theme_options = {"navigation_with_keys": True}
