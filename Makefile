@@ -89,8 +89,6 @@ pictures: $(READY)
 paper: $(READY)
 	$(BIN)/tailproof reproduce --size paper --out out/paper
 	$(BIN)/python docs/build.py out/paper
-	cp out/paper/figures/best-arm.png docs/images/best-arm.png
-	cp out/paper/figures/guarantee-*.png docs/images
 
 # The site: warnings are errors, and nothing is fetched once its tools are installed.
 DOCS := .venv/.docs

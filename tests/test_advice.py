@@ -602,7 +602,7 @@ def test_equal_medians_lead_nothing() -> None:
     advice = calibrate(rewards=rewards, arms=np.repeat(["a", "b"], 3000))
     assert advice.leaders["median"] == (None, False, ("a", "b"))
     assert "median: nothing leads, as a, b have equal estimates" in advice.explain()
-    assert "median (nothing leads)" in str(advice)
+    assert "median (no arm leads)" in str(advice)
 
 
 def test_the_intervals_of_all_arms_hold_together() -> None:
@@ -721,6 +721,20 @@ def test_the_command_reads_judges_and_draws(tmp_path: Path) -> None:
     assert "Pull each chosen arm 9 times" in run(f"calibrate {file} --reward revenue --block 9")
 
 
+def test_rewards_of_one_arm_have_no_leader(tmp_path: Path) -> None:
+    rewards = np.exp(np.random.default_rng(0).standard_normal(300))
+    advice = calibrate(rewards=rewards)
+    with pytest.raises(ValueError, match=r"choose an aim: median, mean, capped_mean\(0\.99\) or q"):
+        advice.policy()
+    assert "leads" not in str(advice)
+    file = tmp_path / "r.csv"
+    file.write_text("r\n" + "\n".join(map(str, rewards)))
+    done = CliRunner().invoke(app, ["calibrate", str(file), "--reward", "r"])
+    assert done.output.endswith("for example --aim 'capped_mean(0.99)'.\n")
+    done = CliRunner().invoke(app, ["calibrate", str(file), "--reward", "r", "--aim", "median"])
+    assert "--aim" not in done.output
+
+
 def test_the_command_takes_an_aim_and_costs(tmp_path: Path) -> None:
     file = write(
         tmp_path / "r.csv", np.random.default_rng(1).pareto(1.2, 300), ["a", "b", "c"] * 100
@@ -737,7 +751,7 @@ def test_the_command_takes_an_aim_and_costs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rewards", "options", "words"),
     [
-        ([4] * 60, "", "the rewards of each arm are all equal, such as 4"),
+        ([4] * 60, "", "all 60 rewards are 4, so they cannot tell arms apart"),
         ([""] * 60, "", "at least 50 rewards are needed"),
         (range(60), "--block 31", "block must be at most 12, a fifth of the rewards, got 31"),
         (range(20), "", "at least 50 rewards are needed, got 20"),

@@ -171,8 +171,10 @@ class Advice:
         """
         chosen = aim if aim is not None else self.aim
         if chosen is None and not self.rewards.symmetric:
+            several = len(self.rewards.arms) > 1
             *first, last = [
-                f"{name} ({lead.arm or 'nothing'} leads)" for name, lead in self.leaders.items()
+                f"{name} ({lead.arm or 'no arm'} leads)" if several else name
+                for name, lead in self.leaders.items()
             ]
             raise ValueError(
                 f"your rewards are not symmetric, so choose an aim: {', '.join(first)} or {last}"

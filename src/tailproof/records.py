@@ -7,6 +7,7 @@ import lzma
 import re
 import sys
 import warnings
+import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailproof.checks import require
+from tailproof.extras import install_command
 from tailproof.typing import Array
 
 if TYPE_CHECKING:
@@ -36,13 +38,13 @@ _COMPRESSED: dict[bytes, Callable[[bytes], bytes]] = {
 """The first bytes of compressed files."""
 _UNSUPPORTED = {
     b"\x28\xb5\x2f\xfd": "a zstd file: decompress it first",
-    b"PK": "a zip file or an Excel workbook: save one sheet as CSV",
-    b"\xd0\xcf\x11\xe0": "an old Excel workbook: save one sheet as CSV",
+    b"PK": "a zip archive or a damaged workbook: unpack it, or save it as CSV",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook: save it as .xlsx or CSV",
     b"SQLite": "a SQLite database: export a table as CSV",
     b"{": "JSON: save it as CSV or Parquet",
     b"[": "JSON: save it as CSV or Parquet",
 }
-"""The first bytes of files that are not supported."""
+"""The first bytes of files that are not supported, and of Excel workbooks, which are archives."""
 _STRIPPED = dict.fromkeys(map(ord, " '’\u00a0\u2009\u202f"), "") | {ord("−"): "-"}
 _SHAPES: dict[str, re.Pattern[str]] = {
     mark: re.compile(
@@ -72,9 +74,10 @@ def read_columns(
 ) -> Records:
     """Read a column of rewards, and optionally columns of arms and features, from a file.
 
-    CSV, Parquet and compressed files (gzip, bz2, xz) are recognised by their first bytes;
+    CSV, Parquet, Excel and compressed files (gzip, bz2, xz) are recognised by their first bytes;
     separator, encoding, decimal mark, thousands separators and currency signs by their content. An
-    ambiguous file raises an error that names both readings.
+    ambiguous file raises an error that names both readings. Of a workbook, the sheet that has the
+    columns is read.
 
     Parameters
     ----------
@@ -88,12 +91,13 @@ def read_columns(
     require(decimal in (None, ".", ","), "decimal", "'.' or ','", decimal)
     name = "the standard input" if str(file) == "-" else file.name
     raw = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+    reader = _parquet if raw.startswith(b"PAR1") else _excel if _is_workbook(raw) else _csv
     for mark, found in _UNSUPPORTED.items():
-        if raw.startswith(mark):
-            raise ValueError(f"{name} is neither CSV nor Parquet but {found}")
+        if raw.startswith(mark) and reader is _csv:
+            raise ValueError(f"{name} is not CSV, Parquet or Excel but {found}")
     wanted = {"reward": reward} | ({} if arm is None else {"arm": arm})
     wanted |= {f"features[{place}]": column for place, column in enumerate(features)}
-    table = (_parquet if raw.startswith(b"PAR1") else _csv)(raw, name, wanted)
+    table = reader(raw, name, wanted)
 
     def numbers(column: str) -> Array:
         cells = table[column]
@@ -138,7 +142,7 @@ def _parquet(raw: bytes, name: str, wanted: dict[str, str]) -> "pandas.DataFrame
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        hint = "pip install 'tailproof[parquet]'"
+        hint = install_command("parquet")
         raise ValueError(f"reading {name} as Parquet requires pyarrow: {hint}") from None
     try:
         source = pyarrow.parquet.ParquetFile(io.BytesIO(raw))
@@ -151,6 +155,46 @@ def _parquet(raw: bytes, name: str, wanted: dict[str, str]) -> "pandas.DataFrame
     if dtype.kind not in "biufO":
         raise ValueError(f"column {wanted['reward']} must contain numbers, got type {dtype}")
     return frame
+
+
+def _is_workbook(raw: bytes) -> bool:
+    """Return whether this is an Excel workbook, an archive with a certain entry."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            return "xl/workbook.xml" in archive.namelist()
+    except zipfile.BadZipFile:
+        return False
+
+
+def _excel(raw: bytes, name: str, wanted: dict[str, str]) -> "pandas.DataFrame":
+    import pandas
+
+    try:
+        import openpyxl  # noqa: F401
+    except ImportError:
+        hint = install_command("excel")
+        raise ValueError(f"reading {name} as Excel requires openpyxl: {hint}") from None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about styles, which are not read
+            sheets = pandas.read_excel(
+                io.BytesIO(raw), sheet_name=None, header=None, dtype=object, engine="openpyxl"
+            )
+    except Exception as error:  # a damaged workbook may raise anything
+        raise ValueError(f"cannot read {name} as Excel: {error}") from None
+    headers = {
+        title: [_cell(cell) for cell in sheet.iloc[0]] if len(sheet) else []
+        for title, sheet in sheets.items()
+    }
+    fitting = [title for title in sheets if {*wanted.values()} <= {*headers[title]}]
+    if len(fitting) > 1:
+        raise ValueError(
+            f"{name} has these columns in the sheets {', '.join(fitting)}: save one of them as CSV"
+        )
+    title = fitting[0] if fitting else max(headers, key=lambda one: len(headers[one]))
+    _check_names(headers[title], wanted, name)
+    places = [headers[title].index(column) for column in wanted.values()]
+    return sheets[title].iloc[1:, places].set_axis(list(wanted.values()), axis=1)
 
 
 def _csv(raw: bytes, name: str, wanted: dict[str, str]) -> "pandas.DataFrame":

@@ -10,7 +10,7 @@ from rich.markup import escape
 from tailproof.cli.output import console, say_where
 from tailproof.extras import import_extra
 
-__all__ = ["COMMANDS"]
+__all__ = ["COMMANDS", "JOURNALS"]
 
 JournalText = Annotated[
     str, typer.Argument(help="A SQLite file, or 'postgresql://user@host/database#experiment'.")
@@ -170,7 +170,8 @@ def demo_command(
         )
 
 
-COMMANDS = (serve_command, demo_command, log_command, verify_command)
+COMMANDS = (serve_command, demo_command)
+JOURNALS = (log_command, verify_command)
 
 
 def _import_server() -> None:

@@ -172,30 +172,51 @@ def gauntlet_command(
 
 
 def list_command(
+    word: Annotated[
+        str | None, typer.Argument(help="Only names and descriptions that contain this.")
+    ] = None,
     kind: Annotated[
         str | None,
-        typer.Argument(
-            help="figure, policy, guest, estimator, aim, noise, environment or problem; or all."
-        ),
+        typer.Option(help="policy, guest, estimator, aim, noise, environment, figure or problem."),
     ] = None,
 ) -> None:
-    """List the names of figures, policies, noise laws, environments, problems and more."""
+    """List what can be named: policies, noise laws, environments, aims, figures and problems.
+
+    Without a word or a kind the names alone; with one of them, also what each is.
+
+        tailproof list cauchy
+
+        tailproof list --kind policies
+    """
     from tailproof import recipes
     from tailproof.checks import require
     from tailproof.gauntlet import problems
     from tailproof.paper import EXHIBITS
 
-    rows = {"figure": [(name, exhibit.TITLE) for name, exhibit in EXHIBITS.items()]}
+    rows: dict[str, list[tuple[str, str]]] = {}
     for group in ("policy", "guest", "estimator", "aim", "noise", "environment"):
         known = sorted(recipes.names(group).items())
         rows[group] = [(name, (thing.__doc__ or "").split("\n", 1)[0]) for name, thing in known]
+    rows["figure"] = [(name, exhibit.TITLE) for name, exhibit in EXHIBITS.items()]
     rows["problem"] = [(p.name, p.text) for which in ("report", "tuning") for p in problems(which)]
-    require(kind is None or kind in rows, "kind", f"one of {', '.join(rows)}", kind)
-    title = "Names for reproduce, --policy, --noise, --environment and --problems"
-    table = output.empty_table(title, "kind", "name", "what it is", left=3)
-    for group in [kind] if kind else rows:
-        for row in rows[group]:
-            table.add_row(group, *map(escape, row))
+    plural = {"policies": "policy"} | {f"{group}s": group for group in rows}
+    chosen = plural.get(str(kind), kind)
+    require(chosen is None or chosen in rows, "kind", f"one of {', '.join(rows)}", kind)
+    if word is None and chosen is None:
+        title = "Names for --policy, --noise, --environment, --aim, --problems and reproduce"
+        table = output.empty_table(title, "kind", "names", left=2)
+        for group, own in rows.items():
+            table.add_row(group, escape(", ".join(name for name, _ in own)), end_section=True)
+        output.console.print(table)
+        output.console.print("What they are: tailproof list WORD, or tailproof list --kind noise")
+        return
+    table = output.empty_table("Names and what they are", "kind", "name", "what it is", left=3)
+    for group in [chosen] if chosen else rows:
+        for name, what in rows[group]:
+            if word is None or word.lower() in f"{name} {what}".lower():
+                table.add_row(group, escape(name), escape(what))
+    if not table.row_count:
+        raise ValueError(f"no name or description contains {word!r}; tailproof list shows all")
     output.console.print(table)
 
 

@@ -205,6 +205,11 @@ class Rewards:
         groups = np.split(values, np.cumsum(np.bincount(arm))[:-1])
         found = tuple(ArmRewards(*pair) for pair in zip(known, groups, strict=True))
         if all(own.rewards[0] == own.rewards[-1] for own in found):
+            if values.min() == values.max():
+                raise ValueError(
+                    f"all {len(values)} rewards are {values[0]:g}, so they cannot tell arms apart: "
+                    "check the column, or record until some differ"
+                )
             raise ValueError(
                 f"the rewards of each arm are all equal, such as {values[0]:g}; without noise no "
                 "filter is needed: pull every arm once and keep the best"
