@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from tailproof.cli import calibrate, live, paper, simulate
+from tailproof.cli import calibrate, judge, live, paper, simulate
 from tailproof.cli.output import clear_errors
 
 __all__ = ["app", "main"]
@@ -38,7 +38,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 _COMMANDS = {
-    "Recorded rewards": calibrate.COMMANDS,
+    "Recorded rewards": calibrate.COMMANDS + judge.COMMANDS,
     "Live experiments": live.COMMANDS,
     "Simulations": simulate.COMMANDS,
     "The paper": paper.COMMANDS,

@@ -1,0 +1,312 @@
+"""Judging logs: coverage, errors against other estimators, verdicts, looks, months of a shop, cost.
+
+Run with ``make bench-judge``; ``--only`` runs a part, ``--problems tuning`` is for choosing
+settings, and ``--logs``, ``--rows`` and ``--dims`` cut the grid. A cell is a law, a way of logging,
+a rule, an aim, a number of rows and of features. With ``--out FILE`` every finished cell is
+written, and a second run continues.
+"""
+
+import argparse
+import json
+import math
+import resource
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from timing import one_core, show, start_table
+
+one_core()
+
+import numpy as np
+
+import tailproof as tp
+from tailproof.judging import Location, Log
+from tailproof.judging.bets import Bets
+from tailproof.typing import Array, Index
+
+AIMS: dict[str, Any] = {
+    "median": tp.Median(),
+    "quantile": tp.Quantile(0.9),
+    "capped": tp.CappedMean(0.99),
+    "location": Location(),
+}
+LAWS = ("normal", "student", "cauchy", "contaminated", "lognormal", "zeros", "pareto")
+SYMMETRIC = LAWS[:4]
+LOGGINGS = ("even", "uneven", "softmax", "epsilon", "journal")
+SEEDS = {"tuning": 77, "report": 4242}
+
+
+def aims_of(law: str) -> list[str]:
+    """Return the aims that exist and say something under a law."""
+    if law in SYMMETRIC:
+        return list(AIMS)
+    return ["median", "quantile", "capped"] if law == "lognormal" else ["capped"]
+
+
+@dataclass(frozen=True)
+class World:
+    """Arms and visitors: the reward of each arm is drawn around a linear function of features.
+
+    Rewards that are mostly zero: an arm sells to a share of visitors, with baskets of its own.
+    """
+
+    law: str
+    arms: int
+    dim: int
+    seed: int
+
+    @property
+    def rng(self) -> np.random.Generator:
+        return np.random.default_rng([self.seed, self.arms, self.dim])
+
+    @property
+    def parameters(self) -> tuple[Array, Array]:
+        rng = self.rng
+        return rng.normal(0, 0.5, self.arms), rng.normal(0, 0.5, (self.dim, self.arms))
+
+    def centre(self, x: Array) -> Array:
+        """Return m(x, a) of shape (n, K)."""
+        level, slopes = self.parameters
+        return np.asarray(level + x @ slopes)
+
+    def rewards(self, centre: Array, rng: np.random.Generator) -> Array:
+        """Return a reward around each centre."""
+        shape, law = centre.shape, self.law
+        if law == "normal":
+            return centre + rng.standard_normal(shape)
+        if law == "student":
+            return centre + rng.standard_t(1.5, shape)
+        if law == "cauchy":
+            return centre + rng.standard_cauchy(shape)
+        if law == "contaminated":
+            wild = rng.random(shape) < 0.1
+            return centre + np.where(wild, 10 * rng.standard_cauchy(shape), rng.normal(size=shape))
+        if law == "lognormal":
+            return np.exp(0.5 * centre + rng.standard_normal(shape))
+        buys = rng.random(shape) < np.clip(0.06 * np.exp(0.6 * centre), 0, 0.5)
+        if law == "zeros":
+            return np.where(buys, 10 * rng.lognormal(0, 2, shape), 0.0)
+        return np.where(buys, 10 * (1 + rng.pareto(1.2, shape)), 0.0)
+
+    def rules(self, x: Array) -> dict[str, Array]:
+        """Return the probabilities of a good, a bad and a constant rule."""
+        centre = self.centre(x)
+        one = np.zeros_like(centre)
+        one[:, self.arms // 2] = 1.0
+        return {"good": softmax(3 * centre), "bad": softmax(-2 * centre), "one": one}
+
+
+def softmax(score: Array) -> Array:
+    raised = np.exp(score - score.max(axis=1, keepdims=True))
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+
+
+class Truth:
+    """What a rule earns: from a million visitors."""
+
+    def __init__(self, world: World, rows: int = 1_000_000) -> None:
+        rng = np.random.default_rng([world.seed, 999])
+        x = rng.standard_normal((rows, world.dim))
+        centre, at = world.centre(x), np.arange(rows)
+        self.sample, self.location = {}, {}
+        for name, pi in world.rules(x).items():
+            arm = draw(pi, rng)
+            self.location[name] = float((pi * centre).sum(axis=1).mean())
+            self.sample[name] = np.sort(world.rewards(centre[at, arm], rng))
+
+    def value(self, rule: str, aim: str, cap: tuple[float, float] | None) -> float:
+        y = self.sample[rule]
+        if aim == "location":
+            return self.location[rule]
+        if aim == "capped":
+            assert cap is not None
+            return float(np.clip(y, *cap).mean())
+        return float(np.quantile(y, 0.5 if aim == "median" else 0.9))
+
+
+def draw(pi: Array, rng: np.random.Generator) -> Index:
+    """Return an arm for each row."""
+    below = rng.random(len(pi))[:, None] > np.cumsum(pi, axis=1)
+    return np.asarray(np.minimum(below.sum(axis=1), pi.shape[1] - 1))
+
+
+def logs(world: World, logging: str, n: int, count: int, seed: int) -> Iterator[dict[str, Any]]:
+    """Yield logs; adaptive ones are made side by side."""
+    rng = np.random.default_rng([seed, n, LOGGINGS.index(logging), LAWS.index(world.law)])
+    k = world.arms
+    x = rng.standard_normal((count, n, world.dim))
+    centre = world.centre(x)
+    arm = np.empty((count, n), np.int64)
+    p = np.empty((count, n, k))
+    y = world.rewards(centre, rng)
+    at = np.arange(count)
+    if logging == "even":
+        p[:] = 1 / k
+    elif logging == "uneven":
+        p[:] = 0.5 ** np.arange(k) / (0.5 ** np.arange(k)).sum()
+    elif logging == "softmax" and world.dim:
+        p[:] = 0.1 / k + 0.9 * softmax((centre[..., ::-1]).reshape(-1, k)).reshape(count, n, k)
+    if logging in ("even", "uneven") or (logging == "softmax" and world.dim):
+        for i in range(count):
+            arm[i] = draw(p[i], rng)
+    else:
+        policy: Any = tp.RevenueUCB() if logging == "journal" else None
+        state = policy.init(count, k, k) if policy else None
+        eye = np.broadcast_to(np.eye(k), (count, k, k))
+        total, plays = np.zeros((count, k)), np.full((count, k), 1e-9)
+        for t in range(n):
+            if policy is not None:
+                shares = policy.propensities(state, eye)
+                p[:, t] = 0.05 / k + 0.95 * shares
+            elif logging == "softmax":
+                p[:, t] = 0.1 / k + 0.9 * softmax(2 * total / plays)
+            else:
+                rate = max(0.05, min(1.0, 5 * k / (t + 1) ** 0.75))
+                best = (total / plays + 1e-9 * rng.random((count, k))).argmax(axis=1)
+                p[:, t] = rate / k
+                p[at, t, best] += 1 - rate
+            arm[:, t] = draw(p[:, t], rng)
+            own = y[at, t, arm[:, t]]
+            if policy is not None:
+                policy.learn(state, eye, arm[:, t], own[:, None])
+            total[at, arm[:, t]] += np.clip(own, -3, 3)
+            plays[at, arm[:, t]] += 1
+    adaptive = logging in ("epsilon", "journal") or (logging == "softmax" and not world.dim)
+    for i in range(count):
+        yield {
+            "arm": arm[i],
+            "arms": range(k),
+            "reward": y[i, np.arange(n), arm[i]],
+            "propensities": p[i],
+            "propensity": None,
+            "features": x[i] if world.dim else None,
+            "adaptive": adaptive,
+        }
+
+
+def coverage(given: argparse.Namespace) -> None:
+    """Print how often intervals cover, by aim; and the worst cells."""
+    seed, arms = SEEDS[given.problems], given.arms
+    done: dict[str, Any] = {}
+    if given.out and Path(given.out).exists():
+        lines = Path(given.out).read_text().splitlines()
+        done = {row["cell"]: row for row in map(json.loads, lines)}
+    for n in given.rows:
+        count = given.logs if n < 5000 else max(given.logs // given.fewer, 1)
+        for dim in given.dims:
+            for law in given.laws:
+                world = World(law, arms, dim, seed)
+                truth = Truth(world)
+                for logging in given.loggings:
+                    cell = f"{law}/{logging}/K={arms}/d={dim}/n={n}/{count}/{given.problems}"
+                    if cell not in done:
+                        done[cell] = {"cell": cell, **one_cell(world, truth, logging, n, count)}
+                        if given.out:
+                            with Path(given.out).open("a") as file:
+                                file.write(json.dumps(done[cell]) + "\n")
+                        print(cell, summary(done[cell]), flush=True)
+    report(list(done.values()))
+
+
+def one_cell(world: World, truth: Truth, logging: str, n: int, count: int) -> dict[str, Any]:
+    """Return for each aim and rule: verdicts, whether the interval covers, errors and widths."""
+    found: dict[str, Any] = {}
+    for i, columns in enumerate(logs(world, logging, n, count, world.seed)):
+        log = Log.of(**columns)
+        x = np.empty((n, 0)) if log.features is None else log.features
+        for aim in aims_of(world.law):
+            judged = tp.judge(log, world.rules(x), AIMS[aim], control="one", seed=i)
+            right = {rule: truth.value(rule, aim, judged.cap) for rule in ("good", "bad", "one")}
+            for rule, value in right.items():
+                own = judged[rule]
+                rows = found.setdefault(f"{aim}/{rule}", [])
+                to, gap = own.to_control, value - right["one"]
+                told = to is not None and judged["one"].verdict == "trust"
+                rows.append(
+                    [
+                        ["trust", "beware", "refused"].index(own.verdict),
+                        int(own.low <= value <= own.high),
+                        own.estimate - value,
+                        own.high - own.low,
+                        int(to.low <= gap <= to.high) if to is not None and told else -1,
+                    ]
+                )
+    return found
+
+
+def summary(cell: dict[str, Any]) -> str:
+    words = []
+    for name, rows in cell.items():
+        if name != "cell":
+            trusted = [row[1] for row in rows if row[0] == 0]
+            share = len(trusted) / len(rows)
+            words.append(f"{name} {np.mean(trusted) if trusted else math.nan:.2f} ({share:.0%})")
+    return "; ".join(words)
+
+
+def report(cells: list[dict[str, Any]]) -> None:
+    table = start_table(
+        "Coverage of 95 % where it says trust",
+        "what",
+        "cells",
+        "pooled",
+        "≥ .93 of cells",
+        "worst",
+        "trust",
+        "beware: pooled",
+        "differences",
+    )
+    worst: list[tuple[float, str, int]] = []
+    for size in sorted({cell["cell"].split("/")[4] for cell in cells}):
+        for aim in AIMS:
+            every, shares, doubtful, gaps, said = [], [], [], [], []
+            for cell in cells:
+                if f"/{size}/" not in cell["cell"]:
+                    continue
+                for name, rows in cell.items():
+                    if name.startswith(f"{aim}/"):
+                        trusted = [row[1] for row in rows if row[0] == 0]
+                        doubtful += [row[1] for row in rows if row[0] == 1]
+                        gaps += [row[4] for row in rows if row[0] == 0 and row[4] >= 0]
+                        said += [row[0] == 0 for row in rows]
+                        every += trusted
+                        if len(trusted) >= len(rows) / 4:
+                            shares.append(float(np.mean(trusted)))
+                            worst.append((shares[-1], f"{cell['cell']} {name}", len(trusted)))
+            if shares:
+                table.add_row(
+                    f"{aim}, {size}",
+                    str(len(shares)),
+                    f"{np.mean(every):.3f}",
+                    f"{np.mean(np.array(shares) >= 0.93):.3f}",
+                    f"{min(shares):.3f}",
+                    f"{np.mean(said):.0%}",
+                    f"{np.mean(doubtful):.3f}" if doubtful else "",
+                    f"{np.mean(gaps):.3f}" if gaps else "",
+                )
+    show(table)
+    table = start_table("The worst cells", "what", "coverage", "logs")
+    for share, name, count in sorted(worst)[:12]:
+        table.add_row(name, f"{share:.3f}", str(count))
+    show(table)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=["coverage"])
+    parser.add_argument("--problems", choices=["tuning", "report"], default="report")
+    parser.add_argument("--logs", type=int, default=200)
+    parser.add_argument("--fewer", type=int, default=4, help="divides the logs of 10⁴ rows")
+    parser.add_argument("--rows", type=int, nargs="*", default=[1000, 10_000])
+    parser.add_argument("--dims", type=int, nargs="*", default=[0, 5])
+    parser.add_argument("--arms", type=int, default=3)
+    parser.add_argument("--laws", nargs="*", default=LAWS)
+    parser.add_argument("--loggings", nargs="*", default=LOGGINGS)
+    parser.add_argument("--out")
+    chosen = parser.parse_args()
+    if chosen.only in (None, "coverage"):
+        coverage(chosen)
