@@ -11,7 +11,6 @@ import json
 import math
 import resource
 import time
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +24,6 @@ import numpy as np
 
 import tailproof as tp
 from tailproof.judging import Location, Log
-from tailproof.judging.bets import Bets
 from tailproof.typing import Array, Index
 
 AIMS: dict[str, Any] = {
@@ -60,12 +58,9 @@ class World:
     seed: int
 
     @property
-    def rng(self) -> np.random.Generator:
-        return np.random.default_rng([self.seed, self.arms, self.dim])
-
-    @property
     def parameters(self) -> tuple[Array, Array]:
-        rng = self.rng
+        """Return the level and the slopes of each arm."""
+        rng = np.random.default_rng([self.seed, self.arms, self.dim])
         return rng.normal(0, 0.5, self.arms), rng.normal(0, 0.5, (self.dim, self.arms))
 
     def centre(self, x: Array) -> Array:
@@ -119,6 +114,7 @@ class Truth:
             self.sample[name] = np.sort(world.rewards(centre[at, arm], rng))
 
     def value(self, rule: str, aim: str, cap: tuple[float, float] | None) -> float:
+        """Return the aim of a rule; a capped mean for this cap."""
         y = self.sample[rule]
         if aim == "location":
             return self.location[rule]
@@ -295,9 +291,247 @@ def report(cells: list[dict[str, Any]]) -> None:
     show(table)
 
 
+def peers(given: argparse.Namespace) -> None:
+    """Print median errors over those of other estimators, by law."""
+    names = ("IPS", "SNIPS", "DM", "DR", "SWITCH", "DRos")
+    count, n = max(given.logs // 10, 2), 1000
+    table = start_table(
+        f"Median error over that of others, n = {n}, {count} logs a cell",
+        "what",
+        "capped: ours",
+        *names,
+        "ours / best that covers",
+        "ours / best",
+        "median: ours / weighted",
+        "location / DR",
+    )
+    for law in given.laws:
+        errors: dict[str, list[float]] = {name: [] for name in ("ours", *names)}
+        covers: dict[str, list[bool]] = {name: [] for name in names}
+        ranked: dict[str, list[float]] = {"ours": [], "weighted": [], "location": [], "DR": []}
+        for dim in given.dims:
+            world = World(law, given.arms, dim, SEEDS[given.problems] + 1)
+            truth = Truth(world)
+            for logging in given.loggings:
+                for columns in logs(world, logging, n, count, world.seed):
+                    log = Log.of(**columns)
+                    x = np.empty((n, 0)) if log.features is None else log.features
+                    rules = world.rules(x)
+                    capped = tp.judge(log, rules, AIMS["capped"])
+                    assert capped.cap is not None
+                    median = tp.judge(log, rules, AIMS["median"])
+                    place = tp.judge(log, rules, Location()) if law == "cauchy" else None
+                    for rule, pi in rules.items():
+                        if "refused" in (capped[rule].verdict, median[rule].verdict):
+                            continue
+                        w = pi[np.arange(n), log.arm] / log.propensity
+                        right = truth.value(rule, "capped", capped.cap)
+                        errors["ours"].append(abs(capped[rule].estimate - right))
+                        others = estimators(np.clip(log.reward, *capped.cap), w, pi, log, x)
+                        for name, (value, error) in others.items():
+                            errors[name].append(abs(value - right))
+                            covers[name].append(abs(value - right) <= 1.96 * error)
+                        if law not in ("zeros", "pareto"):
+                            middle = truth.value(rule, "median", None)
+                            order = np.argsort(log.reward)
+                            below = np.cumsum(w[order])
+                            at = int(np.searchsorted(below, below[-1] / 2))
+                            ranked["ours"].append(abs(median[rule].estimate - middle))
+                            ranked["weighted"].append(abs(log.reward[order][at] - middle))
+                        if place is not None and place[rule].verdict != "refused":
+                            centre = truth.location[rule]
+                            ranked["location"].append(abs(place[rule].estimate - centre))
+                            value = estimators(log.reward, w, pi, log, x)["DR"][0]
+                            ranked["DR"].append(abs(value - centre))
+        middle_of = {name: float(np.median(own)) for name, own in errors.items()}
+        fair = [middle_of[name] for name in names if np.mean(covers[name]) >= 0.85]
+        best = min(middle_of[name] for name in names)
+        ratios = [
+            f"{np.median(ranked[a]) / np.median(ranked[b]):.3f}" if ranked[a] else ""
+            for a, b in (("ours", "weighted"), ("location", "DR"))
+        ]
+        table.add_row(
+            law,
+            f"{middle_of['ours']:.3g}",
+            *(f"{middle_of[name]:.3g} ({np.mean(covers[name]):.2f})" for name in names),
+            f"{middle_of['ours'] / min(fair):.3f}" if fair else "none covers",
+            f"{middle_of['ours'] / best:.3f}",
+            *ratios,
+        )
+        print(law, flush=True)
+    show(table)
+
+
+def estimators(y: Array, w: Array, pi: Array, log: Log, x: Array) -> dict[str, tuple[float, float]]:
+    """Return value and standard error of the usual estimators, as Open Bandit Pipeline has them."""
+    n, design = len(y), np.column_stack([np.ones(len(y)), x])
+    q = np.zeros_like(pi)
+    for fold in range(3):
+        rows = np.arange(n) % 3 == fold
+        for a in range(pi.shape[1]):
+            learn = ~rows & (log.arm == a)
+            gram = design[learn].T @ design[learn] + np.eye(design.shape[1])
+            q[rows, a] = design[rows] @ np.linalg.solve(gram, design[learn].T @ y[learn])
+    own, direct = q[np.arange(n), log.arm], (pi * q).sum(axis=1)
+    small, shrunk = np.where(w <= 10, w, 0.0), 10 * w / (w**2 + 10)
+    parts = {
+        "IPS": w * y,
+        "DM": direct,
+        "DR": direct + w * (y - own),
+        "SWITCH": direct + small * (y - own),
+        "DRos": direct + shrunk * (y - own),
+    }
+    found = {name: (float(v.mean()), float(v.std() / math.sqrt(n))) for name, v in parts.items()}
+    value = float(w @ y / w.sum())
+    found["SNIPS"] = value, float(np.sqrt(np.square(w * (y - value)).sum()) / w.sum())
+    return found
+
+
+def looks(given: argparse.Namespace) -> None:
+    """Print how often an anytime interval is ever wrong, and widths over those of scores."""
+    from scipy.stats import beta
+
+    n, count = 10_000, given.logs
+    table = start_table(
+        f"Ever wrong over {n} looks, {count} logs",
+        "what",
+        "wrong",
+        "99 % bound",
+        "width / score",
+        "exact / score",
+        "target",
+    )
+    cap = (0.0, 100.0)
+    for logging in ("even", "epsilon", "journal"):
+        world = World("zeros", given.arms, 0, SEEDS[given.problems] + 2)
+        truth = Truth(world)
+        rows = list(logs(world, logging, n, count, world.seed))
+        floor = {"even": 1 / given.arms}.get(logging, 0.05 / given.arms)
+        for known in (floor, None):
+            wrong, widths = 0, []
+            right = truth.value("bad", "capped", cap)
+            for columns in rows:
+                log = Log.of(**columns, floor=known)
+                rule = {"bad": world.rules(np.empty((n, 0)))["bad"]}
+                three = [
+                    tp.judge(log, rule, AIMS["capped"], cap=cap, interval=kind)["bad"]
+                    for kind in ("anytime", "exact", "score")
+                ]
+                wrong += not three[0].low <= right <= three[0].high
+                widths.append([own.high - own.low for own in three])
+            bound = float(beta.ppf(0.99, wrong + 1, count - wrong))
+            each = np.median(np.array(widths), axis=0)
+            table.add_row(
+                f"{logging}, floor {'unknown' if known is None else f'{known:.3g}'}",
+                f"{wrong / count:.1%}",
+                f"{bound:.1%}",
+                f"{each[0] / each[2]:.2f}",
+                f"{each[1] / each[2]:.2f}",
+                "≤ 5 %",
+            )
+    show(table)
+
+
+def means(given: argparse.Namespace) -> None:
+    """Print how often a mean is called trustworthy."""
+    table = start_table("Mean: says trust", "what", *(f"n = {n}" for n in given.rows), "target")
+    for law in ("normal", "cauchy", "zeros", "pareto"):
+        shares = []
+        for n in given.rows:
+            world = World(law, given.arms, 0, SEEDS[given.problems] + 3)
+            said = []
+            for columns in logs(world, "uneven", n, given.logs, world.seed):
+                judged = tp.judge(Log.of(**columns), world.rules(np.empty((n, 0))), tp.Mean())
+                said += [judged[rule].verdict == "trust" for rule in ("good", "bad", "one")]
+            shares.append(f"{np.mean(said):.1%}")
+        table.add_row(law, *shares, "" if law == "normal" else "≤ 1 %")
+    show(table)
+
+
+def months(given: argparse.Namespace) -> None:
+    """Print coverage for the best rule of a shop with features, from a bandit's own journal."""
+    from money import Banners
+
+    shop, paths, n, k = Banners(), given.logs, 10_000, 4
+    rng, luck = np.random.default_rng(5151), np.random.default_rng(5152)
+    policy = tp.LinRevenueUCB()
+    state = policy.init(paths, k, shop.dim)
+    x = rng.standard_normal((n, paths, shop.dim))
+    arm, p, y = np.empty((n, paths), np.int64), np.empty((n, paths, k)), np.empty((n, paths))
+    path = np.arange(paths)
+    for t in range(n):
+        arms = np.repeat(x[t][:, None], k, axis=1)
+        shares = policy.propensities(state, arms)
+        assert shares is not None
+        p[t] = 0.05 / k + 0.95 * shares
+        arm[t] = draw(p[t], luck)
+        buys = rng.random(paths) < shop.conversion(x[t])[path, arm[t]]
+        y[t] = np.where(buys, shop.basket[arm[t]] * (1 + rng.pareto(2.2, paths)), 0.0)
+        policy.learn(state, arms, arm[t], y[t][:, None])
+
+    def best(features: Array) -> Array:
+        return np.asarray(np.eye(k)[(shop.conversion(features) * shop.basket).argmax(axis=1)])
+
+    visitors = rng.standard_normal((2_000_000, shop.dim))
+    chosen = best(visitors).argmax(axis=1)
+    buys = rng.random(len(visitors)) < shop.conversion(visitors)[np.arange(len(visitors)), chosen]
+    spent = np.where(buys, shop.basket[chosen] * (1 + rng.pareto(2.2, len(visitors))), 0.0)
+    covered, trusted, widths = [], [], []
+    for month in range(paths):
+        log = Log.of(
+            arm=arm[:, month],
+            arms=range(k),
+            reward=y[:, month],
+            propensities=p[:, month],
+            propensity=None,
+            features=x[:, month],
+            adaptive=True,
+        )
+        found = tp.judge(log, {"best": best}, tp.CappedMean(0.99))
+        assert found.cap is not None
+        right = float(np.clip(spent, *found.cap).mean())
+        own = found["best"]
+        covered.append(own.low <= right <= own.high)
+        trusted.append(own.verdict == "trust")
+        widths.append((own.high - own.low) / right)
+    table = start_table(f"{paths} months of {n} visitors", "what", "found", "target")
+    table.add_row("covers the best rule's value", f"{np.mean(covered):.3f}", "≥ .93")
+    table.add_row("says trust", f"{np.mean(trusted):.0%}", "")
+    table.add_row("width over value", f"{np.median(widths):.2f}", "")
+    show(table)
+
+
+def cost(given: argparse.Namespace) -> None:
+    """Print processor time and memory."""
+    n, k, d = 1_000_000, 5, 5
+    rng = np.random.default_rng(0)
+    x, arm = rng.standard_normal((n, d)), rng.integers(0, k, n)
+    reward = np.where(rng.random(n) < 0.05, rng.lognormal(3, 1, n), 0.0)
+    log = Log.of(
+        arm=arm, reward=reward, propensities=np.full((n, k), 1 / k), propensity=None, features=x
+    )
+    rules = {"2": "2", "even": "even", "linear": lambda v: softmax(v @ np.eye(d, k))}
+    table = start_table(f"Cost: {n:,} rows, {k} arms, {d} features, 3 rules", "what", "CPU, s")
+    for name, aim in AIMS.items():
+        start = time.process_time()
+        tp.judge(log, rules, aim)
+        table.add_row(name, f"{time.process_time() - start:.1f}")
+        print(name, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, "GB so far")
+    show(table)
+
+
+PARTS = {
+    "cost": cost,
+    "means": means,
+    "peers": peers,
+    "looks": looks,
+    "months": months,
+    "coverage": coverage,
+}
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=["coverage"])
+    parser.add_argument("--only", choices=list(PARTS))
     parser.add_argument("--problems", choices=["tuning", "report"], default="report")
     parser.add_argument("--logs", type=int, default=200)
     parser.add_argument("--fewer", type=int, default=4, help="divides the logs of 10⁴ rows")
@@ -308,5 +542,6 @@ if __name__ == "__main__":
     parser.add_argument("--loggings", nargs="*", default=LOGGINGS)
     parser.add_argument("--out")
     chosen = parser.parse_args()
-    if chosen.only in (None, "coverage"):
-        coverage(chosen)
+    for part, run in PARTS.items():
+        if chosen.only in (None, part):
+            run(chosen)

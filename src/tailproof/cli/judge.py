@@ -101,7 +101,7 @@ def judge_command(
             "decimal": decimal,
         }
         log = Log.of(**read_log(file, **columns), **facts)
-    rules = {text: _rule(text) for text in rule}
+    rules = {text.replace("always:", "always "): _rule(text) for text in rule}
     chosen: Any = {"interval": interval, "unknown": unknown}
     with progress_bar("rules") as step:
         found = judge(

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,8 @@ __all__ = ["Log"]
 _ROUNDING = 1e-6
 """Probabilities that were written to a file add up to one up to this."""
 _UNITS = ("unit", "decision", "hold")
+_GROUPS = 20
+"""The most groups that a model tells apart."""
 _TIMES = ("at", "asked")
 
 
@@ -215,6 +218,19 @@ class Log:
     def unknown(self) -> float:
         """The share of rows whose reward is not known."""
         return float(np.isnan(self.reward).mean())
+
+    @cached_property
+    def contexts(self) -> tuple[tuple[str, ...], Array | None]:
+        """Names and values of what models see: features, and whether a visitor is of a group."""
+        parts = [] if self.features is None else [self.features]
+        names = self.names
+        if self.group is not None:
+            known, place = np.unique(self.group.astype(str), return_inverse=True)
+            often = np.argsort(-np.bincount(place), kind="stable")[:_GROUPS]
+            some = often[: len(known) - 1]  # the last one is all others
+            parts.append((place[:, None] == some).astype(np.float64))
+            names += tuple(f"group {known[i]}" for i in some)
+        return names, np.concatenate(parts, axis=1) if parts else None
 
     @property
     def samples(self) -> list[Array]:

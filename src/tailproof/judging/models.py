@@ -41,7 +41,7 @@ class CrossFit:
         key = self.part * self.k + log.arm
         self.order: Index = np.argsort(key, kind="stable")
         self.ends = np.searchsorted(key[self.order], np.arange(self.folds * self.k + 1))
-        self.design = _design(log.features, log.n)[self.order]
+        self.design = _design(log.contexts[1], log.n)[self.order]
 
     @cached_property
     def _grams(self) -> Array:

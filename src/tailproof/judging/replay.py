@@ -26,7 +26,7 @@ from tailproof.typing import Array, Index
 
 __all__ = ["Replay", "replay"]
 
-PARTS = 10
+PARTS = 8
 RUNS = 8
 LEAST = 20
 """The fewest decisions of a replay that say anything."""

@@ -102,10 +102,11 @@ class Judgement:
     ('trust', [0.9, 0.8, 1.1, 1.0])
     >>> print(found.text())
     What would each rule have earned? median, 2,000 rows, 95 % score intervals
-    as logged   0.4894   0.4069 to 0.5712   trust
-    always A   -0.0002  -0.0964 to 0.08804  trust
-    always B     1.026    0.9236 to 1.119   trust
-    always B earns 1.026 more than always A (0.8844 to 1.168): better with probability 100 %.
+    as logged   0.6132  0.4919 to 0.7201   trust
+    always A   0.06323  -0.05624 to 0.157  trust
+    always B     1.011   0.9017 to 1.109   trust
+    as logged earns 0.55 more than always A (0.4382 to 0.6618): better with probability > 99.9 %.
+    always B earns 0.9479 more than always A (0.7989 to 1.097): better with probability > 99.9 %.
 
     Source: our own. Differences: none.
     """

@@ -15,7 +15,7 @@ from tailproof.judging.models import CrossFit
 from tailproof.judging.replay import replay
 from tailproof.judging.result import LOGGED, Difference, Judgement, RuleValue
 from tailproof.judging.rules import named, probabilities
-from tailproof.judging.scores import Estimate, Weighted, location, mean, quantile
+from tailproof.judging.scores import Estimate, Weighted, cautious, location, mean, quantile
 from tailproof.judging.verdicts import (
     DOMINANT,
     UNKNOWN,
@@ -435,7 +435,7 @@ def _difference(a: _Answer, b: _Answer, level: float, costs: bool, *, loose: boo
         return Difference(value, *[math.nan] * 3)
     sizes = [own.value.effective_size for own in (a, b)]
     freedom = max(min([size - 1 for size in sizes if not math.isnan(size)]), 2.0)
-    half = float(stdtrit(freedom, (1 + level) / 2)) * error
+    half = float(stdtrit(freedom, (1 + cautious(level)) / 2)) * error
     low, high = value - half, value + half
     if a.wide is not None and b.wide is not None:
         low, high = a.wide[0] - b.wide[1], a.wide[1] - b.wide[0]

@@ -77,7 +77,8 @@ class Overlap(NamedTuple):
     def of(cls, log: Log, weight: Array, raw: Array, pi: Array | None) -> "Overlap":
         """Return the overlap of a rule with these probabilities; `weight` are those in use."""
         units = by_unit(weight, log.unit)
-        features = np.empty((log.n, 0)) if log.features is None else log.features
+        names, features = log.contexts
+        features = np.empty((log.n, 0)) if features is None else features
         off, what = 0.0, ""
         for place in range(-1, features.shape[1]):
             x = np.ones(log.n) if place < 0 else features[:, place] - features[:, place].mean()
@@ -85,7 +86,7 @@ class Overlap(NamedTuple):
             size = math.sqrt(float(np.square(miss - miss.mean()).sum()))
             t = float(miss.sum()) / size if size > 1e-9 * max(1.0, float(np.abs(x).max())) else 0.0
             if abs(t) > abs(off):
-                off, what = t, "" if place < 0 else log.names[place]
+                off, what = t, "" if place < 0 else names[place]
         missing = 0.0
         if pi is not None:
             if log.propensities is not None:
