@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
@@ -10,13 +11,15 @@ from scipy.special import gammaln
 from tailproof.judging.log import Log
 from tailproof.typing import Array, Index
 
-__all__ = ["CrossFit", "StudentShape"]
+__all__ = ["CrossFit"]
 
 _FOLDS = 5
 _HALVINGS = 6
 """An adaptive log is cut at n/2, n/4, …: each part is predicted from what came before it."""
 _FARTHEST = 5.0
 """Standard deviations at which a feature is cut."""
+_FAR = 1e6
+"""Spreads from the middle at which rewards are cut before a location is fitted."""
 _SHAPES = (0.5, 1.0, 2.0, 4.0, 32.0)
 """The degrees of freedom of Student's t to choose from."""
 _MOST = 20_000
@@ -35,7 +38,7 @@ class CrossFit:
     """
 
     def __init__(self, log: Log, rng: np.random.Generator, *, past: bool) -> None:
-        self.log, self.k, self.past = log, len(log.arms), past
+        self.log, self.k, self.past, self.rng = log, len(log.arms), past, rng
         self.part = _parts(log, rng, past=past)
         self.folds = int(self.part.max()) + 1
         key = self.part * self.k + log.arm
@@ -68,18 +71,22 @@ class CrossFit:
                 found[self.order[rows]] = self.design[rows] @ _shrunk(*sums).T
         return np.clip(found, low, high, out=found)
 
-    def locations(self, rewards: Array, shape: "StudentShape") -> tuple[Array, Array]:
-        """Return the location of every arm in every row, and the scale of each row's arm."""
-        found, scale = np.zeros((self.log.n, self.k)), np.empty(self.log.n)
-        design, y, arm = self.design, rewards[self.order], self.log.arm[self.order]
-        fold_of = self.part[self.order]
+    @cached_property
+    def locations(self) -> "Locations":
+        """Where the noise of every arm is centred in every row, see `Locations`."""
+        rewards = self.log.reward
+        middle = float(np.median(rewards))
+        spread = float(np.median(np.abs(rewards - middle)))
+        scaled = np.clip((rewards - middle) / spread, -_FAR, _FAR)
+        y, arm, part = scaled[self.order], self.log.arm[self.order], self.part[self.order]
+        shape = StudentShape.of(self.design, y, arm, self.k, self.rng)
+        centres, scales = np.empty((self.log.n, self.k)), np.empty(self.log.n)
         for fold in range(self.folds):
-            learn = fold_of != fold
-            rows = slice(self.ends[fold * self.k], self.ends[(fold + 1) * self.k])
-            fit = shape.improved(design[learn], y[learn], arm[learn], rounds=8)
-            found[self.order[rows]] = design[rows] @ fit.coefficients.T
-            scale[self.order[rows]] = fit.scales[arm[rows]]
-        return found, scale
+            rows, learn = part == fold, part != fold
+            fit = shape.improved(self.design[learn], y[learn], arm[learn], rounds=8)
+            centres[self.order[rows]] = self.design[rows] @ fit.coefficients.T
+            scales[self.order[rows]] = fit.scales[arm[rows]]
+        return Locations(scaled, centres, scales, shape.df, middle, spread)
 
     def _slices(self, ordered: Array) -> list[Array]:
         """Return what belongs to each fold and arm."""
@@ -90,6 +97,28 @@ class CrossFit:
         cells = own.reshape(self.folds, self.k, *own.shape[1:])
         total = np.cumsum(cells, axis=0) if self.past else cells.sum(axis=0)
         return np.asarray(total - cells)
+
+
+class Locations(NamedTuple):
+    """Rewards, and where the noise of each arm is centred, learned from other rows.
+
+    Attributes
+    ----------
+    rewards : array of shape (n,)
+        In units of `spread` around `middle`, and cut far away, where their scores are nil.
+    centres : array of shape (n, K)
+    scales : array of shape (n,)
+        Of the noise of each row's arm.
+    df : float
+        The degrees of freedom of the noise.
+    """
+
+    rewards: Array
+    centres: Array
+    scales: Array
+    df: float
+    middle: float
+    spread: float
 
 
 def _parts(log: Log, rng: np.random.Generator, *, past: bool) -> Index:
@@ -150,16 +179,17 @@ class StudentShape:
     df: float
 
     @classmethod
-    def of(cls, model: CrossFit, rewards: Array, rng: np.random.Generator) -> "StudentShape":
+    def of(
+        cls, design: Array, y: Array, arm: Index, k: int, rng: np.random.Generator
+    ) -> "StudentShape":
         """Return the likeliest ν, with a first fit to some of the rows."""
-        design, y, arm = model.design, rewards[model.order], model.log.arm[model.order]
         if len(y) > _MOST:
             some = rng.choice(len(y), _MOST, replace=False)
             design, y, arm = design[some], y[some], arm[some]
         middle = float(np.median(y))
-        start = np.zeros((model.k, design.shape[1]))
+        start = np.zeros((k, design.shape[1]))
         start[:, 0] = middle
-        scales = np.full(model.k, max(float(np.median(np.abs(y - middle))), 1e-300))
+        scales = np.full(k, max(float(np.median(np.abs(y - middle))), 1e-300))
         fits = [cls(start, scales, df).improved(design, y, arm, rounds=15) for df in _SHAPES]
         return max(fits, key=lambda fit: fit._likelihood(design, y, arm))
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from tailproof.judging.models import CrossFit, StudentShape
+from tailproof.judging.models import CrossFit
 from tailproof.typing import Array, Index
 
 __all__ = [
@@ -29,10 +29,6 @@ __all__ = [
     "mean",
     "quantile",
 ]
-
-_FAR = 1e6
-"""Spreads from the middle at which rewards are cut before a location is fitted: there their
-scores are nil."""
 
 
 class Estimate(NamedTuple):
@@ -194,7 +190,7 @@ def mean(given: Weighted, level: float, ends: tuple[float, float] | None = None)
     return Estimate(unit_of_reward * value, unit_of_reward * low, unit_of_reward * high, influence)
 
 
-def location(given: Weighted, level: float, rng: np.random.Generator) -> Estimate:
+def location(given: Weighted, level: float) -> Estimate:
     """Return the mean over visitors of where the noise is centred, if it is symmetric.
 
     V = mean_x Σ_a π(a|x) q(x, a) + c,  Σ w s_a ψ((y − q(x, a) − c)/s_a) = 0,
@@ -203,16 +199,12 @@ def location(given: Weighted, level: float, rng: np.random.Generator) -> Estimat
     with q, s and ν of a regression with Student's noise, learned from other rows. c corrects q
     where q is wrong (doubly robust, to first order).
     """
-    y, w, model = given.reward, given.weight, given.model
+    w, model = given.weight, given.model
     assert model is not None
-    middle = float(np.median(y))
-    spread = float(np.median(np.abs(y - middle)))
-    y = np.clip((y - middle) / spread, -_FAR, _FAR)
-    shape = StudentShape.of(model, y, rng)
-    q, scale = model.locations(y, shape)
+    y, q, scale, df, middle, spread = model.locations
     own = q[np.arange(len(y)), given.arm]
     base = own if given.probabilities is None else (given.probabilities * q).sum(axis=1)
-    r, df = y - own, shape.df
+    r = y - own
     c = 0.0
     for _ in range(100):
         weights = w * (df + 1) / (df + np.square((r - c) / scale))

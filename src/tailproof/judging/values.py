@@ -343,7 +343,7 @@ class _Bench:
 
     def _estimate(self, given: Weighted) -> Estimate:
         if isinstance(self.aim, Location):
-            return location(given, self.level, self._rng())
+            return location(given, self.level)
         if isinstance(self.aim, CappedMean | Mean):
             return mean(given, self.level, self.cap)
         return quantile(given, _level(self.aim), self.level)
