@@ -5,7 +5,7 @@ import pytest
 
 import tailproof as tp
 from tailproof.judging import Log
-from tailproof.judging.bets import Bets
+from tailproof.judging.bets import Bets, _past
 
 
 def adaptive_log(seed: int, n: int = 2000) -> Log:
@@ -77,3 +77,7 @@ def test_what_was_done_has_no_exact_interval_if_it_changed() -> None:
     assert np.isnan(logged.low)
     assert to is not None
     assert to.low < -0.1 < to.high
+
+
+def test_a_bet_knows_only_what_came_before() -> None:
+    assert _past(np.array([1.0, 2.0, 4.0]), 0.5).tolist() == [0.5, 0.75, 3.5 / 3]

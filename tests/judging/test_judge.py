@@ -250,6 +250,18 @@ def test_few_rewards_of_a_rule_are_refused() -> None:
     assert "decisions of this rule" in tp.judge(held, "A", tp.Median())["always A"].reason
 
 
+def test_an_interval_without_an_end_is_an_answer_too() -> None:
+    """Worst cases of many unknown rewards: an end is infinite, and differences have no interval."""
+    log = some_log(n=600)
+    some = log.filled(np.where(np.arange(600) % 2 == 0, np.nan, log.reward))
+    found = tp.judge(some, ["B", "C"], tp.Quantile(0.7), unknown="worst", control="B")
+    assert found["always C"].high == math.inf
+    assert found["always C"].to_control is not None
+    assert found["always C"].to_control.high == math.inf
+    assert "inf" in found.text()
+    found.plot().canvas.draw()
+
+
 def test_skewed_errors_have_no_location() -> None:
     rng = np.random.default_rng(0)
     log = some_log(n=3000).filled(rng.lognormal(0, 1, 3000))

@@ -90,3 +90,14 @@ def test_parts_share_no_row() -> None:
     assert found is not None
     seen = [set(part.ravel().tolist()) for part in found]
     assert sum(map(len, seen)) == len(set.union(*seen))
+
+
+def test_replays_of_the_same_log_are_paired() -> None:
+    """The same policy twice differs by nothing; against a constant one, rows are independent."""
+    rules = {"a": tp.UCB1(), "b": tp.UCB1(), "one": "1"}
+    for aim in (tp.Median(), tp.Mean()):
+        found = tp.judge(even_log(), rules, aim, control="a")
+        assert found["b"].to_control == (0.0, 0.0, 0.0, 0.5)
+        to = found["one"].to_control
+        assert to is not None
+        assert to.high - to.low > found["a"].high - found["a"].low

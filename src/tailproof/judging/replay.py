@@ -20,11 +20,12 @@ from scipy.special import stdtrit
 
 from tailproof.judging.log import Log
 from tailproof.judging.rules import vectors
+from tailproof.judging.scores import Estimate
 from tailproof.policies.base import Policy
 from tailproof.stats import CappedMean, Mean, Median
 from tailproof.typing import Array, Index
 
-__all__ = ["Replay", "replay"]
+__all__ = ["PARTS", "Replay", "replay"]
 
 PARTS = 8
 RUNS = 8
@@ -38,17 +39,17 @@ class Replay(NamedTuple):
     rewards: Array | None
     reason: str = ""
 
-    def value(self, aim: Any, ends: tuple[float, float] | None, level: float) -> Array:
-        """Return estimate, low and high end, and the standard error."""
+    def value(self, aim: Any, ends: tuple[float, float] | None, level: float) -> Estimate:
+        """Return estimate and interval, by Student's test over parts."""
         assert self.rewards is not None
         parts = len(self.rewards)
         bar = float(stdtrit(parts - 1, (1 + level) / 2))
         if isinstance(aim, CappedMean | Mean):
             x = self.rewards if ends is None else np.clip(self.rewards, *ends)
             each = x.mean(axis=(1, 2))
-            error = float(each.std(ddof=1)) / math.sqrt(parts)
-            found = float(each.mean())
-            return np.array([found, found - bar * error, found + bar * error, error])
+            off = (each - each.mean()) / math.sqrt(parts * (parts - 1))
+            found, half = float(each.mean()), bar * math.sqrt(float(off @ off))
+            return Estimate(found, found - half, found + half, off)
         tau = 0.5 if isinstance(aim, Median) else aim.level
         values = np.sort(self.rewards.ravel())
         ranked = np.sort(self.rewards.reshape(parts, -1), axis=1)
@@ -58,8 +59,11 @@ class Replay(NamedTuple):
         middle = shares.mean(axis=0)
         places = [int(np.searchsorted(middle, 0.0))]
         places += [int((middle > side * bar * error).argmax()) for side in (-1, 1)]
-        ends_found = values[np.minimum(places, len(values) - 1)]
-        return np.append(ends_found, (ends_found[2] - ends_found[1]) / (2 * bar))
+        found, low, high = values[np.minimum(places, len(values) - 1)].tolist()
+        off = -shares[:, min(places[0], len(values) - 1)]
+        off -= off.mean()
+        size = math.sqrt(float(off @ off))
+        return Estimate(found, low, high, off * ((high - low) / (2 * bar * size) if size else 0.0))
 
 
 def replay(policy: Policy[Any], log: Log, rng: np.random.Generator) -> Replay:

@@ -147,8 +147,7 @@ def quantile(given: Weighted, tau: float, level: float) -> Estimate:
     surely_above = start > 0 or t(-math.inf, typical * (1 - tau)) <= -bar
     low = float(values[start]) if surely_above and start < len(values) else -math.inf
     high = float(values[end]) if end < len(values) else math.inf
-    error = (high - low) / (2 * bar)
-    return Estimate(value, low, high, at_value * (-error / _norm(at_value)))
+    return Estimate(value, low, high, _spread_over(-at_value, (high - low) / (2 * bar)))
 
 
 def mean(given: Weighted, level: float, ends: tuple[float, float] | None = None) -> Estimate:
@@ -185,8 +184,7 @@ def mean(given: Weighted, level: float, ends: tuple[float, float] | None = None)
         low = max(float(roots(made_up[0])[0]), bounds[0])
         high = min(float(roots(made_up[1])[1]), bounds[1])
     value = min(max(value, low), high)
-    error = (high - low) / (2 * bar)
-    influence = z * (unit_of_reward * error / _norm(z))
+    influence = _spread_over(z, unit_of_reward * (high - low) / (2 * bar))
     return Estimate(unit_of_reward * value, unit_of_reward * low, unit_of_reward * high, influence)
 
 
@@ -232,6 +230,11 @@ def _typical(weight: Array, unit: Index | None) -> float:
     """Return Σw²/Σw: the weight that a unit has, seen from its weight."""
     units = by_unit(weight, unit)
     return float(units @ units) / float(units.sum())
+
+
+def _spread_over(z: Array, error: float) -> Array:
+    """Return the standard error as a vector in the direction of z; NaN if it is infinite."""
+    return z * (error / _norm(z)) if math.isfinite(error) else np.full(len(z), math.nan)
 
 
 def _norm(z: Array) -> float:

@@ -12,7 +12,7 @@ from tailproof.checks import number, require
 from tailproof.judging.bets import Bets
 from tailproof.judging.log import Log
 from tailproof.judging.models import CrossFit
-from tailproof.judging.replay import replay
+from tailproof.judging.replay import PARTS, replay
 from tailproof.judging.result import LOGGED, Difference, Judgement, RuleValue
 from tailproof.judging.rules import named, probabilities
 from tailproof.judging.scores import Estimate, Weighted, cautious, location, mean, quantile
@@ -132,14 +132,16 @@ def judge(
     intervals: see `tailproof.judging.bets`; weights of adaptive logs: Hadad et al. 2021.
     Differences: one equation for all aims, and a made-up reward at each end.
     """
+    if columns and isinstance(log, Log):
+        raise ValueError(f"{', '.join(columns)}: these belong to Log.of, and log is a Log already")
     table = Log.of(log, **columns)
     _check(table, aim, interval, unknown, cap)
     number("level", level, at_least=0.5, below=1)
     asked = named(rules)
     if control is not None and control not in asked:
-        name = f"always {control}"
-        asked = asked if name in asked else {name: control, **asked}
-        control = name
+        own = named(control)
+        asked = own | asked
+        (control,) = own
     require(LOGGED not in asked, "rules", "named otherwise", LOGGED)
     wanted: dict[str, Any] = {"interval": interval, "level": level, "model": model, "seed": seed}
     if isinstance(aim, CappedMean) and cap is None:
@@ -238,6 +240,7 @@ class _Answer:
 
     value: RuleValue
     influence: Array | None = None
+    freedom: float = 2.0
     wide: Ends | None = None
     """An exact interval of level (1 + level)/2; two of them make one for a difference."""
 
@@ -306,7 +309,7 @@ class _Bench:
             what = "row" if log.unit is None else "unit"
             doubts.append(Doubt("beware", f"one {what} has {share:.0%} of the variance"))
         value = RuleValue(found.value, found.low, found.high, largest_share=share, **about)
-        answer = _Answer(value, found.influence)
+        answer = _Answer(value, found.influence, max(overlap.effective - 1, 2.0))
         for doubt in doubts:
             answer = answer.doubted(doubt)
         return answer if self.interval == "score" else self._exact(answer, raw, pi)
@@ -387,10 +390,9 @@ class _Bench:
         found = replay(policy, self.all, self._rng())
         if found.rewards is None:
             return _refused(found.reason)
-        value, low, high, error = found.value(self.aim, self.cap, self.level).tolist()
-        answer = _Answer(
-            RuleValue(value, low, high, horizon=found.rewards.shape[2]), np.array([error])
-        )
+        own = found.value(self.aim, self.cap, self.level)
+        value = RuleValue(own.value, own.low, own.high, horizon=found.rewards.shape[2])
+        answer = _Answer(value, own.influence, PARTS - 1)
         for doubt in about_mean(found.rewards.ravel()) if isinstance(self.aim, Mean) else ():
             answer = answer.doubted(doubt)
         return answer
@@ -423,7 +425,7 @@ def _steady(log: Log, pi: Array | None) -> Array | float:
 def _difference(a: _Answer, b: _Answer, level: float, costs: bool, *, loose: bool) -> Difference:
     """Return what a earns more than b, row by row, since both are from the same rows.
 
-    A replay has rows of its own, and is taken to be independent.
+    Replays share their parts; a replay and another rule are taken to be independent.
     """
     if a.influence is None or b.influence is None:
         return Difference(*[math.nan] * 4)
@@ -433,9 +435,7 @@ def _difference(a: _Answer, b: _Answer, level: float, costs: bool, *, loose: boo
     error = math.sqrt(float(parts @ parts))
     if math.isnan(error):
         return Difference(value, *[math.nan] * 3)
-    sizes = [own.value.effective_size for own in (a, b)]
-    freedom = max(min([size - 1 for size in sizes if not math.isnan(size)]), 2.0)
-    half = float(stdtrit(freedom, (1 + cautious(level)) / 2)) * error
+    half = float(stdtrit(min(a.freedom, b.freedom), (1 + cautious(level)) / 2)) * error
     low, high = value - half, value + half
     if a.wide is not None and b.wide is not None:
         low, high = a.wide[0] - b.wide[1], a.wide[1] - b.wide[0]
