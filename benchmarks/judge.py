@@ -101,9 +101,9 @@ def softmax(score: Array) -> Array:
 
 
 class Truth:
-    """What a rule earns: from a million visitors."""
+    """What a rule earns: from 400 000 visitors."""
 
-    def __init__(self, world: World, rows: int = 1_000_000) -> None:
+    def __init__(self, world: World, rows: int = 400_000) -> None:
         rng = np.random.default_rng([world.seed, 999])
         x = rng.standard_normal((rows, world.dim))
         centre, at = world.centre(x), np.arange(rows)

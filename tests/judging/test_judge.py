@@ -345,17 +345,17 @@ def test_bad_questions_are_refused_in_one_sentence(more: dict[str, Any], words: 
 
 
 def test_intervals_cover() -> None:
-    """Of 300 logs each, 95 % intervals cover in 92 % or more: false alarms in 1 of 50 runs."""
+    """Of 120 logs each, 95 % intervals cover in 88 % or more: false alarms in 1 of 500 runs."""
     aims: list[Any] = [tp.Median(), Location(), tp.CappedMean()]
-    covered = np.zeros((300, 3))
-    for i in range(300):
-        log = some_log(1000 + i, n=500)
+    covered = np.zeros((120, 3))
+    for i in range(120):
+        log = some_log(1000 + i, n=300)
         for place, aim in enumerate(aims):
             more: dict[str, Any] = {"cap": (-5.0, 5.0)} if place == 2 else {}
             found = tp.judge(log, "B", aim, **more)["always B"]
             right = 1.0 if place < 2 else _CAPPED
             covered[i, place] = found.low <= right <= found.high
-    assert covered.mean(axis=0).min() >= 0.92
+    assert covered.mean(axis=0).min() >= 0.88
 
 
 _GRID = np.tan(math.pi * ((np.arange(200_000) + 0.5) / 200_000 - 0.5))

@@ -58,6 +58,17 @@ def test_propensities_of_all_arms_are_columns_or_mappings() -> None:
         Log.of(frame.assign(propensity=0.4))
 
 
+def test_an_arm_without_a_propensity_was_not_offered_and_one_with_zero_was() -> None:
+    frame = table().assign(propensities=[{"B": 1.0}, {"A": 1.0, "B": 0.0}, {"B": 1.0}] * 2)
+    log = Log.of(frame.drop(columns=["propensity", "at"]))
+    assert log.offered is not None
+    assert log.offered[:3].tolist() == [[False, True], [True, True], [False, True]]
+    sure = Log.of(arm=["A"] * 40, reward=np.arange(40), propensities=[[1, 0]] * 40, arms=["A", "B"])
+    found = tp.judge(sure, ["A", "B"], tp.Median())
+    assert found["always A"].verdict == "trust"
+    assert found["always B"].verdict == "refused"
+
+
 def test_young_rows_are_left_out_known_or_not() -> None:
     frame = table()
     frame.loc[0, "reward"] = np.nan  # the youngest

@@ -120,7 +120,7 @@ class Log:
         arms : sequence, optional
             The names of all arms; default: those that occur.
         offered : array of bool of shape (n, K), optional
-            Default: all arms, or those with a propensity above zero if these are known.
+            Default: all arms but those whose propensity is missing (NaN) in a row.
         features : sequence of str or array of shape (n, d), optional
             Columns of numbers. Default: the columns ``x:NAME``.
         wait : float, optional
@@ -165,7 +165,7 @@ class Log:
             fate = column("fate", "fate")
             silent = np.isnan(rewards) & (True if fate is None else fate != "pending")
             rewards = np.where(silent, value, rewards)
-        full = _all_propensities(propensities, frame, known, n)
+        full, possible = _all_propensities(propensities, frame, known, n)
         groups = _text("group", column(group, "group"), n)
         own, full, estimated = _propensity(
             column(propensity, "propensity"), full, codes, len(known), groups
@@ -174,9 +174,7 @@ class Log:
             raise ValueError(
                 "propensities are needed: this log is adaptive, so counts cannot stand for them"
             )
-        possible = None if offered is None else np.asarray(offered, dtype=np.bool_)
-        if possible is None and full is not None and not estimated and (full == 0).any():
-            possible = full > 0
+        possible = possible if offered is None else np.asarray(offered, dtype=np.bool_)
         if possible is not None:
             require(
                 possible.shape == (n, len(known)),
@@ -335,26 +333,24 @@ def _numbered(option: str, given: Any, n: int) -> Index | None:
 
 def _all_propensities(
     given: Any, frame: "pandas.DataFrame | None", arms: tuple[str, ...], n: int
-) -> Array | None:
-    """Return the propensities of all arms, of shape (n, K), if there are any."""
+) -> tuple[Array | None, NDArray[np.bool_] | None]:
+    """Return the propensities of all arms, of shape (n, K), and which arms have one if not all."""
     if frame is not None and (given is None or isinstance(given, str)):
         columns = [f"p:{name}" for name in arms]
         if given is None and any(name in frame.columns for name in columns):
-            found = [
-                frame[name].to_numpy(dtype=np.float64) if name in frame.columns else np.zeros(n)
-                for name in columns
-            ]
-            given = np.nan_to_num(np.column_stack(found))
+            given = frame.reindex(columns=columns).to_numpy(dtype=np.float64)
         elif (given or "propensities") in frame.columns:
             given = frame[given or "propensities"].to_numpy()
     if given is None:
-        return None
+        return None, None
     if isinstance(given, str):
         raise ValueError(f"log has no column {given!r} for propensities")
     if len(given) and isinstance(given[0], Mapping):
-        given = np.array([[float(row.get(name, 0.0)) for name in arms] for row in given])
+        given = np.array([[float(row.get(name, math.nan)) for name in arms] for row in given])
     full = array("propensities", given)
     require(full.shape == (n, len(arms)), "propensities", f"of shape {n, len(arms)}", full.shape)
+    offered = ~np.isnan(full)
+    full = np.where(offered, full, 0.0)
     total = full.sum(axis=1)
     ok = bool(np.all((full >= 0) & (full <= 1 + _ROUNDING)))
     ok = ok and bool(np.all(np.abs(total - 1) <= _ROUNDING * max(len(arms), 10)))
@@ -364,7 +360,7 @@ def _all_propensities(
             f"propensities must be at least 0 and add up to 1, got {full[bad].tolist()} "
             f"in row {bad + 1}"
         )
-    return full
+    return full, None if offered.all() else offered
 
 
 def _propensity(

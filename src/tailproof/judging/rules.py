@@ -31,7 +31,8 @@ def named(rules: Any) -> dict[str, Any]:
         return {str(name): rule for name, rule in rules.items()}
     several = isinstance(rules, Sequence) and not isinstance(rules, str) and not _is_frozen(rules)
     found: dict[str, Any] = {}
-    for rule in rules if several else [rules]:
+    for given in rules if several else [rules]:
+        rule = str(given) if isinstance(given, int) else given
         name = _name(rule)
         require(name not in found, "rules", "rules with names of their own: pass a mapping", name)
         found[name] = rule

@@ -418,7 +418,8 @@ def _steady(log: Log, pi: Array | None) -> Array | float:
     if not (log.adaptive and plain) or pi is None or (pi != pi[0]).any():
         return 1.0
     if log.propensities is not None:
-        return np.asarray(1 / np.sqrt((np.square(pi) / log.propensities).sum(axis=1)))
+        possible = np.where(pi > 0, log.propensities, 1.0)
+        return np.asarray(1 / np.sqrt((np.square(pi) / np.maximum(possible, 1e-300)).sum(axis=1)))
     return np.sqrt(log.propensity) if pi[0].max() == 1 else 1.0
 
 
