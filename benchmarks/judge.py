@@ -56,6 +56,7 @@ class World:
     arms: int
     dim: int
     seed: int
+    buyers: float = 0.06
 
     @property
     def parameters(self) -> tuple[Array, Array]:
@@ -82,7 +83,7 @@ class World:
             return centre + np.where(wild, 10 * rng.standard_cauchy(shape), rng.normal(size=shape))
         if law == "lognormal":
             return np.exp(0.5 * centre + rng.standard_normal(shape))
-        buys = rng.random(shape) < np.clip(0.06 * np.exp(0.6 * centre), 0, 0.5)
+        buys = rng.random(shape) < np.clip(self.buyers * np.exp(0.6 * centre), 0, 0.5)
         if law == "zeros":
             return np.where(buys, 10 * rng.lognormal(0, 2, shape), 0.0)
         return np.where(buys, 10 * (1 + rng.pareto(1.2, shape)), 0.0)
@@ -501,6 +502,54 @@ def months(given: argparse.Namespace) -> None:
     show(table)
 
 
+def hard(given: argparse.Namespace) -> None:
+    """Print coverage where it is hard: rare buyers, rare arms, many arms, decisions held."""
+    seed, count = SEEDS[given.problems] + 4, given.logs
+    table = start_table(
+        f"Hard cases, {count} logs", "what", "aim", "trust", "covers", "beware", "covers"
+    )
+    cases: dict[str, tuple[World, int]] = {
+        "0.5 % buyers": (World("zeros", 3, 0, seed, buyers=0.005), 2000),
+        "2 buyers a 1000, Pareto": (World("pareto", 3, 0, seed, buyers=0.002), 5000),
+        "arms with propensity 0.01": (World("cauchy", 3, 0, seed), 10_000),
+        "10 arms, 5 features": (World("contaminated", 10, 5, seed), 1000),
+        "held for 20 rewards": (World("student", 3, 0, seed), 2000),
+    }
+    for name, (world, n) in cases.items():
+        truth, rng = Truth(world), np.random.default_rng([seed, n])
+        rows: dict[str, list[tuple[str, bool]]] = {aim: [] for aim in aims_of(world.law)}
+        for columns in logs(world, "even" if "held" in name else "uneven", n, count, seed):
+            if "0.01" in name:
+                p = np.tile([0.98, 0.01, 0.01], (n, 1))
+                arm = draw(p, rng)
+                y = world.rewards(world.centre(np.empty((n, 0)))[np.arange(n), arm], rng)
+                columns |= {"propensities": p, "arm": arm, "reward": y}
+            if "held" in name:  # the rewards of a decision share a visitor
+                unit = np.arange(n) // 20
+                arm = rng.integers(0, 3, n // 20)[unit]
+                centre = world.centre(np.empty((n, 0)))[np.arange(n), arm]
+                y = world.rewards(centre, rng) + rng.normal(0, 0.5, n // 20)[unit]
+                columns |= {"arm": arm, "reward": y, "unit": unit}
+            log = Log.of(**columns)
+            x = np.empty((n, 0)) if log.features is None else log.features
+            for aim in rows:
+                if "held" in name and aim != "location":
+                    continue  # the visitor's part changes all other aims
+                judged = tp.judge(log, world.rules(x), AIMS[aim])
+                for rule in ("good", "bad", "one"):
+                    right, own = truth.value(rule, aim, judged.cap), judged[rule]
+                    rows[aim].append((own.verdict, own.low <= right <= own.high))
+        for aim, found in rows.items():
+            cells = []
+            for verdict in ("trust", "beware"):
+                own_rows = [ok for told, ok in found if told == verdict]
+                share = len(own_rows) / max(len(found), 1)
+                cells += [f"{share:.0%}", f"{np.mean(own_rows):.3f}" if own_rows else ""]
+            if found:
+                table.add_row(name, aim, *cells)
+    show(table)
+
+
 def cost(given: argparse.Namespace) -> None:
     """Print processor time and memory."""
     n, k, d = 1_000_000, 5, 5
@@ -526,6 +575,7 @@ PARTS = {
     "peers": peers,
     "looks": looks,
     "months": months,
+    "hard": hard,
     "coverage": coverage,
 }
 

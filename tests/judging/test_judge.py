@@ -51,7 +51,9 @@ def test_the_estimates_are_weighted_ones() -> None:
     assert capped.cap is not None
     cut = np.clip(y, *capped.cap)
     assert capped["mix"].estimate == pytest.approx(w @ cut / w.sum())
-    assert capped["mix"].effective_size == pytest.approx(w.sum() ** 2 / (w @ w))
+    share = np.array([MIX[name] for name in log.arms])
+    sizes = w.sum() ** 2 / (w @ w), log.n / (share**2 / SHARES).sum()
+    assert capped["mix"].effective_size == pytest.approx(min(sizes))
     assert capped.values["as logged"].estimate == pytest.approx(cut.mean())
 
 
@@ -260,6 +262,18 @@ def test_an_interval_without_an_end_is_an_answer_too() -> None:
     assert found["always C"].to_control.high == math.inf
     assert "inf" in found.text()
     found.plot().canvas.draw()
+
+
+def test_an_arm_too_rare_to_have_been_seen_is_not_forgotten() -> None:
+    """Half of the rule's choices had one chance in 10 000: weights seen say nothing about them."""
+    rng = np.random.default_rng(0)
+    arm = np.where(rng.random(2000) < 0.5, "A", "B")
+    arm[0] = "C"
+    share = {"A": 0.49995, "B": 0.49995, "C": 0.0001}
+    log = Log.of(arm=arm, reward=rng.normal(size=2000), propensity=[share[own] for own in arm])
+    found = tp.judge(log, {"rare": {"A": 0.5, "C": 0.5}}, tp.Median())["rare"]
+    assert found.verdict == "refused"
+    assert found.effective_size < 1
 
 
 def test_skewed_errors_have_no_location() -> None:

@@ -40,7 +40,7 @@ class Log:
     propensity : array of shape (n,)
         The probability with which the chosen arm was chosen.
     propensities : array of shape (n, K), optional
-        The same for every arm.
+        The same for every arm, if it was given or is the same in all rows of a group.
     estimated : bool
         Whether propensities were estimated from counts.
     offered : array of shape (n, K), optional
@@ -188,6 +188,8 @@ class Log:
         names, contexts = _features(features, frame, n)
         if adaptive is None:
             adaptive = True if journal else None if _varies(own, codes, groups) else False
+        if full is None and adaptive is False:
+            full = _constant(own, codes, len(known), groups)
         log = cls(
             arms=known,
             arm=codes,
@@ -430,11 +432,18 @@ def _features(
 
 def _varies(propensity: Array, arm: Index, group: NDArray[Any] | None) -> bool:
     """Return whether the propensity of an arm differs between rows of the same group."""
+    return not np.allclose(
+        _constant(propensity, arm, int(arm.max()) + 1, group)[np.arange(len(arm)), arm],
+        propensity,
+        rtol=_ROUNDING,
+        atol=0,
+    )
+
+
+def _constant(propensity: Array, arm: Index, k: int, group: NDArray[Any] | None) -> Array:
+    """Return the propensities of all arms, if each has one for each group; zero if never seen."""
     strata = np.zeros(len(arm), np.int64) if group is None else _numbered("group", group, len(arm))
     assert strata is not None
-    cell = strata * (int(arm.max()) + 1) + arm
-    size = int(cell.max()) + 1
-    low, high = np.full(size, math.inf), np.full(size, -math.inf)
-    np.minimum.at(low, cell, propensity)
-    np.maximum.at(high, cell, propensity)
-    return bool((high > low * (1 + _ROUNDING)).any())
+    cells = np.zeros((int(strata.max()) + 1, k))
+    cells[strata, arm] = propensity
+    return np.asarray(cells[strata])

@@ -290,7 +290,7 @@ class _Bench:
         if not raw.any():
             return _refused("the log has no reward of this rule: no overlap")
         steady = _steady(log, pi)
-        overlap = Overlap.of(log, raw * steady, raw, pi)
+        overlap = Overlap.of(log, raw, steady, pi)
         about: dict[str, Any] = {
             "effective_size": overlap.effective,
             "mean_weight": overlap.mean_weight,

@@ -52,7 +52,7 @@ class Overlap(NamedTuple):
     Attributes
     ----------
     effective : float
-        (Σw)²/Σw²: so many rewards of the rule itself would say as much.
+        (Σw)²/Σw²: so many rewards of the rule itself would say as much. At most what is expected.
     units : float
         The same for units.
     mean_weight : float
@@ -74,9 +74,9 @@ class Overlap(NamedTuple):
     unsupported: float
 
     @classmethod
-    def of(cls, log: Log, weight: Array, raw: Array, pi: Array | None) -> "Overlap":
-        """Return the overlap of a rule with these probabilities; `weight` are those in use."""
-        units = by_unit(weight, log.unit)
+    def of(cls, log: Log, raw: Array, steady: Array | float, pi: Array | None) -> "Overlap":
+        """Return the overlap of a rule with these probabilities and weights."""
+        weight = np.asarray(raw * steady)
         names, features = log.contexts
         features = np.empty((log.n, 0)) if features is None else features
         off, what = 0.0, ""
@@ -94,12 +94,26 @@ class Overlap(NamedTuple):
             else:
                 never = np.bincount(log.arm, minlength=len(log.arms)) == 0
                 missing = float(pi[:, never].sum()) / log.n
-        return cls(_effective(weight), _effective(units), float(raw.mean()), off, what, missing)
+        seen = _effective(weight)
+        if pi is not None and log.propensities is not None:
+            seen = min(seen, _expected(log.propensities, steady, pi))
+        share = _effective(by_unit(weight, log.unit)) / max(_effective(weight), 1e-300)
+        return cls(seen, share * seen, float(raw.mean()), off, what, missing)
 
 
 def _effective(w: Array) -> float:
     total = float(w.sum())
     return total**2 / float(w @ w) if total > 0 else 0.0
+
+
+def _expected(propensities: Array, steady: Array | float, pi: Array) -> float:
+    """Return the effective size in expectation, which luck cannot make larger.
+
+    (Σh)²/Σ h² Σ_a π_a²/p_a: rewards too rare to have been seen count here.
+    """
+    second = (np.square(pi) / np.where(propensities > 0, propensities, 1.0)).sum(axis=1)
+    h = np.broadcast_to(np.asarray(steady, dtype=np.float64), second.shape)
+    return float(h.sum()) ** 2 / float(np.square(h) @ second)
 
 
 def about_overlap(aim: Any, overlap: Overlap, log: Log) -> Iterator[Doubt]:
