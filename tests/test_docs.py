@@ -172,6 +172,20 @@ def test_the_first_tutorial_works_when_typed(
     assert (tmp_path / "regret.png").stat().st_size > 10_000
 
 
+def test_the_tutorial_on_judging_says_what_its_text_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for cell in typed("what-would-have-been.md"):
+        if not cell.startswith("!"):
+            shown(cell, names)
+    found = names["found"]
+    assert [own.verdict for own in found.values.values()] == ["trust"] * 6
+    assert found["B on phones"].to_control.low > 0
+    assert names["learned"]["RevenueUCB from scratch"].to_control.low > 0
+
+
 def test_the_live_tutorial_shows_what_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,8 +5,9 @@
 from typing import TYPE_CHECKING
 
 _NAMES = {
-    "tailproof": "bestarm features figures gauntlet guests live noise testing",
+    "tailproof": "bestarm features figures gauntlet guests judging live noise testing",
     "tailproof.advice": "Advice calibrate",
+    "tailproof.judging": "judge",
     "tailproof.policies": """
         AdaRUCB ClippedSGDUCB ConfidenceBall CRT FixedArm HeavyOFUL HvtUCB LinRevenueUCB
         LinStudentUCB LinTS MedianUCB MENU MoM OFUL OrderStatisticUCB PEGE Policy RevenueUCB
@@ -30,8 +31,19 @@ _MODULE = {name: module for module, names in _NAMES.items() for name in names.sp
 __all__ = ["__version__", *_MODULE]
 
 if TYPE_CHECKING:
-    from tailproof import bestarm, features, figures, gauntlet, guests, live, noise, testing
+    from tailproof import (
+        bestarm,
+        features,
+        figures,
+        gauntlet,
+        guests,
+        judging,
+        live,
+        noise,
+        testing,
+    )
     from tailproof.advice import *
+    from tailproof.judging import judge as judge
     from tailproof.policies import *
     from tailproof.results import *
     from tailproof.simulation import *

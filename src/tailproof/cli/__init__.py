@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from tailproof.cli import calibrate, live, paper, simulate
+from tailproof.cli import calibrate, judge, live, paper, simulate
 from tailproof.cli.output import clear_errors
 
 __all__ = ["app", "main"]
@@ -47,7 +47,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 _COMMANDS = {
-    "Your own decisions": (*calibrate.COMMANDS, *live.COMMANDS),
+    "Your own decisions": (*calibrate.COMMANDS, *live.COMMANDS, *judge.COMMANDS),
     "Journals of live decisions": live.JOURNALS,
     "Simulations": simulate.COMMANDS,
     "The paper": paper.COMMANDS,
