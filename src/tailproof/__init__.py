@@ -9,10 +9,10 @@ _NAMES = {
     "tailproof.advice": "Advice calibrate",
     "tailproof.judging": "judge",
     "tailproof.policies": """
-        AdaRUCB ClippedSGDUCB ConfidenceBall CRT FixedArm HeavyOFUL HvtUCB LinRevenueUCB
-        LinStudentUCB LinTS MedianUCB MENU MoM OFUL OrderStatisticUCB PEGE Policy RevenueUCB
-        RobustUCB State SupBMM SupBTC SupLinRel SupLinUCB SymmetricOFUL ThompsonSampling TOFU UCB1
-        Uniform
+        AdaRUCB ClippedSGDUCB ConfidenceBall CRT DiscountedUCB FixedArm HeavyOFUL HvtUCB
+        LinRevenueUCB LinStudentUCB LinTS MedianUCB MENU MoM OFUL OrderStatisticUCB PEGE Policy
+        RevenueUCB RobustUCB SlidingWindowUCB State SupBMM SupBTC SupLinRel SupLinUCB SymmetricOFUL
+        ThompsonSampling TOFU UCB1 Uniform
     """,
     "tailproof.results": "Curves Identification Result Verdicts",
     "tailproof.simulation": "IdentificationPlan Plan environments identify simulate sweep",
@@ -22,7 +22,8 @@ _NAMES = {
         truncated_mean
     """,
     "tailproof.wrappers": """
-        AutoFiltered Capped Filtered FromRegret Intercept Negated Scaled Wrapper compositions
+        AutoFiltered Capped Filtered FromRegret Intercept Negated Renewed Scaled Vigilant Wrapper
+        compositions
     """,
 }
 """The public names, by the module that has them. Each is imported when it is first used."""

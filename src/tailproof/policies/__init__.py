@@ -6,6 +6,7 @@ from tailproof.policies.baselines import FixedArm, Uniform
 from tailproof.policies.clipped_sgd import ClippedSGDUCB
 from tailproof.policies.confidence_ball import ConfidenceBall
 from tailproof.policies.crt import CRT
+from tailproof.policies.forgetting_ucb import DiscountedUCB, SlidingWindowUCB
 from tailproof.policies.heavy_oful import HeavyOFUL
 from tailproof.policies.hvt_ucb import HvtUCB
 from tailproof.policies.lin_revenue_ucb import LinRevenueUCB
@@ -38,6 +39,7 @@ __all__ = [
     "AdaRUCB",
     "ClippedSGDUCB",
     "ConfidenceBall",
+    "DiscountedUCB",
     "FixedArm",
     "HeavyOFUL",
     "HvtUCB",
@@ -50,6 +52,7 @@ __all__ = [
     "Policy",
     "RevenueUCB",
     "RobustUCB",
+    "SlidingWindowUCB",
     "State",
     "SupBMM",
     "SupBTC",
