@@ -8,10 +8,10 @@ _NAMES = {
     "tailproof": "bestarm features figures gauntlet guests live noise testing",
     "tailproof.advice": "Advice calibrate",
     "tailproof.policies": """
-        AdaRUCB ClippedSGDUCB ConfidenceBall CRT FixedArm HeavyOFUL HvtUCB LinRevenueUCB
+        AdaRUCB ClippedSGDUCB ConfidenceBall CRT FixedArm HeavyOFUL HTINF HvtUCB LinRevenueUCB
         LinStudentUCB LinTS MedianUCB MENU MoM OFUL OrderStatisticUCB PEGE Policy RevenueUCB
-        RobustUCB State SupBMM SupBTC SupLinRel SupLinUCB SymmetricOFUL ThompsonSampling TOFU UCB1
-        Uniform
+        RMMUCB RobustUCB State SupBMM SupBTC SupLinRel SupLinUCB SymmetricOFUL ThompsonSampling
+        TOFU UCB1 Uniform
     """,
     "tailproof.results": "Curves Identification Result Verdicts",
     "tailproof.simulation": "IdentificationPlan Plan environments identify simulate sweep",
