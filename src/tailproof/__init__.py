@@ -8,10 +8,10 @@ _NAMES = {
     "tailproof": "bestarm features figures gauntlet guests live noise testing",
     "tailproof.advice": "Advice calibrate",
     "tailproof.policies": """
-        AdaRUCB ClippedSGDUCB ConfidenceBall CRT FixedArm HeavyOFUL HTINF HvtUCB LinRevenueUCB
-        LinStudentUCB LinTS MedianUCB MENU MoM OFUL OrderStatisticUCB PEGE Policy RevenueUCB
-        RMMUCB RobustUCB State SupBMM SupBTC SupLinRel SupLinUCB SymmetricOFUL ThompsonSampling
-        TOFU UCB1 Uniform
+        AdaRUCB ClippedSGDUCB ConfidenceBall CRT DiscountedUCB FixedArm HeavyOFUL HTINF HvtUCB
+        LinRevenueUCB LinStudentUCB LinTS MedianUCB MENU MoM OFUL OrderStatisticUCB PEGE Policy
+        RevenueUCB RMMUCB RobustUCB SlidingWindowUCB State SupBMM SupBTC SupLinRel SupLinUCB
+        SymmetricOFUL ThompsonSampling TOFU UCB1 Uniform
     """,
     "tailproof.results": "Curves Identification Result Verdicts",
     "tailproof.simulation": "IdentificationPlan Plan environments identify simulate sweep",
@@ -21,7 +21,8 @@ _NAMES = {
         truncated_mean
     """,
     "tailproof.wrappers": """
-        AutoFiltered Capped Filtered FromRegret Intercept Negated Scaled Wrapper compositions
+        AutoFiltered Capped Filtered FromRegret Intercept Negated Renewed Scaled Vigilant Wrapper
+        compositions
     """,
 }
 """The public names, by the module that has them. Each is imported when it is first used."""

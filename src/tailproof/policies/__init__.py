@@ -6,6 +6,7 @@ from tailproof.policies.baselines import FixedArm, Uniform
 from tailproof.policies.clipped_sgd import ClippedSGDUCB
 from tailproof.policies.confidence_ball import ConfidenceBall
 from tailproof.policies.crt import CRT
+from tailproof.policies.forgetting_ucb import DiscountedUCB, SlidingWindowUCB
 from tailproof.policies.heavy_oful import HeavyOFUL
 from tailproof.policies.htinf import HTINF
 from tailproof.policies.hvt_ucb import HvtUCB
@@ -42,6 +43,7 @@ __all__ = [
     "AdaRUCB",
     "ClippedSGDUCB",
     "ConfidenceBall",
+    "DiscountedUCB",
     "FixedArm",
     "HeavyOFUL",
     "HvtUCB",
@@ -54,6 +56,7 @@ __all__ = [
     "Policy",
     "RevenueUCB",
     "RobustUCB",
+    "SlidingWindowUCB",
     "State",
     "SupBMM",
     "SupBTC",

@@ -40,9 +40,9 @@ class Rollout:
         block = (drawn_together(paths * self._cost), paths) if ahead else None
         self._draw = _drawing(law, cell.stream(noise), self.policy.pulls, block)
         self._rng, self._offset = cell.stream(f"policy {cell.name}"), bandit.offset
-        self._fresh, self._ball = contexts.fresh, isinstance(contexts, UnitBall)
+        self._changes, self._ball = self.world.changes, isinstance(contexts, UnitBall)
         self._rows, self._pulled = np.arange(paths) * contexts.arms, 0
-        self._arms: Array | None = None
+        self._arms = self._known = np.empty(0)  # the arms that are checked, and their locations
         self._learn: Callable[..., None] = self.policy.learn
 
     def choose(self) -> tuple[Index, Array]:
@@ -50,8 +50,10 @@ class Rollout:
         world, policy = self.world, self.policy
         if self._ball:
             world.offer(proposing(policy).propose(self.state, self._rng))
-        if world.arms is not self._arms:
-            self._arms = policy._checked_arms(self.state, world.arms)
+        if world.locations is not self._known:
+            if world.arms is not self._arms:
+                self._arms = policy._checked_arms(self.state, world.arms)
+            self._known = world.locations
             self._locations, self.best = world.locations.reshape(-1, 1), world.best[:, None]
         chosen = self._rows * 0 if self._ball else policy._choose(self.state, self._arms, self._rng)
         return chosen, self._locations.take(self._rows + chosen, axis=0)
@@ -64,8 +66,8 @@ class Rollout:
         if not self._pulled:
             self._learn = self.policy._update
         self._pulled += self._cost
-        if self._fresh:
-            self.world.advance()
+        if self._changes:
+            self.world.advance(self._pulled)
 
     def keep(self, paths: NDArray[np.bool_]) -> None:
         """Continue with these paths only."""
