@@ -7,17 +7,20 @@ from tailproof.live.journal import Journal
 from tailproof.live.log import Log, read
 from tailproof.live.opening import open_journal
 from tailproof.live.postgres import Postgres
+from tailproof.live.router import Call, Router
 from tailproof.live.sqlite import SQLite
 
 __all__ = [
     "Agent",
     "Ask",
     "AsyncClient",
+    "Call",
     "Client",
     "Fate",
     "Journal",
     "Log",
     "Postgres",
+    "Router",
     "SQLite",
     "Tell",
     "Ticket",
