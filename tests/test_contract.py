@@ -16,9 +16,11 @@ from rough_laws import ROUGH
 import tailproof
 from tailproof import (
     CRT,
+    HTINF,
     MENU,
     OFUL,
     PEGE,
+    RMMUCB,
     TOFU,
     UCB1,
     AdaRUCB,
@@ -99,6 +101,8 @@ POLICIES: list[Policy[Any]] = [
     SlidingWindowUCB(window=50),
     PEGE(),
     AdaRUCB(),
+    RMMUCB(blocks=3, resamples=64),
+    HTINF(),
     RevenueUCB(),
     LinRevenueUCB(),
 ]

@@ -9,10 +9,10 @@ _NAMES = {
     "tailproof.advice": "Advice calibrate",
     "tailproof.judging": "judge",
     "tailproof.policies": """
-        AdaRUCB ClippedSGDUCB ConfidenceBall CRT DiscountedUCB FixedArm HeavyOFUL HvtUCB
+        AdaRUCB ClippedSGDUCB ConfidenceBall CRT DiscountedUCB FixedArm HeavyOFUL HTINF HvtUCB
         LinRevenueUCB LinStudentUCB LinTS MedianUCB MENU MoM OFUL OrderStatisticUCB PEGE Policy
-        RevenueUCB RobustUCB SlidingWindowUCB State SupBMM SupBTC SupLinRel SupLinUCB SymmetricOFUL
-        ThompsonSampling TOFU UCB1 Uniform
+        RevenueUCB RMMUCB RobustUCB SlidingWindowUCB State SupBMM SupBTC SupLinRel SupLinUCB
+        SymmetricOFUL ThompsonSampling TOFU UCB1 Uniform
     """,
     "tailproof.results": "Curves Identification Result Verdicts",
     "tailproof.simulation": "IdentificationPlan Plan environments identify simulate sweep",

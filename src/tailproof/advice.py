@@ -75,7 +75,7 @@ class Advice:
     >>> {name: lead.arm for name, lead in advice.leaders.items()}
     {'median': 'b', 'mean': 'a', 'capped_mean(0.99)': 'a', 'quantile(0.95)': 'a'}
     >>> advice.policy(Quantile(0.95))
-    OrderStatisticUCB(quantile=0.95, index='proved', sketch=None)
+    OrderStatisticUCB(quantile=0.95, index='proved', sketch=None, bonus=1.0)
     >>> advice.policy()
     Traceback (most recent call last):
     ValueError: your rewards are not symmetric, so choose an aim: median (b leads), mean (a leads),

@@ -5,16 +5,19 @@ from tailproof.live.client import AsyncClient, Client
 from tailproof.live.export import Log, read
 from tailproof.live.journal import Journal, Postgres, SQLite, open_journal
 from tailproof.live.replay import Verification
+from tailproof.live.router import Call, Router
 
 __all__ = [
     "Agent",
     "Ask",
     "AsyncClient",
+    "Call",
     "Client",
     "Fate",
     "Journal",
     "Log",
     "Postgres",
+    "Router",
     "SQLite",
     "Tell",
     "Ticket",
