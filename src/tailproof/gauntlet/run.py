@@ -9,7 +9,7 @@ import numpy as np
 
 from tailproof.checks import require, whole
 from tailproof.gauntlet.problems import Problem
-from tailproof.gauntlet.problems import problems as named
+from tailproof.gauntlet.problems import problems as chosen_by
 from tailproof.gauntlet.score import CHANCE, Score
 from tailproof.policies import (
     OFUL,
@@ -25,7 +25,7 @@ from tailproof.simulation.plan import Plan
 from tailproof.simulation.sweeps import sweep
 from tailproof.wrappers.auto import AutoFiltered
 
-__all__ = ["ORACLE_BONUSES", "RECOMMENDED", "SEEDS", "SIZES", "Size", "run"]
+__all__ = ["ORACLE_BONUSES", "RECOMMENDED", "SEEDS", "SIZES", "Size", "recommended", "run"]
 
 RECOMMENDED: Mapping[str, Policy[Any]] = {
     "LinStudentUCB": LinStudentUCB(),
@@ -70,9 +70,12 @@ def run(
     Parameters
     ----------
     policies : mapping from names to policies
-        Those that know arms by number, `view == "arms"`, play only if arms are unit vectors.
+        Those that know arms by number, `view == "arms"`, play if arms are unit vectors or have
+        nothing but the features of a visitor; those that need vectors to tell arms apart do not
+        play in the latter case.
     problems : str or sequence
-        "report", "tuning", names, or problems of your own. Tune on "tuning" only.
+        Sets, "report" or "money", names, or problems of your own. Tune on "tuning" and
+        "money-tuning" only. Delays are cut in proportion to the horizon.
     size : "smoke", "quick" or "full"
         Quick takes minutes on two cores: 8 paths and at most 2000 pulls. Full has 100 paths and
         the horizons of the problems.
@@ -98,9 +101,9 @@ def run(
     require(ok, "policies", "a mapping with at least one policy", policies)
     if CHANCE in policies:
         raise ValueError(f"policies: the name {CHANCE!r} is reserved; rename that policy")
-    chosen = named(problems)
+    chosen = chosen_by(problems)
     if seed is None:
-        seed = SEEDS["tuning" if problems == "tuning" else "report"]
+        seed = SEEDS["tuning" if problems in ("tuning", "money-tuning") else "report"]
     whole("seed", seed, at_least=0)
     plans: dict[str, Plan] = {}
     oracles: dict[str, Plan] = {}
@@ -131,13 +134,25 @@ def run(
             "horizons": {problem.name: plans[problem.name].horizon for problem in chosen},
             "tools": {name: repr(policy) for name, policy in policies.items()},
             "problems": {problem.name: repr(problem) for problem in chosen},
+            "blocks": {problem.name: problem.block for problem in chosen},
             "versions": provenance(),
         },
     )
 
 
+def recommended(problems: str | Sequence[str | Problem]) -> dict[str, Policy[Any]]:
+    """Return the recommended tools for the blocks of these problems."""
+    from tailproof.gauntlet import money
+
+    tools = {"": RECOMMENDED, "money": money.RECOMMENDED}
+    blocks = dict.fromkeys(problem.block for problem in chosen_by(problems))
+    return {name: policy for block in blocks for name, policy in tools[block].items()}
+
+
 def _fits(policy: Policy[Any], problem: Problem) -> bool:
-    return problem.k_armed or policy.view != "arms"
+    if problem.same_vectors:
+        return policy.view != "vectors"
+    return problem.k_armed or policy.view == "vectors"
 
 
 def _plan(
@@ -151,6 +166,7 @@ def _plan(
         paths=SIZES[size].paths,
         seed=seed,
         checkpoints=(horizon // 2, horizon),
+        delay=problem.delay * horizon // problem.horizon,
     )
 
 
