@@ -138,6 +138,6 @@ def test_the_command_knows_the_shops() -> None:
     arguments = ["gauntlet", "--problems", "money-k2-whales", "--size", "smoke", "--workers", "1"]
     found = CliRunner().invoke(app, arguments)
     assert found.exit_code == 0, found.output
-    listed = CliRunner().invoke(app, ["list", "problem"], env={"COLUMNS": "400"})
+    listed = CliRunner().invoke(app, ["list", "--kind", "problem"], env={"COLUMNS": "400"})
     assert "money-banners-noise" in listed.output
     assert "tuning-money-few" in listed.output
