@@ -9,7 +9,7 @@ hindsight. Problems are played without their delays, and with one that is the sa
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -19,7 +19,7 @@ one_core()
 
 import numpy as np
 
-from tailproof import UCB1, Capped, LinRevenueUCB, Mean, Policy, RevenueUCB, Uniform, simulate
+from tailproof import UCB1, LinRevenueUCB, Mean, Policy, RevenueUCB, Uniform, simulate
 from tailproof.gauntlet import money
 from tailproof.gauntlet.problems import Problem
 from tailproof.policies.base import Index, Indexed, KArmed
@@ -130,17 +130,18 @@ TOOLS: dict[str, tuple[Policy[Any], int]] = {
     "RevenueUCB()": (RevenueUCB(), 0),
     "RevenueUCB(), 1000 visitors late": (RevenueUCB(), 1000),
     "Capped(UCB1()) of 0.2.0": (CappedOf020(), 0),
-    "Capped(UCB1())": (Capped(UCB1()), 0),
 }
 
 
-def compare(which: str, paths: int, longest: int) -> None:
-    """Print the regret of each tool over that of UCB1 in hindsight."""
+def compare(which: str, paths: int, longest: int, names: Sequence[str]) -> None:
+    """Print the regret of each tool over that of UCB1 in hindsight, in all problems or in some."""
     problems = {"tuning": money.TUNING, "report": money.REPORT}[which].values()
     found: dict[str, list[float]] = {name: [] for name in ["UCB1 in hindsight", *TOOLS]}
     lost: dict[str, list[float]] = {name: [] for name in TOOLS}
     table = start_table(f"Regret over chance, {which}, {paths} paths", "what", *found)
     for number, problem in enumerate(p for p in problems if p.k_armed):
+        if names and problem.name not in names:
+            continue
         horizon = min(problem.horizon, longest)
         size = {"paths": paths, "horizon": horizon, "seed": SEEDS[which] + number}
         found["UCB1 in hindsight"].append(hindsight(problem, **size))
@@ -163,7 +164,7 @@ def compare(which: str, paths: int, longest: int) -> None:
         table.add_row(name, *cells, f"{100 * np.mean(lost[name]):.1f}", f"{against:.2f}")
     table.add_row("UCB1 in hindsight", f"{best.mean():.3f}", "1", "1", "", "")
     show(table)
-    print("of it: the regret of RevenueUCB(), on time, over that of the tool")
+    print("of it: the regret of RevenueUCB(), on time, over that of the tool (geometric mean)")
 
 
 def _geometric(ratios: Array) -> float:
@@ -229,6 +230,7 @@ if __name__ == "__main__":
     parser.add_argument("--problems", choices=["tuning", "report"], default="report")
     parser.add_argument("--paths", type=int, default=100)
     parser.add_argument("--longest", type=int, default=200_000, help="cuts horizons")
+    parser.add_argument("--names", nargs="*", default=[], help="of problems, by default all")
     parser.add_argument("--only", choices=["arms", "features", "cost"])
     given = parser.parse_args()
     if given.only in (None, "cost"):
@@ -236,4 +238,4 @@ if __name__ == "__main__":
     if given.only in (None, "features"):
         features(max(1, given.paths // 5), min(20_000, given.longest))
     if given.only in (None, "arms"):
-        compare(given.problems, given.paths, given.longest)
+        compare(given.problems, given.paths, given.longest, given.names)

@@ -421,12 +421,12 @@ CASES: dict[str, tuple[Any, dict[str, Any], Any]] = {
     "a slow mean, linear": (lambda r: r.pareto(1.35, 20_000), {"aim": Mean(), "dim": 2}, Capped),
     "visitors": (
         lambda r: np.where(r.random(2000) < 0.1, r.pareto(1.5, 2000), 0),
-        {"aim": CappedMean(), "features": np.ones((2000, 3))},
+        {"aim": CappedMean(), "features": np.eye(2000, 3)},
         LinRevenueUCB,
     ),
     "visitors, symmetric": (
         lambda r: r.standard_cauchy(2000),
-        {"features": np.ones((2000, 3))},
+        {"features": np.eye(2000, 3)},
         LinStudentUCB,
     ),
     "costs": (lambda r: r.pareto(1.2, 2000), {"aim": Quantile(0.95), "costs": True}, Negated),
@@ -689,6 +689,38 @@ def test_features_of_visitors_are_read_and_checked(tmp_path: Path) -> None:
     assert "column age has no number in row 1: fill it in" in run(f"{start} --features age", 2)
     with pytest.raises(ValueError, match="features must be 60 rows of finite numbers"):
         calibrate(rewards=np.arange(60.0), features=np.ones((59, 2)))
+
+
+def test_a_feature_that_never_changes_is_left_out() -> None:
+    rng = np.random.default_rng(3)
+    rewards, arms = np.where(rng.random(400) < 0.1, 20 + rng.random(400), 0), np.arange(400) % 2
+    x = np.column_stack([np.ones(400), rng.random(400)])
+    some = calibrate(rewards=rewards, arms=arms, features=x, aim=CappedMean())
+    assert (some.features, some.constant) == (1, 1)
+    assert isinstance(some.policy(), LinRevenueUCB)
+    assert "1 feature with one value for all visitors" in some.explain()
+    assert "# 1 feature of the visitor" in some.code()
+    none = calibrate(rewards=rewards, arms=arms, features=x[:, :1], aim=CappedMean())
+    assert isinstance(none.policy(), RevenueUCB)
+
+
+def test_no_tool_is_advised_whose_estimate_is_the_same_for_all_arms() -> None:
+    """3 in 1000 visitors buy, so every quantile up to 0.99 is zero."""
+    rng = np.random.default_rng(4)
+    rewards = np.where(rng.random(6000) < 0.003, rng.lognormal(3, 1, 6000), 0)
+    advice = calibrate(rewards=rewards, arms=np.arange(6000) % 3)
+    assert "more than 99% are 0" in advice.explain()
+    for aim in (Median(), Quantile(0.95), Quantile(0.99)):
+        with pytest.raises(ValueError, match="cannot tell"):
+            advice.policy(aim)
+    assert isinstance(advice.policy(CappedMean()), RevenueUCB)
+    assert "OrderStatisticUCB(quantile=0.95)" not in str(advice)
+    advice.policy(Quantile(0.9995))
+
+
+def test_records_without_a_purchase_say_nothing() -> None:
+    with pytest.raises(ValueError, match=r"^all 60 rewards are 0, .* RevenueUCB\(\), which needs"):
+        calibrate(rewards=np.zeros(60), arms=np.arange(60) % 2)
 
 
 # The command

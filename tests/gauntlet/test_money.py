@@ -116,7 +116,7 @@ def test_a_path_is_lost_later_than_stuck() -> None:
 
 
 def test_blocks_have_tables_and_pictures_of_their_own(tmp_path: Path) -> None:
-    tools = {"RevenueUCB": RevenueUCB(), "LinStudentUCB": LinStudentUCB()}
+    tools: dict[str, Policy[Any]] = {"RevenueUCB": RevenueUCB(), "LinStudentUCB": LinStudentUCB()}
     names = ["k2-short", "money-k2-whales", "money-banners", "fresh-normal"]
     score = gauntlet.run(tools, problems=names, size="smoke", workers=1)
     parts = score.parts()

@@ -13,6 +13,7 @@ from tailproof import (
     LinRevenueUCB,
     Mean,
     Plan,
+    Policy,
     RevenueUCB,
     Uniform,
     bestarm,
@@ -136,7 +137,11 @@ def test_policies_learn_in_a_shop() -> None:
     result = simulate({"it": RevenueUCB()}, TWO, horizon=3000, paths=20, delay=100)
     assert result.mean("it")[-1] < 0.7 * 3000 * (TWO.values.max() - TWO.values.mean())
     clear = replace(FEATURED, buyers=(0.1, 0.1, 0.1), weights=((1, 0), (0, 1), (-1, 0)))
-    tools = {"features": LinRevenueUCB(), "arms": RevenueUCB(), "mean": UCB1()}
+    tools: dict[str, Policy[Any]] = {
+        "features": LinRevenueUCB(),
+        "arms": RevenueUCB(),
+        "mean": UCB1(),
+    }
     found = simulate(tools, clear, horizon=1000, paths=5)
     assert found.mean("features")[-1] < 0.9 * found.mean("arms")[-1]
     assert found.curves["mean"].error is None

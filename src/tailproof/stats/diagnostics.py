@@ -196,7 +196,7 @@ class Rewards:
         if len(values) < LEAST:
             raise ValueError(
                 f"at least {LEAST} rewards are needed, got {len(values)} and {missing} missing; "
-                "AutoFiltered needs no recorded rewards"
+                "RevenueUCB(), for revenue, and LinStudentUCB() need no recorded rewards"
             )
         known = sorted(set(names), key=_natural_key)
         place = {name: i for i, name in enumerate(known)}
@@ -204,6 +204,11 @@ class Rewards:
         values = values[np.lexsort((values, arm))]
         groups = np.split(values, np.cumsum(np.bincount(arm))[:-1])
         found = tuple(ArmRewards(*pair) for pair in zip(known, groups, strict=True))
+        if not values.any():
+            raise ValueError(
+                f"all {len(values)} rewards are 0, which says nothing about the arms yet: record "
+                "more, or start with RevenueUCB(), which needs no recorded rewards"
+            )
         if all(own.rewards[0] == own.rewards[-1] for own in found):
             if values.min() == values.max():
                 raise ValueError(
@@ -355,7 +360,7 @@ class Rewards:
                 shares[value] = shares.get(value, 0) + share * len(arm.rewards) / self.count
         often = sorted(((share, value) for value, share in shares.items()), reverse=True)
         often = [(share, value) for share, value in often if share >= _ATOM_SHARE][:3]
-        words = ", ".join(f"{share:.0%} are {value:.6g}" for share, value in often)
+        words = ", ".join(f"{_percent(share)} are {value:.6g}" for share, value in often)
         return [f"Of {self.count} rewards {words}."] if often else []
 
     def _about_tail(self) -> str:
@@ -446,3 +451,12 @@ def _centred(ranked: Array, centre: float) -> Array:
 
 def _inverse(slope: float) -> float:
     return 1 / slope if slope > 0 else math.inf
+
+
+def _percent(share: float) -> str:
+    """Return a share in per cent; all means all.
+
+    >>> _percent(0.964), _percent(0.998), _percent(1.0)
+    ('96%', 'more than 99%', '100%')
+    """
+    return "more than 99%" if 0.995 <= share < 1 else f"{share:.0%}"
