@@ -295,7 +295,7 @@ class _Bench:
             "effective_size": overlap.effective,
             "mean_weight": overlap.mean_weight,
         }
-        doubts = [*about_overlap(self.aim, overlap, log), *self._about_rewards(raw)]
+        doubts = [*about_overlap(self.aim, overlap), *self._about_rewards(raw)]
         for doubt in doubts:
             if doubt.kind == "refused":
                 return _refused(doubt.reason, **about)
