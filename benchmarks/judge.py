@@ -512,13 +512,14 @@ def hard(given: argparse.Namespace) -> None:
         "0.5 % buyers": (World("zeros", 3, 0, seed, buyers=0.005), 2000),
         "2 buyers a 1000, Pareto": (World("pareto", 3, 0, seed, buyers=0.002), 5000),
         "arms with propensity 0.01": (World("cauchy", 3, 0, seed), 10_000),
-        "10 arms, 5 features": (World("contaminated", 10, 5, seed), 1000),
+        "10 uneven arms, 5 features": (World("contaminated", 10, 5, seed), 1000),
+        "10 even arms, 5 features": (World("contaminated", 10, 5, seed), 2000),
         "held for 20 rewards": (World("student", 3, 0, seed), 2000),
     }
     for name, (world, n) in cases.items():
         truth, rng = Truth(world), np.random.default_rng([seed, n])
         rows: dict[str, list[tuple[str, bool]]] = {aim: [] for aim in aims_of(world.law)}
-        for columns in logs(world, "even" if "held" in name else "uneven", n, count, seed):
+        for columns in logs(world, "uneven" if "uneven" in name else "even", n, count, seed):
             if "0.01" in name:
                 p = np.tile([0.98, 0.01, 0.01], (n, 1))
                 arm = draw(p, rng)

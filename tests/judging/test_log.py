@@ -79,12 +79,35 @@ def test_young_rows_are_left_out_known_or_not() -> None:
         Log.of(frame, wait=100)
 
 
-def test_silence_is_a_reward_unless_time_is_left() -> None:
-    frame = table().assign(reward=[1, np.nan, np.nan, 1, 1, 1], fate="learned")
-    frame.loc[1, "fate"] = "pending"
+def test_silence_is_a_reward_once_time_is_over() -> None:
+    """Rows that wait are left out, also the quick buyer among them."""
+    frame = table().assign(reward=[1, np.nan, np.nan, 2, 3, 4], fate="learned")
+    frame.loc[[1, 3], "fate"] = ["pending", "kept"]
     log = Log.of(frame, silence=0.0)
-    assert np.isnan(log.reward).sum() == 1
-    assert (log.reward == 0).sum() == 1
+    assert log.reward.tolist() == [4, 3, 0, 1]
+    with pytest.raises(ValueError, match="still waiting"):
+        Log.of(frame.assign(fate="pending"), silence=0.0)
+    assert Log.of(table().assign(reward=np.nan), silence=0.0).unknown == 0
+
+
+def test_a_journal_may_have_offers_shares_and_silence() -> None:
+    class Journal:
+        silence = 0.0
+
+        def to_frame(self) -> pd.DataFrame:
+            shares = np.array([0.7, 0.3], dtype=np.float32)
+            frame = table().assign(reward=[1, np.nan, 2, 3, 4, 5], propensity=[0.3, 0.7, 1] * 2)
+            frame["offer"] = [("A", "B"), ("A", "B"), ("B",)] * 2
+            frame["shares"] = [tuple(shares.tolist()), tuple(shares.tolist()), (1.0,)] * 2
+            return frame.drop(columns="at")
+
+    log = Log.of(Journal())
+    assert log.reward.tolist() == [1, 0, 2, 3, 4, 5]
+    assert log.adaptive is True
+    assert log.propensities is not None
+    assert log.offered is not None
+    assert log.propensities[0].tolist() == pytest.approx([0.7, 0.3])
+    assert log.offered[:3].tolist() == [[True, True], [True, True], [False, True]]
 
 
 def test_a_log_that_varies_may_be_adaptive() -> None:

@@ -13,7 +13,7 @@ __all__ = ["COMMANDS"]
 
 def judge_command(
     file: Annotated[
-        Path,
+        str,
         typer.Argument(
             help="A log: CSV, compressed or not, Parquet, - for stdin, or a journal (shop.db)."
         ),
@@ -100,7 +100,7 @@ def judge_command(
             "features": [name.strip() for name in features.split(",")] if features else (),
             "decimal": decimal,
         }
-        log = Log.of(**read_log(file, **columns), **facts)
+        log = Log.of(**read_log(Path(file), **columns), **facts)
     rules = {text.replace("always:", "always "): _rule(text) for text in rule}
     chosen: Any = {"interval": interval, "unknown": unknown}
     with progress_bar("rules") as step:
@@ -134,12 +134,12 @@ def judge_command(
             say_where("Picture:", plot)
 
 
-def _is_journal(file: Path) -> bool:
-    if str(file).startswith(("postgres:", "postgresql:")):
+def _is_journal(file: str) -> bool:
+    if file.startswith(("postgres:", "postgresql:")):
         return True
-    if str(file) == "-" or not file.is_file():
+    if not Path(file).is_file():
         return False
-    with file.open("rb") as start:
+    with Path(file).open("rb") as start:
         return start.read(6) == b"SQLite"
 
 

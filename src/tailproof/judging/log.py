@@ -22,6 +22,8 @@ _ROUNDING = 1e-6
 _UNITS = ("unit", "decision", "hold")
 _GROUPS = 20
 """The most groups that a model tells apart."""
+_OPEN = ("pending", "kept")
+"""The fates of rows that wait for a reward, or for others of the same decision."""
 _TIMES = ("at", "asked")
 
 
@@ -116,7 +118,7 @@ class Log:
             time (default: a column at or asked); rows are sorted by it.
         propensities : array of shape (n, K) or str, optional
             Of every arm, in the order of ``arms``; or a column of mappings. Default: the columns
-            ``p:NAME``, or a column ``propensities``, if the table has them.
+            ``p:NAME``, a column ``propensities``, or those of a journal (``offer``, ``shares``).
         arms : sequence, optional
             The names of all arms; default: those that occur.
         offered : array of bool of shape (n, K), optional
@@ -127,8 +129,9 @@ class Log:
             Leave out all rows that are younger than this, known or not, in the unit of ``at``
             (seconds if it is a date): quick rewards must not stand for slow ones.
         silence : float, optional
-            The reward of a row that has none. Rows with a column ``fate`` of "pending" stay
-            unknown: their time is not over.
+            The reward of a row that has none; default: that of the journal, if it has one. If
+            there is a column ``fate``, all rows whose time is not over are then left out, known
+            or not: those that are "pending" or "kept".
         adaptive, floor
             See `Log`. By default a log with propensities that vary for one arm and group may be
             adaptive, and is treated with care.
@@ -160,11 +163,9 @@ class Log:
         if not n:
             raise ValueError("log has no rows: there is nothing to judge")
         known, codes = _codes(column(arm, "arm", needed=True), arms, n)
+        silence = getattr(table, "silence", None) if silence is None else silence
         if silence is not None:
-            value = number("silence", silence)
-            fate = column("fate", "fate")
-            silent = np.isnan(rewards) & (True if fate is None else fate != "pending")
-            rewards = np.where(silent, value, rewards)
+            rewards = np.where(np.isnan(rewards), number("silence", silence), rewards)
         full, possible = _all_propensities(propensities, frame, known, n)
         groups = _text("group", column(group, "group"), n)
         own, full, estimated = _propensity(
@@ -207,7 +208,14 @@ class Log:
         )
         if log.floor is not None and own.min() < log.floor * (1 - _ROUNDING):
             raise ValueError(f"floor is {floor:g}, but a propensity is {own.min():g}")
-        return log._in_time(first(at, "at", _TIMES), wait)
+        times = first(at, "at", _TIMES)
+        fate = column("fate", "fate")
+        if silence is not None and fate is not None:  # quick rewards would stand for slow ones
+            closed = np.flatnonzero(~np.isin(fate.astype(str), _OPEN))
+            if not len(closed):
+                raise ValueError("every row is still waiting for its reward: nothing to judge")
+            log, times = log.take(closed), None if times is None else np.asarray(times)[closed]
+        return log._in_time(times, wait)
 
     @property
     def n(self) -> int:
@@ -343,6 +351,11 @@ def _all_propensities(
             given = frame.reindex(columns=columns).to_numpy(dtype=np.float64)
         elif (given or "propensities") in frame.columns:
             given = frame[given or "propensities"].to_numpy()
+        elif given is None and {"offer", "shares"} <= set(frame.columns):
+            if frame["shares"].isna().any():
+                return None, None
+            pairs = zip(frame["offer"], frame["shares"], strict=True)
+            given = [dict(zip(*pair, strict=True)) for pair in pairs]
     if given is None:
         return None, None
     if isinstance(given, str):

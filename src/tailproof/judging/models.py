@@ -14,8 +14,8 @@ from tailproof.typing import Array, Index
 __all__ = ["CrossFit"]
 
 _FOLDS = 5
-_HALVINGS = 6
-"""An adaptive log is cut at n/2, n/4, …: each part is predicted from what came before it."""
+_CUTS = 0.8 ** np.arange(18, 0, -1)
+"""Where an adaptive log is cut, as shares of it: each part is predicted from what came before."""
 _FARTHEST = 5.0
 """Standard deviations at which a feature is cut."""
 _FAR = 1e6
@@ -127,8 +127,7 @@ def _parts(log: Log, rng: np.random.Generator, *, past: bool) -> Index:
     units = int(unit.max()) + 1
     if not past:
         return np.asarray((rng.permutation(units) % _FOLDS)[unit])
-    cuts = units * 0.5 ** np.arange(_HALVINGS, 0, -1)
-    return np.searchsorted(np.unique(cuts.astype(np.int64)), unit, side="right")
+    return np.searchsorted(np.unique((units * _CUTS).astype(np.int64)), unit, side="right")
 
 
 def _design(features: Array | None, n: int) -> Array:

@@ -25,8 +25,10 @@ __all__ = [
     "by_unit",
     "cautious",
     "critical",
+    "largest_share",
     "location",
     "mean",
+    "norm",
     "quantile",
 ]
 
@@ -153,7 +155,8 @@ def quantile(given: Weighted, tau: float, level: float) -> Estimate:
 def mean(given: Weighted, level: float, ends: tuple[float, float] | None = None) -> Estimate:
     """Return the mean, of rewards cut to `ends` if given: ψ = y − θ (Fieller 1954)."""
     y = given.reward if ends is None else np.clip(given.reward, *ends)
-    unit_of_reward = float(np.abs(y).max()) or 1.0  # so that squares are numbers
+    largest = [float(np.abs(y).max()), *(abs(end) for end in ends or ())]
+    unit_of_reward = max(largest) or 1.0  # so that squares are numbers
     v, w = y / unit_of_reward, given.weight
     bounds = None if ends is None else (ends[0] / unit_of_reward, ends[1] / unit_of_reward)
     pilot = float(w @ v / w.sum())
@@ -221,7 +224,7 @@ def location(given: Weighted, level: float) -> Estimate:
     # one more reward, made up, where the score is largest: at u = √ν
     typical, largest = _typical(w, given.unit), (df + 1) / (2 * math.sqrt(df))
     made_up = typical * largest * float(np.average(scale, weights=w)) / max(slope, 1e-300)
-    half = critical(influence, cautious(level)) * math.hypot(_norm(influence), made_up) + made_up
+    half = critical(influence, cautious(level)) * math.hypot(norm(influence), made_up) + made_up
     low, high = (middle + spread * (value + side * half) for side in (-1, 1))
     return Estimate(middle + spread * value, low, high, spread * influence, r - c)
 
@@ -234,8 +237,19 @@ def _typical(weight: Array, unit: Index | None) -> float:
 
 def _spread_over(z: Array, error: float) -> Array:
     """Return the standard error as a vector in the direction of z; NaN if it is infinite."""
-    return z * (error / _norm(z)) if math.isfinite(error) else np.full(len(z), math.nan)
+    if not math.isfinite(error):
+        return np.full(len(z), math.nan)
+    direction = z / (float(np.abs(z).max()) or 1.0)
+    return direction * (error / (norm(direction) or 1.0))
 
 
-def _norm(z: Array) -> float:
-    return max(math.sqrt(float(z @ z)), 1e-300)
+def largest_share(influence: Array) -> float:
+    """Return the share of the variance that one unit has; zero if there is none."""
+    size = norm(influence)
+    return float(np.abs(influence).max() / size) ** 2 if size else 0.0
+
+
+def norm(z: Array) -> float:
+    """Return √Σz², of numbers of any size."""
+    top = float(np.abs(z).max(initial=0.0))
+    return top * math.sqrt(float(np.square(z / top).sum())) if top > 0 else top

@@ -15,7 +15,16 @@ from tailproof.judging.models import CrossFit
 from tailproof.judging.replay import PARTS, replay
 from tailproof.judging.result import LOGGED, Difference, Judgement, RuleValue
 from tailproof.judging.rules import named, probabilities
-from tailproof.judging.scores import Estimate, Weighted, cautious, location, mean, quantile
+from tailproof.judging.scores import (
+    Estimate,
+    Weighted,
+    cautious,
+    largest_share,
+    location,
+    mean,
+    norm,
+    quantile,
+)
 from tailproof.judging.verdicts import (
     DOMINANT,
     UNKNOWN,
@@ -295,14 +304,13 @@ class _Bench:
             "effective_size": overlap.effective,
             "mean_weight": overlap.mean_weight,
         }
-        doubts = [*about_overlap(self.aim, overlap, log), *self._about_rewards(raw)]
+        doubts = [*about_overlap(self.aim, overlap), *self._about_rewards(raw)]
         for doubt in doubts:
             if doubt.kind == "refused":
                 return _refused(doubt.reason, **about)
         given = Weighted(log.reward, raw, steady, pi, log.arm, log.unit, self.model)
         found = self._estimate(given)
-        square = np.square(found.influence)
-        share = float(square.max() / max(float(square.sum()), 1e-300))
+        share = largest_share(found.influence)
         if found.errors is not None:
             doubts += about_errors(found.errors[raw > 0])
         if share > DOMINANT and isinstance(self.aim, Mean | Location):
@@ -328,12 +336,9 @@ class _Bench:
             if self.cap[0] == self.cap[1]:
                 return [Doubt("refused", "all rewards are zero, so nothing is known about others")]
         if isinstance(self.aim, Location):
-            every = self.log.reward
-            spread = (
-                np.median(np.abs(every - np.median(every)))
-                if np.isfinite(np.median(every))
-                else math.nan
-            )
+            with np.errstate(over="ignore", invalid="ignore"):
+                every = self.log.reward
+                spread = float(np.median(np.abs(every - np.median(every))))
             if not 0 < spread < math.inf:
                 return [
                     Doubt(
@@ -433,7 +438,7 @@ def _difference(a: _Answer, b: _Answer, level: float, costs: bool, *, loose: boo
     value = a.value.estimate - b.value.estimate
     together = len(a.influence) == len(b.influence)
     parts = a.influence - b.influence if together else np.append(a.influence, b.influence)
-    error = math.sqrt(float(parts @ parts))
+    error = norm(parts)
     if math.isnan(error):
         return Difference(value, *[math.nan] * 3)
     half = float(stdtrit(min(a.freedom, b.freedom), (1 + cautious(level)) / 2)) * error

@@ -9,7 +9,13 @@ import numpy as np
 from tailproof.judging.log import Log
 from tailproof.judging.scores import by_unit
 from tailproof.stats import Median, Quantile
-from tailproof.stats.diagnostics import LEAST, SAFE_TAIL_INDEX, Tail
+from tailproof.stats.diagnostics import (
+    LEAST,
+    MOST_ASYMMETRY,
+    SAFE_TAIL_INDEX,
+    Tail,
+    asymmetry,
+)
 from tailproof.typing import Array
 
 __all__ = ["Doubt", "Overlap", "about_errors", "about_mean", "about_overlap"]
@@ -28,8 +34,6 @@ UNKNOWN = 0.02
 """The share of unknown rewards above which "alike" is not trusted."""
 OFF = 4.0
 """Standard errors by which weights may miss their mean; right ones do so once in 15 000 rules."""
-_SYMMETRIC = 1.95
-"""The bound of `tailproof.stats.diagnostics.Rewards.symmetric`."""
 
 _ATOM = 0.05
 """A value is an atom, such as no purchase, if it makes up this share of the rewards."""
@@ -116,7 +120,7 @@ def _expected(propensities: Array, steady: Array | float, pi: Array) -> float:
     return float(h.sum()) ** 2 / float(np.square(h) @ second)
 
 
-def about_overlap(aim: Any, overlap: Overlap, log: Log) -> Iterator[Doubt]:
+def about_overlap(aim: Any, overlap: Overlap) -> Iterator[Doubt]:
     """Yield what weights and counts say against any answer."""
     if overlap.unsupported > UNSUPPORTED:
         yield Doubt(
@@ -144,11 +148,9 @@ def about_overlap(aim: Any, overlap: Overlap, log: Log) -> Iterator[Doubt]:
             f"{LEAST_BEYOND} are needed",
         )
     if abs(overlap.off) > OFF:
-        what = (
-            f"the mean of {overlap.balanced}"
-            if overlap.balanced
-            else (f"one on average ({overlap.mean_weight:.3g} instead)")
-        )
+        what = f"one on average ({overlap.mean_weight:.3g} instead)"
+        if overlap.balanced:
+            what = f"the mean of {overlap.balanced}"
         yield Doubt(
             "beware",
             f"weights do not give {what}: propensities are wrong, or choices depend on something "
@@ -158,18 +160,12 @@ def about_overlap(aim: Any, overlap: Overlap, log: Log) -> Iterator[Doubt]:
 
 def about_errors(errors: Array) -> Iterator[Doubt]:
     """Yield what the errors of a location say against it."""
-    centred = errors - np.median(errors)
-    above, below = np.sort(centred[centred > 0]), np.sort(-centred[centred < 0])
-    if len(above) and len(below):
-        at = np.concatenate([above, below])
-        shares = [np.searchsorted(side, at, side="right") / len(side) for side in (above, below)]
-        size = math.sqrt(len(above) * len(below) / len(at))
-        if float(np.abs(shares[0] - shares[1]).max()) * size > _SYMMETRIC:
-            yield Doubt(
-                "beware",
-                "errors are not symmetric, so their location is neither a median nor a mean: ask "
-                "for one of these",
-            )
+    if asymmetry(errors - np.median(errors)) > MOST_ASYMMETRY:
+        yield Doubt(
+            "beware",
+            "errors are not symmetric, so their location is neither a median nor a mean: ask for "
+            "one of these",
+        )
 
 
 def about_mean(reward: Array) -> Iterator[Doubt]:

@@ -14,13 +14,23 @@ from tailproof.checks import array, require
 from tailproof.stats.medians import SampleMedian
 from tailproof.typing import Array
 
-__all__ = ["LEAST", "SAFE_TAIL_INDEX", "ArmRewards", "Rewards", "Tail"]
+__all__ = [
+    "LEAST",
+    "MOST_ASYMMETRY",
+    "SAFE_TAIL_INDEX",
+    "ArmRewards",
+    "Rewards",
+    "Tail",
+    "asymmetry",
+]
 
 
 LEAST = 50
 """The fewest rewards from which a tail index is estimated."""
 SAFE_TAIL_INDEX = 1.5
 """A mean exists above a tail index of one, and converges fast enough to be relied on above this."""
+MOST_ASYMMETRY = 1.95
+"""Bell-shaped symmetric laws exceed this in fewer than one in a hundred samples."""
 _ATOM_SHARE = 0.05
 """A value is an atom if it makes up this share of the rewards of an arm."""
 _MAX_ATOMS = 2
@@ -331,17 +341,9 @@ class Rewards:
     def symmetric(self) -> bool:
         """Whether the errors above and below the median look alike.
 
-        The largest difference of the two distribution functions, times √(n₊n₋/(n₊+n₋)), is at most
-        1.95, which bell-shaped symmetric laws exceed in fewer than one in a hundred samples.
+        Their `asymmetry` is at most `MOST_ASYMMETRY`.
         """
-        above, below = self.errors[self.errors > 0], -self.errors[self.errors < 0][::-1]
-        if not (above.size and below.size):
-            return False
-        at = np.concatenate([above, below])
-        shares = (np.searchsorted(side, at, side="right") / side.size for side in (above, below))
-        gap = np.abs(np.subtract(*shares)).max()
-        size = above.size * below.size / (above.size + below.size)
-        return bool(gap * math.sqrt(size) <= 1.95)
+        return asymmetry(self.errors) <= MOST_ASYMMETRY
 
     @property
     def mostly_equal(self) -> bool:
@@ -412,6 +414,24 @@ class Rewards:
         if not self.symmetric:
             found.append("The rewards are not symmetric: their median and mean differ.")
         return found
+
+
+def asymmetry(errors: Array) -> float:
+    """Return how much errors above and below zero differ: the statistic of Smirnov 1939.
+
+    The largest difference of their two distribution functions, times √(n₊n₋/(n₊+n₋)); infinite if
+    there are none on one side.
+
+    >>> asymmetry(np.array([-2.0, -1.0, 1.0, 2.0])), asymmetry(np.array([1.0]))
+    (0.0, inf)
+    """
+    above, below = np.sort(errors[errors > 0]), np.sort(-errors[errors < 0])
+    if not (above.size and below.size):
+        return math.inf
+    at = np.concatenate([above, below])
+    shares = (np.searchsorted(side, at, side="right") / side.size for side in (above, below))
+    gap = float(np.abs(np.subtract(*shares)).max())
+    return gap * math.sqrt(above.size * below.size / (above.size + below.size))
 
 
 def _names(arms: Any, count: int) -> list[str]:
