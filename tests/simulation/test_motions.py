@@ -5,7 +5,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tailproof import UCB1, Filtered, FixedArm, Mean, Uniform, bestarm, environments, identify
+from tailproof import (
+    UCB1,
+    Filtered,
+    FixedArm,
+    Mean,
+    Renewed,
+    Uniform,
+    bestarm,
+    environments,
+    identify,
+)
 from tailproof import simulate as run
 from tailproof.noise import Cauchy, Degenerate, Empirical, Normal, PassedOn, PerArm
 from tailproof.simulation.environments import LinearBandit, k_armed, motions, neutral
@@ -141,3 +151,4 @@ def test_recipes_name_motions() -> None:
     bandit = recipes.build("environment", text, Normal())
     assert bandit.motion == motions.Swap(at=(500,))
     assert recipes.build("policy", "vigilant(renewed(ucb1, memory=2000))").policy.policy == UCB1()
+    assert recipes.build("policy", "renewed(memory=9)", UCB1()) == Renewed(UCB1(), memory=9)
