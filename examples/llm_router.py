@@ -128,7 +128,7 @@ class LiteLLM:
     """
 
     def __init__(self, trace: Trace, seed: int) -> None:
-        self.handler = LowestLatencyLoggingHandler(router_cache=DualCache())  # type: ignore[no-untyped-call]
+        self.handler = LowestLatencyLoggingHandler(router_cache=DualCache())
         self.deployments = [
             {"model_info": {"id": name}, "litellm_params": {"model": name}} for name in NAMES
         ]
@@ -191,7 +191,8 @@ STRATEGIES: dict[str, Callable[[Trace, int], Strategy]] = {
 
 def play(trace: Trace, strategy: Strategy) -> NDArray[np.int64]:
     """Return the provider of each call; answers are learned when they come."""
-    chosen, flying, order = np.empty(len(trace.times), dtype=np.int64), [], itertools.count()
+    chosen, order = np.empty(len(trace.times), dtype=np.int64), itertools.count()
+    flying: list[tuple[float, int, Any, int, float | None]] = []
     for call, now in enumerate(trace.times.tolist()):
         while flying and flying[0][0] <= now:
             then, _, *landed = heapq.heappop(flying)

@@ -31,7 +31,7 @@ _PRIVATE = ("_target_order", "_excluded_deployment_ids", "_retry_skipped_deploym
 _log = logging.getLogger("tailproof.guests")
 
 
-class LiteLLMStrategy(CustomRoutingStrategyBase, CustomLogger):
+class LiteLLMStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc]
     """A routing strategy for `litellm.Router`: a small 95 % quantile of what calls cost.
 
     Each model group has a `tailproof.live.Router` among its deployments. Cooldowns, retries and
@@ -91,17 +91,18 @@ class LiteLLMStrategy(CustomRoutingStrategyBase, CustomLogger):
         self.groups: dict[str, Router] = {}
         self._routers: dict[str, Router] = {}
         router.set_custom_routing_strategy(self)
-        litellm.logging_callback_manager.add_litellm_callback(self)  # type: ignore[no-untyped-call]
+        litellm.logging_callback_manager.add_litellm_callback(self)
 
     def close(self) -> None:
         """Give LiteLLM its own strategy back, and stop learning."""
         for name in ("get_available_deployment", "async_get_available_deployment"):
-            vars(self.router).pop(name, None)
-        litellm.logging_callback_manager.remove_callback_from_all_lists(self)  # type: ignore[no-untyped-call]
+            if name in vars(self.router):
+                delattr(self.router, name)
+        litellm.logging_callback_manager.remove_callback_from_all_lists(self)
         for group in self.groups.values():
             group.close()
 
-    def get_available_deployment(  # type: ignore[override]
+    def get_available_deployment(
         self,
         model: str,
         messages: Any = None,
@@ -129,7 +130,7 @@ class LiteLLMStrategy(CustomRoutingStrategyBase, CustomLogger):
         found = without(found, excluded_deployment_ids=skipped) or found
         return self._among(model, found)
 
-    async def async_get_available_deployment(  # type: ignore[override]
+    async def async_get_available_deployment(
         self,
         model: str,
         messages: Any = None,
