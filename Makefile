@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 OUT ?= out/reproduce
 
-.PHONY: test test-slow mutants test-browser test-oldest lint bench bench-bestarm bench-calibrate bench-live bench-money bench-peers bench-regret bench-statements examples gauntlet docs-gauntlet reproduce pictures paper docs dist clean
+.PHONY: test test-slow mutants test-browser test-oldest lint bench bench-bestarm bench-calibrate bench-drift bench-live bench-money bench-peers bench-regret bench-statements examples gauntlet docs-gauntlet reproduce pictures paper docs dist clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml
@@ -44,6 +44,10 @@ bench-bestarm: $(READY)
 
 bench-calibrate: $(READY)
 	$(BIN)/python benchmarks/calibrate.py
+
+# Worlds that move: our wrappers beside peers, false restarts and cost (about two hours).
+bench-drift: $(READY)
+	$(BIN)/python benchmarks/drift.py
 
 bench-live: $(READY)
 	$(BIN)/python benchmarks/live.py

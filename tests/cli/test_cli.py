@@ -209,7 +209,7 @@ def test_a_name_with_two_meanings_is_of_the_kind_around_it() -> None:
 
 
 def test_a_wrong_setting_is_answered_with_those_there_are() -> None:
-    with pytest.raises(ValueError, match=r"^k_armed\(places=3\): .*; it takes locations$"):
+    with pytest.raises(ValueError, match=r"^k_armed\(places=3\): .*; it takes locations, motion$"):
         recipes.build("environment", "k_armed(places=3)", noise.Cauchy())
 
 

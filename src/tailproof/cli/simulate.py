@@ -126,7 +126,7 @@ def identify_command(
 def gauntlet_command(
     policy: PolicyTexts = [],  # noqa: B006
     problems: Annotated[
-        str, typer.Option(help="report, tuning, or names with commas between: fresh-t1,k5-t1.")
+        str, typer.Option(help="report, moving, tuning, moving-tuning, or names: fresh-t1,k5-t1.")
     ] = "report",
     size: Annotated[
         str, typer.Option(help="quick (minutes; few paths, at most 2000 pulls) or full.")
@@ -140,13 +140,14 @@ def gauntlet_command(
 ) -> None:
     """Run policies on hard problems: units, offsets, skew, zeros and outliers in the rewards.
 
-    Without --policy these are the ones we recommend. Regret is relative to random arms; a path is
+    Without --policy these are the ones we recommend. --problems moving has worlds that change
+    while they are played. Regret is relative to random arms; a path is
     stuck if its second half still has over a tenth of theirs. With --out there are also score.npz,
     gauntlet.md and a picture, gauntlet.png.
 
         tailproof gauntlet --policy lin_student_ucb --policy "auto_filtered(ucb1)" --out trial
 
-    To choose settings use --problems tuning, which has other problems and another seed.
+    To choose settings use --problems tuning or moving-tuning: other problems and another seed.
     """
     from tailproof import gauntlet
 
@@ -155,7 +156,7 @@ def gauntlet_command(
         typed += ["--policy", text]
     if seed is not None:
         typed += ["--seed", str(seed)]
-    tools = _policies(policy) or gauntlet.RECOMMENDED
+    tools = _policies(policy) or gauntlet.recommended(problems)
     settings = {"size": size, "seed": seed, "workers": workers, "engine": engine}
 
     with prepared(out, "score.npz", "gauntlet.md", "gauntlet.png") as run:
@@ -175,21 +176,21 @@ def list_command(
     kind: Annotated[
         str | None,
         typer.Argument(
-            help="figure, policy, guest, estimator, aim, noise, environment or problem; or all."
+            help="figure, policy, guest, estimator, aim, noise, environment, motion or problem."
         ),
     ] = None,
 ) -> None:
     """List the names of figures, policies, noise laws, environments, problems and more."""
     from tailproof import recipes
     from tailproof.checks import require
-    from tailproof.gauntlet import problems
+    from tailproof.gauntlet.problems import problem_sets
     from tailproof.paper import EXHIBITS
 
     rows = {"figure": [(name, exhibit.TITLE) for name, exhibit in EXHIBITS.items()]}
-    for group in ("policy", "guest", "estimator", "aim", "noise", "environment"):
+    for group in ("policy", "guest", "estimator", "aim", "noise", "environment", "motion"):
         known = sorted(recipes.names(group).items())
         rows[group] = [(name, (thing.__doc__ or "").split("\n", 1)[0]) for name, thing in known]
-    rows["problem"] = [(p.name, p.text) for which in ("report", "tuning") for p in problems(which)]
+    rows["problem"] = [(p.name, p.text) for own in problem_sets().values() for p in own.values()]
     require(kind is None or kind in rows, "kind", f"one of {', '.join(rows)}", kind)
     title = "Names for reproduce, --policy, --noise, --environment and --problems"
     table = output.empty_table(title, "kind", "name", "what it is", left=3)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -35,10 +35,13 @@ from tailproof.noise import (
     Varying,
     ZeroInflated,
 )
+from tailproof.policies import OFUL, Policy
 from tailproof.simulation.arm_sets import GivenArms
 from tailproof.simulation.environments import LinearBandit, k_armed, neutral, orthant
 
-__all__ = ["PROBLEMS", "TUNING", "Problem", "problems"]
+__all__ = ["PROBLEMS", "TUNING", "Problem", "named", "problem_sets", "problems"]
+
+ORACLE_BONUSES = (0.1, 0.2, 0.3, 0.5)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +71,8 @@ class Problem:
     environment: LinearBandit
     horizon: int
     unit: float = 1.0
+    whole: ClassVar[bool] = False
+    """Whether the quick size, too, plays it to its end."""
 
     def __post_init__(self) -> None:
         ok = isinstance(self.name, str) and self.name != "" and "," not in self.name
@@ -94,6 +99,7 @@ class Problem:
         words = [f"{contexts.arms} {kind}", f"d = {contexts.dim}", repr(bandit.noise)]
         words += [f"offset {bandit.offset:g}"] if bandit.offset else []
         words += [f"unit {self.unit:g}"] if self.unit != 1 else []
+        words += [repr(bandit.motion)] if bandit.motion is not None else []
         return ", ".join([*words, f"{self.horizon} pulls"])
 
     @property
@@ -118,9 +124,15 @@ class Problem:
         scale = 1 / math.sqrt(law.fisher_information)
         return replace(self.environment, noise=Normal(scale), offset=0.0)
 
+    def oracle_forms(self) -> dict[str, Policy[Any]]:
+        """Return the policies of which the best is the oracle: OFUL, told ‖θ‖ and the scale."""
+        oracle: Any = self.oracle
+        told = OFUL(noise_scale=oracle.noise.scale, norm_bound=oracle.size)
+        return {f"oracle {bonus}": replace(told, bonus=bonus) for bonus in ORACLE_BONUSES}
+
 
 def problems(which: str | Sequence[str | Problem]) -> tuple[Problem, ...]:
-    """Return the problems of a set, "report" or "tuning", or those with the given names.
+    """Return the problems of sets such as "report" and "tuning", or those with the given names.
 
     >>> len(problems("report")) >= 40
     True
@@ -128,25 +140,43 @@ def problems(which: str | Sequence[str | Problem]) -> tuple[Problem, ...]:
     5000
     >>> problems(["fresh-t7"])
     Traceback (most recent call last):
-    ValueError: problems: 'fresh-t7' is unknown; choose report, tuning, or names from tailproof list
+    ValueError: problems: 'fresh-t7' is unknown; choose report, tuning, moving, moving-tuning, or
+    names from tailproof list
     """
-    if isinstance(which, str) and which in _SETS:
-        return tuple(_SETS[which].values())
-    known = PROBLEMS | TUNING
+    sets = problem_sets()
+    known = {name: problem for own in sets.values() for name, problem in own.items()}
     names = which.split(",") if isinstance(which, str) else list(which)
     require(len(names) > 0, "problems", "at least one", which)
-    found = []
+    found: list[Problem] = []
     for name in names:
-        if not isinstance(name, Problem) and name not in known:
+        if isinstance(name, Problem):
+            found.append(name)
+        elif name in sets:
+            found += sets[name].values()
+        elif name in known:
+            found.append(known[name])
+        else:
             raise ValueError(
-                f"problems: {name!r} is unknown; choose report, tuning, or names from "
+                f"problems: {name!r} is unknown; choose {', '.join(sets)}, or names from "
                 "tailproof list"
             )
-        found.append(name if isinstance(name, Problem) else known[name])
-    return tuple(_named(*found).values())
+    return tuple(named(*found).values())
 
 
-def _named(*made: Problem) -> dict[str, Problem]:
+def problem_sets() -> dict[str, dict[str, Problem]]:
+    """Return every set of problems by its name."""
+    from tailproof.gauntlet import moving
+
+    return {
+        "report": PROBLEMS,
+        "tuning": TUNING,
+        "moving": moving.REPORT,
+        "moving-tuning": moving.TUNING,
+    }
+
+
+def named(*made: Problem) -> dict[str, Problem]:
+    """Return problems by their names, which must differ."""
     names = [problem.name for problem in made]
     for name in names:
         if names.count(name) > 1:
@@ -189,7 +219,7 @@ _CONTAMINATED = Mixture((Normal(), Normal(100)), (0.95, 0.05))
 _LIES = Mixture((Normal(), TwoPoint(-100, -101, 0.5)), (0.95, 0.05))
 """One reward in twenty is false, to make its arm look bad."""
 
-PROBLEMS = _named(
+PROBLEMS = named(
     _fresh("t1", StudentT(1), 10_000),
     _fresh("t-half", StudentT(0.5), 10_000),
     _fresh("normal", Normal(), 10_000),
@@ -259,7 +289,7 @@ PROBLEMS = _named(
     _arms("t1", Cauchy(), tuple(np.linspace(0, 2, 20).tolist()), 5000),
     _arms("short", Cauchy(0.5), (0, 1), 300),
 )
-TUNING = _named(
+TUNING = named(
     *(
         replace(problem, name=f"tuning-{problem.name}")
         for problem in (
@@ -292,4 +322,3 @@ TUNING = _named(
         unit=1e-3,
     ),
 )
-_SETS = {"report": PROBLEMS, "tuning": TUNING}

@@ -13,11 +13,11 @@ from tailproof.wrappers.base import Wrapped, Wrapper
 
 __all__ = ["Vigilant"]
 
-_FIRST = 7
+_FIRST = 15
 """The first rewards of an arm divide the line into bins for its later ones."""
-_POWERS = np.array([1.5, 3.0, 8.0])
-_WAVES = np.array([0.3, 0.8])
-_BETS = len(_POWERS) + len(_WAVES)
+_POWERS = np.array([1.5, 6.0])
+_SHIFTS = np.array([0.4, 1.0, 2.5])
+_BETS = len(_POWERS) + len(_SHIFTS)
 
 
 @dataclass(eq=False)
@@ -32,9 +32,9 @@ class Watched(Wrapped):
         Decisions since the last restart, and how many restarts there were.
     offer, varies : arrays of shape (paths, K, d) and (paths,)
         The vectors on offer at first, and 1 once there were others.
-    seen, edges : arrays of shape (paths, K) and (paths, K, 7)
+    seen, edges : arrays of shape (paths, K) and (paths, K, 15)
         How many rewards of each arm, and the first of them in ascending order, +inf where missing.
-    counts : array of shape (paths, K, 8)
+    counts : array of shape (paths, K, 16)
         How many of the others are in each bin between the edges.
     evidence : array of shape (paths, K, 2, bets)
         M of every bet that the rewards have fallen, and that they have risen.
@@ -96,9 +96,9 @@ class Watched(Wrapped):
 
 def _mass(low: Array, share: Array) -> Array:
     """Return the mass that every bet on a rise has between `low` and `low + share`."""
-    u = np.stack([low, low + share])[..., None]
-    waves = u + _WAVES * np.cos(2 * math.pi * u) / (2 * math.pi)
-    below: Array = np.concatenate([u**_POWERS, waves], axis=-1)
+    u = np.clip(np.stack([low, low + share]), 0, 1)[..., None]
+    shifted = np.arctan(np.tan(math.pi * (u - 0.5)) - _SHIFTS) / math.pi
+    below: Array = np.concatenate([u**_POWERS, shifted], axis=-1)
     return np.asarray(below[1] - below[0])
 
 
@@ -119,11 +119,12 @@ class Vigilant(Wrapper[Watched]):
     are known by number, and for vectors as long as the offer stays the same. Where offers vary, as
     with contexts, all rewards are ranked together, only bets on a fall count, and M ≥ 1/level
     restarts: the statement is then for policies that do not get worse and offers that come from
-    one law, and measured. A change of the noise alone moves ranks both ways, and hardly counts.
+    one law, and measured.
 
     What it sees is a change in what is pulled: how high the rewards are; with many zeros, the share
-    of those that are not; with several pulls a decision, their median. It cannot see that an arm
-    which is not pulled has become better. Where that matters, let A forget in any case:
+    of those that are not; with several pulls a decision, their median. Much less noise is a change,
+    too; more noise moves ranks both ways, and hardly counts. It cannot see that an arm which is not
+    pulled has become better. Where that matters, let A forget in any case:
     ``Vigilant(Renewed(policy, memory=20_000))``.
 
     Parameters
@@ -148,10 +149,10 @@ class Vigilant(Wrapper[Watched]):
 
     A state has `restarts`, how many there were, and `since`, the decisions since the last one.
 
-    The first seven rewards of an arm only divide the line into eight bins; later ones are ranked by
-    their bin, ties sharing the bet evenly, so that a state takes 290 bytes an arm. The bets are
-    b u^(b−1), b = 1.5, 3, 8, for large changes and 1 − λ sin 2πu, λ = 0.3, 0.8, for those that are
-    small among heavy tails, each for rises and mirrored for falls.
+    The first 15 rewards of an arm only divide the line into 16 bins; later ones are ranked by their
+    bin, ties sharing the bet evenly, so that a state takes 340 bytes an arm. The bets are b u^(b−1)
+    with b = 1.5, 6, which suit light tails, and (1 + x²)/(1 + (x − Δ)²), x = tan π(u − ½), the
+    likelihood ratios of Cauchy noise shifted by Δ = 0.4, 1, 2.5; each for rises and mirrored.
 
     Source: our own. Ranks as bets are the conformal martingales of Vovk, Nouretdinov and Gammerman
     2003; bets on every time of change follow Shiryaev 1963 and Roberts 1966; the inequality is
