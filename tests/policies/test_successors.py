@@ -88,7 +88,7 @@ def weights(losses: list[float], rate: float, alpha: float) -> list[float]:
     least = min(scaled)
 
     def excess(y: float) -> float:
-        return sum((s - least + y) ** power for s in scaled) - 1
+        return math.fsum((s - least + y) ** power for s in scaled) - 1
 
     y = brentq(excess, 0.5, 1e3, xtol=1e-15, rtol=1e-15)
     return [(s - least + y) ** power for s in scaled]
@@ -183,4 +183,4 @@ def test_policy_beats_uniform_play(policy: Policy[Any], law: noise.Noise) -> Non
 )
 def test_settings_are_checked(settings: dict[str, int], words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        RMMUCB(**settings)  # type: ignore[arg-type]
+        RMMUCB(**settings)

@@ -182,7 +182,8 @@ class Router:
                         self.arms.append(arm)
                         self._records.append(_Record())
                 offer = self._offer([self._places[arm] for arm in among])
-        return self._core.ask(offer)
+        place, ticket = self._core.ask(offer)
+        return place, ticket
 
     def _offer(self, places: list[int]) -> list[int]:
         """Return the places of the arms that the next call may go to."""
@@ -240,7 +241,8 @@ class Call:
     """
 
     def __init__(self, router: Router, place: int, ticket: Any) -> None:
-        self.arm, self.cost = router.arms[place], None
+        self.arm = router.arms[place]
+        self.cost: float | None = None
         self._router, self._place, self._ticket = router, place, ticket
         self._told: float | None = None
         self._began, self._done = time.monotonic(), False
