@@ -27,7 +27,7 @@ test-browser: $(READY)
 	  apt-get -o DPkg::Lock::Timeout=300 update -qq && \
 	  apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends chromium; } \
 	  || { echo 'test-browser: Chromium must be installed, and apt-get could not do it here'; exit 2; }
-	$(BIN)/python -m pytest -q -m browser tests/live/browser
+	$(BIN)/python -m pytest -q -m browser tests/live/http/browser
 
 lint: $(READY)
 	$(BIN)/ruff check .

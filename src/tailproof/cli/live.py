@@ -52,7 +52,7 @@ def serve_command(
     environment and send it with each request: Authorization: Bearer …
     """
     _import_server()
-    from tailproof.live.serving import serve
+    from tailproof.live.http.server import serve
 
     def say(url: str, names: list[str]) -> None:
         console.print(f"{url} serves {', '.join(names)}", soft_wrap=True, highlight=False)

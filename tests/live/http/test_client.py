@@ -15,7 +15,7 @@ import pytest
 
 from tailproof.live import AsyncClient, Client, Ticket, read
 from tailproof.live.config import Config, load
-from tailproof.live.serving import listening, server
+from tailproof.live.http.server import listening, server
 
 SHOP = """
 service.durable = false

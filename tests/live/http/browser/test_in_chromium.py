@@ -16,7 +16,7 @@ import pytest
 from chromium import Chromium, until
 
 from tailproof.live.config import load
-from tailproof.live.serving import TOKEN, listening, server
+from tailproof.live.http.server import TOKEN, listening, server
 
 pytestmark = pytest.mark.browser
 

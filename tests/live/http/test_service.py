@@ -35,8 +35,10 @@ from typer.testing import CliRunner
 from tailproof.cli import app
 from tailproof.live import SQLite, read
 from tailproof.live.config import Config, load
-from tailproof.live.gate import LOGGING, MOST_BYTES, JsonLines, _bounded
-from tailproof.live.service import _unwritten, create_app
+from tailproof.live.http.app import create_app
+from tailproof.live.http.middleware import MOST_BYTES, _bounded
+from tailproof.live.http.routes.decisions import _unwritten
+from tailproof.live.http.server import LOGGING, JsonLines
 
 SHOP = """
 [service]

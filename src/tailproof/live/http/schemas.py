@@ -10,6 +10,7 @@ from tailproof.live.agent import LONGEST_ID, Ask, Fate, Tell, Ticket
 from tailproof.live.offers import LONGEST_NAME, MOST_ARMS, Offer
 
 __all__ = [
+    "REFUSALS",
     "AskBody",
     "BatchAnswer",
     "BatchBody",
@@ -151,6 +152,16 @@ class BatchAnswer(_Strict):
             ]
         ]
     )
+
+
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: {"model": ErrorAnswer, "description": "The body cannot be parsed."},
+    401: {"model": ErrorAnswer, "description": "The token is missing or wrong."},
+    404: {"model": ErrorAnswer, "description": "There is no such experiment."},
+    413: {"model": ErrorAnswer, "description": "The body is too large."},
+    422: {"model": ErrorAnswer, "description": "The request is refused; `error` says why."},
+    503: {"model": ErrorAnswer, "description": "The commit failed; nothing was stored."},
+}
 
 
 def answer(act: Ask | Tell, found: Ticket | Fate | ValueError) -> dict[str, Any]:

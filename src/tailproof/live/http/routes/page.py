@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse
 from plotly.offline import get_plotlyjs
 
 from tailproof.live.follower import Follower
-from tailproof.live.gate import Name, named
+from tailproof.live.http.routes.decisions import Named
 
 __all__ = ["router"]
 
@@ -55,7 +55,7 @@ def _file(name: str) -> tuple[bytes, bytes, str]:
     if name == "plotly.js":
         content = get_plotlyjs().encode()
     else:
-        content = (files("tailproof.live") / "page" / name).read_bytes()
+        content = (files("tailproof.live.http") / "page" / name).read_bytes()
     return content, gzip.compress(content, 6), f'"{sha256(content).hexdigest()[:16]}"'
 
 
@@ -119,8 +119,7 @@ async def heads(request: Request) -> Response:
         404: {"description": "There is no such experiment."},
     },
 )
-async def summary(request: Request, name: Name) -> Response:
+async def summary(request: Request, experiment: Named) -> Response:
     """Get what the page shows of an experiment; incomplete while `read` is below 1."""
-    named(request.app.state.experiments, name)
-    found = _follower(request.app).summary(name)
+    found = _follower(request.app).summary(experiment.name)
     return Response(found, headers=_NEVER_KEPT, media_type="application/json")

@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from tailproof.live.config import Config, load
-from tailproof.live.service import create_app
+from tailproof.live.http.app import create_app
 
 FILE = """
 [service]

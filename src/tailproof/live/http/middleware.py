@@ -1,36 +1,22 @@
-"""Middleware for every request: token, body size limit, access log."""
+"""What every request passes: the token, the limit on its body, the access log."""
 
 import hmac
 import ipaddress
-import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from typing import Annotated, Any
+from collections.abc import Awaitable, Callable, Mapping
 
-from fastapi import HTTPException, Path
+from fastapi import HTTPException
 from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tailproof.live.experiments import Experiment
-from tailproof.live.messages import problem
+from tailproof.live.http.schemas import problem
 
-__all__ = ["LOGGING", "MOST_BYTES", "Gate", "Name", "check_token", "named"]
+__all__ = ["MOST_BYTES", "Middleware", "check_token"]
 
 _LOG = logging.getLogger("tailproof.live.requests")
 MOST_BYTES = 1 << 22
 _SHORTEST_TOKEN = 16
-
-
-Name = Annotated[str, Path(description="name of the experiment", examples=["shop"])]
-
-
-def named(experiments: Mapping[str, Experiment], name: str) -> Experiment:
-    """Return an experiment by name, or answer 404."""
-    if name not in experiments:
-        known = ", ".join(experiments)
-        raise HTTPException(404, f"unknown experiment {name!r}: this service has {known}")
-    return experiments[name]
 
 
 def check_token(address: str, token: str | None) -> str | None:
@@ -60,8 +46,8 @@ def check_token(address: str, token: str | None) -> str | None:
     return None
 
 
-class Gate:
-    """Middleware that checks the token, limits the body and logs each request.
+class Middleware:
+    """Checks the token, limits the body and logs each request.
 
     Parameters
     ----------
@@ -132,7 +118,7 @@ class Gate:
 _TOO_LARGE = f"the body must be at most {MOST_BYTES} bytes"
 
 
-def _length(headers: MutableMapping[bytes, bytes]) -> int:
+def _length(headers: Mapping[bytes, bytes]) -> int:
     """Return the declared length, 0 for a chunked body, which is counted as it arrives."""
     said = headers.get(b"content-length", b"")
     return int(said) if said.isdigit() else 0
@@ -151,35 +137,3 @@ def _bounded(receive: Receive) -> Callable[[], Awaitable[Message]]:
         return message
 
     return receiving
-
-
-class JsonLines(logging.Formatter):
-    """Formats each record as one line of JSON."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
-        at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
-        line: dict[str, Any] = {"time": f"{at}.{int(record.msecs):03}Z", "level": record.levelname}
-        line |= record.msg if isinstance(record.msg, dict) else {"message": record.getMessage()}
-        if record.exc_info:
-            line["error"] = self.formatException(record.exc_info)
-        return json.dumps(line)
-
-
-LOGGING: dict[str, Any] = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"lines": {"()": "tailproof.live.gate.JsonLines"}},
-    "handlers": {
-        "stderr": {
-            "class": "logging.StreamHandler",
-            "formatter": "lines",
-            "stream": "ext://sys.stderr",
-        }
-    },
-    "loggers": {
-        name: {"handlers": ["stderr"], "level": "INFO", "propagate": False}
-        for name in ("uvicorn", "tailproof")
-    },
-}
-"""Structured logs on standard error, for `logging.config.dictConfig`."""
