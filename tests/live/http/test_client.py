@@ -1,20 +1,21 @@
 """The client, before a service that answers, answers late, twice, wrongly, or never."""
 
 import asyncio
-import json
-import socket
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from faults import KINDS, faulty
 
 from tailproof.live import AsyncClient, Client, Ticket, read
 from tailproof.live.config import Config, load
+from tailproof.live.http.breaker import Breaker
 from tailproof.live.http.server import listening, server
 
 SHOP = """
@@ -25,7 +26,6 @@ arms = ["red", "blue"]
 [experiments.lines]
 recipe = "lin_student_ucb"
 """
-Call = Callable[..., Any]
 
 
 class Both:
@@ -70,48 +70,6 @@ def url(config: Config) -> Iterator[str]:
         thread.join()
 
 
-class Patient(ThreadingHTTPServer):
-    """A server that does not complain of those who did not wait."""
-
-    def handle_error(self, *_: object) -> None:
-        pass
-
-
-@pytest.fixture
-def answering() -> Iterator[Callable[[Call], tuple[str, list[Any]]]]:
-    """A service of our own making: it gives back its address and the bodies that it gets."""
-    servers = []
-
-    def start(answer: Call) -> tuple[str, list[Any]]:
-        bodies: list[Any] = []
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                bodies.append(body | {"token": self.headers["Authorization"]})
-                status, text = answer(len(bodies))
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(text)))
-                self.end_headers()
-                self.wfile.write(text.encode())
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        found = Patient(("127.0.0.1", 0), Handler)
-        servers.append(found)
-        threading.Thread(target=found.serve_forever, args=(0.01,)).start()
-        return f"http://127.0.0.1:{found.server_port}", bodies
-
-    yield start
-    for one in servers:
-        one.shutdown()
-        one.server_close()
-
-
-TICKET = json.dumps({"ticket": "v1", "arm": "blue", "propensity": 0.5, "hold": 3})
-
-
 def test_ask_and_tell(url: str, client: Both) -> None:
     name = f"{client.kind} 1"
     one, again, two = client(
@@ -138,74 +96,157 @@ def test_features_go_over_the_wire(url: str, client: Both, config: Config) -> No
     log.journal.close()
 
 
-def test_what_is_refused_raises_the_sentence(url: str, client: Both) -> None:
+REFUSED = [
+    (("ask", "shoe"), "unknown experiment 'shoe': this service has shop, lines"),
+    (("ask", "a/b"), "Not Found"),
+    (("ask", "shop", None, "99.0"), "ticket '99.0' is reserved"),
+]
+
+
+@pytest.mark.parametrize(("call", "words"), REFUSED)
+def test_a_refusal_raises_its_sentence_or_gives_the_default(
+    url: str,
+    client: Both,
+    caplog: pytest.LogCaptureFixture,
+    call: tuple[str, ...],
+    words: str,
+) -> None:
+    with pytest.raises(ValueError, match=words):
+        client(url, call, timeout=30)
+    (ticket,) = client(url, call, default="red", timeout=30)
+    assert (ticket.arm, ticket.default) == ("red", True)
+    assert words in caplog.text
+
+
+def test_what_cannot_be_right_raises_even_with_a_default(client: Both) -> None:
     for call, words in [
-        (("ask", "shoe"), "unknown experiment 'shoe': this service has shop, lines"),
-        (("ask", "a/b"), "Not Found"),
-        (("ask", "shop", None, "99.0"), "ticket '99.0' is reserved"),
         (("ask", "shop", ["red", "red"]), "arm names must be unique"),
+        (("ask", "shop", None, ""), "ticket must be a string"),
         (("tell", "shop", "a", float("nan")), "reward must be a float"),
     ]:
         with pytest.raises(ValueError, match=words):
-            client(url, call, default="red", timeout=30)
+            client("http://127.0.0.1:9", call, default="red")
 
 
-def test_no_answer_is_the_default_and_says_so(client: Both) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        start = time.monotonic()
-        (ticket,) = client(url, ("ask", "shop", None, "v1"), default="red", timeout=0.2)
-        assert 0.15 < time.monotonic() - start < 5
-        assert ticket == Ticket("default:v1", "red", None, -1, default=True)
-        with pytest.raises(
-            ConnectionError, match=r"no answer from \S+ within 0.2 s \(\w+Timeout\)"
-        ):
-            client(url, ("ask", "shop"), timeout=0.2)
-        with pytest.raises(ConnectionError, match="no answer from"):
-            client(url, ("tell", "shop", "v1", 1.0), default="red", timeout=0.2)
+@pytest.fixture(scope="module")
+def faults() -> Iterator[str]:
+    with faulty() as (url, _):
+        yield url
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_fault_gives_the_default_in_time(
+    faults: str, client: Both, caplog: pytest.LogCaptureFixture, kind: str
+) -> None:
+    url = "http://127.0.0.1:9" if kind == "refuse" else f"{faults}/{kind}"
+    calls = [("ask", "shop", None, "v1"), ("tell", "shop", "v1", 1.0)]
+    start = time.monotonic()
+    ticket, told = client(url, *calls, default="red", timeout=0.05)
+    assert time.monotonic() - start < 2  # a dripping server takes longer
+    assert ticket == Ticket("default:v1", "red", None, -1, default=True)
+    assert told == "failed"
+    assert url in caplog.text or "status" in caplog.text
+    for call in calls:
+        with pytest.raises((ConnectionError, ValueError), match=r"no answer from|is this a tailp"):
+            client(url, call, timeout=0.05)
 
 
 def test_the_reward_of_a_default_teaches_nothing(url: str, client: Both) -> None:
     assert client(url, ("tell", "shop", "default:v1", 5.0), timeout=30) == ["unknown"]
 
 
-def test_tries_have_one_ticket(
-    client: Both, answering: Callable[[Call], tuple[str, list[Any]]]
-) -> None:
-    url, bodies = answering(lambda number: (503, "") if number < 3 else (200, TICKET))
-    (ticket,) = client(url, ("ask", "shop", ["red"]), timeout=30)
+def test_tries_have_one_ticket(client: Both) -> None:
+    with faulty("503", "reset", "429", "good") as (url, bodies):
+        (ticket,) = client(url, ("ask", "shop", ["red"]), timeout=30)
     assert (ticket.arm, ticket.hold, ticket.default) == ("blue", 3, False)
+    assert bodies == [{"ticket": ticket.id, "offer": ["red"]}] * 4
+
+
+def test_one_try_may_take_all_the_time(client: Both) -> None:
+    with faulty("slow") as (url, bodies):
+        (fate,) = client(url, ("tell", "shop", "v1", np.inf), timeout=30)
+    assert fate == "kept"
+    assert bodies == [{"ticket": "v1", "reward": "Infinity"}]
+
+
+def test_an_ask_that_was_given_up_is_cancelled_by_the_next_call(client: Both) -> None:
+    with faulty("hang", "hang", "hang", "good") as (url, bodies):
+        asks = [("ask", "shop", None, name) for name in ("v1", "v2")]
+        more = [("tell", "shop", "v0", 1.0), ("ask", "other"), *reversed(asks), *asks]
+        client(url, *asks, *more, default="red", timeout=0.5)
+    told, other, *asked = bodies[2:]
+    assert told["cancel"] == ["v1", "v2"]
+    assert "cancel" not in other  # an experiment cancels its own
+    # The tell failed too. The next ask is for one of them, so that only the other is cancelled.
+    assert [body.get("cancel") for body in asked] == [["v1"], None, None, None]
+
+
+def test_a_call_that_its_task_cancels_is_given_up() -> None:
+    async def main(url: str) -> None:
+        async with AsyncClient(url, timeout=30) as client:
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(client.ask("shop", None, "v1"), 0.2)
+            await client.ask("shop", None, "v2")
+
+    with faulty("hang", "good") as (url, bodies):
+        asyncio.run(main(url))
+    assert [body.get("cancel") for body in bodies] == [None, ["v1"]]
+
+
+def test_a_service_that_keeps_failing_is_left_alone_for_a_while(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    now = [0.0]
+    with (
+        faulty(*["418"] * 6, "good") as (url, bodies),
+        Client(url, default="red", timeout=30) as client,
+    ):
+        client._breaker = Breaker(clock=lambda: now[0])
+        asks = [client.ask("shop").default for _ in range(20)]
+        assert asks == 20 * [True]
+        assert len(bodies) == 5
+        assert len(caplog.records) == 2  # what happens, and that it keeps happening
+        client.default = None
+        with pytest.raises(ConnectionError, match=r"keeps failing \(.*418.*next try is in 1.0 s"):
+            client.ask("shop")
+        now[0] += 1
+        client.default = "red"
+        assert [client.ask("shop").default for _ in range(3)] == [True] * 3
+        assert len(bodies) == 6  # half-open: one try
+        now[0] += 1.9
+        assert client.ask("shop").default  # the pause has doubled
+        now[0] += 0.1
+        assert [client.ask("shop").default for _ in range(3)] == [False] * 3
+        assert caplog.messages[-1] == f"{url} answers again"
+
+
+def test_one_bad_caller_does_not_stop_the_others(url: str) -> None:
+    with Client(url, default="red", timeout=30) as client:
+        assert all(client.ask("shoe").default for _ in range(10))
+        assert not client.ask("shop").default
+
+
+def test_a_client_may_be_made_before_a_fork() -> None:
+    code = """
+import os, sys
+from tailproof.live import Client
+client = Client(sys.argv[1], timeout=30)
+client.ask("shop")
+child = os.fork()
+client.ask("shop")
+if child:
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    with faulty("good") as (url, bodies):
+        subprocess.run([sys.executable, "-c", code, url], check=True, timeout=60)
     assert len(bodies) == 3
-    assert bodies[0] == bodies[1] == bodies[2]
-    assert bodies[0]["offer"] == ["red"]
 
 
-def test_a_lost_answer_is_asked_for_again(
-    client: Both, answering: Callable[[Call], tuple[str, list[Any]]]
-) -> None:
-    def first_is_slow(number: int) -> tuple[int, str]:
-        time.sleep(1.5 if number == 1 else 0)
-        return 200, json.dumps({"ticket": "v1", "fate": "kept"})
-
-    url, bodies = answering(first_is_slow)
-    assert client(url, ("tell", "shop", "v1", np.inf), timeout=2.0) == ["kept"]
-    assert bodies == [{"ticket": "v1", "reward": "Infinity", "token": None}] * 2
-
-
-def test_another_service_is_not_understood(
-    client: Both, answering: Callable[[Call], tuple[str, list[Any]]]
-) -> None:
-    for answer in [(200, "hello"), (200, "[]"), (302, ""), (418, "{}"), (200, '{"other": 1}')]:
-        url, _ = answering(lambda _, answer=answer: answer)
-        with pytest.raises(ValueError, match="is this a tailproof service"):
-            client(url, ("ask", "shop"), default="red", timeout=30)
-
-
-def test_a_token_is_sent(client: Both, answering: Callable[[Call], tuple[str, list[Any]]]) -> None:
-    url, bodies = answering(lambda _: (200, TICKET))
-    client(url, ("ask", "shop"), token="of the shop", timeout=30)
-    client(url, ("ask", "shop"), timeout=30)
-    assert [body["token"] for body in bodies] == ["Bearer of the shop", None]
+def test_a_token_is_sent(client: Both) -> None:
+    with faulty("good") as (url, bodies):
+        client(url, ("ask", "shop"), token="of the shop", timeout=30)
+        client(url, ("ask", "shop"), timeout=30)
+    assert [body.get("token") for body in bodies] == ["Bearer of the shop", None]
 
 
 def test_settings_are_checked(client: Both) -> None:

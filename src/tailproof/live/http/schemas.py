@@ -25,12 +25,14 @@ __all__ = [
 
 _MOST_FEATURES = 1000
 _MOST_ACTS = 1000
+_MOST_CANCELLED = 100
 _LONGEST = 1000
 _RULES = {
     "offer": f"a list of 1 to {MOST_ARMS} arm names of 1 to {LONGEST_NAME} characters, or an object"
     f" that maps arm names to vectors of 1 to {_MOST_FEATURES} finite numbers",
     "ticket": f"a string of 1 to {LONGEST_ID} printable characters",
     "reward": 'a finite number, "Infinity" or "-Infinity"',
+    "cancel": f"a list of at most {_MOST_CANCELLED} tickets whose asks nobody waited for",
     "do": '"ask" or "tell"',
     "acts": f'a list of 1 to {_MOST_ACTS} objects, each with "do": "ask" or "do": "tell"',
 }
@@ -44,6 +46,13 @@ Names = Annotated[list[Name], Field(min_length=1, max_length=MOST_ARMS)]
 Vectors = Annotated[dict[Name, Vector], Field(min_length=1, max_length=MOST_ARMS)]
 Id = Annotated[
     str, Field(min_length=1, max_length=LONGEST_ID, description=_RULES["ticket"], examples=["v17"])
+]
+
+Cancelled = Annotated[
+    Sequence[Id],
+    Field(
+        strict=False, max_length=_MOST_CANCELLED, description=_RULES["cancel"], examples=[["v16"]]
+    ),
 ]
 
 
@@ -60,6 +69,7 @@ class AskBody(_Strict):
         examples=[["red", "blue"], {"red": [1.0, 0.5], "blue": [0.0, 2.0]}],
     )
     ticket: Id | None = None
+    cancel: Cancelled = ()
 
     def act(self, arms: Offer | None) -> Ask:
         """Return the ask for the agent; raises ``ValueError`` if it is invalid."""
@@ -76,6 +86,7 @@ class TellBody(_Strict):
     reward: Number | Literal["Infinity", "-Infinity"] = Field(
         description=_RULES["reward"], examples=[12.5, "-Infinity"]
     )
+    cancel: Cancelled = ()
 
     def act(self, _: Offer | None) -> Tell:
         """Return the tell for the agent."""

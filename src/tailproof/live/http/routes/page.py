@@ -24,6 +24,7 @@ _POLICY = (
 """Content security policy: nothing from other hosts, nothing inline, no framing."""
 _FILES = {
     "/": ("index.html", "text/html; charset=utf-8"),
+    "/client.js": ("client.js", "text/javascript; charset=utf-8"),
     "/page/page.css": ("page.css", "text/css; charset=utf-8"),
     "/page/page.js": ("page.js", "text/javascript; charset=utf-8"),
     "/page/plotly.js": ("plotly.js", "text/javascript; charset=utf-8"),
