@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -19,16 +20,8 @@ from typing import Any
 import httpx
 import pandas as pd
 import pytest
-import schemathesis
+from callers import Caller
 from fastapi import HTTPException
-from fastapi.testclient import TestClient
-from hypothesis import HealthCheck, Phase, given, settings
-from schemathesis.core.result import Ok
-from schemathesis.specs.openapi.checks import (
-    content_type_conformance,
-    response_schema_conformance,
-    status_code_conformance,
-)
 from servers import running
 from typer.testing import CliRunner
 
@@ -57,9 +50,7 @@ seed = 7
 recipe = "lin_student_ucb"
 costs = true
 """
-CHECKS = [content_type_conformance, response_schema_conformance, status_code_conformance]
 ASK, TELL, BATCH = (f"/experiments/shop/{act}" for act in ("ask", "tell", "batch"))
-TOKEN = "a token of its own, long".replace(" ", "-")
 
 
 def written(folder: Path, text: str = SHOP) -> Path:
@@ -69,17 +60,17 @@ def written(folder: Path, text: str = SHOP) -> Path:
 
 
 @pytest.fixture
-def http(tmp_path: Path) -> Iterator[TestClient]:
-    with TestClient(create_app(load(written(tmp_path)))) as client:
+def http(tmp_path: Path) -> Iterator[Caller]:
+    with Caller(create_app(load(written(tmp_path)))) as client:
         yield client
 
 
-def sent(http: TestClient, path: str, text: str) -> tuple[int, Any]:
+def sent(http: Caller, path: str, text: str) -> tuple[int, Any]:
     answer = http.post(path, content=text, headers={"Content-Type": "application/json"})
     return answer.status_code, answer.json()
 
 
-def test_ask_tell_and_ask_again(http: TestClient) -> None:
+def test_ask_tell_and_ask_again(http: Caller) -> None:
     first = http.post(ASK, json={"ticket": "v1"}).json()
     assert first["arm"] in ("red", "blue")
     assert first | {"ticket": "v1", "propensity": 0.5, "hold": 0} == first
@@ -93,7 +84,7 @@ def test_ask_tell_and_ask_again(http: TestClient) -> None:
     assert fates == ["kept", "duplicate", "kept", "unknown"]
 
 
-def test_costs_are_made_small(http: TestClient) -> None:
+def test_costs_are_made_small(http: Caller) -> None:
     for visit in range(60):
         body = {"offer": {"slow": [0, 1], "fast": [1, 0]}, "ticket": f"v{visit}"}
         arm = http.post("/experiments/times/ask", json=body).json()["arm"]
@@ -105,7 +96,7 @@ def test_costs_are_made_small(http: TestClient) -> None:
     assert arms[-20:].count("fast") > 15
 
 
-def test_a_batch_is_one_commit(http: TestClient) -> None:
+def test_a_batch_is_one_commit(http: Caller) -> None:
     agent = http.app.state.experiments["shop"].agent  # type: ignore[attr-defined]
     before = agent.commits
     acts = [
@@ -163,7 +154,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("path", "text", "words"), REFUSED)
-def test_a_refused_act_has_one_sentence(http: TestClient, path: str, text: str, words: str) -> None:
+def test_a_refused_act_has_one_sentence(http: Caller, path: str, text: str, words: str) -> None:
     status, answer = sent(http, path, text)
     assert status == 422
     assert list(answer) == ["error"]
@@ -173,13 +164,13 @@ def test_a_refused_act_has_one_sentence(http: TestClient, path: str, text: str, 
 
 
 @pytest.mark.parametrize("text", ['{"ticket": "a", "reward": ' + "9" * 5000 + "}", "[" * 100_000])
-def test_what_cannot_be_read_is_refused(http: TestClient, text: str) -> None:
+def test_what_cannot_be_read_is_refused(http: Caller, text: str) -> None:
     status, answer = sent(http, TELL, text)
     assert status == 400
     assert "cannot parse the body as JSON" in answer["error"]
 
 
-def test_large_bodies_are_refused(http: TestClient) -> None:
+def test_large_bodies_are_refused(http: Caller) -> None:
     piece = b" " * (MOST_BYTES // 4)
     for content in (piece * 5, (piece for _ in range(5))):
         answer = http.post(ASK, content=content, headers={"Content-Type": "application/json"})
@@ -187,7 +178,7 @@ def test_large_bodies_are_refused(http: TestClient) -> None:
         assert answer.json() == {"error": f"the body must be at most {MOST_BYTES} bytes"}
 
 
-def test_unknown_places_are_named(http: TestClient) -> None:
+def test_unknown_places_are_named(http: Caller) -> None:
     answer = http.post("/experiments/shoe/ask", json={})
     assert answer.status_code == 404
     assert answer.json() == {"error": "unknown experiment 'shoe': this service has shop, times"}
@@ -197,32 +188,7 @@ def test_unknown_places_are_named(http: TestClient) -> None:
         assert http.get(page).status_code == 404
 
 
-def test_a_token_is_asked_for(tmp_path: Path) -> None:
-    with TestClient(create_app(load(written(tmp_path)), TOKEN)) as http:
-        for header in ({}, {"Authorization": f"Bearer {TOKEN}x"}, {"Authorization": TOKEN}):
-            for path in ("/metrics", "/openapi.json", "/experiments/shop/log", "/nowhere"):
-                answer = http.get(path, headers=header)
-                assert answer.status_code == 401
-                assert "missing or wrong token" in answer.json()["error"]
-            assert http.post(ASK, json={}, headers=header).status_code == 401
-            assert http.post(ASK, json={}, headers=header).headers["WWW-Authenticate"] == "Bearer"
-        assert http.get("/health").json()["status"] == "ok"
-        right = {"Authorization": f"Bearer {TOKEN}"}
-        assert http.post(ASK, json={}, headers=right).status_code == 200
-        assert http.get("/experiments/shop/log", headers=right).text.count("\n") == 2
-        assert http.get("/openapi.json", headers=right).json()["security"] == [{"token": []}]
-
-
-@pytest.mark.parametrize("address", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
-def test_other_addresses_need_a_token(tmp_path: Path, address: str) -> None:
-    config = load(written(tmp_path)).at(address, None)
-    with pytest.raises(ValueError, match="is not loopback: set TAILPROOF_TOKEN"):
-        create_app(config)
-    with pytest.raises(ValueError, match="TAILPROOF_TOKEN must be at least 16 ASCII characters"):
-        create_app(config, "short")
-
-
-def test_the_log_is_safe_to_open_in_a_spreadsheet(http: TestClient) -> None:
+def test_the_log_is_safe_to_open_in_a_spreadsheet(http: Caller) -> None:
     name, ticket = '=HYPERLINK("x")', "+1, 2"
     http.post(ASK, json={"offer": [name], "ticket": ticket})
     http.post(TELL, json={"ticket": ticket, "reward": -3.5})
@@ -234,7 +200,7 @@ def test_the_log_is_safe_to_open_in_a_spreadsheet(http: TestClient) -> None:
     assert (second["ticket"], second["reward"], second["fate"]) == ("'-v", "", "pending")
 
 
-def test_metrics_count(http: TestClient) -> None:
+def test_metrics_count(http: Caller) -> None:
     for reward in (1.0, 2.0):
         http.post(ASK, json={"ticket": "a"})
         http.post(TELL, json={"ticket": "a", "reward": reward})
@@ -258,7 +224,7 @@ def test_metrics_count(http: TestClient) -> None:
     assert "shoe" not in text
 
 
-def test_a_request_is_one_line_of_json(http: TestClient, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_request_is_one_line_of_json(http: Caller, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "tailproof.live.requests"):
         http.post(TELL, json={"ticket": "a\nb", "reward": 1})
     line = JsonLines().format(caplog.records[-1])
@@ -269,7 +235,7 @@ def test_a_request_is_one_line_of_json(http: TestClient, caplog: pytest.LogCaptu
 
 
 def test_a_journal_that_fails_is_said_and_nothing_is_answered(
-    http: TestClient, monkeypatch: pytest.MonkeyPatch
+    http: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
         raise OSError("no space left")
@@ -296,7 +262,7 @@ def config(request: pytest.FixtureRequest, tmp_path: Path) -> Config:
 
 
 def test_two_services_share_one_journal(config: Config) -> None:
-    with TestClient(create_app(config)) as one, TestClient(create_app(config)) as two:
+    with Caller(create_app(config)) as one, Caller(create_app(config)) as two:
         for visit in range(30):
             body = {"ticket": f"v{visit}"}
             asked = one.post(ASK, json=body).json()
@@ -309,7 +275,7 @@ def test_two_services_share_one_journal(config: Config) -> None:
     assert [row["fate"] for row in rows] == 30 * ["learned"]
 
 
-def test_reading_the_log_gives_no_lock_away(http: TestClient, tmp_path: Path) -> None:
+def test_reading_the_log_gives_no_lock_away(http: Caller, tmp_path: Path) -> None:
     http.post(ASK, json={"ticket": "a"})
     http.get("/experiments/shop/log")
     file = tmp_path / "journals" / "shop.db"
@@ -323,24 +289,22 @@ def test_reading_the_log_gives_no_lock_away(http: TestClient, tmp_path: Path) ->
     log.journal.close()
 
 
-def test_many_requests_share_a_commit(http: TestClient) -> None:
+def test_many_requests_share_a_commit(http: Caller, tmp_path: Path) -> None:
     agent = http.app.state.experiments["shop"].agent  # type: ignore[attr-defined]
-    act, slow = agent.act, threading.Event()
-
-    def slowly(acts: Any) -> Any:
-        slow.wait(0.05)
-        return act(acts)
-
-    agent.act, before = slowly, agent.commits
-    many = [threading.Thread(target=lambda: http.post(ASK, json={})) for _ in range(8)]
-    for thread in many:
-        thread.start()
+    with closing(sqlite3.connect(tmp_path / "journals" / "shop.db")) as other:
+        other.execute("BEGIN IMMEDIATE")
+        before = agent.commits
+        many = [threading.Thread(target=lambda: http.post(ASK, json={})) for _ in range(8)]
+        for thread in many:
+            thread.start()
+        time.sleep(0.3)  # all wait for the journal
+        other.execute("ROLLBACK")
     for thread in many:
         thread.join()
-    assert agent.commits - before < 8
+    assert 0 < agent.commits - before < 8
 
 
-def test_every_route_has_an_example_and_no_other_host_is_named(http: TestClient) -> None:
+def test_every_route_has_an_example_and_no_other_host_is_named(http: Caller) -> None:
     text = http.get("/openapi.json").text
     assert not re.findall(r"https?://", text)
     schema = json.loads(text)
@@ -358,9 +322,13 @@ def test_every_route_has_an_example_and_no_other_host_is_named(http: TestClient)
 
 MISTAKES = [
     ("[service]\nport = 1", "there is no experiment: add a table"),
-    ("[service]\nprot = 1", "unknown key service.prot: use one of address, port, journal, durable"),
+    (
+        "[service]\nprot = 1",
+        "unknown key service.prot: use one of address, port, hosts, journal",
+    ),
     ('[service]\nport = "x"', "service.port must be a whole number, got 'x'"),
     ("[service]\nport = true", "service.port must be a whole number, got True"),
+    ("[service]\nhosts = [1]", "service.hosts must be a list of names, got 1"),
     ("service = 3", "shop.toml: service must be a table, got 3"),
     (
         '[service]\njournal = "mysql://x"\n[experiments.a]',
@@ -394,53 +362,13 @@ def test_a_mistake_in_the_file_is_one_sentence(tmp_path: Path, text: str, words:
 
 
 def test_a_journal_of_another_recipe_is_refused_and_nothing_stays_open(tmp_path: Path) -> None:
-    with TestClient(create_app(load(written(tmp_path)))):
+    with Caller(create_app(load(written(tmp_path)))):
         pass
     other = SHOP.replace("lin_student_ucb", "ucb1")
     with pytest.raises(
         ValueError, match=r"experiments.times: the journal belongs to Negated\(policy=Lin"
     ):
         create_app(load(written(tmp_path, other)))
-
-
-def fuzz(http: TestClient, examples: int) -> None:
-    """Send what the OpenAPI page allows and what it does not: every answer is one it names."""
-    schema = schemathesis.openapi.from_asgi("/openapi.json", http.app)
-    plain = settings(
-        max_examples=examples,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        phases=[Phase.explicit, Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    modes = [schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE]
-    for found in schema.get_all_operations():
-        assert isinstance(found, Ok)
-        operation = found.ok()
-        for mode in modes if operation.body else modes[:1]:
-
-            @plain
-            @given(case=operation.as_strategy(generation_mode=mode))
-            def is_answered(case: Any) -> None:
-                case.path_parameters = {
-                    key: value if len(str(value)) % 2 else "shop"
-                    for key, value in (case.path_parameters or {}).items()
-                }
-                answer = case.call()
-                assert answer.status_code < 500
-                case.validate_response(answer, checks=CHECKS)
-
-            is_answered()
-
-
-def test_no_request_makes_the_service_fail(http: TestClient) -> None:
-    fuzz(http, 8)
-
-
-@pytest.mark.slow
-def test_no_request_of_very_many_makes_the_service_fail(http: TestClient) -> None:
-    fuzz(http, 500)
 
 
 def typed(*words: str | Path, code: int = 0) -> str:
@@ -451,7 +379,7 @@ def typed(*words: str | Path, code: int = 0) -> str:
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Path:
-    with TestClient(create_app(load(written(tmp_path)))) as http:
+    with Caller(create_app(load(written(tmp_path)))) as http:
         for number in range(12):
             http.post(ASK, json={"ticket": f"v{number}"})
             http.post(TELL, json={"ticket": f"v{number}", "reward": number})
@@ -577,7 +505,7 @@ def test_stopped_and_started_again_nothing_answered_is_lost(tmp_path: Path) -> N
     assert sum(line.get("path") == ASK for line in lines) >= 60
     assert all(line.get("status", 200) == 200 for line in lines)
     kept(file, answers)
-    with TestClient(create_app(load(file))) as http:
+    with Caller(create_app(load(file))) as http:
         for ticket, answer in answers.items():
             again = http.post(ASK, json={"ticket": ticket}).json()
             assert again["arm"] == answer["arm"]

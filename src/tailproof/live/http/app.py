@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 
 from tailproof.live.config import Config
 from tailproof.live.experiments import open_all
+from tailproof.live.http.health import Health
 from tailproof.live.http.metrics import Metrics
 from tailproof.live.http.middleware import Middleware, check_token
 from tailproof.live.http.routes import decisions, logs, operations, page
@@ -34,8 +35,9 @@ def create_app(config: Config, token: str | None = None) -> FastAPI:
     experiments = open_all(config)
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
+        app.state.health.close()
         for experiment in experiments.values():
             experiment.agent.close()
 
@@ -46,13 +48,14 @@ def create_app(config: Config, token: str | None = None) -> FastAPI:
         docs_url=None,  # these pages would load scripts from another host
         redoc_url=None,
         lifespan=lifespan,
-        responses={401: REFUSALS[401]},
+        responses={key: REFUSALS[key] for key in (401, 403)},
     )
     app.state.experiments, app.state.metrics = experiments, Metrics(experiments)
-    app.state.open_paths = {"/health"}
+    app.state.health, app.state.open_paths = Health(experiments), {"/health"}
     app.add_middleware(
         Middleware,
         token=token,
+        hosts=config.hosts,
         open_paths=app.state.open_paths,
         answered=app.state.metrics.answered,
     )

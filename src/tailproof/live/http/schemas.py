@@ -49,10 +49,8 @@ Id = Annotated[
 ]
 
 Cancelled = Annotated[
-    Sequence[Id],
-    Field(
-        strict=False, max_length=_MOST_CANCELLED, description=_RULES["cancel"], examples=[["v16"]]
-    ),
+    list[Id],
+    Field(max_length=_MOST_CANCELLED, description=_RULES["cancel"], examples=[["v16"]]),
 ]
 
 
@@ -69,7 +67,7 @@ class AskBody(_Strict):
         examples=[["red", "blue"], {"red": [1.0, 0.5], "blue": [0.0, 2.0]}],
     )
     ticket: Id | None = None
-    cancel: Cancelled = ()
+    cancel: Cancelled = []
 
     def act(self, arms: Offer | None) -> Ask:
         """Return the ask for the agent; raises ``ValueError`` if it is invalid."""
@@ -86,7 +84,7 @@ class TellBody(_Strict):
     reward: Number | Literal["Infinity", "-Infinity"] = Field(
         description=_RULES["reward"], examples=[12.5, "-Infinity"]
     )
-    cancel: Cancelled = ()
+    cancel: Cancelled = []
 
     def act(self, _: Offer | None) -> Tell:
         """Return the tell for the agent."""
@@ -168,8 +166,10 @@ class BatchAnswer(_Strict):
 REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"model": ErrorAnswer, "description": "The body cannot be parsed."},
     401: {"model": ErrorAnswer, "description": "The token is missing or wrong."},
+    403: {"model": ErrorAnswer, "description": "The request is for another host, or from one."},
     404: {"model": ErrorAnswer, "description": "There is no such experiment."},
     413: {"model": ErrorAnswer, "description": "The body is too large."},
+    415: {"model": ErrorAnswer, "description": "The body is not sent as application/json."},
     422: {"model": ErrorAnswer, "description": "The request is refused; `error` says why."},
     503: {"model": ErrorAnswer, "description": "The commit failed; nothing was stored."},
 }

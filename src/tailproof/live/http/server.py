@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from logging.config import dictConfig
 from multiprocessing.context import SpawnProcess
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,6 +23,7 @@ from tailproof.checks import whole
 from tailproof.live.config import Config, load
 from tailproof.live.experiments import open_all
 from tailproof.live.http.app import create_app
+from tailproof.live.http.connections import LimitedConnection
 from tailproof.live.http.metrics import SHARED
 from tailproof.live.http.middleware import check_token
 
@@ -31,6 +33,8 @@ TOKEN = "TAILPROOF_TOKEN"
 """The environment variable with the token."""
 _GRACE = 30
 """Seconds that requests in flight get to finish at shutdown."""
+_BACKLOG = 128
+"""Connections that wait to be accepted, and that are accepted at once at most."""
 _POLL = 0.2
 """Seconds between checks that the workers are alive."""
 _LOG = logging.getLogger("tailproof.live")
@@ -115,6 +119,9 @@ def server(config: Config) -> uvicorn.Server:
     app = create_app(config, os.environ.get(TOKEN))
     settings = uvicorn.Config(
         app,
+        http=LimitedConnection,
+        ws="none",
+        backlog=_BACKLOG,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -125,7 +132,17 @@ def server(config: Config) -> uvicorn.Server:
 
 def _work(config: Config, place: socket.socket) -> None:
     dictConfig(LOGGING)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     server(config).run(sockets=[place])
+
+
+def _end_with(parent: BaseProcess) -> None:
+    """Stop this worker if its supervisor is killed, so that another can take the address."""
+    parent.join()
+    _LOG.error("the supervisor is gone; stopping")
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _supervise(config: Config, place: socket.socket, workers: int) -> None:

@@ -3,20 +3,31 @@
 from importlib.metadata import version
 
 from fastapi import APIRouter, Request
-from fastapi.responses import PlainTextResponse
+from fastapi.responses import JSONResponse, PlainTextResponse
 
 __all__ = ["router"]
 
-_HEALTH = {"status": "ok", "version": version("tailproof")}
+_OK = {"status": "ok", "version": version("tailproof")}
+_FAILING = _OK | {"status": "failing"}
 _METRICS = 'tailproof_asks_total{experiment="shop"} 1204.0\n'
 
 router = APIRouter()
 
 
-@router.get("/health", responses={200: {"content": {"application/json": {"example": _HEALTH}}}})
-async def health() -> dict[str, str]:
-    """Report that the service is up; needs no token."""
-    return _HEALTH
+@router.get(
+    "/health",
+    responses={
+        200: {"content": {"application/json": {"example": _OK}}},
+        503: {
+            "description": "No commit could be made; the log says why.",
+            "content": {"application/json": {"example": _FAILING}},
+        },
+    },
+)
+async def health(request: Request) -> JSONResponse:
+    """Report whether a commit could be made within the last seconds; needs no token."""
+    ok = await request.app.state.health.ok()
+    return JSONResponse(_OK if ok else _FAILING, 200 if ok else 503)
 
 
 @router.get(
