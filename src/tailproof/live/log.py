@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -81,7 +81,7 @@ def _rows(journal: Journal) -> Iterator[tuple[Any, ...]]:
         yield *known, fate, asked, told
 
 
-def csv_pieces(journal: Journal) -> Iterator[str]:
+def csv_pieces(journal: Journal) -> Generator[str]:
     """Yield a journal as CSV, piece by piece; times are in UTC.
 
     A name that a spreadsheet would take for a formula is prefixed with an apostrophe.

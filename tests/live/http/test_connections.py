@@ -50,7 +50,7 @@ def until(condition: Callable[[], Any], seconds: float = 30) -> None:
 def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A service that is impatient, for at most eight connections."""
     monkeypatch.setattr(connections, "_SECONDS_TO_SEND", 1.0)
-    monkeypatch.setattr(connections, "_SECONDS_TO_READ", 1.0)
+    monkeypatch.setattr(connections, "_SECONDS_TO_READ", 3.0)
     monkeypatch.setattr(connections, "_MOST", 8)
     monkeypatch.setattr(connections, "_CLOSED", connections._Closed())
     config = load(written(tmp_path)).at(None, 0)
@@ -137,7 +137,7 @@ def test_who_does_not_read_the_log_gives_it_up(
                 yield "x" * 65536
 
     monkeypatch.setattr(logs, "csv_pieces", endless)
-    with closing(sqlite3.connect(tmp_path / "shop.db")) as other:
+    with closing(sqlite3.connect(tmp_path / "shop.db", timeout=0)) as other:
 
         def checkpointed() -> bool:
             return bool(other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0)

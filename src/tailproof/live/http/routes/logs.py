@@ -1,12 +1,14 @@
 """The log of an experiment as a file."""
 
-from collections.abc import Iterator
+from typing import Any
 
 from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from tailproof.live.http.routes.decisions import Named
 from tailproof.live.http.schemas import REFUSALS
+from tailproof.live.journal import Journal
 from tailproof.live.log import csv_pieces
 
 __all__ = ["router"]
@@ -26,13 +28,20 @@ router = APIRouter()
 )
 def log(experiment: Named) -> StreamingResponse:
     """Download every ticket with its arm, reward and status as CSV."""
-    journal = experiment.reader()
-
-    def pieces() -> Iterator[str]:
-        try:
-            yield from csv_pieces(journal)
-        finally:
-            journal.close()
-
     saved_as = {"Content-Disposition": f'attachment; filename="{experiment.name}.csv"'}
-    return StreamingResponse(pieces(), media_type="text/csv", headers=saved_as)
+    return _Log(experiment.reader(), media_type="text/csv", headers=saved_as)
+
+
+class _Log(StreamingResponse):
+    """Sends a journal and closes it, also when the client has gone."""
+
+    def __init__(self, journal: Journal, **settings: Any) -> None:
+        self._journal, self._pieces = journal, csv_pieces(journal)
+        super().__init__(self._pieces, **settings)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._pieces.close()
+            self._journal.close()
