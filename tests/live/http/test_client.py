@@ -151,6 +151,15 @@ def test_every_fault_gives_the_default_in_time(
             client(url, call, timeout=0.05)
 
 
+def test_a_late_thread_holds_nobody_up(caplog: pytest.LogCaptureFixture) -> None:
+    with faulty("good") as (url, bodies), Client(url, default="red", timeout=0.05) as client:
+        client._runs.call_soon_threadsafe(time.sleep, 0.5)
+        assert client.ask("shop", None, "v1").default
+        asyncio.run_coroutine_threadsafe(asyncio.sleep(0), client._runs).result()
+        assert "timed out" in caplog.text
+    assert bodies == []
+
+
 def test_the_reward_of_a_default_teaches_nothing(url: str, client: Both) -> None:
     assert client(url, ("tell", "shop", "default:v1", 5.0), timeout=30) == ["unknown"]
 

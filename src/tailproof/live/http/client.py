@@ -9,7 +9,6 @@ import time
 import uuid
 from collections import defaultdict
 from collections.abc import Coroutine, Mapping
-from concurrent.futures import TimeoutError as StillWaiting
 from functools import cache
 from typing import Any, Literal, NamedTuple, Self
 from urllib.parse import quote, urlsplit
@@ -41,13 +40,11 @@ _FIELDS: Mapping[str, Any] = {"arm": str, "propensity": float | int | None, "hol
 class _Failure(NamedTuple):
     """Why a call failed.
 
-    `error` is raised where there is no default; `alive` says that a service answered, `sent` that a
-    request may have reached one.
+    `error` is raised where there is no default; `alive` says that a service answered.
     """
 
     error: Exception
     alive: bool = False
-    sent: bool = True
 
 
 _Outcome = dict[str, Any] | _Failure
@@ -120,7 +117,7 @@ class _Base:
         if not self._breaker.allows():
             text = f"{self.url} keeps failing ({self._logged[0]})"
             text = f"{text}; the next try is in {self._breaker.left():.1f} s"
-            return _Failure(ConnectionError(text), sent=False)
+            return _Failure(ConnectionError(text))
         orphans, name = self._orphans[experiment], body["ticket"]
         orphans.pop(name, None)
         cancelled = list(orphans)[:_CANCELLED_AT_ONCE]
@@ -289,9 +286,12 @@ class Client(_Base):
         waiting = asyncio.run_coroutine_threadsafe(call, self._runs)
         try:
             return waiting.result(self.timeout + _MARGIN)
-        except StillWaiting:
-            waiting.cancel()
-            return self._no_answer("timed out")
+        except TimeoutError:  # the thread is late
+            if not waiting.cancel():
+                return waiting.result()
+            failure = self._no_answer("timed out")
+            self._runs.call_soon_threadsafe(self._fail, str(failure.error))
+            return failure
 
     def close(self) -> None:
         """Close the connections."""
