@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 OUT ?= out/reproduce
 
-.PHONY: test test-slow mutants test-browser test-oldest lint bench bench-bestarm bench-calibrate bench-live bench-money bench-peers bench-regret bench-statements examples gauntlet docs-gauntlet reproduce pictures paper docs dist clean
+.PHONY: test test-slow mutants test-browser test-oldest lint bench bench-bestarm bench-calibrate bench-clients bench-live bench-money bench-peers bench-regret bench-statements examples gauntlet docs-gauntlet reproduce pictures paper docs dist clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml
@@ -49,6 +49,10 @@ bench-live: $(READY)
 	$(BIN)/python benchmarks/live.py
 	$(BIN)/python benchmarks/service.py
 	$(BIN)/python benchmarks/page.py
+
+# How long calls take against servers that fail (about ten minutes).
+bench-clients: $(READY)
+	$(BIN)/python benchmarks/clients.py
 
 bench-money: $(READY)
 	$(BIN)/python benchmarks/money.py
