@@ -15,14 +15,12 @@ from typing import Any
 import numpy as np
 
 from tailproof import OFUL, Filtered, LinStudentUCB, Policy
-from tailproof.live import Agent, open_journal
-from tailproof.live.fold import blank, same_state
+from tailproof.live import Agent, open_journal, read
+from tailproof.live.replay import blank, replay, same_state
 
 __all__ = ["Tally", "kill"]
 
 POLICIES: list[Policy[Any]] = [Filtered(OFUL(), repeats=3), LinStudentUCB()]
-FATES = {(1, None): "kept", (1, 0): "kept", (1, 1): "learned", (2, 0): "late", (2, 1): "late"}
-"""What is said of a reward, by the fate in the journal and whether its hold was learned."""
 
 
 @dataclass
@@ -154,29 +152,29 @@ def _look(place: str, which: int, said: list[str], tally: Tally, *, last: bool) 
         if agent.journal.snapshots():
             tally.cpu.append(cpu)
             tally.wall.append(wall)
-        there = {row[0]: row[1:] for row in agent.journal.rows()}
+        there = read(agent.journal).frame.set_index("ticket")
         for line in said:
             kind, ticket, *words = line.split("\t")
             if kind == "error":
                 tally.broken.append(line)
-            elif not _kept(kind, words, there.get(ticket)):
+            elif ticket not in there.index or not _kept(kind, words, there.loc[ticket]):
                 tally.lost.append(line)
         whole = blank(agent.policy, agent.journal)
-        for closing in agent.journal.closings(0, agent.journal.counts()[1]):
-            whole.fold(closing)
-        if whole.lessons and not same_state(whole, agent.mind.to_bytes()):
+        replay(whole, agent.journal, agent.journal.counts()[0])
+        if whole.learned and not same_state(whole, agent.learner.to_bytes()):
             tally.differing.append(place)
         verified = agent.verify() if last else None
         if verified and not verified.ok:
             tally.differing.append((place, verified))
 
 
-def _kept(kind: str, words: list[str], row: tuple[Any, ...] | None) -> bool:
-    """Whether an act is in a journal as it was answered; what was kept may have been learned."""
-    if row is None:
-        return False
-    hold, arm, propensity, reward, fate, learned, *_ = row
+def _kept(kind: str, words: list[str], row: Any) -> bool:
+    """Whether an act is in a journal as it was answered.
+
+    A reward that was kept may be late for its decision, if others were enough meanwhile.
+    """
     if kind == "ask":
-        return words == [arm, str(hold), str(propensity)]
-    now = FATES.get((fate, learned))
-    return words[0] == str(reward) and (words[1] == now or (words[1], now) == ("kept", "learned"))
+        return words == [row.arm, str(row.hold), str(row.propensity)]
+    if words[1] == "late":
+        return words[0] == str(row.late)
+    return words[0] in (str(row.reward), str(row.late)) and row.events == 1

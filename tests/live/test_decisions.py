@@ -8,8 +8,7 @@ import pytest
 from tailproof import UCB1, Filtered, Median, ThompsonSampling, Uniform
 from tailproof.live import Agent, Ask, Tell, read
 from tailproof.live.agent import _Pending
-from tailproof.live.holds import Desk, Hold
-from tailproof.live.log import _escaped
+from tailproof.live.export import _escaped
 from tailproof.live.offers import Offer
 
 FIVE = Filtered(UCB1(), repeats=5, estimator=Median())
@@ -39,22 +38,22 @@ def test_a_failed_commit_teaches_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     first, second = agent.ask(COLOURS), agent.ask(COLOURS)
     agent.tell(first.id, 1.0)
     with monkeypatch.context() as patch:
-        patch.setattr(agent.journal, "add_ticket", full)
+        patch.setattr(agent.journal, "add_tickets", full)
         with pytest.raises(OSError, match="no space left"):
             agent.act([Tell(second.id, 9.0), Ask(COLOURS)])
-    assert agent.mind.lessons == 1
-    assert agent.tell(second.id, 5.0) == "learned"
+    assert agent.learner.learned == 1
+    assert agent.tell(second.id, 5.0) == "kept"
     agent.ask(COLOURS)
-    assert agent.mind.state.sums.sum() == 6
+    assert agent.learner.state.sums.sum() == 6
     assert agent.verify().ok
 
 
 def test_ctrl_c_is_for_its_own_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another thread that shares the commit is told that it was rolled back."""
     agent, other = Agent(FIVE, ":memory:"), _Pending(Ask(COLOURS))
-    agent._queue.append([other])
+    agent._enqueue([other])
     with monkeypatch.context() as patch:
-        patch.setattr(agent.journal, "add_ticket", interrupted)
+        patch.setattr(agent.journal, "add_tickets", interrupted)
         with pytest.raises(KeyboardInterrupt):
             agent.ask(COLOURS)
     assert other.done
@@ -65,9 +64,8 @@ def test_a_duplicate_changes_nothing_while_its_decision_is_open() -> None:
     agent = Agent(FIVE, ":memory:")
     first, *others = [agent.ask(COLOURS).id for _ in range(5)]
     assert [agent.tell(first, 1.0), agent.tell(first, 9.0)] == ["kept", "duplicate"]
-    assert [agent.tell(ticket, 2.0) for ticket in others] == ["kept"] * 3 + ["learned"]
-    (closing,) = agent.journal.closings(0, 1)
-    assert closing.rewards.tolist() == [1, 2, 2, 2, 2]
+    assert [agent.tell(ticket, 2.0) for ticket in others] == ["kept"] * 4
+    assert rewards(agent) == [[1, 2, 2, 2, 2]]
 
 
 def test_late_rewards_are_kept_and_not_learned() -> None:
@@ -78,39 +76,21 @@ def test_late_rewards_are_kept_and_not_learned() -> None:
         agent.tell(ticket, 1.0)
     clock.now += 61
     assert agent.tell(tickets[3], 7.0) == "late"
-    (closing,) = agent.journal.closings(0, 1)
-    assert closing.rewards.tolist() == [1, 1, 1]
+    agent.ask(COLOURS)
+    assert rewards(agent) == [[1, 1, 1]]
 
 
 def test_rewards_after_the_wait_count_as_lost() -> None:
-    """Two of five came in time: the loss is 1 − (2 + 1)/(5 + 1)."""
+    """Three of five came in time: the loss is 1 − (3 + 1)/(5 + 1)."""
     clock = Clock()
     agent = Agent(FIVE, ":memory:", wait=60, clock=clock)
     tickets = [agent.ask(COLOURS).id for _ in range(5)]
-    for ticket in tickets[:2]:
+    for ticket in tickets[:3]:
         agent.tell(ticket, 1.0)
     clock.now += 61
-    assert [agent.tell(ticket, 1.0) for ticket in tickets[2:]] == ["kept", "kept", "learned"]
+    assert {agent.tell(ticket, 1.0) for ticket in tickets[3:]} == {"late"}
     agent.ask(COLOURS)
-    assert agent.loss == pytest.approx(0.5)
-
-
-def test_the_loss_is_never_all() -> None:
-    desk = Desk(5, 3, 60.0)
-    desk.count(5, 0)
-    assert desk.loss == pytest.approx(5 / 6)
-
-
-@pytest.mark.parametrize(("delay", "patience"), [(1.0, 5.0), (9.0, 10.0)])
-def test_patience_is_five_delays_and_at_most_the_wait(delay: float, patience: float) -> None:
-    """A decision with enough rewards still waits for the others."""
-    desk, hold = Desk(pulls=9, least=5, wait=10.0), Hold(0, b"")
-    desk.add(hold, new=True)
-    for number in [hold.issue(0.0) for _ in range(8)]:
-        desk.tell(hold, number, delay)
-    assert desk.patience == patience
-    assert desk.due(9.5) == []
-    assert desk.due(10.5) == [(hold, True)]
+    assert agent.loss == pytest.approx(1 / 3)
 
 
 def test_a_restart_knows_what_came_and_when(tmp_path: Path) -> None:
@@ -119,40 +99,45 @@ def test_a_restart_knows_what_came_and_when(tmp_path: Path) -> None:
         for ticket in [agent.ask(COLOURS).id for _ in range(3)][:2]:
             agent.tell(ticket, 1.0)
     with Agent(FIVE, tmp_path / "a.db", wait=60, clock=clock) as again:
-        assert again.standing().pending == 1
+        assert again.standing().pending == 3
         tickets = [again.ask(COLOURS) for _ in range(3)]
         assert [ticket.hold for ticket in tickets] == [0, 0, 1]
         again.tell(tickets[0].id, 1.0)
     clock.now += 59
     with Agent(FIVE, tmp_path / "a.db", wait=60, clock=clock) as last:
         last.ask(COLOURS)
-        assert last.journal.counts()[1] == 0
+        assert last.journal.counts()[0] == 0
         clock.now += 5
         last.ask(COLOURS)
-        assert last.journal.counts()[1] == 1
+        assert last.journal.counts()[0] == 1
 
 
 def test_a_snapshot_is_what_was_learned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tailproof.live.agent._LEAST_APART", 4)
-    monkeypatch.setattr("tailproof.live.agent._BYTES_A_LESSON", 10**9)
+    monkeypatch.setattr("tailproof.live.agent._BYTES_AN_OUTCOME", 10**9)
     with Agent(UCB1(), tmp_path / "a.db") as agent:
         for reward in range(10):
             agent.tell(agent.ask(COLOURS).id, reward)
         agent.ask(COLOURS)
-        state, recent = agent.mind.to_bytes(), [one and one.value for one in agent.mind._recent]
+        state, recent = (
+            agent.learner.to_bytes(),
+            [one and one.value for one in agent.learner._recent],
+        )
         assert len(agent.journal.snapshots()) == 2
     with Agent(UCB1(), tmp_path / "a.db") as again:
-        assert again.mind.lessons == 10
-        assert again.mind.to_bytes() == state
-        assert [one and one.value for one in again.mind._recent] == recent
+        assert again.learner.learned == 10
+        assert again.learner.to_bytes() == state
+        assert [one and one.value for one in again.learner._recent] == recent
 
 
 def test_a_propensity_that_was_changed_is_found() -> None:
     agent = Agent(UCB1(), ":memory:")
     for _ in range(5):
         agent.tell(agent.ask(COLOURS).id, 1.0)
-    agent.journal.execute("UPDATE hold SET propensity = 0.123 WHERE id = 3")
-    assert agent.verify().differing == [3]
+    agent.journal.execute("UPDATE decision SET propensity = 0.123 WHERE id = 3")
+    found = agent.verify()
+    assert found.differing == [3]
+    assert found.changed == ["decision 3"]
 
 
 def test_another_seed_is_not_a_later_decision() -> None:
@@ -188,15 +173,9 @@ def test_names_that_spreadsheets_take_for_formulas() -> None:
 
 
 def test_an_offer_that_was_rolled_back_is_stored_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    agent, calls = Agent(UCB1(), ":memory:"), list[Any]()
-    add = agent.journal.add_ticket
-
-    def second_fails(*ticket: Any) -> None:
-        calls.append(ticket)
-        add(*ticket) if len(calls) == 1 else full()
-
+    agent = Agent(UCB1(), ":memory:")
     with monkeypatch.context() as patch:
-        patch.setattr(agent.journal, "add_ticket", second_fails)
+        patch.setattr(agent.journal, "add_tickets", full)
         with pytest.raises(OSError, match="no space left"):
             agent.act([Ask(COLOURS), Ask(COLOURS)])
     ticket = agent.ask(COLOURS, ticket="a")
@@ -210,13 +189,85 @@ def test_rewards_go_to_the_number_of_the_arm() -> None:
     for name, reward in (("b", 1.0), ("a", 7.0)):
         agent.tell(agent.ask([name]).id, reward)
     agent.ask(["a", "b"])
-    assert agent.mind.state.sums.tolist() == [[1, 7]]
+    assert agent.learner.state.sums.tolist() == [[1, 7]]
 
 
-def test_a_ticket_with_a_reward_is_not_overdue() -> None:
+def rewards(agent: Agent) -> list[list[float]]:
+    """Return the rewards of all outcomes, [] for one that was given up."""
+    found = agent.journal.outcomes(0, agent.journal.counts()[0])
+    return [[] if one.rewards is None else one.rewards.tolist() for one in found]
+
+
+def test_silence_is_a_reward_at_the_end_of_the_window() -> None:
+    """In the order of the asks, purchases and zeros alike."""
     clock = Clock()
-    agent = Agent(FIVE, ":memory:", clock=clock)
-    first, _ = (agent.ask(COLOURS).id for _ in range(2))
-    agent.tell(first, 1.0)
-    ((_, _, tickets, told, overdue),) = agent.journal.open_tickets(clock.now + 1)
-    assert (tickets, told, overdue) == (2, 1, 1)
+    agent = Agent(UCB1(), ":memory:", wait=60, silence=0.0, clock=clock)
+    tickets = []
+    for _ in range(4):
+        tickets.append(agent.ask(COLOURS).id)
+        clock.now += 10
+    assert agent.tell(tickets[2], 20.0) == "kept"
+    assert agent.tell(tickets[0], 30.0) == "kept"
+    agent.ask(COLOURS)
+    assert rewards(agent) == []
+    clock.now += 39
+    agent.ask(COLOURS)
+    assert rewards(agent) == [[30.0], [0.0]]
+    clock.now += 100
+    assert agent.tell(tickets[3], 5.0) == "late"
+    assert rewards(agent)[:4] == [[30.0], [0.0], [20.0], [0.0]]
+    frame = read(agent.journal).frame
+    assert frame.fate.tolist()[:4] == ["learned", "silent", "learned", "late"]
+    assert frame.late.tolist()[3] == 5.0
+    assert agent.verify().ok
+
+
+def test_silence_fills_up_a_shared_decision() -> None:
+    clock = Clock()
+    agent = Agent(FIVE, ":memory:", wait=60, silence=0.0, clock=clock)
+    tickets = [agent.ask(COLOURS) for _ in range(6)]
+    assert [ticket.hold for ticket in tickets] == [0] * 5 + [1]
+    assert agent.tell(tickets[1].id, 7.0) == "kept"
+    clock.now += 60
+    agent.ask(COLOURS)
+    assert rewards(agent) == [[0.0, 7.0, 0.0, 0.0, 0.0]]
+    assert agent.loss == 0
+
+
+def test_events_add_up() -> None:
+    clock = Clock()
+    agent = Agent(UCB1(), ":memory:", wait=60, silence=0.0, rewards="sum", clock=clock)
+    ticket = agent.ask(COLOURS).id
+    assert [agent.tell(ticket, 20.0, "order 1"), agent.tell(ticket, 20.0, "order 1")] == [
+        *("kept", "duplicate")
+    ]
+    assert [agent.tell(ticket, 5.0), agent.tell(ticket, 5.0)] == ["kept", "duplicate"]
+    assert agent.tell(ticket, -8.0, event="refund 1") == "kept"
+    with pytest.raises(ValueError, match="added to others must be finite"):
+        agent.tell(ticket, float("inf"), "order 2")
+    clock.now += 61
+    assert agent.tell(ticket, 100.0, "order 3") == "late"
+    agent.ask(COLOURS)
+    assert rewards(agent) == [[17.0]]
+    frame = read(agent.journal).frame
+    assert (frame.reward[0], frame.late[0], frame.events[0]) == (17.0, 100.0, 4)
+    assert agent.verify().ok
+
+
+def test_sums_without_silence_are_learned_at_the_end_of_the_window() -> None:
+    clock = Clock()
+    agent = Agent(UCB1(), ":memory:", wait=60, rewards="sum", clock=clock)
+    one, _ = agent.ask(COLOURS).id, agent.ask(COLOURS).id
+    agent.tell(one, 1.0, "a")
+    agent.tell(one, 2.0, "b")
+    assert rewards(agent) == []
+    clock.now += 61
+    agent.ask(COLOURS)
+    assert rewards(agent) == [[3.0], []]  # the other was lost
+    assert read(agent.journal).frame.fate.tolist() == ["learned", "lost", "pending"]
+
+
+@pytest.mark.parametrize("wrong", [{"silence": float("nan")}, {"rewards": "last"}])
+def test_what_rewards_cannot_mean(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        Agent(UCB1(), ":memory:", **wrong)

@@ -29,6 +29,7 @@ from tailproof.stats.histograms import Histogram
 from tailproof.typing import Array
 
 WAIT = 100.0
+ENDED = "SELECT decision FROM outcome"
 LAWS = {"red": 0.0, "blue": 2.0, "<b>green</b>": 1.0}
 
 
@@ -59,7 +60,7 @@ def use(agent: Agent, clock: Clock, requests: int, seed: int = 0) -> None:
 
 
 def caught_up(agent: Agent, clock: Clock, aim: Aim | None = None, **more: Any) -> Summary:
-    summary = Summary(agent.journal, agent.policy, aim or Median(), wait=WAIT, clock=clock, **more)
+    summary = Summary(agent.journal, agent.policy, aim or Median(), **more)
     while not summary.refresh():
         pass
     return summary
@@ -78,37 +79,54 @@ def test_numbers_are_those_of_the_journal(policy: Policy[Any]) -> None:
     assert tickets["asked"] == len(frame) == 700
     assert tickets["rewards"] == (told & ~late).sum()
     assert tickets["late"] == late.sum()
-    assert tickets["pending"] + tickets["overdue"] + tickets["lost"] == (~told).sum()
+    ended = frame["hold"].isin([one[0] for one in agent.journal.execute(ENDED)])
+    assert tickets["pending"] == (~ended).sum()
+    assert tickets["lost"] == (ended & ~told).sum()
     for arm in found["arms"]:
         mine = frame["arm"] == arm["name"]
         assert arm["pulls"] == mine.sum()
-        assert arm["rewards"] == (mine & told & ~late).sum()
-        assert arm["pending"] + arm["missing"] == (mine & (~told | late)).sum()
-    ended = [ticket for ticket in frame["hold"] if ticket in agent.journal.ended(0)]
+        assert arm["rewards"] == (mine & told & ended).sum()
+        assert arm["pending"] == (mine & ~ended).sum()
+        assert arm["missing"] == (mine & ended & ~told).sum()
+        assert arm["late"] == (mine & late).sum()
+        assert arm["late_sum"] == pytest.approx(frame["late"][mine].sum())
     history = found["history"]
     by_arm = {arm["name"]: sum(arm["pulls"]) for arm in history["arms"]}
-    assert sum(by_arm.values()) + sum(history["others"]) == len(ended)
+    assert sum(by_arm.values()) + sum(history["others"]) == ended.sum()
     assert history["ends"] == sorted(history["ends"])
     assert json.loads(json.dumps(found, allow_nan=False)) == found
 
 
-def test_overdue_tickets_are_those_older_than_the_wait() -> None:
+@pytest.mark.parametrize("rewards", ["first", "sum"])
+def test_silence_is_judged_too(rewards: Any) -> None:
+    """Of a hundred visitors ten buy for 20, five of them twice."""
     clock = Clock()
-    agent = Agent(AutoFiltered(UCB1()), ":memory:", wait=WAIT, clock=clock)
-    for _ in range(5):
-        agent.ask(["red", "blue"])
-    clock.now += WAIT / 2
-    agent.ask(["red", "blue"])
-    clock.now += WAIT / 2 + 1
-    tickets = caught_up(agent, clock).to_dict()["tickets"]
-    assert (tickets["pending"], tickets["overdue"], tickets["lost"]) == (1, 5, 0)
+    agent = Agent(
+        UCB1(), ":memory:", wait=WAIT, silence=0.0, rewards=rewards, clock=clock, explore=1.0
+    )
+    tickets = [agent.ask(["red", "blue"]) for _ in range(100)]
+    for i, ticket in enumerate(tickets[:10]):
+        agent.tell(ticket.id, 20.0, "one")
+        if i % 2:
+            agent.tell(ticket.id, 5.0, "two")
+    clock.now += WAIT + 1
+    agent.tell(tickets[50].id, 77.0)
+    summary = caught_up(agent, clock, Mean())
+    found = summary.to_dict()
+    shown = found["tickets"]
+    assert (shown["asked"], shown["pending"], shown["silent"]) == (100, 0, 90)
+    assert (shown["late"], shown["late_sum"], shown["lost"]) == (1, 77.0, 0)
+    assert sum(arm["rewards"] for arm in found["arms"]) == 100
+    total = sum(arm["estimate"] * arm["rewards"] for arm in found["arms"])
+    assert total == pytest.approx(225 if rewards == "sum" else 200)
+    assert (found["silence"], found["rewards"]) == (0.0, rewards)
 
 
 def test_following_is_reading_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     agent = Agent(AutoFiltered(UCB1(), repeats=3), ":memory:", wait=WAIT, clock=clock)
     aims: list[Aim] = [Median(), Mean(), CappedMean(0.9), Quantile(0.8)]
-    following = [Summary(agent.journal, agent.policy, a, wait=WAIT, clock=clock) for a in aims]
+    following = [Summary(agent.journal, agent.policy, a) for a in aims]
     for part in range(20):
         use(agent, clock, 130, seed=part)
         for one in following:
@@ -285,7 +303,7 @@ def test_arms_are_compared_again_only_if_there_is_something_new(
     summary.to_dict()
     assert len(calls) == 2
     monkeypatch.setattr("tailproof.live.summary._CHUNK", 20)
-    late = Summary(agent.journal, agent.policy, Median(), clock=clock)
+    late = Summary(agent.journal, agent.policy, Median())
     while not late.refresh():
         late.to_dict()
     late.to_dict()
@@ -312,7 +330,7 @@ def test_infinite_rewards_are_words() -> None:
 def test_the_tail_is_judged_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, judge, calls = Clock(), calibrate, []
     agent = Agent(UCB1(), ":memory:", clock=clock)
-    summary = Summary(agent.journal, agent.policy, Median(), clock=clock)
+    summary = Summary(agent.journal, agent.policy, Median())
 
     def counted(**more: Any) -> Any:
         calls.append(more)
@@ -333,7 +351,7 @@ def test_the_tail_is_judged_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_memory_does_not_grow_with_the_journal() -> None:
     clock = Clock()
     agent = Agent(LinStudentUCB(), ":memory:", clock=clock)
-    summary = Summary(agent.journal, agent.policy, Median(), clock=clock)
+    summary = Summary(agent.journal, agent.policy, Median())
     history, arms = summary._history, 3
     for first in range(0, 2_000_000, 50_000):
         chosen = np.arange(50_000) % arms
@@ -352,7 +370,7 @@ def test_an_agent_writes_while_a_summary_reads(place: str) -> None:
     with Agent(UCB1(), place, clock=clock) as agent:
         for reward in range(60):
             agent.tell(agent.ask(["a", "b"]).id, reward)
-        summary = Summary(open_journal(place), agent.policy, Median(), clock=clock)
+        summary = Summary(open_journal(place), agent.policy, Median())
         with summary.journal.moment():
             before = summary.journal.counts()
             agent.tell(agent.ask(["a", "b"]).id, 1.0)  # nobody waits

@@ -75,7 +75,7 @@ def log_command(
     """
     from tailproof.checks import require
     from tailproof.live import open_journal, read
-    from tailproof.live.log import csv_pieces
+    from tailproof.live.export import csv_pieces
     from tailproof.results.files import whole_file
 
     if out is not None:
@@ -111,7 +111,7 @@ def verify_command(journal: JournalText) -> None:
     from tailproof import recipes
     from tailproof.checks import require
     from tailproof.live import open_journal
-    from tailproof.live.fold import verify
+    from tailproof.live.replay import verify
 
     source = open_journal(journal, make=False)
     try:

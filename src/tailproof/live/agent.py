@@ -1,45 +1,70 @@
 """The agent: ask it for an arm, tell it the reward, at any time and in any order."""
 
+import logging
 import math
 import os
 import re
 import sys
 import threading
 import time
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from numbers import Real
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
 from tailproof.checks import number, require, whole
-from tailproof.live.fold import Verification, restored, verify
-from tailproof.live.holds import SEEN, Desk, Hold
-from tailproof.live.journal import KEPT, LATE, OWN_ID, Journal
-from tailproof.live.mind import RECENT, Mind
+from tailproof.live.journal import (
+    OWN_ID,
+    Chosen,
+    Conflict,
+    Counts,
+    Decision,
+    DecisionRow,
+    Found,
+    Glance,
+    Journal,
+    Outcome,
+    open_journal,
+)
+from tailproof.live.learner import RECENT, Belief, Learner
 from tailproof.live.offers import Features, Offer
-from tailproof.live.opening import open_journal
-from tailproof.live.records import Decision, HoldRow
+from tailproof.live.replay import Verification, jump, replay, restored, verify
+from tailproof.live.scheduler import Rewards, Rules, grace, order
+from tailproof.live.shared import OpenDecision, OpenDecisions
 from tailproof.policies.base import Policy
 
 __all__ = ["LONGEST_ID", "Agent", "Ask", "Fate", "Standing", "Tell", "Ticket", "seconds"]
 
 _LEAST_APART = 256
 """Outcomes between two snapshots, at least; replaying this many takes about 0.05 s."""
-_BYTES_A_LESSON = 100
+_BYTES_AN_OUTCOME = 100
 """Snapshots of large states are rarer, so that they cost about this much per outcome."""
 LONGEST_ID = 200
 _LONGEST_MOMENT = 0.005
 """Seconds that a commit waits at most for other threads to join it."""
+_AT_ONCE = 256
+"""Outcomes that are numbered, and that are learned, at most in one transaction of asks and tells."""
+_FAR = 5000
+"""If so many outcomes are not learned yet, a snapshot is loaded."""
+_ADOPTED = 1000
+"""Latest decisions among which those are looked for that need more tickets."""
+_TRIES = 20
+"""How often a batch is tried if other workers keep storing the same rows first."""
+_LATELY = 64
+"""Latest outcomes from which the share of lost rewards is estimated, for single pulls."""
+_LOG = logging.getLogger("tailproof.live")
 
-Fate = Literal["kept", "learned", "duplicate", "late", "unknown"]
+Fate = Literal["kept", "duplicate", "late", "unknown"]
 """What happened to a reward.
 
-"kept": stored, its decision waits for more; "learned": stored, and its decision is complete;
-"duplicate": ignored, the ticket already has a reward; "late": stored, but its decision had ended;
-"unknown": there is no such ticket.
+"kept": stored, and it counts; "duplicate": ignored, the ticket already has this reward; "late":
+stored, but not learned, as its window or its decision had ended; "unknown": there is no such
+ticket.
 """
 
 
@@ -68,11 +93,11 @@ class Ticket:
 
 
 class Standing(NamedTuple):
-    """Tickets waiting for a reward, the share of recent rewards lost, and decisions ended."""
+    """Tickets without an outcome, the share of recent rewards lost, and outcomes so far."""
 
     pending: int
     loss: float
-    lessons: int
+    outcomes: int
 
 
 @dataclass(frozen=True)
@@ -94,9 +119,12 @@ class Tell:
 
     ticket: str
     reward: float
+    event: str | None = None
 
     def __post_init__(self) -> None:
         _check_id(self.ticket)
+        if self.event is not None:
+            _check_id(self.event, "event")
         r = self.reward
         ok = isinstance(r, Real) and not isinstance(r, bool)
         ok = ok and (abs(r) <= sys.float_info.max or abs(r) == math.inf)
@@ -104,20 +132,32 @@ class Tell:
         object.__setattr__(self, "reward", float(r) + 0.0)  # -0.0 becomes 0.0
 
 
-def _check_id(ticket: str) -> None:
-    ok = isinstance(ticket, str) and 0 < len(ticket) <= LONGEST_ID and ticket.isprintable()
-    require(ok, "ticket", f"a string of 1 to {LONGEST_ID} printable characters", ticket)
+def _check_id(given: str, name: str = "ticket") -> None:
+    ok = isinstance(given, str) and 0 < len(given) <= LONGEST_ID and given.isprintable()
+    require(ok, name, f"a string of 1 to {LONGEST_ID} printable characters", given)
 
 
 class _Pending:
     """An ask or tell that waits for its transaction."""
 
-    __slots__ = ("act", "answer", "done", "error")
+    __slots__ = ("act", "acts", "answer", "done", "error", "future", "offer")
 
     def __init__(self, act: Ask | Tell) -> None:
         self.act, self.done = act, False
         self.answer: Any = None
         self.error: BaseException | None = None
+        self.offer: Offer | None = None
+        self.future: Future[Any] | None = None
+        self.acts: list[_Pending] = []
+
+    def settle(self) -> None:
+        """Answer one who waits for a future, unless it was cancelled."""
+        if self.future is not None and self.future.set_running_or_notify_cancel():
+            error = next((one.error for one in self.acts if one.error is not None), None)
+            if error is not None:
+                self.future.set_exception(error)
+            else:
+                self.future.set_result([one.answer for one in self.acts])
 
 
 def seconds(wait: float | str) -> float:
@@ -142,14 +182,14 @@ def seconds(wait: float | str) -> float:
 class Agent:
     """A policy in live use: each request gets an arm, rewards may come late, twice or never.
 
-    Everything is written to a journal before it is answered. The state of the policy comes from
-    replaying the journal, so it is the same after a crash and in every process that shares it.
+    Everything is written to a journal before it is answered. What the policy has learned comes from
+    replaying the outcomes in the journal, in the order of their numbers, so it is the same after a
+    crash and in every process that shares it. Each agent decides from what it has replayed so far,
+    so that no agent waits for another.
 
     If a policy takes ñ rewards per decision, as a filter does, several requests with the same offer
-    share a decision and get the same arm. A decision gets extra tickets to make up for the share of
-    rewards that were lost recently. When no more rewards are expected, it ends with those that
-    came, if they are more than half of ñ. `LinStudentUCB` and other policies that learn from
-    single rewards make a decision for each request.
+    share a decision and get the same arm. `LinStudentUCB` and other policies that learn from single
+    rewards make a decision for each request.
 
     Parameters
     ----------
@@ -159,8 +199,17 @@ class Agent:
         A SQLite file, created if missing, ``"postgresql://…"``, or a `Journal`; see
         `open_journal`. A journal of another policy raises ``ValueError``.
     wait : float or str
-        How long a reward may take, in seconds or as "90s", "15min", "2h", "1d", before it counts as
-        lost. A later reward is still used if its decision is open.
+        The window in which rewards count, in seconds or as "90s", "15min", "2h", "1d". Later ones
+        are stored, but not learned.
+    silence : float or None
+        The reward of a ticket whose window ends without one: 0.0 if only purchases are told. Every
+        outcome is then learned when its window ends, in the order of the asks, because purchases
+        that are learned at once make early buyers look like all visitors. None means that such a
+        reward is lost, as with latencies, sensors and surveys: then a reward is learned when it
+        comes, and a shared decision gets more tickets to make up for the share that is lost.
+    rewards : "first" or "sum"
+        Whether the first event told of a ticket is its reward, or the sum of all events in its
+        window, such as two purchases and a refund.
     explore : float
         The probability of choosing uniformly at random among the arms of the offer. Every arm then
         has a probability of at least explore/K, so that other policies can be evaluated on the log.
@@ -186,7 +235,8 @@ class Agent:
     >>> agent.ask(["red", "blue"], ticket="visit 17") == ticket
     True
 
-    Source: our own. Differences: none.
+    Source: our own; Agarwal et al. 2016 for deciding from a copy, logging, and one that orders the
+    log. Differences: every process learns by itself, from the ordered log.
     """
 
     def __init__(
@@ -195,6 +245,8 @@ class Agent:
         journal: str | Path | Journal,
         *,
         wait: float | str = "1d",
+        silence: float | None = None,
+        rewards: Rewards = "first",
         explore: float = 0.0,
         seed: int | None = None,
         dim: int | None = None,
@@ -203,6 +255,13 @@ class Agent:
         require(isinstance(policy, Policy), "policy", "a Policy such as UCB1()", policy)
         self.policy, self.wait = policy, seconds(wait)
         self.explore = number("explore", explore, at_least=0, at_most=1)
+        self.rules = Rules(
+            pulls=policy.pulls,
+            least=policy.least,
+            wait=self.wait,
+            silence=silence,
+            rewards=rewards,
+        )
         if seed is not None:
             whole("seed", seed, at_least=0)
         if dim is not None:
@@ -212,16 +271,16 @@ class Agent:
         self._leader, self._process = -1, os.getpid()
         self._queue: list[list[_Pending]] = []
         self._gathering, self._together, self._moment = False, 1, 0.0
-        self._now = clock or self.journal.now
+        self._thread: ThreadPoolExecutor | None = None
+        self._clock = clock
         self.commits = 0
-        self._desk = Desk(policy.pulls, policy.least, self.wait)
-        self._pending: dict[int, Decision] = {}
-        self._holds = self._closed = self._committed = self._since = 0
-        self._saved = self._size = 0
-        self._stale = True
+        self.worker = int.from_bytes(os.urandom(5))
+        self._open = OpenDecisions(policy.pulls, policy.least, self.wait, silence is not None)
+        self._lately: deque[bool] = deque(maxlen=_LATELY)
+        self._extra, self._stale = grace(self.journal), True
         try:
             with self.journal.transaction():
-                self.mind = self._opened(seed, dim)
+                self._opened(seed, dim)
                 self._reload()
         except BaseException:
             if self.journal is not journal:
@@ -237,9 +296,13 @@ class Agent:
         found: Ticket = self._one(Ask(offer, ticket))
         return found
 
-    def tell(self, ticket: str, reward: float) -> Fate:
-        """Store the reward of a ticket, and return what happened to it; NaN is refused."""
-        found: Fate = self._one(Tell(ticket, reward))
+    def tell(self, ticket: str, reward: float, event: str | None = None) -> Fate:
+        """Store a reward of a ticket, and return what happened to it; NaN is refused.
+
+        With ``rewards="sum"``, events with different ids add up; one with the id of another, or
+        a second one without an id, is a duplicate.
+        """
+        found: Fate = self._one(Tell(ticket, reward, event))
         return found
 
     def _one(self, act: Ask | Tell) -> Any:
@@ -259,10 +322,7 @@ class Agent:
         if not mine:
             return []
         self._check_process()
-        with self._turn:
-            self._queue.append(mine)
-            if self._gathering:
-                self._turn.notify_all()
+        self._enqueue(mine)
         with self._alone(unless=mine[-1]) as leads:
             if leads:
                 self._do_all()
@@ -271,8 +331,44 @@ class Agent:
                 raise pending.error
         return [pending.answer for pending in mine]
 
+    def submit(self, acts: Sequence[Ask | Tell]) -> "Future[list[Ticket | Fate | ValueError]]":
+        """Do the same as `act` in a thread of the agent, for callers with an event loop.
+
+        >>> from tailproof import UCB1
+        >>> agent = Agent(UCB1(), ":memory:")
+        >>> (ticket,) = agent.submit([Ask(["red", "blue"], "visit 17")]).result()
+        >>> ticket.id
+        'visit 17'
+        """
+        self._check_process()
+        found: Future[list[Ticket | Fate | ValueError]] = Future()
+        mine = [_Pending(act) for act in acts]
+        if not mine:
+            found.set_result([])
+            return found
+        mine[-1].future, mine[-1].acts = found, mine
+        self._enqueue(mine)
+        with self._turn:
+            if self._thread is None:
+                self._thread = ThreadPoolExecutor(1, "tailproof-agent")
+        self._thread.submit(self._lead, mine[-1])
+        return found
+
+    def _lead(self, last: "_Pending") -> None:
+        with self._alone(unless=last) as leads:
+            if leads:
+                self._do_all()
+
+    def _enqueue(self, mine: "list[_Pending]") -> None:
+        with self._turn:
+            self._queue.append(mine)
+            if self._gathering:
+                self._turn.notify_all()
+
     def close(self) -> None:
         """Close the journal; everything is already in it."""
+        if self._thread is not None:
+            self._thread.shutdown()
         with self._alone():
             self.journal.close()
 
@@ -283,20 +379,38 @@ class Agent:
         self.close()
 
     def verify(self) -> Verification:
-        """Replay the journal, make every decision again, and return what differs."""
-        with self._alone():
-            return verify(self.policy, self.journal, self.mind)
+        """Check every row, replay the journal, make every decision again; return what differs."""
+        with self._alone(), self.journal.moment():
+            return verify(self.policy, self.journal, self.learner)
 
     def standing(self) -> Standing:
-        """Return the counts as of the last transaction of this agent."""
+        """Return counts of the whole journal, and the share of rewards that this agent misses."""
         with self._alone():
-            pending = sum(len(hold.awaited) for hold in self._desk.open.values())
-            return Standing(pending, self._desk.loss, self._closed)
+            asked = sum(one.asked for one in self.journal.tally().values())
+            outcomes, ended = self.journal.counts()
+            return Standing(asked - ended, self.loss, outcomes)
 
     @property
     def loss(self) -> float:
         """The share of recent rewards that were lost."""
-        return self._desk.loss
+        if self.policy.pulls > 1:
+            return self._open.loss
+        return 1 - (sum(self._lately) + 1) / (len(self._lately) + 1)
+
+    def tick(self) -> bool:
+        """Number outcomes that are due, learn new ones, and return whether all is done.
+
+        Asks and tells do this too, so that nobody has to call it; a `Scheduler` does, so that an
+        ask finds little to do.
+        """
+        with self._alone():
+            with self.journal.transaction():
+                glance = self.journal.look((), (), shared=False)
+                now = self._now(glance)
+                self._catch_up(glance.outcomes)
+                numbered = order(self.journal, self.rules, now, _AT_ONCE) if glance.orders else 0
+                self._save(glance)
+            return numbered < _AT_ONCE and self.learner.learned >= glance.outcomes
 
     def _check_process(self) -> None:
         """Raise in a forked child, whose locks may belong to threads that do not exist there."""
@@ -304,7 +418,7 @@ class Agent:
             raise RuntimeError("an Agent cannot be used after a fork: create one in each process")
 
     @contextmanager
-    def _alone(self, unless: _Pending | None = None) -> Iterator[bool]:
+    def _alone(self, unless: "_Pending | None" = None) -> Iterator[bool]:
         """Keep other threads out; yields False if one of them has done `unless` meanwhile."""
         self._check_process()
         alone, me = False, threading.get_ident()
@@ -334,20 +448,9 @@ class Agent:
             batch, self._queue = [pending for some in self._queue for pending in some], []
         start = time.monotonic()
         try:
-            with self.journal.transaction() as foreign:
-                now = self._now()
-                if foreign or self._stale:
-                    self._reload()
-                self._end_due(now)
-                for pending in batch:
-                    try:
-                        pending.answer = self._do(pending.act, now)
-                    except ValueError as refusal:
-                        pending.answer = refusal
+            self._commit(batch)
             self.commits += 1
-            self._committed = self._closed
         except BaseException as error:
-            self._stale = True
             for pending in batch:
                 pending.error = error
                 if not isinstance(error, Exception):  # such as Ctrl-C, for this thread only
@@ -358,139 +461,241 @@ class Agent:
             for pending in batch:
                 pending.done = True
             self._moment = min(_LONGEST_MOMENT, (time.monotonic() - start) / 8)
+            for pending in batch:
+                pending.settle()
 
-    def _do(self, act: Ask | Tell, now: float) -> Ticket | Fate:
-        return self._ask(act, now) if isinstance(act, Ask) else self._tell(act, now)
+    def _commit(self, batch: "Sequence[_Pending]") -> None:
+        """Do asks and tells in one transaction, again if others stored the same rows first."""
+        tickets = {p.act.ticket for p in batch if p.act.ticket is not None}
+        for pending in batch:
+            if isinstance(pending.act, Ask):
+                offer = Offer.of(pending.act.offer)
+                pending.offer = offer if self.learner.uses_vectors else Offer(offer.names)
+        offers = {p.offer.key for p in batch if p.offer is not None}
+        for attempt in range(1, _TRIES + 1):
+            try:
+                with self.journal.transaction():
+                    glance = self.journal.look(tickets, offers, self.policy.pulls > 1)
+                    work = _Work(glance, self._now(glance))
+                    if self._stale:
+                        self._reload()
+                    if not any(isinstance(p.act, Tell) for p in batch):
+                        self._look_after(work.now)  # otherwise when the rewards are in
+                    for pending in batch:
+                        try:
+                            pending.answer = self._do(pending, work)
+                        except ValueError as refusal:
+                            pending.answer = refusal
+                    self._write(work)
+                return
+            except Conflict:
+                self._stale = True
+                if attempt == _TRIES:
+                    raise
+            except BaseException:
+                self._stale = True
+                raise
 
-    def _ask(self, ask: Ask, now: float) -> Ticket:
-        offer = Offer.of(ask.offer)
-        if not self.mind.uses_vectors:
-            offer = Offer(offer.names)
-        found = None if ask.ticket is None else self.journal.find(ask.ticket)
+    def _now(self, glance: Glance) -> float:
+        return glance.now if self._clock is None else float(self._clock())
+
+    def _write(self, work: "_Work") -> None:
+        """Write the rows of a batch, and number outcomes if nobody else does so just now."""
+        journal = self.journal
+        if work.tickets:
+            journal.add_tickets(work.tickets)
+        if work.events:
+            journal.add_events(work.events)
+        if work.counts:
+            journal.count(self.worker, work.counts)
+        if work.glance.orders:
+            if work.due:
+                journal.add_due(work.due)
+            order(journal, self.rules, work.now, _AT_ONCE, work.ready)
+            self._save(work.glance)
+        else:
+            work.due.update((work.now, decision) for decision in work.ready)
+            journal.add_due(work.due)
+        self._look_after(work.now)
+
+    def _do(self, pending: "_Pending", work: "_Work") -> Ticket | Fate:
+        act, offer = pending.act, pending.offer
+        if isinstance(act, Tell) or offer is None:
+            return self._tell(act, work)
+        return self._ask(act, offer, work)
+
+    def _ask(self, ask: Ask, offer: Offer, work: "_Work") -> Ticket:
+        found = None if ask.ticket is None else work.glance.found.get(ask.ticket)
         if found is not None:
-            return _ticket(str(ask.ticket), self.journal.decision(found.hold))
+            return self._ticket(str(ask.ticket), found.chosen)
         if ask.ticket is not None and OWN_ID.fullmatch(ask.ticket):
             raise ValueError(
                 f"ticket {ask.ticket!r} is reserved for ids that the agent generates: use another, "
                 f"such as 'v{ask.ticket}'"
             )
-        hold = self._desk.wanting(offer.key, now)
-        if hold is None or hold.decision is None:
-            hold, decision = self._open(offer)
+        if self.policy.pulls == 1:
+            place, chosen = 0, self._decide(offer, work)
         else:
-            decision = hold.decision
-        place = hold.issue(now)
-        self.journal.add_ticket(hold.id, place, ask.ticket, now)
-        return _ticket(ask.ticket or f"{hold.id}.{place}", decision)
+            shared = self._open.wanting(offer.key) or self._share(offer, work)
+            place, chosen = self._open.issue(shared, work.now), shared.chosen
+        ends = work.now + self.wait
+        name = ask.ticket or f"{chosen.id}.{place}"
+        work.tickets.append((chosen.id, place, ask.ticket, None, work.now, ends))
+        work.due.add((ends + self._extra, chosen.id))
+        work.counts[chosen.arm].asked += 1
+        work.glance.found[name] = Found(chosen, place, ends)
+        return self._ticket(name, chosen)
 
-    def _tell(self, tell: Tell, now: float) -> Fate:
-        found = self.journal.find(tell.ticket)
+    def _ticket(self, name: str, chosen: Chosen) -> Ticket:
+        if chosen.arm not in self._names:  # of another agent
+            self._meet(self.journal.arms())
+        return Ticket(name, self._names[chosen.arm], chosen.propensity, chosen.id)
+
+    def _tell(self, tell: Tell, work: "_Work") -> Fate:
+        found, rules, event = work.glance.found.get(tell.ticket), self.rules, tell.event or ""
         if found is None:
             return "unknown"
-        if found.told is not None:
+        if event in found.events or (found.events and rules.rewards == "first"):
             return "duplicate"
-        late = found.closed is not None
-        self.journal.tell(found, tell.reward, now, LATE if late else KEPT)
+        if rules.rewards == "sum" and math.isinf(tell.reward):
+            raise ValueError(f"a reward that is added to others must be finite, got {tell.reward}")
+        chosen, late = found.chosen, work.now > found.ends or found.ended
+        at = math.nextafter(work.now, math.inf) if found.ended else work.now  # after the outcome
+        work.events.append((chosen.id, found.place, event, tell.reward, at))
+        found.events[event] = at
+        counts = work.counts[chosen.arm]
         if late:
+            counts.late += 1
+            counts.late_sum += tell.reward
             return "late"
-        hold = self._desk.open[found.hold]
-        self._desk.tell(hold, found.number, now)
-        if hold.told < self.policy.pulls:
-            return "kept"
-        self._end(hold, learned=True)
-        return "learned"
+        counts.told += 1
+        if self.policy.pulls > 1:
+            work.told[chosen.id] += 1
+            self._open.tell(chosen.id, max(0.0, work.now - found.ends + self.wait))
+        enough = found.told + work.told[chosen.id] >= rules.pulls or not self.journal.serial
+        if rules.at_once and (enough or rules.pulls == 1):
+            work.ready.append(chosen.id)
+        return "kept"
 
-    def _open(self, offer: Offer) -> tuple[Hold, Decision]:
-        """Make a new decision for an offer."""
-        if self._desk.never_repeats(offer.key):
+    def _share(self, offer: Offer, work: "_Work") -> OpenDecision:
+        """Make a decision that several tickets will share."""
+        if self._open.never_repeats(offer.key):
             raise ValueError(
                 f"this policy needs offers that repeat, as {self.policy.pulls} requests with the "
                 "same arms and features share a decision; recent offers all differed. Use "
                 "LinStudentUCB, which learns from single rewards"
             )
-        mind, number = self.mind, self._holds
-        self._catch_up()
-        since = self._since if mind.believes else number
-        with mind.meeting(offer):
-            choice = mind.choose(number, offer, self.explore, self._pending)
-        if number == 0:
-            self.journal.set_meta(dim=str(mind.dim))
-        decision = Decision(number, offer, *choice)
-        self.journal.add_hold(HoldRow(decision, self.explore, mind.lessons, since), mind.numbers)
-        hold = Hold(number, offer.key, decision if self.policy.pulls > 1 else None)
-        self._desk.add(hold, new=True)
-        if mind.believes:
-            self._pending[number] = decision
-        self._holds += 1
-        return hold, decision
+        return self._open.open(self._decide(offer, work), offer.key)
 
-    def _end(self, hold: Hold, *, learned: bool) -> None:
-        """End a decision, to be learned from or given up."""
-        self.journal.close_hold(hold.id, self._closed, learned)
-        self._desk.close(hold)
-        self._closed += 1
+    def _decide(self, offer: Offer, work: "_Work") -> Chosen:
+        """Make a new decision for an offer."""
+        journal = self.journal
+        self._catch_up(work.glance.outcomes)
+        new = [name for name in offer.names if name not in self._known]
+        if new or self.learner.state is None:
+            journal.lock_arms()
+            self._meet(journal.arms())
+            new = [name for name in offer.names if name not in self._known]
+        if self.learner.state is None:
+            self._restore()
+        learner = self.learner
+        first = learner.state is None
+        with learner.meeting(offer):
+            state = self._belief.state() if learner.imputes else learner.state
+            number = journal.new_id()
+            choice = learner.choose(number, offer, self.explore, state)
+        if new:
+            journal.add_arms({name: learner.numbers[name] for name in new})
+            self._meet(learner.numbers)
+        if first:
+            features = "no" if offer.vectors is None else "yes"
+            journal.set_meta(arms=str(learner.first_arms), dim=str(learner.dim), features=features)
+        decision = Decision(number, offer, choice.arm, choice.propensity)
+        if learner.imputes:
+            if not self._own:
+                self._belief.since = number
+            self._belief.add(decision)
+            self._own.append(number)
+        row = DecisionRow(
+            decision,
+            choice.packed,
+            self.explore,
+            None,
+            self._recipe,
+            self.worker,
+            learner.learned,
+            self._belief.since,
+            work.now,
+        )
+        arm = learner.numbers[decision.name]
+        journal.add_decision(row, arm)
+        return Chosen(number, arm, choice.propensity)
 
-    def _end_due(self, now: float) -> None:
-        """End the decisions that are due, and update the share of lost rewards."""
-        for hold, enough in self._desk.due(now):
-            self._end(hold, learned=enough)
-        for ended in self._desk.settled(now):
-            self._count(ended)
+    def _meet(self, numbers: dict[str, int]) -> None:
+        """Know the arms of the journal."""
+        self.learner.numbers = dict(numbers)
+        self._known = frozenset(numbers)
+        self._names = {number: name for name, number in numbers.items()}
 
-    def _count(self, hold: int) -> None:
-        """Count the rewards of a decision that came in time."""
-        times = self.journal.tickets(hold)
-        came = sum(told is not None and told <= asked + self.wait for asked, told in times)
-        self._desk.count(len(times), came)
+    def _look_after(self, now: float) -> None:
+        """See whether decisions that several tickets share are short of rewards."""
+        for one in self._open.overdue(now):
+            decision = one.chosen.id
+            tickets = self.journal.told([decision]).get(decision)
+            ended = tickets is None
+            if tickets is None:
+                tickets = self.journal.told([decision], ended=True)[decision]
+            self._open.check(one, tickets, now, ended=ended)
 
-    def _catch_up(self) -> None:
+    def _catch_up(self, outcomes: int) -> None:
         """Learn new outcomes, if there are enough to be worth imputing pending rewards again."""
-        mind, backlog = self.mind, self._committed - self.mind.lessons
-        if backlog * 4 * self.policy.pulls >= len(self._pending) and backlog:
-            self._learn(self._committed)
-            self._expect_since(self._holds - RECENT)
-            self._save()
-        elif self._holds - self._since > 4 * RECENT:
-            mind.expect_anew()
-            self._expect_since(self._holds - RECENT)
+        pending, backlog = len(self._belief.pending), outcomes - self.learner.learned
+        if backlog and backlog * 4 * self.policy.pulls >= pending:
+            if self.learner.state is None:
+                self._restore()
+            elif backlog > _FAR:
+                jump(self.learner, self.journal)
+                self._believe()
+            stop = min(outcomes, self.learner.learned + _AT_ONCE)
+            replay(self.learner, self.journal, stop, self._learned)
+            if self._own:
+                self._belief.start_at(self._own[0])
+        elif pending > 4 * RECENT:
+            self._belief.start_at(self._own[0])
 
-    def _learn(self, lessons: int) -> None:
-        """Learn outcomes, up to a total of `lessons`."""
-        for closing in self.journal.closings(self.mind.lessons, lessons):
-            try:
-                self.mind.fold(closing)
-            except ValueError as error:  # due to an earlier request, not to this one
-                hold = closing.decision.hold
-                raise RuntimeError(
-                    f"cannot learn the outcome of decision {hold}: {error}"
-                ) from error
-            self._pending.pop(closing.decision.hold, None)
+    def _learned(self, outcome: Outcome) -> None:
+        self._lately.append(outcome.rewards is not None)
+        self._belief.pending.pop(outcome.decision.id, None)
+        if self.policy.pulls > 1:
+            self._open.ended(outcome.decision.id)
 
-    def _expect_since(self, hold: int) -> None:
-        """Impute rewards only for pending decisions from this one on."""
-        self._since = max(0, hold)
-        for old in [old for old in self._pending if old < self._since]:
-            del self._pending[old]
+    def _believe(self) -> None:
+        self._belief, self._own = Belief(self.learner), deque[int](maxlen=RECENT)
 
-    def _save(self) -> None:
+    def _save(self, glance: Glance) -> None:
         """Store a snapshot from time to time."""
-        apart = max(_LEAST_APART, self._size // _BYTES_A_LESSON)
-        if self.mind.lessons >= self._saved + apart:
-            packed = self.mind.to_bytes()
-            self.journal.add_snapshot(self.mind.lessons, packed)
-            self._saved, self._size = self.mind.lessons, len(packed)
+        apart = max(_LEAST_APART, self._size // _BYTES_AN_OUTCOME)
+        if glance.orders and self.learner.learned >= self._saved + apart:
+            self._saved, self._size = self.journal.last_snapshot()
+            if self.learner.learned >= self._saved + apart:
+                packed = self.learner.to_bytes()
+                self.journal.add_snapshot(self.learner.learned, self._recipe, packed)
+                self._saved, self._size = self.learner.learned, len(packed)
 
-    def _opened(self, seed: int | None, dim: int | None) -> Mind:
-        """Restore the learner from the journal; one of another policy raises ``ValueError``."""
+    def _opened(self, seed: int | None, dim: int | None) -> None:
+        """Check that the journal is of this policy; one of another raises ``ValueError``."""
         meta, recipe = self.journal.meta(), repr(self.policy)
-        if "recipe" not in meta:
-            meta = {"recipe": recipe, "seed": str(seed or 0), "version": version("tailproof")}
+        glance = self.journal.look((), (), shared=False)
+        if "seed" not in meta:
+            meta = {"seed": str(seed or 0), "version": version("tailproof")}
             meta |= {} if dim is None else {"dim": str(dim)}
             self.journal.set_meta(**meta)
-        if meta["recipe"] != recipe:
+            self.journal.add_recipe(recipe, 0, self._now(glance))
+        *_, (self._recipe, text, _, _) = self.journal.recipes()
+        if text != recipe:
             raise ValueError(
-                f"the journal belongs to {meta['recipe']}, not to {recipe}: use a new journal for "
-                "another policy"
+                f"the journal belongs to {text}, not to {recipe}: use a new journal for another "
+                "policy"
             )
         for name, value in {"seed": seed, "dim": dim}.items():
             kept = meta.get(name, str(value))
@@ -499,42 +704,44 @@ class Agent:
                     f"the journal has {name} {kept}, got {value}: leave {name} out, or use a new "
                     "journal"
                 )
-        return restored(self.policy, self.journal)
+        silence = "lost" if self.rules.silence is None else repr(self.rules.silence)
+        rules = {"wait": repr(self.wait), "silence": silence, "rewards": self.rules.rewards}
+        if not rules.items() <= meta.items():
+            self.journal.set_meta(**rules)
+        self._restore()
+
+    def _restore(self) -> None:
+        """Learn all that is in the journal."""
+        self.learner = restored(self.policy, self.journal)
+        self._meet(self.learner.numbers)
+        self._believe()
 
     def _reload(self) -> None:
-        """Reload open decisions at the start, after an error, or because others wrote."""
-        before, stale, self._stale = self._closed, self._stale, False
-        self._holds, self._closed = self.journal.counts()
-        self._committed = self._closed
+        """Read what is in memory again, at the start and after an error."""
+        numbers = self.journal.arms()
+        if not self.learner.numbers.items() <= numbers.items():  # something was rolled back
+            self._restore()
+        self._meet(numbers)
         self._saved, self._size = self.journal.last_snapshot()
-        numbers, mind = self.journal.arms(), self.mind
-        fits = mind.state is not None and mind.numbers.items() <= numbers.items()
-        if not fits:  # the first load, or something was rolled back
-            self.mind = mind = restored(self.policy, self.journal)
-        mind.numbers = numbers
-        lessons = mind.lessons
-        self._learn(self.journal.last_after())  # each decision knows at least what the last one did
-        if stale or mind.lessons > lessons:
-            mind.expect_anew()
-            self._since = max(0, self._holds - RECENT)
-        for ended in self.journal.ended(max(before, self._closed - SEEN)):
-            self._desk.see(ended, self.journal.tickets(ended)[-1][0])
-        believes = mind.believes
-        self._pending = self.journal.unfolded(mind.lessons, self._since) if believes else {}
-        self._desk.clear()
-        holds, tickets = self.journal.open_holds()
-        several = self.policy.pulls > 1
-        for key, *decided in holds:
-            decision = self.journal.decided(*decided) if several else None
-            self._desk.add(Hold(decided[0], key, decision), new=False)
-        now = self._now()
-        for hold, place, asked, told in tickets:
-            one = self._desk.open[hold]
-            one.issue(min(asked, now))  # the clock may have been set back
-            if told is not None:
-                one.told += 1
-                del one.awaited[place]
+        self._believe()
+        if self.policy.pulls > 1:
+            self._open.clear()
+            unfinished = self.journal.unfinished(_ADOPTED)
+            told = self.journal.told([one[0] for one in unfinished]) if unfinished else {}
+            for decision, key, chosen in unfinished:
+                self._open.adopt(chosen, key, told.get(decision, []))
+        self._stale = False
 
 
-def _ticket(name: str, decision: Decision) -> Ticket:
-    return Ticket(name, decision.name, decision.propensity, decision.hold)
+@dataclass
+class _Work:
+    """The rows of one transaction."""
+
+    glance: Glance
+    now: float
+    tickets: list[Any] = field(default_factory=list)
+    events: list[Any] = field(default_factory=list)
+    due: set[tuple[float, int]] = field(default_factory=set)
+    ready: list[int] = field(default_factory=list)
+    counts: defaultdict[int, Counts] = field(default_factory=lambda: defaultdict(Counts))
+    told: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from tailproof.live.agent import Agent
 from tailproof.live.config import Arms, Config, Settings
-from tailproof.live.journal import Journal
+from tailproof.live.journal import Journal, open_journal
 from tailproof.live.offers import Offer
-from tailproof.live.opening import open_journal
 from tailproof.stats.aims import Aim
 
 __all__ = ["Experiment", "open_all", "open_one"]

@@ -93,15 +93,20 @@ class Offer:
             found.update(b"\0\0" + self.vectors.tobytes())
         return found.digest()
 
-    def row(self) -> tuple[str, bytes | None]:
-        """Return the columns that a journal stores."""
-        features = None if self.vectors is None else self.vectors.astype("<f8").tobytes()
-        return json.dumps(self.names, ensure_ascii=False), features
+    def row(self) -> tuple[str, int | None, bytes | None]:
+        """Return the columns that a journal stores; features that all arms share only once."""
+        names = json.dumps(self.names, ensure_ascii=False)
+        if self.vectors is None:
+            return names, None, None
+        shared = len(self.vectors) > 1 and bool((self.vectors == self.vectors[0]).all())
+        vectors = self.vectors[:1] if shared else self.vectors
+        return names, self.dim, vectors.astype("<f8").tobytes()
 
     @classmethod
-    def from_row(cls, names: str, features: bytes | None) -> Self:
+    def from_row(cls, names: str, dim: int | None, features: bytes | None) -> Self:
         """Return the offer that `row` stored."""
         found = tuple(json.loads(names))
-        if features is None:
+        if dim is None or features is None:
             return cls(found)
-        return cls(found, np.frombuffer(features, "<f8").reshape(len(found), -1).astype(np.float64))
+        vectors = np.frombuffer(features, "<f8").reshape(-1, dim).astype(np.float64)
+        return cls(found, np.repeat(vectors, len(found) // len(vectors), axis=0))

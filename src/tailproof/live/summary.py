@@ -1,7 +1,7 @@
 """A summary of a journal: which arm leads and whether that is sure, pulls and rewards over time."""
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailproof.advice import calibrate
-from tailproof.live.journal import Journal
+from tailproof.live.journal import Counts, Journal, Told
+from tailproof.live.scheduler import Rules
 from tailproof.policies.base import Policy
 from tailproof.stats.aims import Aim, CappedMean
 from tailproof.stats.comparison import LEVEL, Comparison, MeanWithin, Statistic, Unbounded
@@ -55,17 +56,26 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass
 class _Arm:
-    """One arm: its tickets and rewards in ended decisions, and its latest rewards."""
+    """One arm: its tickets and rewards in ended decisions, and its latest rewards.
+
+    `rewards` includes those of silence; `came` does not.
+    """
 
     name: str
     tickets: int = 0
     rewards: int = 0
+    came: int = 0
     offered: int = -1
     """The number of the last ticket that could have got it."""
     sample: Histogram = field(default_factory=Histogram)
     window: Array = field(default_factory=lambda: np.empty(0))
-    open: int = 0
-    told: int = 0
+    counts: Counts = field(default_factory=Counts)
+    """All tickets and events so far."""
+
+    @property
+    def open(self) -> int:
+        """Tickets without an outcome."""
+        return max(0, self.counts.asked - self.tickets)
 
 
 class Summary:
@@ -95,10 +105,6 @@ class Summary:
         The statistic that arms are compared by.
     costs : bool
         Whether rewards are costs, so that smaller is better.
-    wait : float
-        Seconds until a reward counts as lost.
-    clock : callable, optional
-        Returns the time, as in `Agent`.
 
     Examples
     --------
@@ -126,17 +132,15 @@ class Summary:
         aim: Aim,
         *,
         costs: bool = False,
-        wait: float = 86400.0,
-        clock: Callable[[], float] | None = None,
     ) -> None:
-        self.journal, self.policy, self.aim = journal, policy, aim
-        self.costs, self.wait, self._clock = costs, wait, clock or journal.now
+        self.journal, self.policy, self.aim, self.costs = journal, policy, aim, costs
         self._arms: list[_Arm] = []
         self._numbers: dict[str, int] = {}
-        self.read = self.ended = self.holds = 0
-        self._tickets = self._rewards = self._late = self._overdue = 0
+        self.read = self.ended = 0
+        self._tickets = self._rewards = self._came = 0
         self._features = False
         self._history = _History()
+        self._rules = Rules.of({}, policy)
         self._judged, self._tail, self._advice = 0, "", ""
         self._seen: tuple[Any, ...] = (0, None)  # nothing was compared yet
         self._table: Array = np.empty((0, 3))
@@ -146,14 +150,15 @@ class Summary:
         """Read a chunk of what is new, and return whether that was all."""
         chunk = max(1, _CHUNK // self.policy.pulls)
         with self.journal.moment():
-            self.holds, self.ended = self.journal.counts()
+            self.ended = self.journal.counts()[0]
+            self._rules = Rules.of(self.journal.meta(), self.policy)
             self._meet(self.journal.arms(since=len(self._arms)))
             stop = min(self.read + chunk, self.ended)
-            self._take(self.journal.ended_tickets(self.read, stop))
+            self._take(self.journal.ended(self.read, stop))
             self.read = stop
             if self.read == self.ended:
-                self._late = self.journal.late()
-                self._take_open(self.journal.open_tickets(self._clock() - self.wait))
+                for number, counts in self.journal.tally().items():
+                    self._arms[number].counts = counts
         if self.read < self.ended:
             return False
         self._judge()
@@ -167,44 +172,37 @@ class Summary:
         for arm in self._arms if names else []:
             arm.sample.limit(max(FEWEST, _ALL_CELLS // len(self._arms)))
 
-    def _take(self, rows: Sequence[tuple[Any, ...]]) -> None:
+    def _take(self, rows: Sequence[tuple[int, int, float, Told]]) -> None:
         """Add tickets of ended decisions."""
         if not rows:
             return
-        offers, places, asked, found = zip(*rows, strict=True)
-        first, kinds = self._tickets, dict.fromkeys(zip(offers, places, strict=True), 0)
-        for number, place in kinds:
-            kinds[number, place] = self._numbers[self.journal.offer(number).names[place]]
-        last = {number: first + i for i, number in enumerate(offers)}
+        first = self._tickets
+        last = {offer: first + i for i, (offer, *_) in enumerate(rows)}
         for number, ticket in last.items():
             offer = self.journal.offer(number)
             self._features |= offer.vectors is not None
             for name in offer.names:
                 self._arms[self._numbers[name]].offered = ticket
-        arms = np.array([kinds[kind] for kind in zip(offers, places, strict=True)])
-        rewards = np.array(found, dtype=np.float64)  # None is NaN
+        arms = np.array([arm for _, arm, _, _ in rows])
+        found = [self._rules.came(ticket, at) for _, _, at, ticket in rows]
+        came = np.array(found, dtype=np.float64)  # None is NaN
+        silence = math.nan if self._rules.silence is None else self._rules.silence
+        rewards = np.where(np.isnan(came), silence, came)
         order, width = np.argsort(arms, kind="stable"), self._width
         numbers, starts = np.unique(arms[order], return_index=True)
-        for number, own in zip(numbers, np.split(rewards[order], starts[1:]), strict=True):
-            came, arm = own[~np.isnan(own)], self._arms[number]
+        for number, own in zip(numbers, np.split(order, starts[1:]), strict=True):
+            arm, values = self._arms[number], rewards[own]
+            values = values[~np.isnan(values)]
             arm.tickets += len(own)
-            arm.rewards += len(came)
-            arm.sample.add(came)
-            arm.window = np.concatenate([arm.window, came])[-width:]
-            self._rewards += len(came)
-        self._history.add(first, arms, np.array(asked), rewards, len(self._arms))
+            arm.came += int((~np.isnan(came[own])).sum())
+            arm.rewards += len(values)
+            arm.sample.add(values)
+            arm.window = np.concatenate([arm.window, values])[-width:]
+        self._came += int((~np.isnan(came)).sum())
+        self._rewards += int((~np.isnan(rewards)).sum())
+        asked = np.array([ticket.asked for *_, ticket in rows])
+        self._history.add(first, arms, asked, rewards, len(self._arms))
         self._tickets += len(rows)
-
-    def _take_open(self, rows: Sequence[tuple[int, int, int, int, int]]) -> None:
-        """Count tickets of open decisions, as they are now."""
-        for arm in self._arms:
-            arm.open = arm.told = 0
-        self._overdue = 0
-        for number, place, tickets, told, overdue in rows:
-            arm = self._arms[self._numbers[self.journal.offer(number).names[place]]]
-            arm.open += tickets
-            arm.told += told
-            self._overdue += overdue
 
     @property
     def _width(self) -> int:
@@ -276,21 +274,25 @@ class Summary:
             range(len(self._arms)),
             key=lambda i: (not here[i], math.isnan(signed[i]), -signed[i], i),
         )
-        ended, told = self._tickets, sum(arm.told for arm in self._arms)
-        waiting = sum(arm.open for arm in self._arms) - told
+        every = [arm.counts for arm in self._arms]
+        missing = self._tickets - self._came
+        silent = 0 if self._rules.silence is None else missing
         return {
             "read": 1.0 if self.read == self.ended else self.read / self.ended,
             "recipe": repr(self.policy),
             "aim": self.aim.name,
             "aim_words": _aim_words(self.aim, self.costs),
-            "holds": {"open": self.holds - self.ended, "ended": self.ended},
+            "outcomes": self.ended,
+            "silence": self._rules.silence,
+            "rewards": self._rules.rewards,
             "tickets": {
-                "asked": ended + waiting + told,
-                "rewards": self._rewards + told,
-                "pending": waiting - self._overdue,
-                "overdue": self._overdue,
-                "late": self._late,
-                "lost": ended - self._rewards - self._late,
+                "asked": sum(one.asked for one in every),
+                "rewards": sum(one.told for one in every),
+                "pending": sum(arm.open for arm in self._arms),
+                "late": sum(one.late for one in every),
+                "late_sum": _plain(sum(one.late_sum for one in every)),
+                "silent": silent,
+                "lost": missing - silent,
             },
             "lead": self._lead,
             "arms": [self._row(i, table[i], here[i]) for i in order[:_LISTED]],
@@ -305,10 +307,12 @@ class Summary:
         return {
             "name": arm.name,
             "here": here,
-            "pulls": arm.tickets + arm.open,
-            "rewards": arm.rewards + arm.told,
-            "pending": arm.open - arm.told,
-            "missing": arm.tickets - arm.rewards,
+            "pulls": max(arm.counts.asked, arm.tickets),
+            "rewards": arm.rewards,
+            "pending": arm.open,
+            "missing": arm.tickets - arm.came,
+            "late": arm.counts.late,
+            "late_sum": _plain(arm.counts.late_sum),
             **dict(zip(("estimate", "low", "high"), map(_plain, found.tolist()), strict=True)),
         }
 

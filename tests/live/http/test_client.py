@@ -79,8 +79,8 @@ def test_ask_and_tell(url: str, client: Both) -> None:
     assert (one.id, one.default) == (name, False)
     assert one.arm in ("red", "blue")
     assert len(two.id) == 32
-    told = [(name, 3), (name, 3), (two.id, -np.inf), ("nobody", 1)]
-    calls = [("tell", "shop", ticket, reward) for ticket, reward in told]
+    told = [(name, 3), (name, 3), (two.id, -np.inf, "order 7"), ("nobody", 1)]
+    calls = [("tell", "shop", *one) for one in told]
     assert client(url, *calls, timeout=30)[1::2] == ["duplicate", "unknown"]
 
 
@@ -90,9 +90,8 @@ def test_features_go_over_the_wire(url: str, client: Both, config: Config) -> No
     assert ticket.arm in offer
     log = read(Path(config.journal) / "lines.db")
     assert log.frame.set_index("ticket").loc[ticket.id, "arm"] == ticket.arm
-    decision = log.journal.decision(ticket.hold)
-    assert decision.offer.vectors is not None
-    np.testing.assert_array_equal(decision.offer.vectors, list(offer.values()))
+    decided = {row.decision.id: row.decision.offer.vectors for row in log.journal.decisions()}
+    np.testing.assert_array_equal(decided[ticket.hold], list(offer.values()))
     log.journal.close()
 
 

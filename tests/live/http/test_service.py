@@ -90,7 +90,7 @@ def test_costs_are_made_small(http: Caller) -> None:
         arm = http.post("/experiments/times/ask", json=body).json()["arm"]
         reward = {"slow": 9.0, "fast": 1.0}[arm] + visit % 3 / 10
         told = {"ticket": f"v{visit}", "reward": reward}
-        assert http.post("/experiments/times/tell", json=told).json()["fate"] == "learned"
+        assert http.post("/experiments/times/tell", json=told).json()["fate"] == "kept"
     log = csv.DictReader(http.get("/experiments/times/log").text.splitlines())
     arms = [row["arm"] for row in log]
     assert arms[-20:].count("fast") > 15
@@ -133,6 +133,7 @@ REFUSED = [
     (TELL, '{"ticket": "\\u0000", "reward": 1}', r"ticket must be a string .* got '\\x00'"),
     (TELL, '{"ticket": "\\ud800", "reward": 1}', "ticket must be a string"),
     (TELL, '{"ticket": "a", "reward": 1, "when": 2}', "unknown field 'when'"),
+    (TELL, '{"ticket": "a", "reward": 1, "event": ""}', "event must be a string of 1 to 200"),
     (TELL, '{"ticket": "a", ', "the body is not valid JSON"),
     (TELL, "[]", "the body must be a JSON object"),
     (ASK, '{"offer": []}', "offer must be a list of 1 to 10000 arm names"),
@@ -214,9 +215,9 @@ def test_metrics_count(http: Caller) -> None:
         'tailproof_tells_total{experiment="shop",fate="kept"} 1.0',
         'tailproof_tells_total{experiment="shop",fate="duplicate"} 1.0',
         'tailproof_refused_total{experiment="shop"} 1.0',
-        'tailproof_pending{experiment="shop"} 1.0',
+        'tailproof_pending{experiment="shop"} 2.0',
         'tailproof_lost_share{experiment="shop"} 0.0',
-        'tailproof_lessons{experiment="shop"} 0.0',
+        'tailproof_outcomes{experiment="shop"} 0.0',
         'tailproof_answer_seconds_count{route="/experiments/{name}/ask",status="200"} 3.0',
         'tailproof_answer_seconds_count{route="other",status="404"} 1.0',
     ):
@@ -242,7 +243,7 @@ def test_a_journal_that_fails_is_said_and_nothing_is_answered(
 
     assert http.post(ASK, json={"ticket": "a"}).status_code == 200
     with monkeypatch.context() as patched:
-        patched.setattr(SQLite, "add_ticket", full)
+        patched.setattr(SQLite, "add_tickets", full)
         answer = http.post(ASK, json={"ticket": "b"})
         assert answer.status_code == 503
         assert answer.json() == {"error": "commit failed, nothing was stored: no space left"}
@@ -302,6 +303,18 @@ def test_many_requests_share_a_commit(http: Caller, tmp_path: Path) -> None:
     for thread in many:
         thread.join()
     assert 0 < agent.commits - before < 8
+
+
+def test_asks_that_nobody_waited_for_are_cancelled(
+    http: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent, cancelled = http.app.state.experiments["shop"].agent, []  # type: ignore[attr-defined]
+    monkeypatch.setattr(agent, "cancel", cancelled.extend, raising=False)
+    http.post(ASK, json={"ticket": "a", "cancel": ["b"]})
+    http.post(TELL, json={"ticket": "a", "reward": 1, "cancel": ["c", "d"]})
+    assert cancelled == ["b", "c", "d"]
+    refused = http.post(ASK, json={"cancel": ["x"] * 101})
+    assert "cancel must be a list of at most 100 tickets" in refused.json()["error"]
 
 
 def test_every_route_has_an_example_and_no_other_host_is_named(http: Caller) -> None:

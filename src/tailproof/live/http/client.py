@@ -91,11 +91,12 @@ class _Base:
         listed = names if vectors is None else dict(zip(names, vectors.tolist(), strict=True))
         return {"ticket": name, "offer": listed}
 
-    def _told(self, ticket: str, reward: float) -> dict[str, Any]:
-        """Return the body of a tell; an invalid reward or ticket raises ``ValueError``."""
-        value = Tell(ticket, reward).reward
+    def _told(self, ticket: str, reward: float, event: str | None) -> dict[str, Any]:
+        """Return the body of a tell; what is invalid raises ``ValueError``."""
+        value = Tell(ticket, reward, event).reward
         words = {float("inf"): "Infinity", -float("inf"): "-Infinity"}
-        return {"ticket": ticket, "reward": words.get(value, value)}
+        body = {"ticket": ticket, "reward": words.get(value, value)}
+        return body if event is None else body | {"event": event}
 
     def _ticket(self, name: str, found: _Outcome) -> Ticket:
         if isinstance(found, dict):
@@ -275,9 +276,11 @@ class Client(_Base):
         body = self._asked(offer, ticket)
         return self._ticket(body["ticket"], self._wait(self._call(experiment, "ask", body)))
 
-    def tell(self, experiment: str, ticket: str, reward: float) -> Fate | Literal["failed"]:
-        """Tell the reward of a ticket, and return what happened to it."""
-        body = self._told(ticket, reward)
+    def tell(
+        self, experiment: str, ticket: str, reward: float, event: str | None = None
+    ) -> Fate | Literal["failed"]:
+        """Tell a reward of a ticket, and return what happened to it."""
+        body = self._told(ticket, reward, event)
         return self._fate(self._wait(self._call(experiment, "tell", body)))
 
     def _wait(self, call: Coroutine[Any, Any, _Outcome]) -> _Outcome:
@@ -326,9 +329,12 @@ class AsyncClient(_Base):
         body = self._asked(offer, ticket)
         return self._ticket(body["ticket"], await self._call(experiment, "ask", body))
 
-    async def tell(self, experiment: str, ticket: str, reward: float) -> Fate | Literal["failed"]:
-        """Tell the reward of a ticket, and return what happened to it."""
-        return self._fate(await self._call(experiment, "tell", self._told(ticket, reward)))
+    async def tell(
+        self, experiment: str, ticket: str, reward: float, event: str | None = None
+    ) -> Fate | Literal["failed"]:
+        """Tell a reward of a ticket, and return what happened to it."""
+        body = self._told(ticket, reward, event)
+        return self._fate(await self._call(experiment, "tell", body))
 
     async def close(self) -> None:
         """Close the connections."""

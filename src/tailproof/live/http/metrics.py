@@ -84,9 +84,9 @@ class _Standing(Collector):
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
         texts = {
-            "pending": "Tickets waiting for a reward.",
+            "pending": "Tickets without an outcome.",
             "lost_share": "Share of recent rewards that were lost.",
-            "lessons": "Decisions that have ended.",
+            "outcomes": "Outcomes so far.",
         }
         families = {
             key: GaugeMetricFamily(f"tailproof_{key}", text, labels=["experiment"])
@@ -94,7 +94,7 @@ class _Standing(Collector):
         }
         for name, experiment in self._experiments.items():
             standing = experiment.agent.standing()
-            values = (standing.pending, standing.loss, standing.lessons)
+            values = (standing.pending, standing.loss, standing.outcomes)
             for family, value in zip(families.values(), values, strict=True):
                 family.add_metric([name], value)
         return families.values()

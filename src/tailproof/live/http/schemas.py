@@ -32,6 +32,7 @@ _RULES = {
     f" that maps arm names to vectors of 1 to {_MOST_FEATURES} finite numbers",
     "ticket": f"a string of 1 to {LONGEST_ID} printable characters",
     "reward": 'a finite number, "Infinity" or "-Infinity"',
+    "event": f"a string of 1 to {LONGEST_ID} printable characters, the id of one of several rewards",
     "cancel": f"a list of at most {_MOST_CANCELLED} tickets whose asks nobody waited for",
     "do": '"ask" or "tell"',
     "acts": f'a list of 1 to {_MOST_ACTS} objects, each with "do": "ask" or "do": "tell"',
@@ -84,11 +85,12 @@ class TellBody(_Strict):
     reward: Number | Literal["Infinity", "-Infinity"] = Field(
         description=_RULES["reward"], examples=[12.5, "-Infinity"]
     )
+    event: Id | None = Field(None, description=_RULES["event"], examples=["order 4711"])
     cancel: Cancelled = []
 
     def act(self, _: Offer | None) -> Tell:
         """Return the tell for the agent."""
-        return Tell(self.ticket, float(self.reward))
+        return Tell(self.ticket, float(self.reward), self.event)
 
 
 class _AskAct(AskBody):
@@ -137,9 +139,9 @@ class FateAnswer(_Strict):
 
     ticket: str = Field(examples=["v17"])
     fate: Fate = Field(
-        description="kept: stored, its decision waits for more rewards; learned: stored, and its"
-        " decision is complete; duplicate: ignored, the ticket already has a reward; late: stored,"
-        " but its decision had ended; unknown: there is no such ticket",
+        description="kept: stored, and it counts; duplicate: ignored, the ticket already has this"
+        " reward; late: stored, but not learned, as its window or its decision had ended; unknown:"
+        " there is no such ticket",
         examples=["kept"],
     )
 

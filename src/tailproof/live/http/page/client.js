@@ -6,8 +6,8 @@
 //     await client.tell("checkout", ticket, 12.5);
 //
 // A call takes at most `timeout` milliseconds, with all retries. With a `default` no call rejects
-// for what goes wrong on the way or in the service: `ask` gives the default arm, with `default` true
-// and a ticket that the service does not know, and `tell` gives the fate "failed" and may be
+// for what goes wrong on the way or in the service: `ask` gives the default arm, with `default`
+// true and a ticket that the service does not know, and `tell` gives the fate "failed" and may be
 // repeated. The reason goes to `log`, the same one once a minute. After 5 failed calls in a row
 // there is one try a second later, then after 2, 4, … 30 seconds; calls in between fail at once.
 
@@ -58,14 +58,15 @@ export class Client {
     }
   }
 
-  // Give what happened to the reward of a ticket: kept, learned, duplicate, late, unknown, failed.
-  async tell(experiment, ticket, reward) {
+  // Give what happened to a reward of a ticket: kept, duplicate, late, unknown or failed. Rewards
+  // with different events add up where the experiment says so.
+  async tell(experiment, ticket, reward, event) {
     if (typeof reward !== "number" || Number.isNaN(reward)) {
       throw new TypeError(`reward must be a number, got ${reward}`);
     }
     const value = Number.isFinite(reward) ? reward : String(reward);
     try {
-      return (await this.call(experiment, "tell", { ticket, reward: value })).fate;
+      return (await this.call(experiment, "tell", { ticket, reward: value, event })).fate;
     } catch (failure) {
       if (!(failure instanceof Failure) || this.fallback === undefined) throw failure;
       return "failed";

@@ -173,7 +173,7 @@ function show(found) {
   const known = found.tickets !== undefined, asked = known && found.tickets.asked > 0;
   at("empty").hidden = !known || asked || found.read < 1;
   at("found").hidden = !asked;
-  setText("goal", !known ? "" : `Goal: ${found.aim_words}. A reward counts as lost after ${span(found.wait)}. ` +
+  setText("goal", !known ? "" : `Goal: ${found.aim_words}. ${meaning(found)} ` +
     (found.explore ? `${words(100 * found.explore)} % of decisions are random.` : "Exploration is up to the policy."));
   if (!asked) return known && showEmpty(found);
   if (found.read === 1) {
@@ -192,6 +192,12 @@ function show(found) {
   showTables(found.history);
   latest = found;
   draw(found);
+}
+
+function meaning({ wait, silence, rewards }) {
+  const what = rewards === "sum" ? "All rewards" : "The first reward", until = span(wait);
+  return silence === null ? `${what} within ${until} count; without one, a request counts as lost.`
+    : `${what} within ${until} count; without one, a request has the reward ${words(silence)}.`;
 }
 
 function showEmpty(found) {
@@ -218,7 +224,8 @@ function showLead(found) {
     name.append(arm.here ? arm.name : `${arm.name} (no longer offered)`);
     if (!arm.here) row.className = "gone";
     const cells = [words(arm.estimate), arm.low === null ? "–" : `${words(arm.low)} to ${words(arm.high)}`,
-      ...["pulls", "rewards", "pending", "missing"].map(key => whole.format(arm[key]))];
+      ...["pulls", "rewards", "pending", "missing"].map(key => whole.format(arm[key])),
+      `${whole.format(arm.late)} (${words(arm.late_sum)})`];
     fill(row, name, cells.map(text => make("td", text, { class: "n" })));
     return row;
   }));
@@ -226,14 +233,14 @@ function showLead(found) {
   setText("more-arms", `and ${whole.format(found.more_arms)} more`);
 }
 
-function showTickets({ tickets, holds }) {
+function showTickets({ tickets, outcomes, silence }) {
   const rows = [
-    ["Requests", tickets.asked, `${whole.format(holds.ended)} decisions ended, ${whole.format(holds.open)} open`],
+    ["Requests", tickets.asked, `${whole.format(outcomes)} outcomes learned or given up`],
     ["Rewards", tickets.rewards, "came in time"],
-    ["Pending", tickets.pending, "may still come"],
-    ["Overdue", tickets.overdue, "still used if they come before their decision ends"],
-    ["Lost", tickets.lost, share(tickets.lost, tickets.asked)],
-    ["Late", tickets.late, "came after their decision ended; not used"],
+    ["Pending", tickets.pending, "their outcome is still open"],
+    silence === null ? ["Lost", tickets.lost, share(tickets.lost, tickets.asked)]
+      : ["Silent", tickets.silent, `no reward in time, so ${words(silence)}`],
+    ["Late", tickets.late, `came too late and were not learned; ${words(tickets.late_sum)} in all`],
   ];
   fill(at("tickets"), rows.map(([name, count, more]) => {
     const group = make("div"), value = make("dd", whole.format(count));

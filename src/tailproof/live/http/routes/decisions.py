@@ -1,5 +1,6 @@
 """Asks and tells; requests that wait for the journal share its next commit."""
 
+import asyncio
 import logging
 import sqlite3
 from collections.abc import Sequence
@@ -45,12 +46,12 @@ Named = Annotated[Experiment, Depends(_named)]
 router = APIRouter(prefix="/experiments/{name}", responses=REFUSALS)
 
 
-def _act(
+async def _act(
     request: Request, experiment: Experiment, acts: Sequence[Ask | Tell]
 ) -> list[Ticket | Fate | ValueError]:
     """Do asks and tells in one commit, and count them."""
     try:
-        answers = experiment.agent.act(acts)
+        answers = await asyncio.wrap_future(experiment.agent.submit(acts))
     except Exception as error:
         raise _unwritten(error) from error
     request.app.state.metrics.acted(experiment.name, acts, answers)
@@ -64,29 +65,32 @@ def _unwritten(error: Exception) -> HTTPException:
     return HTTPException(503, f"commit failed, nothing was stored: {why}")
 
 
-def _one(request: Request, experiment: Experiment, body: AskBody | TellBody) -> Response:
+async def _one(request: Request, experiment: Experiment, body: AskBody | TellBody) -> Response:
     try:
         act = body.act(experiment.offer)
     except ValueError as refusal:
         return JSONResponse(problem(refusal), 422)
-    (said,) = _act(request, experiment, [act])
+    cancel = getattr(experiment.agent, "cancel", None)
+    if body.cancel and cancel is not None:
+        await asyncio.to_thread(cancel, body.cancel)
+    (said,) = await _act(request, experiment, [act])
     return JSONResponse(answer(act, said), 422 if isinstance(said, ValueError) else 200)
 
 
 @router.post("/ask", response_model=TicketAnswer)
-def ask(request: Request, experiment: Named, body: AskBody) -> Response:
+async def ask(request: Request, experiment: Named, body: AskBody) -> Response:
     """Get an arm; a repeated request with the same ticket gets the same answer."""
-    return _one(request, experiment, body)
+    return await _one(request, experiment, body)
 
 
 @router.post("/tell", response_model=FateAnswer)
-def tell(request: Request, experiment: Named, body: TellBody) -> Response:
+async def tell(request: Request, experiment: Named, body: TellBody) -> Response:
     """Tell the reward of a ticket, and get what happened to it."""
-    return _one(request, experiment, body)
+    return await _one(request, experiment, body)
 
 
 @router.post("/batch", response_model=BatchAnswer)
-def batch(request: Request, experiment: Named, body: BatchBody) -> Response:
+async def batch(request: Request, experiment: Named, body: BatchBody) -> Response:
     """Do several asks and tells in one commit; a refused one does not affect the others."""
     acts: list[Ask | Tell | ValueError] = []
     for one in body.acts:
@@ -94,7 +98,8 @@ def batch(request: Request, experiment: Named, body: BatchBody) -> Response:
             acts.append(one.act(experiment.offer))
         except ValueError as refusal:
             acts.append(refusal)
-    said = iter(_act(request, experiment, [a for a in acts if not isinstance(a, ValueError)]))
+    fit = [act for act in acts if not isinstance(act, ValueError)]
+    said = iter(await _act(request, experiment, fit))
     answers = [
         problem(act) if isinstance(act, ValueError) else answer(act, next(said)) for act in acts
     ]

@@ -6,10 +6,10 @@ from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from tailproof.live.export import csv_pieces
 from tailproof.live.http.routes.decisions import Named
 from tailproof.live.http.schemas import REFUSALS
 from tailproof.live.journal import Journal
-from tailproof.live.log import csv_pieces
 
 __all__ = ["router"]
 

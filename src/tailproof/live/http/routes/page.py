@@ -12,8 +12,8 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 from plotly.offline import get_plotlyjs
 
-from tailproof.live.follower import Follower
 from tailproof.live.http.routes.decisions import Named
+from tailproof.live.refresher import Refresher
 
 __all__ = ["router"]
 
@@ -35,18 +35,18 @@ _FILES = {
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Start and stop refreshing; the static files reveal nothing and need no token."""
     app.state.open_paths.update(_FILES)
-    follower = _follower(app)
+    refresher = _refresher(app)
     yield
-    follower.close()
+    refresher.close()
 
 
 router = APIRouter(lifespan=_lifespan, tags=["page"])
 
 
-def _follower(app: FastAPI) -> Follower:
-    if not hasattr(app.state, "follower"):
-        app.state.follower = Follower(app.state.experiments)
-    found: Follower = app.state.follower
+def _refresher(app: FastAPI) -> Refresher:
+    if not hasattr(app.state, "refresher"):
+        app.state.refresher = Refresher(app.state.experiments)
+    found: Refresher = app.state.refresher
     return found
 
 
@@ -92,7 +92,7 @@ _HEAD = {
         "sure": False,
         "words": "red leads so far; not sure yet against blue.",
     },
-    "tickets": {"asked": 90, "rewards": 70, "pending": 9, "overdue": 0, "late": 1, "lost": 10},
+    "tickets": {"asked": 90, "rewards": 70, "pending": 9, "late": 1, "late_sum": 3.5, "lost": 10},
 }
 _ARM = {"name": "red", "pulls": 50, "rewards": 40, "estimate": 3.1, "low": 2.0, "high": 4.4}
 
@@ -108,7 +108,7 @@ def _example(value: object) -> dict[str, Any]:
 )
 async def heads(request: Request) -> Response:
     """List the experiments, each with its leading arm and ticket counts."""
-    found = _follower(request.app).heads()
+    found = _refresher(request.app).heads()
     return Response(found, headers=_NEVER_KEPT, media_type="application/json")
 
 
@@ -122,5 +122,5 @@ async def heads(request: Request) -> Response:
 )
 async def summary(request: Request, experiment: Named) -> Response:
     """Get what the page shows of an experiment; incomplete while `read` is below 1."""
-    found = _follower(request.app).summary(experiment.name)
+    found = _refresher(request.app).summary(experiment.name)
     return Response(found, headers=_NEVER_KEPT, media_type="application/json")

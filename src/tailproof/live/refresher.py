@@ -11,7 +11,7 @@ from typing import Any
 from tailproof.live.experiments import Experiment
 from tailproof.live.summary import Summary
 
-__all__ = ["Follower"]
+__all__ = ["Refresher"]
 
 _LOG = logging.getLogger("tailproof.live")
 _INTERVAL = 1.0
@@ -22,7 +22,7 @@ _REST = 19
 """Once caught up, the thread sleeps at least this many times as long as it worked."""
 
 
-class Follower:
+class Refresher:
     """Refreshes the summaries of all experiments in the background.
 
     It reads a chunk of each journal in turn, over connections of its own, and uses at most a
@@ -82,7 +82,6 @@ class Follower:
                     experiment.agent.policy,
                     experiment.aim,
                     costs=experiment.costs,
-                    wait=experiment.wait,
                 )
             done = self._summaries[name].refresh()
             found = {"name": name, "explore": experiment.explore, "wait": experiment.wait}

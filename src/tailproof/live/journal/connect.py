@@ -5,9 +5,9 @@ from pathlib import Path
 
 from tailproof.checks import require
 from tailproof.extras import import_extra
-from tailproof.live.journal import Journal
-from tailproof.live.postgres import Postgres
-from tailproof.live.sqlite import SQLite
+from tailproof.live.journal.base import Journal
+from tailproof.live.journal.postgres import Postgres
+from tailproof.live.journal.sqlite import SQLite
 
 __all__ = ["open_journal"]
 
@@ -30,7 +30,7 @@ def open_journal(
     Examples
     --------
     >>> open_journal(":memory:").meta()
-    {'schema': '1'}
+    {'schema': '2'}
     >>> open_journal("shop.db", make=False)
     Traceback (most recent call last):
     ValueError: journal 'shop.db' does not exist

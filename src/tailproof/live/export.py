@@ -2,17 +2,21 @@
 
 import csv
 import io
+import json
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tailproof.checks import require
-from tailproof.live.fold import blank
-from tailproof.live.journal import LATE, Journal
-from tailproof.live.opening import open_journal
+from tailproof.live.journal import Journal, Told, open_journal
+from tailproof.live.replay import blank
+from tailproof.live.scheduler import Rules
 from tailproof.policies.base import Policy
+from tailproof.policies.baselines import Uniform
 
 if TYPE_CHECKING:
     import pandas
@@ -20,7 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["Log", "csv_pieces", "read"]
 
 _PIECE = 1 << 16
-_COLUMNS = ["ticket", "hold", "arm", "propensity", "reward", "fate", "asked", "told"]
+_COLUMNS = [
+    *("ticket", "hold", "arm", "propensity", "reward", "fate", "asked", "told", "ends"),
+    *("late", "events", "group", "recipe", "offer", "shares"),
+]
 
 
 @dataclass(frozen=True)
@@ -30,11 +37,17 @@ class Log:
     Attributes
     ----------
     frame : pandas.DataFrame
-        One row for each ticket: ``ticket``, ``hold`` (the decision), ``arm``, ``propensity``,
-        ``reward``, ``fate`` (learned, kept or late; without a reward pending, or lost if the
-        decision has ended), and the times ``asked`` and ``told``.
+        One row for each ticket: ``ticket``, ``hold`` (the number of the decision), ``arm``,
+        ``propensity``, ``reward`` (what came in its window), ``fate``, the times ``asked``,
+        ``told`` (of the first event) and ``ends`` (of the window), ``late`` (the sum of what came
+        too late), the number of ``events``, ``group``, the number of the ``recipe``, the arms on
+        ``offer`` and the propensity of each in ``shares``.
+
+        The fate is *pending* before anything is known, *kept* if the reward has come but its
+        decision is open, *learned* if it is part of an outcome, *silent* if the outcome has the
+        reward of silence in its place, *late* if it came too late, and *lost* otherwise.
     recipe : str
-        The policy, as text.
+        The policy that decides now, as text.
     """
 
     frame: "pandas.DataFrame"
@@ -60,25 +73,40 @@ class Log:
         arms, pulls = self.journal.arms(), policy.pulls
         if not arms:
             raise ValueError("cannot replay an empty journal: it has no decisions yet")
-        mind = blank(policy, self.journal, room=len(arms))
-        for closing in self.journal.closings(0, self.journal.counts()[1]):
-            if closing.learned:
-                mind.check(closing.decision.offer)
-                for start in range(0, len(closing.rewards), pulls):
-                    part = closing.rewards[start : start + pulls]
+        learner = blank(policy, self.journal, room=len(arms))
+        for outcome in self.journal.outcomes(0, self.journal.counts()[0]):
+            if outcome.rewards is not None:
+                learner.check(outcome.decision.offer)
+                for start in range(0, len(outcome.rewards), pulls):
+                    part = outcome.rewards[start : start + pulls]
                     if len(part) >= policy.least:
-                        mind.fold(closing._replace(rewards=part))
-        return mind.state
+                        learner.learn(outcome._replace(rewards=part))
+        return learner.state
 
 
 def _rows(journal: Journal) -> Iterator[tuple[Any, ...]]:
-    """Yield every ticket with its status in words."""
-    for *known, written, learned, asked, told in journal.rows():
-        if written is None:
-            fate = "pending" if learned is None else "lost"
+    """Yield a row for every ticket, as in `_COLUMNS`; lists are tuples."""
+    rules = Rules.of(journal.meta(), Uniform())
+    for row, events in journal.tickets():
+        name, decision, place, asked, ends, arm, share, shares, group, recipe, offer, *rest = row
+        ended, learned = rest
+        ticket = Told(place, asked, ends, events)
+        reward, last = rules.came(ticket, ended), rules.last(ticket, ended)
+        late = [reward for _, reward, at in events if at > last]
+        if reward is not None:
+            fate = "kept" if ended is None else "learned" if learned else "lost"
+        elif late:
+            fate = "late"
+        elif ended is None:
+            fate = "pending"
         else:
-            fate = "late" if written == LATE else "learned" if learned else "kept"
-        yield *known, fate, asked, told
+            fate = "silent" if learned and rules.silence is not None else "lost"
+        known = None if shares is None else tuple(np.frombuffer(shares, "<f4").tolist())
+        yield (
+            *(f"{decision}.{place}" if name is None else name, decision, arm, share, reward, fate),
+            *(asked, events[0][2] if events else None, ends, sum(late) if late else None),
+            *(len(events), group, recipe, journal.offer(offer).names, known),
+        )
 
 
 def csv_pieces(journal: Journal) -> Generator[str]:
@@ -90,19 +118,19 @@ def csv_pieces(journal: Journal) -> Generator[str]:
     >>> from tailproof.live import Agent
     >>> agent = Agent(LinStudentUCB(), ":memory:", clock=lambda: 0.0)
     >>> agent.tell(agent.ask(["=red"], ticket="a").id, -3.5)
-    'learned'
+    'kept'
     >>> for line in "".join(csv_pieces(agent.journal)).splitlines():
-    ...     print(line)
-    ticket,hold,arm,propensity,reward,fate,asked,told
-    a,0,'=red,1.0,-3.5,learned,1970-01-01T00:00:00+00:00,1970-01-01T00:00:00+00:00
+    ...     print(line[:77])
+    ticket,hold,arm,propensity,reward,fate,asked,told,ends,late,events,group,reci
+    a,0,'=red,1.0,-3.5,learned,1970-01-01T00:00:00+00:00,1970-01-01T00:00:00+00:0
     """
     piece = io.StringIO()
     writer = csv.writer(piece)
     writer.writerow(_COLUMNS)
-    for name, hold, arm, propensity, reward, fate, *times in _rows(journal):
-        asked, told = (_written(at) for at in times)
-        row = (_escaped(name), hold, _escaped(arm), propensity, reward, fate, asked, told)
-        writer.writerow(row)
+    for name, hold, arm, *values in _rows(journal):
+        values[3:6] = map(_written, values[3:6])
+        values[-2:] = (None if one is None else json.dumps(one) for one in values[-2:])
+        writer.writerow((_escaped(name), hold, _escaped(arm), *values))
         if piece.tell() > _PIECE:
             yield piece.getvalue()
             piece.seek(0)
@@ -132,7 +160,7 @@ def read(journal: str | Path | Journal) -> Log:
     >>> from tailproof.live import Agent
     >>> agent = Agent(LinStudentUCB(), ":memory:")
     >>> agent.tell(agent.ask(["red", "blue"], ticket="a").id, 3.5)
-    'learned'
+    'kept'
     >>> read(agent.journal).frame[["ticket", "hold", "propensity", "reward", "fate"]]
       ticket  hold  propensity  reward     fate
     0      a     0         0.5     3.5  learned
@@ -143,7 +171,9 @@ def read(journal: str | Path | Journal) -> Log:
 
     journal = open_journal(journal, make=False)
     frame = pandas.DataFrame.from_records(list(_rows(journal)), columns=_COLUMNS)
-    frame = frame.astype(dict.fromkeys(("propensity", "reward", "asked", "told"), "float64"))
-    for name in ("asked", "told"):
+    numbers = ("propensity", "reward", "late", "asked", "told", "ends")
+    frame = frame.astype(dict.fromkeys(numbers, "float64"))
+    for name in ("asked", "told", "ends"):
         frame[name] = pandas.to_datetime(frame[name], unit="s")
-    return Log(frame, journal.meta().get("recipe", ""), journal)
+    recipes = journal.recipes()
+    return Log(frame, recipes[-1][1] if recipes else "", journal)

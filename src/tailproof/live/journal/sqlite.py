@@ -3,18 +3,20 @@
 import os
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from tailproof.checks import require
-from tailproof.live.journal import Journal
+from tailproof.live.journal.base import Journal
 
 __all__ = ["SQLite"]
 
 _PATIENCE = 60.0
 """Seconds to wait for other writers."""
+_PAUSE = 0.0005
+"""Seconds between two tries to begin."""
 
 
 class SQLite(Journal):
@@ -34,7 +36,7 @@ class SQLite(Journal):
     --------
     >>> journal = SQLite(":memory:")
     >>> journal.meta()
-    {'schema': '1'}
+    {'schema': '2'}
 
     Source: our own. Differences: none.
     """
@@ -51,13 +53,13 @@ class SQLite(Journal):
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         where = f"{Path(path).absolute().as_uri()}?immutable=1" if alone else self.path
         self._connection = sqlite3.connect(
-            where, timeout=_PATIENCE, isolation_level=None, check_same_thread=False, uri=alone
+            where, timeout=0, isolation_level=None, check_same_thread=False, uri=alone
         )
-        self._version, self.read_only = -1, alone
+        self.read_only, self._next = alone, 0
         try:
             self._check(make)
             if not memory and not alone:
-                self._write_ahead()
+                self.execute("PRAGMA journal_mode = WAL")
             self.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             super().__init__()
         except BaseException:
@@ -67,36 +69,56 @@ class SQLite(Journal):
     def _check(self, make: bool) -> None:
         """Raise ``ValueError`` if the file is something else, before writing to it."""
         tables = {name for (name,) in self.execute("SELECT name FROM sqlite_master")}
-        ours = tables >= {"meta", "hold", "ticket"} or (make and not tables)
+        ours = tables >= {"meta", "ticket"} and bool(tables & {"decision", "hold"})
+        ours = ours or (make and not tables)
         if not ours:
             raise ValueError(f"{self.path!r} is a SQLite file, but not a journal of tailproof")
 
-    def _write_ahead(self) -> None:
-        """Turn on write-ahead logging; SQLite does not wait for others that do so, so we retry."""
-        end = time.monotonic() + _PATIENCE
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> Any:
+        """Run a statement, if need be after other writers, and return its rows.
+
+        SQLite itself would sleep for up to 100 ms between two tries, and for some statements
+        not try again at all.
+        """
+        end = 0.0
         while True:
             try:
-                self.execute("PRAGMA journal_mode = WAL")
-                return
+                return self._connection.execute(sql, values)
             except sqlite3.OperationalError as error:
-                busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
-                if not busy or time.monotonic() > end:
+                now = time.monotonic()
+                end = end or now + _PATIENCE
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or now > end:
                     raise
-                time.sleep(0.001)
+                time.sleep(_PAUSE)
 
-    def execute(self, sql: str, values: Sequence[Any] = ()) -> Any:
-        """Run a statement and return its rows."""
-        return self._connection.execute(sql, values)
+    def execute_many(self, sql: str, rows: Collection[Sequence[Any]]) -> None:
+        """Run a statement for each row."""
+        self._connection.executemany(sql, rows)
 
-    def _begin(self) -> bool:
+    def _is_conflict(self, error: BaseException) -> bool:
+        return isinstance(error, sqlite3.IntegrityError)
+
+    def _begin(self) -> None:
         self.execute("BEGIN IMMEDIATE")
-        ((version,),) = self.execute("PRAGMA data_version")
-        before, self._version = self._version, int(version)
-        return before != self._version
 
     def _end(self, ending: str) -> None:
         if self._connection.in_transaction:
-            self.execute(ending)
+            self._connection.execute(ending)
+
+    def _state(self) -> Callable[[], tuple[float, int, bool]]:
+        sql = "SELECT (SELECT MAX(id) FROM decision) AS d, (SELECT MAX(number) FROM outcome) AS o"
+        ((last, outcomes),) = self.execute(sql)
+        self._next = 0 if last is None else last + 1
+        found = self.now(), 0 if outcomes is None else outcomes + 1, True
+        return lambda: found
+
+    def new_id(self) -> int:
+        """Return the id of a new decision: the next number."""
+        self._next += 1
+        return self._next - 1
+
+    def lock_arms(self) -> None:
+        """Do nothing: a transaction keeps all other writers out."""
 
     def _schema(self) -> int:
         ((found,),) = self.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'meta'")

@@ -1,0 +1,32 @@
+"""Journals in SQLite and PostgreSQL."""
+
+from tailproof.live.journal.base import OWN_ID, Conflict, Glance, Journal
+from tailproof.live.journal.connect import open_journal
+from tailproof.live.journal.postgres import Postgres
+from tailproof.live.journal.rows import (
+    Chosen,
+    Counts,
+    Decision,
+    DecisionRow,
+    Found,
+    Outcome,
+    Told,
+)
+from tailproof.live.journal.sqlite import SQLite
+
+__all__ = [
+    "OWN_ID",
+    "Chosen",
+    "Conflict",
+    "Counts",
+    "Decision",
+    "DecisionRow",
+    "Found",
+    "Glance",
+    "Journal",
+    "Outcome",
+    "Postgres",
+    "SQLite",
+    "Told",
+    "open_journal",
+]

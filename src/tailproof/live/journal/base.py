@@ -1,0 +1,539 @@
+"""Journals: every ask and tell is stored before it is answered.
+
+All SQL is in one class. A backend adds how to connect, and what a transaction is; see `SQLite` and
+`Postgres`.
+"""
+
+import re
+import time
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from tailproof.live.journal.rows import (
+    Chosen,
+    Counts,
+    Decision,
+    DecisionRow,
+    Found,
+    Outcome,
+    Told,
+    seal,
+)
+from tailproof.live.offers import Offer
+
+__all__ = ["OWN_ID", "SCHEMA", "TABLES", "Conflict", "Glance", "Journal"]
+
+OWN_ID = re.compile(r"(\d{1,18})\.(\d{1,9})")
+"""Generated ticket ids, for asks without one: decision and place."""
+SCHEMA = 2
+"""1 is that of tailproof 0.2."""
+_OFFERS, _DIGESTS = 1024, 65_536
+"""Sizes of the caches of offers and of their digests; the latter exceeds any batch."""
+_CHUNK = 1000
+"""Rows read at once."""
+TABLES = (
+    "CREATE TABLE recipe (number INTEGER PRIMARY KEY, text TEXT NOT NULL, after INTEGER NOT NULL,"
+    " at REAL NOT NULL, seal INTEGER NOT NULL)",
+    "CREATE TABLE note (number INTEGER PRIMARY KEY, at REAL NOT NULL, kind TEXT NOT NULL,"
+    " text TEXT NOT NULL, seal INTEGER NOT NULL)",
+    "CREATE TABLE arm (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
+    "CREATE TABLE offer (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, names TEXT NOT NULL,"
+    " dim INTEGER, features BLOB, at REAL NOT NULL)",
+    "CREATE TABLE decision (id INTEGER PRIMARY KEY, offer INTEGER NOT NULL, arm INTEGER NOT NULL,"
+    " propensity REAL, shares BLOB, explore REAL NOT NULL, grp TEXT, recipe INTEGER NOT NULL,"
+    " worker INTEGER NOT NULL, after INTEGER NOT NULL, since INTEGER NOT NULL, at REAL NOT NULL,"
+    " seal INTEGER NOT NULL)",
+    "CREATE TABLE ticket (decision INTEGER, place INTEGER, id TEXT, unit TEXT,"
+    " asked REAL NOT NULL, ends REAL NOT NULL, seal INTEGER NOT NULL,"
+    " PRIMARY KEY (decision, place)) WITHOUT ROWID",
+    "CREATE UNIQUE INDEX ticket_id ON ticket (id) WHERE id IS NOT NULL",
+    "CREATE TABLE event (decision INTEGER, place INTEGER, id TEXT, reward REAL NOT NULL,"
+    " at REAL NOT NULL, seal INTEGER NOT NULL, PRIMARY KEY (decision, place, id)) WITHOUT ROWID",
+    "CREATE TABLE outcome (number INTEGER PRIMARY KEY, decision INTEGER NOT NULL UNIQUE,"
+    " rewards BLOB, tickets INTEGER NOT NULL, at REAL NOT NULL, seal INTEGER NOT NULL)",
+    "CREATE TABLE snapshot (after INTEGER, recipe INTEGER, kept INTEGER NOT NULL,"
+    " state BLOB NOT NULL, PRIMARY KEY (after, recipe))",
+    "CREATE TABLE due (at REAL, decision INTEGER, PRIMARY KEY (at, decision)) WITHOUT ROWID",
+    "CREATE TABLE tally (worker INTEGER, arm INTEGER, asked INTEGER NOT NULL,"
+    " told INTEGER NOT NULL, late INTEGER NOT NULL, late_sum REAL NOT NULL,"
+    " PRIMARY KEY (worker, arm)) WITHOUT ROWID",
+)
+_FIND = (
+    "SELECT t.id, t.decision, t.place, t.ends, d.arm, d.propensity, o.number, e.id, e.at, ({told})"
+    " FROM ticket t JOIN decision d ON d.id = t.decision"
+    " LEFT JOIN outcome o ON o.decision = t.decision"
+    " LEFT JOIN event e ON e.decision = t.decision AND e.place = t.place WHERE "
+)
+_COUNTED = _FIND.format(told="SELECT COUNT(*) FROM event f WHERE f.decision = t.decision")
+_PLAIN = _FIND.format(told="SELECT 0")
+
+
+TicketRow = tuple[int, int, str | None, str | None, float, float]
+
+
+class Conflict(Exception):
+    """Another worker stored the same ticket, event, offer or outcome first; try again."""
+
+
+class Glance(NamedTuple):
+    """What an agent reads at the start of a transaction.
+
+    Attributes
+    ----------
+    now : float
+        The time of the journal.
+    outcomes : int
+        How many there are.
+    orders : bool
+        Whether this transaction may give numbers to outcomes.
+    found : dict of Found
+        The tickets that were looked for and exist, by id.
+    """
+
+    now: float
+    outcomes: int
+    orders: bool
+    found: dict[str, Found]
+
+
+class Journal(ABC):
+    """Rows that are written once: offers, decisions, tickets, events and outcomes.
+
+    An offer is stored once. A decision is an arm of an offer. A ticket is a request that got this
+    arm, with the end of its window. An event is a reward of a ticket, as it was told. An outcome is
+    what is learned from a decision; outcomes have numbers, and what a policy has learned follows
+    from them in this order. Each row has a checksum; that of an outcome covers the one before it.
+
+    Three tables save time and follow from the others: ``snapshot``, ``due``, which says when a
+    decision may have its outcome, and ``tally``, which counts tickets and rewards.
+    """
+
+    READING: ClassVar[str] = "BEGIN"
+    """Begins a read-only transaction that sees the database at one point in time."""
+
+    serial = True
+    """Whether transactions run one after the other."""
+    read_only = False
+    """Whether the journal cannot be written to."""
+
+    def __init__(self) -> None:
+        self._offers: OrderedDict[int, Offer] = OrderedDict()
+        self._ids: OrderedDict[bytes, int] = OrderedDict()
+        self._set_clock(time.time())
+        self.migrate()
+
+    @abstractmethod
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> Any:
+        """Run a statement with ? for each value and return its rows."""
+
+    @abstractmethod
+    def execute_many(self, sql: str, rows: Collection[Sequence[Any]]) -> None:
+        """Run a statement for each row."""
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """Begin a transaction that writes."""
+
+    @abstractmethod
+    def _end(self, ending: str) -> None:
+        """End the transaction: COMMIT or ROLLBACK."""
+
+    @abstractmethod
+    def _is_conflict(self, error: BaseException) -> bool:
+        """Return whether a row was there already."""
+
+    @abstractmethod
+    def _schema(self) -> int:
+        """Return the schema number, 0 for an empty journal."""
+
+    @abstractmethod
+    def _state(self) -> Callable[[], tuple[float, int, bool]]:
+        """Ask for the time, the number of outcomes, and whether to order; return how to get it."""
+
+    @abstractmethod
+    def new_id(self) -> int:
+        """Return the id of a new decision."""
+
+    def reserve(self) -> None:
+        """Let new ids be larger than those in the journal."""
+
+    @abstractmethod
+    def lock_arms(self) -> None:
+        """Keep others from adding arms until the end of the transaction."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connection."""
+
+    def _set_clock(self, now: float) -> None:
+        self._start = now - time.monotonic()
+
+    def now(self) -> float:
+        """Return the time in seconds since 1970, by a monotonic clock."""
+        return self._start + time.monotonic()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Run the body atomically."""
+        try:
+            self._begin()
+            yield
+            self._end("COMMIT")
+        except BaseException as error:
+            self._offers.clear()
+            self._ids.clear()
+            self._end("ROLLBACK")
+            if self._is_conflict(error):
+                raise Conflict(str(error)) from error
+            raise
+
+    @contextmanager
+    def moment(self) -> Iterator[None]:
+        """Read the journal at one point in time, on a connection of its own; blocks no writer."""
+        self.execute(self.READING)
+        try:
+            yield
+        finally:
+            self._end("ROLLBACK")
+
+    def migrate(self) -> None:
+        """Create the tables, or bring over those of tailproof 0.2; later ones raise."""
+        if self.read_only:
+            found = self._schema()
+            if found != SCHEMA:
+                raise ValueError(
+                    f"cannot read this read-only journal: it has schema {found}, and this version "
+                    f"of tailproof reads {SCHEMA}; open a writable copy, or use another version"
+                )
+            return
+        if self._schema() == SCHEMA:
+            return
+        with self.transaction():
+            self._lock_schema()
+            found = self._schema()
+            if found > SCHEMA:
+                raise ValueError(
+                    f"the journal has schema {found}, and this version of tailproof knows schemas "
+                    f"up to {SCHEMA}: upgrade tailproof"
+                )
+            if found == 0:
+                self.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
+                for statement in TABLES:
+                    self.execute(statement)
+                self.set_meta(schema=str(SCHEMA))
+            elif found == 1:
+                from tailproof.live.journal.upgrade import upgrade
+
+                upgrade(self)
+
+    def _lock_schema(self) -> None:
+        """Keep others from creating tables."""
+
+    def meta(self) -> dict[str, str]:
+        """Return the metadata of the journal."""
+        return dict(self.execute("SELECT key, value FROM meta"))
+
+    def set_meta(self, **values: str) -> None:
+        """Set metadata of the journal."""
+        new = "ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+        for item in values.items():
+            self.execute(f"INSERT INTO meta VALUES (?, ?) {new}", item)
+
+    # ---- arms, recipes and offers
+
+    def arms(self, since: int = 0) -> dict[str, int]:
+        """Return the numbers of arms by name, from number `since` on."""
+        sql = "SELECT name, number FROM arm WHERE number >= ? ORDER BY number"
+        return dict(self.execute(sql, (since,)))
+
+    def add_arms(self, numbers: Mapping[str, int]) -> None:
+        """Store new arms; see `lock_arms`."""
+        self.execute_many("INSERT INTO arm (name, number) VALUES (?, ?)", list(numbers.items()))
+
+    def recipes(self) -> list[tuple[int, str, int, float]]:
+        """Return the recipes: number, text, after how many outcomes, and when they began."""
+        return list(self.execute("SELECT number, text, after, at FROM recipe ORDER BY number"))
+
+    def add_recipe(self, text: str, after: int, at: float) -> int:
+        """Store a recipe that decides from now on, and return its number."""
+        number = len(self.recipes())
+        row = (number, text, after, float(at))
+        self.execute("INSERT INTO recipe VALUES (?, ?, ?, ?, ?)", (*row, seal(*row)))
+        return number
+
+    def offer(self, number: int) -> Offer:
+        """Return an offer by its id."""
+        found = self._offers.get(number)
+        if found is None:
+            sql = "SELECT names, dim, features FROM offer WHERE id = ?"
+            (row,) = self.execute(sql, (number,))
+            found = Offer.from_row(*row)
+            _cache(self._offers, number, found)
+        return found
+
+    # ---- what an agent reads and writes in a transaction
+
+    def look(self, tickets: Collection[str], offers: Collection[bytes], shared: bool) -> Glance:
+        """Read what a batch of asks and tells needs, with one wait for the database.
+
+        With `shared`, also count the events of each ticket's decision.
+        """
+        state = self._state()
+        found = self._finding(tickets, shared) if tickets else list
+        digests = [digest for digest in offers if digest not in self._ids]
+        known = self._identifying(digests) if digests else list
+        now, outcomes, orders = state()
+        tickets_found: dict[str, Found] = {}
+        for name, decision, place, ends, arm, share, ended, event, at, told in found():
+            key = f"{decision}.{place}" if name is None else name
+            one = tickets_found.get(key)
+            if one is None:
+                chosen = Chosen(decision, arm, share)
+                one = tickets_found[key] = Found(chosen, place, ends, {}, told, ended is not None)
+            if event is not None:
+                one.events[event] = at
+        for number, digest in known():
+            _cache(self._ids, bytes(digest), number)
+        return Glance(now, outcomes, orders, tickets_found)
+
+    def _finding(self, tickets: Collection[str], shared: bool) -> Callable[[], list[Any]]:
+        start, parts, values = _COUNTED if shared else _PLAIN, list[str](), list[Any]()
+        for ticket in tickets:
+            own = OWN_ID.fullmatch(ticket)
+            if own:
+                parts.append("t.decision = ? AND t.place = ? AND t.id IS NULL")
+                values += map(int, own.groups())
+            else:
+                parts.append("t.id = ?")
+                values.append(ticket)
+        rows = self.execute(" UNION ALL ".join(start + part for part in parts), values)
+        return lambda: list(rows)
+
+    def _identifying(self, digests: Sequence[bytes]) -> Callable[[], list[Any]]:
+        marks = ", ".join("?" * len(digests))
+        rows = self.execute(f"SELECT id, digest FROM offer WHERE digest IN ({marks})", digests)
+        return lambda: list(rows)
+
+    def add_decision(self, row: DecisionRow, arm: int) -> None:
+        """Store a decision, with its offer if that is new; `arm` is the number of the arm."""
+        decision, offer = row.decision, row.decision.offer
+        number = self._ids.get(offer.key)
+        if number is None:
+            number = decision.id
+            values = (number, offer.key, *offer.row(), row.at)
+            self.execute("INSERT INTO offer VALUES (?, ?, ?, ?, ?, ?)", values)
+            _cache(self._ids, offer.key, number)
+            _cache(self._offers, number, offer)
+        values = (decision.id, number, arm, decision.propensity, *row[1:])
+        marks = ", ".join("?" * 13)
+        self.execute(f"INSERT INTO decision VALUES ({marks})", (*values, seal(*values)))
+
+    def add_tickets(self, rows: Sequence[TicketRow]) -> None:
+        """Store tickets: decision, place, id, unit, time, end of the window."""
+        sealed = [(*row, seal(*row)) for row in rows]
+        self.execute_many("INSERT INTO ticket VALUES (?, ?, ?, ?, ?, ?, ?)", sealed)
+
+    def add_events(self, rows: Sequence[tuple[int, int, str, float, float]]) -> None:
+        """Store events: decision, place, id, reward, time."""
+        sealed = [(*row, seal(*row)) for row in rows]
+        self.execute_many("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)", sealed)
+
+    def add_due(self, rows: Collection[tuple[float, int]]) -> None:
+        """Store when decisions may have their outcome."""
+        self.execute_many("INSERT INTO due VALUES (?, ?) ON CONFLICT DO NOTHING", rows)
+
+    def count(self, worker: int, counts: Mapping[int, Counts]) -> None:
+        """Add to the tally of a worker, by the numbers of arms."""
+        rows = [
+            (worker, arm, one.asked, one.told, one.late, one.late_sum)
+            for arm, one in sorted(counts.items())
+        ]
+        self.execute_many(
+            "INSERT INTO tally VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (worker, arm) DO UPDATE SET"
+            " asked = tally.asked + excluded.asked, told = tally.told + excluded.told,"
+            " late = tally.late + excluded.late, late_sum = tally.late_sum + excluded.late_sum",
+            rows,
+        )
+
+    def tally(self) -> dict[int, Counts]:
+        """Return tickets and rewards so far, by the numbers of arms."""
+        sql = "SELECT arm, SUM(asked), SUM(told), SUM(late), SUM(late_sum) FROM tally GROUP BY arm"
+        return {arm: Counts(*map(int, some), float(late)) for arm, *some, late in self.execute(sql)}
+
+    # ---- outcomes
+
+    def due(self, before: float, most: int) -> list[tuple[float, int]]:
+        """Return decisions that may have their outcome by now, in order."""
+        sql = "SELECT at, decision FROM due WHERE at <= ? ORDER BY at, decision LIMIT ?"
+        return list(self.execute(sql, (before, most)))
+
+    def done(self, rows: Collection[tuple[float, int]]) -> None:
+        """Remove rows of ``due``."""
+        self.execute_many("DELETE FROM due WHERE at = ? AND decision = ?", rows)
+
+    def told(self, decisions: Sequence[int], *, ended: bool = False) -> dict[int, list[Told]]:
+        """Return the tickets and events of decisions without an outcome, or with one (`ended`)."""
+        marks = ", ".join("?" * len(decisions))
+        tickets = self.execute(
+            "SELECT t.decision, place, asked, ends FROM ticket t"
+            f" LEFT JOIN outcome o ON o.decision = t.decision WHERE t.decision IN ({marks})"
+            f" AND {'1 = 1' if ended else 'o.number IS NULL'} ORDER BY t.decision, place",
+            decisions,
+        )
+        events = self.execute(
+            f"SELECT decision, place, id, reward, at FROM event WHERE decision IN ({marks})"
+            " ORDER BY decision, place, at, id",
+            decisions,
+        )
+        found: dict[int, list[Told]] = {}
+        places: dict[tuple[int, int], Told] = {}
+        for decision, place, asked, ends in tickets:
+            one = Told(place, asked, ends, [])
+            found.setdefault(decision, []).append(one)
+            places[decision, place] = one
+        for decision, place, *event in events:
+            if (decision, place) in places:
+                places[decision, place].events.append(tuple(event))
+        return found
+
+    def add_outcomes(self, rows: Sequence[tuple[int, bytes | None, int]], at: float) -> None:
+        """Number outcomes: decision, rewards, and how many tickets it had."""
+        sql = "SELECT number, tickets, seal FROM outcome ORDER BY number DESC LIMIT 1"
+        last, ended, chain = next(iter(self.execute(sql)), (-1, 0, 0))
+        sealed = []
+        for number, (decision, rewards, tickets) in enumerate(rows, last + 1):
+            ended += tickets
+            row = (number, decision, rewards, ended, at)
+            chain = seal(chain, row)
+            sealed.append((*row, chain))
+        self.execute_many("INSERT INTO outcome VALUES (?, ?, ?, ?, ?, ?)", sealed)
+
+    def counts(self) -> tuple[int, int]:
+        """Return the number of outcomes, and of the tickets of their decisions."""
+        sql = "SELECT number + 1, tickets FROM outcome ORDER BY number DESC LIMIT 1"
+        return next(iter(self.execute(sql)), (0, 0))
+
+    def outcomes(self, first: int, stop: int) -> Iterator[Outcome]:
+        """Yield outcomes in order."""
+        sql = (
+            "SELECT o.number, d.id, d.offer, a.name, d.propensity, rewards FROM outcome o"
+            " JOIN decision d ON d.id = o.decision JOIN arm a ON a.number = d.arm"
+            " WHERE o.number >= ? AND o.number < ? ORDER BY o.number"
+        )
+        for start in range(first, stop, _CHUNK):
+            for number, *decided, rewards in list(
+                self.execute(sql, (start, min(start + _CHUNK, stop)))
+            ):
+                values = None if rewards is None else np.frombuffer(rewards, "<f8")
+                yield Outcome(number, self.decided(*decided), values)
+
+    def decided(self, decision: int, offer: int, arm: str, share: float | None) -> Decision:
+        """Return a decision with its offer."""
+        found = self.offer(offer)
+        return Decision(decision, found, found.names.index(arm), share)
+
+    def decisions(self, first: int = 0) -> Iterator[DecisionRow]:
+        """Yield decisions in the order of what was learned before them; see `DecisionRow`."""
+        sql = (
+            "SELECT d.id, offer, a.name, propensity, shares, explore, grp, recipe, worker, after,"
+            " since, at FROM decision d JOIN arm a ON a.number = arm"
+            " WHERE after >= ? ORDER BY after, d.id"
+        )
+        for *decided, shares, explore, group, recipe, worker, after, since, at in self.stream(
+            sql, (first,)
+        ):
+            packed = None if shares is None else bytes(shares)
+            decision = self.decided(*decided)
+            yield DecisionRow(decision, packed, explore, group, recipe, worker, after, since, at)
+
+    def stream(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Any]:
+        """Yield the rows of a long result without keeping them all."""
+        yield from self.execute(sql, values)
+
+    def unfinished(self, most: int) -> list[tuple[int, bytes, Chosen]]:
+        """Return open decisions among the latest `most`: id, digest of the offer, arm."""
+        rows = self.execute(
+            "SELECT d.id, f.digest, d.arm, d.propensity FROM"
+            " (SELECT * FROM decision ORDER BY id DESC LIMIT ?) d"
+            " JOIN offer f ON f.id = d.offer LEFT JOIN outcome o ON o.decision = d.id"
+            " WHERE o.number IS NULL ORDER BY d.id",
+            (most,),
+        )
+        return [(id_, bytes(digest), Chosen(id_, arm, p)) for id_, digest, arm, p in rows]
+
+    def ended(self, first: int, stop: int) -> list[tuple[int, int, float, Told]]:
+        """Return the tickets of some outcomes: offer, number of the arm, time of the outcome."""
+        span = (first, stop)
+        events: dict[tuple[int, int], list[tuple[str, float, float]]] = {}
+        for decision, place, *event in self.execute(
+            "SELECT e.decision, place, id, reward, e.at FROM outcome o JOIN event e"
+            " ON e.decision = o.decision WHERE number >= ? AND number < ?"
+            " ORDER BY number, place, e.at, id",
+            span,
+        ):
+            events.setdefault((decision, place), []).append(tuple(event))
+        rows = self.execute(
+            "SELECT d.offer, d.arm, o.at, d.id, t.place, t.asked, t.ends FROM outcome o"
+            " JOIN decision d ON d.id = o.decision JOIN ticket t ON t.decision = o.decision"
+            " WHERE number >= ? AND number < ? ORDER BY number, place",
+            span,
+        )
+        return [
+            (offer, arm, at, Told(place, asked, ends, events.get((decision, place), [])))
+            for offer, arm, at, decision, place, asked, ends in rows
+        ]
+
+    def tickets(self) -> Iterator[tuple[tuple[Any, ...], list[tuple[str, float, float]]]]:
+        """Yield every ticket with its decision and outcome, and its events in order."""
+        sql = (
+            "SELECT t.id, t.decision, t.place, t.asked, t.ends, a.name, d.propensity, d.shares,"
+            " d.grp, d.recipe, d.offer, o.at, o.rewards IS NOT NULL FROM ticket t"
+            " JOIN decision d ON d.id = t.decision JOIN arm a ON a.number = d.arm"
+            " LEFT JOIN outcome o ON o.decision = t.decision"
+            " WHERE (t.decision, t.place) > (?, ?) ORDER BY t.decision, t.place LIMIT ?"
+        )
+        told = (
+            "SELECT decision, place, id, reward, at FROM event WHERE (decision, place) > (?, ?)"
+            " AND (decision, place) <= (?, ?) ORDER BY decision, place, at, id"
+        )
+        last = (-1, 0)
+        while rows := list(self.execute(sql, (*last, _CHUNK))):
+            first, last = last, (rows[-1][1], rows[-1][2])
+            events: dict[tuple[int, int], list[tuple[str, float, float]]] = {}
+            for decision, place, *event in self.execute(told, (*first, *last)):
+                events.setdefault((decision, place), []).append(tuple(event))
+            for row in rows:
+                yield row, events.get(row[1:3], [])
+
+    # ---- snapshots
+
+    def add_snapshot(self, after: int, recipe: int, state: bytes) -> None:
+        """Store the state after so many outcomes; keep only the latest of the older snapshots."""
+        self.execute(
+            "DELETE FROM snapshot WHERE kept = 0 AND after <"
+            " (SELECT MAX(after) FROM snapshot WHERE after < ?)",
+            (after,),
+        )
+        new = "ON CONFLICT DO NOTHING"
+        self.execute(f"INSERT INTO snapshot VALUES (?, ?, 0, ?) {new}", (after, recipe, state))
+
+    def last_snapshot(self) -> tuple[int, int]:
+        """Return after how many outcomes the latest snapshot was taken, and its size."""
+        rows = self.execute("SELECT after, LENGTH(state) FROM snapshot ORDER BY after DESC LIMIT 1")
+        return next(((int(after), int(size)) for after, size in rows), (0, 0))
+
+    def snapshots(self, recipe: int = 0) -> list[tuple[int, bytes]]:
+        """Return the snapshots of a recipe, latest first."""
+        sql = "SELECT after, state FROM snapshot WHERE recipe = ? ORDER BY after DESC"
+        return [(after, bytes(state)) for after, state in self.execute(sql, (recipe,))]
+
+
+def _cache(cache: OrderedDict[Any, Any], key: Any, value: Any) -> None:
+    cache[key] = value
+    if len(cache) > (_DIGESTS if isinstance(key, bytes) else _OFFERS):
+        cache.popitem(last=False)

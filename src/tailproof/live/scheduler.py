@@ -1,0 +1,138 @@
+"""When decisions have their outcomes, in which order, and who sees to it."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from tailproof.checks import number, require
+from tailproof.live.journal import Journal, Told
+from tailproof.policies.base import Policy
+from tailproof.typing import Array
+
+__all__ = ["Rewards", "Rules", "Scheduler", "order"]
+
+Rewards = Literal["first", "sum"]
+_GRACE = 0.5
+"""Seconds after a window in which a reward that was told inside it may still be committed."""
+_LOG = logging.getLogger("tailproof.live")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """What rewards mean.
+
+    Parameters
+    ----------
+    pulls, least : int
+        How many rewards a decision takes, and how few are enough if some are lost.
+    wait : float
+        The length of the window in which rewards count, in seconds.
+    silence : float or None
+        The reward of a ticket whose window ended without one. Every outcome is then learned at the
+        end of the window. With None such a reward is lost, and others are learned when they come.
+    rewards : "first" or "sum"
+        Whether the first event of a ticket is its reward, or the sum of all events in its window.
+    """
+
+    pulls: int
+    least: int
+    wait: float
+    silence: float | None
+    rewards: Rewards = "first"
+
+    def __post_init__(self) -> None:
+        if self.silence is not None:
+            number("silence", self.silence)
+        require(self.rewards in ("first", "sum"), "rewards", "'first' or 'sum'", self.rewards)
+
+    @property
+    def at_once(self) -> bool:
+        """Whether a reward is learned when it comes."""
+        return self.silence is None and self.rewards == "first"
+
+    @classmethod
+    def of(cls, meta: Mapping[str, str], policy: Policy[Any]) -> Self:
+        """Return the rules that the agent of a journal had when it was last opened."""
+        silence = meta.get("silence", "lost")
+        return cls(
+            pulls=policy.pulls,
+            least=policy.least,
+            wait=float(meta.get("wait", "inf")),
+            silence=None if silence == "lost" else float(silence),
+            rewards="sum" if meta.get("rewards") == "sum" else "first",
+        )
+
+    def last(self, ticket: Told, ended: float | None) -> float:
+        """Return until when rewards of a ticket counted, given when its decision had its outcome.
+
+        Rewards that are learned at once are late if the others of their decision were enough.
+        """
+        return min(ticket.ends, ended) if ended is not None and self.at_once else ticket.ends
+
+    def came(self, ticket: Told, ended: float | None = None) -> float | None:
+        """Return the reward that came in time, None if none did."""
+        last = self.last(ticket, ended)
+        found = [reward for _, reward, at in ticket.events if at <= last]
+        if not found:
+            return None
+        return found[0] if self.rewards == "first" else sum(found)
+
+    def outcome(
+        self, tickets: Sequence[Told], now: float, extra: float = 0.0
+    ) -> tuple[bool, Array | None]:
+        """Return whether a decision has its outcome, and the rewards to learn, if any.
+
+        A window is over `extra` seconds after its end.
+        """
+        over = all(ticket.ends + extra <= now for ticket in tickets)
+        if not over and not self.at_once:
+            return False, None
+        if self.silence is not None and len(tickets) < self.pulls:
+            return False, None
+        found = [self.came(ticket) for ticket in tickets]
+        came = [self.silence if one is None else one for one in found]
+        came = [one for one in came if one is not None]
+        if len(came) >= (self.least if over else self.pulls):
+            return True, np.array(came[: self.pulls])
+        return over and self.pulls == 1, None
+
+
+def grace(journal: Journal) -> float:
+    """Return how long after a window its decision is due."""
+    return 0.0 if journal.serial else _GRACE
+
+
+def order(
+    journal: Journal, rules: Rules, now: float, most: int, ready: Collection[int] = ()
+) -> int:
+    """Give numbers to the outcomes of at most `most` decisions that are due, and count them.
+
+    `ready` are further decisions that may have their outcome now. Only one transaction at a time
+    does this; if two did, the database would refuse the second.
+    """
+    extra = grace(journal)
+    rows = journal.due(now, most)
+    decisions = list(dict.fromkeys([*(decision for _, decision in rows), *ready]))
+    if not decisions:
+        return 0
+    done = set(rows)
+    outcomes = []
+    told = journal.told(decisions)
+    for decision in decisions:
+        tickets = told.get(decision)
+        if tickets is None:  # it has an outcome already
+            continue
+        ended, rewards = rules.outcome(tickets, now, extra)
+        if ended:
+            packed = None if rewards is None else rewards.astype("<f8").tobytes()
+            outcomes.append((decision, packed, len(tickets)))
+            done.update((ticket.ends + extra, decision) for ticket in tickets)
+    if outcomes:
+        journal.add_outcomes(outcomes, now)
+    journal.done(done)
+    return len(rows)
