@@ -308,7 +308,8 @@ def test_many_requests_share_a_commit(http: Caller, tmp_path: Path) -> None:
 def test_asks_that_nobody_waited_for_are_cancelled(
     http: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    agent, cancelled = http.app.state.experiments["shop"].agent, []  # type: ignore[attr-defined]
+    agent = http.app.state.experiments["shop"].agent  # type: ignore[attr-defined]
+    cancelled: list[str] = []
     monkeypatch.setattr(agent, "cancel", cancelled.extend, raising=False)
     http.post(ASK, json={"ticket": "a", "cancel": ["b"]})
     http.post(TELL, json={"ticket": "a", "reward": 1, "cancel": ["c", "d"]})

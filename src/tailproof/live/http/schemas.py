@@ -32,7 +32,7 @@ _RULES = {
     f" that maps arm names to vectors of 1 to {_MOST_FEATURES} finite numbers",
     "ticket": f"a string of 1 to {LONGEST_ID} printable characters",
     "reward": 'a finite number, "Infinity" or "-Infinity"',
-    "event": f"a string of 1 to {LONGEST_ID} printable characters, the id of one of several rewards",
+    "event": f"a string of 1 to {LONGEST_ID} printable characters, to tell rewards apart",
     "cancel": f"a list of at most {_MOST_CANCELLED} tickets whose asks nobody waited for",
     "do": '"ask" or "tell"',
     "acts": f'a list of 1 to {_MOST_ACTS} objects, each with "do": "ask" or "do": "tell"',
