@@ -25,8 +25,10 @@ journal = "journals"
 durable = false
 [experiments.features]
 recipe = "filtered(oful(noise_scale=0.45), repeats=15)"
+silence = "lost"
 [experiments.names]
 recipe = "filtered(oful(noise_scale=0.45), repeats=15)"
+silence = "lost"
 """
 
 

@@ -27,6 +27,7 @@ recipe = "auto_filtered(ucb1(bonus=0.7))"
 aim = "median"
 arms = ["plain", "badge", "banner"]
 wait = "4s"
+silence = "lost"
 explore = 0.05
 """
 _VISITORS_PER_SECOND = 100

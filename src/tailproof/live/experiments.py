@@ -68,6 +68,8 @@ def open_one(config: Config, settings: Settings) -> Experiment:
             settings.policy,
             journal,
             wait=settings.wait,
+            silence=settings.silence,
+            rewards=settings.rewards,
             explore=settings.explore,
             seed=settings.seed,
             dim=settings.dim,

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["Log", "csv_pieces", "read"]
 
 _PIECE = 1 << 16
+_FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
+"""What a spreadsheet takes for a formula, also after spaces and in full width."""
 _COLUMNS = [
     *("ticket", "hold", "arm", "propensity", "reward", "fate", "asked", "told", "ends"),
     *("late", "events", "group", "recipe", "offer", "shares"),
@@ -143,7 +146,7 @@ def _written(at: float | None) -> str | None:
 
 
 def _escaped(name: str) -> str:
-    return f"'{name}" if name[0] in "=+-@" else name
+    return f"'{name}" if _FORMULA.match(name) else name
 
 
 def read(journal: str | Path | Journal) -> Log:

@@ -22,9 +22,11 @@ SHOP = """
 service.durable = false
 [experiments.shop]
 recipe = "filtered(ucb1, repeats=3)"
+silence = "lost"
 arms = ["red", "blue"]
 [experiments.lines]
 recipe = "lin_student_ucb"
+silence = "lost"
 """
 
 

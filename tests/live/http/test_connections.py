@@ -27,6 +27,7 @@ SHOP = """
 service.durable = false
 [experiments.shop]
 recipe = "ucb1"
+silence = "lost"
 arms = ["red", "blue"]
 """
 HEAD = b"POST /experiments/shop/ask HTTP/1.1\r\nHost: localhost\r\n"

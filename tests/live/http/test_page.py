@@ -17,6 +17,7 @@ durable = false
 
 [experiments.shop]
 recipe = "ucb1"
+silence = "lost"
 aim = "quantile(0.9)"
 arms = ["red", "blue"]
 """

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 from callers import Caller
+from typer.testing import CliRunner
 
+from tailproof.cli import app
 from tailproof.live.config import Config, load
 from tailproof.live.http.app import create_app
 
@@ -13,9 +15,11 @@ SHOP = """
 service.durable = false
 [experiments.shop]
 recipe = "auto_filtered(ucb1(bonus=0.7), repeats=3)"
+silence = "lost"
 arms = ["red", "blue"]
 [experiments.times]
 recipe = "lin_student_ucb"
+silence = "lost"
 """
 TOKEN = "correct-horse-battery-staple"
 ASK = "/experiments/shop/ask"
@@ -122,3 +126,28 @@ def test_head_is_get_without_a_body(config: Config) -> None:
             assert answer.content == b""
         assert http.head("/nowhere").status_code == 404
         assert http.head(ASK).status_code == 405
+
+
+PASSWORDS = [
+    ("mysql://u:secret@h/x", "cannot open a journal at mysql://…: use a file or postgresql://"),
+    ("postgresql://u:secret@127.0.0.1:9/x", "cannot open the PostgreSQL journal"),
+    ("postgresql://u:a@secret@127.0.0.1:9/x", "cannot read the postgresql:// URL"),
+    ("postgresql://u:a/secret@127.0.0.1:9/x", "cannot read the postgresql:// URL"),
+    ("postgresql://u:a#secret@127.0.0.1:9/x", "cannot read the postgresql:// URL"),
+    ("postgresql://u:secret%zz@127.0.0.1:9/x", "cannot read the postgresql:// URL"),
+    ("postgresql://u:secret x@127.0.0.1:9/x", "cannot read the postgresql:// URL"),
+    ("postgresql://u:secret@[::1/x", "cannot read the postgresql:// URL"),
+    ("postgresql://u:secret@127.0.0.1:port/x", "cannot open the PostgreSQL journal"),
+]
+
+
+@pytest.mark.parametrize(("url", "words"), PASSWORDS)
+def test_passwords_are_not_shown(tmp_path: Path, url: str, words: str) -> None:
+    pytest.importorskip("psycopg")
+    file = tmp_path / "secret-less.toml"
+    file.write_text(SHOP.replace("service.durable = false", f'service.journal = "{url}"'))
+    for command in (["log", url], ["verify", url], ["serve", str(file)]):
+        done = CliRunner().invoke(app, command, env={"COLUMNS": "300"})
+        assert done.exit_code == 2
+        assert "secret" not in done.output.replace("secret-less", "")
+        assert words in done.output or "service.journal must be a folder or a post" in done.output

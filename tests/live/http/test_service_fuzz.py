@@ -22,9 +22,11 @@ service.durable = false
 service.hosts = ["testserver"]
 [experiments.shop]
 recipe = "auto_filtered(ucb1(bonus=0.7), repeats=3)"
+silence = "lost"
 arms = ["red", "blue"]
 [experiments.times]
 recipe = "lin_student_ucb"
+silence = "lost"
 """
 CHECKS = [content_type_conformance, response_schema_conformance, status_code_conformance]
 TOKEN = "correct-horse-battery-staple"

@@ -16,6 +16,7 @@ from tailproof.live.http.metrics import Metrics
 from tailproof.live.http.middleware import Middleware, check_token
 from tailproof.live.http.routes import decisions, logs, operations, page
 from tailproof.live.http.schemas import REFUSALS, problem, sentence
+from tailproof.live.scheduler import Scheduler
 
 __all__ = ["create_app"]
 
@@ -36,7 +37,8 @@ def create_app(config: Config, token: str | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        yield
+        with Scheduler({name: one.agent for name, one in experiments.items()}):
+            yield
         app.state.health.close()
         for experiment in experiments.values():
             experiment.agent.close()

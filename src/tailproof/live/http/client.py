@@ -8,7 +8,7 @@ import threading
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, Literal, NamedTuple, Self
 from urllib.parse import quote, urlsplit
@@ -129,8 +129,7 @@ class _Base:
             self._give_up(experiment, act, name)
             raise
         if isinstance(found, _Failure) and not found.alive:
-            self._fail(str(found.error))
-            self._give_up(experiment, act, name)
+            self._fail(found, experiment, act, name)
             return found
         for one in cancelled:
             orphans.pop(one, None)
@@ -149,10 +148,12 @@ class _Base:
         if len(orphans) > _MOST_ORPHANS:
             orphans.pop(next(iter(orphans)), None)
 
-    def _fail(self, reason: str) -> None:
+    def _fail(self, failure: _Failure, experiment: str, act: str, name: str) -> None:
+        """Count and log a call that got no answer."""
+        self._give_up(experiment, act, name)
         was = self._breaker.open
         self._breaker.failed()
-        self._log(reason)
+        self._log(str(failure.error))
         if self._breaker.open and not was:
             _LOG.warning("%s keeps failing; one call now and then tries it", self.url)
 
@@ -274,18 +275,19 @@ class Client(_Base):
     ) -> Ticket:
         """Return a ticket with an arm of the offer, or of the experiment's own arms."""
         body = self._asked(offer, ticket)
-        return self._ticket(body["ticket"], self._wait(self._call(experiment, "ask", body)))
+        return self._ticket(body["ticket"], self._wait(experiment, "ask", body))
 
     def tell(
         self, experiment: str, ticket: str, reward: float, event: str | None = None
     ) -> Fate | Literal["failed"]:
         """Tell a reward of a ticket, and return what happened to it."""
         body = self._told(ticket, reward, event)
-        return self._fate(self._wait(self._call(experiment, "tell", body)))
+        return self._fate(self._wait(experiment, "tell", body))
 
-    def _wait(self, call: Coroutine[Any, Any, _Outcome]) -> _Outcome:
+    def _wait(self, experiment: str, act: str, body: dict[str, Any]) -> _Outcome:
         if self._process != os.getpid():  # the thread and its connections stay with the parent
             self._connect()
+        call = self._call(experiment, act, body)
         waiting = asyncio.run_coroutine_threadsafe(call, self._runs)
         try:
             return waiting.result(self.timeout + _MARGIN)
@@ -293,7 +295,7 @@ class Client(_Base):
             if not waiting.cancel():
                 return waiting.result()
             failure = self._no_answer("timed out")
-            self._runs.call_soon_threadsafe(self._fail, str(failure.error))
+            self._runs.call_soon_threadsafe(self._fail, failure, experiment, act, body["ticket"])
             return failure
 
     def close(self) -> None:

@@ -29,11 +29,13 @@ durable = false
 
 [experiments.shop]
 recipe = "auto_filtered(ucb1, repeats=5)"
+silence = "lost"
 explore = 0.5
 wait = "2h"
 
 [experiments.new]
 recipe = "auto_filtered(ucb1)"
+silence = "lost"
 arms = ["red", "blue"]
 """
 DRAWN = "['intervals', 'pulls', 'rewards'].every(id => document.querySelector(`#${id} .main-svg`))"
