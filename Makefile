@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 OUT ?= out/reproduce
 
-.PHONY: test test-slow mutants test-browser test-oldest lint bench bench-bestarm bench-calibrate bench-drift bench-judge bench-live bench-money bench-peers bench-regret bench-statements examples gauntlet docs-gauntlet reproduce pictures paper docs dist clean
+.PHONY: test test-slow mutants test-browser test-oldest lint bench bench-bestarm bench-calibrate bench-clients bench-drift bench-judge bench-live bench-money bench-peers bench-regret bench-statements examples gauntlet docs-gauntlet reproduce pictures paper docs dist clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml
@@ -27,7 +27,7 @@ test-browser: $(READY)
 	  apt-get -o DPkg::Lock::Timeout=300 update -qq && \
 	  apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends chromium; } \
 	  || { echo 'test-browser: Chromium must be installed, and apt-get could not do it here'; exit 2; }
-	$(BIN)/python -m pytest -q -m browser tests/live/browser
+	$(BIN)/python -m pytest -q -m browser tests/live/http/browser
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -56,6 +56,10 @@ bench-live: $(READY)
 	$(BIN)/python benchmarks/live.py
 	$(BIN)/python benchmarks/service.py
 	$(BIN)/python benchmarks/page.py
+
+# How long calls take against servers that fail (about ten minutes).
+bench-clients: $(READY)
+	$(BIN)/python benchmarks/clients.py
 
 bench-money: $(READY)
 	$(BIN)/python benchmarks/money.py
@@ -126,7 +130,8 @@ test-oldest: $(READY)
 	out/oldest/bin/python -m pip install --quiet --requirement out/oldest/pins.txt
 	out/oldest/bin/python -m pip install --quiet --no-deps --editable .
 	out/oldest/bin/python -m pytest -q -n auto --dist loadgroup -W ignore::DeprecationWarning \
-	  -W ignore::ResourceWarning src tests -k 'not survives_any_terminal' --ignore tests/test_fuzz.py --ignore tests/guests --ignore tests/live \
+	  -W ignore::ResourceWarning src tests -k 'not survives_any_terminal' --ignore tests/test_fuzz.py --ignore tests/guests \
+	  --ignore tests/live/http/browser --ignore tests/live/http/test_service_fuzz.py \
 	  --ignore tests/simulation/test_killed_runs.py --ignore tests/simulation/test_guarantees.py
 
 # Small bugs are planted one at a time; the tests of their room must notice (about an hour).

@@ -19,6 +19,7 @@ journal = "journals"
 durable = false
 [experiments.shop]
 recipe = "auto_filtered(ucb1(bonus=0.7))"
+silence = "lost"
 arms = ["red", "blue", "green"]
 wait = "20s"
 explore = 0.05

@@ -52,7 +52,7 @@ def serve_command(
     environment and send it with each request: Authorization: Bearer …
     """
     _import_server()
-    from tailproof.live.serving import serve
+    from tailproof.live.http.server import serve
 
     def say(url: str, names: list[str]) -> None:
         console.print(f"{url} serves {', '.join(names)}", soft_wrap=True, highlight=False)
@@ -101,7 +101,7 @@ def log_command(
 
 
 def verify_command(journal: JournalText) -> None:
-    """Replay a journal, and check that every decision comes out as it was recorded.
+    """Check every row of a journal, replay it, and check that decisions come out as recorded.
 
         tailproof verify journals/shop.db
 
@@ -109,30 +109,33 @@ def verify_command(journal: JournalText) -> None:
     written by another version. The journal may be in use.
     """
     from tailproof import recipes
-    from tailproof.checks import require
     from tailproof.live import open_journal
     from tailproof.live.replay import verify
 
     source = open_journal(journal, make=False)
     try:
-        recipe = source.meta().get("recipe")
-        require(recipe is not None, "journal", "one that an agent has used", journal)
+        known = source.recipes()
+        if not known:
+            raise ValueError("the journal is empty: no agent has used it yet")
+        recipe = known[-1][1]
         try:
-            policy = recipes.build("policy", str(recipe))
+            policy = recipes.build("policy", recipe)
         except ValueError:
             policy = None
         if repr(policy) != recipe:
             raise ValueError(f"{recipe} cannot be built from its text; use Agent.verify in Python")
-        found = verify(policy, source)
+        with source.moment():
+            found = verify(policy, source)
     finally:
         source.close()
-    console.print(escape(str(recipe)), soft_wrap=True, highlight=False)
-    console.print(f"{found.holds} decisions replayed, {found.lessons} of them complete")
-    if found.differing:
-        shown = ", ".join(map(str, found.differing[:_SHOWN]))
-        more = len(found.differing) - _SHOWN
-        rest = f" and {more} more" if more > 0 else ""
-        console.print(f"decisions that differ: {shown}{rest}", soft_wrap=True, highlight=False)
+    console.print(escape(recipe), soft_wrap=True, highlight=False)
+    console.print(f"{found.decisions} decisions replayed, {found.outcomes} of them complete")
+    lists = {"decisions that differ": [*map(str, found.differing)], "changed": found.changed}
+    for what, some in lists.items():
+        if some:
+            shown, more = ", ".join(some[:_SHOWN]), len(some) - _SHOWN
+            rest = f" and {more} more" if more > 0 else ""
+            console.print(f"{what}: {shown}{rest}", soft_wrap=True, highlight=False)
     for after, same in found.snapshots.items():
         if not same:
             console.print(f"the snapshot after {after} updates differs from the replay")

@@ -21,7 +21,7 @@ from tailproof.checks import number, require, whole
 from tailproof.live.journal import (
     OWN_ID,
     Chosen,
-    Conflict,
+    ConflictError,
     Counts,
     Decision,
     DecisionRow,
@@ -31,7 +31,7 @@ from tailproof.live.journal import (
     Outcome,
     open_journal,
 )
-from tailproof.live.learner import RECENT, Belief, Learner
+from tailproof.live.learner import RECENT, Belief
 from tailproof.live.offers import Features, Offer
 from tailproof.live.replay import Verification, jump, replay, restored, verify
 from tailproof.live.scheduler import Rewards, Rules, grace, order
@@ -48,7 +48,7 @@ LONGEST_ID = 200
 _LONGEST_MOMENT = 0.005
 """Seconds that a commit waits at most for other threads to join it."""
 _AT_ONCE = 256
-"""Outcomes that are numbered, and that are learned, at most in one transaction of asks and tells."""
+"""Outcomes that are numbered, and that are learned, in one transaction at most."""
 _FAR = 5000
 """If so many outcomes are not learned yet, a snapshot is loaded."""
 _ADOPTED = 1000
@@ -278,6 +278,7 @@ class Agent:
         self._open = OpenDecisions(policy.pulls, policy.least, self.wait, silence is not None)
         self._lately: deque[bool] = deque(maxlen=_LATELY)
         self._extra, self._stale = grace(self.journal), True
+        self._saved = self._size = 0
         try:
             with self.journal.transaction():
                 self._opened(seed, dim)
@@ -404,13 +405,21 @@ class Agent:
         ask finds little to do.
         """
         with self._alone():
-            with self.journal.transaction():
-                glance = self.journal.look((), (), shared=False)
-                now = self._now(glance)
-                self._catch_up(glance.outcomes)
-                numbered = order(self.journal, self.rules, now, _AT_ONCE) if glance.orders else 0
-                self._save(glance)
-            return numbered < _AT_ONCE and self.learner.learned >= glance.outcomes
+            now = self.journal.now() if self._clock is None else float(self._clock())
+            if not self._behind(self.journal.counts()[0]) and not self.journal.due(now, 1):
+                return True
+            try:
+                with self.journal.transaction():
+                    glance = self.journal.look((), (), shared=False)
+                    if self._stale:
+                        self._reload()
+                    self._catch_up(glance.outcomes)
+                    if glance.orders:
+                        order(self.journal, self.rules, self._now(glance), _AT_ONCE)
+                    self._save(glance)
+            except ConflictError:
+                return False
+            return False
 
     def _check_process(self) -> None:
         """Raise in a forked child, whose locks may belong to threads that do not exist there."""
@@ -488,7 +497,7 @@ class Agent:
                             pending.answer = refusal
                     self._write(work)
                 return
-            except Conflict:
+            except ConflictError:
                 self._stale = True
                 if attempt == _TRIES:
                     raise
@@ -519,10 +528,10 @@ class Agent:
         self._look_after(work.now)
 
     def _do(self, pending: "_Pending", work: "_Work") -> Ticket | Fate:
-        act, offer = pending.act, pending.offer
-        if isinstance(act, Tell) or offer is None:
-            return self._tell(act, work)
-        return self._ask(act, offer, work)
+        if isinstance(pending.act, Tell):
+            return self._tell(pending.act, work)
+        assert pending.offer is not None
+        return self._ask(pending.act, pending.offer, work)
 
     def _ask(self, ask: Ask, offer: Offer, work: "_Work") -> Ticket:
         found = None if ask.ticket is None else work.glance.found.get(ask.ticket)
@@ -648,9 +657,9 @@ class Agent:
             self._open.check(one, tickets, now, ended=ended)
 
     def _catch_up(self, outcomes: int) -> None:
-        """Learn new outcomes, if there are enough to be worth imputing pending rewards again."""
-        pending, backlog = len(self._belief.pending), outcomes - self.learner.learned
-        if backlog and backlog * 4 * self.policy.pulls >= pending:
+        """Learn new outcomes, if that is worth it."""
+        if self._behind(outcomes):
+            backlog = outcomes - self.learner.learned
             if self.learner.state is None:
                 self._restore()
             elif backlog > _FAR:
@@ -660,8 +669,13 @@ class Agent:
             replay(self.learner, self.journal, stop, self._learned)
             if self._own:
                 self._belief.start_at(self._own[0])
-        elif pending > 4 * RECENT:
+        elif len(self._belief.pending) > 4 * RECENT:
             self._belief.start_at(self._own[0])
+
+    def _behind(self, outcomes: int) -> bool:
+        """Return whether new outcomes are worth imputing pending rewards again."""
+        backlog = outcomes - self.learner.learned
+        return backlog > 0 and backlog * 4 * self.policy.pulls >= len(self._belief.pending)
 
     def _learned(self, outcome: Outcome) -> None:
         self._lately.append(outcome.rewards is not None)

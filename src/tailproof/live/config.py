@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -11,6 +11,7 @@ from tailproof import recipes
 from tailproof.checks import number, require, whole
 from tailproof.live.agent import seconds
 from tailproof.live.offers import Offer
+from tailproof.live.scheduler import Rewards
 from tailproof.policies.base import Policy
 from tailproof.stats.aims import Aim
 from tailproof.wrappers import Negated
@@ -20,18 +21,33 @@ __all__ = ["Arms", "Config", "Settings", "load"]
 Arms = list[str] | dict[str, list[float]] | None
 """The arms for requests without an offer: names, or names with features."""
 
-_WORDS = {str: "a string", bool: "true or false", int: "a whole number", float: "a number"}
-_SERVICE = {"address": str, "port": int, "journal": str, "durable": bool}
+_WORDS = {
+    str: "a string",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    list: "a list",
+}
+_SERVICE = {"address": str, "port": int, "hosts": list, "journal": str, "durable": bool}
 _EXPERIMENT = {
     "recipe": str,
     "aim": str,
     "costs": bool,
     "arms": object,
     "wait": object,
+    "silence": object,
+    "rewards": str,
+    "keep_features": object,
     "explore": float,
     "seed": int,
     "dim": int,
 }
+_SILENCE = (
+    "silence is required: what a request means whose reward did not come within `wait`. "
+    "silence = 0.0: it brought 0, as when only purchases are told; every outcome is then learned "
+    'when its window ends. silence = "lost": its reward exists but is unknown, as with latencies, '
+    "sensors and surveys; the other rewards are learned when they come"
+)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 """Names of experiments become parts of file names, schemas and URLs."""
 
@@ -52,7 +68,12 @@ class Settings:
     arms : list, dict or None
         The arms for requests without an offer.
     wait : float
-        Seconds until a reward counts as lost.
+        The window in which rewards count, in seconds.
+    silence : float or None
+        The reward of a request whose window ends without one; None if it is lost.
+    rewards : "first" or "sum"
+    keep_features : float or None
+        Seconds for which the features of an offer are kept; None for ever.
     explore : float
     seed, dim : int, optional
     """
@@ -63,6 +84,9 @@ class Settings:
     costs: bool = False
     arms: Arms = None
     wait: float = 86400.0
+    silence: float | None = None
+    rewards: Rewards = "first"
+    keep_features: float | None = None
     explore: float = 0.0
     seed: int | None = None
     dim: int | None = None
@@ -91,9 +115,12 @@ class Settings:
                 costs=costs,
                 arms=arms,
                 wait=seconds(table.get("wait", "1d")),
+                rewards=_rewards(table.get("rewards", "first")),
+                keep_features=_span(table, "keep_features"),
                 explore=number("explore", table.get("explore", 0.0), at_least=0, at_most=1),
                 seed=_whole(table, "seed", 0),
                 dim=_whole(table, "dim", 1),
+                silence=_silence(table),
             )
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
@@ -110,6 +137,8 @@ class Config:
     address : str
     port : int
         Zero for any free port.
+    hosts : list of str
+        Names that requests may be for, beside those of this machine; see docs/how-to/security.md.
     journal : str
         A folder, with a SQLite file for each experiment, or ``postgresql://…``.
     durable : bool
@@ -119,6 +148,7 @@ class Config:
     experiments: Mapping[str, Settings]
     address: str = "127.0.0.1"
     port: int = 8000
+    hosts: Sequence[str] = ()
     journal: str = "."
     durable: bool = True
 
@@ -153,6 +183,8 @@ def _config(found: Mapping[str, Any], folder: Path) -> Config:
     _check("", found, {"service": dict, "experiments": dict})
     service, tables = found.get("service", {}), found.get("experiments", {})
     _check("service", service, _SERVICE)
+    for host in service.get("hosts", []):
+        require(isinstance(host, str), "service.hosts", "a list of names", host)
     if not tables:
         raise ValueError("there is no experiment: add a table [experiments.NAME]")
     for name, table in tables.items():
@@ -160,11 +192,12 @@ def _config(found: Mapping[str, Any], folder: Path) -> Config:
     journal = service.get("journal", ".")
     if "://" in journal:
         rule = "a folder or a postgresql:// URL"
-        require(journal.startswith(("postgresql:", "postgres:")), "service.journal", rule, journal)
+        scheme = journal.partition("://")[0]  # the rest may have a password
+        require(scheme in ("postgresql", "postgres"), "service.journal", rule, f"{scheme}://…")
     else:
         journal = str(folder / journal)
     experiments = {name: Settings.of(name, table) for name, table in tables.items()}
-    more = {key: service[key] for key in ("address", "durable") if key in service}
+    more = {key: service[key] for key in ("address", "hosts", "durable") if key in service}
     return Config(experiments=experiments, journal=journal, **more).at(None, service.get("port"))
 
 
@@ -178,6 +211,27 @@ def _check(where: str, table: Mapping[str, Any], known: Mapping[str, Any]) -> No
         ok = isinstance(value, (int, float) if kind is float else kind)
         ok = ok and (kind in (bool, object) or not isinstance(value, bool))
         require(ok, path, _WORDS.get(kind, "a table"), value)
+
+
+def _silence(table: Mapping[str, Any]) -> float | None:
+    """Return the reward of silence, None if it is lost; there is no default."""
+    if "silence" not in table:
+        raise ValueError(_SILENCE)
+    silence = table["silence"]
+    if silence == "lost":
+        return None
+    ok = isinstance(silence, int | float) and not isinstance(silence, bool)
+    require(ok, "silence", 'a number or "lost"', silence)
+    return number("silence", silence)
+
+
+def _rewards(text: str) -> Rewards:
+    require(text in ("first", "sum"), "rewards", '"first" or "sum"', text)
+    return "sum" if text == "sum" else "first"
+
+
+def _span(table: Mapping[str, Any], key: str) -> float | None:
+    return seconds(table[key]) if key in table else None
 
 
 def _whole(table: Mapping[str, Any], key: str, least: int) -> int | None:

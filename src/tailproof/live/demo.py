@@ -10,9 +10,9 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from tailproof.live.client import Client
 from tailproof.live.config import Config, load
-from tailproof.live.serving import listening, server
+from tailproof.live.http.client import Client
+from tailproof.live.http.server import listening, server
 
 __all__ = ["demo"]
 
@@ -27,6 +27,7 @@ recipe = "auto_filtered(ucb1(bonus=0.7))"
 aim = "median"
 arms = ["plain", "badge", "banner"]
 wait = "4s"
+silence = "lost"
 explore = 0.05
 """
 _VISITORS_PER_SECOND = 100

@@ -3,7 +3,7 @@
 import hashlib
 import io
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
@@ -238,7 +238,7 @@ class Learner:
         """Return the probability that the policy chooses each arm, None if it is not known."""
         known = self.policy.propensities(state, arms)
         if known is not None:
-            return known[0]
+            return np.asarray(known[0])
         if isinstance(innermost(self.policy), Guest):
             return None
         slim = copy(state)

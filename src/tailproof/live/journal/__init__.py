@@ -1,6 +1,6 @@
 """Journals in SQLite and PostgreSQL."""
 
-from tailproof.live.journal.base import OWN_ID, Conflict, Glance, Journal
+from tailproof.live.journal.base import OWN_ID, ConflictError, Glance, Journal
 from tailproof.live.journal.connect import open_journal
 from tailproof.live.journal.postgres import Postgres
 from tailproof.live.journal.rows import (
@@ -17,7 +17,7 @@ from tailproof.live.journal.sqlite import SQLite
 __all__ = [
     "OWN_ID",
     "Chosen",
-    "Conflict",
+    "ConflictError",
     "Counts",
     "Decision",
     "DecisionRow",

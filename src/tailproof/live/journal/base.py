@@ -26,7 +26,7 @@ from tailproof.live.journal.rows import (
 )
 from tailproof.live.offers import Offer
 
-__all__ = ["OWN_ID", "SCHEMA", "TABLES", "Conflict", "Glance", "Journal"]
+__all__ = ["OWN_ID", "SCHEMA", "TABLES", "ConflictError", "Glance", "Journal"]
 
 OWN_ID = re.compile(r"(\d{1,18})\.(\d{1,9})")
 """Generated ticket ids, for asks without one: decision and place."""
@@ -76,7 +76,7 @@ _PLAIN = _FIND.format(told="SELECT 0")
 TicketRow = tuple[int, int, str | None, str | None, float, float]
 
 
-class Conflict(Exception):
+class ConflictError(Exception):
     """Another worker stored the same ticket, event, offer or outcome first; try again."""
 
 
@@ -159,6 +159,7 @@ class Journal(ABC):
     def new_id(self) -> int:
         """Return the id of a new decision."""
 
+    @abstractmethod
     def reserve(self) -> None:
         """Let new ids be larger than those in the journal."""
 
@@ -189,7 +190,7 @@ class Journal(ABC):
             self._ids.clear()
             self._end("ROLLBACK")
             if self._is_conflict(error):
-                raise Conflict(str(error)) from error
+                raise ConflictError(str(error)) from error
             raise
 
     @contextmanager
@@ -231,8 +232,9 @@ class Journal(ABC):
 
                 upgrade(self)
 
+    @abstractmethod
     def _lock_schema(self) -> None:
-        """Keep others from creating tables."""
+        """Keep others from creating tables until the end of the transaction."""
 
     def meta(self) -> dict[str, str]:
         """Return the metadata of the journal."""
@@ -325,8 +327,8 @@ class Journal(ABC):
         number = self._ids.get(offer.key)
         if number is None:
             number = decision.id
-            values = (number, offer.key, *offer.row(), row.at)
-            self.execute("INSERT INTO offer VALUES (?, ?, ?, ?, ?, ?)", values)
+            stored = (number, offer.key, *offer.row(), row.at)
+            self.execute("INSERT INTO offer VALUES (?, ?, ?, ?, ?, ?)", stored)
             _cache(self._ids, offer.key, number)
             _cache(self._offers, number, offer)
         values = (decision.id, number, arm, decision.propensity, *row[1:])
@@ -363,7 +365,10 @@ class Journal(ABC):
     def tally(self) -> dict[int, Counts]:
         """Return tickets and rewards so far, by the numbers of arms."""
         sql = "SELECT arm, SUM(asked), SUM(told), SUM(late), SUM(late_sum) FROM tally GROUP BY arm"
-        return {arm: Counts(*map(int, some), float(late)) for arm, *some, late in self.execute(sql)}
+        return {
+            arm: Counts(int(asked), int(told), int(late), float(total))
+            for arm, asked, told, late, total in self.execute(sql)
+        }
 
     # ---- outcomes
 
@@ -431,6 +436,15 @@ class Journal(ABC):
             ):
                 values = None if rewards is None else np.frombuffer(rewards, "<f8")
                 yield Outcome(number, self.decided(*decided), values)
+
+    def decision(self, number: int) -> Decision:
+        """Return a decision by its number."""
+        sql = (
+            "SELECT d.id, offer, a.name, propensity FROM decision d JOIN arm a ON a.number = arm"
+            " WHERE d.id = ?"
+        )
+        (row,) = self.execute(sql, (number,))
+        return self.decided(*row)
 
     def decided(self, decision: int, offer: int, arm: str, share: float | None) -> Decision:
         """Return a decision with its offer."""

@@ -117,6 +117,12 @@ class SQLite(Journal):
         self._next += 1
         return self._next - 1
 
+    def reserve(self) -> None:
+        """Do nothing: ids follow the largest one."""
+
+    def _lock_schema(self) -> None:
+        """Do nothing: a transaction keeps all other writers out."""
+
     def lock_arms(self) -> None:
         """Do nothing: a transaction keeps all other writers out."""
 

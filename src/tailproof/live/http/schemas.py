@@ -10,6 +10,7 @@ from tailproof.live.agent import LONGEST_ID, Ask, Fate, Tell, Ticket
 from tailproof.live.offers import LONGEST_NAME, MOST_ARMS, Offer
 
 __all__ = [
+    "REFUSALS",
     "AskBody",
     "BatchAnswer",
     "BatchBody",
@@ -24,12 +25,15 @@ __all__ = [
 
 _MOST_FEATURES = 1000
 _MOST_ACTS = 1000
+_MOST_CANCELLED = 100
 _LONGEST = 1000
 _RULES = {
     "offer": f"a list of 1 to {MOST_ARMS} arm names of 1 to {LONGEST_NAME} characters, or an object"
     f" that maps arm names to vectors of 1 to {_MOST_FEATURES} finite numbers",
     "ticket": f"a string of 1 to {LONGEST_ID} printable characters",
     "reward": 'a finite number, "Infinity" or "-Infinity"',
+    "event": f"a string of 1 to {LONGEST_ID} printable characters, to tell rewards apart",
+    "cancel": f"a list of at most {_MOST_CANCELLED} tickets whose asks nobody waited for",
     "do": '"ask" or "tell"',
     "acts": f'a list of 1 to {_MOST_ACTS} objects, each with "do": "ask" or "do": "tell"',
 }
@@ -43,6 +47,11 @@ Names = Annotated[list[Name], Field(min_length=1, max_length=MOST_ARMS)]
 Vectors = Annotated[dict[Name, Vector], Field(min_length=1, max_length=MOST_ARMS)]
 Id = Annotated[
     str, Field(min_length=1, max_length=LONGEST_ID, description=_RULES["ticket"], examples=["v17"])
+]
+
+Cancelled = Annotated[
+    list[Id],
+    Field(max_length=_MOST_CANCELLED, description=_RULES["cancel"], examples=[["v16"]]),
 ]
 
 
@@ -59,6 +68,7 @@ class AskBody(_Strict):
         examples=[["red", "blue"], {"red": [1.0, 0.5], "blue": [0.0, 2.0]}],
     )
     ticket: Id | None = None
+    cancel: Cancelled = []
 
     def act(self, arms: Offer | None) -> Ask:
         """Return the ask for the agent; raises ``ValueError`` if it is invalid."""
@@ -75,10 +85,12 @@ class TellBody(_Strict):
     reward: Number | Literal["Infinity", "-Infinity"] = Field(
         description=_RULES["reward"], examples=[12.5, "-Infinity"]
     )
+    event: Id | None = Field(None, description=_RULES["event"], examples=["order 4711"])
+    cancel: Cancelled = []
 
     def act(self, _: Offer | None) -> Tell:
         """Return the tell for the agent."""
-        return Tell(self.ticket, float(self.reward))
+        return Tell(self.ticket, float(self.reward), self.event)
 
 
 class _AskAct(AskBody):
@@ -127,9 +139,9 @@ class FateAnswer(_Strict):
 
     ticket: str = Field(examples=["v17"])
     fate: Fate = Field(
-        description="kept: stored, its decision waits for more rewards; learned: stored, and its"
-        " decision is complete; duplicate: ignored, the ticket already has a reward; late: stored,"
-        " but its decision had ended; unknown: there is no such ticket",
+        description="kept: stored, and it counts; duplicate: ignored, the ticket already has this"
+        " reward; late: stored, but not learned, as its window or its decision had ended; unknown:"
+        " there is no such ticket",
         examples=["kept"],
     )
 
@@ -151,6 +163,18 @@ class BatchAnswer(_Strict):
             ]
         ]
     )
+
+
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: {"model": ErrorAnswer, "description": "The body cannot be parsed."},
+    401: {"model": ErrorAnswer, "description": "The token is missing or wrong."},
+    403: {"model": ErrorAnswer, "description": "The request is for another host, or from one."},
+    404: {"model": ErrorAnswer, "description": "There is no such experiment."},
+    413: {"model": ErrorAnswer, "description": "The body is too large."},
+    415: {"model": ErrorAnswer, "description": "The body is not sent as application/json."},
+    422: {"model": ErrorAnswer, "description": "The request is refused; `error` says why."},
+    503: {"model": ErrorAnswer, "description": "The commit failed; nothing was stored."},
+}
 
 
 def answer(act: Ask | Tell, found: Ticket | Fate | ValueError) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import pytest
 from chromium import Chromium, until
 
 from tailproof.live.config import load
-from tailproof.live.serving import TOKEN, listening, server
+from tailproof.live.http.server import TOKEN, listening, server
 
 pytestmark = pytest.mark.browser
 
@@ -29,11 +29,13 @@ durable = false
 
 [experiments.shop]
 recipe = "auto_filtered(ucb1, repeats=5)"
+silence = "lost"
 explore = 0.5
 wait = "2h"
 
 [experiments.new]
 recipe = "auto_filtered(ucb1)"
+silence = "lost"
 arms = ["red", "blue"]
 """
 DRAWN = "['intervals', 'pulls', 'rewards'].every(id => document.querySelector(`#${id} .main-svg`))"

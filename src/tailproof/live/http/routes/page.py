@@ -12,8 +12,8 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 from plotly.offline import get_plotlyjs
 
+from tailproof.live.http.routes.decisions import Named
 from tailproof.live.refresher import Refresher
-from tailproof.live.gate import Name, named
 
 __all__ = ["router"]
 
@@ -24,6 +24,7 @@ _POLICY = (
 """Content security policy: nothing from other hosts, nothing inline, no framing."""
 _FILES = {
     "/": ("index.html", "text/html; charset=utf-8"),
+    "/client.js": ("client.js", "text/javascript; charset=utf-8"),
     "/page/page.css": ("page.css", "text/css; charset=utf-8"),
     "/page/page.js": ("page.js", "text/javascript; charset=utf-8"),
     "/page/plotly.js": ("plotly.js", "text/javascript; charset=utf-8"),
@@ -34,18 +35,18 @@ _FILES = {
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Start and stop refreshing; the static files reveal nothing and need no token."""
     app.state.open_paths.update(_FILES)
-    follower = _follower(app)
+    refresher = _refresher(app)
     yield
-    follower.close()
+    refresher.close()
 
 
 router = APIRouter(lifespan=_lifespan, tags=["page"])
 
 
-def _follower(app: FastAPI) -> Refresher:
-    if not hasattr(app.state, "follower"):
-        app.state.follower = Refresher(app.state.experiments)
-    found: Refresher = app.state.follower
+def _refresher(app: FastAPI) -> Refresher:
+    if not hasattr(app.state, "refresher"):
+        app.state.refresher = Refresher(app.state.experiments)
+    found: Refresher = app.state.refresher
     return found
 
 
@@ -55,7 +56,7 @@ def _file(name: str) -> tuple[bytes, bytes, str]:
     if name == "plotly.js":
         content = get_plotlyjs().encode()
     else:
-        content = (files("tailproof.live") / "page" / name).read_bytes()
+        content = (files("tailproof.live.http") / "page" / name).read_bytes()
     return content, gzip.compress(content, 6), f'"{sha256(content).hexdigest()[:16]}"'
 
 
@@ -107,7 +108,7 @@ def _example(value: object) -> dict[str, Any]:
 )
 async def heads(request: Request) -> Response:
     """List the experiments, each with its leading arm and ticket counts."""
-    found = _follower(request.app).heads()
+    found = _refresher(request.app).heads()
     return Response(found, headers=_NEVER_KEPT, media_type="application/json")
 
 
@@ -119,8 +120,7 @@ async def heads(request: Request) -> Response:
         404: {"description": "There is no such experiment."},
     },
 )
-async def summary(request: Request, name: Name) -> Response:
+async def summary(request: Request, experiment: Named) -> Response:
     """Get what the page shows of an experiment; incomplete while `read` is below 1."""
-    named(request.app.state.experiments, name)
-    found = _follower(request.app).summary(name)
+    found = _refresher(request.app).summary(experiment.name)
     return Response(found, headers=_NEVER_KEPT, media_type="application/json")

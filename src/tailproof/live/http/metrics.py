@@ -84,9 +84,9 @@ class _Standing(Collector):
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
         texts = {
-            "pending": "Tickets waiting for a reward.",
+            "pending": "Tickets without an outcome.",
             "lost_share": "Share of recent rewards that were lost.",
-            "lessons": "Decisions that have ended.",
+            "outcomes": "Outcomes so far.",
         }
         families = {
             key: GaugeMetricFamily(f"tailproof_{key}", text, labels=["experiment"])

@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -19,24 +20,18 @@ from typing import Any
 import httpx
 import pandas as pd
 import pytest
-import schemathesis
+from callers import Caller
 from fastapi import HTTPException
-from fastapi.testclient import TestClient
-from hypothesis import HealthCheck, Phase, given, settings
-from schemathesis.core.result import Ok
-from schemathesis.specs.openapi.checks import (
-    content_type_conformance,
-    response_schema_conformance,
-    status_code_conformance,
-)
 from servers import running
 from typer.testing import CliRunner
 
 from tailproof.cli import app
 from tailproof.live import SQLite, read
 from tailproof.live.config import Config, load
-from tailproof.live.gate import LOGGING, MOST_BYTES, JsonLines, _bounded
-from tailproof.live.service import _unwritten, create_app
+from tailproof.live.http.app import create_app
+from tailproof.live.http.middleware import MOST_BYTES, _bounded
+from tailproof.live.http.routes.decisions import _unwritten
+from tailproof.live.http.server import LOGGING, JsonLines
 
 SHOP = """
 [service]
@@ -45,6 +40,7 @@ durable = false
 
 [experiments.shop]
 recipe = "auto_filtered(ucb1(bonus=0.7), repeats=3)"
+silence = "lost"
 aim = "quantile(0.9)"
 arms = ["red", "blue"]
 wait = "2h"
@@ -53,11 +49,10 @@ seed = 7
 
 [experiments.times]
 recipe = "lin_student_ucb"
+silence = "lost"
 costs = true
 """
-CHECKS = [content_type_conformance, response_schema_conformance, status_code_conformance]
 ASK, TELL, BATCH = (f"/experiments/shop/{act}" for act in ("ask", "tell", "batch"))
-TOKEN = "a token of its own, long".replace(" ", "-")
 
 
 def written(folder: Path, text: str = SHOP) -> Path:
@@ -67,17 +62,17 @@ def written(folder: Path, text: str = SHOP) -> Path:
 
 
 @pytest.fixture
-def http(tmp_path: Path) -> Iterator[TestClient]:
-    with TestClient(create_app(load(written(tmp_path)))) as client:
+def http(tmp_path: Path) -> Iterator[Caller]:
+    with Caller(create_app(load(written(tmp_path)))) as client:
         yield client
 
 
-def sent(http: TestClient, path: str, text: str) -> tuple[int, Any]:
+def sent(http: Caller, path: str, text: str) -> tuple[int, Any]:
     answer = http.post(path, content=text, headers={"Content-Type": "application/json"})
     return answer.status_code, answer.json()
 
 
-def test_ask_tell_and_ask_again(http: TestClient) -> None:
+def test_ask_tell_and_ask_again(http: Caller) -> None:
     first = http.post(ASK, json={"ticket": "v1"}).json()
     assert first["arm"] in ("red", "blue")
     assert first | {"ticket": "v1", "propensity": 0.5, "hold": 0} == first
@@ -91,19 +86,19 @@ def test_ask_tell_and_ask_again(http: TestClient) -> None:
     assert fates == ["kept", "duplicate", "kept", "unknown"]
 
 
-def test_costs_are_made_small(http: TestClient) -> None:
+def test_costs_are_made_small(http: Caller) -> None:
     for visit in range(60):
         body = {"offer": {"slow": [0, 1], "fast": [1, 0]}, "ticket": f"v{visit}"}
         arm = http.post("/experiments/times/ask", json=body).json()["arm"]
         reward = {"slow": 9.0, "fast": 1.0}[arm] + visit % 3 / 10
         told = {"ticket": f"v{visit}", "reward": reward}
-        assert http.post("/experiments/times/tell", json=told).json()["fate"] == "learned"
+        assert http.post("/experiments/times/tell", json=told).json()["fate"] == "kept"
     log = csv.DictReader(http.get("/experiments/times/log").text.splitlines())
     arms = [row["arm"] for row in log]
     assert arms[-20:].count("fast") > 15
 
 
-def test_a_batch_is_one_commit(http: TestClient) -> None:
+def test_a_batch_is_one_commit(http: Caller) -> None:
     agent = http.app.state.experiments["shop"].agent  # type: ignore[attr-defined]
     before = agent.commits
     acts = [
@@ -140,6 +135,7 @@ REFUSED = [
     (TELL, '{"ticket": "\\u0000", "reward": 1}', r"ticket must be a string .* got '\\x00'"),
     (TELL, '{"ticket": "\\ud800", "reward": 1}', "ticket must be a string"),
     (TELL, '{"ticket": "a", "reward": 1, "when": 2}', "unknown field 'when'"),
+    (TELL, '{"ticket": "a", "reward": 1, "event": ""}', "event must be a string of 1 to 200"),
     (TELL, '{"ticket": "a", ', "the body is not valid JSON"),
     (TELL, "[]", "the body must be a JSON object"),
     (ASK, '{"offer": []}', "offer must be a list of 1 to 10000 arm names"),
@@ -161,7 +157,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("path", "text", "words"), REFUSED)
-def test_a_refused_act_has_one_sentence(http: TestClient, path: str, text: str, words: str) -> None:
+def test_a_refused_act_has_one_sentence(http: Caller, path: str, text: str, words: str) -> None:
     status, answer = sent(http, path, text)
     assert status == 422
     assert list(answer) == ["error"]
@@ -171,13 +167,13 @@ def test_a_refused_act_has_one_sentence(http: TestClient, path: str, text: str, 
 
 
 @pytest.mark.parametrize("text", ['{"ticket": "a", "reward": ' + "9" * 5000 + "}", "[" * 100_000])
-def test_what_cannot_be_read_is_refused(http: TestClient, text: str) -> None:
+def test_what_cannot_be_read_is_refused(http: Caller, text: str) -> None:
     status, answer = sent(http, TELL, text)
     assert status == 400
     assert "cannot parse the body as JSON" in answer["error"]
 
 
-def test_large_bodies_are_refused(http: TestClient) -> None:
+def test_large_bodies_are_refused(http: Caller) -> None:
     piece = b" " * (MOST_BYTES // 4)
     for content in (piece * 5, (piece for _ in range(5))):
         answer = http.post(ASK, content=content, headers={"Content-Type": "application/json"})
@@ -185,7 +181,7 @@ def test_large_bodies_are_refused(http: TestClient) -> None:
         assert answer.json() == {"error": f"the body must be at most {MOST_BYTES} bytes"}
 
 
-def test_unknown_places_are_named(http: TestClient) -> None:
+def test_unknown_places_are_named(http: Caller) -> None:
     answer = http.post("/experiments/shoe/ask", json={})
     assert answer.status_code == 404
     assert answer.json() == {"error": "unknown experiment 'shoe': this service has shop, times"}
@@ -195,44 +191,23 @@ def test_unknown_places_are_named(http: TestClient) -> None:
         assert http.get(page).status_code == 404
 
 
-def test_a_token_is_asked_for(tmp_path: Path) -> None:
-    with TestClient(create_app(load(written(tmp_path)), TOKEN)) as http:
-        for header in ({}, {"Authorization": f"Bearer {TOKEN}x"}, {"Authorization": TOKEN}):
-            for path in ("/metrics", "/openapi.json", "/experiments/shop/log", "/nowhere"):
-                answer = http.get(path, headers=header)
-                assert answer.status_code == 401
-                assert "missing or wrong token" in answer.json()["error"]
-            assert http.post(ASK, json={}, headers=header).status_code == 401
-            assert http.post(ASK, json={}, headers=header).headers["WWW-Authenticate"] == "Bearer"
-        assert http.get("/health").json()["status"] == "ok"
-        right = {"Authorization": f"Bearer {TOKEN}"}
-        assert http.post(ASK, json={}, headers=right).status_code == 200
-        assert http.get("/experiments/shop/log", headers=right).text.count("\n") == 2
-        assert http.get("/openapi.json", headers=right).json()["security"] == [{"token": []}]
-
-
-@pytest.mark.parametrize("address", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
-def test_other_addresses_need_a_token(tmp_path: Path, address: str) -> None:
-    config = load(written(tmp_path)).at(address, None)
-    with pytest.raises(ValueError, match="is not loopback: set TAILPROOF_TOKEN"):
-        create_app(config)
-    with pytest.raises(ValueError, match="TAILPROOF_TOKEN must be at least 16 ASCII characters"):
-        create_app(config, "short")
-
-
-def test_the_log_is_safe_to_open_in_a_spreadsheet(http: TestClient) -> None:
+def test_the_log_is_safe_to_open_in_a_spreadsheet(http: Caller) -> None:
     name, ticket = '=HYPERLINK("x")', "+1, 2"
     http.post(ASK, json={"offer": [name], "ticket": ticket})
     http.post(TELL, json={"ticket": ticket, "reward": -3.5})
     http.post(ASK, json={"offer": [name], "ticket": "-v"})
+    for number, more in enumerate((" =1+1", "@x", "\uff1d1", "  +1", "a=1", "7-1")):
+        http.post(ASK, json={"offer": [more], "ticket": f"n{number}"})
     answer = http.get("/experiments/shop/log")
     assert answer.headers["Content-Type"].startswith("text/csv")
-    first, second = csv.DictReader(answer.text.splitlines())
+    first, second, *more_rows = csv.DictReader(answer.text.splitlines())
+    arms = [row["arm"] for row in more_rows]
+    assert arms == ["' =1+1", "'@x", "'\uff1d1", "'  +1", "a=1", "7-1"]
     assert (first["ticket"], first["arm"], first["reward"]) == (f"'{ticket}", f"'{name}", "-3.5")
     assert (second["ticket"], second["reward"], second["fate"]) == ("'-v", "", "pending")
 
 
-def test_metrics_count(http: TestClient) -> None:
+def test_metrics_count(http: Caller) -> None:
     for reward in (1.0, 2.0):
         http.post(ASK, json={"ticket": "a"})
         http.post(TELL, json={"ticket": "a", "reward": reward})
@@ -246,9 +221,9 @@ def test_metrics_count(http: TestClient) -> None:
         'tailproof_tells_total{experiment="shop",fate="kept"} 1.0',
         'tailproof_tells_total{experiment="shop",fate="duplicate"} 1.0',
         'tailproof_refused_total{experiment="shop"} 1.0',
-        'tailproof_pending{experiment="shop"} 1.0',
+        'tailproof_pending{experiment="shop"} 2.0',
         'tailproof_lost_share{experiment="shop"} 0.0',
-        'tailproof_lessons{experiment="shop"} 0.0',
+        'tailproof_outcomes{experiment="shop"} 0.0',
         'tailproof_answer_seconds_count{route="/experiments/{name}/ask",status="200"} 3.0',
         'tailproof_answer_seconds_count{route="other",status="404"} 1.0',
     ):
@@ -256,7 +231,7 @@ def test_metrics_count(http: TestClient) -> None:
     assert "shoe" not in text
 
 
-def test_a_request_is_one_line_of_json(http: TestClient, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_request_is_one_line_of_json(http: Caller, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "tailproof.live.requests"):
         http.post(TELL, json={"ticket": "a\nb", "reward": 1})
     line = JsonLines().format(caplog.records[-1])
@@ -267,14 +242,14 @@ def test_a_request_is_one_line_of_json(http: TestClient, caplog: pytest.LogCaptu
 
 
 def test_a_journal_that_fails_is_said_and_nothing_is_answered(
-    http: TestClient, monkeypatch: pytest.MonkeyPatch
+    http: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
         raise OSError("no space left")
 
     assert http.post(ASK, json={"ticket": "a"}).status_code == 200
     with monkeypatch.context() as patched:
-        patched.setattr(SQLite, "add_ticket", full)
+        patched.setattr(SQLite, "add_tickets", full)
         answer = http.post(ASK, json={"ticket": "b"})
         assert answer.status_code == 503
         assert answer.json() == {"error": "commit failed, nothing was stored: no space left"}
@@ -294,20 +269,20 @@ def config(request: pytest.FixtureRequest, tmp_path: Path) -> Config:
 
 
 def test_two_services_share_one_journal(config: Config) -> None:
-    with TestClient(create_app(config)) as one, TestClient(create_app(config)) as two:
+    with Caller(create_app(config)) as one, Caller(create_app(config)) as two:
         for visit in range(30):
             body = {"ticket": f"v{visit}"}
             asked = one.post(ASK, json=body).json()
             assert two.post(ASK, json=body).json() == asked
             one, two = two, one
             told = {"ticket": f"v{visit}", "reward": visit}
-            assert one.post(TELL, json=told).json()["fate"] in ("kept", "learned")
+            assert one.post(TELL, json=told).json()["fate"] == "kept"
         assert one.app.state.experiments["shop"].agent.verify().ok  # type: ignore[attr-defined]
         rows = list(csv.DictReader(one.get("/experiments/shop/log").text.splitlines()))
     assert [row["fate"] for row in rows] == 30 * ["learned"]
 
 
-def test_reading_the_log_gives_no_lock_away(http: TestClient, tmp_path: Path) -> None:
+def test_reading_the_log_gives_no_lock_away(http: Caller, tmp_path: Path) -> None:
     http.post(ASK, json={"ticket": "a"})
     http.get("/experiments/shop/log")
     file = tmp_path / "journals" / "shop.db"
@@ -321,24 +296,35 @@ def test_reading_the_log_gives_no_lock_away(http: TestClient, tmp_path: Path) ->
     log.journal.close()
 
 
-def test_many_requests_share_a_commit(http: TestClient) -> None:
+def test_many_requests_share_a_commit(http: Caller, tmp_path: Path) -> None:
     agent = http.app.state.experiments["shop"].agent  # type: ignore[attr-defined]
-    act, slow = agent.act, threading.Event()
-
-    def slowly(acts: Any) -> Any:
-        slow.wait(0.05)
-        return act(acts)
-
-    agent.act, before = slowly, agent.commits
-    many = [threading.Thread(target=lambda: http.post(ASK, json={})) for _ in range(8)]
-    for thread in many:
-        thread.start()
+    with closing(sqlite3.connect(tmp_path / "journals" / "shop.db")) as other:
+        other.execute("BEGIN IMMEDIATE")
+        before = agent.commits
+        many = [threading.Thread(target=lambda: http.post(ASK, json={})) for _ in range(8)]
+        for thread in many:
+            thread.start()
+        time.sleep(0.3)  # all wait for the journal
+        other.execute("ROLLBACK")
     for thread in many:
         thread.join()
-    assert agent.commits - before < 8
+    assert 0 < agent.commits - before < 8
 
 
-def test_every_route_has_an_example_and_no_other_host_is_named(http: TestClient) -> None:
+def test_asks_that_nobody_waited_for_are_cancelled(
+    http: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = http.app.state.experiments["shop"].agent  # type: ignore[attr-defined]
+    cancelled: list[str] = []
+    monkeypatch.setattr(agent, "cancel", cancelled.extend, raising=False)
+    http.post(ASK, json={"ticket": "a", "cancel": ["b"]})
+    http.post(TELL, json={"ticket": "a", "reward": 1, "cancel": ["c", "d"]})
+    assert cancelled == ["b", "c", "d"]
+    refused = http.post(ASK, json={"cancel": ["x"] * 101})
+    assert "cancel must be a list of at most 100 tickets" in refused.json()["error"]
+
+
+def test_every_route_has_an_example_and_no_other_host_is_named(http: Caller) -> None:
     text = http.get("/openapi.json").text
     assert not re.findall(r"https?://", text)
     schema = json.loads(text)
@@ -356,9 +342,13 @@ def test_every_route_has_an_example_and_no_other_host_is_named(http: TestClient)
 
 MISTAKES = [
     ("[service]\nport = 1", "there is no experiment: add a table"),
-    ("[service]\nprot = 1", "unknown key service.prot: use one of address, port, journal, durable"),
+    (
+        "[service]\nprot = 1",
+        "unknown key service.prot: use one of address, port, hosts, journal",
+    ),
     ('[service]\nport = "x"', "service.port must be a whole number, got 'x'"),
     ("[service]\nport = true", "service.port must be a whole number, got True"),
+    ("[service]\nhosts = [1]", "service.hosts must be a list of names, got 1"),
     ("service = 3", "shop.toml: service must be a table, got 3"),
     (
         '[service]\njournal = "mysql://x"\n[experiments.a]',
@@ -378,8 +368,15 @@ MISTAKES = [
     ('[experiments.a]\nrecipe = "ucb1"\nseed = -1', "experiments.a: seed must be a whole number"),
     ('[experiments.a]\nrecipe = "ucb1"\narms = ["x", "x"]', "experiments.a: arm names must be"),
     ('[experiments.a]\nrecipe = "ucb1"\narms = "x"', "experiments.a: arms must be a list of"),
+    ('[experiments.a]\nrecipe = "ucb1"', r"silence = 0.0: .* silence = \"lost\": .* unknown"),
+    ('[experiments.a]\nrecipe = "ucb1"\nsilence = "no"', "silence must be a number or .lost."),
+    ('[experiments.a]\nrecipe = "ucb1"\nsilence = true', "silence must be a number or .lost."),
+    ('[experiments.a]\nrecipe = "ucb1"\nrewards = "last"', 'rewards must be "first" or "sum"'),
     ('[experiments.a]\nrecipe = "ucb1"\ncosts = 1', "experiments.a.costs must be true or false"),
-    ('[experiments.a]\nrecipe = "ucb1"\n[service]\nport = 70000', "port must be a whole number"),
+    (
+        '[experiments.a]\nrecipe = "ucb1"\nsilence = 0\n[service]\nport = 70000',
+        "port must be a whole number",
+    ),
 ]
 
 
@@ -392,53 +389,13 @@ def test_a_mistake_in_the_file_is_one_sentence(tmp_path: Path, text: str, words:
 
 
 def test_a_journal_of_another_recipe_is_refused_and_nothing_stays_open(tmp_path: Path) -> None:
-    with TestClient(create_app(load(written(tmp_path)))):
+    with Caller(create_app(load(written(tmp_path)))):
         pass
     other = SHOP.replace("lin_student_ucb", "ucb1")
     with pytest.raises(
         ValueError, match=r"experiments.times: the journal belongs to Negated\(policy=Lin"
     ):
         create_app(load(written(tmp_path, other)))
-
-
-def fuzz(http: TestClient, examples: int) -> None:
-    """Send what the OpenAPI page allows and what it does not: every answer is one it names."""
-    schema = schemathesis.openapi.from_asgi("/openapi.json", http.app)
-    plain = settings(
-        max_examples=examples,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        phases=[Phase.explicit, Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    modes = [schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE]
-    for found in schema.get_all_operations():
-        assert isinstance(found, Ok)
-        operation = found.ok()
-        for mode in modes if operation.body else modes[:1]:
-
-            @plain
-            @given(case=operation.as_strategy(generation_mode=mode))
-            def is_answered(case: Any) -> None:
-                case.path_parameters = {
-                    key: value if len(str(value)) % 2 else "shop"
-                    for key, value in (case.path_parameters or {}).items()
-                }
-                answer = case.call()
-                assert answer.status_code < 500
-                case.validate_response(answer, checks=CHECKS)
-
-            is_answered()
-
-
-def test_no_request_makes_the_service_fail(http: TestClient) -> None:
-    fuzz(http, 8)
-
-
-@pytest.mark.slow
-def test_no_request_of_very_many_makes_the_service_fail(http: TestClient) -> None:
-    fuzz(http, 500)
 
 
 def typed(*words: str | Path, code: int = 0) -> str:
@@ -449,7 +406,7 @@ def typed(*words: str | Path, code: int = 0) -> str:
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Path:
-    with TestClient(create_app(load(written(tmp_path)))) as http:
+    with Caller(create_app(load(written(tmp_path)))) as http:
         for number in range(12):
             http.post(ASK, json={"ticket": f"v{number}"})
             http.post(TELL, json={"ticket": f"v{number}", "reward": number})
@@ -480,7 +437,7 @@ def test_the_command_verify_names_holds_that_differ(journal: Path) -> None:
         "verify", journal
     )
     with closing(sqlite3.connect(journal)) as database, database:
-        database.execute("UPDATE hold SET arm = 1 - arm WHERE id = 2")
+        database.execute("UPDATE decision SET arm = 1 - arm WHERE id = 2")
     said = typed("verify", journal, code=1)
     assert re.search(r"decisions that differ: .*2", said)
     assert "everything matches" not in said
@@ -554,7 +511,7 @@ def kept(file: Path, answers: dict[str, Any]) -> None:
     for ticket, answer in answers.items():
         assert rows.loc[ticket, "arm"] == answer["arm"]
         if "fate" in answer:
-            assert rows.loc[ticket, "fate"] in ("kept", "learned", "late")  # late for its hold
+            assert rows.loc[ticket, "fate"] in ("kept", "learned", "late", "lost")
     log.journal.close()
 
 
@@ -575,7 +532,7 @@ def test_stopped_and_started_again_nothing_answered_is_lost(tmp_path: Path) -> N
     assert sum(line.get("path") == ASK for line in lines) >= 60
     assert all(line.get("status", 200) == 200 for line in lines)
     kept(file, answers)
-    with TestClient(create_app(load(file))) as http:
+    with Caller(create_app(load(file))) as http:
         for ticket, answer in answers.items():
             again = http.post(ASK, json={"ticket": ticket}).json()
             assert again["arm"] == answer["arm"]

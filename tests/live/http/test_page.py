@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
+from callers import Caller
 
 from tailproof.live.config import Config, load
-from tailproof.live.service import create_app
+from tailproof.live.http.app import create_app
 
 FILE = """
 [service]
@@ -17,11 +17,12 @@ durable = false
 
 [experiments.shop]
 recipe = "ucb1"
+silence = "lost"
 aim = "quantile(0.9)"
 arms = ["red", "blue"]
 """
 TOKEN = "correct-horse-battery-staple"
-FILES = ["/", "/page/page.css", "/page/page.js", "/page/plotly.js"]
+FILES = ["/", "/client.js", "/page/page.css", "/page/page.js", "/page/plotly.js"]
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def config(tmp_path: Path) -> Config:
     return load(file)
 
 
-def summary(client: TestClient, asked: int) -> Any:
+def summary(client: Caller, asked: int) -> Any:
     """Return the summary, once it has seen so many requests."""
     for _ in range(400):
         found = client.get("/experiments/shop/summary").json()
@@ -42,7 +43,7 @@ def summary(client: TestClient, asked: int) -> Any:
 
 
 def test_a_summary_follows_what_is_asked_and_told(config: Config) -> None:
-    with TestClient(create_app(config)) as client:
+    with Caller(create_app(config)) as client:
         found = summary(client, 0)
         assert found["offer"] == ["red", "blue"]
         assert found["aim_words"] == "the largest 0.9-quantile"
@@ -61,7 +62,7 @@ def test_a_summary_follows_what_is_asked_and_told(config: Config) -> None:
 
 @pytest.mark.parametrize("path", FILES)
 def test_files_are_packed_kept_and_bound_to_this_host(config: Config, path: str) -> None:
-    with TestClient(create_app(config)) as client:
+    with Caller(create_app(config)) as client:
         first = client.get(path)
         assert first.headers["content-encoding"] == "gzip"
         known = {"If-None-Match": first.headers["etag"]}
@@ -72,12 +73,12 @@ def test_files_are_packed_kept_and_bound_to_this_host(config: Config, path: str)
         policy = first.headers["content-security-policy"]
         assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
         assert "unsafe" not in policy
-        if path != "/page/plotly.js":
+        if path not in ("/page/plotly.js", "/client.js"):
             assert "http" not in first.text.replace("http-equiv", "")  # no host is named
 
 
 def test_files_need_no_token_and_summaries_do(config: Config) -> None:
-    with TestClient(create_app(config, TOKEN)) as client:
+    with Caller(create_app(config, TOKEN)) as client:
         for path in FILES:
             assert client.get(path).status_code == 200
         for path in ("/experiments", "/experiments/shop/summary"):
@@ -90,7 +91,7 @@ def test_files_need_no_token_and_summaries_do(config: Config) -> None:
 def test_a_journal_that_cannot_be_read_is_tried_again(
     config: Config, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with TestClient(create_app(config)) as client:
+    with Caller(create_app(config)) as client:
         summary(client, 0)
         with monkeypatch.context() as broken:
             broken.setattr("tailproof.live.summary.Summary.refresh", lambda _: 1 / 0)

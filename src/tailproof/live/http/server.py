@@ -1,36 +1,75 @@
 """Running the service: one process or several workers on one address, stopped gracefully."""
 
+import json
 import logging
 import multiprocessing
 import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from logging.config import dictConfig
 from multiprocessing.context import SpawnProcess
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import uvicorn
 
 from tailproof.checks import whole
 from tailproof.live.config import Config, load
 from tailproof.live.experiments import open_all
-from tailproof.live.gate import LOGGING, check_token
-from tailproof.live.metrics import SHARED
-from tailproof.live.service import create_app
+from tailproof.live.http.app import create_app
+from tailproof.live.http.connections import LimitedConnection
+from tailproof.live.http.metrics import SHARED
+from tailproof.live.http.middleware import check_token
 
-__all__ = ["TOKEN", "listening", "serve", "server"]
+__all__ = ["LOGGING", "TOKEN", "listening", "serve", "server"]
 
 TOKEN = "TAILPROOF_TOKEN"
 """The environment variable with the token."""
 _GRACE = 30
 """Seconds that requests in flight get to finish at shutdown."""
+_BACKLOG = 128
+"""Connections that wait to be accepted, and that are accepted at once at most."""
 _POLL = 0.2
 """Seconds between checks that the workers are alive."""
 _LOG = logging.getLogger("tailproof.live")
+
+
+class JsonLines(logging.Formatter):
+    """Formats each record as one line of JSON."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        line: dict[str, Any] = {"time": f"{at}.{int(record.msecs):03}Z", "level": record.levelname}
+        line |= record.msg if isinstance(record.msg, dict) else {"message": record.getMessage()}
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"lines": {"()": "tailproof.live.http.server.JsonLines"}},
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "formatter": "lines",
+            "stream": "ext://sys.stderr",
+        }
+    },
+    "loggers": {
+        name: {"handlers": ["stderr"], "level": "INFO", "propagate": False}
+        for name in ("uvicorn", "tailproof")
+    },
+}
+"""Structured logs on standard error, for `logging.config.dictConfig`."""
 
 
 def serve(
@@ -80,6 +119,9 @@ def server(config: Config) -> uvicorn.Server:
     app = create_app(config, os.environ.get(TOKEN))
     settings = uvicorn.Config(
         app,
+        http=LimitedConnection,
+        ws="none",
+        backlog=_BACKLOG,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -90,7 +132,17 @@ def server(config: Config) -> uvicorn.Server:
 
 def _work(config: Config, place: socket.socket) -> None:
     dictConfig(LOGGING)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     server(config).run(sockets=[place])
+
+
+def _end_with(parent: BaseProcess) -> None:
+    """Stop this worker if its supervisor is killed, so that another can take the address."""
+    parent.join()
+    _LOG.error("the supervisor is gone; stopping")
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _supervise(config: Config, place: socket.socket, workers: int) -> None:
