@@ -118,7 +118,7 @@ def gauntlet_table(score: "Score") -> Table:
     """Return the regret of every tool in every problem, in per cent of that of random arms."""
     size = f"{score.settings['paths']} paths, size {score.settings['size']}"
     table = empty_table(f"Regret in % of random arms, {size}", "problem", *score.tools)
-    table.caption = "● per cent of paths stuck; – the tool cannot play the problem"
+    table.caption = "● per cent of paths stuck or lost; – the tool cannot play the problem"
     for problem in score.problems:
         cells = []
         for tool in score.tools:

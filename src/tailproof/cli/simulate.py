@@ -126,7 +126,11 @@ def identify_command(
 def gauntlet_command(
     policy: PolicyTexts = [],  # noqa: B006
     problems: Annotated[
-        str, typer.Option(help="report, moving, tuning, moving-tuning, or names: fresh-t1,k5-t1.")
+        str,
+        typer.Option(
+            help="report, money or moving, tuning, money-tuning or moving-tuning, or names: "
+            "fresh-t1,k5-t1."
+        ),
     ] = "report",
     size: Annotated[
         str, typer.Option(help="quick (minutes; few paths, at most 2000 pulls) or full.")
@@ -140,14 +144,16 @@ def gauntlet_command(
 ) -> None:
     """Run policies on hard problems: units, offsets, skew, zeros and outliers in the rewards.
 
-    Without --policy these are the ones we recommend. --problems moving has worlds that change
-    while they are played. Regret is relative to random arms; a path is
-    stuck if its second half still has over a tenth of theirs. With --out there are also score.npz,
+    Without --policy these are the ones we recommend. --problems money has shops, in which most
+    visitors buy nothing; --problems moving has worlds that change while they are played. Regret is
+    relative to random arms; a path is stuck if its second half still has over a tenth of theirs,
+    and lost, in a shop, if it has over half of theirs. With --out there are also score.npz,
     gauntlet.md and a picture, gauntlet.png.
 
         tailproof gauntlet --policy lin_student_ucb --policy "auto_filtered(ucb1)" --out trial
 
-    To choose settings use --problems tuning or moving-tuning: other problems and another seed.
+    To choose settings use --problems tuning, money-tuning or moving-tuning: other problems and
+    another seed.
     """
     from tailproof import gauntlet
 

@@ -67,6 +67,8 @@ class MovingProblem(Problem):
     """
 
     suited: Policy[Any] = field(default_factory=LinStudentUCB)
+    environment: LinearBandit
+    block: str = "moving"
     whole = True
 
     @property

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tailproof.checks import number, require, whole
+from tailproof.gauntlet.score import BLOCKS
 from tailproof.noise import (
     Cauchy,
     Changing,
@@ -37,7 +38,8 @@ from tailproof.noise import (
 )
 from tailproof.policies import OFUL, Policy
 from tailproof.simulation.arm_sets import GivenArms
-from tailproof.simulation.environments import LinearBandit, k_armed, neutral, orthant
+from tailproof.simulation.environments import Bandit, LinearBandit, k_armed, neutral, orthant
+from tailproof.simulation.shops import Visitors
 
 __all__ = ["PROBLEMS", "TUNING", "Problem", "named", "problem_sets", "problems"]
 
@@ -53,12 +55,16 @@ class Problem:
     Parameters
     ----------
     name : str
-    environment : LinearBandit
+    environment : Bandit
         The bandit with its offset, before it is multiplied by the unit.
     horizon : int
         T, in pulls.
     unit : float
         c.
+    delay : int
+        Decisions after which a reward is known, see `simulate`.
+    block : str
+        Where it is shown in a score: one of `tailproof.gauntlet.score.BLOCKS`.
 
     Examples
     --------
@@ -68,22 +74,26 @@ class Problem:
     """
 
     name: str
-    environment: LinearBandit
+    environment: Bandit
     horizon: int
     unit: float = 1.0
+    delay: int = 0
+    block: str = ""
     whole: ClassVar[bool] = False
     """Whether the quick size, too, plays it to its end."""
 
     def __post_init__(self) -> None:
         ok = isinstance(self.name, str) and self.name != "" and "," not in self.name
         require(ok, "name", "a text without commas", self.name)
-        ok = isinstance(self.environment, LinearBandit)
-        require(ok, "environment", "a linear bandit", self.environment)
+        ok = isinstance(self.environment, Bandit)
+        require(ok, "environment", "a bandit to play", self.environment)
         whole("horizon", self.horizon, at_least=2)
+        whole("delay", self.delay, at_least=0)
+        require(self.block in BLOCKS, "block", f"one of {', '.join(BLOCKS)}", self.block)
         number("unit", self.unit, above=0)
 
     @property
-    def bandit(self) -> LinearBandit:
+    def bandit(self) -> Bandit:
         """The bandit as it is played, with its unit."""
         return self.environment if self.unit == 1 else self.environment.scaled(self.unit)
 
@@ -95,11 +105,15 @@ class Problem:
         '10 fresh arms, d = 5, Cauchy(scale=1.0), offset 10000, unit 1e-06, 3000 pulls'
         """
         bandit, contexts = self.environment, self.environment.contexts
-        kind = "arms" if self.k_armed else "fresh arms" if contexts.fresh else "fixed arms"
-        words = [f"{contexts.arms} {kind}", f"d = {contexts.dim}", repr(bandit.noise)]
+        if isinstance(bandit, LinearBandit):
+            kind = "arms" if self.k_armed else "fresh arms" if contexts.fresh else "fixed arms"
+            words = [f"{contexts.arms} {kind}", f"d = {contexts.dim}", repr(bandit.noise)]
+        else:
+            words = [str(bandit)]
         words += [f"offset {bandit.offset:g}"] if bandit.offset else []
         words += [f"unit {self.unit:g}"] if self.unit != 1 else []
-        words += [repr(bandit.motion)] if bandit.motion is not None else []
+        words += [repr(bandit.motion)] if isinstance(bandit, LinearBandit) and bandit.motion else []
+        words += [f"rewards {self.delay} decisions late"] if self.delay else []
         return ", ".join([*words, f"{self.horizon} pulls"])
 
     @property
@@ -111,18 +125,31 @@ class Problem:
         )
 
     @property
+    def same_vectors(self) -> bool:
+        """Whether arms have the visitor's features alone, so that vectors do not tell them apart.
+
+        >>> from tailproof.gauntlet import money
+        >>> money.REPORT["money-banners"].same_vectors
+        True
+        """
+        return isinstance(self.environment.contexts, Visitors)
+
+    @property
     def oracle(self) -> LinearBandit | None:
         """The same bandit with normal noise of equal Fisher information, no offset and unit one.
 
         None if θ is not drawn from the sphere or the noise has no finite Fisher information.
         """
-        law = self.environment.noise
-        if self.environment.theta != "sphere" or not isinstance(law, Noise):
+        bandit = self.environment
+        if not isinstance(bandit, LinearBandit) or bandit.theta != "sphere":
+            return None
+        law = bandit.noise
+        if not isinstance(law, Noise):
             return None
         if not (law.symmetric and law.continuous and law.fisher_information < math.inf):
             return None
         scale = 1 / math.sqrt(law.fisher_information)
-        return replace(self.environment, noise=Normal(scale), offset=0.0)
+        return replace(bandit, noise=Normal(scale), offset=0.0)
 
     def oracle_forms(self) -> dict[str, Policy[Any]]:
         """Return the policies of which the best is the oracle: OFUL, told ‖θ‖ and the scale."""
@@ -136,11 +163,14 @@ def problems(which: str | Sequence[str | Problem]) -> tuple[Problem, ...]:
 
     >>> len(problems("report")) >= 40
     True
+    >>> len(problems("money,k5-t1"))
+    17
     >>> problems(["fresh-t1", "k3-offset-10"])[1].horizon
     5000
     >>> problems(["fresh-t7"])
     Traceback (most recent call last):
-    ValueError: problems: 'fresh-t7' is unknown; choose report, tuning, moving, moving-tuning, or
+    ValueError: problems: 'fresh-t7' is unknown; choose report, tuning, money, money-tuning, moving,
+    moving-tuning, or
     names from tailproof list
     """
     sets = problem_sets()
@@ -165,11 +195,13 @@ def problems(which: str | Sequence[str | Problem]) -> tuple[Problem, ...]:
 
 def problem_sets() -> dict[str, dict[str, Problem]]:
     """Return every set of problems by its name."""
-    from tailproof.gauntlet import moving
+    from tailproof.gauntlet import money, moving
 
     return {
         "report": PROBLEMS,
         "tuning": TUNING,
+        "money": money.REPORT,
+        "money-tuning": money.TUNING,
         "moving": moving.REPORT,
         "moving-tuning": moving.TUNING,
     }

@@ -69,10 +69,12 @@ def run(
     Parameters
     ----------
     policies : mapping from names to policies
-        Those that know arms by number, `view == "arms"`, play only if arms are unit vectors.
+        Those that know arms by number, `view == "arms"`, play if arms are unit vectors or have
+        nothing but the features of a visitor; those that need vectors to tell arms apart do not
+        play in the latter case.
     problems : str or sequence
-        Sets, "report" or "moving", names, or problems of your own. Tune on "tuning" and
-        "moving-tuning" only.
+        Sets, "report", "money" or "moving", names, or problems of your own. Tune on "tuning",
+        "money-tuning" and "moving-tuning" only. Delays are cut in proportion to the horizon.
     size : "smoke", "quick" or "full"
         Quick takes minutes on two cores: 8 paths and at most 2000 pulls. Full has 100 paths and
         the horizons of the problems. Those that move are always played to their end, but for
@@ -101,7 +103,8 @@ def run(
         raise ValueError(f"policies: the name {CHANCE!r} is reserved; rename that policy")
     chosen = chosen_by(problems)
     if seed is None:
-        seed = SEEDS["tuning" if problems in ("tuning", "moving-tuning") else "report"]
+        tuning = isinstance(problems, str) and problems.endswith("tuning")
+        seed = SEEDS["tuning" if tuning else "report"]
     whole("seed", seed, at_least=0)
     plans: dict[str, Plan] = {}
     oracles: dict[str, Plan] = {}
@@ -130,22 +133,25 @@ def run(
             "horizons": {problem.name: plans[problem.name].horizon for problem in chosen},
             "tools": {name: repr(policy) for name, policy in policies.items()},
             "problems": {problem.name: repr(problem) for problem in chosen},
+            "blocks": {problem.name: problem.block for problem in chosen},
             "versions": provenance(),
         },
     )
 
 
-def recommended(problems: str | Sequence[str | Problem]) -> Mapping[str, Policy[Any]]:
-    """Return the recommended tools for these problems."""
-    from tailproof.gauntlet import moving
+def recommended(problems: str | Sequence[str | Problem]) -> dict[str, Policy[Any]]:
+    """Return the recommended tools for the blocks of these problems."""
+    from tailproof.gauntlet import money, moving
 
-    moves = [isinstance(problem, moving.MovingProblem) for problem in chosen_by(problems)]
-    tools = {} if all(moves) else RECOMMENDED
-    return {**tools, **(moving.RECOMMENDED if any(moves) else {})}
+    tools = {"": RECOMMENDED, "money": money.RECOMMENDED, "moving": moving.RECOMMENDED}
+    blocks = dict.fromkeys(problem.block for problem in chosen_by(problems))
+    return {name: policy for block in blocks for name, policy in tools[block].items()}
 
 
 def _fits(policy: Policy[Any], problem: Problem) -> bool:
-    return problem.k_armed or policy.view != "arms"
+    if problem.same_vectors:
+        return policy.view != "vectors"
+    return problem.k_armed or policy.view == "vectors"
 
 
 def _plan(
@@ -160,6 +166,7 @@ def _plan(
         paths=SIZES[size].paths,
         seed=seed,
         checkpoints=(horizon // 2, horizon),
+        delay=problem.delay * horizon // problem.horizon,
     )
 
 

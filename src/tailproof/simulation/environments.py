@@ -4,9 +4,10 @@ Pulling arm x gives xᵀθ + offset + η. In a K-armed bandit the arms are the u
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +26,7 @@ from tailproof.typing import Array
 
 __all__ = [
     "ArmSet",
+    "Bandit",
     "FixedArms",
     "FreshArms",
     "GivenArms",
@@ -40,8 +42,31 @@ __all__ = [
 ]
 
 
+class Bandit(ABC):
+    """What a simulation plays: arms, what they pay, and how much of it is noise.
+
+    Attributes
+    ----------
+    contexts : ArmSet
+        Where the arms come from.
+    offset : float
+        What is added to every reward and is no part of the regret.
+    """
+
+    contexts: ArmSet
+    offset: float = 0.0
+
+    @abstractmethod
+    def scaled(self, c: float) -> Self:
+        """Return the same bandit in another unit: every reward is multiplied by c > 0."""
+
+    @abstractmethod
+    def start(self, paths: int, rng: np.random.Generator) -> Any:
+        """Return its `World`, or one with the same attributes, at the first decision."""
+
+
 @dataclass(frozen=True, kw_only=True)
-class LinearBandit:
+class LinearBandit(Bandit):
     """Rewards xᵀθ + offset + η.
 
     Parameters
@@ -123,10 +148,13 @@ class World:
         The vectors on offer.
     locations, best : arrays of shape (paths, K) and (paths,)
         Their true locations xᵀθ, and the largest of them.
+    noise : Noise or Varying
+        What a reward is more than its location and the offset.
     """
 
     def __init__(self, bandit: LinearBandit, paths: int, rng: np.random.Generator) -> None:
         self._contexts, self._rng, self._paths = bandit.contexts, rng, paths
+        self.noise = bandit.noise
         self._motion, self._size, dim = bandit.motion, bandit.size, bandit.contexts.dim
         if self._motion is not None:  # a stream of its own: the offers stay the same
             self._marks, (self._moves,) = self._motion.marks(), rng.spawn(1)
