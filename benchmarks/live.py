@@ -26,10 +26,10 @@ import numpy as np
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "live"))
 from killing import kill
 from servers import postgres_server
+from tailproof.live.fold import blank
 
 from tailproof import OFUL, Filtered, LinStudentUCB, Median, Policy
 from tailproof.live import Agent, SQLite
-from tailproof.live.fold import blank
 
 ARMS, DIM = 20, 10
 OFUL_15 = Filtered(OFUL(noise_scale=0.45, bonus=0.4), repeats=15, estimator=Median())
