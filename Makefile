@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 OUT ?= out/reproduce
 
-.PHONY: test test-slow mutants test-browser test-oldest lint bench bench-bestarm bench-calibrate bench-clients bench-drift bench-judge bench-live bench-money bench-peers bench-regret bench-statements examples gauntlet docs-gauntlet reproduce pictures paper docs dist clean
+.PHONY: test test-slow mutants test-browser test-oldest lint bench bench-bestarm bench-calibrate bench-clients bench-drift bench-judge bench-live bench-money bench-peers bench-regret bench-statements examples gauntlet gauntlet-money docs-gauntlet reproduce pictures paper docs dist clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml
@@ -84,6 +84,10 @@ examples: $(READY)
 SIZE ?= full
 gauntlet: $(READY)
 	$(BIN)/tailproof gauntlet --size $(SIZE) --out out/gauntlet
+
+# The tools for revenue in the shops; --problems report,money has both in one score.
+gauntlet-money: $(READY)
+	$(BIN)/tailproof gauntlet --problems money --size $(SIZE) --out out/gauntlet-money
 
 docs-gauntlet: gauntlet
 	cp out/gauntlet/gauntlet.md docs/gauntlet.md
