@@ -374,3 +374,42 @@ def test_intervals_cover() -> None:
 
 _GRID = np.tan(math.pi * ((np.arange(200_000) + 0.5) / 200_000 - 0.5))
 _CAPPED = float(np.clip(1 + _GRID, -5, 5).mean())
+
+
+def odd_rewards(n: int = 120) -> dict[str, Array]:
+    rng = np.random.default_rng(0)
+    normal = rng.standard_normal(n)
+    return {
+        "infinite": np.where(rng.random(n) < 0.1, math.inf, normal),
+        "of both signs": np.where(rng.random(n) < 0.2, np.sign(normal) * math.inf, normal),
+        "all infinite": np.full(n, math.inf),
+        "huge": 1e300 * normal,
+        "largest": np.sign(normal) * 1.7e308,
+        "tiny": 1e-300 * normal,
+        "smallest": np.where(normal > 0, 5e-324, 0.0),
+        "equal": np.full(n, 7.0),
+        "one buyer": np.append(np.zeros(n - 1), 5.0),
+        "half unknown": np.where(rng.random(n) < 0.5, math.nan, normal),
+        "unknown": np.full(n, math.nan),
+        "clicks": (normal > 1).astype(np.float64),
+    }
+
+
+@pytest.mark.parametrize("name", odd_rewards())
+def test_any_rewards_get_an_answer_and_no_warning(name: str) -> None:
+    rng = np.random.default_rng(1)
+    reward = odd_rewards()[name]
+    arm, x = rng.integers(0, 2, len(reward)), rng.standard_normal((len(reward), 1))
+    aims = (tp.Median(), tp.Quantile(0.1), tp.CappedMean(0.99), tp.Mean(), Location())
+    columns: dict[str, Any] = {"propensity": np.full(len(arm), 0.5), "floor": 0.5}
+    for features, aim in ((f, a) for f in (None, x) for a in aims):
+        log = Log.of(arm=arm, reward=reward, features=features, **columns)
+        bounded = not isinstance(aim, tp.Mean | Location)
+        kinds: list[dict[str, Any]] = [{}, {"unknown": "worst"}] if bounded else [{}]
+        if isinstance(aim, tp.CappedMean):
+            kinds.append({"interval": "anytime", "cap": (-1.0, 1.0)})
+        for more in kinds:
+            found = tp.judge(log, {"b": "1", "ucb": tp.UCB1()}, aim, control="0", **more)
+            assert "nan" not in found.text()
+            for value in found.values.values():
+                assert (value.verdict == "trust") == (value.reason == "")

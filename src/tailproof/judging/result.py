@@ -205,7 +205,7 @@ class Judgement:
             to, other = value.to_control, self.control
             if self.control is None:
                 to, other = value.to_logged, "what was done"
-            if to is None or math.isnan(to.value) or value.verdict == "refused":
+            if to is None or math.isnan(to.low) or value.verdict == "refused":
                 continue
             amount, low, high = to[:3] if not self.costs else (-to.value, -to.high, -to.low)
             found.append(
@@ -278,7 +278,7 @@ def _range(value: RuleValue) -> str:
 def _signed(found: Difference) -> str:
     return (
         ""
-        if math.isnan(found.value)
+        if math.isnan(found.low)
         else (f"{found.value:+,.3g} ({found.low:+,.3g} to {found.high:+,.3g})")
     )
 
