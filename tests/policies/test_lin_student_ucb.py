@@ -384,6 +384,53 @@ def test_it_knows_whether_vectors_come_anew() -> None:
     assert (fixed.renewal < 1e-20).all()
 
 
+@pytest.mark.parametrize("df", [0.5, 1, 4])
+def test_noise_of_one_scale_has_one_epoch(df: float) -> None:
+    """About 5000 looks of exp(−12.5) each: a false alarm of this test has a probability of 0.02."""
+    policy, rng = LinStudentUCB(), np.random.default_rng(7)
+    state, arms = policy.init(40, 3, 3), np.tile(np.eye(3), (40, 1, 1))
+    for _ in range(600):
+        chosen = rng.integers(3, size=40)
+        policy.learn(state, arms, chosen, 5 + rng.standard_t(df, (40, 1)))
+    assert not state.earlier_information.any()
+
+
+@pytest.mark.parametrize("growth", [20, 1 / 20])
+def test_a_new_scale_is_learned_and_the_estimate_stays(growth: float) -> None:
+    """On 200 other paths s was within a factor of 2.7, and the estimate within 0.2."""
+    policy, rng = LinStudentUCB(), np.random.default_rng(11)
+    state, theta = policy.init(20, 1, 3), np.array([10.0, -20.0, 5.0])
+    for t in range(700):
+        x = rng.standard_normal((20, 1, 3))
+        y = x[:, 0] @ theta + (growth if t >= 600 else 1) * rng.standard_cauchy(20)
+        policy.learn(state, x, np.zeros(20, dtype=int), y[:, None])
+    assert state.earlier_information.any(axis=(1, 2)).all()
+    assert (np.abs(np.log(state.scale / growth)) < math.log(4)).all()
+    assert (np.abs(policy.estimate(state) - theta) < 1).all()
+
+
+def test_it_learns_how_loud_each_arm_is() -> None:
+    """Deviations of ln a are about 0.1 at 200 pulls an arm: 0.6 is six of them."""
+    policy, rng, scales = LinStudentUCB(), np.random.default_rng(2), np.array([0.1, 1.0, 10.0])
+    state, arms = policy.init(10, 3, 3), np.tile(np.eye(3), (10, 1, 1))
+    for t in range(600):
+        chosen = np.full(10, t % 3)
+        policy.learn(state, arms, chosen, scales[t % 3] * rng.standard_cauchy((10, 1)))
+    found = np.log(state.scale[:, None] / scales) + np.log(state.relative_variance(arms)) / 2
+    assert (np.abs(found) < 0.6).all()
+
+
+def test_coin_flips_are_not_taken_for_outliers() -> None:
+    """In some of these paths a fit without floors for s takes one side of the coin for noise."""
+    locations, rng, policy = np.arange(5) / 4, np.random.default_rng(8), LinStudentUCB()
+    state, arms = policy.init(300, 5, 5), np.tile(np.eye(5), (300, 1, 1))
+    for _ in range(300):
+        chosen = policy.choose(state, arms, rng)
+        rewards = locations[chosen] + rng.choice([-1.0, 1.0], 300)
+        policy.learn(state, arms, chosen, rewards[:, None])
+    assert (SHAPES[state.shape] == 32).all()
+
+
 @pytest.mark.parametrize("step", [0.25, 1.0])
 def test_rounded_rewards_are_its_plain_form(step: float) -> None:
     arms, rng = offers(150, 2, 4, 3), np.random.default_rng(8)
@@ -404,6 +451,12 @@ BANDITS = {
     ),
     "two values each": environments.k_armed(noise.Rademacher(), locations=(0.0, 0.5, 1.0)),
     "skew": environments.neutral(noise.Pareto(1.5), arms=10, dim=5),
+    "the best arm is the loudest": environments.k_armed(
+        noise.PerArm(tuple(noise.Cauchy(s) for s in (0.1, 0.3, 1.0))), locations=(0.0, 1.0, 2.0)
+    ),
+    "noise grows": environments.k_armed(
+        noise.Changing((noise.Cauchy(0.1), noise.Cauchy(2.0)), (150,)), locations=(0.0, 0.5, 1.0)
+    ),
 }
 
 
