@@ -102,8 +102,9 @@ class IdentificationPlan(BasePlan[Verdicts, Identification]):
         super().__post_init__()
         contexts = self.environment.contexts
         fixed = not contexts.fresh and not isinstance(contexts, UnitBall)
-        fixed = fixed and self.environment.motion is None
-        require(fixed, "environment", "one with fixed arms and no motion", self.environment)
+        require(fixed, "environment", "one with fixed arms", self.environment)
+        still = self.environment.motion is None
+        require(still, "environment", "one without motion", self.environment)
         ready = {name: _ready(name, policy, self.delta) for name, policy in self.policies.items()}
         object.__setattr__(self, "policies", ready)
         for policy in ready.values():  # fails early if one does not fit
