@@ -153,8 +153,10 @@ def compare(which: str, paths: int, names: list[str], tools: list[str], others: 
             flush=True,
         )
         table.add_row(problem.name, *cells)
+        if "Vigilant" not in tools:
+            continue
         if problem.environment.motion is None:
-            ratios["price"].append(percent["Vigilant"] / percent["alone"])
+            ratios["price"] += [percent["Vigilant"] / percent["alone"]] if "alone" in tools else []
         else:
             ratios["oracle"].append(percent["Vigilant"] / oracle)
             if best:

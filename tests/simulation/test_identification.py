@@ -276,11 +276,11 @@ def test_files_keep_everything_and_are_never_overwritten(tmp_path: Path) -> None
         ({"environment": 3}, "environment must be a bandit to play, got 3"),
         (
             {"environment": orthant(Cauchy())},
-            "environment must be linear, with fixed arms and no motion",
+            "environment must be linear, with fixed arms",
         ),
         (
             {"environment": unit_ball(Cauchy())},
-            "environment must be linear, with fixed arms and no motion",
+            "environment must be linear, with fixed arms",
         ),
         (
             {"environment": k_armed(Cauchy(), locations=(1.0, 0.0, 1.0))},

@@ -140,7 +140,7 @@ def test_bad_settings_are_refused() -> None:
     with pytest.raises(ValueError, match="one law for each of 3 arms"):
         k_armed(PassedOn((Normal(), Normal()), (5,)), locations=(0, 1, 2))
     moving = k_armed(PerArm((Normal(), Normal())), locations=(0, 1), motion=EVERY[0])
-    with pytest.raises(ValueError, match="fixed arms and no motion"):
+    with pytest.raises(ValueError, match="environment must be one without motion"):
         identify({"it": bestarm.TrackAndStop()}, moving, paths=1, max_pulls=99)
 
 

@@ -103,8 +103,9 @@ class IdentificationPlan(BasePlan[Verdicts, Identification]):
         contexts = self.environment.contexts
         fixed = not contexts.fresh and not isinstance(contexts, UnitBall)
         linear = isinstance(self.environment, LinearBandit)
-        fixed = fixed and linear and self.environment.motion is None
-        require(fixed, "environment", "linear, with fixed arms and no motion", self.environment)
+        require(fixed and linear, "environment", "linear, with fixed arms", self.environment)
+        moves = isinstance(self.environment, LinearBandit) and self.environment.motion is not None
+        require(not moves, "environment", "one without motion", self.environment)
         ready = {name: _ready(name, policy, self.delta) for name, policy in self.policies.items()}
         object.__setattr__(self, "policies", ready)
         for policy in ready.values():  # fails early if one does not fit
