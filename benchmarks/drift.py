@@ -215,17 +215,16 @@ def _restarted(
 
 
 def _banners(policy: Policy[Any], paths: int, visitors: int) -> Array:
-    from money import Banners
+    from tailproof.gauntlet import money
 
-    rng, shop = np.random.default_rng(23), Banners()
-    state, rows = policy.init(paths, 4, shop.dim), np.arange(paths)
+    rng, shop = np.random.default_rng(23), money.REPORT["money-banners"].environment
+    world, rows = shop.start(paths, rng), np.arange(paths)
+    state = policy.init(paths, shop.contexts.arms, shop.contexts.dim)
     for _ in range(visitors):
-        x = rng.standard_normal((paths, shop.dim))
-        arms = np.repeat(x[:, None], 4, axis=1)
-        chosen = policy.choose(state, arms, rng)
-        buys = rng.random(paths) < shop.conversion(x)[rows, chosen]
-        spent = shop.basket[chosen] * (1 + rng.pareto(2.2, paths))
-        policy.learn(state, arms, chosen, np.where(buys, spent, 0.0)[:, None])
+        chosen = policy.choose(state, world.arms, rng)
+        rewards = world.locations[rows, chosen, None] + world.noise.sample(rng, chosen, 0, 1)
+        policy.learn(state, world.arms, chosen, rewards)
+        world.advance()
     restarts: Array = state.restarts
     return restarts
 

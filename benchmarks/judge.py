@@ -451,13 +451,15 @@ def means(given: argparse.Namespace) -> None:
 
 def months(given: argparse.Namespace) -> None:
     """Print coverage for the best rule of a shop with features, from a bandit's own journal."""
-    from money import Banners
+    from tailproof.gauntlet import money
 
-    shop, paths, n, k = Banners(), given.logs, 10_000, 4
+    shop: Any = money.REPORT["money-banners"].environment
+    paths, n, k, dim = given.logs, 10_000, shop.contexts.arms, shop.contexts.dim
+    basket = np.array([law.scale for law in shop.baskets])  # all Pareto with index 2.2
     rng, luck = np.random.default_rng(5151), np.random.default_rng(5152)
     policy = tp.LinRevenueUCB()
-    state = policy.init(paths, k, shop.dim)
-    x = rng.standard_normal((n, paths, shop.dim))
+    state = policy.init(paths, k, dim)
+    x = rng.standard_normal((n, paths, dim))
     arm, p, y = np.empty((n, paths), np.int64), np.empty((n, paths, k)), np.empty((n, paths))
     path = np.arange(paths)
     for t in range(n):
@@ -467,16 +469,16 @@ def months(given: argparse.Namespace) -> None:
         p[t] = 0.05 / k + 0.95 * shares
         arm[t] = draw(p[t], luck)
         buys = rng.random(paths) < shop.conversion(x[t])[path, arm[t]]
-        y[t] = np.where(buys, shop.basket[arm[t]] * (1 + rng.pareto(2.2, paths)), 0.0)
+        y[t] = np.where(buys, basket[arm[t]] * (1 + rng.pareto(2.2, paths)), 0.0)
         policy.learn(state, arms, arm[t], y[t][:, None])
 
     def best(features: Array) -> Array:
-        return np.asarray(np.eye(k)[(shop.conversion(features) * shop.basket).argmax(axis=1)])
+        return np.asarray(np.eye(k)[(shop.conversion(features) * basket).argmax(axis=1)])
 
-    visitors = rng.standard_normal((2_000_000, shop.dim))
+    visitors = rng.standard_normal((2_000_000, dim))
     chosen = best(visitors).argmax(axis=1)
     buys = rng.random(len(visitors)) < shop.conversion(visitors)[np.arange(len(visitors)), chosen]
-    spent = np.where(buys, shop.basket[chosen] * (1 + rng.pareto(2.2, len(visitors))), 0.0)
+    spent = np.where(buys, basket[chosen] * (1 + rng.pareto(2.2, len(visitors))), 0.0)
     covered, trusted, widths = [], [], []
     for month in range(paths):
         log = Log.of(

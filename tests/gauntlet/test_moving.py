@@ -3,12 +3,18 @@
 import numpy as np
 import pytest
 
-from tailproof import UCB1, LinStudentUCB, gauntlet
+from tailproof import UCB1, LinStudentUCB, environments, gauntlet
 from tailproof.gauntlet.moving import RECOMMENDED, REPORT, TUNING, MovingProblem, Restarted
-from tailproof.gauntlet.problems import PROBLEMS, problem_sets
+from tailproof.gauntlet.problems import PROBLEMS, Problem, problem_sets
+from tailproof.noise import PassedOn
 from tailproof.simulation.environments import motions
 
 EVERY = [*REPORT.values(), *TUNING.values()]
+
+
+def bandit(problem: Problem) -> environments.LinearBandit:
+    assert isinstance(problem.environment, environments.LinearBandit)
+    return problem.environment
 
 
 def test_names_and_problems_are_used_once() -> None:
@@ -19,7 +25,7 @@ def test_names_and_problems_are_used_once() -> None:
 
 
 def test_every_motion_that_was_asked_for_is_there() -> None:
-    kinds = {type(problem.environment.motion) for problem in EVERY}
+    kinds = {type(bandit(problem).motion) for problem in EVERY}
     assert kinds >= {
         type(None),
         motions.Jump,
@@ -60,7 +66,7 @@ def test_the_oracle_restarts_when_theta_changes() -> None:
 def test_quick_runs_still_see_the_change() -> None:
     problem = MovingProblem(
         name="swap",
-        environment=gauntlet.problems(["k5-swap"])[0].environment,
+        environment=bandit(REPORT["k5-swap"]),
         horizon=5200,
         suited=UCB1(),
     )
@@ -80,8 +86,9 @@ def test_recommended_tools_go_with_the_problems() -> None:
 
 def test_shops_pay_nothing_to_most_visitors() -> None:
     world = REPORT["shop-trade"].environment.start(1, np.random.default_rng(0))
-    law = REPORT["shop-trade"].environment.noise
-    drawn = law.sample(np.random.default_rng(0), np.zeros(4000, int), 0, 1)  # type: ignore[call-arg, arg-type]
+    law = bandit(REPORT["shop-trade"]).noise
+    assert isinstance(law, PassedOn)
+    drawn = law.sample(np.random.default_rng(0), np.zeros(4000, int), 0, 1)
     paid = world.locations[0, 0] + drawn
     assert (paid == 0).mean() == pytest.approx(0.9, abs=0.03)
     assert paid.min() == 0
