@@ -4,7 +4,8 @@ document.addEventListener("DOMContentLoaded", () => {
   for (const text of document.querySelectorAll("article pre"))
     text.classList.toggle("drawn", /[┌┏╭]/.test(text.textContent));
   const scrolls = () => {
-    for (const box of document.querySelectorAll("article pre.drawn, article .table-wrapper"))
+    const wide = "pre.drawn, .table-wrapper, .cell_output .output";
+    for (const box of document.querySelector("article").querySelectorAll(wide))
       if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
       else box.removeAttribute("tabindex");
   };
