@@ -149,7 +149,7 @@ def test_identify_prints_and_writes(tmp_path: Path) -> None:
         ("--policy rage --policy rage", "policy must be given only once, got 'rage'"),
         ("--delta 2", "delta must be a number above 0 and below 1, got 2"),
         ("--block 4", "block must be odd, got 4"),
-        ("--environment neutral", "environment must be one with fixed arms"),
+        ("--environment neutral", "environment must be linear, with fixed arms"),
         (
             "--max-pulls 0",
             "max_pulls must be a whole number of at least 1 and at most 1e+15, got 0",

@@ -159,7 +159,7 @@ def test_a_problem_of_your_own() -> None:
         ({"name": "a,b"}, "name must be a text without commas"),
         ({"horizon": 1}, "horizon must be"),
         ({"unit": 0}, "unit must be"),
-        ({"environment": "neutral"}, "environment must be a linear bandit"),
+        ({"environment": "neutral"}, "environment must be a bandit to play"),
     ):
         with pytest.raises(ValueError, match=words):
             dataclasses.replace(own, **change)
