@@ -88,7 +88,7 @@ def test_features_decide_who_buys() -> None:
     assert arms.shape == (4000, 50, 3, 3)
     assert (arms == arms[:, :, :1]).all()
     p = FEATURED.conversion(arms[:, :, 0])
-    own = np.take_along_axis(p, chosen[..., None].astype(np.int64), axis=2).ravel()
+    own = np.take_along_axis(p, chosen.astype(np.int64)[..., None], axis=2).ravel()
     bought = rewards.ravel() != 0
     z = (bought - own).sum() / np.sqrt((own * (1 - own)).sum())
     tilt = ((bought - own) * own).sum() / np.sqrt((own**3 * (1 - own)).sum())

@@ -168,7 +168,8 @@ def gauntlet_command(
     with prepared(out, "score.npz", "gauntlet.md", "gauntlet.png") as run:
         score = run("running the gauntlet", gauntlet.run, tools, problems=problems, **settings)
         output.console.print(output.gauntlet_table(score))
-        output.console.print(output.summary_table(score))
+        for block, part in score.parts().items():
+            output.console.print(output.summary_table(part, block))
         if size == "full":
             output.console.print(output.targets_table(gauntlet.check_targets(score)))
         if run.folder is not None:
