@@ -54,6 +54,7 @@ bench-judge: $(READY)
 
 bench-live: $(READY)
 	$(BIN)/python benchmarks/live.py
+	$(BIN)/python benchmarks/silence.py
 	$(BIN)/python benchmarks/service.py
 	$(BIN)/python benchmarks/page.py
 
