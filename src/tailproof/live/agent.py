@@ -11,7 +11,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.metadata import version
 from numbers import Real
 from pathlib import Path
@@ -29,6 +29,7 @@ from tailproof.live.journal import (
     Glance,
     Journal,
     Outcome,
+    TicketRow,
     open_journal,
 )
 from tailproof.live.learner import RECENT, Belief
@@ -49,6 +50,10 @@ _LONGEST_MOMENT = 0.005
 """Seconds that a commit waits at most for other threads to join it."""
 _AT_ONCE = 256
 """Outcomes that are numbered, and that are learned, in one transaction at most."""
+_LONGEST_TRANSACTION = 60.0
+"""Seconds after which a database ends a transaction that does nothing."""
+_LOOK = 0.02
+"""Seconds between two looks at what is due, where nobody else may order."""
 _FAR = 5000
 """If so many outcomes are not learned yet, a snapshot is loaded."""
 _ADOPTED = 1000
@@ -278,7 +283,8 @@ class Agent:
         self._open = OpenDecisions(policy.pulls, policy.least, self.wait, silence is not None)
         self._lately: deque[bool] = deque(maxlen=_LATELY)
         self._extra, self._stale = grace(self.journal), True
-        self._saved = self._size = 0
+        self._unsure = 0.0 if self.journal.serial else _LONGEST_TRANSACTION
+        self._saved, self._size, self._looked = 0, 0, -math.inf
         try:
             with self.journal.transaction():
                 self._opened(seed, dim)
@@ -413,7 +419,7 @@ class Agent:
                     glance = self.journal.look((), (), shared=False)
                     if self._stale:
                         self._reload()
-                    self._catch_up(glance.outcomes)
+                    self._catch_up(glance.outcomes())
                     if glance.orders:
                         order(self.journal, self.rules, self._now(glance), _AT_ONCE)
                     self._save(glance)
@@ -520,7 +526,11 @@ class Agent:
         if work.glance.orders:
             if work.due:
                 journal.add_due(work.due)
-            order(journal, self.rules, work.now, _AT_ONCE, work.ready)
+            if not 0 <= work.now - self._looked < _LOOK or not journal.serial:
+                order(journal, self.rules, work.now, _AT_ONCE, work.ready)
+                self._looked = work.now
+            elif work.ready:
+                order(journal, self.rules, work.now, 0, work.ready)
             self._save(work.glance)
         else:
             work.due.update((work.now, decision) for decision in work.ready)
@@ -542,15 +552,18 @@ class Agent:
                 f"ticket {ask.ticket!r} is reserved for ids that the agent generates: use another, "
                 f"such as 'v{ask.ticket}'"
             )
+        ends = work.now + self.wait
         if self.policy.pulls == 1:
             place, chosen = 0, self._decide(offer, work)
+            work.due.add((ends + self._extra, chosen.id))
         else:
             shared = self._open.wanting(offer.key) or self._share(offer, work)
             place, chosen = self._open.issue(shared, work.now), shared.chosen
-        ends = work.now + self.wait
+            if shared.due <= work.now + self._unsure:  # whoever sees to it will look on
+                shared.due = ends + self._extra
+                work.due.add((shared.due, chosen.id))
         name = ask.ticket or f"{chosen.id}.{place}"
         work.tickets.append((chosen.id, place, ask.ticket, None, work.now, ends))
-        work.due.add((ends + self._extra, chosen.id))
         work.counts[chosen.arm].asked += 1
         work.glance.found[name] = Found(chosen, place, ends)
         return self._ticket(name, chosen)
@@ -599,7 +612,7 @@ class Agent:
     def _decide(self, offer: Offer, work: "_Work") -> Chosen:
         """Make a new decision for an offer."""
         journal = self.journal
-        self._catch_up(work.glance.outcomes)
+        self._catch_up(work.glance.outcomes())
         new = [name for name in offer.names if name not in self._known]
         if new or self.learner.state is None:
             journal.lock_arms()
@@ -747,15 +760,14 @@ class Agent:
         self._stale = False
 
 
-@dataclass
 class _Work:
     """The rows of one transaction."""
 
-    glance: Glance
-    now: float
-    tickets: list[Any] = field(default_factory=list)
-    events: list[Any] = field(default_factory=list)
-    due: set[tuple[float, int]] = field(default_factory=set)
-    ready: list[int] = field(default_factory=list)
-    counts: defaultdict[int, Counts] = field(default_factory=lambda: defaultdict(Counts))
-    told: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
+    def __init__(self, glance: Glance, now: float) -> None:
+        self.glance, self.now = glance, now
+        self.tickets: list[TicketRow] = []
+        self.events: list[tuple[int, int, str, float, float]] = []
+        self.due: set[tuple[float, int]] = set()
+        self.ready: list[int] = []
+        self.counts: defaultdict[int, Counts] = defaultdict(Counts)
+        self.told: defaultdict[int, int] = defaultdict(int)

@@ -111,7 +111,7 @@ def grace(journal: Journal) -> float:
 def order(
     journal: Journal, rules: Rules, now: float, most: int, ready: Collection[int] = ()
 ) -> int:
-    """Give numbers to the outcomes of at most `most` decisions that are due, and count them.
+    """Give numbers to the outcomes of decisions, and return how many were due, up to `most`.
 
     `ready` are further decisions that may have their outcome now. Only one transaction at a time
     does this; if two did, the database would refuse the second.
@@ -121,7 +121,7 @@ def order(
     decisions = list(dict.fromkeys([*(decision for _, decision in rows), *ready]))
     if not decisions:
         return 0
-    done = set(rows)
+    seen, done, later = {decision for _, decision in rows}, set(rows), []
     outcomes = []
     told = journal.told(decisions)
     for decision in decisions:
@@ -129,13 +129,19 @@ def order(
         if tickets is None:  # it has an outcome already
             continue
         ended, rewards = rules.outcome(tickets, now, extra)
+        ends = {ticket.ends + extra for ticket in tickets}
         if ended:
             packed = None if rewards is None else rewards.astype("<f8").tobytes()
             outcomes.append((decision, packed, len(tickets)))
-            done.update((ticket.ends + extra, decision) for ticket in tickets)
+            done.update((at, decision) for at in ends)
+        elif decision in seen and max(ends) > now:
+            later.append((max(ends), decision))
     if outcomes:
         journal.add_outcomes(outcomes, now)
-    journal.done(done)
+    if done:
+        journal.done(done)
+    if later:
+        journal.add_due(later)
     return len(rows)
 
 

@@ -36,6 +36,8 @@ class OpenDecision:
         are not expected any more.
     last : float
         When the last ticket was issued.
+    due : float
+        The latest time at which we let it be seen to; see `Journal.due`.
     counted : bool
         Whether it was counted to estimate the share of lost rewards.
     """
@@ -46,6 +48,7 @@ class OpenDecision:
     told: int = 0
     missing: int = 0
     last: float = -math.inf
+    due: float = -math.inf
     counted: bool = False
 
 

@@ -1,6 +1,6 @@
 """Journals in SQLite and PostgreSQL."""
 
-from tailproof.live.journal.base import OWN_ID, ConflictError, Glance, Journal
+from tailproof.live.journal.base import OWN_ID, ConflictError, Glance, Journal, TicketRow
 from tailproof.live.journal.connect import open_journal
 from tailproof.live.journal.postgres import Postgres
 from tailproof.live.journal.rows import (
@@ -27,6 +27,7 @@ __all__ = [
     "Outcome",
     "Postgres",
     "SQLite",
+    "TicketRow",
     "Told",
     "open_journal",
 ]

@@ -26,7 +26,7 @@ from tailproof.live.journal.rows import (
 )
 from tailproof.live.offers import Offer
 
-__all__ = ["OWN_ID", "SCHEMA", "TABLES", "ConflictError", "Glance", "Journal"]
+__all__ = ["OWN_ID", "SCHEMA", "TABLES", "ConflictError", "Glance", "Journal", "TicketRow"]
 
 OWN_ID = re.compile(r"(\d{1,18})\.(\d{1,9})")
 """Generated ticket ids, for asks without one: decision and place."""
@@ -69,9 +69,15 @@ _FIND = (
     " LEFT JOIN outcome o ON o.decision = t.decision"
     " LEFT JOIN event e ON e.decision = t.decision AND e.place = t.place WHERE "
 )
-_COUNTED = _FIND.format(told="SELECT COUNT(*) FROM event f WHERE f.decision = t.decision")
-_PLAIN = _FIND.format(told="SELECT 0")
-
+_WHERE = ("t.decision = ? AND t.place = ? AND t.id IS NULL", "t.id = ?")
+_FOUND = {
+    False: [_FIND.format(told="SELECT 0") + where for where in _WHERE],
+    True: [
+        _FIND.format(told="SELECT COUNT(*) FROM event f WHERE f.decision = t.decision") + where
+        for where in _WHERE
+    ],
+}
+"""How to find a ticket by decision and place, or by its id; with or without counting events."""
 
 TicketRow = tuple[int, int, str | None, str | None, float, float]
 
@@ -87,8 +93,8 @@ class Glance(NamedTuple):
     ----------
     now : float
         The time of the journal.
-    outcomes : int
-        How many there are.
+    outcomes : callable
+        Returns how many there are.
     orders : bool
         Whether this transaction may give numbers to outcomes.
     found : dict of Found
@@ -96,7 +102,7 @@ class Glance(NamedTuple):
     """
 
     now: float
-    outcomes: int
+    outcomes: Callable[[], int]
     orders: bool
     found: dict[str, Found]
 
@@ -152,8 +158,8 @@ class Journal(ABC):
         """Return the schema number, 0 for an empty journal."""
 
     @abstractmethod
-    def _state(self) -> Callable[[], tuple[float, int, bool]]:
-        """Ask for the time, the number of outcomes, and whether to order; return how to get it."""
+    def _state(self) -> Callable[[], tuple[float, Callable[[], int], bool]]:
+        """Ask for what `Glance` has beside tickets; return how to get it."""
 
     @abstractmethod
     def new_id(self) -> int:
@@ -286,40 +292,39 @@ class Journal(ABC):
         With `shared`, also count the events of each ticket's decision.
         """
         state = self._state()
-        found = self._finding(tickets, shared) if tickets else list
+        rows = self._finding(tickets, shared) if tickets else ()
         digests = [digest for digest in offers if digest not in self._ids]
-        known = self._identifying(digests) if digests else list
+        known = self._identifying(digests) if digests else ()
         now, outcomes, orders = state()
-        tickets_found: dict[str, Found] = {}
-        for name, decision, place, ends, arm, share, ended, event, at, told in found():
+        found: dict[str, Found] = {}
+        for name, decision, place, ends, arm, share, ended, event, at, told in rows:
             key = f"{decision}.{place}" if name is None else name
-            one = tickets_found.get(key)
+            one = found.get(key)
             if one is None:
                 chosen = Chosen(decision, arm, share)
-                one = tickets_found[key] = Found(chosen, place, ends, {}, told, ended is not None)
+                one = found[key] = Found(chosen, place, ends, {}, told, ended is not None)
             if event is not None:
                 one.events[event] = at
-        for number, digest in known():
+        for number, digest in known:
             _cache(self._ids, bytes(digest), number)
-        return Glance(now, outcomes, orders, tickets_found)
+        return Glance(now, outcomes, orders, found)
 
-    def _finding(self, tickets: Collection[str], shared: bool) -> Callable[[], list[Any]]:
-        start, parts, values = _COUNTED if shared else _PLAIN, list[str](), list[Any]()
+    def _finding(self, tickets: Collection[str], shared: bool) -> Any:
+        by_place, by_id = _FOUND[shared]
+        parts, values = list[str](), list[Any]()
         for ticket in tickets:
             own = OWN_ID.fullmatch(ticket)
             if own:
-                parts.append("t.decision = ? AND t.place = ? AND t.id IS NULL")
+                parts.append(by_place)
                 values += map(int, own.groups())
             else:
-                parts.append("t.id = ?")
+                parts.append(by_id)
                 values.append(ticket)
-        rows = self.execute(" UNION ALL ".join(start + part for part in parts), values)
-        return lambda: list(rows)
+        return self.execute(parts[0] if len(parts) == 1 else " UNION ALL ".join(parts), values)
 
-    def _identifying(self, digests: Sequence[bytes]) -> Callable[[], list[Any]]:
+    def _identifying(self, digests: Sequence[bytes]) -> Any:
         marks = ", ".join("?" * len(digests))
-        rows = self.execute(f"SELECT id, digest FROM offer WHERE digest IN ({marks})", digests)
-        return lambda: list(rows)
+        return self.execute(f"SELECT id, digest FROM offer WHERE digest IN ({marks})", digests)
 
     def add_decision(self, row: DecisionRow, arm: int) -> None:
         """Store a decision, with its offer if that is new; `arm` is the number of the arm."""
@@ -374,6 +379,8 @@ class Journal(ABC):
 
     def due(self, before: float, most: int) -> list[tuple[float, int]]:
         """Return decisions that may have their outcome by now, in order."""
+        if not most:
+            return []
         sql = "SELECT at, decision FROM due WHERE at <= ? ORDER BY at, decision LIMIT ?"
         return list(self.execute(sql, (before, most)))
 

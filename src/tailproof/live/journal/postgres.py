@@ -191,7 +191,7 @@ class Postgres(Journal):
     def _is_conflict(self, error: BaseException) -> bool:
         return isinstance(error, self._psycopg.errors.UniqueViolation)
 
-    def _state(self) -> Callable[[], tuple[float, int, bool]]:
+    def _state(self) -> Callable[[], tuple[float, Callable[[], int], bool]]:
         rows = self.execute(
             "SELECT COALESCE((SELECT MAX(number) + 1 FROM outcome), 0),"
             " pg_try_advisory_xact_lock(1, ?::int),"
@@ -199,10 +199,10 @@ class Postgres(Journal):
             (self._key,),
         )
 
-        def found() -> tuple[float, int, bool]:
+        def found() -> tuple[float, Callable[[], int], bool]:
             ((outcomes, orders, now),) = rows
             self._set_clock(now)
-            return now, outcomes, orders
+            return now, lambda: outcomes, orders
 
         return found
 

@@ -55,7 +55,8 @@ class SQLite(Journal):
         self._connection = sqlite3.connect(
             where, timeout=0, isolation_level=None, check_same_thread=False, uri=alone
         )
-        self.read_only, self._next = alone, 0
+        self.read_only = alone
+        self._next: int | None = None
         try:
             self._check(make)
             if not memory and not alone:
@@ -99,21 +100,21 @@ class SQLite(Journal):
         return isinstance(error, sqlite3.IntegrityError)
 
     def _begin(self) -> None:
+        self._next = None
         self.execute("BEGIN IMMEDIATE")
 
     def _end(self, ending: str) -> None:
         if self._connection.in_transaction:
             self._connection.execute(ending)
 
-    def _state(self) -> Callable[[], tuple[float, int, bool]]:
-        sql = "SELECT (SELECT MAX(id) FROM decision) AS d, (SELECT MAX(number) FROM outcome) AS o"
-        ((last, outcomes),) = self.execute(sql)
-        self._next = 0 if last is None else last + 1
-        found = self.now(), 0 if outcomes is None else outcomes + 1, True
-        return lambda: found
+    def _state(self) -> Callable[[], tuple[float, Callable[[], int], bool]]:
+        return lambda: (self.now(), lambda: self.counts()[0], True)
 
     def new_id(self) -> int:
         """Return the id of a new decision: the next number."""
+        if self._next is None:
+            ((last,),) = self.execute("SELECT MAX(id) FROM decision")
+            self._next = 0 if last is None else last + 1
         self._next += 1
         return self._next - 1
 
