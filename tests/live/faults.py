@@ -26,13 +26,16 @@ GARBAGE = {
 }
 KINDS = (
     *("drip-head", "drip-body", "hang", "reset", "reset-late", "half", "gzip", "flood", "refuse"),
+    "swapped",
     *STATUSES,
     *GARBAGE,
 )
 
 
-async def _answer(kind: str, ticket: str, writer: StreamWriter) -> None:
-    good = {"ticket": ticket, "arm": "blue", "propensity": 0.5, "hold": 3, "fate": "kept"}
+async def _answer(kind: str, asked: dict[str, Any], writer: StreamWriter) -> None:
+    good = {"ticket": asked["ticket"], "arm": "blue", "propensity": 0.5, "hold": 3, "fate": "kept"}
+    if kind == "swapped":
+        del good["fate" if "reward" in asked else "arm"]
     body, status, more = json.dumps(good).encode(), "200 OK", ""
     if kind in STATUSES:
         status, body, more = f"{kind} Fault", b"{}", "Location: /good\r\n"
@@ -91,7 +94,7 @@ async def _serve(
             body = json.loads(await reader.readexactly(length))
             bodies.append(body | ({"token": token} if token else {}))
             kind = kinds[min(len(bodies), len(kinds)) - 1] if kinds else head.split("/")[1]
-            await _answer(kind, body["ticket"], writer)
+            await _answer(kind, body, writer)
             if kind in ("half", "words", "zeros"):
                 break
     except (OSError, EOFError, asyncio.CancelledError):

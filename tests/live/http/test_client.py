@@ -264,3 +264,5 @@ def test_settings_are_checked(client: Both) -> None:
         client("http://127.0.0.1:9", timeout=0)
     with pytest.raises(ValueError, match="arm names must be"):
         client("http://127.0.0.1:9", default="")
+    with pytest.raises(ValueError, match="url must have no password: pass token="):
+        client("http://me:secret@127.0.0.1:9")

@@ -319,7 +319,9 @@ def test_asks_that_nobody_waited_for_are_cancelled(
     monkeypatch.setattr(agent, "cancel", cancelled.extend, raising=False)
     http.post(ASK, json={"ticket": "a", "cancel": ["b"]})
     http.post(TELL, json={"ticket": "a", "reward": 1, "cancel": ["c", "d"]})
-    assert cancelled == ["b", "c", "d"]
+    acts = [{"do": "ask", "cancel": ["e"]}, {"do": "ask", "cancel": ["f"]}]
+    http.post(BATCH, json={"acts": acts})
+    assert cancelled == ["b", "c", "d", "e", "f"]
     refused = http.post(ASK, json={"cancel": ["x"] * 101})
     assert "cancel must be a list of at most 100 tickets" in refused.json()["error"]
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 import schemathesis
+from callers import Caller
+from fastapi import FastAPI
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import (
@@ -39,9 +41,8 @@ def config(tmp_path: Path) -> Config:
     return load(file)
 
 
-def fuzz(config: Config, examples: int, token: str | None = None) -> None:
+def fuzz(app: FastAPI, examples: int, token: str | None) -> None:
     """Send what the OpenAPI page allows and what it does not: every answer is one it names."""
-    app = create_app(config, token)
     known = {} if token is None else {"Authorization": f"Bearer {token}"}
     schema = schemathesis.openapi.from_asgi("/openapi.json", app, headers=known)
     plain = settings(
@@ -81,10 +82,14 @@ def called(case: Any, known: Mapping[str, str]) -> Any:
 
 @pytest.mark.parametrize("token", [None, TOKEN])
 def test_no_request_makes_the_service_fail(config: Config, token: str | None) -> None:
-    fuzz(config, 4, token)
+    app = create_app(config, token)
+    with Caller(app):
+        fuzz(app, 4, token)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("token", [None, TOKEN])
 def test_no_request_of_very_many_makes_the_service_fail(config: Config, token: str | None) -> None:
-    fuzz(config, 500, token)
+    app = create_app(config, token)
+    with Caller(app):
+        fuzz(app, 500, token)

@@ -1,7 +1,7 @@
 """The application: experiments, routes, middleware and error answers."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, closing
 from importlib.metadata import version
 
 from fastapi import FastAPI, Request
@@ -16,6 +16,7 @@ from tailproof.live.http.metrics import Metrics
 from tailproof.live.http.middleware import Middleware, check_token
 from tailproof.live.http.routes import decisions, logs, operations, page
 from tailproof.live.http.schemas import REFUSALS, problem, sentence
+from tailproof.live.refresher import Refresher
 from tailproof.live.scheduler import Scheduler
 
 __all__ = ["create_app"]
@@ -29,19 +30,20 @@ _UNREADABLE = (
 def create_app(config: Config, token: str | None = None) -> FastAPI:
     """Open all experiments and return the ASGI application.
 
-    ``app.state.experiments`` has each `Experiment` by name; paths in ``app.state.open_paths`` need
-    no token.
+    ``app.state.experiments`` has each `Experiment` by name.
     """
     token = check_token(config.address, token)
     experiments = open_all(config)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        with Scheduler({name: one.agent for name, one in experiments.items()}):
+        with ExitStack() as stack:
+            for experiment in experiments.values():
+                stack.callback(experiment.agent.close)
+            app.state.health = stack.enter_context(closing(Health(experiments)))
+            app.state.refresher = stack.enter_context(closing(Refresher(experiments)))
+            stack.enter_context(Scheduler({name: one.agent for name, one in experiments.items()}))
             yield
-        app.state.health.close()
-        for experiment in experiments.values():
-            experiment.agent.close()
 
     app = FastAPI(
         title="tailproof",
@@ -53,12 +55,11 @@ def create_app(config: Config, token: str | None = None) -> FastAPI:
         responses={key: REFUSALS[key] for key in (401, 403)},
     )
     app.state.experiments, app.state.metrics = experiments, Metrics(experiments)
-    app.state.health, app.state.open_paths = Health(experiments), {"/health"}
     app.add_middleware(
         Middleware,
         token=token,
         hosts=config.hosts,
-        open_paths=app.state.open_paths,
+        open_paths={"/health", *page.FILES},
         answered=app.state.metrics.answered,
     )
     app.add_exception_handler(RequestValidationError, _invalid)

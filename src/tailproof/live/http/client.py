@@ -34,7 +34,10 @@ _REPEAT = 60.0
 """Seconds after which the same failure is logged again."""
 _MOST_ORPHANS = 1000
 _CANCELLED_AT_ONCE = 100
-_FIELDS: Mapping[str, Any] = {"arm": str, "propensity": float | int | None, "hold": int}
+_FIELDS: Mapping[str, Mapping[str, Any]] = {
+    "ask": {"arm": str, "propensity": float | int | None, "hold": int},
+    "tell": {"fate": str},
+}
 
 
 class _Failure(NamedTuple):
@@ -64,6 +67,8 @@ class _Base:
         self.timeout = number("timeout", timeout, above=0)
         parts = urlsplit(url)
         ok = parts.scheme in ("http", "https") and bool(parts.hostname)
+        if parts.password is not None:
+            raise ValueError("url must have no password: pass token=")
         require(ok, "url", "an http or https URL such as http://127.0.0.1:8000", url)
         if default is not None:
             Offer.of([default])
@@ -100,18 +105,15 @@ class _Base:
 
     def _ticket(self, name: str, found: _Outcome) -> Ticket:
         if isinstance(found, dict):
-            return Ticket(name, *(found[key] for key in _FIELDS))
+            return Ticket(name, *(found[key] for key in _FIELDS["ask"]))
         if self.default is None:
             raise found.error
         return Ticket(f"default:{name}"[:200], self.default, None, -1, default=True)
 
     def _fate(self, found: _Outcome) -> Fate | Literal["failed"]:
-        if isinstance(found, dict):
-            fate: Fate = found["fate"]
-            return fate
-        if self.default is None:
+        if isinstance(found, _Failure) and self.default is None:
             raise found.error
-        return "failed"
+        return "failed" if isinstance(found, _Failure) else found["fate"]
 
     async def _call(self, experiment: str, act: str, body: dict[str, Any]) -> _Outcome:
         """Ask or tell; the ids of asks that were given up before go with it, to be cancelled."""
@@ -122,9 +124,9 @@ class _Base:
         orphans, name = self._orphans[experiment], body["ticket"]
         orphans.pop(name, None)
         cancelled = list(orphans)[:_CANCELLED_AT_ONCE]
-        path = f"/experiments/{quote(experiment, safe='')}/{act}"
+        more = {"cancel": cancelled} if cancelled else {}
         try:
-            found = await self._answer(path, body | ({"cancel": cancelled} if cancelled else {}))
+            found = await self._answer(experiment, act, body | more)
         except asyncio.CancelledError:
             self._give_up(experiment, act, name)
             raise
@@ -164,8 +166,9 @@ class _Base:
             self._logged = reason, now
             _LOG.warning("%s", reason)
 
-    async def _answer(self, path: str, body: Mapping[str, Any]) -> _Outcome:
+    async def _answer(self, experiment: str, act: str, body: Mapping[str, Any]) -> _Outcome:
         """Send a request until there is an answer or the time is up."""
+        path = f"/experiments/{quote(experiment, safe='')}/{act}"
         reason, pause = "timed out", _PAUSE
         try:
             async with asyncio.timeout(self.timeout):
@@ -176,7 +179,7 @@ class _Base:
                         reason = f"{type(error).__name__} {error}".strip()
                     else:
                         if status not in _AGAIN:
-                            return _understood(status, text, body["ticket"])
+                            return _understood(status, text, act, body["ticket"])
                         reason = f"status {status}"
                     await asyncio.sleep(pause)
                     pause *= 2
@@ -197,18 +200,15 @@ class _Base:
         return answer.status_code, text
 
 
-def _understood(status: int, text: bytes, ticket: str) -> _Outcome:
+def _understood(status: int, text: bytes, act: str, ticket: str) -> _Outcome:
     """Return an answer, or a failure with its `error` if the service refused."""
     try:
         said = json.loads(text)
     except (ValueError, RecursionError):
         said = None
     said = said if isinstance(said, dict) else {}
-    told = said.get("ticket") == ticket and isinstance(said.get("fate"), str)
-    asked = said.get("ticket") == ticket and all(
-        key in said and isinstance(said[key], kind) for key, kind in _FIELDS.items()
-    )
-    if status == 200 and (told or asked):
+    fits = all(isinstance(said.get(key, ...), kind) for key, kind in _FIELDS[act].items())
+    if status == 200 and fits and said.get("ticket") == ticket:
         return said
     error = said.get("error")
     if isinstance(error, str):

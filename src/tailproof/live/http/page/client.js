@@ -24,13 +24,13 @@ class Failure extends Error {
 
 const sleep = (time) => new Promise((done) => setTimeout(done, time));
 
-function understood(status, text, ticket) {
+function understood(status, text, act, ticket) {
   let said = {};
   try {
     said = JSON.parse(text) ?? {};
   } catch { /* told below */ }
-  const asked = typeof said.arm === "string", told = typeof said.fate === "string";
-  if (status === 200 && said.ticket === ticket && (asked || told)) return said;
+  const fits = typeof said[act === "ask" ? "arm" : "fate"] === "string";
+  if (status === 200 && fits && said.ticket === ticket) return said;
   if (typeof said.error === "string") throw new Failure(said.error, true);
   throw new Failure(`unexpected answer, status ${status}: is this a tailproof service?`);
 }
@@ -82,9 +82,8 @@ export class Client {
     this.orphans.set(experiment, orphans);
     orphans.delete(body.ticket);
     const cancel = [...orphans].slice(0, CANCELLED_AT_ONCE);
-    const path = `${this.url}/experiments/${encodeURIComponent(experiment)}/${act}`;
     try {
-      const said = await this.answer(path, cancel.length ? { ...body, cancel } : body);
+      const said = await this.answer(experiment, act, cancel.length ? { ...body, cancel } : body);
       this.answered(orphans, cancel);
       return said;
     } catch (failure) {
@@ -101,7 +100,8 @@ export class Client {
   }
 
   // Send a request until there is an answer or the time is up.
-  async answer(path, body) {
+  async answer(experiment, act, body) {
+    const path = `${this.url}/experiments/${encodeURIComponent(experiment)}/${act}`;
     const stop = new AbortController(), end = performance.now() + this.timeout;
     const timer = setTimeout(() => stop.abort(), this.timeout);
     const request = {
@@ -114,7 +114,7 @@ export class Client {
         try {
           const found = await fetch(path, request);
           const text = await found.text();
-          if (!AGAIN.has(found.status)) return understood(found.status, text, body.ticket);
+          if (!AGAIN.has(found.status)) return understood(found.status, text, act, body.ticket);
           reason = `status ${found.status}`;
         } catch (error) {
           if (error instanceof Failure) throw error;

@@ -47,10 +47,13 @@ router = APIRouter(prefix="/experiments/{name}", responses=REFUSALS)
 
 
 async def _act(
-    request: Request, experiment: Experiment, acts: Sequence[Ask | Tell]
+    request: Request, experiment: Experiment, acts: Sequence[Ask | Tell], cancelled: Sequence[str]
 ) -> list[Ticket | Fate | ValueError]:
-    """Do asks and tells in one commit, and count them."""
+    """Do asks and tells in one commit, and count them; before it, cancel what nobody waited for."""
+    cancel = getattr(experiment.agent, "cancel", None)
     try:
+        if cancelled and cancel is not None:
+            await asyncio.to_thread(cancel, cancelled)
         answers = await asyncio.wrap_future(experiment.agent.submit(acts))
     except Exception as error:
         raise _unwritten(error) from error
@@ -70,10 +73,7 @@ async def _one(request: Request, experiment: Experiment, body: AskBody | TellBod
         act = body.act(experiment.offer)
     except ValueError as refusal:
         return JSONResponse(problem(refusal), 422)
-    cancel = getattr(experiment.agent, "cancel", None)
-    if body.cancel and cancel is not None:
-        await asyncio.to_thread(cancel, body.cancel)
-    (said,) = await _act(request, experiment, [act])
+    (said,) = await _act(request, experiment, [act], body.cancel)
     return JSONResponse(answer(act, said), 422 if isinstance(said, ValueError) else 200)
 
 
@@ -98,8 +98,9 @@ async def batch(request: Request, experiment: Named, body: BatchBody) -> Respons
             acts.append(one.act(experiment.offer))
         except ValueError as refusal:
             acts.append(refusal)
+    cancelled = [ticket for one in body.acts for ticket in one.cancel]
     fit = [act for act in acts if not isinstance(act, ValueError)]
-    said = iter(await _act(request, experiment, fit))
+    said = iter(await _act(request, experiment, fit, cancelled))
     answers = [
         problem(act) if isinstance(act, ValueError) else answer(act, next(said)) for act in acts
     ]

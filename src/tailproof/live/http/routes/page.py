@@ -1,53 +1,35 @@
 """The web page of a service: its static files, and what it shows as JSON."""
 
 import gzip
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 from plotly.offline import get_plotlyjs
 
 from tailproof.live.http.routes.decisions import Named
-from tailproof.live.refresher import Refresher
 
-__all__ = ["router"]
+__all__ = ["FILES", "router"]
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 """Content security policy: nothing from other hosts, nothing inline, no framing."""
-_FILES = {
+FILES = {
     "/": ("index.html", "text/html; charset=utf-8"),
     "/client.js": ("client.js", "text/javascript; charset=utf-8"),
     "/page/page.css": ("page.css", "text/css; charset=utf-8"),
     "/page/page.js": ("page.js", "text/javascript; charset=utf-8"),
     "/page/plotly.js": ("plotly.js", "text/javascript; charset=utf-8"),
 }
+"""Static files by path, with their types; they reveal nothing and need no token."""
 
 
-@asynccontextmanager
-async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Start and stop refreshing; the static files reveal nothing and need no token."""
-    app.state.open_paths.update(_FILES)
-    refresher = _refresher(app)
-    yield
-    refresher.close()
-
-
-router = APIRouter(lifespan=_lifespan, tags=["page"])
-
-
-def _refresher(app: FastAPI) -> Refresher:
-    if not hasattr(app.state, "refresher"):
-        app.state.refresher = Refresher(app.state.experiments)
-    found: Refresher = app.state.refresher
-    return found
+router = APIRouter(tags=["page"])
 
 
 @cache
@@ -62,7 +44,7 @@ def _file(name: str) -> tuple[bytes, bytes, str]:
 
 def _served(request: Request) -> Response:
     """Serve a static file, or 304 if the browser has it."""
-    name, kind = _FILES[request.url.path]
+    name, kind = FILES[request.url.path]
     plain, packed, tag = _file(name)
     headers = {
         "Cache-Control": "no-cache",
@@ -79,7 +61,7 @@ def _served(request: Request) -> Response:
     return Response(plain, headers=headers, media_type=kind)
 
 
-for _path in _FILES:
+for _path in FILES:
     router.get(_path, include_in_schema=False)(_served)
 
 
@@ -108,7 +90,7 @@ def _example(value: object) -> dict[str, Any]:
 )
 async def heads(request: Request) -> Response:
     """List the experiments, each with its leading arm and ticket counts."""
-    found = _refresher(request.app).heads()
+    found = request.app.state.refresher.heads()
     return Response(found, headers=_NEVER_KEPT, media_type="application/json")
 
 
@@ -122,5 +104,5 @@ async def heads(request: Request) -> Response:
 )
 async def summary(request: Request, experiment: Named) -> Response:
     """Get what the page shows of an experiment; incomplete while `read` is below 1."""
-    found = _refresher(request.app).summary(experiment.name)
+    found = request.app.state.refresher.summary(experiment.name)
     return Response(found, headers=_NEVER_KEPT, media_type="application/json")
