@@ -24,6 +24,7 @@ import numpy as np
 
 import tailproof as tp
 from tailproof.judging import Location, Log
+from tailproof.judging.bets import Bets
 from tailproof.typing import Array, Index
 
 AIMS: dict[str, Any] = {
@@ -389,47 +390,47 @@ def estimators(y: Array, w: Array, pi: Array, log: Log, x: Array) -> dict[str, t
 
 
 def looks(given: argparse.Namespace) -> None:
-    """Print how often an anytime interval is ever wrong, and widths over those of scores."""
+    """Print how often an anytime interval is ever wrong, and widths over those of scores.
+
+    An anytime interval is made of all looks so far, so the one after the last row is wrong if any
+    was. Widths are those of the first tenth of the logs.
+    """
     from scipy.stats import beta
 
-    n, count = 10_000, given.logs
+    n, count, cap = 10_000, given.logs, (0.0, 100.0)
     table = start_table(
         f"Ever wrong over {n} looks, {count} logs",
-        "what",
-        "wrong",
-        "99 % bound",
-        "width / score",
-        "exact / score",
-        "target",
+        *("what", "wrong", "99 % bound", "anytime / score", "exact / score", "target"),
     )
-    cap = (0.0, 100.0)
+    world = World("zeros", given.arms, 0, SEEDS[given.problems] + 2)
+    right = Truth(world).value("bad", "capped", cap)
+    rule = {"bad": world.rules(np.empty((n, 0)))["bad"]}
     for logging in ("even", "epsilon", "journal"):
-        world = World("zeros", given.arms, 0, SEEDS[given.problems] + 2)
-        truth = Truth(world)
         rows = list(logs(world, logging, n, count, world.seed))
-        floor = {"even": 1 / given.arms}.get(logging, 0.05 / given.arms)
+        floor = 1 / given.arms if logging == "even" else 0.05 / given.arms
         for known in (floor, None):
             wrong, widths = 0, []
-            right = truth.value("bad", "capped", cap)
-            for columns in rows:
+            for i, columns in enumerate(rows):
                 log = Log.of(**columns, floor=known)
-                rule = {"bad": world.rules(np.empty((n, 0)))["bad"]}
-                three = [
-                    tp.judge(log, rule, AIMS["capped"], cap=cap, interval=kind)["bad"]
-                    for kind in ("anytime", "exact", "score")
-                ]
-                wrong += not three[0].low <= right <= three[0].high
-                widths.append([own.high - own.low for own in three])
+                weight = rule["bad"][np.arange(n), log.arm] / log.propensity
+                most = None if known is None else float(rule["bad"].max()) / known
+                bets = Bets(weight=weight, most=most, anytime=True)
+                low, high = bets.mean(np.clip(log.reward, *cap) / cap[1])
+                wrong += not low <= right / cap[1] <= high
+                if i < count / 10:
+                    kinds: Any = ("anytime", "exact", "score")
+                    found = (
+                        tp.judge(log, rule, AIMS["capped"], cap=cap, interval=k) for k in kinds
+                    )
+                    widths.append([own["bad"].high - own["bad"].low for own in found])
             bound = float(beta.ppf(0.99, wrong + 1, count - wrong))
             each = np.median(np.array(widths), axis=0)
             table.add_row(
                 f"{logging}, floor {'unknown' if known is None else f'{known:.3g}'}",
-                f"{wrong / count:.1%}",
-                f"{bound:.1%}",
-                f"{each[0] / each[2]:.2f}",
-                f"{each[1] / each[2]:.2f}",
-                "≤ 5 %",
+                *(f"{wrong / count:.1%}", f"{bound:.1%}"),
+                *(f"{each[0] / each[2]:.2f}", f"{each[1] / each[2]:.2f}", "≤ 5 %"),
             )
+            print(logging, known, wrong, count, flush=True)
     show(table)
 
 

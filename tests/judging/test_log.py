@@ -132,3 +132,10 @@ def test_a_journal_is_adaptive_and_its_decisions_are_units() -> None:
 def test_what_is_no_log_is_refused() -> None:
     with pytest.raises(ValueError, match="log must be a table, a journal or a Log"):
         Log.of(3)
+
+
+def test_visitors_without_a_group_are_one_of_their_own() -> None:
+    log = Log.of(table().assign(group=[None, "m"] * 3))
+    assert log.group is not None
+    assert set(log.group) == {"", "m"}
+    assert Log.of(table().assign(group=None)).group is None

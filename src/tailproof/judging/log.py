@@ -1,7 +1,7 @@
 """What was decided and earned: the rows that are judged."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailproof.checks import array, number, require
+from tailproof.judging.columns import (
+    ROUNDING,
+    all_propensities,
+    arm_numbers,
+    constant,
+    feature_table,
+    numbered,
+    own_propensity,
+    text,
+    varies,
+)
 from tailproof.typing import Array, Index
 
 if TYPE_CHECKING:
@@ -17,8 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Log"]
 
-_ROUNDING = 1e-6
-"""Probabilities that were written to a file add up to one up to this."""
 _UNITS = ("unit", "decision", "hold")
 _GROUPS = 20
 """The most groups that a model tells apart."""
@@ -162,13 +171,13 @@ class Log:
             raise ValueError(f"reward must have one axis, got shape {rewards.shape}")
         if not n:
             raise ValueError("log has no rows: there is nothing to judge")
-        known, codes = _codes(column(arm, "arm", needed=True), arms, n)
+        known, codes = arm_numbers(column(arm, "arm", needed=True), arms, n)
         silence = getattr(table, "silence", None) if silence is None else silence
         if silence is not None:
             rewards = np.where(np.isnan(rewards), number("silence", silence), rewards)
-        full, possible = _all_propensities(propensities, frame, known, n)
-        groups = _text("group", column(group, "group"), n)
-        own, full, estimated = _propensity(
+        full, possible = all_propensities(propensities, frame, known, n)
+        groups = text("group", column(group, "group"), n)
+        own, full, estimated = own_propensity(
             column(propensity, "propensity"), full, codes, len(known), groups
         )
         if estimated and (adaptive or journal):
@@ -186,11 +195,11 @@ class Log:
             if not possible[np.arange(n), codes].all():
                 row = int((~possible[np.arange(n), codes]).argmax()) + 1
                 raise ValueError(f"row {row} chose {known[codes[row - 1]]}, which was not offered")
-        names, contexts = _features(features, frame, n)
+        names, contexts = feature_table(features, frame, n)
         if adaptive is None:
-            adaptive = True if journal else None if _varies(own, codes, groups) else False
+            adaptive = True if journal else None if varies(own, codes, groups) else False
         if full is None and adaptive is False:
-            full = _constant(own, codes, len(known), groups)
+            full = constant(own, codes, len(known), groups)
         log = cls(
             arms=known,
             arm=codes,
@@ -202,11 +211,11 @@ class Log:
             features=contexts,
             names=names,
             group=groups,
-            unit=_numbered("unit", first(unit, "unit", _UNITS), n),
+            unit=numbered("unit", first(unit, "unit", _UNITS), n),
             adaptive=adaptive,
             floor=None if floor is None else number("floor", floor, above=0, at_most=1),
         )
-        if log.floor is not None and own.min() < log.floor * (1 - _ROUNDING):
+        if log.floor is not None and own.min() < log.floor * (1 - ROUNDING):
             raise ValueError(f"floor is {floor:g}, but a propensity is {own.min():g}")
         times = first(at, "at", _TIMES)
         fate = column("fate", "fate")
@@ -254,7 +263,7 @@ class Log:
             name: value[rows] for name in parts if (value := getattr(self, name)) is not None
         }
         if self.unit is not None:
-            found["unit"] = _numbered("unit", self.unit[rows], len(found["arm"]))
+            found["unit"] = numbered("unit", self.unit[rows], len(found["arm"]))
         return replace(self, **found)
 
     def filled(self, reward: Array) -> "Log":
@@ -289,174 +298,3 @@ def _frame(table: Any) -> "pandas.DataFrame | None":
     if hasattr(getattr(table, "frame", None), "columns"):
         return table.frame
     raise ValueError(f"log must be a table, a journal or a Log, got {table!r}")
-
-
-def _codes(given: Any, arms: Sequence[Any] | None, n: int) -> tuple[tuple[str, ...], Index]:
-    """Return the names of the arms and the number of each row's."""
-    if given is None:
-        raise ValueError("log has no arms: pass arm=")
-    names = _text("arm", given, n)
-    assert names is not None
-    if arms is None:
-        import pandas
-
-        codes, found = pandas.factorize(names)
-        order = np.argsort(found.astype(str), kind="stable")
-        rank = np.empty(len(order), dtype=np.int64)
-        rank[order] = np.arange(len(order))
-        return tuple(map(str, found[order])), rank[codes]
-    known = tuple(map(str, arms))
-    require(len(set(known)) == len(known) > 0, "arms", "names that differ", list(known))
-    place = {name: i for i, name in enumerate(known)}
-    unknown = set(names) - place.keys()
-    require(not unknown, "arm", f"one of {', '.join(known)}", next(iter(unknown), None))
-    return known, np.fromiter((place[name] for name in names), dtype=np.int64, count=n)
-
-
-def _text(option: str, given: Any, n: int) -> NDArray[Any] | None:
-    """Return a column as text; None if there is none."""
-    if given is None:
-        return None
-    values = np.asarray(given, dtype=object)
-    require(values.shape == (n,), option, f"of shape {(n,)}", values.shape)
-    missing = np.fromiter((v is None or v != v for v in values), dtype=np.bool_, count=n)
-    if missing.any():
-        raise ValueError(f"{option} is missing in row {int(missing.argmax()) + 1}")
-    if np.asarray(given).dtype.kind in "US":
-        return values
-    return np.array([str(value) for value in values], dtype=object)
-
-
-def _numbered(option: str, given: Any, n: int) -> Index | None:
-    """Return the number of each row's unit, in the order of their first rows."""
-    if given is None:
-        return None
-    import pandas
-
-    values = np.asarray(given)
-    require(values.shape == (n,), option, f"of shape {(n,)}", values.shape)
-    codes: Index = pandas.factorize(values)[0].astype(np.int64)
-    if len(codes) and codes.min() < 0:
-        raise ValueError(f"{option} is missing in row {int((codes < 0).argmax()) + 1}")
-    return codes
-
-
-def _all_propensities(
-    given: Any, frame: "pandas.DataFrame | None", arms: tuple[str, ...], n: int
-) -> tuple[Array | None, NDArray[np.bool_] | None]:
-    """Return the propensities of all arms, of shape (n, K), and which arms have one if not all."""
-    if frame is not None and (given is None or isinstance(given, str)):
-        columns = [f"p:{name}" for name in arms]
-        if given is None and any(name in frame.columns for name in columns):
-            given = frame.reindex(columns=columns).to_numpy(dtype=np.float64)
-        elif (given or "propensities") in frame.columns:
-            given = frame[given or "propensities"].to_numpy()
-        elif given is None and {"offer", "shares"} <= set(frame.columns):
-            if frame["shares"].isna().any():
-                return None, None
-            pairs = zip(frame["offer"], frame["shares"], strict=True)
-            given = [dict(zip(*pair, strict=True)) for pair in pairs]
-    if given is None:
-        return None, None
-    if isinstance(given, str):
-        raise ValueError(f"log has no column {given!r} for propensities")
-    if len(given) and isinstance(given[0], Mapping):
-        given = np.array([[float(row.get(name, math.nan)) for name in arms] for row in given])
-    full = array("propensities", given)
-    require(full.shape == (n, len(arms)), "propensities", f"of shape {n, len(arms)}", full.shape)
-    offered = ~np.isnan(full)
-    full = np.where(offered, full, 0.0)
-    total = full.sum(axis=1)
-    ok = bool(np.all((full >= 0) & (full <= 1 + _ROUNDING)))
-    ok = ok and bool(np.all(np.abs(total - 1) <= _ROUNDING * max(len(arms), 10)))
-    if not ok:
-        bad = int((~(np.abs(total - 1) <= _ROUNDING * max(len(arms), 10))).argmax())
-        raise ValueError(
-            f"propensities must be at least 0 and add up to 1, got {full[bad].tolist()} "
-            f"in row {bad + 1}"
-        )
-    return full, None if offered.all() else offered
-
-
-def _propensity(
-    given: Any, full: Array | None, arm: Index, k: int, group: NDArray[Any] | None
-) -> tuple[Array, Array | None, bool]:
-    """Return the propensity of the chosen arms, those of all if known, and if it is estimated."""
-    n = len(arm)
-    if given is None and full is None:
-        stratum = _numbered("group", group, n) if group is not None else np.zeros(n, np.int64)
-        assert stratum is not None
-        counts = np.bincount(stratum * k + arm, minlength=(int(stratum.max()) + 1) * k)
-        shares = counts.reshape(-1, k) / np.bincount(stratum)[:, None]
-        return shares[stratum, arm], shares[stratum], True
-    own = (
-        full[np.arange(n), arm]
-        if given is None and full is not None
-        else array("propensity", given)
-    )
-    require(own.shape == (n,), "propensity", f"of shape {(n,)}", own.shape)
-    bad = ~((own > 0) & (own <= 1 + _ROUNDING))
-    if bad.any():
-        row = int(bad.argmax())
-        if own[row] == 0:
-            hint = "an arm without a chance cannot have been chosen"
-        elif 1 < own[row] <= 100:
-            hint = "is it in per cent?"
-        else:
-            hint = "without the column they are estimated from counts, if arms were random"
-        raise ValueError(
-            f"propensity must be above 0 and at most 1, got {own[row]:g} in row {row + 1}; {hint}"
-        )
-    if full is not None and np.abs(full[np.arange(n), arm] - own).max() > 1e-3:
-        row = int(np.abs(full[np.arange(n), arm] - own).argmax())
-        raise ValueError(
-            f"propensity and propensities disagree in row {row + 1}: {own[row]:g} and "
-            f"{full[row, arm[row]]:g}"
-        )
-    return np.minimum(own, 1.0), full, False
-
-
-def _features(
-    given: Any, frame: "pandas.DataFrame | None", n: int
-) -> tuple[tuple[str, ...], Array | None]:
-    """Return the names of the features and their values."""
-    if given is None and frame is not None:
-        given = [name for name in frame.columns if str(name).startswith("x:")] or None
-    if given is None:
-        return (), None
-    if isinstance(given, Sequence) and len(given) and isinstance(given[0], str):
-        if frame is None or any(name not in frame.columns for name in given):
-            missing = [name for name in given if frame is None or name not in frame.columns]
-            raise ValueError(f"log has no column {missing[0]!r} for features")
-        names = tuple(name.removeprefix("x:") for name in given)
-        x = array("features", frame[list(given)].to_numpy())
-    else:
-        x = array("features", given)
-        names = tuple(f"x{i}" for i in range(x.shape[-1]))
-    require(x.ndim == 2 and len(x) == n, "features", f"of shape ({n}, d)", x.shape)
-    bad = ~np.isfinite(x)
-    if bad.any():
-        row, place = (int(i) for i in np.argwhere(bad)[0])
-        raise ValueError(
-            f"features must be finite, got {x[row, place]} for {names[place]} in row {row + 1}"
-        )
-    return names, x if x.shape[1] else None
-
-
-def _varies(propensity: Array, arm: Index, group: NDArray[Any] | None) -> bool:
-    """Return whether the propensity of an arm differs between rows of the same group."""
-    return not np.allclose(
-        _constant(propensity, arm, int(arm.max()) + 1, group)[np.arange(len(arm)), arm],
-        propensity,
-        rtol=_ROUNDING,
-        atol=0,
-    )
-
-
-def _constant(propensity: Array, arm: Index, k: int, group: NDArray[Any] | None) -> Array:
-    """Return the propensities of all arms, if each has one for each group; zero if never seen."""
-    strata = np.zeros(len(arm), np.int64) if group is None else _numbered("group", group, len(arm))
-    assert strata is not None
-    cells = np.zeros((int(strata.max()) + 1, k))
-    cells[strata, arm] = propensity
-    return np.asarray(cells[strata])

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from tailproof.checks import array, require
+from tailproof.judging.columns import ROUNDING
 from tailproof.judging.log import Log
 from tailproof.policies.base import Policy
 from tailproof.policies.state.base import State
@@ -13,7 +14,6 @@ from tailproof.typing import Array
 
 __all__ = ["named", "probabilities", "vectors"]
 
-_ROUNDING = 1e-6
 _ROWS = 4096
 """Rows for which a policy is asked at once."""
 _DRAWS = 32
@@ -78,8 +78,8 @@ def probabilities(name: str, rule: Any, log: Log, rng: np.random.Generator) -> A
         found = _returned(name, rule, log)
     total = found.sum(axis=1)
     ok = bool(np.isfinite(found).all()) and bool((found >= 0).all())
-    if not (ok and np.abs(total - 1).max() <= _ROUNDING):
-        row = int((~(np.abs(total - 1) <= _ROUNDING) | (found < 0).any(axis=1)).argmax())
+    if not (ok and np.abs(total - 1).max() <= ROUNDING):
+        row = int((~(np.abs(total - 1) <= ROUNDING) | (found < 0).any(axis=1)).argmax())
         raise ValueError(
             f"rule {name!r} must give probabilities that are at least 0 and add up to 1, got "
             f"{found[row].tolist()} in row {row + 1}"
