@@ -92,19 +92,19 @@ class LinStudentUCB(Indexed[StudentFit]):
 
     def _index(self, state: StudentFit, arms: Array) -> Array:
         mean, square = state.predict(arms)
-        size, t = state.block.shape[1], state.decisions[:, None] + 1
+        size, t, k = state.block.shape[1], state.decisions[:, None] + 1, arms.shape[1]
         nu, variance = SHAPES[state.shape][:, None], state.relative_variance(arms)
         narrow = np.maximum(state.slope[:, None] * square, 1e-300)
-        share = t * arms.shape[1] / size * narrow / variance.sum(axis=1, keepdims=True)
+        share = t * k / size * narrow / variance.sum(axis=1, keepdims=True)
         log = self.bonus**2 * np.log1p(share)
         reach = square * _squared_reach(log, nu * (variance / narrow + 1) / 2)
-        offset = np.square(arms - arms.mean(axis=1, keepdims=True))
+        offset = np.square(arms - arms.sum(axis=1, keepdims=True) / k)
         spread = np.where(state.spread > 0, state.spread, np.inf)
         prior = np.matvec(offset, 1 / spread) / state.penalty[:, None]
         most = prior * _squared_reach(self.bonus**2 * np.log1p(t / size), np.array(state.dim))
         reach = np.maximum(2 * square * log, np.minimum(reach, most))
         width = state.scale[:, None] * np.sqrt(state.inflation[:, None] * reach)
-        alone = (state.renewal >= 0.5) & (share.max(axis=1) <= arms.shape[1])
+        alone = (state.renewal >= 0.5) & (share.max(axis=1) <= k)
         return mean + np.where(alone[:, None], 0.0, width)
 
     def _learn(self, state: StudentFit, arms: Array, chosen: Index, rewards: Array) -> None:
