@@ -76,7 +76,7 @@ def test_the_gauntlet_covers_laws_units_offsets_and_sizes() -> None:
     found = list(PROBLEMS.values())
     laws = {type(problem.environment.noise) for problem in found}
     exported = {getattr(noise, name) for name in noise.__all__}
-    bases = {noise.Noise, noise.Varying}
+    bases: set[type] = {noise.Noise, noise.Varying}
     bases |= {noise.Empirical, noise.PassedOn}  # of a user's own records, of problems that move
     inside = {noise.Mixture, noise.TwoPoint, noise.LogNormal, noise.Pareto}
     assert exported - bases == laws | inside
