@@ -149,7 +149,7 @@ class State:
         """
         found: dict[str, NDArray[Any]] = {"format": np.array(self.FORMAT)}
         buffers = self.declared().buffers
-        room = _doubled(ROOM, self._room_needed()) if buffers else 0
+        room = self._room_saved() if buffers else 0
         for name, value in self._parts():
             if isinstance(value, State):
                 found |= {f"{name}.{key}": array for key, array in value.to_arrays().items()}
@@ -246,6 +246,10 @@ class State:
     def _room_needed(self) -> int:
         """Return how long buffers must be."""
         return int(self.decisions.max())
+
+    def _room_saved(self) -> int:
+        """Return how much of the buffers is saved."""
+        return _doubled(ROOM, self._room_needed())
 
     def take(self, paths: ArrayLike) -> Self:
         """Return a copy with the given paths only."""
