@@ -43,8 +43,6 @@ from tailproof.typing import Array
 
 BONUSES = (0.1, 0.3, 1.0, 3.0)
 TOOLS = ["alone", "Vigilant", "Renewed, 2000", "both"]
-GUESTS = 8
-"""Paths of other libraries' bandits, which take about a hundred times as long."""
 LEVEL = 0.01
 LAWS: dict[str, noise.Noise] = {
     "normal": noise.Normal(),
@@ -107,8 +105,13 @@ def guest_peers(n: int) -> dict[str, dict[str, Policy[Any]]]:
     }
 
 
-def compare(which: str, paths: int, names: list[str], tools: list[str], others: bool) -> None:
-    """Print the regret of our tools and of peers in every problem."""
+def compare(
+    which: str, paths: int, names: list[str], tools: list[str], others: bool, few: int
+) -> None:
+    """Print the regret of our tools and of peers in every problem.
+
+    Bandits of other libraries take about a hundred times as long, and have `few` paths.
+    """
     ratios: dict[str, list[float]] = {"oracle": [], "peer": [], "price": []}
     columns = (*tools, "oracle", "best peer", "its name")
     title = f"Regret in % of random arms, {which}, {paths} paths"
@@ -130,11 +133,11 @@ def compare(which: str, paths: int, names: list[str], tools: list[str], others: 
         policies |= {name: policy for group in groups.values() for name, policy in group.items()}
         result = simulate(policies, problem.environment, paths=paths, **settings)
         found = {name: float(result.mean(name)[-1]) for name in policies}
-        if groups and problem.horizon <= 10_000:
+        if groups and few and problem.horizon <= 10_000:
             more = guest_peers(problem.horizon)
             guest: dict[str, Policy[Any]] = {"chance": Uniform()}
             guest |= {name: policy for group in more.values() for name, policy in group.items()}
-            result = simulate(guest, problem.environment, paths=min(GUESTS, paths), **settings)
+            result = simulate(guest, problem.environment, paths=few, **settings)
             share = found["chance"] / float(result.mean("chance")[-1])
             found |= {
                 name: share * float(result.mean(name)[-1]) for name in guest if name != "chance"
@@ -272,11 +275,13 @@ if __name__ == "__main__":
     parser.add_argument("--decisions", type=int, default=100_000, help="of the false restarts")
     parser.add_argument("--tools", nargs="*", choices=TOOLS, default=TOOLS)
     parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--guests", type=int, default=8, help="paths of other libraries")
     parser.add_argument("--only", choices=["regret", "alarms", "cost"])
     given = parser.parse_args()
     if given.only in (None, "cost"):
         cost()
     if given.only in (None, "regret"):
-        compare(given.problems, given.paths, given.names, given.tools, not given.no_peers)
+        others = not given.no_peers
+        compare(given.problems, given.paths, given.names, given.tools, others, given.guests)
     if given.only in (None, "alarms"):
         alarms(5 * given.paths, given.decisions)

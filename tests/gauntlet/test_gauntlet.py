@@ -81,8 +81,8 @@ def test_the_gauntlet_covers_laws_units_offsets_and_sizes() -> None:
     found = list(PROBLEMS.values())
     laws = {type(linear(problem).noise) for problem in found}
     exported = {getattr(noise, name) for name in noise.__all__}
-    elsewhere = {noise.Empirical, noise.PassedOn}  # a user's own records, problems that move
-    bases = {noise.Noise, noise.Varying} | elsewhere
+    bases: set[type] = {noise.Noise, noise.Varying}
+    bases |= {noise.Empirical, noise.PassedOn}  # of a user's own records, of problems that move
     inside = {noise.Mixture, noise.TwoPoint, noise.LogNormal, noise.Pareto}
     assert exported - bases == laws | inside
     assert {problem.unit for problem in found} >= {1e-6, 1, 1e6}
