@@ -1,10 +1,12 @@
 """What is left out where a package of another library is missing, said by name."""
 
+import os
 from importlib.util import find_spec
 from typing import Any
 
 import pytest
 
+os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or it asks the network at import
 _NEEDED = {
     "bayesianbandits": ["src/tailproof/guests/bayesianbandits.py"],
     "fastapi": [

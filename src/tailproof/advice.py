@@ -205,12 +205,13 @@ class Advice:
             kind = "share" if "LinRevenueUCB" in text else "cross"
             offer, names = f"features.{kind}({arms!r}, visitor)", f"{names}, features"
             about = f"  # {_several(self.features, 'feature')} of the visitor"
+        silence = ", silence=0.0" if self._mostly_zero else ""
         return "\n".join(
             [
                 f"from tailproof import {names}",
                 "from tailproof.live import Agent",
                 "",
-                f'agent = Agent({text}, "decisions.db")',
+                f'agent = Agent({text}, "decisions.db"{silence})',
                 f"choice = agent.ask({offer}){about}",
                 "agent.tell(choice.id, reward)  # what choice.arm earned",
             ]
@@ -233,8 +234,16 @@ class Advice:
                 f'aim = "{chosen.name}"',
                 *small,
                 *listed,
+                'silence = 0.0  # what a request brought of which nothing is told; "lost": unknown'
+                if self._mostly_zero
+                else 'silence = "lost"  # a reward that never comes is unknown; 0.0: it was zero',
             ]
         )
+
+    @property
+    def _mostly_zero(self) -> bool:
+        """Whether zeros are what most requests bring, so that nobody may tell them."""
+        return any(np.mean(arm.rewards == 0) > 0.5 for arm in self.rewards.arms)
 
     @property
     def _at_least_two(self) -> list[ArmRewards]:
