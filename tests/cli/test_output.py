@@ -94,6 +94,6 @@ def test_a_snapshot_that_differs_is_an_exit_code(tmp_path: Path) -> None:
             agent.tell(agent.ask(["a", "b"]).id, reward)
         agent.ask(["a", "b"])
         with agent.journal.transaction():
-            agent.journal.add_snapshot(2, agent.mind.to_bytes())
+            agent.journal.add_snapshot(2, 0, agent.learner.to_bytes())
     said = run(f"verify {tmp_path / 'a.db'}", code=1)
     assert "the snapshot after 2 updates differs from the replay" in said
