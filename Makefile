@@ -47,6 +47,7 @@ bench-calibrate: $(READY)
 
 bench-live: $(READY)
 	$(BIN)/python benchmarks/live.py
+	$(BIN)/python benchmarks/silence.py
 	$(BIN)/python benchmarks/service.py
 	$(BIN)/python benchmarks/page.py
 

@@ -11,6 +11,8 @@ one_core()
 import argparse
 import gc
 import heapq
+import resource
+import subprocess
 import sys
 import tempfile
 import threading
@@ -18,6 +20,7 @@ import time
 import tracemalloc
 from collections.abc import Callable
 from itertools import count
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +30,9 @@ sys.path.append(str(Path(__file__).parents[1] / "tests" / "live"))
 from killing import kill
 from servers import postgres_server
 
-from tailproof import OFUL, Filtered, LinStudentUCB, Median, Policy
-from tailproof.live import Agent, SQLite
-from tailproof.live.fold import blank
+from tailproof import OFUL, UCB1, Filtered, LinStudentUCB, Median, Policy
+from tailproof.live import Agent, SQLite, open_journal
+from tailproof.live.replay import blank, replay
 
 ARMS, DIM = 20, 10
 OFUL_15 = Filtered(OFUL(noise_scale=0.45, bonus=0.4), repeats=15, estimator=Median())
@@ -57,13 +60,11 @@ def cost(folder: Path) -> None:
     print(f"ask + tell, K = 20, d = 10, filter of 15: {spent / cycles * 1e6:.0f} µs CPU (≤ 150)")
     agent.journal.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     print(f"journal: {path.stat().st_size / cycles:.0f} bytes per ask + tell (≤ 150), short ids")
-    lessons = agent.journal.counts()[1]
+    outcomes = agent.journal.counts()[0]
     start = time.process_time()
-    mind = blank(OFUL_15, agent.journal)
-    for closing in agent.journal.closings(0, lessons):
-        mind.fold(closing)
+    replay(blank(OFUL_15, agent.journal), agent.journal, outcomes)
     spent = time.process_time() - start
-    print(f"replay: {lessons / spent:.0f} updates per second of CPU (≥ 4000)")
+    print(f"replay: {outcomes / spent:.0f} outcomes per second of CPU (≥ 4000)")
     start = time.process_time()
     Agent(OFUL_15, path).close()
     print(f"reopen: {(time.process_time() - start) * 1e3:.0f} ms CPU (≤ 100)")
@@ -119,6 +120,156 @@ def postgres(_: Path) -> None:
         share = calls_per_commit(f"{server.get_uri()}#threads", 8)
     print(f"PostgreSQL, ask + tell: {spent / cycles * 1e6:.0f} µs CPU of the agent")
     print(f"PostgreSQL, 8 threads: {share:.1f} calls per commit")
+
+
+def ask_and_tell(agent: Agent, arms: Any, cycles: int) -> float:
+    """Return the CPU time of an ask and a tell in microseconds, of the better half of blocks."""
+    found = []
+    for _ in range(10):
+        start = time.process_time()
+        for n in range(cycles // 10):
+            agent.tell(agent.ask(arms).id, float(n % 7))
+        found.append((time.process_time() - start) / (cycles // 10) * 1e6)
+    return float(np.median(np.sort(found)[:5]))
+
+
+def sizes(folder: Path) -> None:
+    """Print the cost of an ask and a tell by the number of arms and of features."""
+    rng = np.random.default_rng(0)
+    for k, d in ((2, 0), (10, 0), (100, 0), (10, 10), (10, 50), (100, 50)):
+        names = [f"arm {i}" for i in range(k)]
+        policy: Policy[Any] = LinStudentUCB() if d else UCB1()
+        with Agent(policy, SQLite(folder / f"{k} {d}.db", durable=False)) as agent:
+            arms = dict(zip(names, rng.normal(size=(k, d)) / 9, strict=True)) if d else names
+            spent = ask_and_tell(agent, arms, 500)
+        print(f"{type(policy).__name__}, K = {k}, d = {d}: {spent:.0f} µs CPU an ask and a tell")
+
+
+def pending(folder: Path, most: int = 1_000_000) -> None:
+    """Print the cost of an act of two agents that take turns, by how much is pending."""
+    arms = [f"arm {i}" for i in range(4)]
+    base = None
+    for count_ in (100, 10_000, most):
+        path = folder / f"pending {count_}.db"
+        with (
+            Agent(LinStudentUCB(), SQLite(path, durable=False), wait="7d", dim=4) as one,
+            Agent(LinStudentUCB(), SQLite(path, durable=False), wait="7d") as two,
+        ):
+            one.ask(arms)
+            fill(one, count_)
+            found = []
+            for _ in range(10):
+                start = time.process_time()
+                for n in range(20):
+                    told = two.ask(arms).id
+                    one.tell(told, float(n % 7))
+                    told = one.ask(arms).id
+                    two.tell(told, float(n % 5))
+                found.append((time.process_time() - start) / 80 * 1e6)
+            spent = float(np.median(np.sort(found)[:5]))
+        base = base or spent
+        print(
+            f"two agents in turn, {count_} pending: {spent:.0f} µs CPU an act, "
+            f"{spent / base:.2f} of the first (target for 10⁶: at most 1.3)",
+            flush=True,
+        )
+
+
+def fill(agent: Agent, tickets: int, told: int = 0) -> None:
+    """Add tickets to a journal, `told` of them with an outcome, faster than by asking."""
+    journal, now = agent.journal, agent.journal.now()
+    ((offer, arm),) = list(journal.execute("SELECT offer, arm FROM decision LIMIT 1"))
+    with journal.transaction():
+        first = journal.new_id()
+        rows = range(first, first + tickets)
+        many = journal.execute_many
+        decision = (0.25, None, 0.0, None, 0, 0, -1, 0, now, 0)
+        marks = ", ".join("?" * 13)
+        many(f"INSERT INTO decision VALUES ({marks})", [(i, offer, arm, *decision) for i in rows])
+        ended = [i for i in rows if i < first + told]
+        many(
+            "INSERT INTO ticket VALUES (?, 0, NULL, NULL, ?, ?, 0)",
+            [(i, now - i % 1000, now + 6e5 + i / 1e3) for i in rows],
+        )
+        many("INSERT INTO event VALUES (?, 0, '', 1.0, ?, 0)", [(i, now) for i in ended])
+        packed = np.ones(agent.policy.pulls).tobytes()
+        start = journal.counts()[0]
+        many(
+            "INSERT INTO outcome VALUES (?, ?, ?, ?, ?, 0)",
+            [(start + n, i, packed, start + n + 1, now) for n, i in enumerate(ended)],
+        )
+        many(
+            "INSERT INTO due VALUES (?, ?)",
+            [(now + 6e5 + i / 1e3, i) for i in rows if i >= first + told],
+        )
+
+
+def opening(folder: Path, tickets: int = 3_000_000, open_: int = 1_000_000) -> None:
+    """Print the time and memory to open a large journal, with and without a snapshot."""
+    path = folder / "large.db"
+    with Agent(UCB1(), SQLite(path, durable=False), wait="7d") as agent:
+        agent.ask(["a", "b"])
+        fill(agent, tickets, told=tickets - open_)
+    for what in ("without", "with"):
+        command = [sys.executable, __file__, "--open", str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        print(f"open, {tickets} tickets, {open_} pending, {what} a snapshot: {done.stdout.strip()}")
+
+
+def open_one(path: str) -> None:
+    """Open a journal, print what it took, and leave a snapshot there."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.process_time()
+    with Agent(UCB1(), SQLite(path, durable=False), wait="7d") as agent:
+        spent = time.process_time() - start
+        while not agent.tick():
+            pass
+        agent.ask(["a", "b"])
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(f"{spent:.2f} s CPU, {(after - before) / 1024:.0f} MB more, {after / 1024:.0f} MB in all")
+
+
+def work(place: str, seconds: float, start: Any, out: Any) -> None:
+    """Ask and tell for a while, and report how often."""
+    arms, count_, times = [f"arm {i}" for i in range(4)], 0, []
+    with Agent(UCB1(), open_journal(place, durable=False)) as agent:
+        agent.ask(arms)
+        start.wait()
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            begin = time.monotonic()
+            ticket = agent.ask(arms)
+            times.append(time.monotonic() - begin)
+            agent.tell(ticket.id, 1.0)
+            count_ += 2
+    out.put((count_ / seconds, np.quantile(times, [0.5, 0.99, 0.999])))
+
+
+def processes(folder: Path) -> None:
+    """Print acts per second of 1, 2, 4 and 8 processes with an agent each, by the clock."""
+    context = get_context("spawn")
+
+    def rate(place: str, count_: int) -> float:
+        start, out = context.Barrier(count_), context.Queue()
+        crew = [context.Process(target=work, args=(place, 5.0, start, out)) for _ in range(count_)]
+        for one in crew:
+            one.start()
+        found = [out.get() for _ in crew]
+        for one in crew:
+            one.join()
+        rates, quantiles = zip(*found, strict=True)
+        p50, p99, p999 = 1e3 * np.max(quantiles, axis=0)
+        print(
+            f"{place.partition(':')[0][:10]}, {count_} processes: {sum(rates):.0f} acts/s; an ask"
+            f" takes {p50:.1f} ms at p50, {p99:.1f} at p99, {p999:.1f} at p99.9 (worst process)",
+            flush=True,
+        )
+        return float(sum(rates))
+
+    with postgres_server() as server:
+        for base in (f"{folder}/many", f"{server.get_uri()}#many"):
+            rates = [rate(f"{base} {count_}", count_) for count_ in (1, 2, 4, 8)]
+            print(f"8 processes over 1: {rates[-1] / rates[0]:.2f} (PostgreSQL: at least 2)")
 
 
 def kills(folder: Path) -> None:
@@ -204,11 +355,16 @@ def users(paths: int) -> None:
 
 def main() -> None:
     """Run all parts, or those asked for."""
-    parts = {part.__name__: part for part in (cost, named, together, memory, postgres, kills)}
+    some = (cost, named, sizes, pending, opening, together, memory, postgres, processes, kills)
+    parts = {part.__name__: part for part in some}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default=",".join([*parts, "users"]))
     parser.add_argument("--paths", type=int, default=10)
+    parser.add_argument("--open", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.open:
+        open_one(given.open)
+        return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for part in given.only.split(","):

@@ -37,6 +37,7 @@ def serve_command(
         recipe = "auto_filtered(ucb1(bonus=0.7))"
         arms = ["red", "blue"]
         wait = "2h"
+        silence = "lost"
         explore = 0.05
 
     Then ask for an arm, and tell the reward that it brought:
