@@ -2,11 +2,13 @@
 
 import ast
 import doctest
+import io
 import re
 import sys
 import tomllib
 from codeop import compile_command
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -165,7 +167,7 @@ def test_the_first_tutorial_works_when_typed(
 ) -> None:
     """Every cell runs; a tenth of the pulls and paths is enough for that."""
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
+    names: dict[str, Any] = {}
     for cell in typed("first-bandit.md"):
         exec(re.sub(r"(\b[1-9][\d_]*)00\b", r"\g<1>0", cell), names)
     assert isinstance(names["figure"], Figure)
@@ -211,4 +213,18 @@ def test_the_live_tutorial_shows_what_it_says(
     assert learned.idxmax() == "green" == max(names["middle"], key=names["middle"].__getitem__)
     assert learned["green"] > learned.sum() / 2  # "most are of green"
     pyplot.close("all")
+    names["agent"].close()
+
+
+def test_the_readme_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All blocks of Python in one go, as they are pasted; after each comes what it prints."""
+    monkeypatch.chdir(tmp_path)
+    readme = (ROOT / "README.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", readme, re.DOTALL)
+    assert len(blocks) == readme.count("```python") == 3
+    names: dict[str, Any] = {}
+    for code, output in blocks:
+        with redirect_stdout(io.StringIO()) as said:
+            exec(code, names)
+        assert said.getvalue() == output
     names["agent"].close()
