@@ -206,7 +206,7 @@ def test_the_live_tutorial_shows_what_it_says(
     assert fates.sum() == 4000
     frame = names["log"].frame
     assert (frame["events"] == 0).mean() == pytest.approx(0.2, abs=0.04)
-    assert checked == (True, 1 + frame["hold"].max(), names["agent"].journal.counts()[1])
+    assert checked == (True, 1 + frame["hold"].max(), names["agent"].journal.counts()[0])
     # the table against the journal, which is counted in another way
     counted = frame[frame["fate"] == "learned"]["arm"].value_counts()
     assert learned.to_dict() == counted.to_dict()
