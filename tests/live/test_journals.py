@@ -376,7 +376,7 @@ def test_nobody_waits_for_one_who_goes_silent(
                 for ticket in "abc":
                     other.ask(ARMS, ticket=ticket)
                     assert other.tell(ticket, 1) == "kept"
-                time.sleep(0.6)
+                time.sleep(2)
                 add(*given)
 
             with pytest.MonkeyPatch.context() as patch:
