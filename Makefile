@@ -136,7 +136,7 @@ test-oldest: $(READY)
 	out/oldest/bin/python -m pip install --quiet --no-deps --editable .
 	out/oldest/bin/python -m pytest -q -n auto --dist loadgroup -W ignore::DeprecationWarning \
 	  -W ignore::ResourceWarning src tests -k 'not survives_any_terminal' --ignore tests/test_fuzz.py --ignore tests/guests \
-	  --ignore tests/live/http/browser --ignore tests/live/http/test_service_fuzz.py \
+	  --ignore-glob 'tests/live/test_*' --ignore tests/live/http/browser --ignore tests/live/http/test_service_fuzz.py \
 	  --ignore tests/simulation/test_killed_runs.py --ignore tests/simulation/test_guarantees.py
 
 # Small bugs are planted one at a time; the tests of their room must notice (about an hour).

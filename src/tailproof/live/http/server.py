@@ -33,8 +33,8 @@ TOKEN = "TAILPROOF_TOKEN"
 """The environment variable with the token."""
 _GRACE = 30
 """Seconds that requests in flight get to finish at shutdown."""
-_BACKLOG = 128
-"""Connections that wait to be accepted, and that are accepted at once at most."""
+_ACCEPTED, _BACKLOG = 128, 2048
+"""Connections that are accepted at once at most, and that may wait for it."""
 _POLL = 0.2
 """Seconds between checks that the workers are alive."""
 _LOG = logging.getLogger("tailproof.live")
@@ -121,13 +121,22 @@ def server(config: Config) -> uvicorn.Server:
         app,
         http=LimitedConnection,
         ws="none",
-        backlog=_BACKLOG,
+        backlog=_ACCEPTED,
         log_config=None,
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=_GRACE,
     )
-    return uvicorn.Server(settings)
+    return _Server(settings)
+
+
+class _Server(uvicorn.Server):
+    """A server with a longer queue than asyncio would accept from at once."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for one in sockets or []:
+            one.listen(_BACKLOG)
 
 
 def _work(config: Config, place: socket.socket) -> None:
