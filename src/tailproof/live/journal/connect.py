@@ -62,8 +62,10 @@ def open_journal(
     url, _, name = text.partition("#")
     psycopg = import_extra("psycopg", "postgres", "a PostgreSQL journal")
     try:
-        return Postgres(url, name=name or "tailproof", durable=durable, make=make)
+        psycopg.conninfo.conninfo_to_dict(url)
     except psycopg.ProgrammingError:  # its message shows parts of the URL
         raise ValueError(_INVALID) from None
+    try:
+        return Postgres(url, name=name or "tailproof", durable=durable, make=make)
     except psycopg.OperationalError as error:
         raise ConnectionError(f"cannot open the PostgreSQL journal: {error}") from error
