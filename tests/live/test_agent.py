@@ -230,8 +230,8 @@ def test_a_hold_with_too_few_rewards_goes_on() -> None:
     more = [agent.ask(COLOURS) for _ in range(5)]
     assert [ticket.hold for ticket in more] == [0] * 5
     assert agent.tell(tickets[1].id, 1.0) == "late"
-    told = [agent.tell(ticket.id, 1.0) for ticket in more]  # the fifth reward ends the decision
-    assert told == ["kept"] * 4 + ["late"]
+    fates = [agent.tell(ticket.id, 1.0) for ticket in more]
+    assert fates == ["kept"] * 4 + ["late"]  # five were enough
     assert agent.journal.counts() == (1, 10)
 
 

@@ -288,7 +288,12 @@ class Agent:
         try:
             with self.journal.transaction():
                 self._opened(seed, dim)
+            self._restore()  # may take long, and nobody waits for it
+            with self.journal.transaction():
+                glance = self.journal.look((), (), shared=False)
                 self._reload()
+                if self.learner.state is not None:
+                    self._save(glance)
         except BaseException:
             if self.journal is not journal:
                 self.journal.close()
@@ -735,7 +740,6 @@ class Agent:
         rules = {"wait": repr(self.wait), "silence": silence, "rewards": self.rules.rewards}
         if not rules.items() <= meta.items():
             self.journal.set_meta(**rules)
-        self._restore()
 
     def _restore(self) -> None:
         """Learn all that is in the journal."""

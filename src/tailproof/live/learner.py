@@ -168,11 +168,15 @@ class Learner:
             shares[order] = explore / len(order) + (1 - explore) * known
         return Choice(any_arm if lot < explore else order[own], shares)
 
-    def learn(self, outcome: Outcome) -> None:
-        """Learn an outcome; it is counted even if its decision was given up."""
+    def learn(self, outcome: Outcome, *, remember: bool = True) -> None:
+        """Learn an outcome; it is counted even if its decision was given up.
+
+        Without `remember` it is not used to impute rewards, because many more follow.
+        """
         if outcome.rewards is not None:
             self.teach(self.state, outcome.decision, outcome.rewards)
-        self.remember(outcome)
+        if remember:
+            self.remember(outcome)
         self.learned += 1
 
     def remember(self, outcome: Outcome) -> None:

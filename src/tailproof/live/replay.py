@@ -80,7 +80,7 @@ def replay(
         try:
             if outcome.decision.name not in learner.numbers:
                 learner.numbers = journal.arms()
-            learner.learn(outcome)
+            learner.learn(outcome, remember=outcome.number >= stop - RECENT)
         except ValueError as error:  # due to an earlier request, not to this one
             raise RuntimeError(
                 f"cannot learn the outcome of decision {outcome.decision.id}: {error}"
