@@ -29,7 +29,7 @@ from tailproof.cli import app
 from tailproof.live import SQLite, read
 from tailproof.live.config import Config, load
 from tailproof.live.http.app import create_app
-from tailproof.live.http.middleware import MOST_BYTES, _bounded
+from tailproof.live.http.middleware import MOST_BYTES, _Body
 from tailproof.live.http.routes.decisions import _unwritten
 from tailproof.live.http.server import LOGGING, JsonLines
 
@@ -563,10 +563,10 @@ def test_errors_that_may_name_hosts_are_not_shown() -> None:
 
 def test_the_pieces_of_a_body_are_counted_together() -> None:
     async def piece() -> Any:
-        return {"body": bytes(MOST_BYTES // 2 + 1)}
+        return {"type": "http.request", "body": bytes(MOST_BYTES // 2 + 1)}
 
     async def two() -> None:
-        receive = _bounded(piece)
+        receive = _Body(piece)
         await receive()
         with pytest.raises(HTTPException):
             await receive()

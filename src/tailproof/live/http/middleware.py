@@ -4,7 +4,7 @@ import hmac
 import ipaddress
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Callable, Collection
 from urllib.parse import urlsplit
 
 from fastapi import HTTPException
@@ -99,6 +99,7 @@ class Middleware:
                 message = {**message, "body": b""}
             await send(message)
 
+        body = _Body(receive)
         if head:
             scope = {**scope, "method": "GET"}
         try:
@@ -106,12 +107,12 @@ class Middleware:
             if refusal is not None:
                 await refusal(scope, receive, sending)
             else:
-                await self._app(scope, _bounded(receive), sending)
+                await self._app(scope, body, sending)
         finally:
             seconds = time.perf_counter() - start
             route = getattr(scope.get("route"), "path", "other")
             self._answered(route, status, seconds)
-            if _LOG.isEnabledFor(logging.INFO):
+            if _LOG.isEnabledFor(logging.INFO) and not body.cut:  # such are logged together
                 client = scope.get("client")
                 _LOG.info(
                     {
@@ -171,16 +172,20 @@ def _refused(status: int, why: str) -> JSONResponse:
     return JSONResponse(problem(why), status)
 
 
-def _bounded(receive: Receive) -> Callable[[], Awaitable[Message]]:
-    """Return `receive` with a limit on the length of the body."""
-    total = 0
+class _Body:
+    """Receives a body of limited length; `cut` says that it ended before it was complete."""
 
-    async def receiving() -> Message:
-        nonlocal total
-        message = await receive()
-        total += len(message.get("body", b""))
-        if total > MOST_BYTES:
+    def __init__(self, receive: Receive) -> None:
+        self._receive, self._total = receive, 0
+        self._more, self.cut = True, False
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            self.cut = self._more
+        else:
+            self._more = message.get("more_body", False)
+        self._total += len(message.get("body", b""))
+        if self._total > MOST_BYTES:
             raise HTTPException(413, _TOO_LARGE)
         return message
-
-    return receiving
