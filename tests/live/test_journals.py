@@ -372,7 +372,7 @@ def test_nobody_waits_for_one_who_goes_silent(postgres: str) -> None:
             add = silent.journal.add_tickets
             shown = silent.journal.execute("SHOW idle_in_transaction_session_timeout").fetchall()
             assert shown == [("1min",)]
-            session = silent.journal._connection.info.backend_pid
+            ((session,),) = silent.journal.execute("SELECT pg_backend_pid()")
 
             def stall(*given: Any) -> None:
                 for ticket in "abc":
