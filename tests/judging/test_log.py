@@ -129,6 +129,21 @@ def test_a_journal_is_adaptive_and_its_decisions_are_units() -> None:
     assert tp.judge(journal, "A", tp.Median())["always A"].verdict == "refused"
 
 
+def test_silence_of_a_journal_is_what_the_experiment_says() -> None:
+    """One visitor in ten buys for 7; the others tell nothing, and the last windows are open."""
+    now = [0.0]
+    agent = Agent(tp.Uniform(), ":memory:", wait=60, silence=0.0, clock=lambda: now[0])
+    for visitor in range(400):
+        now[0] += 1
+        ticket = agent.ask(["A", "B"])
+        if visitor % 10 == 0:
+            agent.tell(ticket.id, 7)
+    log = Log.of(read(agent.journal))
+    assert log.unknown == 0
+    assert log.n == 340
+    assert log.reward.mean() == pytest.approx(0.7)
+
+
 def test_what_is_no_log_is_refused() -> None:
     with pytest.raises(ValueError, match="log must be a table, a journal or a Log"):
         Log.of(3)

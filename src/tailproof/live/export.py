@@ -57,6 +57,11 @@ class Log:
     recipe: str
     journal: Journal
 
+    @property
+    def silence(self) -> float | None:
+        """The reward of a ticket whose window ended without one; None if such rewards are lost."""
+        return Rules.of(self.journal.meta(), Uniform()).silence
+
     def replay(self, policy: Policy[Any]) -> Any:
         """Return the state of another policy after learning every outcome of the journal.
 
