@@ -9,6 +9,7 @@ from tempfile import mkdtemp
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
+os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or it asks the network at import
 
 import command_line
 import docstrings
