@@ -25,8 +25,8 @@ from rich.table import Table
 from tailproof import UCB1, Filtered, Median
 from tailproof.live import SQLite
 from tailproof.live.config import Config, Settings
+from tailproof.live.http.app import create_app
 from tailproof.live.offers import Offer
-from tailproof.live.service import create_app
 from tailproof.live.summary import Summary
 
 ARMS, PULLS, LOSS, LATE = 20, 15, 0.1, 0.05

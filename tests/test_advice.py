@@ -421,12 +421,12 @@ CASES: dict[str, tuple[Any, dict[str, Any], Any]] = {
     "a slow mean, linear": (lambda r: r.pareto(1.35, 20_000), {"aim": Mean(), "dim": 2}, Capped),
     "visitors": (
         lambda r: np.where(r.random(2000) < 0.1, r.pareto(1.5, 2000), 0),
-        {"aim": CappedMean(), "features": np.ones((2000, 3))},
+        {"aim": CappedMean(), "features": np.eye(2000, 3)},
         LinRevenueUCB,
     ),
     "visitors, symmetric": (
         lambda r: r.standard_cauchy(2000),
-        {"features": np.ones((2000, 3))},
+        {"features": np.eye(2000, 3)},
         LinStudentUCB,
     ),
     "costs": (lambda r: r.pareto(1.2, 2000), {"aim": Quantile(0.95), "costs": True}, Negated),
@@ -602,7 +602,7 @@ def test_equal_medians_lead_nothing() -> None:
     advice = calibrate(rewards=rewards, arms=np.repeat(["a", "b"], 3000))
     assert advice.leaders["median"] == (None, False, ("a", "b"))
     assert "median: nothing leads, as a, b have equal estimates" in advice.explain()
-    assert "median (nothing leads)" in str(advice)
+    assert "median (no arm leads)" in str(advice)
 
 
 def test_the_intervals_of_all_arms_hold_together() -> None:
@@ -691,6 +691,38 @@ def test_features_of_visitors_are_read_and_checked(tmp_path: Path) -> None:
         calibrate(rewards=np.arange(60.0), features=np.ones((59, 2)))
 
 
+def test_a_feature_that_never_changes_is_left_out() -> None:
+    rng = np.random.default_rng(3)
+    rewards, arms = np.where(rng.random(400) < 0.1, 20 + rng.random(400), 0), np.arange(400) % 2
+    x = np.column_stack([np.ones(400), rng.random(400)])
+    some = calibrate(rewards=rewards, arms=arms, features=x, aim=CappedMean())
+    assert (some.features, some.constant) == (1, 1)
+    assert isinstance(some.policy(), LinRevenueUCB)
+    assert "1 feature with one value for all visitors" in some.explain()
+    assert "# 1 feature of the visitor" in some.code()
+    none = calibrate(rewards=rewards, arms=arms, features=x[:, :1], aim=CappedMean())
+    assert isinstance(none.policy(), RevenueUCB)
+
+
+def test_no_tool_is_advised_whose_estimate_is_the_same_for_all_arms() -> None:
+    """3 in 1000 visitors buy, so every quantile up to 0.99 is zero."""
+    rng = np.random.default_rng(4)
+    rewards = np.where(rng.random(6000) < 0.003, rng.lognormal(3, 1, 6000), 0)
+    advice = calibrate(rewards=rewards, arms=np.arange(6000) % 3)
+    assert "more than 99% are 0" in advice.explain()
+    for aim in (Median(), Quantile(0.95), Quantile(0.99)):
+        with pytest.raises(ValueError, match="cannot tell"):
+            advice.policy(aim)
+    assert isinstance(advice.policy(CappedMean()), RevenueUCB)
+    assert "OrderStatisticUCB(quantile=0.95)" not in str(advice)
+    advice.policy(Quantile(0.9995))
+
+
+def test_records_without_a_purchase_say_nothing() -> None:
+    with pytest.raises(ValueError, match=r"^all 60 rewards are 0, .* RevenueUCB\(\), which needs"):
+        calibrate(rewards=np.zeros(60), arms=np.arange(60) % 2)
+
+
 # The command
 
 
@@ -721,6 +753,20 @@ def test_the_command_reads_judges_and_draws(tmp_path: Path) -> None:
     assert "Pull each chosen arm 9 times" in run(f"calibrate {file} --reward revenue --block 9")
 
 
+def test_rewards_of_one_arm_have_no_leader(tmp_path: Path) -> None:
+    rewards = np.exp(np.random.default_rng(0).standard_normal(300))
+    advice = calibrate(rewards=rewards)
+    with pytest.raises(ValueError, match=r"choose an aim: median, mean, capped_mean\(0\.99\) or q"):
+        advice.policy()
+    assert "leads" not in str(advice)
+    file = tmp_path / "r.csv"
+    file.write_text("r\n" + "\n".join(map(str, rewards)))
+    done = CliRunner().invoke(app, ["calibrate", str(file), "--reward", "r"])
+    assert done.output.endswith("for example --aim 'capped_mean(0.99)'.\n")
+    done = CliRunner().invoke(app, ["calibrate", str(file), "--reward", "r", "--aim", "median"])
+    assert "--aim" not in done.output
+
+
 def test_the_command_takes_an_aim_and_costs(tmp_path: Path) -> None:
     file = write(
         tmp_path / "r.csv", np.random.default_rng(1).pareto(1.2, 300), ["a", "b", "c"] * 100
@@ -737,7 +783,7 @@ def test_the_command_takes_an_aim_and_costs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rewards", "options", "words"),
     [
-        ([4] * 60, "", "the rewards of each arm are all equal, such as 4"),
+        ([4] * 60, "", "all 60 rewards are 4, so they cannot tell arms apart"),
         ([""] * 60, "", "at least 50 rewards are needed"),
         (range(60), "--block 31", "block must be at most 12, a fifth of the rewards, got 31"),
         (range(20), "", "at least 50 rewards are needed, got 20"),

@@ -16,9 +16,11 @@ from rough_laws import ROUGH
 import tailproof
 from tailproof import (
     CRT,
+    HTINF,
     MENU,
     OFUL,
     PEGE,
+    RMMUCB,
     TOFU,
     UCB1,
     AdaRUCB,
@@ -26,6 +28,7 @@ from tailproof import (
     Capped,
     ClippedSGDUCB,
     ConfidenceBall,
+    DiscountedUCB,
     Estimator,
     Filtered,
     FixedArm,
@@ -46,9 +49,11 @@ from tailproof import (
     OrderStatisticUCB,
     Policy,
     Quantile,
+    Renewed,
     RevenueUCB,
     RobustUCB,
     Scaled,
+    SlidingWindowUCB,
     SupBMM,
     SupBTC,
     SupLinRel,
@@ -58,6 +63,7 @@ from tailproof import (
     TrimmedMean,
     TruncatedMean,
     Uniform,
+    Vigilant,
     WinsorizedMean,
     Wrapper,
     bestarm,
@@ -91,8 +97,12 @@ POLICIES: list[Policy[Any]] = [
     ClippedSGDUCB(horizon=1000),
     OrderStatisticUCB(),
     ThompsonSampling(),
+    DiscountedUCB(gamma=0.98),
+    SlidingWindowUCB(window=50),
     PEGE(),
     AdaRUCB(),
+    RMMUCB(blocks=3, resamples=64),
+    HTINF(),
     RevenueUCB(),
     LinRevenueUCB(),
 ]
@@ -136,6 +146,8 @@ WRAPPERS: dict[str, Callable[[Policy[Any]], Policy[Any]]] = {
     "Scaled": lambda policy: Scaled(policy, centre=0.3, unit=0.7, stretch=1.5),
     "Capped": lambda policy: Capped(policy),
     "Negated": lambda policy: Negated(policy),
+    "Renewed": lambda policy: Renewed(policy, memory=61),
+    "Vigilant": lambda policy: Vigilant(policy, level=0.9),
 }
 ALL = POLICIES + BEST_ARM
 OTHER_SETTINGS: list[Policy[Any]] = [
@@ -154,6 +166,9 @@ OTHER_SETTINGS: list[Policy[Any]] = [
     Capped(OFUL(), share=0.9),
     Capped(AutoFiltered(AdaRUCB(), repeats=3, settle=4)),
     Negated(FromRegret(UCB1(), decisions=50)),
+    Vigilant(Renewed(AutoFiltered(UCB1(), repeats=3, settle=4), memory=30), level=0.9),
+    Vigilant(LinRevenueUCB(), level=0.9),
+    Renewed(LinRevenueUCB(), memory=2),
 ]
 SAMPLED = {
     **{f"{name}, other settings": group for name, group in by_class(VARIANTS).items()},

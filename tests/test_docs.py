@@ -1,11 +1,16 @@
 """The documentation names every public thing, and what it shows can be typed."""
 
 import ast
+import doctest
+import io
 import re
 import sys
 import tomllib
+from codeop import compile_command
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -20,9 +25,12 @@ from tailproof.cli import app
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "docs"))
 
+import build  # noqa: E402
 import command_line  # noqa: E402
 import docstrings  # noqa: E402
+import excerpts  # noqa: E402
 
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
@@ -71,6 +79,13 @@ def test_the_reference_has_every_command() -> None:
         assert f"## tailproof {name}\n" in command_line.page()
 
 
+@pytest.mark.parametrize("tool", [build, excerpts])
+def test_the_examples_of_the_tools_are_right(tool: ModuleType) -> None:
+    failed, tried = doctest.testmod(tool)
+    assert tried
+    assert not failed
+
+
 def test_every_extra_is_explained() -> None:
     page = (ROOT / "docs" / "reference" / "extras.md").read_text()
     for extra in PROJECT["optional-dependencies"]:
@@ -95,7 +110,32 @@ def test_the_readme_is_short_and_counts_right() -> None:
     assert f"| {len(laws) - 1} distributions" in readme  # without Noise itself
 
 
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+PYTHON = re.compile(
+    r"^```(?:\{code-cell\} python3|python)\n(?:---\n.*?^---\n)?(.*?)^```", re.S | re.M
+)
+
+
+def pasted(page: str) -> Iterator[list[str]]:
+    """Yield the lines of each block of Python, as the button copies them."""
+    for block in PYTHON.findall(page):
+        lines = [line for line in block.splitlines() if not re.match("[:%!]", line)]
+        prompts = [line[4:] for line in lines if line.startswith((">>>", "..."))]
+        yield prompts if ">>>" in block else lines
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_code_can_be_pasted_into_a_plain_prompt(page: Path) -> None:
+    """There a blank line ends a class, and only a blank line ends a loop."""
+    for lines in pasted(page.read_text()):
+        typed: list[str] = []
+        for line in [*lines, ""]:
+            typed.append(line)
+            if compile_command("\n".join(typed), symbol="single") is not None:
+                typed = []
+        assert not typed
+
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -127,11 +167,25 @@ def test_the_first_tutorial_works_when_typed(
 ) -> None:
     """Every cell runs; a tenth of the pulls and paths is enough for that."""
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
+    names: dict[str, Any] = {}
     for cell in typed("first-bandit.md"):
         exec(re.sub(r"(\b[1-9][\d_]*)00\b", r"\g<1>0", cell), names)
     assert isinstance(names["figure"], Figure)
     assert (tmp_path / "regret.png").stat().st_size > 10_000
+
+
+def test_the_tutorial_on_judging_says_what_its_text_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for cell in typed("what-would-have-been.md"):
+        if not cell.startswith("!"):
+            shown(cell, names)
+    found = names["found"]
+    assert [own.verdict for own in found.values.values()] == ["trust"] * 6
+    assert found["B on phones"].to_control.low > 0
+    assert names["learned"]["RevenueUCB from scratch"].to_control.low > 0
 
 
 def test_the_live_tutorial_shows_what_it_says(
@@ -159,4 +213,18 @@ def test_the_live_tutorial_shows_what_it_says(
     assert learned.idxmax() == "green" == max(names["middle"], key=names["middle"].__getitem__)
     assert learned["green"] > learned.sum() / 2  # "most are of green"
     pyplot.close("all")
+    names["agent"].close()
+
+
+def test_the_readme_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All blocks of Python in one go, as they are pasted; after each comes what it prints."""
+    monkeypatch.chdir(tmp_path)
+    readme = (ROOT / "README.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", readme, re.DOTALL)
+    assert len(blocks) == readme.count("```python") == 3
+    names: dict[str, Any] = {}
+    for code, output in blocks:
+        with redirect_stdout(io.StringIO()) as said:
+            exec(code, names)
+        assert said.getvalue() == output
     names["agent"].close()

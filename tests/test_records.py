@@ -94,10 +94,13 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
             gzip.compress(b"revenue,variant\n1,a\n", mtime=0)[:-5],
             "cannot decompress r.csv",
         ),
-        (b"PK\x03\x04", "a zip file or an Excel workbook: save one sheet as CSV"),
+        (
+            b"PK\x03\x04",
+            "r.csv is not CSV, Parquet or Excel but a zip archive or a damaged workbook",
+        ),
         (b"PAR1 and no more", "cannot read r.csv as Parquet"),
         (b"\x00\x01\x02", "r.csv: it is not text in UTF-8, UTF-16 or Windows-1252"),
-        ('[{"revenue": 1}]', "r.csv is neither CSV nor Parquet but JSON: save it as CSV"),
+        ('[{"revenue": 1}]', "r.csv is not CSV, Parquet or Excel but JSON: save it as CSV"),
     ],
 )
 def test_what_is_refused(tmp_path: Path, content: Any, words: str) -> None:
@@ -148,6 +151,43 @@ def test_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ValueError, match=r"pip install 'tailproof\[parquet\]'"):
         read_columns(file, "revenue")
+
+
+def workbook(file: Path, **sheets: list[list[Any]]) -> Path:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for title, rows in sheets.items():
+        sheet = book.create_sheet(title)
+        for row in rows:
+            sheet.append(row)
+    book.save(file)
+    return file
+
+
+def test_excel(tmp_path: Path) -> None:
+    sales: list[list[Any]] = [
+        ["variant", "revenue", 7],
+        ["a", 1.5, 1],
+        ["b", None, 2],
+        [3, "€2", 3],
+        ["a", True, 4],
+    ]
+    file = workbook(tmp_path / "sales", notes=[["of May"]], empty=[], sales=sales)
+    rewards, arms, contexts = read_columns(file, "revenue", "variant", ["7"])
+    np.testing.assert_array_equal(rewards, [1.5, NAN, 2, 1])
+    assert arms == ["a", "b", "3", "a"]
+    np.testing.assert_array_equal(contexts, [[1], [2], [3], [4]])
+    with pytest.raises(ValueError, match="reward must be one of the columns variant, revenue, 7"):
+        read_columns(file, "cost")
+    twice = workbook(tmp_path / "twice", May=sales, June=sales)
+    with pytest.raises(ValueError, match="these columns in the sheets May, June: save one of"):
+        read_columns(twice, "revenue")
+    with pytest.raises(ValueError, match="blank is empty"):
+        read_columns(workbook(tmp_path / "blank", only=[]), "revenue")
+    (tmp_path / "cut").write_bytes(file.read_bytes()[:-9])
+    with pytest.raises(ValueError, match="a zip archive or a damaged workbook"):
+        read_columns(tmp_path / "cut", "revenue")
 
 
 def run(command: str, code: int = 0) -> str:

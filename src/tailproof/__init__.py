@@ -5,13 +5,14 @@
 from typing import TYPE_CHECKING
 
 _NAMES = {
-    "tailproof": "bestarm features figures gauntlet guests live noise testing",
+    "tailproof": "bestarm features figures gauntlet guests judging live noise testing",
     "tailproof.advice": "Advice calibrate",
+    "tailproof.judging": "judge",
     "tailproof.policies": """
-        AdaRUCB ClippedSGDUCB ConfidenceBall CRT FixedArm HeavyOFUL HvtUCB LinRevenueUCB
-        LinStudentUCB LinTS MedianUCB MENU MoM OFUL OrderStatisticUCB PEGE Policy RevenueUCB
-        RobustUCB State SupBMM SupBTC SupLinRel SupLinUCB SymmetricOFUL ThompsonSampling TOFU UCB1
-        Uniform
+        AdaRUCB ClippedSGDUCB ConfidenceBall CRT DiscountedUCB FixedArm HeavyOFUL HTINF HvtUCB
+        LinRevenueUCB LinStudentUCB LinTS MedianUCB MENU MoM OFUL OrderStatisticUCB PEGE Policy
+        RevenueUCB RMMUCB RobustUCB SlidingWindowUCB State SupBMM SupBTC SupLinRel SupLinUCB
+        SymmetricOFUL ThompsonSampling TOFU UCB1 Uniform
     """,
     "tailproof.results": "Curves Identification Result Verdicts",
     "tailproof.simulation": "IdentificationPlan Plan environments identify simulate sweep",
@@ -21,7 +22,8 @@ _NAMES = {
         truncated_mean
     """,
     "tailproof.wrappers": """
-        AutoFiltered Capped Filtered FromRegret Intercept Negated Scaled Wrapper compositions
+        AutoFiltered Capped Filtered FromRegret Intercept Negated Renewed Scaled Vigilant Wrapper
+        compositions
     """,
 }
 """The public names, by the module that has them. Each is imported when it is first used."""
@@ -30,8 +32,19 @@ _MODULE = {name: module for module, names in _NAMES.items() for name in names.sp
 __all__ = ["__version__", *_MODULE]
 
 if TYPE_CHECKING:
-    from tailproof import bestarm, features, figures, gauntlet, guests, live, noise, testing
+    from tailproof import (
+        bestarm,
+        features,
+        figures,
+        gauntlet,
+        guests,
+        judging,
+        live,
+        noise,
+        testing,
+    )
     from tailproof.advice import *
+    from tailproof.judging import judge as judge
     from tailproof.policies import *
     from tailproof.results import *
     from tailproof.simulation import *

@@ -63,8 +63,8 @@ class Advice:
     refusal : str
     asked : bool
         Whether pulls, block, scale or efficiency were given: then the filter is advised.
-    features : int
-        How many features of a visitor are recorded.
+    features, constant : int
+        How many features of a visitor are recorded, and how many more are always the same.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class Advice:
     >>> {name: lead.arm for name, lead in advice.leaders.items()}
     {'median': 'b', 'mean': 'a', 'capped_mean(0.99)': 'a', 'quantile(0.95)': 'a'}
     >>> advice.policy(Quantile(0.95))
-    OrderStatisticUCB(quantile=0.95, index='proved', sketch=None)
+    OrderStatisticUCB(quantile=0.95, index='proved', sketch=None, bonus=1.0)
     >>> advice.policy()
     Traceback (most recent call last):
     ValueError: your rewards are not symmetric, so choose an aim: median (b leads), mean (a leads),
@@ -93,6 +93,7 @@ class Advice:
     refusal: str
     asked: bool = False
     features: int = 0
+    constant: int = 0
 
     @property
     def pulls(self) -> int:
@@ -171,8 +172,10 @@ class Advice:
         """
         chosen = aim if aim is not None else self.aim
         if chosen is None and not self.rewards.symmetric:
+            several = len(self.rewards.arms) > 1
             *first, last = [
-                f"{name} ({lead.arm or 'nothing'} leads)" for name, lead in self.leaders.items()
+                f"{name} ({lead.arm or 'no arm'} leads)" if several else name
+                for name, lead in self.leaders.items()
             ]
             raise ValueError(
                 f"your rewards are not symmetric, so choose an aim: {', '.join(first)} or {last}"
@@ -181,6 +184,8 @@ class Advice:
         inner: Aim = chosen or Median()
         if isinstance(inner, CappedMean):
             inner.values(self.rewards.samples)  # an error if the cap hides all differences
+        if isinstance(inner, Quantile):
+            self._check_differs(inner)
         if self.costs:
             inner = inner.mirrored  # the policy inside maximises −cost
         linear = self.dim is not None or self.features
@@ -195,17 +200,18 @@ class Advice:
         offer, about = repr(arms), ""
         if self.dim is not None:
             offer = "{" + ", ".join(f"{arm!r}: …" for arm in arms) + "}"
-            about = f"  # the {self.dim} features of each arm"
+            about = f"  # {_several(self.dim, 'feature')} of each arm"
         elif self.features:
             kind = "share" if "LinRevenueUCB" in text else "cross"
             offer, names = f"features.{kind}({arms!r}, visitor)", f"{names}, features"
-            about = f"  # {self.features} features of the visitor"
+            about = f"  # {_several(self.features, 'feature')} of the visitor"
+        silence = ", silence=0.0" if self._mostly_zero else ""
         return "\n".join(
             [
                 f"from tailproof import {names}",
                 "from tailproof.live import Agent",
                 "",
-                f'agent = Agent({text}, "decisions.db")',
+                f'agent = Agent({text}, "decisions.db"{silence})',
                 f"choice = agent.ask({offer}){about}",
                 "agent.tell(choice.id, reward)  # what choice.arm earned",
             ]
@@ -228,8 +234,16 @@ class Advice:
                 f'aim = "{chosen.name}"',
                 *small,
                 *listed,
+                'silence = 0.0  # what a request brought of which nothing is told; "lost": unknown'
+                if self._mostly_zero
+                else 'silence = "lost"  # a reward that never comes is unknown; 0.0: it was zero',
             ]
         )
+
+    @property
+    def _mostly_zero(self) -> bool:
+        """Whether zeros are what most requests bring, so that nobody may tell them."""
+        return any(np.mean(arm.rewards == 0) > 0.5 for arm in self.rewards.arms)
 
     @property
     def _at_least_two(self) -> list[ArmRewards]:
@@ -241,6 +255,11 @@ class Advice:
         parts = [self.rewards.verdict, *self._about_leaders(), *self._about_means()]
         if self.calibration is not None and self.rewards.symmetric:
             parts.append(self.calibration.choice)
+        if self.constant:
+            parts.append(
+                f"{_several(self.constant, 'feature')} with one value for all visitors: leave out "
+                "what is always the same."
+            )
         if self.rewards.missing:
             parts.append(f"{self.rewards.missing} missing rewards were left out.")
         return "\n".join(part for part in parts if part)
@@ -416,6 +435,15 @@ class Advice:
         median = self.leaders["median"]
         return median.sure and found.lead.arm == median.arm
 
+    def _check_differs(self, aim: Quantile) -> None:
+        """Raise an error if the quantile is the same for all arms: none could be told apart."""
+        values = aim.values(self.rewards.samples)
+        if len(values) > 1 and np.all(values == values[0]):
+            raise ValueError(
+                f"the {aim.name} cannot tell your arms apart: it is {values[0]:g} for all of them. "
+                "Next: aim at the capped mean, or at another quantile"
+            )
+
     def _share(self, aim: Aim) -> float:
         """Return the share of purchases below the cap; an error if there is no mean to approach."""
         if isinstance(aim, CappedMean):
@@ -517,9 +545,11 @@ def calibrate(
         if asked:
             raise
         refusal = str(error)
+    varying, constant = _features(features, rewards)
     return Advice(
         rewards=seen,
-        features=_features(features, rewards),
+        features=varying,
+        constant=constant,
         aim=aim,
         costs=costs,
         horizon=horizon,
@@ -530,14 +560,24 @@ def calibrate(
     )
 
 
-def _features(features: ArrayLike | None, rewards: ArrayLike) -> int:
-    """Return how many features there are, 0 for none."""
+def _features(features: ArrayLike | None, rewards: ArrayLike) -> tuple[int, int]:
+    """Return how many features differ between visitors, and how many do not."""
     if features is None:
-        return 0
+        return 0, 0
     x, n = array("features", features), len(np.asarray(rewards))
     ok = x.ndim == 2 and len(x) == n and x.shape[1] > 0 and bool(np.isfinite(x).all())
     require(ok, "features", f"{n} rows of finite numbers", f"an array of shape {x.shape}")
-    return int(x.shape[1])
+    varying = int(np.count_nonzero(np.ptp(x, axis=0)))
+    return varying, x.shape[1] - varying
+
+
+def _several(count: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> _several(1, "feature"), _several(3, "feature")
+    ('1 feature', '3 features')
+    """
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _check_aim(aim: object) -> None:

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-__all__ = ["import_extra"]
+__all__ = ["import_extra", "install_command"]
 
 
 def import_extra(package: str, extra: str, user: str = "this guest") -> Any:
@@ -11,13 +11,20 @@ def import_extra(package: str, extra: str, user: str = "this guest") -> Any:
 
     >>> import_extra("no_such_package", "river")
     Traceback (most recent call last):
-    ImportError: this guest needs no_such_package: pip install 'tailproof[river]'
+    ImportError: this guest needs no_such_package: pip install 'tailproof[river]', or in a clone
+    pip install '.[river]'
     >>> import_extra("no_such_package.part", "postgres", "this journal")
     Traceback (most recent call last):
-    ImportError: this journal needs no_such_package: pip install 'tailproof[postgres]'
+    ImportError: this journal needs no_such_package: pip install 'tailproof[postgres]', or in a
+    clone pip install '.[postgres]'
     """
     try:
         return import_module(package)
     except ModuleNotFoundError:
         name = package.partition(".")[0]
-        raise ImportError(f"{user} needs {name}: pip install 'tailproof[{extra}]'") from None
+        raise ImportError(f"{user} needs {name}: {install_command(extra)}") from None
+
+
+def install_command(extra: str) -> str:
+    """Return what to type for an extra."""
+    return f"pip install 'tailproof[{extra}]', or in a clone pip install '.[{extra}]'"

@@ -177,7 +177,14 @@ def pulls_figure(panels: Mapping[str, Mapping[float, Identification]]) -> "Figur
     for axes in plots:
         axes.set_ylim(heights.min(), heights.max())
     plots[0].set_ylabel("pulls until an answer", fontsize=9)
-    _plain(plots[0].legend(fontsize=8, frameon=False))
+    legend = figure.legend(
+        *plots[0].get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=min(len(order), 5),
+        fontsize=8,
+        frameon=False,
+    )
+    _plain(legend)
     return figure
 
 

@@ -24,6 +24,7 @@ _KINDS: dict[str, tuple[tuple[Any, ...], Any]] = {
     "estimator": ((estimators,), estimators.Estimator),
     "aim": ((estimators, aims), aims.Aim),
     "environment": ((environments,), None),
+    "motion": ((environments.motions,), environments.motions.Motion),
     "guest": ((guests,), guests.Guest),
     "part": ((guests,), guests.Made),
 }

@@ -7,6 +7,7 @@ import lzma
 import re
 import sys
 import warnings
+import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -16,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailproof.checks import require
+from tailproof.extras import install_command
 from tailproof.typing import Array
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Records", "read_columns"]
+__all__ = ["Records", "read_columns", "read_log"]
 
 Decimal = Literal[".", ","]
 
@@ -36,13 +38,13 @@ _COMPRESSED: dict[bytes, Callable[[bytes], bytes]] = {
 """The first bytes of compressed files."""
 _UNSUPPORTED = {
     b"\x28\xb5\x2f\xfd": "a zstd file: decompress it first",
-    b"PK": "a zip file or an Excel workbook: save one sheet as CSV",
-    b"\xd0\xcf\x11\xe0": "an old Excel workbook: save one sheet as CSV",
+    b"PK": "a zip archive or a damaged workbook: unpack it, or save it as CSV",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook: save it as .xlsx or CSV",
     b"SQLite": "a SQLite database: export a table as CSV",
     b"{": "JSON: save it as CSV or Parquet",
     b"[": "JSON: save it as CSV or Parquet",
 }
-"""The first bytes of files that are not supported."""
+"""The first bytes of files that are not supported, and of Excel workbooks, which are archives."""
 _STRIPPED = dict.fromkeys(map(ord, " '’\u00a0\u2009\u202f"), "") | {ord("−"): "-"}
 _SHAPES: dict[str, re.Pattern[str]] = {
     mark: re.compile(
@@ -72,9 +74,10 @@ def read_columns(
 ) -> Records:
     """Read a column of rewards, and optionally columns of arms and features, from a file.
 
-    CSV, Parquet and compressed files (gzip, bz2, xz) are recognised by their first bytes;
+    CSV, Parquet, Excel and compressed files (gzip, bz2, xz) are recognised by their first bytes;
     separator, encoding, decimal mark, thousands separators and currency signs by their content. An
-    ambiguous file raises an error that names both readings.
+    ambiguous file raises an error that names both readings. Of a workbook, the sheet that has the
+    columns is read.
 
     Parameters
     ----------
@@ -85,38 +88,90 @@ def read_columns(
     decimal : "." or ",", optional
         The decimal mark, if the rewards are ambiguous.
     """
-    require(decimal in (None, ".", ","), "decimal", "'.' or ','", decimal)
-    name = "the standard input" if str(file) == "-" else file.name
-    raw = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-    for mark, found in _UNSUPPORTED.items():
-        if raw.startswith(mark):
-            raise ValueError(f"{name} is neither CSV nor Parquet but {found}")
     wanted = {"reward": reward} | ({} if arm is None else {"arm": arm})
     wanted |= {f"features[{place}]": column for place, column in enumerate(features)}
-    table = (_parquet if raw.startswith(b"PAR1") else _csv)(raw, name, wanted)
+    table = _Table(file, wanted, decimal)
+    rewards = table.numbers(reward)
+    contexts = np.column_stack([table.filled(name) for name in features]) if features else None
+    return Records(rewards, None if arm is None else table.texts(arm), contexts)
 
-    def numbers(column: str) -> Array:
-        cells = table[column]
+
+def read_log(
+    file: Path,
+    *,
+    arm: str,
+    reward: str,
+    propensity: str | None = None,
+    features: Sequence[str] = (),
+    group: str | None = None,
+    unit: str | None = None,
+    decimal: Decimal | None = None,
+) -> dict[str, Any]:
+    """Read the columns of a log of decisions, as `tailproof.judging.Log.of` takes them.
+
+    Columns named ``p:ARM`` are propensities of all arms. Everything else is as in `read_columns`.
+    """
+    texts = {"arm": arm, "group": group, "unit": unit}
+    wanted = {"reward": reward} | {name: column for name, column in texts.items() if column}
+    wanted |= {} if propensity is None else {"propensity": propensity}
+    wanted |= {f"features[{place}]": column for place, column in enumerate(features)}
+    table = _Table(file, wanted, decimal, lambda name: name.startswith("p:"))
+    found: dict[str, Any] = {"reward": table.numbers(reward)}
+    found |= {name: table.texts(column) if column else None for name, column in texts.items()}
+    found["propensity"] = None if propensity is None else table.filled(propensity)
+    if table.more:
+        found["arms"] = [name.removeprefix("p:") for name in table.more]
+        found["propensities"] = np.column_stack([table.filled(name) for name in table.more])
+    if features:
+        found["features"] = np.column_stack([table.filled(name) for name in features])
+    return found
+
+
+class _Table:
+    """The columns that are wanted of a file, and others whose names are `also` wanted."""
+
+    def __init__(
+        self,
+        file: Path,
+        wanted: dict[str, str],
+        decimal: Decimal | None,
+        also: Callable[[str], bool] = lambda name: False,
+    ) -> None:
+        require(decimal in (None, ".", ","), "decimal", "'.' or ','", decimal)
+        self.decimal = decimal
+        name = "the standard input" if str(file) == "-" else file.name
+        raw = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+        read = _parquet if raw.startswith(b"PAR1") else _excel if _is_workbook(raw) else _csv
+        for mark, found in _UNSUPPORTED.items():
+            if raw.startswith(mark) and read is _csv:
+                raise ValueError(f"{name} is not CSV, Parquet or Excel but {found}")
+        self.columns = read(raw, name, wanted, also)
+        self.more = [column for column in self.columns.columns if also(column)]
+
+    def numbers(self, column: str) -> Array:
+        """Return a column as numbers, NaN if missing."""
+        cells = self.columns[column]
         if cells.dtype.kind in "biuf":
             found: Array = cells.to_numpy(dtype=np.float64, na_value=np.nan)
             return found
-        return _numbers(cells.to_numpy(dtype=object), column, decimal)
+        return _numbers(cells.to_numpy(dtype=object), column, self.decimal)
 
-    rewards = numbers(reward)
-    contexts = np.column_stack([numbers(column) for column in features]) if features else None
-    if contexts is not None:
-        for column, missing in zip(features, np.isnan(contexts).T, strict=True):
-            if missing.any():
-                row = int(missing.argmax()) + 1
-                raise ValueError(f"column {column} has no number in row {row}: fill it in")
-    if arm is None:
-        return Records(rewards, None, contexts)
-    names = [_cell(cell) for cell in table[arm].to_numpy(dtype=object).tolist()]
-    empty = [str(row) for row, text in enumerate(names, start=1) if text.lower() in _MISSING]
-    if empty:
-        rows = ", ".join(empty[:3])
-        raise ValueError(f"column {arm} names no arm in row {rows} ({len(empty)} in all)")
-    return Records(rewards, names, contexts)
+    def filled(self, column: str) -> Array:
+        """Return a column as numbers, none of which is missing."""
+        found = self.numbers(column)
+        if np.isnan(found).any():
+            row = int(np.isnan(found).argmax()) + 1
+            raise ValueError(f"column {column} has no number in row {row}: fill it in")
+        return found
+
+    def texts(self, column: str) -> list[str]:
+        """Return a column as text, none of which is missing."""
+        names = [_cell(cell) for cell in self.columns[column].to_numpy(dtype=object).tolist()]
+        empty = [str(row) for row, text in enumerate(names, start=1) if text.lower() in _MISSING]
+        if empty:
+            rows = ", ".join(empty[:3])
+            raise ValueError(f"column {column} names no arm in row {rows} ({len(empty)} in all)")
+        return names
 
 
 def _cell(value: Any) -> str:
@@ -133,17 +188,20 @@ def _check_names(known: list[str], wanted: dict[str, str], name: str) -> None:
             raise ValueError(f"{name} has {times} columns named {column}: rename all but one")
 
 
-def _parquet(raw: bytes, name: str, wanted: dict[str, str]) -> "pandas.DataFrame":
+def _parquet(
+    raw: bytes, name: str, wanted: dict[str, str], also: Callable[[str], bool]
+) -> "pandas.DataFrame":
     try:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        hint = "pip install 'tailproof[parquet]'"
+        hint = install_command("parquet")
         raise ValueError(f"reading {name} as Parquet requires pyarrow: {hint}") from None
     try:
         source = pyarrow.parquet.ParquetFile(io.BytesIO(raw))
         _check_names(source.schema_arrow.names, wanted, name)
-        table = source.read(columns=list(wanted.values()))
+        more = [column for column in source.schema_arrow.names if also(column)]
+        table = source.read(columns=list(dict.fromkeys([*wanted.values(), *more])))
     except pyarrow.ArrowException as error:
         raise ValueError(f"cannot read {name} as Parquet: {error}") from None
     frame: pandas.DataFrame = table.to_pandas(ignore_metadata=True)
@@ -153,7 +211,52 @@ def _parquet(raw: bytes, name: str, wanted: dict[str, str]) -> "pandas.DataFrame
     return frame
 
 
-def _csv(raw: bytes, name: str, wanted: dict[str, str]) -> "pandas.DataFrame":
+def _is_workbook(raw: bytes) -> bool:
+    """Return whether this is an Excel workbook, an archive with a certain entry."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            return "xl/workbook.xml" in archive.namelist()
+    except zipfile.BadZipFile:
+        return False
+
+
+def _excel(
+    raw: bytes, name: str, wanted: dict[str, str], also: Callable[[str], bool]
+) -> "pandas.DataFrame":
+    import pandas
+
+    try:
+        import openpyxl  # noqa: F401
+    except ImportError:
+        hint = install_command("excel")
+        raise ValueError(f"reading {name} as Excel requires openpyxl: {hint}") from None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about styles, which are not read
+            sheets = pandas.read_excel(
+                io.BytesIO(raw), sheet_name=None, header=None, dtype=object, engine="openpyxl"
+            )
+    except Exception as error:  # a damaged workbook may raise anything
+        raise ValueError(f"cannot read {name} as Excel: {error}") from None
+    headers = {
+        title: [_cell(cell) for cell in sheet.iloc[0]] if len(sheet) else []
+        for title, sheet in sheets.items()
+    }
+    fitting = [title for title in sheets if {*wanted.values()} <= {*headers[title]}]
+    if len(fitting) > 1:
+        raise ValueError(
+            f"{name} has these columns in the sheets {', '.join(fitting)}: save one of them as CSV"
+        )
+    title = fitting[0] if fitting else max(headers, key=lambda one: len(headers[one]))
+    _check_names(headers[title], wanted, name)
+    columns = list(dict.fromkeys([*wanted.values(), *filter(also, headers[title])]))
+    places = [headers[title].index(column) for column in columns]
+    return sheets[title].iloc[1:, places].set_axis(columns, axis=1)
+
+
+def _csv(
+    raw: bytes, name: str, wanted: dict[str, str], also: Callable[[str], bool]
+) -> "pandas.DataFrame":
     import pandas
 
     text = _text(raw, name)
@@ -188,8 +291,8 @@ def _csv(raw: bytes, name: str, wanted: dict[str, str]) -> "pandas.DataFrame":
             f"expected {len(known)} cells separated by {separator!r}, got more in row "
             f"{', '.join(longer[:3])} of {name} ({len(longer)} in all): quote numbers with a comma"
         )
-    places = [known.index(column) for column in wanted.values()]
-    return table[places].set_axis(list(wanted.values()), axis=1)
+    columns = list(dict.fromkeys([*wanted.values(), *filter(also, known)]))
+    return table[[known.index(column) for column in columns]].set_axis(columns, axis=1)
 
 
 def _text(raw: bytes, name: str) -> str:

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 import tomllib
+import zipfile
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
@@ -81,6 +82,7 @@ def test_type_checkers_know_what_is_public() -> None:
         ("psycopg", "log postgresql://me@localhost/x", "postgres"),
         ("pyarrow", "log shop.db --out new.parquet", "parquet"),
         ("pyarrow", "calibrate r.parquet --reward x", "parquet"),
+        ("openpyxl", "calibrate r.xlsx --reward x", "excel"),
     ],
 )
 def test_a_missing_package_names_its_extra(
@@ -88,8 +90,11 @@ def test_a_missing_package_names_its_extra(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("r.parquet").write_bytes(b"PAR1")
+    with zipfile.ZipFile("r.xlsx", "w") as book:
+        book.writestr("xl/workbook.xml", "")
     monkeypatch.setitem(sys.modules, package, None)
     done = CliRunner().invoke(app, command.split())
     assert done.exit_code == 2, done.exception
-    words = rf"tailproof: .*{package}.*: pip install 'tailproof\[{extra}\]'\n"
+    words = rf"tailproof: .*{package}.*: pip install 'tailproof\[{extra}\]', or in a clone .*\n"
     assert re.fullmatch(words, done.output)
+    assert f"pip install '.[{extra}]'" in done.output

@@ -42,13 +42,18 @@ from tailproof.gauntlet import (
 from tailproof.gauntlet.problems import TUNING
 from tailproof.gauntlet.run import SEEDS, _best
 from tailproof.gauntlet.targets import ALL
-from tailproof.simulation.environments import k_armed, neutral
+from tailproof.simulation.environments import LinearBandit, k_armed, neutral
 
 EVERY = [*PROBLEMS.values(), *TUNING.values()]
 
 
 def quickly(tools: dict[str, Policy[Any]], *names: str | Problem, **settings: Any) -> Score:
     return gauntlet.run(tools, problems=names, size="smoke", workers=1, **settings)
+
+
+def linear(problem: Problem) -> LinearBandit:
+    assert isinstance(problem.environment, LinearBandit)
+    return problem.environment
 
 
 # Problems
@@ -74,9 +79,10 @@ def test_problems_can_be_played(problem: Problem) -> None:
 
 def test_the_gauntlet_covers_laws_units_offsets_and_sizes() -> None:
     found = list(PROBLEMS.values())
-    laws = {type(problem.environment.noise) for problem in found}
+    laws = {type(linear(problem).noise) for problem in found}
     exported = {getattr(noise, name) for name in noise.__all__}
-    bases = {noise.Noise, noise.Varying, noise.Empirical}  # the last is of a user's own records
+    bases: set[type] = {noise.Noise, noise.Varying}
+    bases |= {noise.Empirical, noise.PassedOn}  # of a user's own records, of problems that move
     inside = {noise.Mixture, noise.TwoPoint, noise.LogNormal, noise.Pareto}
     assert exported - bases == laws | inside
     assert {problem.unit for problem in found} >= {1e-6, 1, 1e6}
@@ -114,7 +120,7 @@ def test_unit_and_offset_are_in_the_rewards_and_the_unit_is_out_of_the_regret() 
 
 def test_arms_of_zeros_and_ones_have_the_probabilities_they_say() -> None:
     (problem,) = gauntlet.problems(["k3-bernoulli"])
-    law = problem.environment.noise
+    law = linear(problem).noise
     assert isinstance(law, noise.PerArm)
     for p, own in zip((0.3, 0.5, 0.7), law.laws, strict=True):
         assert own.mean == pytest.approx(0)
@@ -136,7 +142,7 @@ def test_the_oracle_has_equal_information() -> None:
 @pytest.mark.parametrize(
     ("which", "words"),
     [
-        ("fresh-t7", "problems: 'fresh-t7' is unknown; choose report, tuning, or names from"),
+        ("fresh-t7", "problems: 'fresh-t7' is unknown; choose report, tuning, money,"),
         ([], "problems must be at least one"),
         ("fresh-t1,fresh-t1", "problems: 'fresh-t1' occurs twice"),
         ([3], "problems: 3 is unknown"),
@@ -154,7 +160,7 @@ def test_a_problem_of_your_own() -> None:
         ({"name": "a,b"}, "name must be a text without commas"),
         ({"horizon": 1}, "horizon must be"),
         ({"unit": 0}, "unit must be"),
-        ({"environment": "neutral"}, "environment must be a linear bandit"),
+        ({"environment": "neutral"}, "environment must be a bandit to play"),
     ):
         with pytest.raises(ValueError, match=words):
             dataclasses.replace(own, **change)

@@ -77,7 +77,13 @@ def tail(law: Noise, y: Array) -> Array:
 
 def test_every_exported_law_has_an_example() -> None:
     exported = {getattr(noise, name) for name in noise.__all__}
-    assert {type(law) for law in LAWS + ROUGH} == exported - {Noise, Varying, PerArm, Changing}
+    assert {type(law) for law in LAWS + ROUGH} == exported - {
+        Noise,
+        Varying,
+        PerArm,
+        Changing,
+        noise.PassedOn,
+    }
 
 
 # Density, distribution function and quantiles
@@ -571,6 +577,7 @@ def test_medians_of_rough_laws(law: Noise, k: int) -> None:
         (Rademacher(), 0, 0),
         (Pareto(1.5, "mean"), 0, 2 ** (2 / 3) - 3),
         (Pareto(2, "left"), 1, math.sqrt(2) - 1),
+        (Pareto(2, "none", 3), 6, 3 * math.sqrt(2)),
         (Pareto(0.5), math.nan, 0),
         (LogNormal(1, "left"), math.exp(0.5), 1),
         (LogNormal(1, "mean"), 0, 1 - math.exp(0.5)),
@@ -693,8 +700,8 @@ def test_a_law_in_another_unit(law: Noise) -> None:
         (lambda: Mixture((), ()), "laws must be one or more noise laws"),
         (lambda: Mixture((Normal(),), (0.5,)), "weights must be 1 positive numbers that sum to 1"),
         (lambda: Mixture((Normal(), Cauchy()), (1,)), "weights must be 2 positive numbers"),
-        (lambda: Pareto(1, "mean"), "centre must be median or left for a law without a mean"),
-        (lambda: Pareto(1, "mode"), "centre must be one of mean, median, left"),  # type: ignore[arg-type]
+        (lambda: Pareto(1, "mean"), "centre must be median, left or none for a law"),
+        (lambda: Pareto(1, "mode"), "centre must be one of mean, median, left, none"),  # type: ignore[arg-type]
         (lambda: LogNormal(11), "sigma must be"),
         (lambda: TwoPoint(1, 1, 0.5), "low must be"),
         (lambda: TwoPoint(1, 0, 1), "p must be"),

@@ -1,6 +1,7 @@
 """What claims compare and how they are judged, on results made by hand."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from tailproof import Curves, Identification, Result, Verdicts
 from tailproof.noise import Cauchy, StudentT
 from tailproof.paper import figure_1, figure_2_3, figure_4_5, figure_6, published, statements
 from tailproof.paper.exhibit import Claim, Measured, Ratio, Share, judge_claims, ratio
-from tailproof.paper.experiments import pulls
+from tailproof.paper.experiments import choices, pulls
 from tailproof.paper.references import compare
 from tailproof.paper.reproduction import Reproduction, reproduce
 from tailproof.report import _rows
@@ -51,6 +52,26 @@ def test_the_deciding_part_is_the_nearest_in_widths_of_its_interval() -> None:
     (judged,) = judge_claims([Claim("", "", parts)])
     assert judged.verdict == "holds"
     assert judged.deciding.startswith("wide")
+
+
+def test_a_verdict_on_few_paths_says_so() -> None:
+    few, many = Measured("", 0.5, 0, 1, 0.01, 9), Measured("", 0.5, 0, 1, 0.01, 10)
+    told = [judge_claims([Claim("", "", parts)])[0].caveat for parts in ([few, many], [many])]
+    assert told == ["on 9 paths", ""]
+    refuted = Measured("", 5, 0, 1, 0.01, 100)  # which decides, so that the nine do not matter
+    assert judge_claims([Claim("", "", [few, refuted])])[0].caveat == ""
+
+
+def test_runs_that_were_cut_short_decide_nothing() -> None:
+    """The regret is a tenth of the rival's, but at 3 of 10 000 pulls; at full length it counts."""
+    regrets = {choices.SINGLE: [1.0, 1.1], choices.CHANCE: [10.0, 11.0]}
+    short = handmade(**regrets)
+    for problem, length in (("fresh-t1", 3), ("fixed-d1", 2000)):
+        result = replace(short, pulls=np.array([length]))
+        results = {f"gauntlet: {problem}": result, "df = 1": result}
+        _, judged = judge_claims(choices.check_claims(results))
+        assert judged.verdict == ("open" if length == 3 else "holds")
+        assert judged.caveat == ("runs cut short" if length == 3 else "on 2 paths")
 
 
 def test_a_reference_has_ten_paths_of_its_own() -> None:

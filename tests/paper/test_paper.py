@@ -5,6 +5,7 @@ import re
 import shlex
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -20,7 +21,7 @@ from tailproof.paper import EXHIBITS, SIZES, reproduction, select
 from tailproof.paper.exhibit import Claim, Part, Share, below, judge_claims, ratio
 from tailproof.paper.references import compare
 from tailproof.paper.reproduction import Reproduction
-from tailproof.report import _plain
+from tailproof.report import VERDICTS, _plain, write_report
 from tailproof.results.files import locked
 from tailproof.results.regret import Result
 from tailproof.simulation import Cell
@@ -161,15 +162,29 @@ def test_the_report_shows_the_reference_and_the_verdicts(folder: Path) -> None:
     text = (folder / "report.html").read_text(encoding="utf-8")
     assert text.count("difference in s.e.") == 1
     assert '<figcaption class="soft">Figure 1: Five densities (left)' in text
-    assert "Settings: horizon: 300; paths: 3 for df = 3, 3 for df = 1.02, " in text
+    assert "Settings: 300 pulls a path; 3 (df = 3, 1.02, 1, 0.5) paths; 3 paths of the" in text
     assert "tailproof reproduce overview 1 2-3" in text
     words = (folder / "verdicts.md").read_text(encoding="utf-8")
     for name, exhibit in EXHIBITS.items():
         assert exhibit.TITLE in words
         for judged in judge_claims(exhibit.check_claims(Reproduction.load(folder).results(name))):
-            assert f"{_plain(judged.claim.text)} ({_plain(judged.claim.whose)})" in words
-            assert f"**{judged.verdict}**" in words
-            assert all(f"{_plain(row)}: " in words for row, _ in judged.rows())
+            claim = f"{_plain(judged.claim.text)} ({_plain(judged.claim.whose)})"
+            caveat = f", {judged.caveat}" if judged.caveat else ""
+            assert f"| {claim} | **{judged.verdict}**{caveat} |" in words
+            assert all(f"| {_plain(text)} | {found} |" in words for text, found, _ in judged.rows())
+
+
+def test_the_report_starts_with_a_tally_and_folds_the_rest(folder: Path) -> None:
+    sections = write_report(folder)
+    verdicts = Counter(judged.verdict for section in sections for judged in section.claims)
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    tally = text[text.index('<table class="tally">') : text.index("</table>")]
+    counts = [int(count) for count in re.findall(r">(\d+)</td>", tally)]
+    for word, own, papers in zip(VERDICTS, counts[4:], counts[:4], strict=True):
+        assert own + papers == verdicts[word]
+    folded = re.sub(r"<details.*?</details>", "", text, flags=re.S)
+    assert folded.count("<tr>") == 3  # the tally
+    assert "Differences" not in folded
 
 
 @blank_pictures

@@ -273,9 +273,9 @@ def test_files_keep_everything_and_are_never_overwritten(tmp_path: Path) -> None
         ({"policies": {}}, "policies must be a mapping from at least one name"),
         ({"policies": {"a": 3}}, r"policies\['a'\] must be a policy, got 3"),
         ({"policies": {"a": OFUL()}}, "names no best arm; those in tailproof.bestarm do"),
-        ({"environment": 3}, "environment must be a LinearBandit, got 3"),
-        ({"environment": orthant(Cauchy())}, "environment must be one with fixed arms, got"),
-        ({"environment": unit_ball(Cauchy())}, "environment must be one with fixed arms, got"),
+        ({"environment": 3}, "environment must be a bandit to play, got 3"),
+        ({"environment": orthant(Cauchy())}, "environment must be linear, with fixed arms, got"),
+        ({"environment": unit_ball(Cauchy())}, "environment must be linear, with fixed arms, got"),
         (
             {"environment": k_armed(Cauchy(), locations=(1.0, 0.0, 1.0))},
             "environment must be one with a single best arm",

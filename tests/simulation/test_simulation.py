@@ -438,7 +438,7 @@ def test_the_error_of_no_parameter_is_undefined() -> None:
         ({"policies": {}}, "policies must be a mapping from at least one name"),
         ({"policies": {"a": "oful"}}, r"policies\['a'\] must be a policy, got 'oful'"),
         ({"policies": {"a": FixedArm(arm=3)}}, "arm=3 does not exist: with 3 arms use 0 to 2"),
-        ({"environment": "paper"}, "environment must be a LinearBandit, got 'paper'"),
+        ({"environment": "paper"}, "environment must be a bandit to play, got 'paper'"),
     ],
 )
 def test_bad_input_is_named(change: dict[str, Any], words: str) -> None:

@@ -445,10 +445,10 @@ def test_verdicts_in_words(draw: Any, words: str) -> None:
         (
             [math.nan] * 60,
             None,
-            "at least 50 rewards are needed, got 0 and 60 missing; Auto",
+            "at least 50 rewards are needed, got 0 and 60 missing; Revenue",
         ),
         ([], None, "at least 50 rewards are needed"),
-        ([3.5] * 60, None, r"rewards of each arm are all equal, such as 3\.5"),
+        ([3.5] * 60, None, r"all 60 rewards are 3\.5, so they cannot tell arms apart"),
         (["a"] * 60, None, "rewards must be an array of numbers"),
         (
             np.ones((50, 2)),

@@ -250,6 +250,8 @@ def test_coverage(law: str, kind: type[Ranked]) -> None:
         OrderStatisticUCB(quantile=0.8),
         OrderStatisticUCB(quantile=0.3, index="binomial"),
         OrderStatisticUCB(sketch=200),  # nothing is forgotten yet
+        OrderStatisticUCB(bonus=0.4),
+        OrderStatisticUCB(quantile=0.3, index="binomial", bonus=0.4),
     ],
     ids=repr,
 )
@@ -267,9 +269,10 @@ def test_each_choice_is_that_of_the_plain_index(policy: OrderStatisticUCB) -> No
                 n = len(xs)
                 if policy.index == "proved":
                     f = math.log(t + 1) + 2 * math.log(max(1, math.log(t + 1)))
+                    f *= policy.bonus
                     enough = [s for s in range(n + 1) if mixture(n, s, pi) >= math.exp(f)]
                 else:
-                    enough = [s for s in range(1, n + 1) if t * tail(n, s, pi) <= 1]
+                    enough = [s for s in range(1, n + 1) if t**policy.bonus * tail(n, s, pi) <= 1]
                 keys.append((0.0, sorted(xs)[enough[0] - 1]) if enough else (1.0, -n))
             assert keys[chosen] == max(keys), (path, t)
             decided += keys.count(max(keys)) == 1

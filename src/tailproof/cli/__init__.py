@@ -3,6 +3,7 @@
 A command imports what it needs when it runs, so that ``--help`` answers at once.
 """
 
+import inspect
 import io
 import sys
 from typing import Annotated, Any
@@ -10,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from tailproof.cli import calibrate, live, paper, simulate
+from tailproof.cli import calibrate, judge, live, paper, simulate
 from tailproof.cli.output import clear_errors
 
 __all__ = ["app", "main"]
@@ -30,6 +31,14 @@ def _plain(kind: Any) -> Any:
     return Plain
 
 
+def _wrapped(command: Any) -> str:
+    """Return a command's help with each paragraph on one line, so that it fills the terminal."""
+    paragraphs = (inspect.getdoc(command) or "").split("\n\n")
+    return "\n\n".join(
+        text if text.startswith("    ") else text.replace("\n", " ") for text in paragraphs
+    )
+
+
 app = typer.Typer(
     help="Bandits whose rewards may have no mean.",
     cls=_plain(TyperGroup),
@@ -38,15 +47,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 _COMMANDS = {
-    "Recorded rewards": calibrate.COMMANDS,
-    "Live experiments": live.COMMANDS,
+    "Your own decisions": (*calibrate.COMMANDS, *live.COMMANDS, *judge.COMMANDS),
+    "Journals of live decisions": live.JOURNALS,
     "Simulations": simulate.COMMANDS,
     "The paper": paper.COMMANDS,
 }
 for _panel, _commands in _COMMANDS.items():
     for _command in _commands:
         _name = _command.__name__.removesuffix("_command")
-        _add = app.command(_name, cls=_plain(TyperCommand), rich_help_panel=_panel)
+        _add = app.command(
+            _name, help=_wrapped(_command), cls=_plain(TyperCommand), rich_help_panel=_panel
+        )
         _add(clear_errors(_command))
 
 

@@ -14,7 +14,9 @@ __all__ = ["COMMANDS"]
 def calibrate_command(
     file: Annotated[
         Path,
-        typer.Argument(help="Recorded rewards: CSV, compressed or not, Parquet, or - for stdin."),
+        typer.Argument(
+            help="Recorded rewards: CSV, compressed or not, Excel, Parquet, or - for stdin."
+        ),
     ],
     reward: Annotated[str, typer.Option(help="Column of the rewards.")],
     arm: Annotated[str | None, typer.Option(help="Column of the arms, if several.")] = None,
@@ -90,6 +92,9 @@ def calibrate_command(
     console.print()
     for step in advice.next_steps():
         console.print(escape(step), soft_wrap=True, highlight=False)
+    if aim is None and not advice.rewards.symmetric:
+        choice = "add --aim to this command, for example --aim 'capped_mean(0.99)'"
+        console.print(f"To choose one, {choice}.", soft_wrap=True, highlight=False)
     if plot is not None:
         from tailproof.figures import rewards_figure
 

@@ -10,7 +10,7 @@ from rich.markup import escape
 from tailproof.cli.output import console, say_where
 from tailproof.extras import import_extra
 
-__all__ = ["COMMANDS"]
+__all__ = ["COMMANDS", "JOURNALS"]
 
 JournalText = Annotated[
     str, typer.Argument(help="A SQLite file, or 'postgresql://user@host/database#experiment'.")
@@ -53,7 +53,7 @@ def serve_command(
     environment and send it with each request: Authorization: Bearer …
     """
     _import_server()
-    from tailproof.live.serving import serve
+    from tailproof.live.http.server import serve
 
     def say(url: str, names: list[str]) -> None:
         console.print(f"{url} serves {', '.join(names)}", soft_wrap=True, highlight=False)
@@ -110,14 +110,14 @@ def verify_command(journal: JournalText) -> None:
     written by another version. The journal may be in use.
     """
     from tailproof import recipes
-    from tailproof.checks import require
     from tailproof.live import open_journal
     from tailproof.live.replay import verify
 
     source = open_journal(journal, make=False)
     try:
         known = source.recipes()
-        require(bool(known), "journal", "one that an agent has used", journal)
+        if not known:
+            raise ValueError("the journal is empty: no agent has used it yet")
         recipe = known[-1][1]
         try:
             policy = recipes.build("policy", recipe)
@@ -174,7 +174,8 @@ def demo_command(
         )
 
 
-COMMANDS = (serve_command, demo_command, log_command, verify_command)
+COMMANDS = (serve_command, demo_command)
+JOURNALS = (log_command, verify_command)
 
 
 def _import_server() -> None:

@@ -24,7 +24,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from tailproof.gauntlet import CheckedTarget, Score
+    from tailproof.gauntlet import Block, CheckedTarget, Score
     from tailproof.results import Identification, Result
 
 __all__ = [
@@ -118,7 +118,7 @@ def gauntlet_table(score: "Score") -> Table:
     """Return the regret of every tool in every problem, in per cent of that of random arms."""
     size = f"{score.settings['paths']} paths, size {score.settings['size']}"
     table = empty_table(f"Regret in % of random arms, {size}", "problem", *score.tools)
-    table.caption = "● per cent of paths stuck; – the tool cannot play the problem"
+    table.caption = "● per cent of paths stuck or lost; – the tool cannot play the problem"
     for problem in score.problems:
         cells = []
         for tool in score.tools:
@@ -132,10 +132,11 @@ def gauntlet_table(score: "Score") -> Table:
     return table
 
 
-def summary_table(score: "Score") -> Table:
+def summary_table(score: "Score", block: "Block") -> Table:
     """Return the regret of each tool relative to the best one, and where it gets stuck."""
-    title = "Regret relative to the best tool of each problem"
-    table = empty_table(title, "tool", "problems", "median", "worst", "where", "stuck in")
+    title = f"{block.title}: regret relative to the best tool of each problem"
+    columns = ("tool", "problems", "median", "worst", "where", f"{block.word} in")
+    table = empty_table(title, *columns)
     for tool, row in score.summary().items():
         table.add_row(
             escape(tool),

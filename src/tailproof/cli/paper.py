@@ -15,7 +15,9 @@ __all__ = ["COMMANDS"]
 def reproduce_command(
     figures: Annotated[
         list[str] | None,
-        typer.Argument(help="Figures by number or name, see tailproof list figure; or all."),
+        typer.Argument(
+            help="Figures by number or name, see tailproof list --kind figures; or all."
+        ),
     ] = None,
     size: Annotated[
         str,
@@ -59,8 +61,9 @@ def report_command(
     colours = {"holds": "green", "mixed": "yellow", "does not hold": "red", "open": "dim"}
     for section in write_report(out):
         for found in section.claims:
-            word = found.verdict
-            table.add_row(section.name, escape(found.claim.text), f"[{colours[word]}]{word}[/]")
+            word, caveat = found.verdict, f", {found.caveat}" if found.caveat else ""
+            told = f"[{colours[word]}]{word}[/]{caveat}"
+            table.add_row(section.name, escape(found.claim.text), told)
         table.add_section()
     console.print(table)
     say_where("Report:", out / "report.html")

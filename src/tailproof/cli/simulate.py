@@ -126,7 +126,11 @@ def identify_command(
 def gauntlet_command(
     policy: PolicyTexts = [],  # noqa: B006
     problems: Annotated[
-        str, typer.Option(help="report, tuning, or names with commas between: fresh-t1,k5-t1.")
+        str,
+        typer.Option(
+            help="report, money or moving, tuning, money-tuning or moving-tuning, or names: "
+            "fresh-t1,k5-t1."
+        ),
     ] = "report",
     size: Annotated[
         str, typer.Option(help="quick (minutes; few paths, at most 2000 pulls) or full.")
@@ -140,13 +144,16 @@ def gauntlet_command(
 ) -> None:
     """Run policies on hard problems: units, offsets, skew, zeros and outliers in the rewards.
 
-    Without --policy these are the ones we recommend. Regret is relative to random arms; a path is
-    stuck if its second half still has over a tenth of theirs. With --out there are also score.npz,
+    Without --policy these are the ones we recommend. --problems money has shops, in which most
+    visitors buy nothing; --problems moving has worlds that change while they are played. Regret is
+    relative to random arms; a path is stuck if its second half still has over a tenth of theirs,
+    and lost, in a shop, if it has over half of theirs. With --out there are also score.npz,
     gauntlet.md and a picture, gauntlet.png.
 
         tailproof gauntlet --policy lin_student_ucb --policy "auto_filtered(ucb1)" --out trial
 
-    To choose settings use --problems tuning, which has other problems and another seed.
+    To choose settings use --problems tuning, money-tuning or moving-tuning: other problems and
+    another seed.
     """
     from tailproof import gauntlet
 
@@ -155,13 +162,14 @@ def gauntlet_command(
         typed += ["--policy", text]
     if seed is not None:
         typed += ["--seed", str(seed)]
-    tools = _policies(policy) or gauntlet.RECOMMENDED
+    tools = _policies(policy) or gauntlet.recommended(problems)
     settings = {"size": size, "seed": seed, "workers": workers, "engine": engine}
 
     with prepared(out, "score.npz", "gauntlet.md", "gauntlet.png") as run:
         score = run("running the gauntlet", gauntlet.run, tools, problems=problems, **settings)
         output.console.print(output.gauntlet_table(score))
-        output.console.print(output.summary_table(score))
+        for block, part in score.parts().items():
+            output.console.print(output.summary_table(part, block))
         if size == "full":
             output.console.print(output.targets_table(gauntlet.check_targets(score)))
         if run.folder is not None:
@@ -172,30 +180,53 @@ def gauntlet_command(
 
 
 def list_command(
+    word: Annotated[
+        str | None, typer.Argument(help="Only names and descriptions that contain this.")
+    ] = None,
     kind: Annotated[
         str | None,
-        typer.Argument(
-            help="figure, policy, guest, estimator, aim, noise, environment or problem; or all."
+        typer.Option(
+            help="policy, guest, estimator, aim, noise, environment, motion, figure or problem."
         ),
     ] = None,
 ) -> None:
-    """List the names of figures, policies, noise laws, environments, problems and more."""
+    """List what can be named: policies, noise laws, environments, aims, figures and problems.
+
+    Without a word or a kind the names alone; with one of them, also what each is.
+
+        tailproof list cauchy
+
+        tailproof list --kind policies
+    """
     from tailproof import recipes
     from tailproof.checks import require
-    from tailproof.gauntlet import problems
+    from tailproof.gauntlet.problems import problem_sets
     from tailproof.paper import EXHIBITS
 
-    rows = {"figure": [(name, exhibit.TITLE) for name, exhibit in EXHIBITS.items()]}
-    for group in ("policy", "guest", "estimator", "aim", "noise", "environment"):
+    rows: dict[str, list[tuple[str, str]]] = {}
+    for group in ("policy", "guest", "estimator", "aim", "noise", "environment", "motion"):
         known = sorted(recipes.names(group).items())
         rows[group] = [(name, (thing.__doc__ or "").split("\n", 1)[0]) for name, thing in known]
-    rows["problem"] = [(p.name, p.text) for which in ("report", "tuning") for p in problems(which)]
-    require(kind is None or kind in rows, "kind", f"one of {', '.join(rows)}", kind)
-    title = "Names for reproduce, --policy, --noise, --environment and --problems"
-    table = output.empty_table(title, "kind", "name", "what it is", left=3)
-    for group in [kind] if kind else rows:
-        for row in rows[group]:
-            table.add_row(group, *map(escape, row))
+    rows["figure"] = [(name, exhibit.TITLE) for name, exhibit in EXHIBITS.items()]
+    rows["problem"] = [(p.name, p.text) for own in problem_sets().values() for p in own.values()]
+    plural = {"policies": "policy"} | {f"{group}s": group for group in rows}
+    chosen = plural.get(str(kind), kind)
+    require(chosen is None or chosen in rows, "kind", f"one of {', '.join(rows)}", kind)
+    if word is None and chosen is None:
+        title = "Names for --policy, --noise, --environment, --aim, --problems and reproduce"
+        table = output.empty_table(title, "kind", "names", left=2)
+        for group, own in rows.items():
+            table.add_row(group, escape(", ".join(name for name, _ in own)), end_section=True)
+        output.console.print(table)
+        output.console.print("What they are: tailproof list WORD, or tailproof list --kind noise")
+        return
+    table = output.empty_table("Names and what they are", "kind", "name", "what it is", left=3)
+    for group in [chosen] if chosen else rows:
+        for name, what in rows[group]:
+            if word is None or word.lower() in f"{name} {what}".lower():
+                table.add_row(group, escape(name), escape(what))
+    if not table.row_count:
+        raise ValueError(f"no name or description contains {word!r}; tailproof list shows all")
     output.console.print(table)
 
 

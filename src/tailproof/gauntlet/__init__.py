@@ -1,21 +1,25 @@
 """The gauntlet: many problems with units, offsets, skew, atoms and outliers, to compare tools.
 
 Each problem has a name that can be typed; `run` plays policies in them and returns a `Score`.
-Tune on the problems "tuning" only: the reported ones, and their seed, are different.
+"report" has problems about locations that stay as they are, "money" has shops, "moving" has worlds
+that change. Tune on "tuning", "money-tuning" and "moving-tuning" only: the reported ones, and their
+seed, are different.
 """
 
 from tailproof.gauntlet.problems import PROBLEMS, Problem, problems
-from tailproof.gauntlet.run import RECOMMENDED, SEEDS, SIZES, run
-from tailproof.gauntlet.score import CHANCE, Row, Score
+from tailproof.gauntlet.run import RECOMMENDED, SEEDS, SIZES, recommended, run
+from tailproof.gauntlet.score import BLOCKS, CHANCE, Block, Row, Score
 from tailproof.gauntlet.targets import TARGETS, CheckedTarget, Target, check_targets
 
 __all__ = [
+    "BLOCKS",
     "CHANCE",
     "PROBLEMS",
     "RECOMMENDED",
     "SEEDS",
     "SIZES",
     "TARGETS",
+    "Block",
     "CheckedTarget",
     "Problem",
     "Row",
@@ -23,5 +27,6 @@ __all__ = [
     "Target",
     "check_targets",
     "problems",
+    "recommended",
     "run",
 ]

@@ -4,7 +4,9 @@ import math
 from textwrap import fill
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 
 from tailproof.gauntlet.page import shown
 from tailproof.gauntlet.score import Score
@@ -16,20 +18,40 @@ _LEAST = 1e-3
 
 
 def gauntlet_figure(score: Score) -> Figure:
-    """Draw a heat map of regret relative to random arms, problems by tools.
+    """Draw a heat map of regret relative to random arms, problems by tools, for each block.
 
-    A dot marks problems in which some paths are stuck, with their percentage. Below each tool are
-    its median and worst ratio to the best tool of the run.
+    A dot marks problems in which some paths are stuck or lost, with their percentage. Below each
+    tool are its median and worst ratio to the best tool of the run.
 
     >>> from tailproof import OFUL, gauntlet
     >>> score = gauntlet.run({"OFUL": OFUL()}, problems=["k3-ties"], size="smoke", workers=1)
     >>> len(gauntlet_figure(score).axes)
     2
     """
-    problems, tools = score.problems, score.tools
-    shape = (3.6 + 1.25 * len(tools), 1.9 + 0.17 * len(problems))
+    parts = score.parts()
+    rows = [len(part.problems) for part in parts.values()]
+    shape = (3.6 + 1.25 * len(score.tools), 0.7 + 1.2 * len(rows) + 0.17 * sum(rows))
     figure = Figure(figsize=shape, dpi=150, layout="constrained")
-    axes = figure.subplots()
+    every = figure.subplots(len(rows), squeeze=False, height_ratios=rows)[:, 0]
+    for axes, (block, part) in zip(every, parts.items(), strict=True):
+        image = _draw(axes, part)
+        title = f"{block.title}; dot: per cent of paths {block.word}"
+        axes.set_title(title, fontsize=8)
+    colours = figure.colorbar(image, ax=list(every), shrink=0.4, aspect=30)
+    colours.set_ticks([-3, -2, -1, 0], labels=["0.1 %", "1 %", "10 %", "100 %"], fontsize=7)
+    colours.set_label("mean regret relative to random arms", fontsize=7)
+    figure.suptitle(
+        f"Regret relative to random arms, {score.settings['paths']} paths, "
+        f"size {score.settings['size']}\n"
+        "×: ratio to the best tool of a problem",
+        fontsize=8,
+    )
+    return figure
+
+
+def _draw(axes: Axes, score: Score) -> AxesImage:
+    """Draw the problems of one block, and return the heat map."""
+    problems, tools = score.problems, score.tools
     heat = np.full((len(problems), len(tools)), math.nan)
     for i, problem in enumerate(problems):
         for j, tool in enumerate(tools):
@@ -45,10 +67,6 @@ def gauntlet_figure(score: Score) -> Figure:
                 axes.plot(j + 0.33, i, "o", color="#D55E00", markeredgecolor="white", markersize=4)
                 text = f"{100 * row.stuck:.0f}"
                 axes.text(j + 0.39, i, text, fontsize=5, va="center", color=colour)
-    image = axes.imshow(heat, cmap="RdYlBu_r", aspect="auto", vmin=math.log10(_LEAST), vmax=0)
-    colours = figure.colorbar(image, ax=axes, shrink=0.4, aspect=30)
-    colours.set_ticks([-3, -2, -1, 0], labels=["0.1 %", "1 %", "10 %", "100 %"], fontsize=7)
-    colours.set_label("mean regret relative to random arms", fontsize=7)
     ratios = {
         tool: f"median ×{shown(row['median_over_best'])} worst ×{shown(row['worst_over_best'])}"
         for tool, row in score.summary().items()
@@ -57,10 +75,4 @@ def gauntlet_figure(score: Score) -> Figure:
     axes.set_xticks(range(len(tools)), labels, fontsize=6, parse_math=False)
     axes.set_yticks(range(len(problems)), problems, fontsize=6, parse_math=False)
     axes.tick_params(length=0, top=True, labeltop=True)
-    axes.set_title(
-        f"Regret relative to random arms, {score.settings['paths']} paths, "
-        f"size {score.settings['size']}\n"
-        "dot: per cent of paths stuck; ×: ratio to the best tool of a problem",
-        fontsize=8,
-    )
-    return figure
+    return axes.imshow(heat, cmap="RdYlBu_r", aspect="auto", vmin=math.log10(_LEAST), vmax=0)

@@ -9,11 +9,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tailproof.checks import number, require, whole
+from tailproof.gauntlet.score import BLOCKS
 from tailproof.noise import (
     Cauchy,
     Changing,
@@ -35,10 +36,14 @@ from tailproof.noise import (
     Varying,
     ZeroInflated,
 )
+from tailproof.policies import OFUL, Policy
 from tailproof.simulation.arm_sets import GivenArms
-from tailproof.simulation.environments import LinearBandit, k_armed, neutral, orthant
+from tailproof.simulation.environments import Bandit, LinearBandit, k_armed, neutral, orthant
+from tailproof.simulation.shops import Visitors
 
-__all__ = ["PROBLEMS", "TUNING", "Problem", "problems"]
+__all__ = ["PROBLEMS", "TUNING", "Problem", "named", "problem_sets", "problems"]
+
+ORACLE_BONUSES = (0.1, 0.2, 0.3, 0.5)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,12 +55,16 @@ class Problem:
     Parameters
     ----------
     name : str
-    environment : LinearBandit
+    environment : Bandit
         The bandit with its offset, before it is multiplied by the unit.
     horizon : int
         T, in pulls.
     unit : float
         c.
+    delay : int
+        Decisions after which a reward is known, see `simulate`.
+    block : str
+        Where it is shown in a score: one of `tailproof.gauntlet.score.BLOCKS`.
 
     Examples
     --------
@@ -65,20 +74,26 @@ class Problem:
     """
 
     name: str
-    environment: LinearBandit
+    environment: Bandit
     horizon: int
     unit: float = 1.0
+    delay: int = 0
+    block: str = ""
+    whole: ClassVar[bool] = False
+    """Whether the quick size, too, plays it to its end."""
 
     def __post_init__(self) -> None:
         ok = isinstance(self.name, str) and self.name != "" and "," not in self.name
         require(ok, "name", "a text without commas", self.name)
-        ok = isinstance(self.environment, LinearBandit)
-        require(ok, "environment", "a linear bandit", self.environment)
+        ok = isinstance(self.environment, Bandit)
+        require(ok, "environment", "a bandit to play", self.environment)
         whole("horizon", self.horizon, at_least=2)
+        whole("delay", self.delay, at_least=0)
+        require(self.block in BLOCKS, "block", f"one of {', '.join(BLOCKS)}", self.block)
         number("unit", self.unit, above=0)
 
     @property
-    def bandit(self) -> LinearBandit:
+    def bandit(self) -> Bandit:
         """The bandit as it is played, with its unit."""
         return self.environment if self.unit == 1 else self.environment.scaled(self.unit)
 
@@ -90,10 +105,15 @@ class Problem:
         '10 fresh arms, d = 5, Cauchy(scale=1.0), offset 10000, unit 1e-06, 3000 pulls'
         """
         bandit, contexts = self.environment, self.environment.contexts
-        kind = "arms" if self.k_armed else "fresh arms" if contexts.fresh else "fixed arms"
-        words = [f"{contexts.arms} {kind}", f"d = {contexts.dim}", repr(bandit.noise)]
+        if isinstance(bandit, LinearBandit):
+            kind = "arms" if self.k_armed else "fresh arms" if contexts.fresh else "fixed arms"
+            words = [f"{contexts.arms} {kind}", f"d = {contexts.dim}", repr(bandit.noise)]
+        else:
+            words = [str(bandit)]
         words += [f"offset {bandit.offset:g}"] if bandit.offset else []
         words += [f"unit {self.unit:g}"] if self.unit != 1 else []
+        words += [repr(bandit.motion)] if isinstance(bandit, LinearBandit) and bandit.motion else []
+        words += [f"rewards {self.delay} decisions late"] if self.delay else []
         return ", ".join([*words, f"{self.horizon} pulls"])
 
     @property
@@ -105,48 +125,90 @@ class Problem:
         )
 
     @property
+    def same_vectors(self) -> bool:
+        """Whether arms have the visitor's features alone, so that vectors do not tell them apart.
+
+        >>> from tailproof.gauntlet import money
+        >>> money.REPORT["money-banners"].same_vectors
+        True
+        """
+        return isinstance(self.environment.contexts, Visitors)
+
+    @property
     def oracle(self) -> LinearBandit | None:
         """The same bandit with normal noise of equal Fisher information, no offset and unit one.
 
         None if θ is not drawn from the sphere or the noise has no finite Fisher information.
         """
-        law = self.environment.noise
-        if self.environment.theta != "sphere" or not isinstance(law, Noise):
+        bandit = self.environment
+        if not isinstance(bandit, LinearBandit) or bandit.theta != "sphere":
+            return None
+        law = bandit.noise
+        if not isinstance(law, Noise):
             return None
         if not (law.symmetric and law.continuous and law.fisher_information < math.inf):
             return None
         scale = 1 / math.sqrt(law.fisher_information)
-        return replace(self.environment, noise=Normal(scale), offset=0.0)
+        return replace(bandit, noise=Normal(scale), offset=0.0)
+
+    def oracle_forms(self) -> dict[str, Policy[Any]]:
+        """Return the policies of which the best is the oracle: OFUL, told ‖θ‖ and the scale."""
+        oracle: Any = self.oracle
+        told = OFUL(noise_scale=oracle.noise.scale, norm_bound=oracle.size)
+        return {f"oracle {bonus}": replace(told, bonus=bonus) for bonus in ORACLE_BONUSES}
 
 
 def problems(which: str | Sequence[str | Problem]) -> tuple[Problem, ...]:
-    """Return the problems of a set, "report" or "tuning", or those with the given names.
+    """Return the problems of sets such as "report" and "tuning", or those with the given names.
 
     >>> len(problems("report")) >= 40
     True
+    >>> len(problems("money,k5-t1"))
+    17
     >>> problems(["fresh-t1", "k3-offset-10"])[1].horizon
     5000
     >>> problems(["fresh-t7"])
     Traceback (most recent call last):
-    ValueError: problems: 'fresh-t7' is unknown; choose report, tuning, or names from tailproof list
+    ValueError: problems: 'fresh-t7' is unknown; choose report, tuning, money, money-tuning, moving,
+    moving-tuning, or
+    names from tailproof list
     """
-    if isinstance(which, str) and which in _SETS:
-        return tuple(_SETS[which].values())
-    known = PROBLEMS | TUNING
+    sets = problem_sets()
+    known = {name: problem for own in sets.values() for name, problem in own.items()}
     names = which.split(",") if isinstance(which, str) else list(which)
     require(len(names) > 0, "problems", "at least one", which)
-    found = []
+    found: list[Problem] = []
     for name in names:
-        if not isinstance(name, Problem) and name not in known:
+        if isinstance(name, Problem):
+            found.append(name)
+        elif name in sets:
+            found += sets[name].values()
+        elif name in known:
+            found.append(known[name])
+        else:
             raise ValueError(
-                f"problems: {name!r} is unknown; choose report, tuning, or names from "
+                f"problems: {name!r} is unknown; choose {', '.join(sets)}, or names from "
                 "tailproof list"
             )
-        found.append(name if isinstance(name, Problem) else known[name])
-    return tuple(_named(*found).values())
+    return tuple(named(*found).values())
 
 
-def _named(*made: Problem) -> dict[str, Problem]:
+def problem_sets() -> dict[str, dict[str, Problem]]:
+    """Return every set of problems by its name."""
+    from tailproof.gauntlet import money, moving
+
+    return {
+        "report": PROBLEMS,
+        "tuning": TUNING,
+        "money": money.REPORT,
+        "money-tuning": money.TUNING,
+        "moving": moving.REPORT,
+        "moving-tuning": moving.TUNING,
+    }
+
+
+def named(*made: Problem) -> dict[str, Problem]:
+    """Return problems by their names, which must differ."""
     names = [problem.name for problem in made]
     for name in names:
         if names.count(name) > 1:
@@ -189,7 +251,7 @@ _CONTAMINATED = Mixture((Normal(), Normal(100)), (0.95, 0.05))
 _LIES = Mixture((Normal(), TwoPoint(-100, -101, 0.5)), (0.95, 0.05))
 """One reward in twenty is false, to make its arm look bad."""
 
-PROBLEMS = _named(
+PROBLEMS = named(
     _fresh("t1", StudentT(1), 10_000),
     _fresh("t-half", StudentT(0.5), 10_000),
     _fresh("normal", Normal(), 10_000),
@@ -259,7 +321,7 @@ PROBLEMS = _named(
     _arms("t1", Cauchy(), tuple(np.linspace(0, 2, 20).tolist()), 5000),
     _arms("short", Cauchy(0.5), (0, 1), 300),
 )
-TUNING = _named(
+TUNING = named(
     *(
         replace(problem, name=f"tuning-{problem.name}")
         for problem in (
@@ -292,4 +354,3 @@ TUNING = _named(
         unit=1e-3,
     ),
 )
-_SETS = {"report": PROBLEMS, "tuning": TUNING}

@@ -1,7 +1,6 @@
 """Play policies in the problems of the gauntlet."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,7 +8,7 @@ import numpy as np
 
 from tailproof.checks import require, whole
 from tailproof.gauntlet.problems import Problem
-from tailproof.gauntlet.problems import problems as named
+from tailproof.gauntlet.problems import problems as chosen_by
 from tailproof.gauntlet.score import CHANCE, Score
 from tailproof.policies import (
     OFUL,
@@ -25,7 +24,7 @@ from tailproof.simulation.plan import Plan
 from tailproof.simulation.sweeps import sweep
 from tailproof.wrappers.auto import AutoFiltered
 
-__all__ = ["ORACLE_BONUSES", "RECOMMENDED", "SEEDS", "SIZES", "Size", "run"]
+__all__ = ["RECOMMENDED", "SEEDS", "SIZES", "Size", "recommended", "run"]
 
 RECOMMENDED: Mapping[str, Policy[Any]] = {
     "LinStudentUCB": LinStudentUCB(),
@@ -35,7 +34,6 @@ RECOMMENDED: Mapping[str, Policy[Any]] = {
     "OrderStatisticUCB": OrderStatisticUCB(),
 }
 """The tools that `docs/choosing.md` recommends, with the settings that it recommends."""
-ORACLE_BONUSES = (0.1, 0.2, 0.3, 0.5)
 SEEDS = {"tuning": 13, "report": 20_211}
 """For each set of problems; problems of your own use the seed of the report."""
 
@@ -65,17 +63,22 @@ def run(
     """Play policies in the problems of the gauntlet.
 
     Where there is an oracle, it is OFUL that knows ‖θ‖ and the scale, under normal noise of equal
-    Fisher information and without offset, with the best of a few bonuses.
+    Fisher information and without offset, with the best of a few bonuses; in problems that move,
+    a policy that is restarted when θ changes.
 
     Parameters
     ----------
     policies : mapping from names to policies
-        Those that know arms by number, `view == "arms"`, play only if arms are unit vectors.
+        Those that know arms by number, `view == "arms"`, play if arms are unit vectors or have
+        nothing but the features of a visitor; those that need vectors to tell arms apart do not
+        play in the latter case.
     problems : str or sequence
-        "report", "tuning", names, or problems of your own. Tune on "tuning" only.
+        Sets, "report", "money" or "moving", names, or problems of your own. Tune on "tuning",
+        "money-tuning" and "moving-tuning" only. Delays are cut in proportion to the horizon.
     size : "smoke", "quick" or "full"
         Quick takes minutes on two cores: 8 paths and at most 2000 pulls. Full has 100 paths and
-        the horizons of the problems.
+        the horizons of the problems. Those that move are always played to their end, but for
+        the smoke size.
     seed : int, optional
         By default that of the set of problems, see `SEEDS`.
     out, engine, workers, progress :
@@ -98,9 +101,10 @@ def run(
     require(ok, "policies", "a mapping with at least one policy", policies)
     if CHANCE in policies:
         raise ValueError(f"policies: the name {CHANCE!r} is reserved; rename that policy")
-    chosen = named(problems)
+    chosen = chosen_by(problems)
     if seed is None:
-        seed = SEEDS["tuning" if problems == "tuning" else "report"]
+        tuning = isinstance(problems, str) and problems.endswith("tuning")
+        seed = SEEDS["tuning" if tuning else "report"]
     whole("seed", seed, at_least=0)
     plans: dict[str, Plan] = {}
     oracles: dict[str, Plan] = {}
@@ -110,9 +114,7 @@ def run(
         plans[problem.name] = _plan(problem, problem.bandit, fitting, size, seed)
         oracle = problem.oracle
         if oracle is not None:
-            scale = oracle.noise.scale  # type: ignore[union-attr]
-            told = OFUL(noise_scale=scale, norm_bound=oracle.size)
-            forms = {f"oracle {bonus}": replace(told, bonus=bonus) for bonus in ORACLE_BONUSES}
+            forms = problem.oracle_forms()
             oracles[f"{problem.name}, oracle"] = _plan(problem, oracle, forms, size, seed)
     found = sweep(plans | oracles, out=out, engine=engine, workers=workers, progress=progress)
     return Score(
@@ -131,19 +133,32 @@ def run(
             "horizons": {problem.name: plans[problem.name].horizon for problem in chosen},
             "tools": {name: repr(policy) for name, policy in policies.items()},
             "problems": {problem.name: repr(problem) for problem in chosen},
+            "blocks": {problem.name: problem.block for problem in chosen},
             "versions": provenance(),
         },
     )
 
 
+def recommended(problems: str | Sequence[str | Problem]) -> dict[str, Policy[Any]]:
+    """Return the recommended tools for the blocks of these problems."""
+    from tailproof.gauntlet import money, moving
+
+    tools = {"": RECOMMENDED, "money": money.RECOMMENDED, "moving": moving.RECOMMENDED}
+    blocks = dict.fromkeys(problem.block for problem in chosen_by(problems))
+    return {name: policy for block in blocks for name, policy in tools[block].items()}
+
+
 def _fits(policy: Policy[Any], problem: Problem) -> bool:
-    return problem.k_armed or policy.view != "arms"
+    if problem.same_vectors:
+        return policy.view != "vectors"
+    return problem.k_armed or policy.view == "vectors"
 
 
 def _plan(
     problem: Problem, bandit: Any, policies: Mapping[str, Policy[Any]], size: str, seed: int
 ) -> Plan:
-    horizon = int(min(problem.horizon, SIZES[size].horizon))
+    most = np.inf if problem.whole and size != "smoke" else SIZES[size].horizon
+    horizon = int(min(problem.horizon, most))
     return Plan(
         policies=policies,
         environment=bandit,
@@ -151,6 +166,7 @@ def _plan(
         paths=SIZES[size].paths,
         seed=seed,
         checkpoints=(horizon // 2, horizon),
+        delay=problem.delay * horizon // problem.horizon,
     )
 
 

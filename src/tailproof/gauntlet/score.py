@@ -1,7 +1,7 @@
 """The results of tools in the gauntlet, with settings and versions."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -14,13 +14,29 @@ from tailproof.typing import Array
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["CHANCE", "STUCK", "Row", "Score"]
+__all__ = ["BLOCKS", "CHANCE", "Block", "Row", "Score"]
 
 
 CHANCE = "random arm"
 """The name of the policy that pulls random arms; it is always run with the tools."""
-STUCK = 0.1
-"""A path is stuck if its regret in the second half is above this share of that of random arms."""
+
+
+class Block(NamedTuple):
+    """Problems that are shown together."""
+
+    title: str
+    word: str
+    """What a path is whose second half has too much regret."""
+    limit: float
+    """How much is too much, relative to random arms."""
+
+
+BLOCKS = {
+    "": Block("Locations", "stuck", 0.1),
+    "money": Block("Revenue", "lost", 0.5),
+    "moving": Block("Worlds that move", "stuck", 0.1),
+}
+"""By the name that problems give. Revenue is learned slowly, so paths there may regret more."""
 _FORMAT = "tailproof gauntlet 1"
 
 
@@ -37,7 +53,7 @@ class Row(NamedTuple):
     over_oracle: float
     """Regret divided by that of the oracle, NaN if there is none."""
     stuck: float
-    """The share of stuck paths."""
+    """The share of paths whose second half has too much regret, see `Block`."""
     worst: float
     """The largest regret of a path, divided by the mean of random arms."""
 
@@ -81,6 +97,20 @@ class Score:
         """Their names."""
         return list(self.regret)
 
+    def block(self, problem: str) -> Block:
+        """Return the block of a problem."""
+        return BLOCKS[self.settings.get("blocks", {}).get(problem, "")]
+
+    def parts(self) -> "dict[Block, Score]":
+        """Return the score of the problems of each block that has any."""
+        blocks = dict.fromkeys(map(self.block, self.problems))
+        return {
+            block: replace(
+                self, regret={p: own for p, own in self.regret.items() if self.block(p) == block}
+            )
+            for block in blocks
+        }
+
     def chance(self, problem: str) -> float:
         """Return the mean regret of random arms."""
         require(problem in self.regret, "problem", f"one of {', '.join(self.regret)}", problem)
@@ -95,7 +125,7 @@ class Score:
             return None
         means = {name: float(found[name][:, 1].mean()) for name in self.tools if name in found}
         half, end = found[tool].T
-        limit = STUCK * float(np.diff(found[CHANCE]).mean())
+        limit = self.block(problem).limit * float(np.diff(found[CHANCE]).mean())
         return Row(
             problem=problem,
             tool=tool,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tailproof.gauntlet.problems import PROBLEMS
-from tailproof.gauntlet.score import Score
+from tailproof.gauntlet.score import BLOCKS, Score
 
 __all__ = ["ALL", "TARGETS", "CheckedTarget", "Target", "check_targets"]
 
@@ -68,7 +68,8 @@ def check_targets(score: Score, targets: Sequence[Target] | None = None) -> list
         if target.tool not in score.tools:
             continue
         if target.problem == ALL and PROBLEMS.keys() <= score.regret.keys():
-            found.append(CheckedTarget(target, score.summary()[target.tool][target.measure]))
+            part = score.parts()[BLOCKS[""]]
+            found.append(CheckedTarget(target, part.summary()[target.tool][target.measure]))
         row = score.row(target.problem, target.tool) if target.problem in score.regret else None
         if row is not None:
             found.append(CheckedTarget(target, getattr(row, target.measure)))

@@ -20,13 +20,18 @@ from tailproof.guests.vw import vw
 if TYPE_CHECKING:
     from tailproof.guests.in_coba import CobaLearner
     from tailproof.guests.in_gymnasium import BanditEnv, register
+    from tailproof.guests.in_litellm import LiteLLMStrategy
+    from tailproof.guests.in_openfeature import BanditFlag, BanditProvider
     from tailproof.guests.in_river import RiverPolicy
 
 __all__ = [
     "BanditEnv",
+    "BanditFlag",
+    "BanditProvider",
     "CobaLearner",
     "Guest",
     "History",
+    "LiteLLMStrategy",
     "Made",
     "Player",
     "RiverPolicy",
@@ -44,7 +49,10 @@ __all__ = [
 
 _HOSTS = {
     "BanditEnv": "in_gymnasium",
+    "BanditFlag": "in_openfeature",
+    "BanditProvider": "in_openfeature",
     "CobaLearner": "in_coba",
+    "LiteLLMStrategy": "in_litellm",
     "RiverPolicy": "in_river",
     "register": "in_gymnasium",
 }

@@ -77,7 +77,7 @@ class BanditEnv(gymnasium.Env[Array, np.int64]):
         reward = location + self.bandit.offset + float(eta[0, 0])
         self._pulls += 1
         if self._pulls % self.hold == 0:
-            self._world.advance()
+            self._world.advance(self._pulls)
         info = {"locations": self._world.locations[0].copy(), "gap": gap}
         return self._seen(), reward, False, False, info
 

@@ -1,20 +1,23 @@
 """Run a policy in production: ask for an arm, tell its reward, store both before answering."""
 
 from tailproof.live.agent import Agent, Ask, Fate, Tell, Ticket
-from tailproof.live.client import AsyncClient, Client
 from tailproof.live.export import Log, read
+from tailproof.live.http.client import AsyncClient, Client
 from tailproof.live.journal import Journal, Postgres, SQLite, open_journal
 from tailproof.live.replay import Verification
+from tailproof.live.router import Call, Router
 
 __all__ = [
     "Agent",
     "Ask",
     "AsyncClient",
+    "Call",
     "Client",
     "Fate",
     "Journal",
     "Log",
     "Postgres",
+    "Router",
     "SQLite",
     "Tell",
     "Ticket",

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -21,8 +21,14 @@ __all__ = ["Arms", "Config", "Settings", "load"]
 Arms = list[str] | dict[str, list[float]] | None
 """The arms for requests without an offer: names, or names with features."""
 
-_WORDS = {str: "a string", bool: "true or false", int: "a whole number", float: "a number"}
-_SERVICE = {"address": str, "port": int, "journal": str, "durable": bool}
+_WORDS = {
+    str: "a string",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    list: "a list",
+}
+_SERVICE = {"address": str, "port": int, "hosts": list, "journal": str, "durable": bool}
 _EXPERIMENT = {
     "recipe": str,
     "aim": str,
@@ -131,6 +137,8 @@ class Config:
     address : str
     port : int
         Zero for any free port.
+    hosts : list of str
+        Names that requests may be for, beside those of this machine; see docs/how-to/security.md.
     journal : str
         A folder, with a SQLite file for each experiment, or ``postgresql://…``.
     durable : bool
@@ -140,6 +148,7 @@ class Config:
     experiments: Mapping[str, Settings]
     address: str = "127.0.0.1"
     port: int = 8000
+    hosts: Sequence[str] = ()
     journal: str = "."
     durable: bool = True
 
@@ -174,6 +183,8 @@ def _config(found: Mapping[str, Any], folder: Path) -> Config:
     _check("", found, {"service": dict, "experiments": dict})
     service, tables = found.get("service", {}), found.get("experiments", {})
     _check("service", service, _SERVICE)
+    for host in service.get("hosts", []):
+        require(isinstance(host, str), "service.hosts", "a list of names", host)
     if not tables:
         raise ValueError("there is no experiment: add a table [experiments.NAME]")
     for name, table in tables.items():
@@ -181,11 +192,12 @@ def _config(found: Mapping[str, Any], folder: Path) -> Config:
     journal = service.get("journal", ".")
     if "://" in journal:
         rule = "a folder or a postgresql:// URL"
-        require(journal.startswith(("postgresql:", "postgres:")), "service.journal", rule, journal)
+        scheme = journal.partition("://")[0]  # the rest may have a password
+        require(scheme in ("postgresql", "postgres"), "service.journal", rule, f"{scheme}://…")
     else:
         journal = str(folder / journal)
     experiments = {name: Settings.of(name, table) for name, table in tables.items()}
-    more = {key: service[key] for key in ("address", "durable") if key in service}
+    more = {key: service[key] for key in ("address", "hosts", "durable") if key in service}
     return Config(experiments=experiments, journal=journal, **more).at(None, service.get("port"))
 
 

@@ -10,9 +10,9 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from tailproof.live.client import Client
 from tailproof.live.config import Config, load
-from tailproof.live.serving import listening, server
+from tailproof.live.http.client import Client
+from tailproof.live.http.server import listening, server
 
 __all__ = ["demo"]
 

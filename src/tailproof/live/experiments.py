@@ -9,6 +9,7 @@ from pathlib import Path
 from tailproof.live.agent import Agent
 from tailproof.live.config import Arms, Config, Settings
 from tailproof.live.journal import Journal, open_journal
+from tailproof.live.offers import Offer
 from tailproof.stats.aims import Aim
 
 __all__ = ["Experiment", "open_all", "open_one"]
@@ -28,6 +29,8 @@ class Experiment:
         Whether rewards are costs, so that smaller is better.
     arms : list, dict or None
         The arms for requests without an offer: names, or names with features.
+    offer : Offer or None
+        The same, checked.
     wait : float
         Seconds until a reward counts as lost.
     explore : float
@@ -40,6 +43,7 @@ class Experiment:
     aim: Aim
     costs: bool
     arms: Arms
+    offer: Offer | None
     wait: float
     explore: float
     reader: Callable[[], Journal]
@@ -82,6 +86,7 @@ def open_one(config: Config, settings: Settings) -> Experiment:
         aim=settings.aim,
         costs=settings.costs,
         arms=settings.arms,
+        offer=None if settings.arms is None else Offer.of(settings.arms),
         wait=settings.wait,
         explore=settings.explore,
         reader=partial(_journal, config, settings.name),

@@ -3,7 +3,8 @@
 import csv
 import io
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["Log", "csv_pieces", "read"]
 
 _PIECE = 1 << 16
+_FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
+"""What a spreadsheet takes for a formula, also after spaces and in full width."""
 _COLUMNS = [
     *("ticket", "hold", "arm", "propensity", "reward", "fate", "asked", "told", "ends"),
     *("late", "events", "group", "recipe", "offer", "shares"),
@@ -53,6 +56,11 @@ class Log:
     frame: "pandas.DataFrame"
     recipe: str
     journal: Journal
+
+    @property
+    def silence(self) -> float | None:
+        """The reward of a ticket whose window ended without one; None if such rewards are lost."""
+        return Rules.of(self.journal.meta(), Uniform()).silence
 
     def replay(self, policy: Policy[Any]) -> Any:
         """Return the state of another policy after learning every outcome of the journal.
@@ -109,7 +117,7 @@ def _rows(journal: Journal) -> Iterator[tuple[Any, ...]]:
         )
 
 
-def csv_pieces(journal: Journal) -> Iterator[str]:
+def csv_pieces(journal: Journal) -> Generator[str]:
     """Yield a journal as CSV, piece by piece; times are in UTC.
 
     A name that a spreadsheet would take for a formula is prefixed with an apostrophe.
@@ -143,7 +151,7 @@ def _written(at: float | None) -> str | None:
 
 
 def _escaped(name: str) -> str:
-    return f"'{name}" if name[0] in "=+-@" else name
+    return f"'{name}" if _FORMULA.match(name) else name
 
 
 def read(journal: str | Path | Journal) -> Log:

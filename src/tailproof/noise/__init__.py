@@ -2,8 +2,8 @@
 
 Each law knows its tail index, mean, median and quantiles, and, if it is symmetric and has a
 density, its tail constant and Fisher information. It can draw the median of k samples directly
-from the exact law of that median, at the cost of one or two draws instead of k. `PerArm` and
-`Changing` combine laws when the noise depends on the arm or on the number of pulls.
+from the exact law of that median, at the cost of one or two draws instead of k. `PerArm`,
+`Changing` and `PassedOn` combine laws when the noise depends on the arm or on the number of pulls.
 """
 
 from tailproof.noise.base import Noise
@@ -15,7 +15,7 @@ from tailproof.noise.one_sided import LogNormal, Pareto
 from tailproof.noise.stable import Stable
 from tailproof.noise.transformed import Rounded, ZeroInflated
 from tailproof.noise.two_point import Rademacher, TwoPoint
-from tailproof.noise.varying import Changing, PerArm, Varying
+from tailproof.noise.varying import Changing, PassedOn, PerArm, Varying
 
 __all__ = [
     "Cauchy",
@@ -28,6 +28,7 @@ __all__ = [
     "Noise",
     "Normal",
     "Pareto",
+    "PassedOn",
     "PerArm",
     "Rademacher",
     "Rounded",

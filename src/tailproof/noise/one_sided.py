@@ -1,4 +1,4 @@
-"""Laws of a positive variable, shifted so that its mean, median or left end is at zero."""
+"""Laws of a positive variable, shifted so that its mean, median or left end is at zero, or not."""
 
 import math
 from abc import abstractmethod
@@ -13,11 +13,11 @@ from tailproof.noise.base import Array, Noise, Shape
 
 __all__ = ["LogNormal", "Pareto"]
 
-Centre = Literal["mean", "median", "left"]
+Centre = Literal["mean", "median", "left", "none"]
 
 
 class OneSided(Noise):
-    """The law of X − z for a positive variable X, where z is its mean, median or left end."""
+    """The law of X − z for a positive variable X: z is its mean, median or left end, or zero."""
 
     symmetric = False
     centre: Centre
@@ -26,7 +26,7 @@ class OneSided(Noise):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        rule = "median or left for a law without a mean"
+        rule = "median, left or none for a law without a mean"
         require(self.centre != "mean" or self.alpha > 1, "centre", rule, self.centre)
 
     @property
@@ -38,7 +38,9 @@ class OneSided(Noise):
     def _zero(self) -> float:
         if self.centre == "mean":
             return self._positive_mean
-        return self._left if self.centre == "left" else float(self._positive_quantile(np.zeros(())))
+        if self.centre == "median":
+            return float(self._positive_quantile(np.zeros(())))
+        return self._left if self.centre == "left" else 0.0
 
     @property
     def _support(self) -> tuple[float, float]:

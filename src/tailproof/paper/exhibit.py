@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Claim",
     "Comparison",
+    "Early",
     "Exhibit",
     "JudgedClaim",
     "Measured",
@@ -34,6 +35,7 @@ __all__ = [
     "Ratio",
     "Share",
     "Sweep",
+    "Verdict",
     "below",
     "best",
     "errors",
@@ -47,7 +49,10 @@ __all__ = [
     "student_plan",
 ]
 
+ENOUGH = 10
+"""The paths of the paper's figures 2 to 5; a verdict on fewer says so."""
 R = TypeVar("R")
+Verdict = Literal["holds", "mixed", "does not hold", "open"]
 Comparison = Result | Identification
 """Policies compared on the same paths: by their regret, or by the best arm they name."""
 
@@ -124,6 +129,15 @@ class Ratio(Measured):
 
 
 @dataclass(frozen=True)
+class Early(Ratio):
+    """A ratio of a run that was cut short: what it says of the whole run stays open."""
+
+    def agrees(self, level: float) -> bool | None:
+        """Return None."""
+        return None
+
+
+@dataclass(frozen=True)
 class Share(Part):
     """A share of independent paths: the exact binomial interval."""
 
@@ -169,7 +183,7 @@ class JudgedClaim:
         return [part.agrees(self.level) for part in self.claim.parts]
 
     @property
-    def verdict(self) -> Literal["holds", "does not hold", "mixed", "open"]:
+    def verdict(self) -> Verdict:
         """Sum up the parts.
 
         The claim holds if all agree, is mixed if some agree and some disagree, and does not hold
@@ -183,21 +197,35 @@ class JudgedClaim:
     @property
     def deciding(self) -> str:
         """The part behind the verdict, in words: of several, the one nearest to its limit."""
-        wanted = {"holds": True, "open": None}.get(self.verdict, False)
-        pairs = zip(self.claim.parts, self.agreement, strict=True)
-        return self.describe(min((part for part, ok in pairs if ok is wanted), key=self._spare))
+        part = min(self._decisive, key=self._spare)
+        return f"{part.text}: {self._found(part)}"
 
-    def describe(self, part: Part) -> str:
-        """Return a part in words, with its value and interval."""
-        low, high = part.interval(self.level)
-        span = "" if low == high else f" [{_number(low)}, {_number(high)}]"
-        return f"{part.text}: {_number(part.value)}{span}"
+    @property
+    def caveat(self) -> str:
+        """What the verdict rests on, if that is little: few paths, or runs that were cut short."""
+        if any(isinstance(part, Early) for part in self._decisive):
+            return "runs cut short"
+        paths = [part.paths for part in self._decisive if isinstance(part, Measured | Share)]
+        return f"on {min(paths)} paths" if paths and min(paths) < ENOUGH else ""
 
-    def rows(self) -> list[tuple[str, str]]:
-        """Return each part in words, and whether it agrees."""
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Return each part: in words, its value and interval, and whether it agrees."""
         words = {True: "agrees", False: "disagrees", None: "open"}
         pairs = zip(self.claim.parts, self.agreement, strict=True)
-        return [(self.describe(part), words[ok]) for part, ok in pairs]
+        return [(part.text, self._found(part), words[ok]) for part, ok in pairs]
+
+    @property
+    def _decisive(self) -> list[Part]:
+        """The parts behind the verdict."""
+        wanted = {"holds": True, "open": None}.get(self.verdict, False)
+        pairs = zip(self.claim.parts, self.agreement, strict=True)
+        return [part for part, ok in pairs if ok is wanted]
+
+    def _found(self, part: Part) -> str:
+        """Return the value of a part and its interval."""
+        low, high = part.interval(self.level)
+        span = "" if low == high else f" [{_number(low)}, {_number(high)}]"
+        return f"{_number(part.value)}{span}"
 
     def _spare(self, part: Part) -> float:
         """Return the distance from the value to its nearest limit, in widths of its interval."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from tailproof.figures import band, canvas
 from tailproof.paper import published
+from tailproof.paper.drawing import legend_below
 from tailproof.paper.exhibit import (
     Claim,
     Picture,
@@ -120,7 +121,7 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
                 above.set_xlabel("pulls", fontsize=8)
         for row, label in enumerate(("regret", "error of θ̂") * 2):
             panels[row, 0].set_ylabel(label, fontsize=8)
-        panels[0, 0].legend(fontsize=7, frameon=False)
+        legend_below(figure, panels[0, 0], 2)
         paths = results[f"MoM, {df}"].settings["paths"]
         figure.suptitle(f"Student-t noise, {df}, {paths} paths", fontsize=10)
         alt = (

@@ -5,6 +5,7 @@ from typing import Any
 
 from tailproof.figures import PALETTE, canvas
 from tailproof.paper import published
+from tailproof.paper.drawing import legend_below
 from tailproof.paper.exhibit import Claim, Picture, Sweep, final, means, ratio, student_plan
 from tailproof.results.regret import Result
 from tailproof.wrappers.base import altered
@@ -52,7 +53,7 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
             axes.set_xlabel("pulls", fontsize=9)
         panels[0, 0].set_ylabel("cumulative regret", fontsize=9)
         panels[0, 0].set_ylim(bottom=0)
-        panels[0, 0].legend(fontsize=8, frameon=False)
+        legend_below(figure, panels[0, 0], 3)
         alt = f"Mean and median regret of {name} against pulls. Final means: {means(result)}."
         pictures[file] = Picture(figure, alt)
     return pictures

@@ -9,6 +9,7 @@ import numpy as np
 
 from tailproof.figures import PALETTE, canvas
 from tailproof.noise import Cauchy, Noise, Normal, Stable, StudentT
+from tailproof.paper.drawing import legend_below
 from tailproof.paper.exhibit import Claim, Part, Picture, below, simulate_nothing
 from tailproof.results import Result
 from tailproof.stats import Estimator, MeanOfMedians, MedianOfMeans, TruncatedMean
@@ -87,7 +88,7 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     axes.loglog(SIZES, guide, ":", color="0.4", label="n^(−½)")
     axes.set(xlabel="samples n", ylabel="90 % quantile of the error")
     axes.set_title("Student-t noise, df = 1.3; bands: 10–90 % of 10 batches of 50", fontsize=9)
-    axes.legend(fontsize=8, frameon=False)
+    legend_below(figure, axes, 2)
     ends = ", ".join(f"{name} {np.median(error[:, -1]):.3g}" for name, error in errors().items())
     alt = f"Error of three estimators against samples. At {SIZES[-1]} samples: {ends}."
     return {"statements": Picture(figure, alt)}

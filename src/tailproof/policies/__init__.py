@@ -6,7 +6,9 @@ from tailproof.policies.baselines import FixedArm, Uniform
 from tailproof.policies.clipped_sgd import ClippedSGDUCB
 from tailproof.policies.confidence_ball import ConfidenceBall
 from tailproof.policies.crt import CRT
+from tailproof.policies.forgetting_ucb import DiscountedUCB, SlidingWindowUCB
 from tailproof.policies.heavy_oful import HeavyOFUL
+from tailproof.policies.htinf import HTINF
 from tailproof.policies.hvt_ucb import HvtUCB
 from tailproof.policies.lin_revenue_ucb import LinRevenueUCB
 from tailproof.policies.lin_student_ucb import LinStudentUCB
@@ -18,6 +20,7 @@ from tailproof.policies.oful import OFUL
 from tailproof.policies.order_statistic_ucb import OrderStatisticUCB
 from tailproof.policies.pege import PEGE
 from tailproof.policies.revenue_ucb import RevenueUCB
+from tailproof.policies.rmm_ucb import RMMUCB
 from tailproof.policies.robust_ucb import RobustUCB
 from tailproof.policies.sup_bmm import SupBMM
 from tailproof.policies.sup_btc import SupBTC
@@ -30,14 +33,17 @@ from tailproof.policies.ucb1 import UCB1
 
 __all__ = [
     "CRT",
+    "HTINF",
     "MENU",
     "OFUL",
     "PEGE",
+    "RMMUCB",
     "TOFU",
     "UCB1",
     "AdaRUCB",
     "ClippedSGDUCB",
     "ConfidenceBall",
+    "DiscountedUCB",
     "FixedArm",
     "HeavyOFUL",
     "HvtUCB",
@@ -50,6 +56,7 @@ __all__ = [
     "Policy",
     "RevenueUCB",
     "RobustUCB",
+    "SlidingWindowUCB",
     "State",
     "SupBMM",
     "SupBTC",

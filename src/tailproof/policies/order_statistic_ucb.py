@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from tailproof.checks import Fraction, Range
+from tailproof.checks import Fraction, NonNegative, Range
 from tailproof.policies.base import Array, Index, Indexed, KArmed
 from tailproof.policies.state.ranked import Ranked, Sketch, Sorted
 from tailproof.stats.order_statistics import confidence, log_binomial, log_mixture
@@ -41,6 +41,10 @@ class OrderStatisticUCB(KArmed[Ranked], Indexed[Ranked]):
         still bounds Q_a; e (`errors` of the state) is about √n ln n/sketch, as measured, and J − πn
         about √(n ln t).
 
+    bonus : float
+        Multiplies f(t), or ln t for "binomial". 1 is what is proved; less explores less, for
+        horizons at which what is proved costs more than it saves.
+
     Examples
     --------
     >>> policy, rng = OrderStatisticUCB(), np.random.default_rng(0)
@@ -59,6 +63,7 @@ class OrderStatisticUCB(KArmed[Ranked], Indexed[Ranked]):
     quantile: Fraction = 0.5
     index: Literal["proved", "binomial"] = "proved"
     sketch: Annotated[int, Range(at_least=16, at_most=1e7)] | None = None
+    bonus: NonNegative = 1.0
 
     def evidence(self, n: Index, s: Index) -> Array:
         """Return the log evidence of s of n rewards below a value against it as the quantile."""
@@ -80,4 +85,4 @@ class OrderStatisticUCB(KArmed[Ranked], Indexed[Ranked]):
     def _learn(self, state: Ranked, arms: Array, chosen: Index, rewards: Array) -> None:
         t = state.decisions + 2  # the number of the next decision
         f = confidence(t) if self.index == "proved" else np.log(t)
-        state.update(chosen, rewards[:, 0], f, self.evidence)
+        state.update(chosen, rewards[:, 0], self.bonus * f, self.evidence)

@@ -13,7 +13,7 @@ from tailproof.policies.state.purse import Purse
 __all__ = ["BONUS", "FIRST", "RevenueUCB"]
 
 BONUS = 0.4
-"""Chosen on the tuning problems of benchmarks/shops.py, on time and 1000 visitors late."""
+"""Chosen on the tuning problems of gauntlet/money.py, on time and 1000 visitors late."""
 FIRST = 2
 """Purchases for each arm before anything but the fewest visitors decides; chosen as BONUS was."""
 

@@ -3,16 +3,17 @@
 import base64
 import io
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from matplotlib import rc_context
 
 from tailproof.paper import EXHIBITS
-from tailproof.paper.exhibit import Comparison, JudgedClaim, Picture, judge_claims
+from tailproof.paper.exhibit import Comparison, JudgedClaim, Picture, Verdict, judge_claims
 from tailproof.paper.references import REFERENCES, compare
 from tailproof.paper.reproduction import Reproduction
 from tailproof.results.files import whole_file
@@ -35,6 +36,28 @@ _BEST_ARM = {
 }
 
 
+_PHRASES = {
+    "horizon": "{} pulls a path",
+    "horizons": "pulls a path: {}",
+    "paths": "{} paths",
+    "paths_of_fast_algorithms": "{} paths of the fast algorithms",
+    "tuning_paths": "{} paths to tune on",
+    "multipliers": "multipliers {}",
+    "filter_horizon": "{} pulls a path for the filter",
+    "filter_paths": "{} paths for the filter",
+    "two_arms_horizon": "{} pulls a path with two arms",
+    "max_pulls": "at most {} pulls",
+    "cut_at": "at most {} pulls in each problem of the gauntlet",
+    "problems": "problems of the gauntlet: {}",
+    "delta": "δ = {}",
+    "deltas": "δ = {}",
+    "df": "df = {}",
+    "angles": "angles of {}",
+}
+"""Settings as a reader would say them."""
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+
+
 @dataclass(frozen=True)
 class Section:
     """One exhibit in the report."""
@@ -43,7 +66,7 @@ class Section:
     heading: str
     settings: str
     pictures: list[dict[str, str]]
-    """The caption, data URL and description of each."""
+    """The name, caption, data URL, description and width in pixels of each."""
     claims: list[JudgedClaim]
     differences: list[str]
     rows: list[dict[str, str]]
@@ -67,12 +90,19 @@ def write_report(out: Path) -> list[Section]:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["plain"] = _plain
+    environment.filters |= {"plain": _plain, "tally": _tally}
+    claims = [judged for section in sections for judged in section.claims]
+    paper = [judged for judged in claims if judged.claim.whose.startswith("the paper")]
+    groups = {
+        "claims of the paper": paper,
+        "questions of our own": [judged for judged in claims if judged not in paper],
+    }
     command = f"tailproof reproduce {' '.join(run.seconds)} --size {run.size} --seed {run.seed}"
     for template, target in (("page.html", "report.html"), ("verdicts.md", "verdicts.md")):
         page = environment.get_template(template)
         with whole_file(out / target) as file:
-            file.write(page.render(run=run, sections=sections, command=command).encode())
+            text = page.render(run=run, sections=sections, command=command, groups=groups)
+            file.write(text.encode())
     return sections
 
 
@@ -82,23 +112,37 @@ def _plain(text: object) -> str:
     >>> print(_plain("SupBTC_mom: <b> *1* [0, 2]"))
     SupBTC_mom: \<b> \*1\* [0, 2]
     """
-    return re.sub(r"[\\`*<&]|\](?=\()", r"\\\g<0>", " ".join(str(text).split()))
+    return re.sub(r"[\\`*<&|]|\](?=\()", r"\\\g<0>", " ".join(str(text).split()))
 
 
 def _in_words(settings: Mapping[str, Any]) -> str:
     """Return settings as a reader would say them.
 
-    >>> _in_words({"horizon": 5000, "tuning_paths": 2, "paths": {3: 10, 1.02: 3}, "df": (3, 1)})
-    'horizon: 5000; tuning paths: 2; paths: 10 for df = 3, 3 for df = 1.02; df: 3, 1'
+    >>> _in_words({"horizon": 50_000, "paths": {3: 10, 1: 10, 0.5: 3}, "df": (3, 1)})
+    '50 000 pulls a path; 10 (df = 3, 1) or 3 (df = 0.5) paths; df = 3, 1'
     """
 
     def value(given: Any) -> str:
         if isinstance(given, Mapping):
-            names = {key: key if isinstance(key, str) else f"df = {key}" for key in given}
-            return ", ".join(f"{number} for {names[key]}" for key, number in given.items())
-        return ", ".join(map(str, given)) if isinstance(given, tuple) else str(given)
+            keys: dict[Any, list[Any]] = {}
+            for key, own in given.items():
+                keys.setdefault(own, []).append(key)
+            return " or ".join(
+                f"{value(own)} ({'' if isinstance(names[0], str) else 'df = '}"
+                f"{', '.join(map(str, names))})"
+                for own, names in keys.items()
+            )
+        if isinstance(given, tuple):
+            return ", ".join(map(value, given))
+        return f"{given:,}".replace(",", " ") if isinstance(given, int) else str(given)
 
-    return "; ".join(f"{name.replace('_', ' ')}: {value(own)}" for name, own in settings.items())
+    return "; ".join(_PHRASES[name].format(value(own)) for name, own in settings.items())
+
+
+def _tally(claims: Iterable[JudgedClaim]) -> dict[Verdict, int]:
+    """Return how many claims have each verdict."""
+    count = Counter(judged.verdict for judged in claims)
+    return {verdict: count[verdict] for verdict in VERDICTS}
 
 
 def _section(run: Reproduction, name: str) -> Section:
@@ -142,6 +186,8 @@ def _saved(folder: Path, name: str, picture: Picture) -> dict[str, str]:
     (folder / f"{name}.svg").write_bytes(stream.getvalue())
     number = name.removeprefix("figure-")
     return {
+        "name": name,
+        "width": f"{96 * figure.get_figwidth():.0f}",
         "caption": f"Figure {number}: {picture.caption}" if number.isdigit() else picture.caption,
         "address": "data:image/svg+xml;base64," + base64.b64encode(stream.getvalue()).decode(),
         "alt": picture.alt,

@@ -79,8 +79,11 @@ def opened(
             if not plain or size > os.fstat(stream.fileno()).st_size:
                 raise ValueError("the file is compressed")
             stream.seek(0)
-            with np.load(stream, allow_pickle=False) as file:
-                arrays = dict(file)
+            try:
+                with np.load(stream, allow_pickle=False) as file:
+                    arrays = dict(file)
+            except OSError as error:  # such as a seek to where a damaged directory points
+                raise ValueError("the directory of the archive is damaged") from error
         header = json.loads(str(arrays["header"]))
         require(header["format"] == file_format, "format", repr(file_format), header["format"])
         yield header, arrays

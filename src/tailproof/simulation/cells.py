@@ -11,7 +11,7 @@ from tailproof.checks import require, whole
 from tailproof.policies.base import Policy
 from tailproof.results import provenance
 from tailproof.results.base import PolicyResult
-from tailproof.simulation.environments import LinearBandit
+from tailproof.simulation.environments import Bandit
 from tailproof.simulation.streams import stream
 
 __all__ = ["CHUNK", "BasePlan", "Cell"]
@@ -31,7 +31,7 @@ class BasePlan(ABC, Generic[F, R]):
     kind: ClassVar[type[PolicyResult]]
     """The type of the result of one policy."""
     policies: Mapping[str, Policy[Any]]
-    environment: LinearBandit
+    environment: Bandit
     paths: int
     seed: int = 0
 
@@ -43,7 +43,7 @@ class BasePlan(ABC, Generic[F, R]):
             require(isinstance(policy, Policy), f"policies[{name!r}]", "a policy", policy)
             whole("pulls", policy.pulls)
         bandit = self.environment
-        require(isinstance(bandit, LinearBandit), "environment", "a LinearBandit", bandit)
+        require(isinstance(bandit, Bandit), "environment", "a bandit to play", bandit)
         object.__setattr__(self, "paths", whole("paths", self.paths, at_most=_MOST_PATHS))
         object.__setattr__(self, "seed", whole("seed", self.seed, at_least=0))
 
@@ -55,6 +55,10 @@ class BasePlan(ABC, Generic[F, R]):
     def marks(self) -> tuple[int, ...]:
         """Return the pulls after which results are taken."""
         return (self.budget,)
+
+    def timing(self) -> tuple[Any, ...]:
+        """Return when results are taken and rewards are known."""
+        return (self.marks(),)
 
     def cells(self) -> Iterator["Cell"]:
         """Cut the plan by policy and chunk of paths."""

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from itertools import chain
 
 from tailproof.checks import require, whole
+from tailproof.extras import install_command
 from tailproof.results.base import PolicyResult
 from tailproof.simulation.cells import Cell
 
@@ -25,7 +26,7 @@ def check_engine(engine: str, workers: int) -> None:
     package = _PACKAGES.get(engine)
     if package is not None and find_spec(package) is None:
         raise ValueError(
-            f"engine {engine!r} needs the package {package}: pip install 'tailproof[{engine}]'"
+            f"engine {engine!r} needs the package {package}: {install_command(engine)}"
         )
 
 

@@ -4,17 +4,20 @@ Pulling arm x gives xᵀθ + offset + η. In a K-armed bandit the arms are the u
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tailproof.checks import array, number, require, whole
-from tailproof.noise import Empirical, Noise, PerArm, Varying
+from tailproof.noise import Empirical, Noise, PassedOn, PerArm, Varying
+from tailproof.simulation import motions
 from tailproof.simulation.arm_sets import ArmSet, FixedArms, FreshArms, GivenArms, UnitBall
 from tailproof.simulation.arm_sets import directions as draw_directions
+from tailproof.simulation.motions import Motion
 from tailproof.simulation.streams import drawn_together
 from tailproof.stats.aims import Aim
 from tailproof.stats.diagnostics import Rewards
@@ -23,6 +26,7 @@ from tailproof.typing import Array
 
 __all__ = [
     "ArmSet",
+    "Bandit",
     "FixedArms",
     "FreshArms",
     "GivenArms",
@@ -30,6 +34,7 @@ __all__ = [
     "UnitBall",
     "from_records",
     "k_armed",
+    "motions",
     "near_tie",
     "neutral",
     "orthant",
@@ -37,8 +42,31 @@ __all__ = [
 ]
 
 
+class Bandit(ABC):
+    """What a simulation plays: arms, what they pay, and how much of it is noise.
+
+    Attributes
+    ----------
+    contexts : ArmSet
+        Where the arms come from.
+    offset : float
+        What is added to every reward and is no part of the regret.
+    """
+
+    contexts: ArmSet
+    offset: float = 0.0
+
+    @abstractmethod
+    def scaled(self, c: float) -> Self:
+        """Return the same bandit in another unit: every reward is multiplied by c > 0."""
+
+    @abstractmethod
+    def start(self, paths: int, rng: np.random.Generator) -> Any:
+        """Return its `World`, or one with the same attributes, at the first decision."""
+
+
 @dataclass(frozen=True, kw_only=True)
-class LinearBandit:
+class LinearBandit(Bandit):
     """Rewards xᵀθ + offset + η.
 
     Parameters
@@ -47,12 +75,14 @@ class LinearBandit:
         Where the arms come from.
     theta : "sphere", "diagonal" or numbers
         θ uniform on the unit sphere in each path, θ = (1, …, 1)/√d, or θ itself.
-    noise : Noise, PerArm or Changing
-        The law of η, for each arm if it is a `PerArm`.
+    noise : Noise, PerArm, Changing or PassedOn
+        The law of η, for each arm if it is a `PerArm` or `PassedOn`.
     offset : float
         What is added to every reward.
     size : float
         Multiplies θ.
+    motion : Motion, optional
+        How θ changes with the pulls, see `tailproof.environments.motions`; by default it does not.
 
     Examples
     --------
@@ -69,16 +99,19 @@ class LinearBandit:
     noise: Noise | Varying
     offset: float = 0.0
     size: float = 1.0
+    motion: Motion | None = None
 
     def __post_init__(self) -> None:
         require(isinstance(self.contexts, ArmSet), "contexts", "an ArmSet", self.contexts)
         require(isinstance(self.noise, Noise | Varying), "noise", "a noise law", self.noise)
         arms, dim = self.contexts.arms, self.contexts.dim
-        if isinstance(self.noise, PerArm):
+        if isinstance(self.noise, PerArm | PassedOn):
             ok = len(self.noise.laws) == arms
             require(ok, "noise", f"one law for each of {arms} arms", self.noise)
         number("offset", self.offset)
         number("size", self.size, above=0)
+        ok = self.motion is None or isinstance(self.motion, Motion)
+        require(ok, "motion", "a motion such as motions.Jump(at=(5000,)), or None", self.motion)
         rule = f"'sphere', 'diagonal', or a finite number for each of {dim} dimensions"
         if isinstance(self.theta, str):
             require(self.theta in ("sphere", "diagonal"), "theta", rule, self.theta)
@@ -115,11 +148,17 @@ class World:
         The vectors on offer.
     locations, best : arrays of shape (paths, K) and (paths,)
         Their true locations xᵀθ, and the largest of them.
+    noise : Noise or Varying
+        What a reward is more than its location and the offset.
     """
 
     def __init__(self, bandit: LinearBandit, paths: int, rng: np.random.Generator) -> None:
         self._contexts, self._rng, self._paths = bandit.contexts, rng, paths
-        dim = bandit.contexts.dim
+        self.noise = bandit.noise
+        self._motion, self._size, dim = bandit.motion, bandit.size, bandit.contexts.dim
+        if self._motion is not None:  # a stream of its own: the offers stay the same
+            self._marks, (self._moves,) = self._motion.marks(), rng.spawn(1)
+            self._mark = next(self._marks, math.inf)
         self._ahead = drawn_together(paths * bandit.contexts.arms * dim)
         if not isinstance(bandit.theta, str):
             self.theta = np.tile(np.asarray(bandit.theta), (paths, 1))
@@ -135,8 +174,7 @@ class World:
             drawn = self._contexts.draw(rng, paths)
             own = drawn[: 1 if drawn.strides[0] == 0 else paths].copy(order="K")
             self.arms = np.broadcast_to(own, drawn.shape)
-            self.locations = np.matvec(self.arms, self.theta)
-            self.best = self.locations.max(axis=1)
+            self._locate()
 
     def _offers(self) -> Iterator[tuple[Array, Array, Array]]:
         """Draw the arms of several decisions at a time, which is faster for few paths."""
@@ -152,10 +190,27 @@ class World:
         self.locations = np.matvec(self.arms, self.theta)
         self.best = np.linalg.norm(self.theta, axis=1)
 
-    def advance(self) -> None:
-        """Move on to the next decision."""
+    @property
+    def changes(self) -> bool:
+        """Whether decisions differ, by their arms or by θ."""
+        return self._contexts.fresh or self._motion is not None
+
+    def advance(self, pulled: int = 0) -> None:
+        """Move on to the next decision, after so many pulls in all."""
         if self._contexts.fresh:
             self.arms, self.locations, self.best = next(self._coming)
+        if self._motion is not None:
+            moved = pulled >= self._mark
+            while pulled >= self._mark:
+                raw = self._motion.step(self.theta / self._size, self._moves)
+                self.theta = self._size * raw
+                self._mark = next(self._marks, math.inf)
+            if moved or self._contexts.fresh:
+                self._locate()
+
+    def _locate(self) -> None:
+        self.locations = np.matvec(self.arms, self.theta)
+        self.best = self.locations.max(axis=1)
 
     def keep(self, paths: NDArray[np.bool_]) -> None:
         """Continue with these paths only; the arms must be fixed."""
@@ -187,11 +242,12 @@ def neutral(
     lean: float = 0.0,
     offset: float = 0.0,
     size: float = 1.0,
+    motion: Motion | None = None,
 ) -> LinearBandit:
     """Return the neutral setting: contexts and θ uniform on the sphere.
 
     The contexts are new for each decision, or with ``fresh=False`` drawn once for each path; see
-    `FixedArms` for `norms` and `lean`, `LinearBandit` for `offset` and `size`.
+    `FixedArms` for `norms` and `lean`, `LinearBandit` for `offset`, `size` and `motion`.
 
     >>> from tailproof.noise import Cauchy
     >>> neutral(Cauchy(), fresh=False).contexts
@@ -202,7 +258,9 @@ def neutral(
     require(isinstance(fresh, bool), "fresh", "true or false", fresh)
     kind = FreshArms if fresh else FixedArms
     contexts = kind(law="sphere", arms=arms, dim=dim, norms=norms, lean=lean)
-    return LinearBandit(contexts=contexts, theta="sphere", noise=noise, offset=offset, size=size)
+    return LinearBandit(
+        contexts=contexts, theta="sphere", noise=noise, offset=offset, size=size, motion=motion
+    )
 
 
 def near_tie(noise: Noise | Varying, *, dim: int = 5, angle: float = 0.3) -> LinearBandit:
@@ -236,8 +294,13 @@ def unit_ball(noise: Noise | Varying, *, dim: int = 10) -> LinearBandit:
     return LinearBandit(contexts=UnitBall(dim=dim), theta="sphere", noise=noise)
 
 
-def k_armed(noise: Noise | Varying, *, locations: Sequence[float] | Array) -> LinearBandit:
-    """Return K arms with the given locations.
+def k_armed(
+    noise: Noise | Varying,
+    *,
+    locations: Sequence[float] | Array,
+    motion: Motion | None = None,
+) -> LinearBandit:
+    """Return K arms with the given locations, which may move, see `LinearBandit`.
 
     >>> from tailproof.noise import Cauchy
     >>> k_armed(Cauchy(), locations=(0.0, 0.5, 1.0)).contexts.arms
@@ -248,7 +311,8 @@ def k_armed(noise: Noise | Varying, *, locations: Sequence[float] | Array) -> Li
     values = array("locations", locations)
     ok = values.ndim == 1 and values.size > 0 and bool(np.isfinite(values).all())
     require(ok, "locations", "a sequence of at least one number, all finite", locations)
-    return LinearBandit(contexts=GivenArms(np.eye(len(values))), theta=values, noise=noise)
+    contexts = GivenArms(np.eye(len(values)))
+    return LinearBandit(contexts=contexts, theta=values, noise=noise, motion=motion)
 
 
 def from_records(

@@ -13,7 +13,7 @@ from tailproof.policies.base import Policy, recommending, unwarned
 from tailproof.results import Identification, Verdicts
 from tailproof.simulation.arm_sets import UnitBall
 from tailproof.simulation.cells import BasePlan, Cell
-from tailproof.simulation.environments import LinearBandit
+from tailproof.simulation.environments import Bandit, LinearBandit
 from tailproof.simulation.loop import Rollout
 from tailproof.simulation.plan import MOST_PULLS
 from tailproof.simulation.sweeps import sweep
@@ -24,7 +24,7 @@ __all__ = ["IdentificationPlan", "identify"]
 
 def identify(
     policies: Mapping[str, Policy[Any]],
-    environment: LinearBandit,
+    environment: Bandit,
     *,
     paths: int,
     max_pulls: int,
@@ -102,7 +102,10 @@ class IdentificationPlan(BasePlan[Verdicts, Identification]):
         super().__post_init__()
         contexts = self.environment.contexts
         fixed = not contexts.fresh and not isinstance(contexts, UnitBall)
-        require(fixed, "environment", "one with fixed arms", self.environment)
+        linear = isinstance(self.environment, LinearBandit)
+        require(fixed and linear, "environment", "linear, with fixed arms", self.environment)
+        moves = isinstance(self.environment, LinearBandit) and self.environment.motion is not None
+        require(not moves, "environment", "one without motion", self.environment)
         ready = {name: _ready(name, policy, self.delta) for name, policy in self.policies.items()}
         object.__setattr__(self, "policies", ready)
         for policy in ready.values():  # fails early if one does not fit

@@ -1,6 +1,7 @@
 """A step of a simulation, the same for regret and for best arms: choose, draw noise, learn."""
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -28,21 +29,22 @@ class Rollout:
     types and are not checked again.
 
     `noise` names the random stream of the noise. With `ahead` it is drawn for several decisions at
-    a time, if all have the same law.
+    a time, if all have the same law. The rewards of a decision are learned `delay` decisions later.
     """
 
-    def __init__(self, cell: Cell, noise: str, *, ahead: bool) -> None:
+    def __init__(self, cell: Cell, noise: str, *, ahead: bool, delay: int = 0) -> None:
         bandit, paths, self._cost = cell.plan.environment, cell.paths, cell.policy.pulls
         contexts = bandit.contexts
         self.world = bandit.start(paths, cell.stream("environment"))
-        self.policy, law = _unfiltered(cell.policy, bandit.noise)
+        self.policy, law = _unfiltered(cell.policy, self.world.noise)
         self.state = self.policy.init(paths, contexts.arms, contexts.dim)
         block = (drawn_together(paths * self._cost), paths) if ahead else None
         self._draw = _drawing(law, cell.stream(noise), self.policy.pulls, block)
         self._rng, self._offset = cell.stream(f"policy {cell.name}"), bandit.offset
-        self._fresh, self._ball = contexts.fresh, isinstance(contexts, UnitBall)
+        self._changes, self._ball = self.world.changes, isinstance(contexts, UnitBall)
         self._rows, self._pulled = np.arange(paths) * contexts.arms, 0
-        self._arms: Array | None = None
+        self._arms = self._known = np.empty(0)  # the arms that are checked, and their locations
+        self._delay, self._waiting = delay, deque[tuple[Any, ...]]()
         self._learn: Callable[..., None] = self.policy.learn
 
     def choose(self) -> tuple[Index, Array]:
@@ -50,22 +52,25 @@ class Rollout:
         world, policy = self.world, self.policy
         if self._ball:
             world.offer(proposing(policy).propose(self.state, self._rng))
-        if world.arms is not self._arms:
-            self._arms = policy._checked_arms(self.state, world.arms)
+        if world.locations is not self._known:
+            if world.arms is not self._arms:
+                self._arms = policy._checked_arms(self.state, world.arms)
+            self._known = world.locations
             self._locations, self.best = world.locations.reshape(-1, 1), world.best[:, None]
         chosen = self._rows * 0 if self._ball else policy._choose(self.state, self._arms, self._rng)
         return chosen, self._locations.take(self._rows + chosen, axis=0)
 
     def learn(self, chosen: Index, location: Array) -> None:
-        """Let the policy learn from rewards of the chosen arms, and move on."""
+        """Draw rewards of the chosen arms, let the policy learn what is known now, and move on."""
         noise = self._draw(chosen, self._pulled)
         rewards = location + self._offset + noise if self._offset else location + noise
-        self._learn(self.state, self._arms, chosen, rewards)
-        if not self._pulled:
+        self._waiting.append((self._arms, chosen, rewards))
+        if len(self._waiting) > self._delay:
+            self._learn(self.state, *self._waiting.popleft())
             self._learn = self.policy._update
         self._pulled += self._cost
-        if self._fresh:
-            self.world.advance()
+        if self._changes:
+            self.world.advance(self._pulled)
 
     def keep(self, paths: NDArray[np.bool_]) -> None:
         """Continue with these paths only."""

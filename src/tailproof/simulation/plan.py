@@ -12,7 +12,7 @@ from tailproof.policies.base import Policy, proposing, unwarned
 from tailproof.results import Curves, Result
 from tailproof.simulation.arm_sets import UnitBall
 from tailproof.simulation.cells import BasePlan, Cell
-from tailproof.simulation.environments import LinearBandit
+from tailproof.simulation.environments import Bandit
 from tailproof.simulation.loop import Rollout
 from tailproof.simulation.sweeps import sweep
 from tailproof.typing import Array, Index
@@ -22,16 +22,19 @@ __all__ = ["MOST_PULLS", "Plan", "simulate"]
 MOST_PULLS = 10**15
 """On one path; float64 counts them exactly."""
 _MOST_CHECKPOINTS = 10**6
+_MOST_LATE = 10**6
+"""Decisions whose rewards are not known yet are kept in memory."""
 
 
 def simulate(
     policies: Mapping[str, Policy[Any]],
-    environment: LinearBandit,
+    environment: Bandit,
     *,
     horizon: int,
     paths: int,
     seed: int = 0,
     checkpoints: int | Sequence[int] = 200,
+    delay: int = 0,
     workers: int = 1,
     engine: str = "processes",
     out: str | Path | None = None,
@@ -51,7 +54,8 @@ def simulate(
     policies : mapping from names to policies
         Every policy sees the same arms and its random stream depends on its name alone, so
         comparisons are paired, and adding a policy changes no other curve.
-    environment : LinearBandit
+    environment : Bandit
+        A `LinearBandit` or a `Shop`.
     horizon : int
         T, in pulls.
     paths : int
@@ -59,6 +63,9 @@ def simulate(
     checkpoints : int or sequence of int
         How many checkpoints, evenly spaced, or the pulls after which to record; the
         horizon is always among them.
+    delay : int
+        The rewards of a decision are learned when this many more decisions were made. Decisions
+        whose rewards are not known at the end are charged like all others.
     workers, engine, out, progress :
         As for `sweep`, but by default one worker, and nothing is kept.
 
@@ -80,6 +87,7 @@ def simulate(
         paths=paths,
         seed=seed,
         checkpoints=checkpoints,
+        delay=delay,
     )
     return sweep({"": plan}, out=out, engine=engine, workers=workers, progress=progress)[""]
 
@@ -100,10 +108,14 @@ class Plan(BasePlan[Curves, Result]):
     kind = Curves
     horizon: int
     checkpoints: int | Sequence[int] = 200
+    delay: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "horizon", whole("horizon", self.horizon, at_most=MOST_PULLS))
+        object.__setattr__(
+            self, "delay", whole("delay", self.delay, at_least=0, at_most=_MOST_LATE)
+        )
         self.marks()  # refuses checkpoints that do not fit
         contexts = self.environment.contexts
         for policy in self.policies.values():  # fails early if one does not fit
@@ -126,13 +138,18 @@ class Plan(BasePlan[Curves, Result]):
         even = np.linspace(horizon / count, horizon, count).round().astype(np.int64)
         return tuple(np.unique(even).tolist())
 
+    def timing(self) -> tuple[Any, ...]:
+        """Return the checkpoints and the delay."""
+        return (*super().timing(), self.delay)
+
     def play(self, cell: Cell) -> Curves:
         """Play the policy of a cell, and charge each decision for the pulls it made."""
-        run, cost, full = Rollout(cell, "noise", ahead=True), cell.policy.pulls, cell.decisions
+        run = Rollout(cell, "noise", ahead=True, delay=self.delay)
+        cost, full = cell.policy.pulls, cell.decisions
         marks, total = np.array(self.marks()), np.zeros((cell.paths, 1))
         inside, learned = _places((marks - 1) // cost), _places(marks // cost)
         regret, error = np.empty((2, cell.paths, len(marks)))
-        estimates = run.policy.estimate(run.state) is not None
+        estimates = run.world.theta is not None and run.policy.estimate(run.state) is not None
         with unwarned():
             for decision in range(-(-self.horizon // cost)):
                 if decision in learned and estimates:
@@ -147,10 +164,11 @@ class Plan(BasePlan[Curves, Result]):
                     run.learn(chosen, location)
             if estimates:
                 error[:, learned[full]] = _miss(run)
-        return Curves(regret=regret, decisions=marks // cost, error=error if estimates else None)
+        known = np.maximum(marks // cost - self.delay, 0)
+        return Curves(regret=regret, decisions=known, error=error if estimates else None)
 
     def _result(self, found: Mapping[str, Curves]) -> Result:
-        settings = {"horizon": self.horizon, **self.settings()}
+        settings = {"horizon": self.horizon, "delay": self.delay, **self.settings()}
         return Result(pulls=np.array(self.marks()), curves=found, settings=settings)
 
 

@@ -110,7 +110,7 @@ def _keyed(name: str, plan: BasePlan[Any, Any], *, keep: bool) -> dict[str, Cell
                 f"out cannot be used with {text}: its repr shows an address in place of a setting, "
                 "so finished cells could not be told apart. Leave out a folder, or write a __repr__"
             )
-    shared, keyed = (type(plan).__name__, bandit, plan.seed, plan.marks(), provenance()), {}
+    shared, keyed = (type(plan).__name__, bandit, plan.seed, plan.timing(), provenance()), {}
     for cell in plan.cells():
         settings = (*shared, cell.name, own[cell.name], cell.chunk, cell.paths)
         keyed[sha256(repr(settings).encode()).hexdigest()] = cell

@@ -322,8 +322,8 @@ def _candidate_blocks(source: Source) -> list[int]:
                 return [1]
             raise ValueError(
                 "medians cannot tell arms apart, as most rewards equal the median of their arm. "
-                f"{source.verdict} Next: maximise a capped mean, Capped(UCB1()), or a quantile "
-                "above the common value, OrderStatisticUCB()"
+                f"{source.verdict} Next: maximise a capped mean, RevenueUCB(), or a quantile "
+                "above the common value, OrderStatisticUCB(quantile=…)"
             )
         most, low = len(source.errors) // 5, max(source.tail.low, source.tail.robust_low)
         blocks = [k for k in _BLOCKS if k <= most and low * (k + 1) / 2 > SAFE_TAIL_INDEX]

@@ -14,13 +14,23 @@ from tailproof.checks import array, require
 from tailproof.stats.medians import SampleMedian
 from tailproof.typing import Array
 
-__all__ = ["LEAST", "SAFE_TAIL_INDEX", "ArmRewards", "Rewards", "Tail"]
+__all__ = [
+    "LEAST",
+    "MOST_ASYMMETRY",
+    "SAFE_TAIL_INDEX",
+    "ArmRewards",
+    "Rewards",
+    "Tail",
+    "asymmetry",
+]
 
 
 LEAST = 50
 """The fewest rewards from which a tail index is estimated."""
 SAFE_TAIL_INDEX = 1.5
 """A mean exists above a tail index of one, and converges fast enough to be relied on above this."""
+MOST_ASYMMETRY = 1.95
+"""Bell-shaped symmetric laws exceed this in fewer than one in a hundred samples."""
 _ATOM_SHARE = 0.05
 """A value is an atom if it makes up this share of the rewards of an arm."""
 _MAX_ATOMS = 2
@@ -196,7 +206,7 @@ class Rewards:
         if len(values) < LEAST:
             raise ValueError(
                 f"at least {LEAST} rewards are needed, got {len(values)} and {missing} missing; "
-                "AutoFiltered needs no recorded rewards"
+                "RevenueUCB(), for revenue, and LinStudentUCB() need no recorded rewards"
             )
         known = sorted(set(names), key=_natural_key)
         place = {name: i for i, name in enumerate(known)}
@@ -204,7 +214,17 @@ class Rewards:
         values = values[np.lexsort((values, arm))]
         groups = np.split(values, np.cumsum(np.bincount(arm))[:-1])
         found = tuple(ArmRewards(*pair) for pair in zip(known, groups, strict=True))
+        if not values.any():
+            raise ValueError(
+                f"all {len(values)} rewards are 0, which says nothing about the arms yet: record "
+                "more, or start with RevenueUCB(), which needs no recorded rewards"
+            )
         if all(own.rewards[0] == own.rewards[-1] for own in found):
+            if values.min() == values.max():
+                raise ValueError(
+                    f"all {len(values)} rewards are {values[0]:g}, so they cannot tell arms apart: "
+                    "check the column, or record until some differ"
+                )
             raise ValueError(
                 f"the rewards of each arm are all equal, such as {values[0]:g}; without noise no "
                 "filter is needed: pull every arm once and keep the best"
@@ -321,17 +341,9 @@ class Rewards:
     def symmetric(self) -> bool:
         """Whether the errors above and below the median look alike.
 
-        The largest difference of the two distribution functions, times √(n₊n₋/(n₊+n₋)), is at most
-        1.95, which bell-shaped symmetric laws exceed in fewer than one in a hundred samples.
+        Their `asymmetry` is at most `MOST_ASYMMETRY`.
         """
-        above, below = self.errors[self.errors > 0], -self.errors[self.errors < 0][::-1]
-        if not (above.size and below.size):
-            return False
-        at = np.concatenate([above, below])
-        shares = (np.searchsorted(side, at, side="right") / side.size for side in (above, below))
-        gap = np.abs(np.subtract(*shares)).max()
-        size = above.size * below.size / (above.size + below.size)
-        return bool(gap * math.sqrt(size) <= 1.95)
+        return asymmetry(self.errors) <= MOST_ASYMMETRY
 
     @property
     def mostly_equal(self) -> bool:
@@ -350,7 +362,7 @@ class Rewards:
                 shares[value] = shares.get(value, 0) + share * len(arm.rewards) / self.count
         often = sorted(((share, value) for value, share in shares.items()), reverse=True)
         often = [(share, value) for share, value in often if share >= _ATOM_SHARE][:3]
-        words = ", ".join(f"{share:.0%} are {value:.6g}" for share, value in often)
+        words = ", ".join(f"{_percent(share)} are {value:.6g}" for share, value in often)
         return [f"Of {self.count} rewards {words}."] if often else []
 
     def _about_tail(self) -> str:
@@ -404,6 +416,24 @@ class Rewards:
         return found
 
 
+def asymmetry(errors: Array) -> float:
+    """Return how much errors above and below zero differ: the statistic of Smirnov 1939.
+
+    The largest difference of their two distribution functions, times √(n₊n₋/(n₊+n₋)); infinite if
+    there are none on one side.
+
+    >>> asymmetry(np.array([-2.0, -1.0, 1.0, 2.0])), asymmetry(np.array([1.0]))
+    (0.0, inf)
+    """
+    above, below = np.sort(errors[errors > 0]), np.sort(-errors[errors < 0])
+    if not (above.size and below.size):
+        return math.inf
+    at = np.concatenate([above, below])
+    shares = (np.searchsorted(side, at, side="right") / side.size for side in (above, below))
+    gap = float(np.abs(np.subtract(*shares)).max())
+    return gap * math.sqrt(above.size * below.size / (above.size + below.size))
+
+
 def _names(arms: Any, count: int) -> list[str]:
     given = np.asarray(arms, dtype=object)
     require(given.ndim == 1, "arms", "a sequence of names", f"an array of shape {given.shape}")
@@ -441,3 +471,12 @@ def _centred(ranked: Array, centre: float) -> Array:
 
 def _inverse(slope: float) -> float:
     return 1 / slope if slope > 0 else math.inf
+
+
+def _percent(share: float) -> str:
+    """Return a share in per cent; all means all.
+
+    >>> _percent(0.964), _percent(0.998), _percent(1.0)
+    ('96%', 'more than 99%', '100%')
+    """
+    return "more than 99%" if 0.995 <= share < 1 else f"{share:.0%}"

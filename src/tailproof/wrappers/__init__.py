@@ -8,7 +8,9 @@ from tailproof.wrappers.filtered import Filtered
 from tailproof.wrappers.from_regret import FromRegret
 from tailproof.wrappers.intercept import Intercept
 from tailproof.wrappers.negated import Negated
+from tailproof.wrappers.renewed import Renewed
 from tailproof.wrappers.scaled import Scaled
+from tailproof.wrappers.vigilant import Vigilant
 
 __all__ = [
     "AutoFiltered",
@@ -17,7 +19,9 @@ __all__ = [
     "FromRegret",
     "Intercept",
     "Negated",
+    "Renewed",
     "Scaled",
+    "Vigilant",
     "Wrapped",
     "Wrapper",
     "compositions",

@@ -44,6 +44,9 @@ class Piloted(Wrapped):
     def _room_needed(self) -> int:
         return int(self.decisions[self.young].max(initial=0))
 
+    def _room_saved(self) -> int:
+        return super()._room_saved() if self.young.any() else 0
+
     def keep(
         self, rows: Index, arms: Array, chosen: Index, rewards: Array, propensity: Array
     ) -> None:

@@ -1,5 +1,6 @@
 """Opening a journal by its path or URL."""
 
+import re
 import sqlite3
 from pathlib import Path
 
@@ -10,6 +11,12 @@ from tailproof.live.journal.postgres import Postgres
 from tailproof.live.journal.sqlite import SQLite
 
 __all__ = ["open_journal"]
+
+_URL = re.compile(r"postgres(ql)?://([^@/?#]*@)?[^@/?#]*(/[^@?#]*)?(\?[^#]*)?(#[^@]*)?", re.DOTALL)
+_INVALID = (
+    "cannot read the postgresql:// URL of the journal: it is postgresql://user:password@host/"
+    "database, with special characters in user and password percent-encoded"
+)
 
 
 def open_journal(
@@ -42,13 +49,22 @@ def open_journal(
     ok = isinstance(journal, str | Path) and bool(str(journal))
     require(ok, "journal", "a path, a postgresql:// URL or a Journal", journal)
     text = str(journal)
+    scheme, found, _ = text.partition("://")
+    if found and scheme not in ("postgresql", "postgres"):
+        raise ValueError(f"cannot open a journal at {scheme}://…: use a file or postgresql://")
     if not text.startswith(("postgresql://", "postgres://")):
         try:
             return SQLite(journal, durable=durable, make=make)
         except sqlite3.DatabaseError as error:
             raise ValueError(f"cannot open {text!r} as a SQLite journal: {error}") from error
+    if not _URL.fullmatch(text):
+        raise ValueError(_INVALID)
     url, _, name = text.partition("#")
     psycopg = import_extra("psycopg", "postgres", "a PostgreSQL journal")
+    try:
+        psycopg.conninfo.conninfo_to_dict(url)
+    except psycopg.ProgrammingError:  # its message shows parts of the URL
+        raise ValueError(_INVALID) from None
     try:
         return Postgres(url, name=name or "tailproof", durable=durable, make=make)
     except psycopg.OperationalError as error:

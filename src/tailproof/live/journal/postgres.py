@@ -162,6 +162,8 @@ class Postgres(Journal):
 
     def _send(self, queue: "list[_Rows]") -> None:
         if self._connection.broken:
+            if queue[0].sql != _BEGIN:  # the rest of a transaction must not go without its start
+                raise self._psycopg.OperationalError("the connection was closed in a transaction")
             self._connect()
         with self._connection.pipeline():
             for rows in queue:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tailproof.figures import canvas
 from tailproof.paper import published
-from tailproof.paper.drawing import mark_rows
+from tailproof.paper.drawing import legend_below, mark_rows
 from tailproof.paper.exhibit import Claim, Picture, Sweep, below, best, final, student_plan
 from tailproof.policies import Policy
 from tailproof.results.regret import Result
@@ -104,7 +104,7 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
         axes.set_xlim(0, widest)
     for axes in panels[-1]:
         axes.set_xlabel("regret: median and 10–90 %", fontsize=8)
-    panels[0, 0].legend(fontsize=7, frameon=False, loc="lower right")
+    legend_below(figure, panels[0, 0], 3)
     alt = f"Final regret with the published and with a tuned bonus. Means, {'; '.join(words)}."
     return {"bonus": Picture(figure, alt)}
 

@@ -1,6 +1,7 @@
 """Beyond the paper: which tool for which tail, each with its default settings."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import astuple, replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,10 @@ from tailproof.paper import published
 from tailproof.paper.drawing import legend_below
 from tailproof.paper.exhibit import (
     Claim,
+    Early,
     Part,
     Picture,
     Sweep,
-    below,
     best,
     final,
     means,
@@ -48,9 +49,9 @@ DIFFERENCES: Sequence[str] = (
     "Not in the paper. The neutral environment with fresh contexts and Student-t noise. Every tool "
     "has the same settings for every df, except that the calibrated filter is told the law and "
     "SupBTC_mom has its published ñ.",
-    "The problems are those of `tailproof gauntlet`, cut to 2000 pulls at the quick size. The "
-    "rivals there are AutoFiltered around OFUL, AutoFiltered around UCB1 if the arms have no "
-    "features, and a random arm.",
+    "The problems are those of tailproof gauntlet, cut to 2000 pulls at the quick size; what a "
+    "run says that was cut short is left open. The rivals there are AutoFiltered around OFUL, "
+    "AutoFiltered around UCB1 if the arms have no features, and a random arm.",
 )
 SINGLE, CHANCE = "LinStudentUCB, single pulls", "random arm"
 _GAUNTLET = "gauntlet: "
@@ -130,18 +131,20 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
     """Compare LinStudentUCB with the best other tool, for every tail and problem."""
     tails: list[Part] = []
     trials: list[Part] = []
+    whole = {problem.name: problem.horizon for problem in problems("report")}
     for key, result in results.items():
         rival = best(result, (name for name in result.curves if name != SINGLE))
         ours, theirs = final(result, SINGLE), final(result, rival)
         if key.startswith(_GAUNTLET):
-            text = f"{key.removeprefix(_GAUNTLET)}: {SINGLE} − 3 × {rival}, the best other tool"
-            trials.append(below(text, ours, 3 * theirs))
+            name, pulls = key.removeprefix(_GAUNTLET), int(result.pulls[-1])
+            part = ratio(f"{name}: over {rival}", ours, theirs, at_most=3)
+            if pulls < whole[name]:
+                text = f"{name}, {pulls} of {whole[name]} pulls: over {rival}"
+                part = Early(*astuple(replace(part, text=text)))
+            trials.append(part)
         else:
             text = f"{key}: {SINGLE} over {rival}, the best other tool"
             tails.append(ratio(text, ours, theirs, at_most=1.1))
-    played = [result for key, result in results.items() if key.startswith(_GAUNTLET)]
-    longest = max((int(result.pulls[-1]) for result in played), default=0)
-    paths = max((int(result.settings["paths"]) for result in played), default=0)
     return [
         Claim(
             "LinStudentUCB, which needs no repeated pulls, no tail index and no scale, is within "
@@ -150,12 +153,10 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
             tails,
         ),
         Claim(
-            f"At this size, {len(trials)} problems of the gauntlet with at most {longest} pulls "
-            f"and {paths} paths, LinStudentUCB works whatever the tail, the unit and the offset: "
-            "its regret is at most three times that of the best other tool that needs no "
-            "information about the problem. All problems at full length are checked by "
-            "`tailproof gauntlet --size full`.",
-            "our question",
+            "LinStudentUCB works whatever the tail, the unit and the offset: in every problem of "
+            "the gauntlet its regret is at most three times that of the best other tool that "
+            "needs no information about the problem.",
+            "our question; tailproof gauntlet --size full has the answer",
             trials,
         ),
     ]

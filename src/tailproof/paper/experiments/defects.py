@@ -7,7 +7,7 @@ from typing import Any
 
 from tailproof.figures import canvas
 from tailproof.paper import published
-from tailproof.paper.drawing import mark_rows
+from tailproof.paper.drawing import legend_below, mark_rows
 from tailproof.paper.exhibit import Claim, Picture, Sweep, final, ratio, student_plan
 from tailproof.policies import Policy
 from tailproof.results.regret import Result
@@ -75,7 +75,7 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     mark_rows(axes, list(pairs), samples)
     axes.set_xlim(left=0)
     axes.set_xlabel("regret over the scripts' mean: median, 10–90 %", fontsize=8)
-    axes.legend(fontsize=8, frameon=False)
+    legend_below(figure, axes, 2)
     ends = "; ".join(
         f"{label}: {a.mean():.0f} and {b.mean():.0f}" for label, (a, b) in pairs.items()
     )

@@ -199,7 +199,7 @@ def _draw_arms(results: Mapping[str, Result]) -> Picture:
         axes.axhline(limit(law), color=PALETTE[place], linestyle=":")
         words.append(f"{name}: {rate[-1]:.1f}, limit {limit(law):.1f}")
     axes.set(xscale="log", xlabel="pulls T", ylabel="N/ln T of the worse arm", ylim=(0, None))
-    axes.legend(fontsize=8, frameon=False, title="dots: 1/kl, the limit", title_fontsize=8)
+    legend_below(figure, axes, 4, "dots: 1/kl, the limit")
     alt = "Mean pulls N of the worse of two arms over ln T, and the limit 1/kl. At the horizon, "
     return Picture(figure, alt + "; ".join(words) + ".")
 

@@ -68,7 +68,7 @@ def run(sweep: Sweep, size: str, seed: int) -> dict[str, Result]:
 
 def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     """Draw the numbers of pulls per decision, and the regret against them."""
-    figure, ((bars, curves),) = canvas(1, 2, height=3.0, share=False)
+    figure, ((bars, curves),) = canvas(1, 2, height=3.2, share=False)
     theory: dict[str, Any] = {"horizon": HORIZON, "delta": DELTA}
     numbers: dict[str, list[float]] = {
         "Theorem 2": [filter_pulls(alpha=df, **theory) for df in USED],
@@ -83,13 +83,14 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
             drawn, [f"{value:.0f}" for value in values], fontsize=6, rotation=90, padding=2
         )
     bars.axhline(HORIZON, color="0.4", linestyle=":", label="the whole horizon")
-    bars.set(yscale="log", ylim=(1, 1e13), ylabel="pulls per decision", xticks=places)
+    bars.set(yscale="log", ylim=(1, 1e9), ylabel="pulls per decision", xticks=places)
     bars.set_xticklabels([f"df = {df}" for df in USED])
-    bars.legend(fontsize=7, frameon=False, loc="upper left")
     for place, (key, result) in enumerate(results.items()):
         band(curves, PULLS, np.array([final(result, f"ñ = {k}") for k in PULLS]).T, place, key)
     curves.set(xscale="log", yscale="log", xlabel="pulls per decision ñ", ylabel="regret")
-    curves.legend(fontsize=7, frameon=False)
+    for axes, columns in ((bars, 2), (curves, 4)):
+        below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.22)}
+        axes.legend(ncols=columns, fontsize=7, frameon=False, **below)
     first = results["df = 1"]
     size = f"T = {first.pulls[-1]} pulls, {first.settings['paths']} paths"
     reading = "median (line), 10–90 % (band), mean (dashes)"

@@ -144,12 +144,17 @@ class State:
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return everything learned as named arrays, ready for ``numpy.savez``.
 
-        The arrays of a state inside this one carry its name and a dot before theirs.
+        The arrays of a state inside this one carry its name and a dot before theirs. Buffers are
+        as long as their decisions need, whatever room other paths needed before.
         """
         found: dict[str, NDArray[Any]] = {"format": np.array(self.FORMAT)}
+        buffers = self.declared().buffers
+        room = self._room_saved() if buffers else 0
         for name, value in self._parts():
             if isinstance(value, State):
                 found |= {f"{name}.{key}": array for key, array in value.to_arrays().items()}
+            elif name in buffers:
+                found[name] = np.array(value[*(slice(None),) * buffers[name].buffer, :room])
             else:
                 found[name] = np.array(value)
         return found
@@ -236,13 +241,15 @@ class State:
             array = getattr(self, name)
             room = array.shape[rule.buffer]
             if room < count:
-                while room < count:
-                    room *= 2
-                setattr(self, name, rule.widened(array, room))
+                setattr(self, name, rule.widened(array, _doubled(room, count)))
 
     def _room_needed(self) -> int:
         """Return how long buffers must be."""
         return int(self.decisions.max())
+
+    def _room_saved(self) -> int:
+        """Return how much of the buffers is saved."""
+        return _doubled(ROOM, self._room_needed())
 
     def take(self, paths: ArrayLike) -> Self:
         """Return a copy with the given paths only."""
@@ -316,6 +323,17 @@ def _declared(kind: type[Any]) -> Declared:
         if get_origin(plain[part.name]) is np.ndarray:
             dtypes[part.name] = get_args(get_args(plain[part.name])[1])[0]
     return Declared(rules, {name: rule for name, rule in rules.items() if rule.buffer}, dtypes)
+
+
+def _doubled(room: int, least: int) -> int:
+    """Return the room, doubled until it is enough.
+
+    >>> _doubled(16, 40)
+    64
+    """
+    while room < least:
+        room *= 2
+    return room
 
 
 def places(chosen: Index, arms: int) -> Index:

@@ -1,5 +1,6 @@
 """The Student-t regression of LinStudentUCB, which learns the law of its noise in any unit."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
@@ -15,6 +16,8 @@ SHAPES = np.array([0.5, 1.0, 2.0, 4.0, 32.0])
 """The degrees of freedom ν to choose from."""
 _LOG_HEIGHT: Array = -betaln(0.5, SHAPES / 2) - np.log(SHAPES) / 2
 _INFORMATION: Array = 2 * SHAPES / (SHAPES + 3)  # Fisher information about ln s in one pull
+_FIRST_LEAN, _EQUAL = 0.5, 0.05  # τ at first, and the size of one more coordinate of γ
+_ALARM = 12.5  # the log likelihood ratio at which an epoch ends, as of five standard deviations
 
 
 One = Annotated[Array, Rule(finite=True, blank=1)]
@@ -25,8 +28,13 @@ Features = Annotated[Array, Rule(("dim",), finite=True)]
 class StudentFit(State):
     """The fit, the pulls in its buffer, and a summary of the discarded pulls.
 
+    y = b + xᵀθ + s·a(x)·t_ν,  ln a(x) = (x − x₀)ᵀγ,  γ ~ N(0, τ² (dV)⁻¹),  u = (y − b − xᵀθ)/(s·a)
+
     The score ψ(u) = (ν + 1)u/(ν + u²) of Student's t is bounded and returns to zero, so an extreme
     reward has no influence and adds no information. D = d + 1 with an intercept, and D = d without.
+
+    Where the last pulls follow another s, a new epoch begins: s and ν are learned again, from these
+    pulls alone, and what was known about θ, b and γ stays.
 
     Attributes
     ----------
@@ -47,10 +55,18 @@ class StudentFit(State):
         The buffer: the vectors, with a one for the intercept, and the rewards, within ±1e100.
     information, response : arrays of shape (paths, D, D) and (paths, D)
         H₀ and H₀(θ, b) + the score, of the discarded pulls.
-    scoring, log_likelihood : arrays of shape (paths, shapes)
-        Their score of ln s, and their log likelihood without a term that all ν have in common.
+    design, scoring : arrays of shape (paths, d + 1, d + 1) and (paths, shapes, d + 1)
+        Their Σzzᵀ with z = (x − x₀, 1), and their score of (γ, ln s) under each ν.
+    log_likelihood : array of shape (paths, shapes)
+        Their log likelihood without a term that all ν have in common.
     sums : array of shape (paths, 3)
         Their Σψ', Σw and Σψ².
+    earlier_information, earlier_response : arrays of shape (paths, D, D) and (paths, D)
+        As `information` and `response`, of the pulls of earlier epochs.
+    earlier_scale, lean_variance, floor : arrays of shape (paths,)
+        s√κ at the end of the last epoch; τ²; the least scale that the rewards can tell.
+    anchor, lean : arrays of shape (paths, d)
+        x₀, the mean of the first offers; γ.
     """
 
     block: Finite
@@ -68,9 +84,17 @@ class StudentFit(State):
     rewards: Finite
     information: Finite
     response: Finite
-    scoring: Annotated[Array, Rule((len(SHAPES),), finite=True)]
+    design: Finite
+    scoring: Finite
     log_likelihood: Annotated[Array, Rule((len(SHAPES),), finite=True)]
     sums: Annotated[Array, Rule((3,), finite=True)]
+    earlier_information: Finite
+    earlier_response: Finite
+    earlier_scale: One
+    anchor: Features
+    lean: Features
+    lean_variance: Annotated[Array, Rule(finite=True, blank=_FIRST_LEAN**2)]
+    floor: Finite
 
     @classmethod
     def start(
@@ -86,6 +110,10 @@ class StudentFit(State):
             rewards=np.zeros((paths, room)),
             information=np.zeros((paths, size, size)),
             response=np.zeros((paths, size)),
+            design=np.zeros((paths, dim + 1, dim + 1)),
+            scoring=np.zeros((paths, len(SHAPES), dim + 1)),
+            earlier_information=np.zeros((paths, size, size)),
+            earlier_response=np.zeros((paths, size)),
             **arrays,
         )
 
@@ -111,6 +139,11 @@ class StudentFit(State):
             product += self.block[:, -1:]
         return product[..., -1], _squares(product[..., :-1])
 
+    def relative_variance(self, x: Array) -> Array:
+        """Return a², the squared scale of the noise relative to s, at x of shape (paths, n, d)."""
+        log = np.matvec(x - self.anchor[:, None], self.lean)
+        return np.asarray(np.exp(np.minimum(np.maximum(2 * log, -40), 40)))
+
     def update(self, arms: Array, chosen: Array, y: Array) -> None:
         """Learn from one pull in each path: `chosen` are the vectors, of shape (paths, d)."""
         t, rows = self.decisions + 1, np.arange(self.paths)
@@ -122,23 +155,32 @@ class StudentFit(State):
         self._step(x, y)
         late = (t >= self.due) | (self.kept == self.rewards.shape[1])
         if late.any():
-            for kept in np.unique(self.kept[late]):
-                young = np.flatnonzero(late & (self.kept == kept))
-                part = self if len(young) == self.paths else self.take(young)
-                part._fit(t[young], int(kept))
-                if part is not self:
-                    self.put(young, part)
+            rows = np.flatnonzero(late)
+            self._in_groups(rows, self.kept, StudentFit._watch)
+            self._in_groups(rows, self.kept, StudentFit._fit)
+
+    def _in_groups(
+        self, rows: Index, sizes: Index, learn: Callable[["StudentFit", int], None]
+    ) -> None:
+        """Call `learn(part, size)` on the given paths, together where they have the same size."""
+        for size in np.unique(sizes[rows]):
+            group = rows[sizes[rows] == size]
+            part = self if len(group) == self.paths else self.take(group)
+            learn(part, int(size))
+            if part is not self:
+                self.put(group, part)
 
     def _track_offers(self, arms: Array, chosen: Array, t: Index) -> None:
         """Update where offered vectors lie, how far apart, and whether they are new each time."""
-        middle = arms.mean(axis=1)
-        square = np.square(arms - middle[:, None]).mean(axis=1)
+        # sums of small arrays are quicker than their means
+        k, middle = arms.shape[1], arms.sum(axis=1) / arms.shape[1]
+        square = np.square(arms - middle[:, None]).sum(axis=1) / k
         square = np.where(square.any(axis=1, keepdims=True), square, np.square(chosen))
         self.spread += (square - self.spread) / t[:, None]
         moved = middle - self.centre
         self.centre += moved / t[:, None]
         share = np.square(moved) / np.where(self.spread > 0, self.spread, np.inf)
-        renewed = share.mean(axis=1) * (arms.shape[1] - 1) * (t - 1) / t
+        renewed = share.sum(axis=1) / self.dim * (k - 1) * (t - 1) / t
         self.renewal += (renewed - self.renewal) / t
 
     def _step(self, x: Array, y: Array) -> None:
@@ -147,36 +189,86 @@ class StudentFit(State):
         leverage, nu = _squares(row[:, :-1]), SHAPES[self.shape]
         residual = y - row[:, -1]
         # before the pull its location was uncertain by ± s√leverage, on top of the noise
-        weight = (nu + 1) / (nu + np.square(residual / self.scale) / (1 + leverage))
-        root = np.sqrt(self.slope * weight)
+        variance = self.relative_variance(x[:, None, : self.dim])[:, 0]
+        weight = (nu + 1) / (nu + np.square(residual / self.scale) / (variance + leverage))
+        root = np.sqrt(self.slope * weight / variance)
         y = root * (row[:, -1] + residual / self.slope)
         rank_one_update(self.block, root[:, None] * x, y[:, None])
 
-    def _fit(self, t: Index, n: int) -> None:
+    def _watch(self, n: int) -> None:
+        """Begin a new epoch where the last 8, 16, 32 … pulls follow another scale than the law.
+
+        Under the law q = ν/(ν + u²) is Beta(ν/2, ½), with the mean p = ν/(ν + 1). If m pulls have
+        the mean q̄, another scale is likelier by a factor of about exp(m (ν + 3)/2 kl(p, q̄)).
+        """
+        recent = n - self.rewards.shape[1] + self.rewards.shape[1] // 2
+        watched = self.design[:, -1, -1] > 0  # paths that have discarded pulls of this epoch
+        if recent < 8 or not watched.any():
+            return
+        sizes = 8 * 2 ** np.arange((recent // 8).bit_length())
+        last, nu = slice(n - sizes[-1], n), SHAPES[self.shape][:, None]
+        q = nu / (nu + self._squared_residuals(self.contexts[:, last], self.rewards[:, last]))
+        q = np.stack([q[:, -m:].mean(axis=1) for m in sizes], axis=1)
+        p, rest = nu / (nu + 1), np.maximum(1 - q, 1e-15)
+        ratio = sizes * (nu + 3) / 2 * (p * np.log(p / q) + (1 - p) * np.log((1 - p) / rest))
+        # noise below the floor is no news
+        watched = watched[:, None] & ((q < p) | (self.scale > 2 * self.floor)[:, None])
+        ratio = np.where(watched, ratio, 0)
+        changed = np.where(ratio.max(axis=1) > _ALARM, sizes[ratio.argmax(axis=1)], 0)
+        rows = np.flatnonzero(changed)
+        self._in_groups(rows, changed, lambda part, m: part._begin_epoch(n, m))
+
+    def _begin_epoch(self, n: int, m: int) -> None:
+        """Discard all but the last m of n pulls, and what the others said about s and ν.
+
+        What they said about (θ, b) stays in absolute units, and what they said about γ whatever s.
+        """
+        self._discard(n - m)
+        scale = self.scale * np.sqrt(self.inflation)
+        share = np.square(np.minimum(scale / self.earlier_scale, 1e6))
+        self.earlier_information = share[:, None, None] * self.earlier_information
+        self.earlier_information += self.information
+        self.earlier_response = share[:, None] * self.earlier_response + self.response
+        self.earlier_scale = scale
+        self.information, self.response = 0 * self.information, 0 * self.response
+        part = self.design[..., -1] / self.design[:, -1:, -1]
+        self.scoring = self.scoring - self.scoring[..., -1:] * part[:, None]
+        self.design = self.design - part[:, :, None] * self.design[:, -1:]
+        self.scoring[..., -1] = self.design[..., -1] = self.design[:, -1] = 0
+        # a few pulls say little about ν and κ, which are likely to be the same
+        likelihood = self.log_likelihood - self.log_likelihood.max(axis=1, keepdims=True)
+        self.log_likelihood = np.maximum(likelihood, -4)
+        self.sums = self.sums * (8 / np.maximum(self.sums[:, 1:2], 8))
+
+    def _fit(self, n: int) -> None:
         """Fit all paths, which have the same number n of pulls in the buffer, in two rounds.
 
         Each adds the uncertainty of the location to the residual: r² + s²·leverage.
         """
-        x, y, prior = self.contexts[:, :n], self.rewards[:, :n], self._prior()
+        t, prior = self.decisions + 1, self._prior()
+        x, y = self.contexts[:, :n], self.rewards[:, :n]
         if (t == n).any():  # paths that have discarded nothing yet
             self._try_median(x, y, prior, t)
             self._try_least_squares(x, y, prior, np.flatnonzero(t == n))
-        gone, before, scales = (t - n)[:, None] * _INFORMATION, self.scales, self.scales
-        known = _half_resolution(y)
+        before, count = (self.scales, self.lean), n + self.design[:, -1, -1]
+        if n >= 8:
+            self._update_lean(x, y)
+        scales, variance = self.scales, self.relative_variance(x[..., : self.dim])
+        known = _half_resolution(x, y)
         for _ in range(2):
             residual, leverage = y - np.matvec(x, self.mean), _squares(x @ self.root)
             offset = np.abs(self.mean[:, self.dim :]).sum(axis=1)
             least = 1e-3 * self.scale / np.sqrt(self.penalty) + 1e-14 * offset + 1e-100
             typical = np.sqrt(np.square(residual).mean(axis=1))
-            least = np.maximum(least, np.minimum(known, typical))
+            self.floor = np.maximum(least, np.minimum(known, typical))
             for _ in range(2):  # Fisher scoring for ln s, by at most a factor e per step
-                u = self._standardised(residual, leverage, scales)
-                moved = np.log(scales / before)
-                excess = _scoring(u) + self.scoring - gone * moved
-                step = np.clip(excess / (t[:, None] * _INFORMATION), -1, 1)
-                scales = np.maximum(scales * np.exp(step), least[:, None])
-            u, moved = self._standardised(residual, leverage, scales), np.log(scales / before)
-            shift = self.scoring * moved - gone * moved**2 / 2
+                u = self._standardised(residual, leverage, variance, scales)
+                excess = _scores(u).sum(axis=2) + self._moved(*before, scales)[1][..., -1]
+                step = np.clip(excess / (count[:, None] * _INFORMATION), -1, 1)
+                scales = np.maximum(scales * np.exp(step), self.floor[:, None])
+            u = self._standardised(residual, leverage, variance, scales)
+            moved, scoring = self._moved(*before, scales)
+            shift = np.vecdot(moved, self.scoring + scoring) / 2
             likelihood = _log_likelihood(u, scales) + self.log_likelihood + shift
             self.scales, self.shape = scales, likelihood.argmax(axis=1)
             weights, sums = self._weights(u)
@@ -186,12 +278,46 @@ class StudentFit(State):
             self.slope = np.maximum(slope, 0.5)
             self.inflation = np.maximum(square / total * self.slope / slope**2, 0.25)
             self._update_penalty(prior)
-            self._newton_step(x, weights, residual, self.penalty[:, None, None] * prior)
-        self.log_likelihood = self.log_likelihood + shift
-        self.scoring = self.scoring - gone * moved
-        self.due = t + np.maximum(t // 8, 1)
+            self._newton_step(x, weights / variance, residual, self.penalty[:, None, None] * prior)
+        self.log_likelihood, self.scoring = self.log_likelihood + shift, scoring
+        self.due = t + np.maximum(count.astype(np.int64) // 8, 1)
         if n == self.rewards.shape[1]:
             self._summarise(n // 2)
+
+    def _moved(self, scales: Array, lean: Array, now: Array) -> tuple[Array, Array]:
+        """Return how far (γ, ln s) has moved, and the score of the discarded pulls there."""
+        moved = np.empty(self.scoring.shape)
+        moved[..., :-1], moved[..., -1] = (self.lean - lean)[:, None], np.log(now / scales)
+        return moved, self.scoring - _INFORMATION[:, None] * (moved @ self.design)
+
+    def _placed(self, x: Array) -> Array:
+        """Return z = (x − x₀, 1), of shape (paths, n, d + 1)."""
+        z = np.ones((*x.shape[:2], self.dim + 1))
+        np.subtract(x[..., : self.dim], self.anchor[:, None], out=z[..., :-1])
+        return z
+
+    def _update_lean(self, x: Array, y: Array) -> None:
+        """Update γ and ln s by a step of Fisher scoring, and τ² by MacKay's fixed point.
+
+        One more coordinate of size 0.05 keeps equal noise equal.
+        """
+        rows, inner = np.arange(self.paths), np.arange(self.dim)
+        z, nu = self._placed(x), SHAPES[self.shape][:, None]
+        u = self._squared_residuals(x, y)
+        score = self.scoring[rows, self.shape] + np.vecmat((nu + 1) * u / (nu + u) - 1, z)
+        unit = self.dim * np.maximum(self.spread, 1e-8 * np.square(self.anchor) + 1e-200)
+        prior = unit / self.lean_variance[:, None]
+        score[:, :-1] -= prior * self.lean
+        matrix = _INFORMATION[self.shape][:, None, None] * (self.design + z.mT @ z)
+        matrix[:, inner, inner] += prior
+        root = _inverse_root(matrix)
+        step = _covariance_times(root, score)
+        step /= np.maximum(np.abs(np.matvec(z, step)).max(axis=1), 1)[:, None]
+        self.lean = self.lean + step[:, :-1]
+        self.scales = self.scales * np.exp(step[:, -1:])
+        known = np.maximum(self.dim - np.vecdot(_squares(root[:, :-1]), prior), 0)
+        size = np.vecdot(np.square(self.lean), unit) + _EQUAL**2
+        self.lean_variance = np.minimum(size / (known + 1), 9)
 
     def _prior(self) -> Array:
         """Return P: P⁻¹ = V⁻¹ + mmᵀ/d with V = diag(spread) and m = V⁻¹ centre; b is free.
@@ -221,6 +347,8 @@ class StudentFit(State):
             scale = np.where(half > 0, half, 1e-3 * off.max(axis=1))
             self.scales[rows] = (scale + 1e-14 * np.abs(middle) + 1e-100)[:, None]
             self.penalty[rows] = self.dim
+            self.anchor[rows], self.lean[rows] = self.centre[rows], 0
+            self.lean_variance[rows] = _FIRST_LEAN**2
             self.block[rows, :, :-1] = _inverse_root(x.mT @ x + self.dim * prior[rows])
             self.block[rows, : self.dim, -1] = 0
             self.block[rows, self.dim :, -1] = middle[:, None]
@@ -236,13 +364,16 @@ class StudentFit(State):
         residual, free = y - np.matvec(x, mean), y.shape[1] - leverage.sum(axis=1)
         scale = np.sqrt(np.square(residual).sum(axis=1) / np.maximum(free, 1e-9))
         scale, now = np.maximum(scale, 1e-100), self.scale[rows]
-        left = y - np.matvec(x, self.mean[rows])
+        variance = self.relative_variance(self.contexts[:, : y.shape[1], : self.dim])[rows]
+        left = (y - np.matvec(x, self.mean[rows])) / np.sqrt(variance) / now[:, None]
         gain = _log_density(residual / scale[:, None], leverage, last)
-        gain -= _log_density(left / now[:, None], _squares(x @ self.root[rows]), self.shape[rows])
+        gain -= _log_density(left, _squares(x @ self.root[rows]) / variance, self.shape[rows])
+        gain += np.log(variance).sum(axis=1) / 2
         better = (gain > y.shape[1] * np.log(scale / now)) & (free > y.shape[1] / 2)
         rows = rows[better]
         self.block[rows] = np.concatenate([root, mean[..., None]], axis=2)[better]
         self.scales[rows, -1], self.shape[rows] = scale[better], last[better]
+        self.lean[rows] = 0
 
     def _update_penalty(self, prior: Array) -> None:
         """Update ρ by MacKay's fixed point, with one more coordinate of size s²/d."""
@@ -255,8 +386,10 @@ class StudentFit(State):
     def _newton_step(self, x: Array, weights: Array, residual: Array, prior: Array) -> None:
         """Take a Newton step, with the information that the score accepted."""
         new, score = self._information(x, weights, residual)
-        root = _inverse_root(self.information + new + prior)
-        climb = score + self.response - np.matvec(self.information + prior, self.mean)
+        share = np.minimum(self.scale / self.earlier_scale, 1e6) ** 2 * self.inflation
+        known = self.information + share[:, None, None] * self.earlier_information + prior
+        response = self.response + share[:, None] * self.earlier_response
+        root, climb = _inverse_root(known + new), score + response - np.matvec(known, self.mean)
         self.block[..., -1] += _covariance_times(root, climb)
         self.block[..., :-1] = root
 
@@ -274,24 +407,36 @@ class StudentFit(State):
         order = np.argpartition(leverage, k, axis=1)
         self.contexts = np.take_along_axis(self.contexts, order[..., None], axis=1)
         self.rewards = np.take_along_axis(self.rewards, order, axis=1)
-        x, leverage = self.contexts[:, :k], np.take_along_axis(leverage, order[:, :k], axis=1)
-        residual = self.rewards[:, :k] - np.matvec(x, self.mean)
-        u = self._standardised(residual, leverage, self.scales)
+        self._discard(k)
+
+    def _discard(self, k: int) -> None:
+        """Replace the first k pulls of the buffer by their summary."""
+        x = self.contexts[:, :k]
+        residual, leverage = self.rewards[:, :k] - np.matvec(x, self.mean), _squares(x @ self.root)
+        variance, z = self.relative_variance(x[..., : self.dim]), self._placed(x)
+        u = self._standardised(residual, leverage, variance, self.scales)
         weights, sums = self._weights(u)
-        new, score = self._information(x, weights, residual)
+        new, score = self._information(x, weights / variance, residual)
         self.information = self.information + new
         self.response = self.response + score + np.matvec(new, self.mean)
-        self.scoring = self.scoring + _scoring(u)
+        self.design, self.scoring = self.design + z.mT @ z, self.scoring + _scores(u) @ z
         self.log_likelihood = self.log_likelihood + _log_likelihood(u, self.scales)
         self.sums = self.sums + sums
         self.contexts[:, :-k], self.rewards[:, :-k] = self.contexts[:, k:], self.rewards[:, k:]
         self.kept = self.kept - k
 
-    def _standardised(self, residual: Array, leverage: Array, scales: Array) -> Array:
-        """Return (r² + s²·leverage)/scales² for every shape: (paths, shapes, pulls)."""
-        u = residual[:, None] / scales[..., None]
-        known = np.square(self.scale[:, None] / scales)[..., None] * leverage[:, None]
-        return np.minimum(np.square(u) + known, 1e200)
+    def _squared_residuals(self, x: Array, y: Array) -> Array:
+        """Return (r² + s²·leverage)/(a·s)² under the likeliest law, of shape (paths, pulls)."""
+        residual, leverage = y - np.matvec(x, self.mean), _squares(x @ self.root)
+        u = np.square(residual / self.scale[:, None]) + leverage
+        return np.asarray(np.minimum(u / self.relative_variance(x[..., : self.dim]), 1e200))
+
+    def _standardised(
+        self, residual: Array, leverage: Array, variance: Array, scales: Array
+    ) -> Array:
+        """Return (r² + s²·leverage)/(a·scales)² for every shape: (paths, shapes, pulls)."""
+        u = (np.square(residual / self.scale[:, None]) + leverage) / variance
+        return np.minimum(np.square(self.scale[:, None] / scales)[..., None] * u[:, None], 1e200)
 
     def _weights(self, u: Array) -> tuple[Array, Array]:
         """Return the weights under the likeliest shape, and Σψ', Σw, Σψ²."""
@@ -301,20 +446,27 @@ class StudentFit(State):
         return w, np.stack([part.sum(axis=1) for part in parts], axis=1)
 
 
-def _half_resolution(y: Array) -> Array:
-    """Return half the smallest difference of rewards that take at most √n values, else zero.
+def _half_resolution(x: Array, y: Array) -> Array:
+    """Return half the median step between rewards of one arm, if they take few values, else zero.
 
     Rounded rewards are known no better. So the location of coin flips is their mean, not 0 or 1.
     """
-    steps = np.diff(np.sort(y, axis=1), axis=1)
-    values = 1 + np.count_nonzero(steps, axis=1)
-    least = np.where(steps > 0, steps, np.inf).min(axis=1, initial=np.inf)
-    return np.where((values > 1) & (values**2 <= y.shape[1]), least, 0.0) / 2
+    half, n = np.zeros(len(y)), y.shape[1]
+    values = 1 + np.count_nonzero(np.diff(np.sort(y, axis=1), axis=1), axis=1)
+    rows = np.flatnonzero(3 * values <= n)
+    if len(rows):
+        arm = np.sum(x[rows] * np.sqrt(np.arange(1, x.shape[2] + 1)), axis=2)
+        order = np.lexsort((y[rows], arm), axis=1)
+        arm, y = (np.take_along_axis(array, order, axis=1) for array in (arm, y[rows]))
+        steps = np.sort(np.where(np.diff(arm, axis=1) == 0, np.diff(y, axis=1), 0), axis=1)
+        more = np.maximum(np.count_nonzero(steps, axis=1), 1)  # the positive steps come last
+        half[rows] = steps[np.arange(len(rows)), n - 1 - (more + 1) // 2] / 2
+    return half
 
 
-def _scoring(u: Array) -> Array:
-    """Return Σ(uψ(u) − 1), the score of ln s, for every shape, from squares of shape (…, pulls)."""
-    return np.asarray(((SHAPES[:, None] + 1) * u / (SHAPES[:, None] + u) - 1).sum(axis=2))
+def _scores(u: Array) -> Array:
+    """Return uψ(u) − 1, the scores of ln s for every shape, from squares of shape (…, pulls)."""
+    return np.asarray((SHAPES[:, None] + 1) * u / (SHAPES[:, None] + u) - 1)
 
 
 def _log_likelihood(u: Array, scales: Array) -> Array:

@@ -1,0 +1,287 @@
+"""Worlds that move: regret beside peers and restarts by an oracle, false restarts, and cost.
+
+Run with ``make bench-drift``; ``--only`` runs a part. The problems are those of `gauntlet.moving`.
+Regret is in per cent of that of random arms. Peers have the best of several bonuses, for each
+problem in hindsight, and their memory follows Garivier and Moulines 2011: γ = 1 − 1/(4√n) and
+τ = 4√(n ln n) for n decisions.
+"""
+
+import argparse
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+from timing import one_core, show, start_table
+
+one_core()
+
+import numpy as np
+from scipy.stats import beta
+
+from tailproof import (
+    UCB1,
+    AutoFiltered,
+    DiscountedUCB,
+    LinRevenueUCB,
+    LinStudentUCB,
+    Policy,
+    Renewed,
+    RevenueUCB,
+    SlidingWindowUCB,
+    ThompsonSampling,
+    Uniform,
+    Vigilant,
+    environments,
+    guests,
+    noise,
+    simulate,
+)
+from tailproof.gauntlet import SEEDS, problems
+from tailproof.gauntlet.moving import MovingProblem
+from tailproof.typing import Array
+
+BONUSES = (0.1, 0.3, 1.0, 3.0)
+TOOLS = ["alone", "Vigilant", "Renewed, 2000", "both"]
+LEVEL = 0.01
+LAWS: dict[str, noise.Noise] = {
+    "normal": noise.Normal(),
+    "t3": noise.StudentT(3),
+    "Cauchy": noise.Cauchy(),
+    "t½": noise.StudentT(0.5),
+    "Pareto": noise.Pareto(0.7),
+    "log-normal": noise.LogNormal(1.5),
+    "coin": noise.Rademacher(),
+    "95 % zeros": noise.ZeroInflated(noise.Pareto(1.1), 0.95),
+}
+
+
+def our_tools(problem: MovingProblem) -> dict[str, Policy[Any]]:
+    """Return the policy that suits a problem, alone and with each wrapper."""
+    own = problem.suited
+    return {
+        "alone": own,
+        "Vigilant": Vigilant(own, level=LEVEL),
+        "Renewed, 2000": Renewed(own, memory=2000),
+        "both": Vigilant(Renewed(own, memory=10_000), level=LEVEL),
+    }
+
+
+def peers(n: int) -> dict[str, dict[str, Policy[Any]]]:
+    """Return peers for n decisions on K arms, each with several bonuses."""
+    found: dict[str, dict[str, Policy[Any]]] = {}
+    makers: dict[str, Callable[[int, float], Policy[Any]]] = {
+        "D-UCB": lambda n, b: DiscountedUCB(gamma=1 - 1 / (4 * math.sqrt(n)), bonus=b),
+        "SW-UCB": lambda n, b: SlidingWindowUCB(
+            window=int(4 * math.sqrt(n * math.log(n))), bonus=b
+        ),
+    }
+    for name, make in makers.items():
+        found[name] = {f"{name} {b}": make(n, b) for b in BONUSES}
+        filtered = {f"filtered {name} {b}": make(n // 5, b) for b in BONUSES}
+        found[f"filtered {name}"] = {
+            label: AutoFiltered(policy, repeats=5) for label, policy in filtered.items()
+        }
+    return found
+
+
+def guest_peers(n: int) -> dict[str, dict[str, Policy[Any]]]:
+    """Return bandits of other libraries that forget."""
+    from bayesianbandits import (
+        ExponentialForgetting,
+        NormalInverseGammaRegressor,
+        ThompsonSampling,
+    )
+    from river import bandit, stats
+
+    keep = 1 - 1 / (4 * math.sqrt(n))
+    agent = guests.bayesianbandits(
+        ThompsonSampling(), NormalInverseGammaRegressor(forgetting=ExponentialForgetting(keep))
+    )
+    forgetful = bandit.UCB(delta=1, reward_obj=stats.EWMean(1 - keep))
+    return {
+        "bayesianbandits": {"bayesianbandits": agent},
+        "River": {"River": guests.river(forgetful)},
+    }
+
+
+def compare(
+    which: str, paths: int, names: list[str], tools: list[str], others: bool, few: int
+) -> None:
+    """Print the regret of our tools and of peers in every problem.
+
+    Bandits of other libraries take about a hundred times as long, and have `few` paths.
+    """
+    ratios: dict[str, list[float]] = {"oracle": [], "peer": [], "price": []}
+    columns = (*tools, "oracle", "best peer", "its name")
+    title = f"Regret in % of random arms, {which}, {paths} paths"
+    table = start_table(title, "what", *columns)
+    for problem in problems(which):
+        assert isinstance(problem, MovingProblem)
+        if names and problem.name not in names:
+            continue
+        mine, told = our_tools(problem), problem.oracle_forms()
+        mine = {name: mine[name] for name in tools}
+        groups = peers(problem.horizon) if problem.k_armed and others else {}
+        seed = SEEDS["tuning" if which == "moving-tuning" else "report"]
+        settings: dict[str, Any] = {
+            "horizon": problem.horizon,
+            "seed": seed,
+            "checkpoints": 1,
+        }
+        policies: dict[str, Policy[Any]] = {"chance": Uniform(), **mine, **told}
+        policies |= {name: policy for group in groups.values() for name, policy in group.items()}
+        result = simulate(policies, problem.environment, paths=paths, **settings)
+        found = {name: float(result.mean(name)[-1]) for name in policies}
+        if groups and few and problem.horizon <= 10_000:
+            more = guest_peers(problem.horizon)
+            guest: dict[str, Policy[Any]] = {"chance": Uniform()}
+            guest |= {name: policy for group in more.values() for name, policy in group.items()}
+            result = simulate(guest, problem.environment, paths=few, **settings)
+            share = found["chance"] / float(result.mean("chance")[-1])
+            found |= {
+                name: share * float(result.mean(name)[-1]) for name in guest if name != "chance"
+            }
+            groups |= more
+        percent = {name: 100 * value / found["chance"] for name, value in found.items()}
+        oracle = min(percent[name] for name in told)
+        best = {name: min(percent[own] for own in group) for name, group in groups.items()}
+        peer = min(best, key=lambda name: best[name]) if best else ""
+        cells = [f"{percent[name]:.2f}" for name in mine] + [f"{oracle:.2f}"]
+        cells += [f"{best[peer]:.1f}" if best else "–", peer]
+        print(
+            problem.name,
+            *cells,
+            {name: round(value, 1) for name, value in best.items()},
+            flush=True,
+        )
+        table.add_row(problem.name, *cells)
+        if "Vigilant" not in tools:
+            continue
+        if problem.environment.motion is None:
+            ratios["price"] += [percent["Vigilant"] / percent["alone"]] if "alone" in tools else []
+        else:
+            ratios["oracle"].append(percent["Vigilant"] / oracle)
+            if best:
+                ratios["peer"].append(percent["Vigilant"] / best[peer])
+    show(table)
+    table = start_table("Vigilant relative to", "what", "median", "worst")
+    words = {
+        "oracle": "restarts by an oracle, where θ moves",
+        "peer": "the best peer of each problem, where θ moves",
+        "price": "the same policy alone, where nothing moves",
+    }
+    for name, own in ratios.items():
+        if own:
+            table.add_row(words[name], f"{np.median(own):.2f}", f"{max(own):.2f}")
+    show(table)
+
+
+def alarms(paths: int, decisions: int) -> None:
+    """Print how many paths are restarted though nothing changes, with an exact 99 % interval."""
+    title = f"Paths restarted in {decisions} decisions where nothing changes, level {LEVEL}"
+    table = start_table(title, "what", "paths", "restarted", "99 % interval")
+    watched: list[tuple[str, Policy[Any], environments.LinearBandit, int, int]] = []
+    for name, law in LAWS.items():
+        bandit = environments.k_armed(law, locations=(0, 0, 0.2, 0.5))
+        watched.append((f"UCB1, K = 4, {name}", UCB1(), bandit, paths, decisions))
+    four = environments.k_armed(noise.Cauchy(), locations=(0, 0, 0.2, 0.5))
+    for other in (ThompsonSampling(), RevenueUCB(), LinStudentUCB()):
+        name = f"{type(other).__name__}, K = 4, Cauchy"
+        watched.append((name, other, four, paths // 5, decisions // 5))
+    for name, law in LAWS.items():
+        bandit = environments.neutral(law, arms=10, dim=4)
+        label = f"LinStudentUCB, new arms, {name}"
+        watched.append((label, LinStudentUCB(), bandit, paths // 5, decisions // 5))
+    for label, policy, bandit, count, length in watched:
+        restarted = _restarted(Vigilant(policy, level=LEVEL), bandit, count, length)
+        _report(table, f"{label}, {length} decisions", int((restarted > 0).sum()), count)
+    restarted = _banners(Vigilant(LinRevenueUCB(), level=LEVEL), paths // 5, decisions // 5)
+    label = f"LinRevenueUCB, four banners, {decisions // 5} visitors"
+    _report(table, label, int((restarted > 0).sum()), paths // 5)
+    show(table)
+
+
+def _restarted(
+    policy: Policy[Any], bandit: environments.LinearBandit, paths: int, decisions: int
+) -> Array:
+    rng = np.random.default_rng([19, paths])
+    world, rows = bandit.start(paths, rng), np.arange(paths)
+    state = policy.init(paths, bandit.contexts.arms, bandit.contexts.dim)
+    for _ in range(decisions):
+        chosen = policy.choose(state, world.arms, rng)
+        eta = bandit.noise.sample(rng, (paths,))  # type: ignore[call-arg, arg-type]
+        policy.learn(state, world.arms, chosen, (world.locations[rows, chosen] + eta)[:, None])
+        world.advance()
+    restarts: Array = state.restarts
+    return restarts
+
+
+def _banners(policy: Policy[Any], paths: int, visitors: int) -> Array:
+    from tailproof.gauntlet import money
+
+    rng, shop = np.random.default_rng(23), money.REPORT["money-banners"].environment
+    world, rows = shop.start(paths, rng), np.arange(paths)
+    state = policy.init(paths, shop.contexts.arms, shop.contexts.dim)
+    for _ in range(visitors):
+        chosen = policy.choose(state, world.arms, rng)
+        rewards = world.locations[rows, chosen, None] + world.noise.sample(rng, chosen, 0, 1)
+        policy.learn(state, world.arms, chosen, rewards)
+        world.advance()
+    restarts: Array = state.restarts
+    return restarts
+
+
+def _report(table: Any, label: str, count: int, paths: int) -> None:
+    low = beta.ppf(0.005, count, paths - count + 1) if count else 0.0
+    high = beta.ppf(0.995, count + 1, paths - count) if count < paths else 1.0
+    print(label, paths, count, f"{low:.4f} – {high:.4f}", flush=True)
+    table.add_row(label, str(paths), str(count), f"{low:.4f} – {high:.4f}")
+
+
+def cost() -> None:
+    """Print the time of a decision, and what the wrappers add."""
+    table = start_table(
+        "CPU time of a decision, µs, 20 arms, d = 10", "what", "live", "batch of 500"
+    )
+    own = LinStudentUCB()
+    tools: dict[str, Policy[Any]] = {
+        "LinStudentUCB": own,
+        "Vigilant": Vigilant(own),
+        "Renewed": Renewed(own, memory=2000),
+    }
+    for name, policy in tools.items():
+        cells = []
+        for paths, decisions in ((1, 2000), (500, 1000)):
+            rng = np.random.default_rng(0)
+            state = policy.init(paths, 20, 10)
+            arms = rng.standard_normal((paths, 20, 10))
+            rewards, spent = rng.standard_cauchy((decisions, paths, 1)), 0.0
+            for reward in rewards:
+                start = time.process_time()
+                chosen = policy.choose(state, arms, rng)
+                policy.learn(state, arms, chosen, reward)
+                spent += time.process_time() - start
+            cells.append(f"{1e6 * spent / decisions / paths:.1f}")
+        table.add_row(name, *cells)
+    show(table)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--problems", choices=["moving", "moving-tuning"], default="moving")
+    parser.add_argument("--names", nargs="*", default=[], help="of problems, by default all")
+    parser.add_argument("--paths", type=int, default=100)
+    parser.add_argument("--decisions", type=int, default=100_000, help="of the false restarts")
+    parser.add_argument("--tools", nargs="*", choices=TOOLS, default=TOOLS)
+    parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--guests", type=int, default=8, help="paths of other libraries")
+    parser.add_argument("--only", choices=["regret", "alarms", "cost"])
+    given = parser.parse_args()
+    if given.only in (None, "cost"):
+        cost()
+    if given.only in (None, "regret"):
+        others = not given.no_peers
+        compare(given.problems, given.paths, given.names, given.tools, others, given.guests)
+    if given.only in (None, "alarms"):
+        alarms(5 * given.paths, given.decisions)

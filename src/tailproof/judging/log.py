@@ -1,0 +1,300 @@
+"""What was decided and earned: the rows that are judged."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailproof.checks import array, number, require
+from tailproof.judging.columns import (
+    ROUNDING,
+    all_propensities,
+    arm_numbers,
+    constant,
+    feature_table,
+    numbered,
+    own_propensity,
+    text,
+    varies,
+)
+from tailproof.typing import Array, Index
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["Log"]
+
+_UNITS = ("unit", "decision", "hold")
+_GROUPS = 20
+"""The most groups that a model tells apart."""
+_OPEN = ("pending", "kept")
+"""The fates of rows that wait for a reward, or for others of the same decision."""
+_TIMES = ("at", "asked")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Log:
+    """A log of decisions and their rewards, in the order of time. `Log.of` makes and checks one.
+
+    Attributes
+    ----------
+    arms : tuple of str
+        The names of the K arms.
+    arm : array of shape (n,)
+        The number of the chosen arm.
+    reward : array of shape (n,)
+        NaN if it is not known.
+    propensity : array of shape (n,)
+        The probability with which the chosen arm was chosen.
+    propensities : array of shape (n, K), optional
+        The same for every arm, if it was given or is the same in all rows of a group.
+    estimated : bool
+        Whether propensities were estimated from counts.
+    offered : array of shape (n, K), optional
+        Which arms could have been chosen; all if it is None.
+    features : array of shape (n, d), optional
+    names : tuple of str
+        The names of the features.
+    group : array of shape (n,), optional
+        The group of each visitor, as text.
+    unit : array of shape (n,), optional
+        Rows with the same number were decided together.
+    adaptive : bool, optional
+        Whether propensities depend on earlier rewards; None if that is not known.
+    floor : float, optional
+        The least propensity that an offered arm can have.
+
+    Examples
+    --------
+    >>> log = Log.of(arm=["A", "B", "A"], reward=[0, 3.5, np.nan], propensity=[0.8, 0.2, 0.8])
+    >>> log.arms, log.arm.tolist(), log.unknown
+    (('A', 'B'), [0, 1, 0], 0.3333333333333333)
+
+    Source: our own. Differences: none.
+    """
+
+    arms: tuple[str, ...]
+    arm: Index
+    reward: Array
+    propensity: Array
+    propensities: Array | None = None
+    estimated: bool = False
+    offered: NDArray[np.bool_] | None = None
+    features: Array | None = None
+    names: tuple[str, ...] = ()
+    group: NDArray[Any] | None = None
+    unit: Index | None = None
+    adaptive: bool | None = None
+    floor: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        table: Any = None,
+        *,
+        arm: Any = "arm",
+        reward: Any = "reward",
+        propensity: Any = "propensity",
+        propensities: Any = None,
+        arms: Sequence[Any] | None = None,
+        offered: Any = None,
+        features: Any = None,
+        group: Any = "group",
+        unit: Any = None,
+        at: Any = None,
+        wait: float | None = None,
+        silence: float | None = None,
+        adaptive: bool | None = None,
+        floor: float | None = None,
+    ) -> "Log":
+        """Return a checked log, from a table or from arrays.
+
+        Parameters
+        ----------
+        table : DataFrame, journal or Log, optional
+            A table with a row for each decision, or anything that has one: `tailproof.live.read`.
+            A journal is adaptive. Left out if all columns are given as arrays.
+        arm, reward, propensity, group, unit, at : str or array
+            The name of a column, or the values. Where a name is a default, the column may be
+            missing, except for ``arm`` and ``reward``. Without propensities they are estimated
+            from counts, within each group if there are groups; this needs a log in which arms
+            were drawn at random. Units are rows that were decided together: all rewards of one
+            decision, or of one visitor (default: a column unit, decision or hold). ``at`` is the
+            time (default: a column at or asked); rows are sorted by it.
+        propensities : array of shape (n, K) or str, optional
+            Of every arm, in the order of ``arms``; or a column of mappings. Default: the columns
+            ``p:NAME``, a column ``propensities``, or those of a journal (``offer``, ``shares``).
+        arms : sequence, optional
+            The names of all arms; default: those that occur.
+        offered : array of bool of shape (n, K), optional
+            Default: all arms but those whose propensity is missing (NaN) in a row.
+        features : sequence of str or array of shape (n, d), optional
+            Columns of numbers. Default: the columns ``x:NAME``.
+        wait : float, optional
+            Leave out all rows that are younger than this, known or not, in the unit of ``at``
+            (seconds if it is a date): quick rewards must not stand for slow ones.
+        silence : float, optional
+            The reward of a row that has none; default: that of the journal, if it has one. If
+            there is a column ``fate``, all rows whose time is not over are then left out, known
+            or not: those that are "pending" or "kept".
+        adaptive, floor
+            See `Log`. By default a log with propensities that vary for one arm and group may be
+            adaptive, and is treated with care.
+        """
+        if isinstance(table, Log):
+            return table
+        journal = table is not None and not hasattr(table, "columns")
+        frame = _frame(table)
+
+        def column(name: Any, option: str, *, needed: bool = False) -> Any:
+            if not isinstance(name, str):
+                return name
+            if frame is not None and name in frame.columns:
+                return frame[name].to_numpy()
+            if needed or (frame is not None and name != option):
+                known = "none" if frame is None else ", ".join(map(str, frame.columns))
+                raise ValueError(f"log has no column {name!r} for {option}; its columns: {known}")
+            return None
+
+        def first(name: Any, option: str, defaults: Sequence[str]) -> Any:
+            if name is not None or frame is None:
+                return column(name, option)
+            return column(next((own for own in defaults if own in frame.columns), None), option)
+
+        rewards = array("reward", column(reward, "reward", needed=True)).astype(np.float64)
+        n = len(rewards)
+        if rewards.ndim != 1:
+            raise ValueError(f"reward must have one axis, got shape {rewards.shape}")
+        if not n:
+            raise ValueError("log has no rows: there is nothing to judge")
+        known, codes = arm_numbers(column(arm, "arm", needed=True), arms, n)
+        silence = getattr(table, "silence", None) if silence is None else silence
+        if silence is not None:
+            rewards = np.where(np.isnan(rewards), number("silence", silence), rewards)
+        full, possible = all_propensities(propensities, frame, known, n)
+        groups = text("group", column(group, "group"), n)
+        own, full, estimated = own_propensity(
+            column(propensity, "propensity"), full, codes, len(known), groups
+        )
+        if estimated and (adaptive or journal):
+            raise ValueError(
+                "propensities are needed: this log is adaptive, so counts cannot stand for them"
+            )
+        possible = possible if offered is None else np.asarray(offered, dtype=np.bool_)
+        if possible is not None:
+            require(
+                possible.shape == (n, len(known)),
+                "offered",
+                f"of shape {n, len(known)}",
+                possible.shape,
+            )
+            if not possible[np.arange(n), codes].all():
+                row = int((~possible[np.arange(n), codes]).argmax()) + 1
+                raise ValueError(f"row {row} chose {known[codes[row - 1]]}, which was not offered")
+        names, contexts = feature_table(features, frame, n)
+        if adaptive is None:
+            adaptive = True if journal else None if varies(own, codes, groups) else False
+        if full is None and adaptive is False:
+            full = constant(own, codes, len(known), groups)
+        log = cls(
+            arms=known,
+            arm=codes,
+            reward=rewards,
+            propensity=own,
+            propensities=full,
+            estimated=estimated,
+            offered=possible,
+            features=contexts,
+            names=names,
+            group=groups,
+            unit=numbered("unit", first(unit, "unit", _UNITS), n),
+            adaptive=adaptive,
+            floor=None if floor is None else number("floor", floor, above=0, at_most=1),
+        )
+        if log.floor is not None and own.min() < log.floor * (1 - ROUNDING):
+            raise ValueError(f"floor is {floor:g}, but a propensity is {own.min():g}")
+        times = first(at, "at", _TIMES)
+        fate = column("fate", "fate")
+        if silence is not None and fate is not None:  # quick rewards would stand for slow ones
+            closed = np.flatnonzero(~np.isin(fate.astype(str), _OPEN))
+            if not len(closed):
+                raise ValueError("every row is still waiting for its reward: nothing to judge")
+            log, times = log.take(closed), None if times is None else np.asarray(times)[closed]
+        return log._in_time(times, wait)
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return len(self.arm)
+
+    @property
+    def unknown(self) -> float:
+        """The share of rows whose reward is not known."""
+        return float(np.isnan(self.reward).mean())
+
+    @cached_property
+    def contexts(self) -> tuple[tuple[str, ...], Array | None]:
+        """Names and values of what models see: features, and whether a visitor is of a group."""
+        parts = [] if self.features is None else [self.features]
+        names = self.names
+        if self.group is not None:
+            known, place = np.unique(self.group.astype(str), return_inverse=True)
+            often = np.argsort(-np.bincount(place), kind="stable")[:_GROUPS]
+            some = often[: len(known) - 1]  # the last one is all others
+            parts.append((place[:, None] == some).astype(np.float64))
+            names += tuple(f"group {known[i]}" for i in some)
+        return names, np.concatenate(parts, axis=1) if parts else None
+
+    @property
+    def samples(self) -> list[Array]:
+        """The known rewards of each arm that has some."""
+        known = ~np.isnan(self.reward)
+        found = [self.reward[known & (self.arm == a)] for a in range(len(self.arms))]
+        return [sample for sample in found if len(sample)]
+
+    def take(self, rows: Any) -> "Log":
+        """Return the log with some of its rows."""
+        parts = ("arm", "reward", "propensity", "propensities", "offered", "features", "group")
+        found: dict[str, Any] = {
+            name: value[rows] for name in parts if (value := getattr(self, name)) is not None
+        }
+        if self.unit is not None:
+            found["unit"] = numbered("unit", self.unit[rows], len(found["arm"]))
+        return replace(self, **found)
+
+    def filled(self, reward: Array) -> "Log":
+        """Return the log with other rewards."""
+        return replace(self, reward=reward)
+
+    def _in_time(self, at: Any, wait: float | None) -> "Log":
+        if at is None:
+            if wait is not None:
+                raise ValueError("wait needs the time of each row: pass at=")
+            return self
+        times = np.asarray(at)
+        require(times.shape == (self.n,), "at", f"of shape {(self.n,)}", times.shape)
+        if times.dtype.kind == "M":
+            times = times.astype("datetime64[us]").astype(np.int64) / 1e6
+        times = array("at", times)
+        require(not np.isnan(times).any(), "at", "a time in every row", math.nan)
+        rows = np.argsort(times, kind="stable")
+        if wait is not None:
+            rows = rows[times[rows] <= times.max() - number("wait", wait, at_least=0)]
+            if not len(rows):
+                raise ValueError(f"wait={wait:g} leaves no row: the log is younger than that")
+        return self if len(rows) == self.n and (np.diff(rows) > 0).all() else self.take(rows)
+
+
+def _frame(table: Any) -> "pandas.DataFrame | None":
+    """Return the table, or that of a journal."""
+    if table is None or hasattr(table, "columns"):
+        return table
+    if callable(getattr(table, "to_frame", None)):
+        return table.to_frame()
+    if hasattr(getattr(table, "frame", None), "columns"):
+        return table.frame
+    raise ValueError(f"log must be a table, a journal or a Log, got {table!r}")

@@ -1,0 +1,146 @@
+"""A policy that learns, judged by playing it on a log.
+
+Rows are kept with probability c/p, so that kept rows are as if every arm had been drawn evenly,
+whatever policy made the log. The kept rows are dealt into parts that share nothing. In each part
+the policy starts from scratch and plays a horizon that the part can serve, several times in random
+orders. Parts are independent, so Student's interval over parts holds.
+
+A policy that knows arms by number takes the next rewards of the arm that it wants. One that looks
+at features is asked at every row, and a row counts if it has the arm that the policy wants.
+
+Source: Li, Chu, Langford and Wang 2011. Differences: rows are thinned, so that the log need not be
+even; queues, so that nothing is rejected without features; parts, for an interval.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import stdtrit
+
+from tailproof.judging.log import Log
+from tailproof.judging.rules import vectors
+from tailproof.judging.scores import Estimate
+from tailproof.policies.base import Policy
+from tailproof.stats import CappedMean, Mean, Median
+from tailproof.typing import Array, Index
+
+__all__ = ["PARTS", "Replay", "replay"]
+
+PARTS = 8
+RUNS = 8
+LEAST = 20
+"""The fewest decisions of a replay that say anything."""
+
+
+class Replay(NamedTuple):
+    """Rewards of shape (parts, runs, horizon), or the reason why there are none."""
+
+    rewards: Array | None
+    reason: str = ""
+
+    def value(self, aim: Any, ends: tuple[float, float] | None, level: float) -> Estimate:
+        """Return estimate and interval, by Student's test over parts."""
+        assert self.rewards is not None
+        parts = len(self.rewards)
+        bar = float(stdtrit(parts - 1, (1 + level) / 2))
+        if isinstance(aim, CappedMean | Mean):
+            x = self.rewards if ends is None else np.clip(self.rewards, *ends)
+            each = x.mean(axis=(1, 2))
+            off = (each - each.mean()) / math.sqrt(parts * (parts - 1))
+            found, half = float(each.mean()), bar * math.sqrt(float(off @ off))
+            return Estimate(found, found - half, found + half, off)
+        tau = 0.5 if isinstance(aim, Median) else aim.level
+        values = np.sort(self.rewards.ravel())
+        ranked = np.sort(self.rewards.reshape(parts, -1), axis=1)
+        shares = np.stack([np.searchsorted(own, values, side="right") for own in ranked])
+        shares = shares / ranked.shape[1] - tau
+        error = shares.std(axis=0, ddof=1) / math.sqrt(parts)
+        middle = shares.mean(axis=0)
+        places = [int(np.searchsorted(middle, 0.0))]
+        places += [int((middle > side * bar * error).argmax()) for side in (-1, 1)]
+        found, low, high = values[np.minimum(places, len(values) - 1)].tolist()
+        off = -shares[:, min(places[0], len(values) - 1)]
+        off -= off.mean()
+        size = math.sqrt(float(off @ off))
+        return Estimate(found, low, high, off * ((high - low) / (2 * bar * size) if size else 0.0))
+
+
+def replay(policy: Policy[Any], log: Log, rng: np.random.Generator) -> Replay:
+    """Return what a policy earns that starts from scratch on the traffic of a log."""
+    if log.offered is not None:
+        return Replay(None, "offers change in this log, so no row stands for another")
+    k, looks = len(log.arms), policy.view != "arms" and log.features is not None
+    if looks and policy.pulls > 1:
+        return Replay(
+            None,
+            f"a decision takes {policy.pulls} rewards of the same features, which never repeat",
+        )
+    known = ~np.isnan(log.reward) & ~np.isinf(log.reward)
+    counts = np.bincount(log.arm[known], minlength=k)
+    if counts.min() == 0:
+        return Replay(None, f"the log has no reward of {log.arms[int(counts.argmin())]}")
+    least = np.array([log.propensity[known & (log.arm == a)].min() for a in range(k)])
+    if looks:
+        least[:] = least.min()
+    kept = np.flatnonzero(known & (rng.random(log.n) * log.propensity < least[log.arm]))
+    part = rng.permutation(len(kept)) % PARTS
+    groups = [kept[part == own] for own in range(PARTS)]
+    each = np.array([np.bincount(log.arm[rows], minlength=k) for rows in groups])
+    # rows hit with probability 1/K; queues are as long as the rarest arm's
+    horizon = int(0.8 * (each.sum(axis=1).min() / k if looks else each.min()))
+    horizon -= horizon % policy.pulls
+    if horizon < LEAST:
+        return Replay(
+            None,
+            f"after thinning to even choices it can be replayed for {max(horizon, 0)} decisions "
+            f"only, and {LEAST} are needed: the log is too short or too uneven",
+        )
+    play = _rows if looks else _queues
+    return Replay(play(policy, log, groups, horizon, rng))
+
+
+def _queues(
+    policy: Policy[Any], log: Log, groups: list[Index], horizon: int, rng: np.random.Generator
+) -> Array:
+    paths, k, pulls = len(groups) * RUNS, len(log.arms), policy.pulls
+    queue = np.empty((paths, k, horizon))
+    for path in range(paths):
+        rows = groups[path // RUNS]
+        for a in range(k):
+            own = rng.permutation(rows[log.arm[rows] == a])[:horizon]
+            queue[path, a] = log.reward[own]
+    state, head, at = policy.init(paths, k, k), np.zeros((paths, k), np.int64), np.arange(paths)
+    arms, found = np.broadcast_to(np.eye(k), (paths, k, k)), np.empty((paths, horizon))
+    for t in range(0, horizon, pulls):
+        chosen = policy.choose(state, arms, rng)
+        take = head[at, chosen][:, None] + np.arange(pulls)
+        found[:, t : t + pulls] = queue[at[:, None], chosen[:, None], take]
+        policy.learn(state, arms, chosen, found[:, t : t + pulls])
+        head[at, chosen] += pulls
+    return found.reshape(len(groups), RUNS, horizon)
+
+
+def _rows(
+    policy: Policy[Any], log: Log, groups: list[Index], horizon: int, rng: np.random.Generator
+) -> Array:
+    paths, k = len(groups) * RUNS, len(log.arms)
+    length = min(map(len, groups))
+    order = np.array([rng.permutation(groups[path // RUNS])[:length] for path in range(paths)])
+    state = policy.init(paths, k, vectors(policy, log, order[:, 0]).shape[2])
+    count, found = np.zeros(paths, np.int64), np.full((paths, horizon), np.nan)
+    for t in range(length):
+        rows = order[:, t]
+        arms = vectors(policy, log, rows)
+        chosen = policy.choose(state, arms, rng)
+        hit = np.flatnonzero((chosen == log.arm[rows]) & (count < horizon))
+        if not len(hit):
+            continue
+        some = state.take(hit)
+        policy.learn(some, arms[hit], chosen[hit], log.reward[rows[hit]][:, None])
+        state.put(hit, some)
+        found[hit, count[hit]] = log.reward[rows[hit]]
+        count[hit] += 1
+        if count.min() == horizon:
+            break
+    return found[:, : int(count.min())].reshape(len(groups), RUNS, -1)

@@ -1,0 +1,294 @@
+"""What was judged: a table, a picture, a page of text."""
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+__all__ = ["LOGGED", "Difference", "Judgement", "RuleValue", "Verdict"]
+
+LOGGED = "as logged"
+"""The name of what was done."""
+
+Verdict = Literal["trust", "beware", "refused"]
+_MARKS = {"trust": "o", "beware": "D", "refused": "x"}
+
+
+class Difference(NamedTuple):
+    """What a rule earns more than another, and the probability that it earns more.
+
+    The probability is that of a normal law around the estimate with its standard error, as if
+    nothing had been known before.
+    """
+
+    value: float
+    low: float
+    high: float
+    better: float
+
+
+@dataclass(frozen=True)
+class RuleValue:
+    """What a rule would have earned.
+
+    Attributes
+    ----------
+    estimate, low, high : float
+        NaN if the answer is refused.
+    verdict : str
+        "trust", "beware" or "refused".
+    reason : str
+        Why it is not "trust", in a sentence.
+    effective_size : float
+        So many rewards of the rule itself would say as much; NaN for a replay.
+    mean_weight : float
+        About one if propensities are right.
+    largest_share : float
+        The share of the variance that one row, or one unit, has.
+    to_logged, to_control : Difference, optional
+    horizon : int, optional
+        For how many decisions a policy that learns was replayed.
+    """
+
+    estimate: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    verdict: Verdict = "trust"
+    reason: str = ""
+    effective_size: float = math.nan
+    mean_weight: float = math.nan
+    largest_share: float = math.nan
+    to_logged: Difference | None = None
+    to_control: Difference | None = None
+    horizon: int | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Judgement:
+    """What each rule would have earned on the traffic of a log.
+
+    Attributes
+    ----------
+    values : dict
+        A `RuleValue` for each rule, and for what was done (``"as logged"``).
+    aim : str
+    level : float
+    interval : str
+        "score", "exact" or "anytime".
+    control : str, optional
+        The rule that others are compared with, beside what was done.
+    cap : tuple, optional
+        The range to which rewards were cut for a capped mean.
+    rows : int
+    unknown : float
+        The share of rows without a reward.
+    settings : dict
+        How the log was taken: adaptive, units, estimated propensities, unknown rewards.
+
+    Examples
+    --------
+    >>> import numpy as np, tailproof as tp
+    >>> rng = np.random.default_rng(0)
+    >>> arm = rng.integers(0, 2, 2000)
+    >>> log = tp.judging.Log.of(
+    ...     arm=np.array(["A", "B"])[arm], propensity=np.full(2000, 0.5),
+    ...     reward=rng.standard_cauchy(2000) + arm,
+    ... )
+    >>> found = tp.judge(log, ["A", "B"], tp.Median(), control="A")
+    >>> found["always B"].verdict, [round(x, 1) for x in found["always B"].to_control]
+    ('trust', [0.9, 0.8, 1.1, 1.0])
+    >>> print(found.text())
+    What would each rule have earned? median, 2,000 rows, 95 % score intervals
+    as logged   0.6132  0.4919 to 0.7201   trust
+    always A   0.06323  -0.05624 to 0.157  trust
+    always B     1.011   0.9017 to 1.109   trust
+    as logged earns 0.55 more than always A (0.4382 to 0.6618): better with probability > 99.9 %.
+    always B earns 0.9479 more than always A (0.7989 to 1.097): better with probability > 99.9 %.
+
+    Source: our own. Differences: none.
+    """
+
+    values: dict[str, RuleValue]
+    aim: str
+    level: float
+    interval: str
+    control: str | None
+    cap: tuple[float, float] | None
+    rows: int
+    unknown: float
+    costs: bool = False
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def __getitem__(self, rule: str) -> RuleValue:
+        return self.values[rule]
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """Return a row for each rule, with the columns of `RuleValue`; differences are spread."""
+        import pandas
+
+        rows = []
+        for name, value in self.values.items():
+            row: dict[str, Any] = {"rule": name, **vars(value)}
+            for other in ("to_logged", "to_control"):
+                found = row.pop(other) or Difference(*[math.nan] * 4)
+                own = (("", found.value), ("_low", found.low), ("_high", found.high))
+                row |= {f"{other}{end}": number for end, number in own}
+                row[f"better_than_{other.removeprefix('to_')}"] = found.better
+            rows.append(row)
+        return pandas.DataFrame(rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, for JSON; None where there is no number."""
+
+        def plain(value: Any) -> Any:
+            if isinstance(value, float):
+                return value if math.isfinite(value) else None
+            if isinstance(value, Difference):
+                return {name: plain(own) for name, own in value._asdict().items()}
+            if isinstance(value, dict):
+                return {name: plain(own) for name, own in value.items()}
+            return [plain(own) for own in value] if isinstance(value, tuple | list) else value
+
+        own = {name: plain(value) for name, value in vars(self).items() if name != "values"}
+        rules = {name: plain(vars(value)) for name, value in self.values.items()}
+        return own | {"rules": rules}
+
+    @property
+    def title(self) -> str:
+        """The question and what the answer is of."""
+        cut = ""
+        if self.cap is not None:
+            cut = " of rewards cut to {:,.4g} to {:,.4g}".format(*self.cap)
+        return (
+            f"What would each rule have earned? {self.aim}{cut}, {self.rows:,} rows, "
+            f"{100 * self.level:.4g} % {self.interval} intervals"
+        )
+
+    def cells(self) -> list[list[str]]:
+        """Return a header and a row of words for each rule."""
+        header = ["rule", "earns", f"{100 * self.level:.4g} %", "verdict", "worth", "to logged"]
+        rows = [header + ([f"to {self.control}"] if self.control else [])]
+        for name, value in self.values.items():
+            size = "" if math.isnan(value.effective_size) else f"{value.effective_size:,.0f} rows"
+            if value.horizon:
+                size = f"{value.horizon:,} decisions"
+            row = [name, _number(value.estimate), _range(value), value.verdict, size]
+            others = [value.to_logged] + ([value.to_control] if self.control else [])
+            rows.append(row + ["" if other is None else _signed(other) for other in others])
+        return rows
+
+    def text(self) -> str:
+        """Return a page of text."""
+        shown = [
+            [name, _number(value.estimate), _range(value), value.verdict]
+            for name, value in self.values.items()
+        ]
+        widths = [max(len(row[i]) for row in shown) for i in range(3)]
+        lines = [self.title]
+        for name, estimate, ends, verdict in shown:
+            pad = f"{name:<{widths[0]}}  {estimate:>{widths[1]}}  {ends:^{widths[2]}}"
+            lines.append(f"{pad}  {verdict}")
+        return "\n".join([*lines, *self.sentences()])
+
+    def sentences(self) -> list[str]:
+        """Return what is to be said about the rules: reasons, and who is better than whom."""
+        found = [
+            f"{name}: {value.verdict}, {value.reason}."
+            for name, value in self.values.items()
+            if value.reason
+        ]
+        word = "less" if self.costs else "more"
+        for name, value in self.values.items():
+            to, other = value.to_control, self.control
+            if self.control is None:
+                to, other = value.to_logged, "what was done"
+            if to is None or math.isnan(to.low) or value.verdict == "refused":
+                continue
+            amount, low, high = to[:3] if not self.costs else (-to.value, -to.high, -to.low)
+            found.append(
+                f"{name} earns {amount:,.4g} {word} than {other} ({low:,.4g} to {high:,.4g}): "
+                f"better with probability {_percent(to.better)}."
+            )
+        return found
+
+    def plot(self) -> "Figure":
+        """Draw each rule with its interval, and the difference to control or to what was done."""
+        from tailproof.figures import PALETTE, canvas
+
+        names = list(self.values)[::-1]
+        height = 1.1 + 0.32 * len(names)
+        figure, ((left, right),) = canvas(1, 2, height=height, share=False)
+        logged = self.values[LOGGED].estimate
+        if math.isfinite(logged):
+            left.axvline(logged, color="0.6", linestyle="--", linewidth=0.8)
+        right.axvline(0, color="0.6", linestyle="--", linewidth=0.8)
+        for place, name in enumerate(names):
+            value = self.values[name]
+            other = value.to_control if self.control else value.to_logged
+            for axes, ends in ((left, value), (right, other)):
+                middle = getattr(ends, "estimate", getattr(ends, "value", math.nan))
+                if ends is None or not math.isfinite(middle):
+                    continue
+                colour = PALETTE[0] if value.verdict == "trust" else PALETTE[1]
+                fill = colour if value.verdict == "trust" else "white"
+                if math.isfinite(ends.low) and math.isfinite(ends.high):
+                    axes.plot([ends.low, ends.high], [place, place], color=colour, linewidth=1.6)
+                axes.plot(
+                    middle,
+                    place,
+                    _MARKS[value.verdict],
+                    color=colour,
+                    markerfacecolor=fill,
+                    markersize=5,
+                )
+            if value.verdict == "refused":
+                left.text(
+                    0.5,
+                    place,
+                    "refused",
+                    transform=left.get_yaxis_transform(),
+                    ha="center",
+                    va="center",
+                    fontsize=8,
+                    color="0.4",
+                )
+        left.set_yticks(range(len(names)), names, fontsize=8, parse_math=False)
+        right.set_yticks(range(len(names)), [])
+        for axes in (left, right):
+            axes.set_ylim(-0.6, len(names) - 0.4)
+        left.set_xlabel(f"earned: {self.aim}", fontsize=9)
+        right.set_xlabel(f"more than {self.control or 'what was done'}", fontsize=9)
+        kinds = {value.verdict for value in self.values.values()}
+        note = "  ◇ beware, see the reasons" if "beware" in kinds else ""
+        figure.suptitle(f"{100 * self.level:.4g} % {self.interval} intervals{note}", fontsize=9)
+        return figure
+
+
+def _number(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:,.4g}"
+
+
+def _range(value: RuleValue) -> str:
+    return "" if math.isnan(value.low) else f"{value.low:,.4g} to {value.high:,.4g}"
+
+
+def _signed(found: Difference) -> str:
+    return (
+        ""
+        if math.isnan(found.low)
+        else (f"{found.value:+,.3g} ({found.low:+,.3g} to {found.high:+,.3g})")
+    )
+
+
+def _percent(share: float) -> str:
+    """Return a probability; 100 % is never said of what is not certain.
+
+    >>> _percent(0.99999), _percent(0.5), _percent(0.00001)
+    ('> 99.9 %', '50 %', '< 0.1 %')
+    """
+    if share > 0.999 or share < 0.001:
+        return "> 99.9 %" if share > 0.5 else "< 0.1 %"
+    return f"{100 * share:.3g} %"

@@ -1,0 +1,224 @@
+"""Rules: what else could have been done, as a probability of each arm in each row."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tailproof.checks import array, require
+from tailproof.judging.columns import ROUNDING
+from tailproof.judging.log import Log
+from tailproof.policies.base import Policy
+from tailproof.policies.state.base import State
+from tailproof.typing import Array
+
+__all__ = ["named", "probabilities", "vectors"]
+
+_ROWS = 4096
+"""Rows for which a policy is asked at once."""
+_DRAWS = 32
+"""Choices drawn for each row if a policy does not report its propensities. Their shares are right
+on average, which is all that weights need."""
+
+
+def named(rules: Any) -> dict[str, Any]:
+    """Return rules by name: of a mapping, of a sequence, or of a single rule.
+
+    >>> named(["A", "even"])
+    {'always A': 'A', 'even': 'even'}
+    """
+    if isinstance(rules, Mapping) and rules and not _is_rule(rules):
+        return {str(name): rule for name, rule in rules.items()}
+    several = isinstance(rules, Sequence) and not isinstance(rules, str) and not _is_frozen(rules)
+    found: dict[str, Any] = {}
+    for given in rules if several else [rules]:
+        rule = str(given) if isinstance(given, int) else given
+        name = _name(rule)
+        require(name not in found, "rules", "rules with names of their own: pass a mapping", name)
+        found[name] = rule
+    require(bool(found), "rules", "at least one rule", rules)
+    return found
+
+
+def _is_rule(given: Mapping[Any, Any]) -> bool:
+    """Return whether a mapping is one rule: a probability for each arm."""
+    return all(isinstance(value, int | float) for value in given.values())
+
+
+def _is_frozen(rule: Any) -> bool:
+    return isinstance(rule, tuple) and len(rule) == 2 and isinstance(rule[0], Policy)
+
+
+def _name(rule: Any) -> str:
+    if isinstance(rule, str):
+        return rule if rule == "even" else f"always {rule.removeprefix('always:')}"
+    if _is_frozen(rule):
+        return f"{type(rule[0]).__name__} as it stands"
+    if isinstance(rule, Policy):
+        return f"{type(rule).__name__} from scratch"
+    if isinstance(rule, Mapping) and _is_rule(rule):
+        return ", ".join(f"{share:.0%} {arm}" for arm, share in rule.items())
+    return str(getattr(rule, "__name__", "rule"))
+
+
+def probabilities(name: str, rule: Any, log: Log, rng: np.random.Generator) -> Array:
+    """Return the probability of each arm in each row, of shape (n, K), checked.
+
+    See `tailproof.judge` for what a rule may be.
+    """
+    if isinstance(rule, str):
+        found = _always(name, rule, log)
+    elif _is_frozen(rule):
+        found = _asked(rule[0], rule[1], log, rng)
+    elif isinstance(rule, Mapping):
+        found = _tabled(name, rule, log)
+    elif callable(rule):
+        found = _returned(name, rule(_context(log)), log)
+    else:
+        found = _returned(name, rule, log)
+    total = found.sum(axis=1)
+    ok = bool(np.isfinite(found).all()) and bool((found >= 0).all())
+    if not (ok and np.abs(total - 1).max() <= ROUNDING):
+        row = int((~(np.abs(total - 1) <= ROUNDING) | (found < 0).any(axis=1)).argmax())
+        raise ValueError(
+            f"rule {name!r} must give probabilities that are at least 0 and add up to 1, got "
+            f"{found[row].tolist()} in row {row + 1}"
+        )
+    if log.offered is not None and (found[~log.offered] > 0).any():
+        row = int(((found > 0) & ~log.offered).any(axis=1).argmax())
+        arm = log.arms[int(((found[row] > 0) & ~log.offered[row]).argmax())]
+        raise ValueError(
+            f"rule {name!r} chooses {arm} in row {row + 1}, where it was not offered: pass a "
+            "function that says what it does there"
+        )
+    return found
+
+
+def _one(name: str, arm: Any, log: Log) -> int:
+    """Return the number of an arm."""
+    if str(arm) not in log.arms:
+        raise ValueError(f"rule {name!r}: no arm {arm!r} in the log; it has {', '.join(log.arms)}")
+    return log.arms.index(str(arm))
+
+
+def _always(name: str, rule: str, log: Log) -> Array:
+    found = np.zeros((log.n, len(log.arms)))
+    if rule == "even" and rule not in log.arms:
+        found += 1.0 if log.offered is None else log.offered
+        return np.asarray(found / found.sum(axis=1, keepdims=True))
+    arm = rule if rule in log.arms else rule.removeprefix("always:")
+    found[:, _one(name, arm, log)] = 1.0
+    return found
+
+
+def _tabled(name: str, rule: Mapping[Any, Any], log: Log) -> Array:
+    """Return a mixture of arms, or such a mixture or an arm for each group."""
+    k = len(log.arms)
+
+    def row(chosen: Any) -> Array:
+        found = np.zeros(k)
+        shares = chosen if isinstance(chosen, Mapping) else {chosen: 1.0}
+        for arm, share in shares.items():
+            found[_one(name, arm, log)] = share
+        return found
+
+    if _is_rule(rule):
+        return np.tile(row(rule), (log.n, 1))
+    if log.group is None:
+        raise ValueError(f"rule {name!r} is a table by group, but the log has no column group")
+    table = {str(group): row(chosen) for group, chosen in rule.items()}
+    missing = sorted(set(log.group) - table.keys())
+    if missing:
+        raise ValueError(f"rule {name!r} does not say what it does for the group {missing[0]!r}")
+    groups, place = np.unique(log.group.astype(str), return_inverse=True)
+    return np.asarray(np.stack([table[group] for group in groups])[place])
+
+
+def _context(log: Log) -> Any:
+    """Return what a function is called with: a table of features, with the group if there is one.
+
+    An array if features have no names of their own.
+    """
+    if log.group is None and (log.features is None or log.names[0] == "x0"):
+        return log.features
+    import pandas
+
+    columns = {} if log.features is None else dict(zip(log.names, log.features.T, strict=True))
+    return pandas.DataFrame(columns | ({} if log.group is None else {"group": log.group}))
+
+
+def _returned(name: str, given: Any, log: Log) -> Array:
+    """Return probabilities from an array of them, or from the names of the chosen arms."""
+    columns = getattr(given, "columns", None)
+    if columns is not None:
+        found = np.zeros((len(given), len(log.arms)))
+        for arm in columns:
+            found[:, _one(name, arm, log)] = given[arm].to_numpy()
+    else:
+        values = np.asarray(given)
+        if values.ndim == 1 and values.dtype.kind in "OUS":
+            found = np.zeros((len(values), len(log.arms)))
+            unique, place = np.unique(values.astype(str), return_inverse=True)
+            codes = np.array([_one(name, arm, log) for arm in unique])
+            found[np.arange(len(values)), codes[place]] = 1.0
+        else:
+            found = array(f"rule {name!r}", given)
+    expected = (log.n, len(log.arms))
+    if found.shape != expected:
+        raise ValueError(
+            f"rule {name!r} must give an arm for each row, or probabilities of shape {expected}, "
+            f"got shape {found.shape}"
+        )
+    return found
+
+
+def vectors(policy: Policy[Any], log: Log, rows: Any, dim: int | None = None) -> Array:
+    """Return what a policy is asked with in some rows, of shape (rows, K, d).
+
+    Arms by number: unit vectors; one context for all arms: the visitor's features; else features
+    crossed with the arms, see `tailproof.features`, or as they are if the state expects that.
+    """
+    k = len(log.arms)
+    m = len(np.arange(log.n)[rows])
+    if policy.view == "arms":
+        return np.broadcast_to(np.eye(k), (m, k, k))
+    if log.features is None:
+        if policy.view == "context":
+            raise ValueError(f"{policy!r} needs features, and the log has none: pass features=")
+        return np.broadcast_to(np.eye(k), (m, k, k))
+    x = log.features[rows]
+    if policy.view == "context" or dim == x.shape[1]:
+        return np.broadcast_to(x[:, None, :], (m, k, x.shape[1]))
+    lifted = np.concatenate([np.ones((m, 1)), x], axis=1)
+    return np.asarray(np.einsum("ab,nf->nabf", np.eye(k), lifted).reshape(m, k, -1))
+
+
+def _asked(policy: Policy[Any], state: Any, log: Log, rng: np.random.Generator) -> Array:
+    """Return the propensities of a policy, which learns nothing here."""
+    k = len(log.arms)
+    ok = isinstance(state, State) and state.paths == 1
+    require(ok, "state", "the state of one path: a rule is (policy, state)", state)
+    if log.offered is not None:
+        raise ValueError("offers change in this log: pass a function that asks the policy")
+    if state.arms != k:
+        raise ValueError(
+            f"the state knows {state.arms} arms, the log has {k}: {', '.join(log.arms)}"
+        )
+    found = np.empty((log.n, k))
+    step = log.n if policy.view == "arms" else _ROWS
+    for start in range(0, log.n, step):
+        rows = slice(start, min(start + step, log.n))
+        arms = vectors(policy, log, slice(0, 1) if policy.view == "arms" else rows, state.dim)
+        if arms.shape[2] != state.dim:
+            raise ValueError(
+                f"the state expects vectors of length {state.dim}, the log's features "
+                f"make {arms.shape[2]}"
+            )
+        copies = state.take(np.zeros(len(arms), dtype=np.int64))
+        shares = policy.propensities(copies, arms)
+        if shares is None:
+            drawn = [policy.choose(copies, arms, rng) for _ in range(_DRAWS)]
+            shares = np.stack([np.bincount(own, minlength=k) for own in np.transpose(drawn)])
+            shares = shares / _DRAWS
+        found[rows] = shares
+    return found

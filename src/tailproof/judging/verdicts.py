@@ -1,0 +1,189 @@
+"""Whether an answer can be trusted, and why not."""
+
+import math
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from tailproof.judging.log import Log
+from tailproof.judging.scores import by_unit
+from tailproof.stats import Median, Quantile
+from tailproof.stats.diagnostics import (
+    LEAST,
+    MOST_ASYMMETRY,
+    SAFE_TAIL_INDEX,
+    Tail,
+    asymmetry,
+)
+from tailproof.typing import Array
+
+__all__ = ["Doubt", "Overlap", "about_errors", "about_mean", "about_overlap"]
+
+LEAST_REWARDS = 30
+"""Effective rewards below which nothing is said."""
+LEAST_UNITS = 10
+"""Effective decisions or visitors, likewise."""
+LEAST_BEYOND = 10
+"""Effective rewards beyond a quantile, likewise."""
+UNSUPPORTED = 0.01
+"""The share of a rule's choices that the log never shows, above which nothing is said."""
+DOMINANT = 0.2
+"""The share of the variance of one unit above which an interval is not trusted."""
+UNKNOWN = 0.02
+"""The share of unknown rewards above which "alike" is not trusted."""
+OFF = 4.0
+"""Standard errors by which weights may miss their mean; right ones do so once in 15 000 rules."""
+
+_ATOM = 0.05
+"""A value is an atom, such as no purchase, if it makes up this share of the rewards."""
+_FEW = 10
+"""So few different values, such as ratings, have a mean."""
+
+Kind = Literal["beware", "refused"]
+
+
+class Doubt(NamedTuple):
+    """A reason against an answer, in a sentence."""
+
+    kind: Kind
+    reason: str
+
+
+class Overlap(NamedTuple):
+    """How much of what a rule would do the log shows.
+
+    Attributes
+    ----------
+    effective : float
+        (Σw)²/Σw²: so many rewards of the rule itself would say as much. At most what is expected.
+    units : float
+        The same for units.
+    mean_weight : float
+        One on average, if propensities are right.
+    off : float
+        How far weights miss what they should balance, in standard errors: one, or the mean of a
+        feature.
+    balanced : str
+        What they miss most; empty for the mean weight itself.
+    unsupported : float
+        The share of its choices that the log never shows.
+    """
+
+    effective: float
+    units: float
+    mean_weight: float
+    off: float
+    balanced: str
+    unsupported: float
+
+    @classmethod
+    def of(cls, log: Log, raw: Array, steady: Array | float, pi: Array | None) -> "Overlap":
+        """Return the overlap of a rule with these probabilities and weights."""
+        weight = np.asarray(raw * steady)
+        names, features = log.contexts
+        features = np.empty((log.n, 0)) if features is None else features
+        off, what = 0.0, ""
+        for place in range(-1, features.shape[1]):
+            x = np.ones(log.n) if place < 0 else features[:, place] - features[:, place].mean()
+            miss = by_unit((raw - 1) * x, log.unit)
+            size = math.sqrt(float(np.square(miss - miss.mean()).sum()))
+            t = float(miss.sum()) / size if size > 1e-9 * max(1.0, float(np.abs(x).max())) else 0.0
+            if abs(t) > abs(off):
+                off, what = t, "" if place < 0 else names[place]
+        missing = 0.0
+        if pi is not None:
+            if log.propensities is not None:
+                missing = float(pi[log.propensities <= 0].sum()) / log.n
+            else:
+                never = np.bincount(log.arm, minlength=len(log.arms)) == 0
+                missing = float(pi[:, never].sum()) / log.n
+        seen = _effective(weight)
+        if pi is not None and log.propensities is not None:
+            seen = min(seen, _expected(log.propensities, steady, pi))
+        share = _effective(by_unit(weight, log.unit)) / max(_effective(weight), 1e-300)
+        return cls(seen, share * seen, float(raw.mean()), off, what, missing)
+
+
+def _effective(w: Array) -> float:
+    total = float(w.sum())
+    return total**2 / float(w @ w) if total > 0 else 0.0
+
+
+def _expected(propensities: Array, steady: Array | float, pi: Array) -> float:
+    """Return the effective size in expectation, which luck cannot make larger.
+
+    (Σh)²/Σ h² Σ_a π_a²/p_a: rewards too rare to have been seen count here.
+    """
+    second = (np.square(pi) / np.where(propensities > 0, propensities, 1.0)).sum(axis=1)
+    h = np.broadcast_to(np.asarray(steady, dtype=np.float64), second.shape)
+    return float(h.sum()) ** 2 / float(np.square(h) @ second)
+
+
+def about_overlap(aim: Any, overlap: Overlap) -> Iterator[Doubt]:
+    """Yield what weights and counts say against any answer."""
+    if overlap.unsupported > UNSUPPORTED:
+        yield Doubt(
+            "refused",
+            f"the log never shows {overlap.unsupported:.0%} of its choices: no overlap",
+        )
+    tau = 0.5 if isinstance(aim, Median) else aim.level if isinstance(aim, Quantile) else None
+    beyond = math.inf if tau is None else overlap.effective * min(tau, 1 - tau)
+    if overlap.effective < LEAST_REWARDS:
+        yield Doubt(
+            "refused",
+            f"the log is worth only {overlap.effective:.0f} rewards of this rule, and "
+            f"{LEAST_REWARDS} are needed",
+        )
+    elif overlap.units < LEAST_UNITS:
+        yield Doubt(
+            "refused",
+            f"the log is worth only {overlap.units:.0f} decisions of this rule, and "
+            f"{LEAST_UNITS} are needed",
+        )
+    elif beyond < LEAST_BEYOND:
+        yield Doubt(
+            "refused",
+            f"the log is worth only {beyond:.0f} rewards beyond this quantile, and "
+            f"{LEAST_BEYOND} are needed",
+        )
+    if abs(overlap.off) > OFF:
+        what = f"one on average ({overlap.mean_weight:.3g} instead)"
+        if overlap.balanced:
+            what = f"the mean of {overlap.balanced}"
+        yield Doubt(
+            "beware",
+            f"weights do not give {what}: propensities are wrong, or choices depend on something "
+            "that was not recorded",
+        )
+
+
+def about_errors(errors: Array) -> Iterator[Doubt]:
+    """Yield what the errors of a location say against it."""
+    if asymmetry(errors - np.median(errors)) > MOST_ASYMMETRY:
+        yield Doubt(
+            "beware",
+            "errors are not symmetric, so their location is neither a median nor a mean: ask for "
+            "one of these",
+        )
+
+
+def about_mean(reward: Array) -> Iterator[Doubt]:
+    """Yield what the tail of rewards says against a mean."""
+    values, counts = np.unique(reward, return_counts=True)
+    if len(values) <= _FEW:
+        return
+    most = int(counts.argmax())
+    atom = counts[most] > _ATOM * len(reward)
+    sizes = reward - (values[most] if atom else np.median(reward))
+    sizes = sizes[sizes != 0]
+    tail = Tail.of(sizes)
+    if len(sizes) < LEAST or math.isinf(tail.alpha):
+        words = f"{len(sizes)} rewards are too few to tell whether they have a mean"
+        yield Doubt("beware", f"{words}: ask for the capped mean or a quantile")
+    elif tail.low < SAFE_TAIL_INDEX:
+        yield Doubt(
+            "beware",
+            f"the tail index of the rewards is {tail.alpha:.2f}, between {tail.low:.2f} and "
+            f"{tail.high:.2f}: a mean cannot be relied on; ask for the capped mean or a quantile",
+        )

@@ -1,0 +1,47 @@
+"""The log of an experiment as a file."""
+
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from tailproof.live.export import csv_pieces
+from tailproof.live.http.routes.decisions import Named
+from tailproof.live.http.schemas import REFUSALS
+from tailproof.live.journal import Journal
+
+__all__ = ["router"]
+
+_EXAMPLE = (
+    "ticket,hold,arm,propensity,reward,fate,asked,told\r\n"
+    "v17,0,red,0.5,12.5,kept,2026-01-05T09:00:00+00:00,2026-01-05T09:02:11+00:00\r\n"
+)
+
+router = APIRouter()
+
+
+@router.get(
+    "/experiments/{name}/log",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/csv": {"example": _EXAMPLE}}}, 404: REFUSALS[404]},
+)
+def log(experiment: Named) -> StreamingResponse:
+    """Download every ticket with its arm, reward and status as CSV."""
+    saved_as = {"Content-Disposition": f'attachment; filename="{experiment.name}.csv"'}
+    return _Log(experiment.reader(), media_type="text/csv", headers=saved_as)
+
+
+class _Log(StreamingResponse):
+    """Sends a journal and closes it, also when the client has gone."""
+
+    def __init__(self, journal: Journal, **settings: Any) -> None:
+        self._journal, self._pieces = journal, csv_pieces(journal)
+        super().__init__(self._pieces, **settings)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._pieces.close()
+            self._journal.close()

@@ -1,0 +1,221 @@
+"""Request and response bodies: strict, bounded, with readable validation errors."""
+
+import reprlib
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tailproof.live.agent import LONGEST_ID, Ask, Fate, Tell, Ticket
+from tailproof.live.offers import LONGEST_NAME, MOST_ARMS, Offer
+
+__all__ = [
+    "REFUSALS",
+    "AskBody",
+    "BatchAnswer",
+    "BatchBody",
+    "ErrorAnswer",
+    "FateAnswer",
+    "TellBody",
+    "TicketAnswer",
+    "answer",
+    "problem",
+    "sentence",
+]
+
+_MOST_FEATURES = 1000
+_MOST_ACTS = 1000
+_MOST_CANCELLED = 100
+_LONGEST = 1000
+_RULES = {
+    "offer": f"a list of 1 to {MOST_ARMS} arm names of 1 to {LONGEST_NAME} characters, or an object"
+    f" that maps arm names to vectors of 1 to {_MOST_FEATURES} finite numbers",
+    "ticket": f"a string of 1 to {LONGEST_ID} printable characters",
+    "reward": 'a finite number, "Infinity" or "-Infinity"',
+    "event": f"a string of 1 to {LONGEST_ID} printable characters, to tell rewards apart",
+    "cancel": f"a list of at most {_MOST_CANCELLED} tickets whose asks nobody waited for",
+    "do": '"ask" or "tell"',
+    "acts": f'a list of 1 to {_MOST_ACTS} objects, each with "do": "ask" or "do": "tell"',
+}
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 60
+
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Vector = Annotated[list[Number], Field(min_length=1, max_length=_MOST_FEATURES)]
+Names = Annotated[list[Name], Field(min_length=1, max_length=MOST_ARMS)]
+Vectors = Annotated[dict[Name, Vector], Field(min_length=1, max_length=MOST_ARMS)]
+Id = Annotated[
+    str, Field(min_length=1, max_length=LONGEST_ID, description=_RULES["ticket"], examples=["v17"])
+]
+
+Cancelled = Annotated[
+    list[Id],
+    Field(max_length=_MOST_CANCELLED, description=_RULES["cancel"], examples=[["v16"]]),
+]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class AskBody(_Strict):
+    """Ask for an arm of `offer`, or of the experiment's own arms if `offer` is left out."""
+
+    offer: Names | Vectors | None = Field(
+        None,
+        description=_RULES["offer"],
+        examples=[["red", "blue"], {"red": [1.0, 0.5], "blue": [0.0, 2.0]}],
+    )
+    ticket: Id | None = None
+    cancel: Cancelled = []
+
+    def act(self, arms: Offer | None) -> Ask:
+        """Return the ask for the agent; raises ``ValueError`` if it is invalid."""
+        offer = arms if self.offer is None else self.offer
+        if offer is None:
+            raise ValueError("offer is required: this experiment has no arms of its own")
+        return Ask(offer, self.ticket)
+
+
+class TellBody(_Strict):
+    """Tell the reward of a ticket."""
+
+    ticket: Id
+    reward: Number | Literal["Infinity", "-Infinity"] = Field(
+        description=_RULES["reward"], examples=[12.5, "-Infinity"]
+    )
+    event: Id | None = Field(None, description=_RULES["event"], examples=["order 4711"])
+    cancel: Cancelled = []
+
+    def act(self, _: Offer | None) -> Tell:
+        """Return the tell for the agent."""
+        return Tell(self.ticket, float(self.reward), self.event)
+
+
+class _AskAct(AskBody):
+    do: Literal["ask"]
+
+
+class _TellAct(TellBody):
+    do: Literal["tell"]
+
+
+class BatchBody(_Strict):
+    """Several asks and tells, done in one commit."""
+
+    acts: Annotated[
+        list[Annotated[_AskAct | _TellAct, Field(discriminator="do")]],
+        Field(
+            min_length=1,
+            max_length=_MOST_ACTS,
+            description=_RULES["acts"],
+            examples=[
+                [
+                    {"do": "ask", "offer": ["red", "blue"], "ticket": "v18"},
+                    {"do": "tell", "ticket": "v17", "reward": 12.5},
+                ]
+            ],
+        ),
+    ]
+
+
+class TicketAnswer(_Strict):
+    """The chosen arm, and the ticket to tell its reward to."""
+
+    ticket: str = Field(examples=["v17"])
+    arm: str = Field(examples=["red"])
+    propensity: float | None = Field(
+        description="the probability of choosing this arm; null if the policy does not report it",
+        examples=[0.5],
+    )
+    hold: int = Field(
+        description="the number of the decision, which several tickets may share", examples=[0]
+    )
+
+
+class FateAnswer(_Strict):
+    """What happened to a reward."""
+
+    ticket: str = Field(examples=["v17"])
+    fate: Fate = Field(
+        description="kept: stored, and it counts; duplicate: ignored, the ticket already has this"
+        " reward; late: stored, but not learned, as its window or its decision had ended; unknown:"
+        " there is no such ticket",
+        examples=["kept"],
+    )
+
+
+class ErrorAnswer(_Strict):
+    """Why a request was refused, in one sentence."""
+
+    error: str = Field(examples=["reward must be a finite number, got 'much'"])
+
+
+class BatchAnswer(_Strict):
+    """One answer for each element of `acts`, in order; a refused one has `error`."""
+
+    answers: list[TicketAnswer | FateAnswer | ErrorAnswer] = Field(
+        examples=[
+            [
+                {"ticket": "v18", "arm": "blue", "propensity": 0.5, "hold": 0},
+                {"ticket": "v17", "fate": "kept"},
+            ]
+        ]
+    )
+
+
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: {"model": ErrorAnswer, "description": "The body cannot be parsed."},
+    401: {"model": ErrorAnswer, "description": "The token is missing or wrong."},
+    403: {"model": ErrorAnswer, "description": "The request is for another host, or from one."},
+    404: {"model": ErrorAnswer, "description": "There is no such experiment."},
+    413: {"model": ErrorAnswer, "description": "The body is too large."},
+    415: {"model": ErrorAnswer, "description": "The body is not sent as application/json."},
+    422: {"model": ErrorAnswer, "description": "The request is refused; `error` says why."},
+    503: {"model": ErrorAnswer, "description": "The commit failed; nothing was stored."},
+}
+
+
+def answer(act: Ask | Tell, found: Ticket | Fate | ValueError) -> dict[str, Any]:
+    """Return the JSON answer to an ask or tell."""
+    if isinstance(found, Ticket):
+        return {
+            "ticket": found.id,
+            "arm": found.arm,
+            "propensity": found.propensity,
+            "hold": found.hold,
+        }
+    if isinstance(found, ValueError):
+        return problem(found)
+    return {"ticket": act.ticket, "fate": found}
+
+
+def problem(error: object) -> dict[str, Any]:
+    """Return an error as a JSON answer of bounded length."""
+    text = str(error)
+    return {"error": text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"}
+
+
+def sentence(errors: Sequence[Any]) -> str:
+    """Return the first validation error as a sentence: field, rule and value.
+
+    >>> sentence([{"type": "x", "loc": ("body", "acts", 3, "tell", "reward"), "input": None}])
+    'acts[3].reward must be a finite number, "Infinity" or "-Infinity", got None'
+    """
+    first = errors[0]
+    if first["type"] == "json_invalid":
+        return f"the body is not valid JSON: {first['ctx']['error']}"
+    if first["type"] == "extra_forbidden":
+        return f"unknown field {_SHORT.repr(first['loc'][-1])}: leave it out"
+    steps = [step for step in first["loc"] if isinstance(step, int) or step in _RULES]
+    while steps and isinstance(steps[-1], int):
+        steps.pop()
+    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+    if not steps and isinstance(first["input"], bytes):
+        return "the body must be JSON, sent with Content-Type: application/json"
+    if not steps:
+        return f"the body must be a JSON object, got {_SHORT.repr(first['input'])}"
+    if first["type"] == "missing":
+        return f"{path[1:]} is required: {_RULES[steps[-1]]}"
+    return f"{path[1:]} must be {_RULES[steps[-1]]}, got {_SHORT.repr(first['input'])}"

@@ -1,0 +1,56 @@
+"""Judgements as tables, text, JSON and pictures."""
+
+import json
+
+import numpy as np
+import pytest
+
+import tailproof as tp
+from tailproof.judging import Judgement, Log
+
+
+@pytest.fixture(scope="module")
+def found() -> Judgement:
+    rng = np.random.default_rng(0)
+    arm = rng.choice(["A", "B", "$C_1$"], 900, p=[0.6, 0.39, 0.01])
+    share = {"A": 0.6, "B": 0.39, "$C_1$": 0.01}
+    log = Log.of(
+        arm=arm,
+        reward=rng.standard_cauchy(900) + (arm == "B"),
+        propensity=[share[own] for own in arm],
+    )
+    return tp.judge(log, ["B", "$C_1$"], tp.CappedMean(0.9), control="A")
+
+
+def test_the_table_has_a_row_for_each_rule(found: Judgement) -> None:
+    frame = found.to_frame().set_index("rule")
+    assert list(frame.index) == ["as logged", "always A", "always B", "always $C_1$"]
+    assert frame.loc["always $C_1$", "verdict"] == "refused"
+    assert frame["estimate"].isna().tolist() == [False, False, False, True]
+    to = found["always B"].to_control
+    assert to is not None
+    assert frame.loc["always B", "better_than_control"] == to.better
+    assert frame.loc["always B", "to_control_low"] == to.low
+
+
+def test_it_is_valid_json(found: Judgement) -> None:
+    told = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert told["rules"]["always $C_1$"]["estimate"] is None
+    assert told["rules"]["always B"]["to_control"]["value"] == found["always B"].to_control[0]  # type: ignore[index]
+    assert told["cap"] == list(found.cap or ())
+
+
+def test_the_text_says_why_and_who_is_better(found: Judgement) -> None:
+    text = found.text()
+    assert "always $C_1$: refused, the log is worth only" in text
+    assert "always B earns" in text
+    assert "nan" not in text
+    assert len(found.cells()) == 5
+
+
+def test_the_picture_has_all_rules(found: Judgement) -> None:
+    figure = found.plot()
+    left, right = figure.axes
+    assert [label.get_text() for label in left.get_yticklabels()][::-1] == list(found.values)
+    assert right.get_xlabel() == "more than always A"
+    figure.canvas.draw()
