@@ -183,7 +183,7 @@ def test_an_ask_that_was_given_up_is_cancelled_by_the_next_call(client: Both) ->
     with faulty("hang", "hang", "hang", "good") as (url, bodies):
         asks = [("ask", "shop", None, name) for name in ("v1", "v2")]
         more = [("tell", "shop", "v0", 1.0), ("ask", "other"), *reversed(asks), *asks]
-        client(url, *asks, *more, default="red", timeout=0.5)
+        client(url, *asks, *more, default="red", timeout=1)
     told, other, *asked = bodies[2:]
     assert told["cancel"] == ["v1", "v2"]
     assert "cancel" not in other  # an experiment cancels its own
@@ -197,10 +197,11 @@ def test_a_call_that_its_task_cancels_is_given_up() -> None:
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(client.ask("shop", None, "v1"), 0.2)
             await client.ask("shop", None, "v2")
+            await client.ask("shop", None, "v3")
 
     with faulty("hang", "good") as (url, bodies):
         asyncio.run(main(url))
-    assert [body.get("cancel") for body in bodies] == [None, ["v1"]]
+    assert [body.get("cancel") for body in bodies] == [None, ["v1"], None]
 
 
 def test_a_service_that_keeps_failing_is_left_alone_for_a_while(
@@ -228,6 +229,21 @@ def test_a_service_that_keeps_failing_is_left_alone_for_a_while(
         now[0] += 0.1
         assert [client.ask("shop").default for _ in range(3)] == [False] * 3
         assert caplog.messages[-1] == f"{url} answers again"
+
+
+def test_half_open_is_one_try_at_a_time() -> None:
+    now = 0.0
+    breaker = Breaker(clock=lambda: now)
+    for _ in range(5):
+        assert breaker.allows()
+        breaker.failed()
+    assert not breaker.allows()
+    now = 1.0
+    assert [breaker.allows() for _ in range(3)] == [True, False, False]
+    now = 2.0  # the try has not come back
+    assert [breaker.allows() for _ in range(2)] == [True, False]
+    breaker.succeeded()
+    assert all(breaker.allows() for _ in range(10))
 
 
 def test_one_bad_caller_does_not_stop_the_others(url: str) -> None:

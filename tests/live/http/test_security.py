@@ -35,7 +35,8 @@ def config(tmp_path: Path) -> Config:
 
 def test_a_token_is_asked_for(config: Config) -> None:
     with Caller(create_app(config, TOKEN)) as http:
-        for header in ({}, {"Authorization": f"Bearer {TOKEN}x"}, {"Authorization": TOKEN}):
+        wrong = (f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", "Bearer ", "Bearer", TOKEN, "")
+        for header in ({}, *({"Authorization": text} for text in wrong)):
             for path in ("/metrics", "/openapi.json", "/experiments/shop/log", "/nowhere"):
                 answer = http.get(path, headers=header)
                 assert answer.status_code == 401
@@ -105,6 +106,12 @@ def test_pages_of_other_sites_are_refused(config: Config) -> None:
                 assert asked(http, Origin=origin, **more) == 403
             for origin in ("http://shop.example:8000", "https://shop.example"):
                 assert asked(http, Origin=origin, **more) == 200
+
+
+def test_another_port_is_another_site(config: Config) -> None:
+    with Caller(create_app(config)) as http:
+        assert asked(http, Host="localhost:8000", Origin="http://localhost:81") == 403
+        assert asked(http, Host="localhost:8000", Origin="http://localhost:8000") == 200
 
 
 def test_a_body_must_be_sent_as_json(config: Config) -> None:
