@@ -33,8 +33,8 @@ TOKEN = "TAILPROOF_TOKEN"
 """The environment variable with the token."""
 _GRACE = 30
 """Seconds that requests in flight get to finish at shutdown."""
-_ACCEPTED, _BACKLOG = 128, 2048
-"""Connections that are accepted at once at most, and that may wait for it."""
+_ACCEPTED, _BACKLOG = 1, 2048
+"""Connections that a worker accepts at once, so that others get their share, and that may wait."""
 _POLL = 0.2
 """Seconds between checks that the workers are alive."""
 _LOG = logging.getLogger("tailproof.live")
