@@ -1,5 +1,6 @@
 """Running the service: one process or several workers on one address, stopped gracefully."""
 
+import gc
 import json
 import logging
 import multiprocessing
@@ -135,6 +136,8 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        gc.collect()
+        gc.freeze()  # a full collection would visit all modules, for a tenth of a second
         for one in sockets or []:
             one.listen(_BACKLOG)
 
