@@ -4,6 +4,7 @@ import math
 import stat
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -274,6 +275,37 @@ def test_a_file_is_for_its_owner_alone(tmp_path: Path) -> None:
         agent.ask(ARMS)
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
     assert modes == dict.fromkeys(["shop.db", "shop.db-wal", "shop.db-shm"], 0o600)
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_deleted_or_replaced_under_an_agent_is_noticed(
+    tmp_path: Path, replaced: bool
+) -> None:
+    path, other = tmp_path / "a.db", tmp_path / "b.db"
+    Agent(UCB1(), other).close()
+    with Agent(UCB1(), path) as agent:
+        agent.ask(["red", "blue"])
+        if replaced:
+            other.rename(path)
+        else:
+            path.unlink()
+        for _ in range(2):
+            with pytest.raises(OSError, match="deleted or replaced while in use"):
+                agent.ask(["red", "blue"])
+
+
+def test_processes_go_by_one_clock_even_if_it_is_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not Path("/proc/sys/kernel/random/boot_id").exists():
+        pytest.skip("only Linux tells when the machine started")
+    with Agent(LinStudentUCB(), tmp_path / "a.db", wait=60) as one:
+        tickets = [one.ask(["red", "blue"]).id for _ in range(10)]
+        real = time.time
+        monkeypatch.setattr(time, "time", lambda: real() + 90_000)
+        with Agent(LinStudentUCB(), tmp_path / "a.db", wait=60) as two:
+            two.ask(["red", "blue"])
+            assert {two.tell(ticket, 1.0) for ticket in tickets} == {"kept"}
 
 
 def test_a_journal_that_is_not_there_is_not_made_by_reading(place: str) -> None:
