@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, cast
 
@@ -376,6 +376,21 @@ def test_a_connection_lost_during_an_act_raises_and_undoes_it(postgres: str) -> 
         assert [agent.tell(ticket, 1) for ticket in "ab"] == ["kept", "kept"]
         assert read(agent.journal).frame.ticket.tolist() == ["a", "b"]
         assert agent.verify().ok
+
+
+@ON_POSTGRES
+def test_a_statement_first_prepared_in_a_failed_transaction_works_later(postgres: str) -> None:
+    with closing(open_journal(postgres)) as journal:
+        for before in range(8):  # psycopg prepares what was sent five times
+            sql = f"SELECT ?::int + {before}"
+            for _ in range(before):
+                with journal.transaction():
+                    journal.execute(sql, (1,))
+            with pytest.raises(base.ConflictError), journal.transaction():
+                journal.execute("INSERT INTO meta VALUES ('schema', '2')")
+                journal.execute(sql, (1,))
+            with journal.transaction():
+                journal.execute(sql, (1,))
 
 
 @ON_POSTGRES
