@@ -9,6 +9,7 @@ from tailproof.live.journal.rows import (
     Decision,
     DecisionRow,
     Found,
+    Note,
     Outcome,
     Told,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "Found",
     "Glance",
     "Journal",
+    "Note",
     "Outcome",
     "Postgres",
     "SQLite",

@@ -4,6 +4,7 @@ All SQL is in one class. A backend adds how to connect, and what a transaction i
 `Postgres`.
 """
 
+import json
 import re
 import time
 from abc import ABC, abstractmethod
@@ -20,6 +21,7 @@ from tailproof.live.journal.rows import (
     Decision,
     DecisionRow,
     Found,
+    Note,
     Outcome,
     Told,
     seal,
@@ -78,6 +80,8 @@ _FOUND = {
     ],
 }
 """How to find a ticket by decision and place, or by its id; with or without counting events."""
+
+_LAST_NOTE = "SELECT number FROM note ORDER BY number DESC LIMIT 1"
 
 TicketRow = tuple[int, int, str | None, str | None, float, float]
 
@@ -272,6 +276,19 @@ class Journal(ABC):
         number = len(self.recipes())
         row = (number, text, after, float(at))
         self.execute("INSERT INTO recipe VALUES (?, ?, ?, ?, ?)", (*row, seal(*row)))
+        return number
+
+    def notes(self, since: int = 0) -> list[Note]:
+        """Return what was done to the experiment, from note number `since` on."""
+        sql = "SELECT number, at, kind, text FROM note WHERE number >= ? ORDER BY number"
+        rows = self.execute(sql, (since,))
+        return [Note(number, at, kind, json.loads(text)) for number, at, kind, text in rows]
+
+    def add_note(self, kind: str, text: Mapping[str, Any], at: float) -> int:
+        """Store a note, with its text as JSON, and return its number."""
+        number = next((one + 1 for (one,) in self.execute(_LAST_NOTE)), 0)
+        row = (number, float(at), kind, json.dumps(text, sort_keys=True, ensure_ascii=False))
+        self.execute("INSERT INTO note VALUES (?, ?, ?, ?, ?)", (*row, seal(*row)))
         return number
 
     def offer(self, number: int) -> Offer:

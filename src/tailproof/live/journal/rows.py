@@ -13,6 +13,7 @@ __all__ = [
     "Decision",
     "DecisionRow",
     "Found",
+    "Note",
     "Outcome",
     "Told",
     "seal",
@@ -74,6 +75,15 @@ class DecisionRow(NamedTuple):
     after: int
     since: int
     at: float
+
+
+class Note(NamedTuple):
+    """What was done to an experiment, such as an arm that was dropped."""
+
+    number: int
+    at: float
+    kind: str
+    text: dict[str, Any]
 
 
 class Outcome(NamedTuple):
