@@ -62,6 +62,17 @@ def test_asking_again_gives_the_same_answer(journal: Journal) -> None:
         agent.ask(ARMS, ticket="17.0")
 
 
+def test_notes_are_numbered_and_sealed(journal: Journal) -> None:
+    agent = Agent(UCB1(), journal)
+    with journal.transaction():
+        assert [journal.add_note("alarm", {"arm": arm}, 7.0) for arm in ("é", "b")] == [0, 1]
+    assert journal.notes(1) == [(1, 7.0, "alarm", {"arm": "b"})]
+    assert journal.notes()[0].text == {"arm": "é"}
+    assert agent.verify().ok
+    journal.execute("UPDATE note SET kind = 'resume' WHERE number = 1")
+    assert agent.verify().changed == ["note 1"]
+
+
 def test_each_reward_has_its_fate(journal: Journal) -> None:
     clock = Clock()
     agent = Agent(THREE, journal, wait=10, clock=clock)
@@ -464,7 +475,12 @@ def test_two_who_both_believe_to_order_do_no_harm(
 
         def both(state: Any = state) -> Any:
             found = state()
-            return lambda: (*found()[:2], True)
+
+            def orders() -> Any:
+                now, outcomes, _, notes = found()
+                return now, outcomes, True, notes
+
+            return orders
 
         agent.journal._state = both  # type: ignore[method-assign]
 
