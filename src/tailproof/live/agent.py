@@ -224,6 +224,10 @@ class Agent:
     dim : int, optional
         For offers without features and a policy that uses vectors: the most arms there will ever
         be; by default the number in the first offer.
+    change : bool
+        Whether this policy may take over the journal of another one: it learns every outcome so
+        far, whatever it then decides is marked with its own recipe number, and `verify` makes the
+        decisions of each recipe again with that recipe.
     clock : callable, optional
         Returns the time in seconds since 1970; by default `Journal.now`, a monotonic clock: of this
         machine for SQLite, of the server for PostgreSQL.
@@ -255,6 +259,7 @@ class Agent:
         explore: float = 0.0,
         seed: int | None = None,
         dim: int | None = None,
+        change: bool = False,
         clock: Callable[[], float] | None = None,
     ) -> None:
         require(isinstance(policy, Policy), "policy", "a Policy such as UCB1()", policy)
@@ -287,8 +292,9 @@ class Agent:
         self._saved, self._size, self._looked = 0, 0, -math.inf
         try:
             with self.journal.transaction():
-                self._opened(seed, dim)
-            self._restore()  # may take long, and nobody waits for it
+                changed = self._opened(seed, dim, change=change)
+            if not changed:
+                self._restore()  # may take long, and nobody waits for it
             with self.journal.transaction():
                 glance = self.journal.look((), (), shared=False)
                 self._reload()
@@ -426,7 +432,13 @@ class Agent:
                         self._reload()
                     self._catch_up(glance.outcomes())
                     if glance.orders:
-                        order(self.journal, self.rules, self._now(glance), _AT_ONCE)
+                        order(
+                            self.journal,
+                            self.rules,
+                            self._now(glance),
+                            _AT_ONCE,
+                            recipe=self._recipe,
+                        )
                     self._save(glance)
             except ConflictError:
                 return False
@@ -532,10 +544,10 @@ class Agent:
             if work.due:
                 journal.add_due(work.due)
             if not 0 <= work.now - self._looked < _LOOK or not journal.serial:
-                order(journal, self.rules, work.now, _AT_ONCE, work.ready)
+                order(journal, self.rules, work.now, _AT_ONCE, work.ready, recipe=self._recipe)
                 self._looked = work.now
             elif work.ready:
-                order(journal, self.rules, work.now, 0, work.ready)
+                order(journal, self.rules, work.now, 0, work.ready, recipe=self._recipe)
             self._save(work.glance)
         else:
             work.due.update((work.now, decision) for decision in work.ready)
@@ -655,7 +667,7 @@ class Agent:
             work.now,
         )
         arm = learner.numbers[decision.name]
-        journal.add_decision(row, arm)
+        journal.add_decisions([(row, arm)])
         return Chosen(number, arm, choice.propensity)
 
     def _meet(self, numbers: dict[str, int]) -> None:
@@ -705,17 +717,32 @@ class Agent:
         self._belief, self._own = Belief(self.learner), deque[int](maxlen=RECENT)
 
     def _save(self, glance: Glance) -> None:
-        """Store a snapshot from time to time."""
+        """Store the alarms of a policy that is `Vigilant`, and a snapshot from time to time."""
+        if glance.orders and self.learner.alarms:
+            self._note_alarms(self._now(glance))
         apart = max(_LEAST_APART, self._size // _BYTES_AN_OUTCOME)
         if glance.orders and self.learner.learned >= self._saved + apart:
-            self._saved, self._size = self.journal.last_snapshot()
+            self._saved, self._size = self.journal.last_snapshot(self._recipe)
             if self.learner.learned >= self._saved + apart:
                 packed = self.learner.to_bytes()
                 self.journal.add_snapshot(self.learner.learned, self._recipe, packed)
                 self._saved, self._size = self.learner.learned, len(packed)
 
-    def _opened(self, seed: int | None, dim: int | None) -> None:
-        """Check that the journal is of this policy; one of another raises ``ValueError``."""
+    def _note_alarms(self, now: float) -> None:
+        """Write each restart of the policy once, whichever worker sees it first."""
+        notes = [note.text for note in self.journal.notes() if note.kind == "alarm"]
+        known = {(text["recipe"], text["outcome"]) for text in notes}
+        new = [one for one in self.learner.alarms if (self._recipe, one.outcome) not in known]
+        for outcome, arm in new:
+            text = {"arm": arm, "outcome": outcome, "recipe": self._recipe}
+            self.journal.add_note("alarm", text, now)
+        self.learner.alarms = new  # until they are seen in the journal: this may be rolled back
+
+    def _opened(self, seed: int | None, dim: int | None, *, change: bool) -> bool:
+        """Check that the journal is of this policy, and return whether it was changed to it.
+
+        One of another policy raises ``ValueError``, unless it is to be changed.
+        """
         meta, recipe = self.journal.meta(), repr(self.policy)
         glance = self.journal.look((), (), shared=False)
         if "seed" not in meta:
@@ -724,10 +751,11 @@ class Agent:
             self.journal.set_meta(**meta)
             self.journal.add_recipe(recipe, 0, self._now(glance))
         *_, (self._recipe, text, _, _) = self.journal.recipes()
-        if text != recipe:
+        if text != recipe and not change:
             raise ValueError(
-                f"the journal belongs to {text}, not to {recipe}: use a new journal for another "
-                "policy"
+                f"the journal belongs to {text}, not to {recipe}: let {recipe} learn its outcomes "
+                "and take over with `tailproof change FILE EXPERIMENT` or Agent(…, change=True), "
+                "or use a new journal"
             )
         for name, value in {"seed": seed, "dim": dim}.items():
             kept = meta.get(name, str(value))
@@ -740,6 +768,21 @@ class Agent:
         rules = {"wait": repr(self.wait), "silence": silence, "rewards": self.rules.rewards}
         if not rules.items() <= meta.items():
             self.journal.set_meta(**rules)
+        if text != recipe:
+            self._change(text, recipe, glance)
+        return text != recipe
+
+    def _change(self, old: str, new: str, glance: Glance) -> None:
+        """Let this policy take over, unless it cannot learn what is in the journal."""
+        journal, meta, now = self.journal, self.journal.meta(), self._now(glance)
+        if meta.get("features") == "no":  # room for the arms that came later
+            journal.set_meta(dim=str(max(int(meta["dim"]), len(journal.arms()))))
+        self._recipe = journal.add_recipe(new, journal.counts()[0], now)
+        journal.add_note("change", {"from": old, "to": new}, now)
+        try:
+            self._restore()
+        except RuntimeError as error:
+            raise ValueError(f"{new} cannot take over from {old}: {error}") from error
 
     def _restore(self) -> None:
         """Learn all that is in the journal."""
@@ -753,7 +796,7 @@ class Agent:
         if not self.learner.numbers.items() <= numbers.items():  # something was rolled back
             self._restore()
         self._meet(numbers)
-        self._saved, self._size = self.journal.last_snapshot()
+        self._saved, self._size = self.journal.last_snapshot(self._recipe)
         self._believe()
         if self.policy.pulls > 1:
             self._open.clear()

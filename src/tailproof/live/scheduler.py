@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, Self
 
 import numpy as np
@@ -109,12 +109,19 @@ def grace(journal: Journal) -> float:
 
 
 def order(
-    journal: Journal, rules: Rules, now: float, most: int, ready: Collection[int] = ()
+    journal: Journal,
+    rules: Rules,
+    now: float,
+    most: int,
+    ready: Collection[int] = (),
+    *,
+    recipe: int = 0,
 ) -> int:
     """Give numbers to the outcomes of decisions, and return how many were due, up to `most`.
 
-    `ready` are further decisions that may have their outcome now. Only one transaction at a time
-    does this; if two did, the database would refuse the second.
+    `ready` are further decisions that may have their outcome now. One of another recipe than
+    number `recipe` gets no more tickets; its outcome is what they bring. Only one transaction at a
+    time does this; if two did, the database would refuse the second.
     """
     extra = grace(journal)
     rows = journal.due(now, most)
@@ -124,11 +131,13 @@ def order(
     seen, done, later = {decision for _, decision in rows}, set(rows), []
     outcomes = []
     told = journal.told(decisions)
+    others = journal.of_others(decisions, recipe) if recipe else set()
     for decision in decisions:
         tickets = told.get(decision)
         if tickets is None:  # it has an outcome already
             continue
-        ended, rewards = rules.outcome(tickets, now, extra)
+        own = replace(rules, pulls=len(tickets), least=1) if decision in others else rules
+        ended, rewards = own.outcome(tickets, now, extra)
         ends = {ticket.ends + extra for ticket in tickets}
         if ended:
             packed = None if rewards is None else rewards.astype("<f8").tobytes()

@@ -62,6 +62,7 @@ class Postgres(Journal):
     """
 
     READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    SHARED = " FOR KEY SHARE"
     serial = False
 
     def __init__(
