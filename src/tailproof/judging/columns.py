@@ -207,7 +207,7 @@ def arm_features(frame: "pandas.DataFrame | None", arms: tuple[str, ...]) -> Arr
     if not ok or frame is None:
         return None
     found = array("features", frame[[name for some in own for name in some]].to_numpy())
-    return np.nan_to_num(found, nan=0.0).reshape(len(frame), len(arms), dim)
+    return np.asarray(np.nan_to_num(found, nan=0.0).reshape(len(frame), len(arms), dim))
 
 
 def distinct(vectors: Array, arms: tuple[str, ...]) -> tuple[tuple[str, ...], Array | None]:

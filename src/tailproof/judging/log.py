@@ -283,10 +283,12 @@ class Log:
 
     def take(self, rows: Any) -> "Log":
         """Return the log with some of its rows."""
-        parts = ("arm", "reward", "propensity", "propensities", "offered", "features", "vectors")
-        parts += ("group",)
+        own = ("arm", "reward", "propensity", "group")
+        parts = (*own, "propensities", "offered", "features", "vectors")
         found: dict[str, Any] = {
-            name: value[rows] for name in parts if (value := getattr(self, name)) is not None
+            name: value[rows]
+            for name in (*parts, "group")
+            if (value := getattr(self, name)) is not None
         }
         if self.unit is not None:
             found["unit"] = numbered("unit", self.unit[rows], len(found["arm"]))

@@ -98,11 +98,12 @@ class Ticket:
 
 
 class Standing(NamedTuple):
-    """Tickets without an outcome, the share of recent rewards lost, and outcomes so far."""
+    """Tickets without an outcome, the share of recent rewards lost, outcomes and alarms so far."""
 
     pending: int
     loss: float
     outcomes: int
+    alarms: int
 
 
 @dataclass(frozen=True)
@@ -406,7 +407,8 @@ class Agent:
         with self._alone():
             asked = sum(one.asked for one in self.journal.tally().values())
             outcomes, ended = self.journal.counts()
-            return Standing(asked - ended, self.loss, outcomes)
+            alarms = sum(note.kind == "alarm" for note in self.journal.notes())
+            return Standing(asked - ended, self.loss, outcomes, alarms)
 
     @property
     def loss(self) -> float:

@@ -187,7 +187,8 @@ class _Features:
         named = json.loads(journal.meta().get("names", "[]"))
         names = named if len(named) == dim else [str(i) for i in range(dim)]
         self._arms = [""] if self._shared else sorted(journal.arms())
-        self._dim, self._blank = dim, [None] * dim
+        self._dim = dim
+        self._blank: list[float | None] = [None] * dim
         arms = [""] if self._shared else [f"{arm}:" for arm in self._arms]
         self.columns = [f"x:{arm}{name}" for arm in arms for name in names]
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,16 +15,17 @@ from tailproof.checks import array, require
 from tailproof.live.agent import Agent
 from tailproof.live.export import Log, tickets
 from tailproof.live.journal import (
-    ConflictError,
     Counts,
     Decision,
     DecisionRow,
+    Glance,
     Journal,
     open_journal,
 )
 from tailproof.live.learner import Learner
 from tailproof.live.offers import Offer
 from tailproof.live.replay import blank
+from tailproof.live.scheduler import as_orderer
 from tailproof.typing import Array, Index
 
 if TYPE_CHECKING:
@@ -40,9 +40,6 @@ _BEFORE = -1
 _ERRORS = 4.0
 """Standard errors by which inverse propensities may fall short of the number of rows; of 16 000
 histories one arm is left out by chance."""
-_TRIES = 200
-_PAUSE = 0.05
-"""How often, and after how many seconds, it is tried again to be the one who orders outcomes."""
 _STEP = 5000
 """Rows that are written between two steps of the progress bar."""
 _TIMES = ("at", "asked")
@@ -220,7 +217,7 @@ def _past(agent: Agent, history: Any, given: dict[str, Any]) -> tuple[_Past, boo
 def _of_table(frame: Any, given: dict[str, Any], agent: Agent) -> _Past:
     if frame is not None and "fate" in frame.columns:  # the log of a journal
         frame = frame[frame["fate"].isin(_OVER)]
-    at, arms = given.pop("at"), given.pop("arms")
+    at = given.pop("at")
     columns = () if frame is None else frame.columns
     if at is None:
         at = next((name for name in _TIMES if name in columns), None)
@@ -236,27 +233,19 @@ def _of_table(frame: Any, given: dict[str, Any], agent: Agent) -> _Past:
             f"row {int(unknown.argmax()) + 1} has no reward: those of a history are final, so "
             "write 0 where nothing came, or remove the row"
         )
-    names = log.arms if arms is None else tuple(arms)
-    missing = sorted({log.arms[i] for i in np.unique(log.arm)} - {*names})
-    if missing:
-        raise ValueError(
-            f"the history has the arm {missing[0]!r}, which is not one of {', '.join(names)}: add "
-            "it to the arms, or remove its rows"
-        )
-    offers, offer = _offers(names, log, agent)
-    place = np.array([names.index(name) if name in names else -1 for name in log.arms])
-    shares = log.propensities
-    if shares is not None and (log.estimated or names != log.arms):
-        shares = None
-    own = None if log.estimated else log.propensity
-    past = _Past(names, place[log.arm], log.reward, offers, offer, own, shares, _seconds(times))
+    offers, offer = _offers(log, agent)
+    own, shares = (None, None) if log.estimated else (log.propensity, log.propensities)
+    if shares is not None and not np.allclose(shares.sum(axis=1), 1, atol=1e-6):
+        shares = None  # of an arm that does not occur
+    past = _Past(log.arms, log.arm, log.reward, offers, offer, own, shares, _seconds(times))
     if past.at is None:
         return past
     return past.take(np.argsort(past.at, kind="stable"))
 
 
-def _offers(names: tuple[str, ...], log: judging.Log, agent: Agent) -> tuple[list[Offer], Index]:
+def _offers(log: judging.Log, agent: Agent) -> tuple[list[Offer], Index]:
     """Return the offers, and the number of each row's."""
+    names = log.arms
     order = sorted(range(len(names)), key=lambda i: names[i])
     ordered = tuple(names[i] for i in order)
     view, k = agent.policy.view, len(names)
@@ -289,10 +278,11 @@ def _of_journal(journal: Journal, agent: Agent) -> _Past:
         found.append((arm, row.reward, offers[offer.key], row.propensity, row.asked))
     if not found:
         raise ValueError("the journal has no outcomes yet: there is nothing to import")
-    arm, reward, offer, share, at = (np.array(part) for part in zip(*found, strict=True))
-    known = None if any(one is None for one in share) else share.astype(np.float64)
-    past = _Past(tuple(names), arm, reward.astype(float), kept, offer, known, None, at)
-    return past.take(np.argsort(at, kind="stable"))
+    arms, rewards, numbers, shares, times = (np.array(part) for part in zip(*found, strict=True))
+    own = None if any(one is None for one in shares) else shares.astype(np.float64)
+    chosen = arms, rewards.astype(np.float64), kept, numbers
+    past = _Past(tuple(names), *chosen, own, None, times)
+    return past.take(np.argsort(times, kind="stable"))
 
 
 def _even(past: _Past, agent: Agent, said: list[str]) -> _Past:
@@ -355,27 +345,21 @@ def _write(
 ) -> None:
     """Write a history to the journal of an agent, as the next outcomes."""
     journal = agent.journal
-    for attempt in range(1, _TRIES + 1):
-        try:
-            with journal.transaction():
-                glance = journal.look((), (), shared=False)
-                if not glance.orders:
-                    raise ConflictError("another worker orders outcomes")
-                journal.find_offers([offer.key for offer in past.offers])
-                _check_new(journal, text)
-                if glance.outcomes():
-                    said.append(
-                        f"The journal has {glance.outcomes()} outcomes already: the rows count as "
-                        "if they had come now."
-                    )
-                learner = _meet(agent, past)
-                _write_rows(agent, learner, past, glance.now, progress)
-                journal.add_note("import", text | {"first": glance.outcomes()}, glance.now)
-            break
-        except ConflictError:
-            if attempt == _TRIES:
-                raise
-            time.sleep(_PAUSE)
+
+    def write(glance: Glance) -> Learner:
+        first = glance.outcomes()
+        _check_new(journal, text)
+        learner = _meet(agent, past)
+        journal.find_offers([offer.key for offer in past.offers])
+        _write_rows(agent, learner, past, glance.now, progress)
+        journal.add_note("import", text | {"first": first}, glance.now)
+        return learner
+
+    before, learner = journal.counts()[0], as_orderer(journal, write)
+    if before:
+        said.append(
+            f"The journal has {before} outcomes already: the rows count as if they had come now."
+        )
     if agent.learner.state is None:
         agent.learner = learner
         agent._believe()

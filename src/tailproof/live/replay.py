@@ -93,6 +93,14 @@ def replay(
     """
     said = time.monotonic()
     for outcome in journal.outcomes(learner.learned, stop):
+        if outcome.number > learner.learned:  # what came before was pruned
+            jump(learner, journal)
+            if learner.learned < outcome.number:
+                raise RuntimeError(
+                    f"outcomes {learner.learned} to {outcome.number - 1} are not in the journal"
+                )
+            replay(learner, journal, stop, each)
+            return
         try:
             if outcome.decision.name not in learner.numbers:
                 learner.numbers = journal.arms()

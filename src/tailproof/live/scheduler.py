@@ -2,22 +2,27 @@
 
 import logging
 import threading
-from collections.abc import Collection, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 
 from tailproof.checks import number, require
-from tailproof.live.journal import Journal, Told
+from tailproof.live.journal import ConflictError, Glance, Journal, Told
 from tailproof.policies.base import Policy
 from tailproof.typing import Array
 
-__all__ = ["Rewards", "Rules", "Scheduler", "grace", "order"]
+__all__ = ["Rewards", "Rules", "Scheduler", "as_orderer", "grace", "order"]
+
+T = TypeVar("T")
 
 Rewards = Literal["first", "sum"]
 _GRACE = 0.5
 """Seconds after a window in which a reward that was told inside it may still be committed."""
+_TRIES = 600
+"""How often a transaction is tried that must give numbers to outcomes, `_EVERY` seconds apart."""
 _EVERY = 0.1
 """Seconds between two looks of a scheduler."""
 _LOG = logging.getLogger("tailproof.live")
@@ -152,6 +157,20 @@ def order(
     if later:
         journal.add_due(later)
     return len(rows)
+
+
+def as_orderer(journal: Journal, write: Callable[[Glance], T]) -> T:
+    """Do something in a transaction that may give numbers to outcomes, once it may."""
+    for _ in range(_TRIES):
+        try:
+            with journal.transaction():
+                glance = journal.look((), (), shared=False)
+                if not glance.orders:
+                    raise ConflictError
+                return write(glance)
+        except ConflictError:
+            time.sleep(_EVERY)
+    raise TimeoutError("others kept writing to the journal for a minute: try again")
 
 
 class _Ticking(Protocol):

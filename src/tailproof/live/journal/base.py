@@ -621,6 +621,53 @@ class Journal(ABC):
         sql = "SELECT after, state FROM snapshot WHERE recipe = ? ORDER BY after DESC"
         return [(after, bytes(state)) for after, state in self.execute(sql, (recipe,))]
 
+    # ---- retention
+
+    def prune(self, first: int) -> dict[str, Any]:
+        """Remove outcomes before number `first` with their decisions; return what they were."""
+        span = "SELECT decision FROM outcome WHERE number < ?"
+        was = self.first()
+        ((mark,),) = self.execute("SELECT seal FROM outcome WHERE number = ?", (first - 1,))
+        arms: dict[str, dict[str, float]] = {}
+        for table, columns in (
+            ("ticket", {"tickets": "COUNT(*)"}),
+            ("event", {"events": "COUNT(*)", "sum": "SUM(reward)"}),
+        ):
+            for name, *values in self.execute(
+                f"SELECT a.name, {', '.join(columns.values())} FROM {table} t"
+                " JOIN decision d ON d.id = t.decision JOIN arm a ON a.number = d.arm"
+                f" WHERE t.decision IN ({span}) GROUP BY a.name ORDER BY a.name",
+                (first,),
+            ):
+                arms.setdefault(name, {"tickets": 0, "events": 0, "sum": 0.0})
+                arms[name] |= dict(zip(columns, values, strict=True))
+        for table in ("event", "ticket", "due"):
+            self.execute(f"DELETE FROM {table} WHERE decision IN ({span})", (first,))
+        self.execute(f"DELETE FROM decision WHERE id IN ({span})", (first,))
+        self.execute("DELETE FROM outcome WHERE number < ?", (first,))
+        self.lock_offers()
+        self.execute(
+            "DELETE FROM offer WHERE features IS NOT NULL"
+            " AND id NOT IN (SELECT offer FROM decision)"
+        )
+        self._offers.clear()
+        counts = {key: sum(int(one[key]) for one in arms.values()) for key in ("tickets", "events")}
+        return {"first": first, "seal": mark, "outcomes": first - was, "arms": arms} | counts
+
+    def keep_snapshots(self, after: int, states: Mapping[int, bytes]) -> None:
+        """Let every replay begin with these states, by recipe."""
+        self.execute("DELETE FROM snapshot WHERE after <= ?", (after,))
+        rows = [(after, recipe, state) for recipe, state in states.items()]
+        self.execute_many("INSERT INTO snapshot VALUES (?, ?, 1, ?)", rows)
+
+    @abstractmethod
+    def lock_offers(self) -> None:
+        """Keep others from deciding on offers with features until the end of the transaction."""
+
+    @abstractmethod
+    def compact(self) -> None:
+        """Give the room of removed rows back to the disk, if nobody is in the way."""
+
 
 def _cache(cache: OrderedDict[Any, Any], key: Any, value: Any) -> None:
     cache[key] = value

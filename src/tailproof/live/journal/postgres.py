@@ -226,6 +226,15 @@ class Postgres(Journal):
         """Keep others from adding arms until the end of the transaction."""
         self.execute("SELECT pg_advisory_xact_lock(2, ?::int)", (self._key,))
 
+    def lock_offers(self) -> None:
+        """Keep others from deciding on offers with features until the end of the transaction."""
+        self.execute("LOCK TABLE offer IN EXCLUSIVE MODE")
+
+    def compact(self) -> None:
+        """Let the room of removed rows be used again; the server does so by itself, but later."""
+        for table in ("event", "ticket", "due", "decision", "outcome", "offer", "snapshot"):
+            self.execute(f"VACUUM {table}")
+
     def _schema(self) -> int:
         return int(self.meta()["schema"]) if self._there("meta") else 0
 

@@ -127,6 +127,15 @@ class SQLite(Journal):
     def lock_arms(self) -> None:
         """Do nothing: a transaction keeps all other writers out."""
 
+    def lock_offers(self) -> None:
+        """Do nothing: a transaction keeps all other writers out."""
+
+    def compact(self) -> None:
+        """Rewrite the file without what was removed, unless others use it just now."""
+        with suppress(sqlite3.OperationalError):
+            self._connection.execute("VACUUM")
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def _schema(self) -> int:
         ((found,),) = self.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'meta'")
         return int(self.meta()["schema"]) if found else 0
