@@ -118,7 +118,7 @@ class Log:
         """Every reward that was told, refunds among them: one row for each event.
 
         ``ticket``, ``event`` (its id), ``reward``, ``at``, and whether it ``counts``: whether it
-        came in time, and is the first one if only that counts.
+        came in time, and is the first one if only that counts. Read when it is first used.
         """
         import pandas
 

@@ -185,19 +185,21 @@ def import_history(
             shares = np.bincount(past.arm, minlength=len(past.names)) / len(past)
             past.propensity = shares[past.arm]
             said.append("This policy weighs by them: each is taken to be the share of its arm.")
-    waiting = _waiting(past, agent)
+    _check_groups(past, agent)
+    before = _waiting(agent)
     text = {"rows": rows, "source": source, "digest": digest, "outcomes": len(past)}
     with agent._alone():
         _write(agent, past, text, said, progress)
     while not agent.tick():
         if progress is not None:
             progress(agent.learner.learned, agent.journal.counts()[0], "outcomes learned")
+    waiting = _waiting(agent)
     if waiting:
         said.append(
             f"{waiting} rows wait: the policy takes {agent.policy.pulls} rewards of the same arm "
             "and features at a time."
         )
-    return Imported(rows, len(past) - waiting, tuple(said))
+    return Imported(rows, len(past) + before - waiting, tuple(said))
 
 
 def _past(agent: Agent, history: Any, given: dict[str, Any]) -> tuple[_Past, bool]:
@@ -211,7 +213,10 @@ def _past(agent: Agent, history: Any, given: dict[str, Any]) -> tuple[_Past, boo
                 journal.close()
         return past, all(offer.vectors is None for offer in past.offers)
     names = ("arm", "reward", "propensity", "propensities", "features", "at", "arms")
-    return _of_table(history, {name: given[name] for name in names}, agent), False
+    past = _of_table(history, {name: given[name] for name in names}, agent)
+    columns = () if history is None else history.columns
+    export = "fate" in columns and not any(name.startswith("x:") for name in columns)
+    return past, export
 
 
 def _of_table(frame: Any, given: dict[str, Any], agent: Agent) -> _Past:
@@ -321,19 +326,21 @@ def _even(past: _Past, agent: Agent, said: list[str]) -> _Past:
     return past.take(kept)
 
 
-def _waiting(past: _Past, agent: Agent) -> int:
-    """Return how many rows are too few for an update, by arm and features."""
+def _check_groups(past: _Past, agent: Agent) -> None:
+    """Raise ``ValueError`` if features never repeat often enough for an update."""
     pulls = agent.policy.pulls
-    if pulls == 1:
-        return 0
-    sees = agent.learner.uses_vectors
-    counts = np.bincount((past.offer if sees else 0) * len(past.names) + past.arm)
-    if counts.max() < pulls:
-        raise ValueError(
-            f"this policy takes {pulls} rewards of the same arm and features at a time, and the "
-            f"history has at most {counts.max()}"
-        )
-    return int((counts % pulls).sum())
+    if pulls > 1 and agent.learner.uses_vectors:
+        most = int(np.bincount(past.offer * len(past.names) + past.arm).max())
+        if most < pulls:
+            raise ValueError(
+                f"this policy takes {pulls} rewards of the same arm and features at a time, and "
+                f"the history has at most {most}"
+            )
+
+
+def _waiting(agent: Agent) -> int:
+    """Return how many rewards are too few for an update."""
+    return sum(len(rewards) for rewards in agent.learner.left.values())
 
 
 def _write(
@@ -454,8 +461,8 @@ def _seconds(times: Any) -> Array | None:
             raise ValueError(
                 f"at must be seconds since 1970 or dates in ISO 8601: {error}"
             ) from None
-        epoch = pandas.Timestamp(0, tz="UTC")
-        found = ((dates - epoch) / pandas.Timedelta(seconds=1)).to_numpy(dtype=np.float64)
+        exact = dates.dt.tz_localize(None).to_numpy("datetime64[us]")
+        found = np.where(np.isnat(exact), np.nan, exact.astype(np.int64) / 1e6)
     if np.isnan(found).any():
         raise ValueError(f"row {int(np.isnan(found).argmax()) + 1} has no time")
     return found

@@ -93,14 +93,8 @@ def replay(
     """
     said = time.monotonic()
     for outcome in journal.outcomes(learner.learned, stop):
-        if outcome.number > learner.learned:  # what came before was pruned
-            jump(learner, journal)
-            if learner.learned < outcome.number:
-                raise RuntimeError(
-                    f"outcomes {learner.learned} to {outcome.number - 1} are not in the journal"
-                )
-            replay(learner, journal, stop, each)
-            return
+        if outcome.number > learner.learned:
+            break
         try:
             if outcome.decision.name not in learner.numbers:
                 learner.numbers = journal.arms()
@@ -114,6 +108,12 @@ def replay(
         if learner.learned % 1000 == 0 and time.monotonic() > said + _SPOKEN:
             said = time.monotonic()
             _LOG.info("replayed %s of %s outcomes", learner.learned, stop)
+    if learner.learned < stop:  # what comes next was pruned
+        was = learner.learned
+        jump(learner, journal)
+        if learner.learned == was:
+            raise RuntimeError(f"outcome {was} is not in the journal, nor is a later snapshot")
+        replay(learner, journal, stop, each)
 
 
 def restored(policy: Policy[Any], journal: Journal) -> Learner:
