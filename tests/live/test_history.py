@@ -145,7 +145,7 @@ def test_visitors_features_become_offers() -> None:
     crossed = Agent(tp.LinStudentUCB(), ":memory:")
     import_history(crossed, history, features=["age"], arms=["red", "blue"])
     for agent, ask in ((shared, tp.features.share), (crossed, tp.features.cross)):
-        offers = [row.offer for row in agent.journal.outcomes(0, 60) for row in [row.decision]]
+        offers = [outcome.decision.offer for outcome in agent.journal.outcomes(0, 60)]
         wanted = ask(["red", "blue"], [history.age[7]])
         assert offers[7].vectors is not None
         assert offers[7].vectors.tolist() == [wanted[name].tolist() for name in COLOURS]

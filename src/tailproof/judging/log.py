@@ -323,7 +323,12 @@ class Log:
 
 
 def _of_journal(frame: "pandas.DataFrame") -> "pandas.DataFrame":
-    """Return the table of a journal without rows of unknown propensity, with a unit in each row."""
+    """Return the table of a journal, with a unit in each row.
+
+    Imported rows of unknown propensity are left out, and tickets that were cancelled.
+    """
+    if "fate" in frame.columns:
+        frame = frame[frame["fate"] != "cancelled"]
     if "propensity" in frame.columns and "group" in frame.columns:
         frame = frame[frame["propensity"].notna() | (frame["group"] != "history")]
     found = frame.copy(deep=False)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tailproof.checks import require
-from tailproof.live.journal import Journal, Told, open_journal
+from tailproof.live.journal import CANCELLED, Journal, Told, open_journal
 from tailproof.live.offers import Offer
 from tailproof.live.replay import blank
 from tailproof.live.scheduler import Rules
@@ -74,7 +74,8 @@ class Log:
 
         The fate is *pending* before anything is known, *kept* if the reward has come but its
         decision is open, *learned* if it is part of an outcome, *silent* if the outcome has the
-        reward of silence in its place, *late* if it came too late, and *lost* otherwise.
+        reward of silence in its place, *late* if it came too late, *cancelled* if the ticket was,
+        and *lost* otherwise.
     recipe : str
         The policy that decides now, as text.
     """
@@ -134,11 +135,15 @@ def tickets(journal: Journal) -> Iterator[Row]:
     for row, events in journal.tickets():
         name, decision, place, asked, ends, arm, share, shares, group, recipe, offer, *rest = row
         unit, ended, learned = rest
+        cancelled = Told(place, asked, ends, events).cancelled
+        events = [] if cancelled else events  # it has no rewards
         ticket = Told(place, asked, ends, events)
         reward, last = rules.came(ticket, ended), rules.last(ticket, ended)
         late = [reward for _, reward, at in events if at > last]
         if reward is not None:
             fate = "kept" if ended is None else "learned" if learned else "lost"
+        elif cancelled:
+            fate = "cancelled"
         elif late:
             fate = "late"
         elif ended is None:
@@ -171,6 +176,8 @@ def _event_rows(journal: Journal) -> Iterator[tuple[Any, ...]]:
         name, decision, place, asked, ends, *_, ended, _ = row
         last = rules.last(Told(place, asked, ends, events), ended)
         for number, (event, reward, at) in enumerate(events):
+            if event == CANCELLED:
+                continue
             counts = at <= last and (number == 0 or rules.rewards == "sum")
             yield name or f"{decision}.{place}", event, reward, at, counts
 

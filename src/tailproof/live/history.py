@@ -35,8 +35,8 @@ __all__ = ["HISTORY", "Imported", "import_history"]
 
 HISTORY = "history"
 """The group of imported decisions."""
-_BEFORE = -1
-"""What `after` says of a decision whose choice cannot be made again."""
+_GIVEN = -1
+"""What `after` says of a decision that cannot be made again."""
 _ERRORS = 4.0
 """Standard errors by which inverse propensities may fall short of the number of rows; of 16 000
 histories one arm is left out by chance."""
@@ -387,6 +387,7 @@ def _meet(agent: Agent, past: _Past) -> Learner:
     journal = agent.journal
     journal.lock_arms()
     learner = blank(agent.policy, journal)
+    learner.room = agent.learner.room
     known, first = set(learner.numbers), learner.state is None
     for offer in past.offers:
         with learner.meeting(offer):
@@ -421,7 +422,7 @@ def _write_rows(
             share = None if own is None else own[i]
             decision = Decision(id_, offer, places[offers[i]][name], share)
             packed = None if shares is None else _packed(shares[i], past.names, offer.names)
-            decided = (packed, 0.0, HISTORY, agent._recipe, 0, _BEFORE, 0, times[i])
+            decided = (packed, 0.0, HISTORY, agent._recipe, 0, _GIVEN, 0, times[i])
             decisions.append((DecisionRow(decision, *decided), numbers[arms[i]]))
             one = counts.setdefault(numbers[arms[i]], Counts())
             one.asked += 1

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from tailproof import recipes
 from tailproof.live.journal import Journal
-from tailproof.live.journal.rows import Outcome, seal
-from tailproof.live.learner import RECENT, Belief, Learner
+from tailproof.live.journal.rows import CANCELLED, DecisionRow, Outcome, seal
+from tailproof.live.learner import RECENT, Belief, Choice, Control, Learner
 from tailproof.live.offers import Offer
 from tailproof.policies.base import Policy
 
@@ -190,6 +190,7 @@ def built(text: str) -> Policy[Any] | None:
 def verify(policy: Policy[Any], journal: Journal, own: Learner | None = None) -> Verification:
     """Check every row of a journal, replay it, make every decision again, and compare.
 
+    The group of a decision and the arm that everyone gets while an experiment is fixed are inputs.
     `own` is an agent's learner. Others may use the journal meanwhile, if it is called within
     `Journal.moment`.
     """
@@ -197,7 +198,7 @@ def verify(policy: Policy[Any], journal: Journal, own: Learner | None = None) ->
     pruned: dict[str, Any] = {}
     for note in journal.notes():
         pruned = note.text if note.kind == "prune" else pruned
-    found = _Found()
+    found = _Found(differing=journal.unlike())
     for number, text, *_ in known:
         rule = policy if text == repr(policy) else built(text)
         if rule is None:
@@ -247,6 +248,11 @@ def _make_again(
     start = learner.learned
     found.since = max(found.since, start)
     before = {outcome.decision.id for outcome in journal.outcomes(journal.first(), start)}
+    controls = {
+        note.text["worker"]: Control(note.text["arm"], note.text["share"])
+        for note in journal.notes()
+        if note.kind == "control"
+    }
 
     def learned(outcome: Outcome) -> None:
         for belief in beliefs.values():
@@ -263,14 +269,12 @@ def _make_again(
         belief = beliefs.setdefault(row.worker, Belief(learner))
         if belief.since != row.since:
             belief.start_at(row.since)
-        if row.after >= start:
-            choice = learner.choose(decision.id, decision.offer, row.explore, belief.state())
-            if (choice.arm, choice.propensity, choice.packed) != (
-                decision.arm,
-                decision.propensity,
-                row.shares,
-            ):
-                found.differing.append(decision.id)
+        if row.after >= start and _decide_again(learner, row, belief, controls) != (
+            decision.arm,
+            decision.propensity,
+            row.shares,
+        ):
+            found.differing.append(decision.id)
         if learner.imputes and decision.id not in before:
             belief.add(decision)
     replay(learner, journal, stop, learned)
@@ -279,6 +283,21 @@ def _make_again(
         noted = {(one["outcome"], one["arm"]) for one in alarms if one["recipe"] == learner.recipe}
         noted -= set(learner.alarms)
         found.changed += [f"alarm after outcome {at}" for at, _ in sorted(noted) if at >= start]
+
+
+def _decide_again(
+    learner: Learner, row: DecisionRow, belief: Belief, controls: Mapping[int, Control]
+) -> tuple[Any, ...]:
+    """Return the arm that a decision should have, its propensity, and those of all arms."""
+    decision = row.decision
+    if row.group == "fixed":
+        choice = Choice.fixed(decision.offer, decision.name)
+    else:
+        control = controls.get(row.worker)
+        choice = learner.choose(
+            decision.id, decision.offer, belief.state(), row.explore, control, row.group
+        )
+    return choice.arm, choice.propensity, choice.packed
 
 
 def _changed(journal: Journal, outcomes: int) -> list[str]:
@@ -304,17 +323,15 @@ def _changed(journal: Journal, outcomes: int) -> list[str]:
             found.append(f"outcome {number}")
         chain, count = mark, number + 1
     told = journal.tally().values()
-    tickets = sum(one.asked for one in told) - sum(one["tickets"] for one in pruned)
-    events = sum(one.told + one.late for one in told) - sum(one["events"] for one in pruned)
+    ((cancelled,),) = journal.execute("SELECT COUNT(*) FROM event WHERE id = ?", (CANCELLED,))
+    cancelled += sum(one["cancelled"] for one in pruned)
+    asked = sum(one.asked for one in told) - sum(one["tickets"] for one in pruned)
+    came = sum(one.told + one.late for one in told) - sum(one["events"] for one in pruned)
+    joined = "JOIN outcome o ON o.decision = id"
     for what, table, where, expected in (
-        (
-            "outcomes without a decision",
-            "decision",
-            "JOIN outcome o ON o.decision = id",
-            outcomes - first,
-        ),
-        ("tickets", "ticket", "", tickets),
-        ("events", "event", "", events),
+        ("outcomes without a decision", "decision", joined, outcomes - first),
+        ("tickets", "ticket", "", asked + cancelled),
+        ("events", "event", "WHERE decision >= 0", came + cancelled),
     ):
         ((counted,),) = journal.execute(f"SELECT COUNT(*) FROM {table} {where}")
         if counted != expected:
@@ -332,6 +349,8 @@ def same_state(learner: Learner, snapshot: bytes) -> bool:
     try:
         other.from_bytes(snapshot, learner.learned)
     except ValueError:
+        return False
+    if learner.told != other.told:
         return False
     mine, state = learner.state, other.state
     if state.arms > mine.arms:  # the snapshot has room for arms without updates

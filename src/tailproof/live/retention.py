@@ -77,7 +77,7 @@ def prune(agent: Agent, before: str | float | datetime) -> Pruned:
         text = {"before": _date(end), "snapshot": start, "recipe": agent._recipe}
 
         def write(glance: Glance) -> dict[str, Any]:
-            found = journal.prune(first)
+            found = journal.prune(first, end)
             journal.keep_snapshots(start, states)
             journal.add_note("prune", text | found, glance.now)
             return found
@@ -95,7 +95,7 @@ def _first(journal: Journal, end: float, keep: int) -> int:
     ((last,),) = journal.execute(
         "SELECT MIN(number) FROM outcome WHERE decision = (SELECT MAX(id) FROM decision)"
     )
-    return min(outcomes - keep, *(int(one) for one in (first, last) if one is not None))
+    return min([outcomes - keep, *(int(one) for one in (first, last) if one is not None)])
 
 
 def _states(agent: Agent, start: int) -> dict[int, bytes]:

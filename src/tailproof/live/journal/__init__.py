@@ -4,10 +4,14 @@ from tailproof.live.journal.base import OWN_ID, ConflictError, Glance, Journal, 
 from tailproof.live.journal.connect import open_journal
 from tailproof.live.journal.postgres import Postgres
 from tailproof.live.journal.rows import (
+    BEFORE,
+    CANCELLED,
+    REPEATED,
     Chosen,
     Counts,
     Decision,
     DecisionRow,
+    Earlier,
     Found,
     Note,
     Outcome,
@@ -16,12 +20,16 @@ from tailproof.live.journal.rows import (
 from tailproof.live.journal.sqlite import SQLite
 
 __all__ = [
+    "BEFORE",
+    "CANCELLED",
     "OWN_ID",
+    "REPEATED",
     "Chosen",
     "ConflictError",
     "Counts",
     "Decision",
     "DecisionRow",
+    "Earlier",
     "Found",
     "Glance",
     "Journal",

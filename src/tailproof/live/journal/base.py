@@ -16,10 +16,14 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from tailproof.live.journal.rows import (
+    BEFORE,
+    CANCELLED,
+    REPEATED,
     Chosen,
     Counts,
     Decision,
     DecisionRow,
+    Earlier,
     Found,
     Note,
     Outcome,
@@ -54,6 +58,7 @@ TABLES = (
     " asked REAL NOT NULL, ends REAL NOT NULL, seal INTEGER NOT NULL,"
     " PRIMARY KEY (decision, place)) WITHOUT ROWID",
     "CREATE UNIQUE INDEX ticket_id ON ticket (id) WHERE id IS NOT NULL",
+    "CREATE INDEX ticket_unit ON ticket (unit, asked) WHERE unit IS NOT NULL",
     "CREATE TABLE event (decision INTEGER, place INTEGER, id TEXT, reward REAL NOT NULL,"
     " at REAL NOT NULL, seal INTEGER NOT NULL, PRIMARY KEY (decision, place, id)) WITHOUT ROWID",
     "CREATE TABLE outcome (number INTEGER PRIMARY KEY, decision INTEGER NOT NULL UNIQUE,"
@@ -81,6 +86,12 @@ _FOUND = {
 }
 """How to find a ticket by decision and place, or by its id; with or without counting events."""
 
+_UNIT = (
+    "SELECT t.unit, d.id, d.arm, d.propensity, d.shares, f.digest FROM ticket t"
+    " JOIN decision d ON d.id = t.decision JOIN offer f ON f.id = d.offer"
+    " WHERE t.unit = ? AND d.grp IS NULL ORDER BY t.asked DESC, t.decision DESC LIMIT 1"
+)
+"""The latest decision that the policy made for a unit."""
 _LAST_NOTE = "SELECT number FROM note ORDER BY number DESC LIMIT 1"
 
 TicketRow = tuple[int, int, str | None, str | None, float, float]
@@ -101,14 +112,23 @@ class Glance(NamedTuple):
         Returns how many there are.
     orders : bool
         Whether this transaction may give numbers to outcomes.
+    notes : callable
+        Returns how many there are.
     found : dict of Found
         The tickets that were looked for and exist, by id.
+    units : dict of Earlier
+        The units that were looked for and had a decision of the policy.
+    gone : set of str
+        Tickets that were cancelled before they were asked for.
     """
 
     now: float
     outcomes: Callable[[], int]
     orders: bool
+    notes: Callable[[], int]
     found: dict[str, Found]
+    units: dict[str, Earlier]
+    gone: set[str]
 
 
 class Journal(ABC):
@@ -167,7 +187,7 @@ class Journal(ABC):
         """Return the schema number, 0 for an empty journal."""
 
     @abstractmethod
-    def _state(self) -> Callable[[], tuple[float, Callable[[], int], bool]]:
+    def _state(self) -> Callable[[], tuple[float, Callable[[], int], bool, Callable[[], int]]]:
         """Ask for what `Glance` has beside tickets; return how to get it."""
 
     @abstractmethod
@@ -181,6 +201,10 @@ class Journal(ABC):
     @abstractmethod
     def lock_arms(self) -> None:
         """Keep others from adding arms until the end of the transaction."""
+
+    @abstractmethod
+    def lock_units(self, units: Collection[str]) -> None:
+        """Keep others from deciding for the same units until the end of the transaction."""
 
     @abstractmethod
     def close(self) -> None:
@@ -290,9 +314,13 @@ class Journal(ABC):
         rows = self.execute(sql, (since,))
         return [Note(number, at, kind, json.loads(text)) for number, at, kind, text in rows]
 
+    def note_count(self) -> int:
+        """Return how many notes there are."""
+        return next((int(last) + 1 for (last,) in self.execute(_LAST_NOTE)), 0)
+
     def add_note(self, kind: str, text: Mapping[str, Any], at: float) -> int:
         """Store a note, with its text as JSON, and return its number."""
-        number = next((one + 1 for (one,) in self.execute(_LAST_NOTE)), 0)
+        number = self.note_count()
         row = (number, float(at), kind, json.dumps(text, sort_keys=True, ensure_ascii=False))
         self.execute("INSERT INTO note VALUES (?, ?, ?, ?, ?)", (*row, seal(*row)))
         return number
@@ -315,15 +343,27 @@ class Journal(ABC):
 
     # ---- what an agent reads and writes in a transaction
 
-    def look(self, tickets: Collection[str], offers: Collection[bytes], shared: bool) -> Glance:
+    def look(
+        self,
+        tickets: Collection[str] = (),
+        offers: Collection[bytes] = (),
+        *,
+        shared: bool = False,
+        units: Collection[str] = (),
+        asked: Collection[str] = (),
+    ) -> Glance:
         """Read what a batch of asks and tells needs, with one wait for the database.
 
-        With `shared`, also count the events of each ticket's decision.
+        `asked` are those tickets that are asked for or cancelled. With `shared`, also count the
+        events of each ticket's decision.
         """
         state = self._state()
+        self.lock_units(units)
+        earlier = [self.execute(_UNIT, (unit,)) for unit in units]
         rows = self._finding(tickets, shared) if tickets else ()
+        early = self._cancelled_before(asked) if asked else ()
         known = self._identifying(offers)
-        now, outcomes, orders = state()
+        now, outcomes, orders, notes = state()
         found: dict[str, Found] = {}
         for name, decision, place, ends, arm, share, ended, event, at, told in rows:
             key = f"{decision}.{place}" if name is None else name
@@ -335,7 +375,17 @@ class Journal(ABC):
                 one.events[event] = at
         for number, digest, names_only in known:
             self._identify(bytes(digest), number, names_only=names_only)
-        return Glance(now, outcomes, orders, found)
+        had = {
+            unit: Earlier(Chosen(*chosen), None if shares is None else bytes(shares), bytes(key))
+            for rows in earlier
+            for unit, *chosen, shares, key in rows
+        }
+        return Glance(now, outcomes, orders, notes, found, had, {one for (one,) in early})
+
+    def _cancelled_before(self, tickets: Collection[str]) -> Any:
+        marks = ", ".join("?" * len(tickets))
+        sql = f"SELECT id FROM event WHERE decision = {BEFORE} AND place = 0 AND id IN ({marks})"
+        return self.execute(sql, list(tickets))
 
     def find_offers(self, digests: Sequence[bytes]) -> None:
         """Find out which of many offers are stored already, before `add_decisions`."""
@@ -535,16 +585,39 @@ class Journal(ABC):
         """Yield the rows of a long result without keeping them all."""
         yield from self.execute(sql, values)
 
-    def unfinished(self, most: int) -> list[tuple[int, bytes, Chosen]]:
-        """Return open decisions among the latest `most`: id, digest of the offer, arm."""
+    def unlike(self) -> list[int]:
+        """Return decisions that differ from those that they repeat for a unit."""
         rows = self.execute(
-            "SELECT d.id, f.digest, d.arm, d.propensity FROM"
+            "SELECT d.id FROM decision d LEFT JOIN decision e ON e.id = d.since WHERE d.after = ?"
+            " AND NOT (e.arm = d.arm AND COALESCE(e.propensity, 2) = COALESCE(d.propensity, 2))",
+            (REPEATED,),
+        )
+        return [id_ for (id_,) in rows]
+
+    def awaiting(self, arm: str) -> list[int]:
+        """Return decisions without an outcome that had an arm on offer."""
+        rows = self.execute(
+            "SELECT d.id, d.offer FROM decision d LEFT JOIN outcome o ON o.decision = d.id"
+            " WHERE o.number IS NULL"
+        )
+        return [id_ for id_, offer in list(rows) if arm in self.offer(offer).names]
+
+    def unfinished(self, most: int) -> list[tuple[bytes, str | None, Chosen, bool]]:
+        """Return open decisions among the latest `most`: digest of the offer, group, choice.
+
+        The last value says whether they repeat those of units.
+        """
+        rows = self.execute(
+            "SELECT f.digest, d.grp, d.id, d.arm, d.propensity, d.after FROM"
             " (SELECT * FROM decision ORDER BY id DESC LIMIT ?) d"
             " JOIN offer f ON f.id = d.offer LEFT JOIN outcome o ON o.decision = d.id"
             " WHERE o.number IS NULL AND d.recipe = (SELECT MAX(number) FROM recipe) ORDER BY d.id",
             (most,),
         )
-        return [(id_, bytes(digest), Chosen(id_, arm, p)) for id_, digest, arm, p in rows]
+        return [
+            (bytes(digest), group, Chosen(*chosen), after == REPEATED)
+            for digest, group, *chosen, after in rows
+        ]
 
     def ended(self, first: int, stop: int) -> list[tuple[int, int, float, Told]]:
         """Return the tickets of some outcomes: offer, number of the arm, time of the outcome."""
@@ -563,10 +636,11 @@ class Journal(ABC):
             " WHERE number >= ? AND number < ? ORDER BY number, place",
             span,
         )
-        return [
+        found = [
             (offer, arm, at, Told(place, asked, ends, events.get((decision, place), [])))
             for offer, arm, at, decision, place, asked, ends in rows
         ]
+        return [row for row in found if not row[-1].cancelled]
 
     def tickets(self) -> Iterator[tuple[tuple[Any, ...], list[tuple[str, float, float]]]]:
         """Yield every ticket with its decision and outcome, and its events in order."""
@@ -623,8 +697,11 @@ class Journal(ABC):
 
     # ---- retention
 
-    def prune(self, first: int) -> dict[str, Any]:
-        """Remove outcomes before number `first` with their decisions; return what they were."""
+    def prune(self, first: int, end: float) -> dict[str, Any]:
+        """Remove outcomes before number `first` with their decisions; return what they were.
+
+        Cancellations before the time `end` of tickets that were never asked for go, too.
+        """
         span = "SELECT decision FROM outcome WHERE number < ?"
         was = self.first()
         ((mark,),) = self.execute("SELECT seal FROM outcome WHERE number = ?", (first - 1,))
@@ -641,8 +718,12 @@ class Journal(ABC):
             ):
                 arms.setdefault(name, {"tickets": 0, "events": 0, "sum": 0.0})
                 arms[name] |= dict(zip(columns, values, strict=True))
+        ((cancelled,),) = self.execute(
+            f"SELECT COUNT(*) FROM event WHERE id = ? AND decision IN ({span})", (CANCELLED, first)
+        )
         for table in ("event", "ticket", "due"):
             self.execute(f"DELETE FROM {table} WHERE decision IN ({span})", (first,))
+        self.execute("DELETE FROM event WHERE decision = ? AND at < ?", (BEFORE, end))
         self.execute(f"DELETE FROM decision WHERE id IN ({span})", (first,))
         self.execute("DELETE FROM outcome WHERE number < ?", (first,))
         self.lock_offers()
@@ -652,7 +733,8 @@ class Journal(ABC):
         )
         self._offers.clear()
         counts = {key: sum(int(one[key]) for one in arms.values()) for key in ("tickets", "events")}
-        return {"first": first, "seal": mark, "outcomes": first - was, "arms": arms} | counts
+        counts |= {"outcomes": first - was, "cancelled": cancelled}
+        return {"first": first, "seal": mark, "arms": arms} | counts
 
     def keep_snapshots(self, after: int, states: Mapping[int, bytes]) -> None:
         """Let every replay begin with these states, by recipe."""

@@ -194,18 +194,19 @@ class Postgres(Journal):
     def _is_conflict(self, error: BaseException) -> bool:
         return isinstance(error, self._psycopg.errors.UniqueViolation)
 
-    def _state(self) -> Callable[[], tuple[float, Callable[[], int], bool]]:
+    def _state(self) -> Callable[[], tuple[float, Callable[[], int], bool, Callable[[], int]]]:
         rows = self.execute(
             "SELECT COALESCE((SELECT MAX(number) + 1 FROM outcome), 0),"
+            " COALESCE((SELECT MAX(number) + 1 FROM note), 0),"
             " pg_try_advisory_xact_lock(1, ?::int),"
             " EXTRACT(EPOCH FROM clock_timestamp())::DOUBLE PRECISION",
             (self._key,),
         )
 
-        def found() -> tuple[float, Callable[[], int], bool]:
-            ((outcomes, orders, now),) = rows
+        def found() -> tuple[float, Callable[[], int], bool, Callable[[], int]]:
+            ((outcomes, notes, orders, now),) = rows
             self._set_clock(now)
-            return now, lambda: outcomes, orders
+            return now, lambda: outcomes, orders, lambda: notes
 
         return found
 
@@ -234,6 +235,12 @@ class Postgres(Journal):
         """Let the room of removed rows be used again; the server does so by itself, but later."""
         for table in ("event", "ticket", "due", "decision", "outcome", "offer", "snapshot"):
             self.execute(f"VACUUM {table}")
+
+    def lock_units(self, units: Collection[str]) -> None:
+        """Keep others from deciding for the same units until the end of the transaction."""
+        for unit in sorted(units):  # in one order, so that nobody waits in a circle
+            values = (f"{self.name} {unit}",)
+            self.execute("SELECT pg_advisory_xact_lock(3, hashtext(?))", values)
 
     def _schema(self) -> int:
         return int(self.meta()["schema"]) if self._there("meta") else 0

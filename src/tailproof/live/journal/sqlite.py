@@ -107,8 +107,8 @@ class SQLite(Journal):
         if self._connection.in_transaction:
             self._connection.execute(ending)
 
-    def _state(self) -> Callable[[], tuple[float, Callable[[], int], bool]]:
-        return lambda: (self.now(), lambda: self.counts()[0], True)
+    def _state(self) -> Callable[[], tuple[float, Callable[[], int], bool, Callable[[], int]]]:
+        return lambda: (self.now(), lambda: self.counts()[0], True, self.note_count)
 
     def new_id(self) -> int:
         """Return the id of a new decision: the next number."""
@@ -135,6 +135,9 @@ class SQLite(Journal):
         with suppress(sqlite3.OperationalError):
             self._connection.execute("VACUUM")
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def lock_units(self, units: Collection[str]) -> None:
+        """Do nothing: a transaction keeps all other writers out."""
 
     def _schema(self) -> int:
         ((found,),) = self.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'meta'")
