@@ -62,6 +62,7 @@ class Postgres(Journal):
     """
 
     READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    SHARED = " FOR KEY SHARE"
     serial = False
 
     def __init__(
@@ -225,6 +226,15 @@ class Postgres(Journal):
     def lock_arms(self) -> None:
         """Keep others from adding arms until the end of the transaction."""
         self.execute("SELECT pg_advisory_xact_lock(2, ?::int)", (self._key,))
+
+    def lock_offers(self) -> None:
+        """Keep others from deciding on offers with features until the end of the transaction."""
+        self.execute("LOCK TABLE offer IN EXCLUSIVE MODE")
+
+    def compact(self) -> None:
+        """Let the room of removed rows be used again; the server does so by itself, but later."""
+        for table in ("event", "ticket", "due", "decision", "outcome", "offer", "snapshot"):
+            self.execute(f"VACUUM {table}")
 
     def lock_units(self, units: Collection[str]) -> None:
         """Keep others from deciding for the same units until the end of the transaction."""

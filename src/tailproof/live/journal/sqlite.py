@@ -155,6 +155,15 @@ class SQLite(Journal):
     def lock_arms(self) -> None:
         """Do nothing: a transaction keeps all other writers out."""
 
+    def lock_offers(self) -> None:
+        """Do nothing: a transaction keeps all other writers out."""
+
+    def compact(self) -> None:
+        """Rewrite the file without what was removed, unless others use it just now."""
+        with suppress(sqlite3.OperationalError):
+            self._connection.execute("VACUUM")
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def lock_units(self, units: Collection[str]) -> None:
         """Do nothing: a transaction keeps all other writers out."""
 

@@ -1,8 +1,8 @@
 """The log of an experiment as a file."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
@@ -18,6 +18,8 @@ _EXAMPLE = (
     "v17,0,red,0.5,12.5,kept,2026-01-05T09:00:00+00:00,2026-01-05T09:02:11+00:00\r\n"
 )
 
+Events = Annotated[bool, Query(description="every reward that was told, instead of tickets")]
+
 router = APIRouter()
 
 
@@ -26,17 +28,18 @@ router = APIRouter()
     response_class=StreamingResponse,
     responses={200: {"content": {"text/csv": {"example": _EXAMPLE}}}, 404: REFUSALS[404]},
 )
-def log(experiment: Named) -> StreamingResponse:
-    """Download every ticket with its arm, reward and status as CSV."""
-    saved_as = {"Content-Disposition": f'attachment; filename="{experiment.name}.csv"'}
-    return _Log(experiment.reader(), media_type="text/csv", headers=saved_as)
+def log(experiment: Named, events: Events = False) -> StreamingResponse:
+    """Download every ticket with its arm, reward, status and features as CSV, or every event."""
+    name = f"{experiment.name}-events" if events else experiment.name
+    saved_as = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
+    return _Log(experiment.reader(), events=events, media_type="text/csv", headers=saved_as)
 
 
 class _Log(StreamingResponse):
     """Sends a journal and closes it, also when the client has gone."""
 
-    def __init__(self, journal: Journal, **settings: Any) -> None:
-        self._journal, self._pieces = journal, csv_pieces(journal)
+    def __init__(self, journal: Journal, *, events: bool, **settings: Any) -> None:
+        self._journal, self._pieces = journal, csv_pieces(journal, events=events)
         super().__init__(self._pieces, **settings)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
