@@ -20,6 +20,7 @@ from tailproof.live.journal.rows import (
     Counts,
     Decision,
     DecisionRow,
+    Ended,
     Found,
     Note,
     Outcome,
@@ -504,8 +505,8 @@ class Journal(ABC):
         )
         return [(id_, bytes(digest), Chosen(id_, arm, p)) for id_, digest, arm, p in rows]
 
-    def ended(self, first: int, stop: int) -> list[tuple[int, int, float, Told]]:
-        """Return the tickets of some outcomes: offer, number of the arm, time of the outcome."""
+    def ended(self, first: int, stop: int) -> list[Ended]:
+        """Return the tickets of some outcomes, in order."""
         span = (first, stop)
         events: dict[tuple[int, int], list[tuple[str, float, float]]] = {}
         for decision, place, *event in self.execute(
@@ -516,14 +517,15 @@ class Journal(ABC):
         ):
             events.setdefault((decision, place), []).append(tuple(event))
         rows = self.execute(
-            "SELECT d.offer, d.arm, o.at, d.id, t.place, t.asked, t.ends FROM outcome o"
+            "SELECT d.id, d.offer, d.arm, o.at, d.propensity, d.shares, d.explore, d.grp,"
+            " t.place, t.asked, t.ends FROM outcome o"
             " JOIN decision d ON d.id = o.decision JOIN ticket t ON t.decision = o.decision"
             " WHERE number >= ? AND number < ? ORDER BY number, place",
             span,
         )
         return [
-            (offer, arm, at, Told(place, asked, ends, events.get((decision, place), [])))
-            for offer, arm, at, decision, place, asked, ends in rows
+            Ended(*about, Told(place, asked, ends, events.get((about[0], place), [])))
+            for *about, place, asked, ends in rows
         ]
 
     def tickets(self) -> Iterator[tuple[tuple[Any, ...], list[tuple[str, float, float]]]]:

@@ -12,6 +12,7 @@ __all__ = [
     "Counts",
     "Decision",
     "DecisionRow",
+    "Ended",
     "Found",
     "Note",
     "Outcome",
@@ -131,6 +132,21 @@ class Told(NamedTuple):
     asked: float
     ends: float
     events: list[tuple[str, float, float]]
+
+
+class Ended(NamedTuple):
+    """A ticket of an ended decision, with what its summary needs of that; see `DecisionRow`."""
+
+    decision: int
+    offer: int
+    arm: int
+    at: float
+    """When the decision had its outcome."""
+    propensity: float | None
+    shares: bytes | None
+    explore: float
+    group: str | None
+    ticket: Told
 
 
 @dataclass
