@@ -119,6 +119,8 @@ class History:
         """Return the mean reward in each bucket and arm, NaN where they are few."""
         known, sums = self._known[:buckets, arms], self._sums[:buckets, arms]
         means = np.where(known < _FEWEST, math.nan, sums / np.maximum(known, 1))
+        if buckets > 1 and 0 < self.count % self.size < self.size // 2:
+            means[-1] = math.nan  # too few requests so far
         rounded = [float(f"{x:.9g}") for x in means.ravel().tolist()]  # sums in any order
         return {"middle": np.reshape(rounded, means.shape)}
 

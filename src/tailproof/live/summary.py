@@ -135,7 +135,9 @@ class Summary:
         self.worth = Worth(aim, exact=own is not Policy._propensities)
         self._history = History(self.worth.level)
         self._rules, self._control = Rules.of({}, policy), dict[str, Any]()
+        self._explore = self._floor = 0.0
         self._notes: list[Note] = []
+        self._controls: dict[int, dict[str, Any]] = {}
         self._judged, self._tail, self._advice = 0, "", ""
         self._seen: tuple[Any, ...] = (0, None)  # nothing was compared yet
         self._table: Array = np.empty((0, 3))
@@ -148,7 +150,12 @@ class Summary:
             self.ended = self.journal.counts()[0]
             meta = self.journal.meta()
             self._rules = Rules.of(meta, self.policy)
-            self._control = json.loads(meta.get("control") or "{}")
+            self._control = json.loads(meta.get("control") or "{}") or {}
+            self._notes += self.journal.notes(len(self._notes))
+            self._controls = {
+                note.text["worker"]: note.text for note in self._notes if note.kind == "control"
+            }
+            self._floor = float(meta.get("floor") or 0.0)
             self._meet(self.journal.arms(since=len(self._arms)))
             stop = min(self.read + chunk, self.ended)
             while self.read < stop:
@@ -160,7 +167,6 @@ class Summary:
                     samples = [arm.sample for arm in self._arms]
                     self.worth.settle(pause, samples, rows[-1].ticket.asked if rows else 0.0)
             if self.read == self.ended:
-                self._notes += self.journal.notes(len(self._notes))
                 for number, counts in self.journal.tally().items():
                     self._arms[number].counts = counts
         if self.read < self.ended:
@@ -228,8 +234,10 @@ class Summary:
             sums = np.add.reduceat(np.nan_to_num(rewards, posinf=np.inf, neginf=-np.inf), starts)
             means = np.where(known > 0, sums / np.maximum(known, 1), math.nan)
         some = [rows[i] for i in starts.tolist()]
+        self._explore = some[-1].explore
         share = [math.nan if row.propensity is None else row.propensity for row in some]
-        arm = self._numbers.get(self._control.get("arm", ""), -1)
+        lots = [self._lot(row, offers[row.offer]) for row in some]
+        groups = [OTHER if row.again else _GROUPS.get(row.group, OTHER) for row in some]
         there = np.zeros((len(some), self._by_arm), dtype=bool)
         if self._by_arm:
             for i, row in enumerate(some):
@@ -241,13 +249,19 @@ class Summary:
                 share=np.array(share),
                 least=np.array([_least(row.shares) for row in some]),
                 explore=np.array([row.explore for row in some]),
-                group=np.array([_GROUPS.get(row.group, OTHER) for row in some]),
-                eligible=np.array([arm in offers[row.offer] for row in some]),
+                group=np.array(groups),
+                lot=np.array([lot for lot, _ in lots]),
+                own=np.array([own for _, own in lots]),
                 reward=means,
                 there=there,
-            ),
-            (arm, float(self._control["share"])) if self._control else None,
+            )
         )
+
+    def _lot(self, row: Ended, offer: Collection[int]) -> tuple[float, bool]:
+        """Return the probability of the control group, and whether the arm is that of it."""
+        control = self._controls.get(row.worker, {} if self._controls else self._control)
+        arm = self._numbers.get(control.get("arm", ""), -1)
+        return (float(control["share"]), row.arm == arm) if arm in offer else (0.0, False)
 
     @property
     def _by_arm(self) -> int:
@@ -348,6 +362,10 @@ class Summary:
             "read": 1.0 if self.read == self.ended else self.read / self.ended,
             "recipe": repr(self.policy),
             "aim": self.aim.name,
+            "mean": self.worth.level is None,
+            "wait": plain(self._rules.wait),
+            "explore": self._explore,
+            "floor": self._floor,
             "aim_words": words.aim_words(self.aim, self.costs),
             "costs": self.costs,
             "outcomes": self.ended,
@@ -378,7 +396,6 @@ class Summary:
             aim=self.aim,
             costs=self.costs,
             control=control.get("arm"),
-            share=float(control.get("share", 0.0)),
             lost=self._rules.silence is None,
             scale=worth.scale,
         )
@@ -391,7 +408,8 @@ class Summary:
             | {"trail": [(at, *map(plain, found[2:5])) for at, found in worth.trail]},
             "exploring": words.exploring(about, worth.exploring.estimate(), worth),
             "sound": words.sound(about, worth, arms[:_LISTED], self._notes),
-            "notes": [one._asdict() for one in self._notes[-_LISTED:]],
+            "state": _state(self._notes),
+            "notes": [one._asdict() for one in self._notes if one.kind != "control"][-_LISTED:],
         }
 
     def _row(self, number: int, found: Array, here: bool) -> dict[str, Any]:
@@ -412,9 +430,20 @@ class Summary:
         return arm.open > 0 or arm.offered >= self._tickets - _LATELY
 
 
+def _state(notes: Sequence[Note]) -> dict[str, Any]:
+    """Return the arm that every request gets now, if any, and the arms that were dropped."""
+    fixed: dict[str, Any] | None = None
+    for note in notes:
+        if note.kind in ("fix", "resume"):
+            fixed = note.text if note.kind == "fix" else None
+    return {"fixed": fixed, "dropped": [one.text["arm"] for one in notes if one.kind == "drop"]}
+
+
 def _least(shares: bytes | None) -> float:
-    """Return the least of the propensities; NaN if they are not known."""
-    return math.nan if shares is None else float(np.frombuffer(shares, "<f4").min())
+    """Return a lower bound on the propensities, which are rounded; NaN if they are not known."""
+    if shares is None:
+        return math.nan
+    return float(np.nextafter(np.frombuffer(shares, "<f4").min(), np.float32(0)))
 
 
 def _first(names: Sequence[str], here: Sequence[int], table: Array, *, costs: bool) -> Lead:

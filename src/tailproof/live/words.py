@@ -173,7 +173,6 @@ class About:
     aim: Aim
     costs: bool
     control: str | None
-    share: float
     lost: bool
     scale: Scale | None
 
@@ -306,7 +305,10 @@ def _pay_how(about: About, even: Estimate | None) -> str:
 
 def _assumed(about: About) -> str:
     """Name the conditions."""
-    found = "Assumed: one request does not change the reward of another"
+    found = (
+        "Where requests name a unit, its first one counts, as the others get the same arm. "
+        "Assumed: one request does not change the reward of another"
+    )
     if about.lost:
         found += "; whether a reward is lost or slow does not depend on the arm and its size"
     return found + "."
@@ -314,7 +316,8 @@ def _assumed(about: About) -> str:
 
 def exploring(about: About, found: Estimate | None, worth: Worth) -> dict[str, Any]:
     """Say what the requests that did not get the policy's own choice would have earned more."""
-    drawn = f"{worth.drawn:,} of {worth.lots:,} requests were the control group"
+    drawn, lots = (sum(part) for part in zip((0, 0), *worth.lots.values(), strict=True))
+    said = f"{drawn:,} of {lots:,} decisions were the control group"
     how = (
         "This compares what the policy would have chosen by itself, at each request, with what the "
         "request got: control, explore and floor together. It leaves out what was learned thanks "
@@ -322,7 +325,7 @@ def exploring(about: About, found: Estimate | None, worth: Worth) -> dict[str, A
     )
     blank = {"words": "", "how": how.strip(), "row": None}
     if quantile_level(about.aim) is not None:
-        return blank | {"words": f"{drawn}. For a quantile the cost is not estimated.", "how": ""}
+        return blank | {"words": f"{said}. For a quantile the cost is not estimated.", "how": ""}
     if found is None:
         return blank | {"words": "Too early to tell, or the propensities are not known.", "how": ""}
     row = _gain(about, "served", "what the requests got", found)
@@ -333,7 +336,7 @@ def exploring(about: About, found: Estimate | None, worth: Worth) -> dict[str, A
         words = f"Exploring cost {amount(gain)} a request, {spread}; {amount(total[0])} in all."
     else:
         words = f"Exploring cost about {amount(gain)} a request; {spread}, so nothing is sure yet."
-    control = f" {drawn}." if worth.lots else ""
+    control = f" {said}." if lots else ""
     return {"words": words + control, "how": how.strip(), "row": row}
 
 
@@ -342,16 +345,17 @@ def sound(
 ) -> dict[str, Any]:
     """Say whether the data can be trusted; each check is fine, a warning, or a number to know."""
     checks = []
-    if about.control is not None and worth.lots:
-        evidence = worth.ratio_evidence(about.share)
-        found = (
-            f"{worth.drawn:,} of {worth.lots:,} decisions, {worth.drawn / worth.lots:.2%}, were "
-            f"control; configured are {about.share:.2%}"
+    if worth.lots:
+        evidence = worth.ratio_evidence()
+        found = "; ".join(
+            f"{drawn:,} of {lots:,} decisions, {drawn / lots:.2%}, were control, and {lot:.2%} "
+            "are configured"
+            for lot, (drawn, lots) in worth.lots.items()
         )
         if evidence >= _ALARM:
             found += (
                 ". That is no chance (evidence above 1000 to 1): requests are lost or sent "
-                "elsewhere after they drew their lot, or the share was changed"
+                "elsewhere after they drew their lot"
             )
         checks.append(("control group", evidence < _ALARM, found))
     late = sum(one.late for _, one, _ in arms)

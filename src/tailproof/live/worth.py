@@ -39,7 +39,8 @@ __all__ = [
 ]
 
 POLICY, CONTROL, OTHER = 0, 1, 2
-"""Groups of decisions; others are those of a paused or stopped experiment and imported ones."""
+"""Groups of decisions; others do not count: no lot was drawn for them. They are those of a paused
+or stopped experiment, imported ones, and all but the first of a unit."""
 _FIRST = 256
 """Outcomes that set the first range of rewards; it is learned again at each power of two."""
 _TRAIL, _SMALLEST = 64, 32
@@ -65,8 +66,11 @@ class Decided(NamedTuple):
         The probability of a uniformly random arm, where the policy chose.
     group : array of int
         `POLICY`, `CONTROL` or `OTHER`.
-    eligible : array of bool
-        Whether the control arm was on offer.
+    lot : array
+        The probability of being in the control group; 0 if there was none, or its arm was not on
+        offer.
+    own : array of bool
+        Whether the arm is that of the control group.
     reward : array
         The mean of the rewards, NaN if there is none.
     there : array of bool, of shape (n, K)
@@ -79,7 +83,8 @@ class Decided(NamedTuple):
     least: Array
     explore: Array
     group: Index
-    eligible: Array
+    lot: Array
+    own: Array
     reward: Array
     there: Array
 
@@ -168,7 +173,7 @@ class Worth:
         self.control, self.even, self.exploring = _Gain(), _Gain(), _Gain()
         self.arms: list[_Gain] = []
         self.groups = Histogram(), Histogram()
-        self.lots, self.drawn = 0, 0
+        self.lots: dict[float, list[int]] = {}
         self.scale: Scale | None = None
         self.trail: list[tuple[float, Estimate]] = []
         self._size = _SMALLEST
@@ -177,35 +182,35 @@ class Worth:
         """Return the number of outcomes after which `settle` must be called next."""
         return (outcomes // self._size + 1) * self._size
 
-    def add(self, rows: Decided, control: tuple[int, float] | None) -> None:
-        """Add decisions; `control` is the number of its arm and its share."""
-        arm, share = control or (-1, 0.0)
-        kept = (rows.group != OTHER) & ~np.isnan(rows.reward)
-        ours = rows.eligible & (rows.group != OTHER)
-        if control is not None:
-            self.lots += int(ours.sum())
-            self.drawn += int((ours & (rows.group == CONTROL)).sum())
+    def add(self, rows: Decided) -> None:
+        """Add decisions."""
+        counted = rows.group != OTHER
+        for lot in np.unique(rows.lot[counted & (rows.lot > 0)]).tolist():
+            drawn = rows.group[counted & (rows.lot == lot)] == CONTROL
+            counts = self.lots.setdefault(lot, [0, 0])
+            counts[0] += int(drawn.sum())
+            counts[1] += len(drawn)
+        kept = counted & ~np.isnan(rows.reward)
         for group, sample in enumerate(self.groups if self.level is not None else ()):
-            sample.add(rows.reward[kept & ours & (rows.group == group)])
+            sample.add(rows.reward[kept & (rows.lot > 0) & (rows.group == group)])
         if self.scale is None:
             return
         self.arms += [_Gain() for _ in range(rows.there.shape[1] - len(self.arms))]
-        self._compare(rows.take(kept), arm, share)
+        self._compare(rows.take(kept), self.scale)
 
-    def _compare(self, rows: Decided, control: int, share: float) -> None:
+    def _compare(self, rows: Decided, scale: Scale) -> None:
         """Add decisions with rewards to all differences."""
-        scale, ones = self.scale, np.ones(len(rows.arm))
-        assert scale is not None
-        lot = np.where(rows.eligible, share, 0.0)  # of the control group
-        y, own = np.clip(rows.reward, scale.low, scale.high), rows.arm == control
+        ones, lot, own = np.ones(len(rows.arm)), rows.lot, rows.own
+        y = np.clip(rows.reward, scale.low, scale.high)
         p = rows.share if self.exact else np.full(len(ones), math.nan)
         told = ~np.isnan(p)
         rule = np.where(told, (1 - lot * own / p) / (1 - lot), (rows.group == POLICY) / (1 - lot))
-        if share:
-            ours = rows.eligible
-            other = np.where(told, own / p, (rows.group == CONTROL) / share)
-            bounds = -ones[ours] / share, ones[ours] / (1 - share)
-            self.control.add(rule[ours], other[ours], bounds, y[ours], scale)
+        ours = lot > 0
+        if ours.any():
+            c = lot[ours]
+            other = np.where(told, own / p, 0.0)[ours]
+            other = np.where(told[ours], other, (rows.group[ours] == CONTROL) / c)
+            self.control.add(rule[ours], other, (-1 / c, 1 / (1 - c)), y[ours], scale)
         for gain in (self.even, self.exploring, *self.arms):
             gain.blind |= not told.all()
         if not told.all():
@@ -262,9 +267,9 @@ class Worth:
         first, other = centre
         return Estimate(first, other, first - other, low, high, rule.count + control.count)
 
-    def ratio_evidence(self, share: float) -> float:
+    def ratio_evidence(self) -> float:
         """Return the evidence that the lots of the control group were not as configured."""
-        return ratio_evidence(self.drawn, self.lots, share)
+        return sum(ratio_evidence(*counts, lot) for lot, counts in self.lots.items())
 
 
 def quantile_level(aim: Aim) -> float | None:

@@ -517,7 +517,9 @@ class Journal(ABC):
         ):
             events.setdefault((decision, place), []).append(tuple(event))
         rows = self.execute(
-            "SELECT d.id, d.offer, d.arm, o.at, d.propensity, d.shares, d.explore, d.grp,"
+            "SELECT d.id, d.offer, d.arm, o.at, d.propensity, d.shares, d.explore, d.grp, d.worker,"
+            " CASE WHEN t.unit IS NULL THEN FALSE ELSE EXISTS (SELECT 1 FROM ticket u"
+            " WHERE u.unit = t.unit AND u.asked < t.asked) END,"
             " t.place, t.asked, t.ends FROM outcome o"
             " JOIN decision d ON d.id = o.decision JOIN ticket t ON t.decision = o.decision"
             " WHERE number >= ? AND number < ? ORDER BY number, place",

@@ -146,6 +146,9 @@ class Ended(NamedTuple):
     shares: bytes | None
     explore: float
     group: str | None
+    worker: int
+    again: bool
+    """Whether the unit of the ticket had one before."""
     ticket: Told
 
 

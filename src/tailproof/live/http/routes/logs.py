@@ -1,14 +1,16 @@
 """The log of an experiment as a file."""
 
-from typing import Any
+import io
+from typing import Any, Literal
 
 from fastapi import APIRouter
-from fastapi.responses import StreamingResponse
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from tailproof.live.export import csv_pieces
+from tailproof.extras import import_extra
+from tailproof.live.export import csv_pieces, read
 from tailproof.live.http.routes.decisions import Named
-from tailproof.live.http.schemas import REFUSALS
+from tailproof.live.http.schemas import REFUSALS, problem
 from tailproof.live.journal import Journal
 
 __all__ = ["router"]
@@ -19,6 +21,7 @@ _EXAMPLE = (
 )
 
 router = APIRouter()
+_Format = Literal["csv", "parquet"]
 
 
 @router.get(
@@ -26,10 +29,22 @@ router = APIRouter()
     response_class=StreamingResponse,
     responses={200: {"content": {"text/csv": {"example": _EXAMPLE}}}, 404: REFUSALS[404]},
 )
-def log(experiment: Named) -> StreamingResponse:
-    """Download every ticket with its arm, reward and status as CSV."""
-    saved_as = {"Content-Disposition": f'attachment; filename="{experiment.name}.csv"'}
-    return _Log(experiment.reader(), media_type="text/csv", headers=saved_as)
+def log(experiment: Named, format: _Format = "csv") -> Response:  # noqa: A002
+    """Download every ticket with its arm, reward and status, as CSV or Parquet."""
+    saved_as = {"Content-Disposition": f'attachment; filename="{experiment.name}.{format}"'}
+    if format == "csv":
+        return _Log(experiment.reader(), media_type="text/csv", headers=saved_as)
+    try:
+        import_extra("pyarrow", "parquet", "writing Parquet")
+    except ImportError as error:
+        return JSONResponse(problem(error), 501)
+    journal, stream = experiment.reader(), io.BytesIO()
+    try:
+        read(journal).frame.to_parquet(stream)
+    finally:
+        journal.close()
+    kind = "application/vnd.apache.parquet"
+    return Response(stream.getvalue(), media_type=kind, headers=saved_as)
 
 
 class _Log(StreamingResponse):
