@@ -254,6 +254,7 @@ class Summary:
                 own=np.array([own for _, own in lots]),
                 reward=means,
                 there=there,
+                count=np.ones(len(some)),
             )
         )
 

@@ -75,6 +75,8 @@ class Decided(NamedTuple):
         The mean of the rewards, NaN if there is none.
     there : array of bool, of shape (n, K)
         Which arms were on offer; K is 0 if arms need no value of their own.
+    count : array
+        How many decisions a row stands for, as simulations have many that are alike.
     """
 
     arm: Index
@@ -87,6 +89,7 @@ class Decided(NamedTuple):
     own: Array
     reward: Array
     there: Array
+    count: Array
 
     def take(self, rows: Array) -> "Decided":
         """Return some of the decisions."""
@@ -120,21 +123,26 @@ class _Gain:
     """Whether there were decisions whose propensities are not known."""
 
     def add(
-        self, first: Array, other: Array, weights: tuple[Array, Array], y: Array, scale: "Scale"
+        self,
+        weights: tuple[Array, Array],
+        bounds: tuple[Array, Array],
+        rows: "_Rewards",
     ) -> None:
-        """Add decisions by their weights under two rules; `weights` bound the difference."""
-        low, high, base = scale
+        """Add rewards by their weights under two rules; `bounds` are those of the difference."""
+        (first, other), (low, high, base) = weights, rows.scale
         with np.errstate(invalid="ignore"):
-            found = [np.multiply.outer([low - base, high - base], bound) for bound in weights]
+            found = [np.multiply.outer([low - base, high - base], bound) for bound in bounds]
         ends = np.nan_to_num(np.array(found), nan=0.0, posinf=math.inf, neginf=-math.inf)  # 0 · ∞
-        beyond = y - base
+        beyond = rows.y - base
         self.total.add(
             (first - other) * beyond,
             low=np.minimum(ends.min(axis=(0, 1)), 0.0),
             high=np.maximum(ends.max(axis=(0, 1)), 0.0),
+            counts=rows.count,
         )
-        self.requests += len(y)
-        self.first = float(np.cumsum(np.append(self.first, base + first * beyond))[-1])
+        self.requests += float(rows.count.sum())
+        values = (base + first * beyond) * rows.count
+        self.first = float(np.cumsum(np.append(self.first, values))[-1])
 
     def estimate(self, level: float = LEVEL) -> Estimate | None:
         """Return both values and the interval; None if there is nothing to tell from."""
@@ -144,6 +152,18 @@ class _Gain:
         first, difference = self.first / n, self.total.value / n
         low, high = (end / n for end in self.total.ends(level))
         return Estimate(first, first - difference, difference, low, high, n)
+
+
+class _Rewards(NamedTuple):
+    """Rewards cut to a range, and how many decisions each stands for."""
+
+    y: Array
+    count: Array
+    scale: "Scale"
+
+    def take(self, rows: Array) -> "_Rewards":
+        """Return some of them."""
+        return _Rewards(self.y[rows], self.count[rows], self.scale)
 
 
 class Scale(NamedTuple):
@@ -173,7 +193,7 @@ class Worth:
         self.control, self.even, self.exploring = _Gain(), _Gain(), _Gain()
         self.arms: list[_Gain] = []
         self.groups = Histogram(), Histogram()
-        self.lots: dict[float, list[int]] = {}
+        self.lots: dict[float, tuple[int, int]] = {}
         self.scale: Scale | None = None
         self.trail: list[tuple[float, Estimate]] = []
         self._size = _SMALLEST
@@ -186,13 +206,14 @@ class Worth:
         """Add decisions."""
         counted = rows.group != OTHER
         for lot in np.unique(rows.lot[counted & (rows.lot > 0)]).tolist():
-            drawn = rows.group[counted & (rows.lot == lot)] == CONTROL
-            counts = self.lots.setdefault(lot, [0, 0])
-            counts[0] += int(drawn.sum())
-            counts[1] += len(drawn)
+            often = rows.count * (counted & (rows.lot == lot))
+            before, lots = self.lots.get(lot, (0, 0))
+            drawn = before + int(often @ (rows.group == CONTROL))
+            self.lots[lot] = drawn, lots + int(often.sum())
         kept = counted & ~np.isnan(rows.reward)
         for group, sample in enumerate(self.groups if self.level is not None else ()):
-            sample.add(rows.reward[kept & (rows.lot > 0) & (rows.group == group)])
+            mine = kept & (rows.lot > 0) & (rows.group == group)
+            sample.add(np.repeat(rows.reward[mine], rows.count[mine].astype(np.int64)))
         if self.scale is None:
             return
         self.arms += [_Gain() for _ in range(rows.there.shape[1] - len(self.arms))]
@@ -201,7 +222,7 @@ class Worth:
     def _compare(self, rows: Decided, scale: Scale) -> None:
         """Add decisions with rewards to all differences."""
         ones, lot, own = np.ones(len(rows.arm)), rows.lot, rows.own
-        y = np.clip(rows.reward, scale.low, scale.high)
+        y = _Rewards(np.clip(rows.reward, scale.low, scale.high), rows.count, scale)
         p = rows.share if self.exact else np.full(len(ones), math.nan)
         told = ~np.isnan(p)
         rule = np.where(told, (1 - lot * own / p) / (1 - lot), (rows.group == POLICY) / (1 - lot))
@@ -210,7 +231,7 @@ class Worth:
             c = lot[ours]
             other = np.where(told, own / p, 0.0)[ours]
             other = np.where(told[ours], other, (rows.group[ours] == CONTROL) / c)
-            self.control.add(rule[ours], other, (-1 / c, 1 / (1 - c)), y[ours], scale)
+            self.control.add((rule[ours], other), (-1 / c, 1 / (1 - c)), y.take(ours))
         for gain in (self.even, self.exploring, *self.arms):
             gain.blind |= not told.all()
         if not told.all():
@@ -218,18 +239,18 @@ class Worth:
         with np.errstate(divide="ignore"):
             most = 1 / rows.least
         even = 1 / (rows.offered * p)
-        self.even.add(rule, even, (-most / rows.offered, 1 / (1 - lot)), y, scale)
+        self.even.add((rule, even), (-most / rows.offered, 1 / (1 - lot)), y)
         # p = lot 1{control} + (1 − lot) (explore/K + (1 − explore) π), π the policy's own choice
         kept = (1 - lot) * (1 - rows.explore)
         self.exploring.blind |= bool((kept < _LEAST_KEPT).any())
         if not self.exploring.blind:
             random = lot * own + (1 - lot) * rows.explore / rows.offered
             policy = np.maximum(1 - random / p, 0.0) / kept
-            self.exploring.add(policy, ones, (-ones, 1 / kept - 1), y, scale)
+            self.exploring.add((policy, ones), (-ones, 1 / kept - 1), y)
         for number, gain in enumerate(self.arms[: rows.there.shape[1]]):
             mine = rows.there[:, number]
             alone, none = (rows.arm == number)[mine] / p[mine], np.zeros(int(mine.sum()))
-            gain.add(alone, none, (none, most[mine]), y[mine], scale)
+            gain.add((alone, none), (none, most[mine]), y.take(mine))
 
     def settle(self, outcomes: int, samples: Sequence[Histogram], at: float) -> None:
         """After so many outcomes, learn the range again, and keep an interval for the chart."""
@@ -269,7 +290,7 @@ class Worth:
 
     def ratio_evidence(self) -> float:
         """Return the evidence that the lots of the control group were not as configured."""
-        return sum(ratio_evidence(*counts, lot) for lot, counts in self.lots.items())
+        return sum(ratio_evidence(drawn, n, lot) for lot, (drawn, n) in self.lots.items())
 
 
 def quantile_level(aim: Aim) -> float | None:

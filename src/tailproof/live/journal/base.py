@@ -526,7 +526,7 @@ class Journal(ABC):
             span,
         )
         return [
-            Ended(*about, Told(place, asked, ends, events.get((about[0], place), [])))
+            Ended._make([*about, Told(place, asked, ends, events.get((about[0], place), []))])
             for *about, place, asked, ends in rows
         ]
 
