@@ -20,7 +20,7 @@ from scipy.special import betaln
 
 from tailproof.stats.aims import Aim, CappedMean
 from tailproof.stats.comparison import LEVEL, MeanWithin
-from tailproof.stats.estimators import Mean, Quantile
+from tailproof.stats.estimators import Mean
 from tailproof.stats.histograms import Histogram
 from tailproof.stats.intervals import quantile_difference
 from tailproof.stats.totals import RunningTotal
@@ -282,10 +282,10 @@ class Worth:
         rule, control = self.groups
         if not rule.count or not control.count:
             return None
-        centre = [float(Quantile(self.level)(group.low)) for group in self.groups]
+        statistic = self.aim.among([rule.low, control.low])
+        first, other = (statistic.value(statistic.prepare(one.low)) for one in self.groups)
         low = quantile_difference(rule.low, control.high, self.level, LEVEL)[0]
         high = quantile_difference(rule.high, control.low, self.level, LEVEL)[1]
-        first, other = centre
         return Estimate(first, other, first - other, low, high, rule.count + control.count)
 
     def ratio_evidence(self) -> float:
@@ -296,7 +296,7 @@ class Worth:
 def quantile_level(aim: Aim) -> float | None:
     """Return the level of a quantile, None for a mean.
 
-    >>> from tailproof import Median
+    >>> from tailproof import Median, Quantile
     >>> quantile_level(Median()), quantile_level(Quantile(0.9)), quantile_level(Mean())
     (0.5, 0.9, None)
     """

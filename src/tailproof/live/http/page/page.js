@@ -240,7 +240,7 @@ function showSound({ sound, tickets, outcomes, silence, notes }) {
   setText("sound-badge", sound.fine ? "sound" : "look");
   setText("sound", sound.words);
   showTickets({ tickets, outcomes, silence });
-  table("checks", "Checks", ["check", "", "found"], sound.checks.map(one => [one.name, one.fine ? "fine" : "look", one.words]));
+  table("checks", "Checks", ["check", "result", "found"], sound.checks.map(one => [one.name, one.fine ? "fine" : "look", one.words]));
   for (const row of at("checks").tBodies[0].rows) {
     row.cells[1].className = row.cells[1].innerText === "fine" ? "good" : "bad";
     row.cells[2].className = "";
