@@ -1,6 +1,6 @@
 """Run a policy in production: ask for an arm, tell its reward, store both before answering."""
 
-from tailproof.live.agent import Agent, Ask, Fate, Tell, Ticket
+from tailproof.live.agent import Agent, Ask, Cancel, Fate, Tell, Ticket
 from tailproof.live.export import Log, read
 from tailproof.live.http.client import AsyncClient, Client
 from tailproof.live.journal import Journal, Postgres, SQLite, open_journal
@@ -12,6 +12,7 @@ __all__ = [
     "Ask",
     "AsyncClient",
     "Call",
+    "Cancel",
     "Client",
     "Fate",
     "Journal",

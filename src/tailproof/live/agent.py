@@ -1,17 +1,20 @@
 """The agent: ask it for an arm, tell it the reward, at any time and in any order."""
 
+import json
 import logging
 import math
 import os
+import random
 import re
 import sys
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import blake2b
 from importlib.metadata import version
 from numbers import Real
 from pathlib import Path
@@ -19,12 +22,16 @@ from typing import Any, Literal, NamedTuple, Self
 
 from tailproof.checks import number, require, whole
 from tailproof.live.journal import (
+    BEFORE,
+    CANCELLED,
     OWN_ID,
+    REPEATED,
     Chosen,
     ConflictError,
     Counts,
     Decision,
     DecisionRow,
+    Earlier,
     Found,
     Glance,
     Journal,
@@ -32,14 +39,14 @@ from tailproof.live.journal import (
     TicketRow,
     open_journal,
 )
-from tailproof.live.learner import RECENT, Belief
-from tailproof.live.offers import Features, Offer
+from tailproof.live.learner import RECENT, Belief, Choice, Control
+from tailproof.live.offers import MOST_ARMS, Features, Offer
 from tailproof.live.replay import Verification, jump, replay, restored, verify
 from tailproof.live.scheduler import Rewards, Rules, grace, order
 from tailproof.live.shared import OpenDecision, OpenDecisions
 from tailproof.policies.base import Policy
 
-__all__ = ["LONGEST_ID", "Agent", "Ask", "Fate", "Standing", "Tell", "Ticket", "seconds"]
+__all__ = ["LONGEST_ID", "Agent", "Ask", "Cancel", "Fate", "Standing", "Tell", "Ticket", "seconds"]
 
 _LEAST_APART = 256
 """Outcomes between two snapshots, at least; replaying this many takes about 0.05 s."""
@@ -62,14 +69,16 @@ _TRIES = 20
 """How often a batch is tried if other workers keep storing the same rows first."""
 _LATELY = 64
 """Latest outcomes from which the share of lost rewards is estimated, for single pulls."""
+_ROUNDED = 1e-9
+"""By how much a sum of shares may exceed one."""
 _LOG = logging.getLogger("tailproof.live")
 
-Fate = Literal["kept", "duplicate", "late", "unknown"]
+Fate = Literal["kept", "duplicate", "late", "unknown", "cancelled"]
 """What happened to a reward.
 
 "kept": stored, and it counts; "duplicate": ignored, the ticket already has this reward; "late":
 stored, but not learned, as its window or its decision had ended; "unknown": there is no such
-ticket.
+ticket; "cancelled": ignored, as the ticket was cancelled.
 """
 
 
@@ -83,7 +92,8 @@ class Ticket:
         Pass it to `Agent.tell` with the reward.
     arm : str
     propensity : float or None
-        The probability of choosing this arm; None if the policy does not report it.
+        The probability that a request with this offer gets this arm, over everything that is drawn:
+        control group, floor, explore and policy. None if the policy does not report it.
     hold : int
         The number of the decision, which several tickets may share.
     default : bool
@@ -111,11 +121,14 @@ class Ask:
 
     offer: Features | Offer
     ticket: str | None = None
+    unit: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "offer", Offer.of(self.offer))
         if self.ticket is not None:
             _check_id(self.ticket)
+        if self.unit is not None:
+            _check_id(self.unit, "unit")
 
 
 @dataclass(frozen=True)
@@ -137,17 +150,30 @@ class Tell:
         object.__setattr__(self, "reward", float(r) + 0.0)  # -0.0 becomes 0.0
 
 
+@dataclass(frozen=True)
+class Cancel:
+    """A ticket whose arm was not used; see `Agent.cancel`."""
+
+    ticket: str
+
+    def __post_init__(self) -> None:
+        _check_id(self.ticket)
+
+
+Act = Ask | Tell | Cancel
+
+
 def _check_id(given: str, name: str = "ticket") -> None:
     ok = isinstance(given, str) and 0 < len(given) <= LONGEST_ID and given.isprintable()
     require(ok, name, f"a string of 1 to {LONGEST_ID} printable characters", given)
 
 
 class _Pending:
-    """An ask or tell that waits for its transaction."""
+    """An act that waits for its transaction."""
 
     __slots__ = ("act", "acts", "answer", "done", "error", "future", "offer")
 
-    def __init__(self, act: Ask | Tell) -> None:
+    def __init__(self, act: Act) -> None:
         self.act, self.done = act, False
         self.answer: Any = None
         self.error: BaseException | None = None
@@ -196,6 +222,9 @@ class Agent:
     share a decision and get the same arm. `LinStudentUCB` and other policies that learn from single
     rewards make a decision for each request.
 
+    A new arm is not flooded with requests: where at least half of the arms on offer have 100
+    rewards, the policy gives an arm with n < 100 rewards a share of at most √((n + 1)/100).
+
     Parameters
     ----------
     policy : Policy
@@ -215,15 +244,25 @@ class Agent:
     rewards : "first" or "sum"
         Whether the first event told of a ticket is its reward, or the sum of all events in its
         window, such as two purchases and a refund.
+    control : (str, float), optional
+        An arm and a share, such as ``("red", 0.1)``: with this probability a request is in the
+        control group and gets this arm, if it is on offer, whatever is learned. All requests of a
+        unit are in the same group. The policy learns from the control group as from any other.
+    floor : float
+        The least probability of every arm on offer; floor × K must be at most 1 − control share.
     explore : float
-        The probability of choosing uniformly at random among the arms of the offer. Every arm then
-        has a probability of at least explore/K, so that other policies can be evaluated on the log.
+        The probability of choosing uniformly at random among the arms of the offer, outside the
+        control group. Every arm then has a probability of at least explore/K there, so that other
+        policies can be evaluated on the log.
+    arms : list of str, optional
+        All arms that there may be; an offer with another one is refused. By default new arms may
+        come, up to 10 000.
     seed : int, optional
         Random numbers depend on the seed and the number of the decision. By default the seed of the
         journal, 0 for a new one.
     dim : int, optional
         For offers without features and a policy that uses vectors: the most arms there will ever
-        be; by default the number in the first offer.
+        be; by default the number of `arms`, or that in the first offer.
     clock : callable, optional
         Returns the time in seconds since 1970; by default `Journal.now`, a monotonic clock: of this
         machine for SQLite, of the server for PostgreSQL.
@@ -252,7 +291,10 @@ class Agent:
         wait: float | str = "1d",
         silence: float | None = None,
         rewards: Rewards = "first",
+        control: tuple[str, float] | None = None,
+        floor: float = 0.0,
         explore: float = 0.0,
+        arms: Collection[str] | None = None,
         seed: int | None = None,
         dim: int | None = None,
         clock: Callable[[], float] | None = None,
@@ -267,6 +309,11 @@ class Agent:
             silence=silence,
             rewards=rewards,
         )
+        self.arms = None if arms is None else frozenset(Offer.of(arms).names)
+        self.control = _control(control, self.arms)
+        self.floor = number("floor", floor, at_least=0, at_most=1)
+        if self.arms is not None:
+            self._even(Offer(tuple(self.arms)))
         if seed is not None:
             whole("seed", seed, at_least=0)
         if dim is not None:
@@ -285,12 +332,14 @@ class Agent:
         self._extra, self._stale = grace(self.journal), True
         self._unsure = 0.0 if self.journal.serial else _LONGEST_TRANSACTION
         self._saved, self._size, self._looked = 0, 0, -math.inf
+        self._lots, self._seed = random.Random(), 0
+        self._notes, self._dropped = 0, frozenset[str]()
+        self._fixed: str | None = None
         try:
-            with self.journal.transaction():
-                self._opened(seed, dim)
+            self._transact(lambda: self._opened(seed, dim))
             self._restore()  # may take long, and nobody waits for it
             with self.journal.transaction():
-                glance = self.journal.look((), (), shared=False)
+                glance = self.journal.look()
                 self._reload()
                 if self.learner.state is not None:
                     self._save(glance)
@@ -299,13 +348,19 @@ class Agent:
                 self.journal.close()
             raise
 
-    def ask(self, offer: Features, ticket: str | None = None) -> Ticket:
+    def ask(self, offer: Features, ticket: str | None = None, unit: str | None = None) -> Ticket:
         """Return a ticket with an arm of the offer; the same ticket id always gets the same arm.
 
         An offer is a list of arm names, or a mapping from arm names to features, which K-armed
         policies ignore. If the ticket id is known, the offer is ignored.
+
+        The same `unit`, such as "user 7", gets the same arm as long as that is on offer. The
+        propensity of a repeated unit is that of its first choice: with what else is drawn for it
+        nothing is left to chance, so `judge` treats the tickets of a unit together. If the policy
+        takes several rewards per decision, repeated units with the same arm and propensity share
+        decisions of their own.
         """
-        found: Ticket = self._one(Ask(offer, ticket))
+        found: Ticket = self._one(Ask(offer, ticket, unit))
         return found
 
     def tell(self, ticket: str, reward: float, event: str | None = None) -> Fate:
@@ -317,15 +372,107 @@ class Agent:
         found: Fate = self._one(Tell(ticket, reward, event))
         return found
 
-    def _one(self, act: Ask | Tell) -> Any:
+    def cancel(self, tickets: Sequence[str]) -> list[Fate]:
+        """Let tickets not count, as their arms were not used: the caller had given up waiting.
+
+        A cancelled ticket has no reward, not even that of silence, and none is lost; `tell` ignores
+        it and says "cancelled". Returns what happened to each: "cancelled"; "late" if it already
+        has a reward or its decision an outcome; "unknown" if it was not asked for yet. An ask for
+        it that still arrives is answered, but does not count.
+
+        >>> from tailproof import UCB1
+        >>> agent = Agent(UCB1(), ":memory:")
+        >>> ticket = agent.ask(["red", "blue"], ticket="visit 17")
+        >>> agent.cancel(["visit 17", "visit 18"]), agent.tell("visit 17", 3.5)
+        (['cancelled', 'unknown'], 'cancelled')
+        """
+        found: list[Any] = self.act([Cancel(ticket) for ticket in tickets])
+        return found
+
+    def drop(self, arm: str) -> None:
+        """Never choose an arm again, also if it is on offer; this cannot be undone.
+
+        Tickets that have it still count. Decisions for offers with this arm end with their windows:
+        they learn what has come, if the policy can learn from that, and are given up otherwise.
+
+        >>> from tailproof import UCB1
+        >>> agent = Agent(UCB1(), ":memory:")
+        >>> ticket = agent.ask(["red", "blue"])
+        >>> agent.drop("red")
+        >>> agent.ask(["red", "blue"]).arm
+        'blue'
+        """
+        self._note("drop", arm)
+
+    def pause(self, arm: str | None = None) -> None:
+        """Give everyone the control arm, or another one, until `resume`.
+
+        Decisions are stored and learned as ever, with propensity one. A request whose offer does
+        not have the arm is decided by the policy.
+        """
+        arm = self.control.arm if arm is None and self.control is not None else arm
+        if arm is None:
+            raise ValueError("there is no control arm: say which arm everyone gets, pause(arm)")
+        self._note("fix", arm, why="pause")
+
+    def stop(self, arm: str) -> None:
+        """End the experiment: everyone gets the winner, as in `pause`."""
+        self._note("fix", arm, why="stop")
+
+    def resume(self) -> None:
+        """Let the policy decide again after `pause` or `stop`."""
+        self._note("resume")
+
+    def _note(self, kind: str, arm: str | None = None, **more: str) -> None:
+        """Write what is done to the experiment; every agent on the journal sees it."""
+        with self._alone():
+            self._transact(lambda: self._write_note(kind, arm, more))
+
+    def _write_note(self, kind: str, arm: str | None, more: dict[str, str]) -> None:
+        glance, journal = self.journal.look(), self.journal
+        self._reload()
+        if kind == "drop" and arm in self._dropped:
+            return
+        if arm is not None:
+            known = (self.arms or frozenset()) | self._known
+            if arm not in known or arm in self._dropped:
+                left = ", ".join(sorted(known - self._dropped)[:10])
+                raise ValueError(f"arm must be one of this experiment ({left}), got {arm!r}")
+        if kind == "drop":
+            if arm in (self._fixed, self.control and self.control.arm):
+                raise ValueError(f"cannot drop {arm!r}: everyone or the control group gets it")
+            if self.learner.state is not None and self.learner.whole:
+                raise ValueError(
+                    f"{self.learner.kind} needs all arms in every offer: begin a new journal "
+                    f"without {arm!r}"
+                )
+        now = self._now(glance)
+        journal.add_note(kind, ({} if arm is None else {"arm": arm}) | more, now)
+        if kind == "drop" and self.policy.pulls > 1:
+            assert arm is not None
+            journal.add_due([(now, decision) for decision in journal.awaiting(arm)])
+            if glance.orders:
+                order(journal, self.rules, now, _AT_ONCE)
+        self._read_notes()
+
+    def _read_notes(self) -> None:
+        """Take note of what was done to the experiment since the last look."""
+        for note in self.journal.notes(self._notes):
+            self._notes = note.number + 1
+            if note.kind == "drop":
+                self._dropped |= {note.text["arm"]}
+            elif note.kind in ("fix", "resume"):
+                self._fixed = note.text.get("arm")
+
+    def _one(self, act: Act) -> Any:
         """Do one ask or tell; a refusal raises."""
         (answer,) = self.act([act])
         if isinstance(answer, ValueError):
             raise answer
         return answer
 
-    def act(self, acts: Sequence[Ask | Tell]) -> list[Ticket | Fate | ValueError]:
-        """Do several asks and tells in one commit; a refused one has its error as its answer.
+    def act(self, acts: Sequence[Act]) -> list[Ticket | Fate | ValueError]:
+        """Do asks, tells and cancellations in one commit; a refused one is answered by its error.
 
         Threads that come during a commit share the next one. That one first waits for as many
         threads as shared the last commit, for at most an eighth of the time that one took.
@@ -343,7 +490,7 @@ class Agent:
                 raise pending.error
         return [pending.answer for pending in mine]
 
-    def submit(self, acts: Sequence[Ask | Tell]) -> "Future[list[Ticket | Fate | ValueError]]":
+    def submit(self, acts: Sequence[Act]) -> "Future[list[Ticket | Fate | ValueError]]":
         """Do the same as `act` in a thread of the agent, for callers with an event loop.
 
         >>> from tailproof import UCB1
@@ -421,7 +568,7 @@ class Agent:
                 return True
             try:
                 with self.journal.transaction():
-                    glance = self.journal.look((), (), shared=False)
+                    glance = self.journal.look()
                     if self._stale:
                         self._reload()
                     self._catch_up(glance.outcomes())
@@ -485,28 +632,43 @@ class Agent:
                 pending.settle()
 
     def _commit(self, batch: "Sequence[_Pending]") -> None:
-        """Do asks and tells in one transaction, again if others stored the same rows first."""
-        tickets = {p.act.ticket for p in batch if p.act.ticket is not None}
-        for pending in batch:
-            if isinstance(pending.act, Ask):
-                offer = Offer.of(pending.act.offer)
-                pending.offer = offer if self.learner.uses_vectors else Offer(offer.names)
-        offers = {p.offer.key for p in batch if p.offer is not None}
+        """Do a batch of acts in one transaction."""
+        asks = [p.act for p in batch if isinstance(p.act, Ask)]
+        told = {p.act.ticket for p in batch if isinstance(p.act, Tell)}
+        asked = {p.act.ticket for p in batch if isinstance(p.act, Cancel)}
+        asked.update(ask.ticket for ask in asks if ask.ticket is not None)
+        units = {ask.unit for ask in asks if ask.unit is not None}
+
+        def body() -> None:
+            for pending in batch:
+                pending.offer = self._offered(pending.act) if isinstance(pending.act, Ask) else None
+            offers, known = {p.offer.key for p in batch if p.offer is not None}, self._notes
+            glance = self.journal.look(
+                asked | told, offers, shared=self.policy.pulls > 1, units=units, asked=asked
+            )
+            work = _Work(glance, self._now(glance))
+            if self._stale:
+                self._reload()
+            if asks and glance.notes() != known:
+                self._read_notes()
+                raise ConflictError("the experiment was changed")  # and with it the offers
+            if not told:
+                self._look_after(work.now)  # otherwise when the rewards are in
+            for pending in batch:
+                try:
+                    pending.answer = self._do(pending, work)
+                except ValueError as refusal:
+                    pending.answer = refusal
+            self._write(work)
+
+        self._transact(body)
+
+    def _transact(self, body: Callable[[], None]) -> None:
+        """Do something in a transaction, again if others stored the same rows first."""
         for attempt in range(1, _TRIES + 1):
             try:
                 with self.journal.transaction():
-                    glance = self.journal.look(tickets, offers, self.policy.pulls > 1)
-                    work = _Work(glance, self._now(glance))
-                    if self._stale:
-                        self._reload()
-                    if not any(isinstance(p.act, Tell) for p in batch):
-                        self._look_after(work.now)  # otherwise when the rewards are in
-                    for pending in batch:
-                        try:
-                            pending.answer = self._do(pending, work)
-                        except ValueError as refusal:
-                            pending.answer = refusal
-                    self._write(work)
+                    body()
                 return
             except ConflictError:
                 self._stale = True
@@ -515,6 +677,16 @@ class Agent:
             except BaseException:
                 self._stale = True
                 raise
+
+    def _offered(self, ask: Ask) -> Offer | None:
+        """Return an offer as the policy sees it, without dropped arms; None if nothing is left."""
+        offer = Offer.of(ask.offer)
+        if not self._dropped.isdisjoint(offer.names):
+            left = [i for i, name in enumerate(offer.names) if name not in self._dropped]
+            if not left:
+                return None
+            offer = offer.among(left)
+        return offer if self.learner.uses_vectors else Offer(offer.names)
 
     def _now(self, glance: Glance) -> float:
         return glance.now if self._clock is None else float(self._clock())
@@ -545,10 +717,11 @@ class Agent:
     def _do(self, pending: "_Pending", work: "_Work") -> Ticket | Fate:
         if isinstance(pending.act, Tell):
             return self._tell(pending.act, work)
-        assert pending.offer is not None
+        if isinstance(pending.act, Cancel):
+            return self._cancel(pending.act.ticket, work)
         return self._ask(pending.act, pending.offer, work)
 
-    def _ask(self, ask: Ask, offer: Offer, work: "_Work") -> Ticket:
+    def _ask(self, ask: Ask, offer: Offer | None, work: "_Work") -> Ticket:
         found = None if ask.ticket is None else work.glance.found.get(ask.ticket)
         if found is not None:
             return self._ticket(str(ask.ticket), found.chosen)
@@ -557,31 +730,102 @@ class Agent:
                 f"ticket {ask.ticket!r} is reserved for ids that the agent generates: use another, "
                 f"such as 'v{ask.ticket}'"
             )
-        ends = work.now + self.wait
+        if offer is None:
+            raise ValueError(f"all arms on offer were dropped: {list(Offer.of(ask.offer).names)}")
+        if self.arms is not None and not self.arms.issuperset(offer.names):
+            foreign = [name for name in offer.names if name not in self.arms]
+            raise ValueError(
+                f"{foreign} are not among the arms of this experiment: leave them out of the "
+                "offer, list them, or let it be open to new arms"
+            )
+        group, ends = self._group(ask, offer), work.now + self.wait
+        earlier = None if group or ask.unit is None else work.glance.units.get(ask.unit)
+        if earlier is not None and self._name(earlier.chosen.arm) not in offer.names:
+            earlier = None
         if self.policy.pulls == 1:
-            place, chosen = 0, self._decide(offer, work)
+            place, chosen = 0, self._decide(offer, work, group, earlier)
             work.due.add((ends + self._extra, chosen.id))
         else:
-            shared = self._open.wanting(offer.key) or self._share(offer, work)
+            if earlier is not None:
+                key = _key(offer.key, "unit", self._name(earlier.chosen.arm), earlier.chosen)
+            else:
+                key = _key(offer.key, group, self._sure(group))
+            shared = self._open.wanting(key) or self._share(offer, work, group, earlier, key)
             place, chosen = self._open.issue(shared, work.now), shared.chosen
             if shared.due <= work.now + self._unsure:  # whoever sees to it will look on
                 shared.due = ends + self._extra
                 work.due.add((shared.due, chosen.id))
         name = ask.ticket or f"{chosen.id}.{place}"
-        work.tickets.append((chosen.id, place, ask.ticket, None, work.now, ends))
+        work.tickets.append((chosen.id, place, ask.ticket, ask.unit, work.now, ends))
         work.counts[chosen.arm].asked += 1
         work.glance.found[name] = Found(chosen, place, ends)
+        if ask.unit is not None and group is None:
+            key, shares = (earlier.key, earlier.shares) if earlier else (b"", None)
+            work.glance.units[ask.unit] = Earlier(chosen, shares, key)
+        if name in work.glance.gone:
+            self._cancel(name, work)
         return self._ticket(name, chosen)
 
+    def _cancel(self, ticket: str, work: "_Work") -> Fate:
+        found = work.glance.found.get(ticket)
+        if found is None:
+            if ticket not in work.glance.gone and not OWN_ID.fullmatch(ticket):
+                work.glance.gone.add(ticket)
+                work.events.append((BEFORE, 0, ticket, 0.0, work.now))
+            return "unknown"
+        if CANCELLED not in found.events:
+            if found.events or found.ended:
+                return "late"
+            found.events[CANCELLED] = work.now
+            work.events.append((found.chosen.id, found.place, CANCELLED, 0.0, work.now))
+            work.counts[found.chosen.arm].asked -= 1
+            if self.policy.pulls > 1 and not self._open.cancel(found.chosen.id):
+                self._stale = True  # it needs another ticket
+        return "cancelled"
+
+    def _group(self, ask: Ask, offer: Offer) -> str | None:
+        """Return the group of a new ticket."""
+        if self._fixed in offer.names:
+            return "fixed"
+        if self.control is None or self.control.arm not in offer.names:
+            return None
+        if ask.unit is None:
+            lot = self._lots.random()
+        else:
+            digest = blake2b(f"{self._seed} {ask.unit}".encode(), digest_size=8).digest()
+            lot = int.from_bytes(digest) / 2**64
+        return "control" if lot < self.control.share else None
+
+    def _sure(self, group: str | None) -> str | None:
+        """Return the arm that a group gets, None if the policy chooses."""
+        return self._fixed if group == "fixed" else self.control and group and self.control.arm
+
+    def _even(self, offer: Offer) -> float:
+        """Return the share of uniformly random choices outside the control group."""
+        control, arms = self.control, len(offer.names)
+        rest = 1 - control.share if control is not None and control.arm in offer.names else 1.0
+        least = self.floor * arms / rest
+        if least > 1 + _ROUNDED:
+            raise ValueError(
+                f"floor must be at most {rest / arms:g} for an offer of {arms} arms, got "
+                f"{self.floor:g}: all floors and the control share together are at most 1"
+            )
+        return max(self.explore, min(least, 1.0))
+
     def _ticket(self, name: str, chosen: Chosen) -> Ticket:
-        if chosen.arm not in self._names:  # of another agent
+        return Ticket(name, self._name(chosen.arm), chosen.propensity, chosen.id)
+
+    def _name(self, arm: int) -> str:
+        if arm not in self._names:  # of another agent
             self._meet(self.journal.arms())
-        return Ticket(name, self._names[chosen.arm], chosen.propensity, chosen.id)
+        return self._names[arm]
 
     def _tell(self, tell: Tell, work: "_Work") -> Fate:
         found, rules, event = work.glance.found.get(tell.ticket), self.rules, tell.event or ""
         if found is None:
             return "unknown"
+        if CANCELLED in found.events:
+            return "cancelled"
         if event in found.events or (found.events and rules.rewards == "first"):
             return "duplicate"
         if rules.rewards == "sum" and math.isinf(tell.reward):
@@ -604,7 +848,9 @@ class Agent:
             work.ready.append(chosen.id)
         return "kept"
 
-    def _share(self, offer: Offer, work: "_Work") -> OpenDecision:
+    def _share(
+        self, offer: Offer, work: "_Work", group: str | None, earlier: Earlier | None, key: bytes
+    ) -> OpenDecision:
         """Make a decision that several tickets will share."""
         if self._open.never_repeats(offer.key):
             raise ValueError(
@@ -612,51 +858,69 @@ class Agent:
                 "same arms and features share a decision; recent offers all differed. Use "
                 "LinStudentUCB, which learns from single rewards"
             )
-        return self._open.open(self._decide(offer, work), offer.key)
+        return self._open.open(self._decide(offer, work, group, earlier), key)
 
-    def _decide(self, offer: Offer, work: "_Work") -> Chosen:
-        """Make a new decision for an offer."""
-        journal = self.journal
+    def _decide(
+        self, offer: Offer, work: "_Work", group: str | None, earlier: Earlier | None
+    ) -> Chosen:
+        """Make a new decision for an offer, or repeat an earlier one for a unit."""
+        journal, explore = self.journal, self._even(offer)
         self._catch_up(work.glance.outcomes())
         new = [name for name in offer.names if name not in self._known]
         if new or self.learner.state is None:
             journal.lock_arms()
             self._meet(journal.arms())
             new = [name for name in offer.names if name not in self._known]
+            if len(self._known) + len(new) > MOST_ARMS:
+                raise ValueError(
+                    f"this experiment has {len(self._known)} arms, and {new[:10]} would be too "
+                    f"many: there may be {MOST_ARMS}"
+                )
         if self.learner.state is None:
             self._restore()
         learner = self.learner
         first = learner.state is None
+        after, since = learner.learned, None
         with learner.meeting(offer):
-            state = self._belief.state() if learner.imputes else learner.state
             number = journal.new_id()
-            choice = learner.choose(number, offer, self.explore, state)
+            if earlier is not None:
+                choice = Choice(offer.names.index(self._name(earlier.chosen.arm)), None)
+                after, since = REPEATED, earlier.chosen.id
+            elif group == "fixed":
+                choice = Choice.fixed(offer, str(self._fixed))
+            else:
+                state = self._belief.state() if learner.imputes else learner.state
+                choice = learner.choose(number, offer, state, explore, self.control, group)
         if new:
             journal.add_arms({name: learner.numbers[name] for name in new})
             self._meet(learner.numbers)
         if first:
             features = "no" if offer.vectors is None else "yes"
             journal.set_meta(arms=str(learner.first_arms), dim=str(learner.dim), features=features)
-        decision = Decision(number, offer, choice.arm, choice.propensity)
-        if learner.imputes:
+        share, packed = choice.propensity, choice.packed
+        if earlier is not None:
+            share = earlier.chosen.propensity
+            packed = earlier.shares if earlier.key == offer.key else None
+        decision = Decision(number, offer, choice.arm, share)
+        if learner.imputes and earlier is None:
             if not self._own:
                 self._belief.since = number
             self._belief.add(decision)
             self._own.append(number)
         row = DecisionRow(
             decision,
-            choice.packed,
-            self.explore,
-            None,
+            packed,
+            explore,
+            group,
             self._recipe,
             self.worker,
-            learner.learned,
-            self._belief.since,
+            after,
+            self._belief.since if since is None else since,
             work.now,
         )
         arm = learner.numbers[decision.name]
         journal.add_decision(row, arm)
-        return Chosen(number, arm, choice.propensity)
+        return Chosen(number, arm, share)
 
     def _meet(self, numbers: dict[str, int]) -> None:
         """Know the arms of the journal."""
@@ -717,12 +981,13 @@ class Agent:
     def _opened(self, seed: int | None, dim: int | None) -> None:
         """Check that the journal is of this policy; one of another raises ``ValueError``."""
         meta, recipe = self.journal.meta(), repr(self.policy)
-        glance = self.journal.look((), (), shared=False)
+        now = self._now(self.journal.look())
+        lots = str(self.worker) if "seed" in meta else "new"
         if "seed" not in meta:
             meta = {"seed": str(seed or 0), "version": version("tailproof")}
             meta |= {} if dim is None else {"dim": str(dim)}
             self.journal.set_meta(**meta)
-            self.journal.add_recipe(recipe, 0, self._now(glance))
+            self.journal.add_recipe(recipe, 0, now)
         *_, (self._recipe, text, _, _) = self.journal.recipes()
         if text != recipe:
             raise ValueError(
@@ -738,12 +1003,22 @@ class Agent:
                 )
         silence = "lost" if self.rules.silence is None else repr(self.rules.silence)
         rules = {"wait": repr(self.wait), "silence": silence, "rewards": self.rules.rewards}
+        control = None if self.control is None else self.control._asdict()
+        if self.floor or "floor" in meta:
+            rules["floor"] = repr(self.floor)
+        if control is not None or "control" in meta:
+            rules["control"] = json.dumps(control, ensure_ascii=False)
         if not rules.items() <= meta.items():
             self.journal.set_meta(**rules)
+        if control is not None:
+            self.journal.add_note("control", {"worker": self.worker} | control, now)
+        self._seed = int(meta["seed"])
+        self._lots.seed(f"{self._seed} {lots}")
 
     def _restore(self) -> None:
         """Learn all that is in the journal."""
         self.learner = restored(self.policy, self.journal)
+        self.learner.room = len(self.arms or ())
         self._meet(self.learner.numbers)
         self._believe()
 
@@ -755,13 +1030,39 @@ class Agent:
         self._meet(numbers)
         self._saved, self._size = self.journal.last_snapshot()
         self._believe()
+        self._notes, self._dropped, self._fixed = 0, frozenset[str](), None
+        self._read_notes()
         if self.policy.pulls > 1:
             self._open.clear()
             unfinished = self.journal.unfinished(_ADOPTED)
-            told = self.journal.told([one[0] for one in unfinished]) if unfinished else {}
-            for decision, key, chosen in unfinished:
-                self._open.adopt(chosen, key, told.get(decision, []))
+            told = self.journal.told([one[2].id for one in unfinished]) if unfinished else {}
+            for digest, group, chosen, repeated in unfinished:
+                key = _key(digest, "unit" if repeated else group, self._name(chosen.arm), chosen)
+                self._open.adopt(chosen, key, told.get(chosen.id, []))
         self._stale = False
+
+
+def _key(offer: bytes, group: str | None, arm: str | None, chosen: Chosen | None = None) -> bytes:
+    """Return what identifies the requests that share a decision: offer, group and its arm.
+
+    Repeated units also share the propensity.
+    """
+    if group is None:
+        return offer
+    share = chosen.propensity if chosen is not None and group == "unit" else ""
+    return offer + f"{group} {share} {arm}".encode()
+
+
+def _control(control: tuple[str, float] | None, arms: frozenset[str] | None) -> Control | None:
+    if control is None:
+        return None
+    ok = isinstance(control, Sequence) and not isinstance(control, str) and len(control) == 2
+    require(ok, "control", "an arm and a share, such as ('red', 0.1)", control)
+    arm, share = control
+    Offer.of([arm])
+    if arms is not None and arm not in arms:
+        raise ValueError(f"the control arm must be one of the arms, {sorted(arms)}, got {arm!r}")
+    return Control(arm, number("the control share", share, above=0, below=1))
 
 
 class _Work:

@@ -38,7 +38,10 @@ _EXPERIMENT = {
     "silence": object,
     "rewards": str,
     "keep_features": object,
+    "control": dict,
+    "floor": float,
     "explore": float,
+    "open": bool,
     "seed": int,
     "dim": int,
 }
@@ -66,7 +69,9 @@ class Settings:
     costs : bool
         Whether rewards are costs, so that smaller is better.
     arms : list, dict or None
-        The arms for requests without an offer.
+        The arms for requests without an offer, and all that requests may offer, unless `open`.
+    open : bool
+        Whether requests may offer arms that are not listed.
     wait : float
         The window in which rewards count, in seconds.
     silence : float or None
@@ -74,6 +79,10 @@ class Settings:
     rewards : "first" or "sum"
     keep_features : float or None
         Seconds for which the features of an offer are kept; None for ever.
+    control : (str, float) or None
+        The arm and the share of the control group.
+    floor : float
+        The least share of every arm.
     explore : float
     seed, dim : int, optional
     """
@@ -87,9 +96,17 @@ class Settings:
     silence: float | None = None
     rewards: Rewards = "first"
     keep_features: float | None = None
+    control: tuple[str, float] | None = None
+    floor: float = 0.0
     explore: float = 0.0
+    open: bool = False
     seed: int | None = None
     dim: int | None = None
+
+    @property
+    def closed(self) -> list[str] | None:
+        """All arms that requests may offer, None if that is open."""
+        return None if self.arms is None or self.open else list(self.arms)
 
     @classmethod
     def of(cls, name: str, table: Mapping[str, Any]) -> Self:
@@ -117,7 +134,10 @@ class Settings:
                 wait=seconds(table.get("wait", "1d")),
                 rewards=_rewards(table.get("rewards", "first")),
                 keep_features=_span(table, "keep_features"),
+                control=_control(table.get("control")),
+                floor=number("floor", table.get("floor", 0.0), at_least=0, at_most=1),
                 explore=number("explore", table.get("explore", 0.0), at_least=0, at_most=1),
+                open=table.get("open", False),
                 seed=_whole(table, "seed", 0),
                 dim=_whole(table, "dim", 1),
                 silence=_silence(table),
@@ -223,6 +243,14 @@ def _silence(table: Mapping[str, Any]) -> float | None:
     ok = isinstance(silence, int | float) and not isinstance(silence, bool)
     require(ok, "silence", 'a number or "lost"', silence)
     return number("silence", silence)
+
+
+def _control(table: Mapping[str, Any] | None) -> tuple[str, float] | None:
+    if table is None:
+        return None
+    ok = table.keys() == {"arm", "share"}
+    require(ok, "control", 'a table such as { arm = "red", share = 0.1 }', table)
+    return table["arm"], table["share"]
 
 
 def _rewards(text: str) -> Rewards:

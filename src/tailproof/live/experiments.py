@@ -70,7 +70,10 @@ def open_one(config: Config, settings: Settings) -> Experiment:
             wait=settings.wait,
             silence=settings.silence,
             rewards=settings.rewards,
+            control=settings.control,
+            floor=settings.floor,
             explore=settings.explore,
+            arms=settings.closed,
             seed=settings.seed,
             dim=settings.dim,
         )

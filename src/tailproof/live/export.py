@@ -48,7 +48,8 @@ class Log:
 
         The fate is *pending* before anything is known, *kept* if the reward has come but its
         decision is open, *learned* if it is part of an outcome, *silent* if the outcome has the
-        reward of silence in its place, *late* if it came too late, and *lost* otherwise.
+        reward of silence in its place, *late* if it came too late, *cancelled* if the ticket was,
+        and *lost* otherwise.
     recipe : str
         The policy that decides now, as text.
     """
@@ -98,11 +99,15 @@ def _rows(journal: Journal) -> Iterator[tuple[Any, ...]]:
     for row, events in journal.tickets():
         name, decision, place, asked, ends, arm, share, shares, group, recipe, offer, *rest = row
         ended, learned = rest
+        cancelled = Told(place, asked, ends, events).cancelled
+        events = [] if cancelled else events  # it has no rewards
         ticket = Told(place, asked, ends, events)
         reward, last = rules.came(ticket, ended), rules.last(ticket, ended)
         late = [reward for _, reward, at in events if at > last]
         if reward is not None:
             fate = "kept" if ended is None else "learned" if learned else "lost"
+        elif cancelled:
+            fate = "cancelled"
         elif late:
             fate = "late"
         elif ended is None:

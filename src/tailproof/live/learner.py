@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -25,14 +25,23 @@ from tailproof.typing import Array
 from tailproof.wrappers.base import innermost
 from tailproof.wrappers.pilot import Piloted
 
-__all__ = ["RECENT", "Belief", "Choice", "Learner"]
+__all__ = ["RECENT", "Belief", "Choice", "Control", "Learner"]
 
 _COPIES = 200
-"""Choices drawn to estimate propensities that the policy does not report."""
+"""Choices drawn where the policy does not report propensities; one of them is then taken."""
+_ENOUGH = 100
+"""Rewards after which an arm is no longer new, so that the first share of a new one is a tenth."""
 RECENT = 256
 """Latest outcomes that pending rewards are imputed from, and latest decisions that they are for."""
 _VARIED = (Guest, LinTS, Randomised, ThompsonSampling, Uniform)
 """Policies that need no imputed rewards: choices vary by themselves, or a copy is expensive."""
+
+
+class Control(NamedTuple):
+    """The arm of the control group, and the share of requests that get it whatever is learned."""
+
+    arm: str
+    share: float
 
 
 class Choice(NamedTuple):
@@ -40,6 +49,12 @@ class Choice(NamedTuple):
 
     arm: int
     shares: Array | None
+
+    @classmethod
+    def fixed(cls, offer: Offer, arm: str) -> Self:
+        """Return the choice of an arm that everyone gets."""
+        place = offer.names.index(arm)
+        return cls(place, np.eye(1, len(offer.names), place)[0])
 
     @property
     def propensity(self) -> float | None:
@@ -90,6 +105,10 @@ class Learner:
         self.learned = 0
         self.first_arms = 0
         """The number of arms of the first offer."""
+        self.room = 0
+        """How many arms there will be at least, where they have no features."""
+        self.told: dict[int, int] = {}
+        """Rewards learned by the number of the arm, up to `_ENOUGH`."""
         self._recent: deque[_Recent | None] = deque(maxlen=RECENT)
         self._means: tuple[Any, ...] | None = None
 
@@ -97,6 +116,11 @@ class Learner:
     def numbered(self) -> bool:
         """Whether the policy knows an arm by its number."""
         return self.policy.view != "vectors" or self.state.fixed_arms
+
+    @property
+    def whole(self) -> bool:
+        """Whether every offer must have all arms."""
+        return self._whole_offers or (self.uses_vectors and bool(self.state.fixed_arms))
 
     def begin(self, arms: int, dim: int) -> None:
         """Start from nothing, with so many arms and features."""
@@ -115,7 +139,7 @@ class Learner:
             for name in offer.names:
                 self.numbers.setdefault(name, len(self.numbers))
             if self.state is None:
-                features = len(offer.names) if offer.dim is None else offer.dim
+                features = max(len(offer.names), self.room) if offer.dim is None else offer.dim
                 self.begin(len(self.numbers), self.dim or features)
             yield
         except BaseException:
@@ -133,8 +157,9 @@ class Learner:
                 )
             if offer.dim is None and len(self.numbers) + len(new) > self.dim:
                 raise ValueError(
-                    f"{self.kind} takes at most {self.dim} arms without features, and {new} would "
-                    "be too many: offer features, or start a new journal with a larger dim"
+                    f"{self.kind} takes at most {self.dim} arms without features in this journal, "
+                    f"and {new} would be too many: begin a journal with a list of all arms (arms) "
+                    "or with room for them (dim), or offer features"
                 )
         if offer.vectors is not None and self.uses_vectors:
             length, most = np.linalg.norm(offer.vectors, axis=1).max(), self.policy._longest
@@ -146,27 +171,40 @@ class Learner:
                 f"{self.kind} takes no new arms after the first offer, got {new}: "
                 "start a new journal for another set of arms"
             )
-        whole = self._whole_offers or (self.uses_vectors and self.state.fixed_arms)
-        if whole and len(offer.names) < len(self.numbers):
+        if self.whole and len(offer.names) < len(self.numbers):
             raise ValueError(
                 f"{self.kind} needs all {len(self.numbers)} arms in every offer, got "
                 f"{list(offer.names)}"
             )
 
-    def choose(self, decision: int, offer: Offer, explore: float, state: Any) -> Choice:
-        """Choose an arm; with probability `explore`, uniformly among the arms of the offer."""
+    def choose(
+        self,
+        decision: int,
+        offer: Offer,
+        state: Any,
+        explore: float = 0.0,
+        control: Control | None = None,
+        group: str | None = None,
+    ) -> Choice:
+        """Choose an arm.
+
+        With probability `explore` it is drawn uniformly from the arms of the offer, otherwise from
+        the shares that the policy gives them, of which a new arm gets a part; see `_own`. In the
+        group "control" it is the control arm. The shares of the choice are those of a request
+        before its group is drawn: c·1{control arm} + (1 − c)·(explore/K + (1 − explore)·own).
+        """
         rng = np.random.default_rng([self.seed, decision])
-        lot, any_arm = rng.random(), int(rng.integers(len(offer.names)))
-        state = self._offered(state, offer)
-        arms = self._arms(offer)
-        own = int(self.policy.choose(state, arms, rng)[0])
-        order = self._order(offer)
-        known = self._shares(state, arms, own, rng)
-        shares = None
-        if known is not None:
-            shares = np.empty(len(order))
-            shares[order] = explore / len(order) + (1 - explore) * known
-        return Choice(any_arm if lot < explore else order[own], shares)
+        lot = rng.random()
+        own, known = self._own(state, offer, rng)
+        shares = explore / len(own) + (1 - explore) * own
+        reached = shares.cumsum()
+        arm = int(reached.searchsorted(lot * reached[-1], "right"))
+        if control is not None and control.arm in offer.names:
+            place = offer.names.index(control.arm)
+            shares *= 1 - control.share
+            shares[place] += control.share
+            arm = place if group == "control" else arm
+        return Choice(arm, shares if known else None)
 
     def learn(self, outcome: Outcome, *, remember: bool = True) -> None:
         """Learn an outcome; it is counted even if its decision was given up.
@@ -175,6 +213,8 @@ class Learner:
         """
         if outcome.rewards is not None:
             self.teach(self.state, outcome.decision, outcome.rewards)
+            arm = self.numbers[outcome.decision.name]
+            self.told[arm] = min(_ENOUGH, self.told.get(arm, 0) + len(outcome.rewards))
         if remember:
             self.remember(outcome)
         self.learned += 1
@@ -238,20 +278,47 @@ class Learner:
             rewards = float(vector @ theta) + centre + (one.rewards - one.value)
         return rewards[np.arange(pulls) % len(rewards)]
 
-    def _shares(self, state: Any, arms: Array, own: int, rng: np.random.Generator) -> Array | None:
-        """Return the probability that the policy chooses each arm, None if it is not known."""
-        known = self.policy.propensities(state, arms)
-        if known is not None:
-            return np.asarray(known[0])
-        if isinstance(innermost(self.policy), Guest):
-            return None
-        slim = copy(state)
-        if isinstance(slim, Piloted):
-            slim.forget()  # choices do not use the pilot rewards
-        copies = slim.take(np.zeros(_COPIES, dtype=np.int64))
-        drawn = self.policy.choose(copies, np.broadcast_to(arms, (_COPIES, *arms.shape[1:])), rng)
-        counts = np.bincount(np.append(drawn, own), minlength=arms.shape[1])
-        return np.asarray(counts / (_COPIES + 1))
+    def _own(self, state: Any, offer: Offer, rng: np.random.Generator) -> tuple[Array, bool]:
+        """Return the shares that arms get from the policy, and whether they are its propensities.
+
+        Where at least half of the arms on offer have 100 rewards, an arm with n < 100 gets at most
+        √((n + 1)/100), as the width of its interval falls with √n; the policy chooses among the
+        well-known arms in place of what is beyond that.
+        """
+        shares, known = self._shares(state, offer, rng)
+        told = [self.told.get(self.numbers[name], 0) for name in offer.names]
+        new = [n < _ENOUGH for n in told]
+        if 0 < 2 * sum(new) <= len(new) and not self.whole:
+            beyond = np.maximum(shares - np.sqrt((np.array(told) + 1) / _ENOUGH), 0) * new
+            if beyond.any():
+                old = [place for place, few in enumerate(new) if not few]
+                among, known = self._shares(state, offer.among(old), rng)
+                shares = shares - beyond
+                shares[old] += beyond.sum() * among
+        return shares, known
+
+    def _shares(self, state: Any, offer: Offer, rng: np.random.Generator) -> tuple[Array, bool]:
+        """Return the shares that the policy gives to arms, and whether they are its propensities.
+
+        If the policy does not report them, they are those among many of its choices; if these are
+        expensive, one has it all, and its propensity is not known.
+        """
+        state, arms, order = self._offered(state, offer), self._arms(offer), self._order(offer)
+        reported = self.policy.propensities(state, arms)
+        known = reported is not None or not isinstance(innermost(self.policy), Guest)
+        if reported is None:
+            copies = state
+            if known:
+                copies = copy(state)
+                if isinstance(copies, Piloted):
+                    copies.forget()  # choices do not use the pilot rewards
+                copies = copies.take(np.zeros(_COPIES, dtype=np.int64))
+            many = np.broadcast_to(arms, (copies.paths, *arms.shape[1:]))
+            drawn = self.policy.choose(copies, many, rng)
+            reported = np.bincount(drawn, minlength=len(order))[None] / len(drawn)
+        shares = np.empty(len(order))
+        shares[order] = reported[0]
+        return shares, known
 
     def _arm(self, decision: Decision) -> tuple[object, Array]:
         """Return a key that identifies the arm, and its vector."""
@@ -295,7 +362,8 @@ class Learner:
     def to_bytes(self) -> bytes:
         """Return the state as a snapshot: a SHA-256 digest, then an npz file."""
         file = io.BytesIO()
-        np.savez(file, allow_pickle=False, **self.state.to_arrays())
+        told = np.array([self.told.get(arm, 0) for arm in range(1 + max(self.told, default=-1))])
+        np.savez(file, allow_pickle=False, live_told=told, **self.state.to_arrays())
         packed = file.getvalue()
         return hashlib.sha256(packed).digest() + packed
 
@@ -304,8 +372,13 @@ class Learner:
         digest, packed = snapshot[:32], snapshot[32:]
         if hashlib.sha256(packed).digest() != digest:
             raise ValueError("snapshot checksum mismatch")
-        with np.load(io.BytesIO(packed), allow_pickle=False) as arrays:
-            self.state = self.policy.restore(dict(arrays))
+        with np.load(io.BytesIO(packed), allow_pickle=False) as file:
+            arrays = dict(file)
+        told = arrays.pop("live_told", None)
+        if told is None:
+            raise ValueError("snapshot of an earlier version")
+        self.state = self.policy.restore(arrays)
+        self.told = {arm: n for arm, n in enumerate(told.tolist()) if n}
         self.learned = learned
 
 

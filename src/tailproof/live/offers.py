@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -79,6 +79,15 @@ class Offer:
         require(ok, "features", "vectors of numbers, all of the same length", dict(offer))
         require(bool(np.isfinite(vectors).all()), "features", "finite", dict(offer))
         return cls(names, vectors)
+
+    def among(self, places: Sequence[int]) -> "Offer":
+        """Return an offer of only some of the arms.
+
+        >>> Offer(("blue", "green", "red")).among([0, 2]).names
+        ('blue', 'red')
+        """
+        vectors = None if self.vectors is None else self.vectors[np.asarray(places)]
+        return Offer(tuple(self.names[i] for i in places), vectors)
 
     @property
     def dim(self) -> int | None:

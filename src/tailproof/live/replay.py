@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from tailproof.live.journal import Journal
-from tailproof.live.journal.rows import Outcome, seal
-from tailproof.live.learner import RECENT, Belief, Learner
+from tailproof.live.journal.rows import CANCELLED, Outcome, seal
+from tailproof.live.learner import RECENT, Belief, Choice, Control, Learner
 from tailproof.live.offers import Offer
 from tailproof.policies.base import Policy
 
@@ -135,6 +135,7 @@ def blank(policy: Policy[Any], journal: Journal, room: int = 0) -> Learner:
 def verify(policy: Policy[Any], journal: Journal, own: Learner | None = None) -> Verification:
     """Check every row of a journal, replay it, make every decision again, and compare.
 
+    The group of a decision and the arm that everyone gets while an experiment is fixed are inputs.
     `own` is an agent's learner. Others may use the journal meanwhile, if it is called within
     `Journal.moment`.
     """
@@ -143,7 +144,12 @@ def verify(policy: Policy[Any], journal: Journal, own: Learner | None = None) ->
     learner, snapshots = blank(policy, journal), dict(journal.snapshots(recipe))
     found: dict[int, bool] = {}
     beliefs: dict[int, Belief] = {}
-    differing: list[int] = []
+    controls = {
+        note.text["worker"]: Control(note.text["arm"], note.text["share"])
+        for note in journal.notes()
+        if note.kind == "control"
+    }
+    differing = journal.unlike()
     same = True
 
     def learned(outcome: Outcome) -> None:
@@ -163,7 +169,13 @@ def verify(policy: Policy[Any], journal: Journal, own: Learner | None = None) ->
         belief = beliefs.setdefault(row.worker, Belief(learner))
         if belief.since != row.since:
             belief.start_at(row.since)
-        choice = learner.choose(decision.id, decision.offer, row.explore, belief.state())
+        if row.group == "fixed":
+            choice = Choice.fixed(decision.offer, decision.name)
+        else:
+            state, control = belief.state(), controls.get(row.worker)
+            choice = learner.choose(
+                decision.id, decision.offer, state, row.explore, control, row.group
+            )
         if (choice.arm, choice.propensity, choice.packed) != (
             decision.arm,
             decision.propensity,
@@ -199,10 +211,12 @@ def _changed(journal: Journal, outcomes: int) -> list[str]:
             found.append(f"outcome {number}")
         chain, count = mark, number + 1
     told = journal.tally().values()
+    asked, came = sum(one.asked for one in told), sum(one.told + one.late for one in told)
+    ((cancelled,),) = journal.execute("SELECT COUNT(*) FROM event WHERE id = ?", (CANCELLED,))
     for what, table, where, expected in (
         ("outcomes without a decision", "decision", "JOIN outcome o ON o.decision = id", outcomes),
-        ("tickets", "ticket", "", sum(one.asked for one in told)),
-        ("events", "event", "", sum(one.told + one.late for one in told)),
+        ("tickets", "ticket", "", asked + cancelled),
+        ("events", "event", "WHERE decision >= 0", came + cancelled),
     ):
         ((counted,),) = journal.execute(f"SELECT COUNT(*) FROM {table} {where}")
         if counted != expected:
@@ -220,6 +234,8 @@ def same_state(learner: Learner, snapshot: bytes) -> bool:
     try:
         other.from_bytes(snapshot, learner.learned)
     except ValueError:
+        return False
+    if learner.told != other.told:
         return False
     mine, state = learner.state, other.state
     if state.arms > mine.arms:  # the snapshot has room for arms without updates

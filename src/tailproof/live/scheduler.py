@@ -84,23 +84,26 @@ class Rules:
         return found[0] if self.rewards == "first" else sum(found)
 
     def outcome(
-        self, tickets: Sequence[Told], now: float, extra: float = 0.0
+        self, tickets: Sequence[Told], now: float, extra: float = 0.0, *, last: bool = False
     ) -> tuple[bool, Array | None]:
         """Return whether a decision has its outcome, and the rewards to learn, if any.
 
-        A window is over `extra` seconds after its end.
+        A window is over `extra` seconds after its end. With `last` there will be no more tickets;
+        then a decision that is short of rewards when its windows are over learns from what it has,
+        if that is enough, and is given up otherwise.
         """
         over = all(ticket.ends + extra <= now for ticket in tickets)
-        if not over and not self.at_once:
+        last = over and (last or self.pulls == 1)
+        if not tickets or (not over and not self.at_once):
             return False, None
-        if self.silence is not None and len(tickets) < self.pulls:
+        if self.silence is not None and len(tickets) < self.pulls and not last:
             return False, None
         found = [self.came(ticket) for ticket in tickets]
         came = [self.silence if one is None else one for one in found]
         came = [one for one in came if one is not None]
         if len(came) >= (self.least if over else self.pulls):
             return True, np.array(came[: self.pulls])
-        return over and self.pulls == 1, None
+        return last, None
 
 
 def grace(journal: Journal) -> float:
@@ -117,6 +120,7 @@ def order(
     does this; if two did, the database would refuse the second.
     """
     extra = grace(journal)
+    dropped: set[str] | None = None
     rows = journal.due(now, most)
     decisions = list(dict.fromkeys([*(decision for _, decision in rows), *ready]))
     if not decisions:
@@ -128,11 +132,17 @@ def order(
         tickets = told.get(decision)
         if tickets is None:  # it has an outcome already
             continue
-        ended, rewards = rules.outcome(tickets, now, extra)
+        valid = [ticket for ticket in tickets if not ticket.cancelled]
+        ended, rewards = rules.outcome(valid, now, extra)
         ends = {ticket.ends + extra for ticket in tickets}
+        if not ended and rules.pulls > 1 and max(ends) <= now:
+            if dropped is None:
+                dropped = {note.text["arm"] for note in journal.notes() if note.kind == "drop"}
+            if dropped and not dropped.isdisjoint(journal.decision(decision).offer.names):
+                ended, rewards = rules.outcome(valid, now, extra, last=True)
         if ended:
             packed = None if rewards is None else rewards.astype("<f8").tobytes()
-            outcomes.append((decision, packed, len(tickets)))
+            outcomes.append((decision, packed, len(valid)))
             done.update((at, decision) for at in ends)
         elif decision in seen and max(ends) > now:
             later.append((max(ends), decision))

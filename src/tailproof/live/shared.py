@@ -30,10 +30,12 @@ class OpenDecision:
     Attributes
     ----------
     key : bytes
-        Identifies the offer; see `Offer.key`.
+        Identifies the requests that may join: their offer, and their group.
     issued, told, missing : int
         How many tickets it has, how many of their rewards have come, and how many of the others
         are not expected any more.
+    place : int
+        The place of the next ticket; cancelled tickets keep theirs.
     last : float
         When the last ticket was issued.
     due : float
@@ -47,6 +49,7 @@ class OpenDecision:
     issued: int = 0
     told: int = 0
     missing: int = 0
+    place: int = 0
     last: float = -math.inf
     due: float = -math.inf
     counted: bool = False
@@ -99,7 +102,8 @@ class OpenDecisions:
 
     def adopt(self, chosen: Chosen, key: bytes, tickets: list[Told]) -> None:
         """Add an open decision from the journal."""
-        one = OpenDecision(chosen, key, len(tickets), sum(map(_in_time, tickets)))
+        one = OpenDecision(chosen, key)
+        _count_tickets(one, tickets)
         one.last = max((ticket.asked for ticket in tickets), default=-math.inf)
         if self._wants(one):
             self._fill(one)
@@ -121,10 +125,18 @@ class OpenDecisions:
 
     def issue(self, one: OpenDecision, now: float) -> int:
         """Issue a ticket and return its place."""
-        place, one.issued, one.last = one.issued, one.issued + 1, now
+        place, one.last = one.place, now
+        one.place += 1
+        one.issued += 1
         if not self._wants(one):
             self._stop(one)
         return place
+
+    def cancel(self, decision: int) -> bool:
+        """Let another ticket replace one of a decision; return whether the next request joins."""
+        if decision in self._filling:
+            self._filling[decision].issued -= 1
+        return decision in self._filling
 
     def ended(self, decision: int) -> None:
         """Issue no more tickets for a decision that has its outcome."""
@@ -149,7 +161,7 @@ class OpenDecisions:
 
     def check(self, one: OpenDecision, tickets: list[Told], now: float, *, ended: bool) -> None:
         """Count an overdue decision, and issue more tickets for it if it is short of rewards."""
-        one.issued, one.told = len(tickets), sum(map(_in_time, tickets))
+        tickets = _count_tickets(one, tickets)
         over = all(ticket.ends <= now for ticket in tickets)
         if (ended or over) and not one.counted:
             one.counted = True
@@ -214,6 +226,14 @@ class OpenDecisions:
         if len(self._waiting) > MOST_OPEN:
             one = self._waiting.popleft()
             _LOG.warning("decision %s gets no more tickets: too many are open", one.chosen.id)
+
+
+def _count_tickets(one: OpenDecision, tickets: list[Told]) -> list[Told]:
+    """Read the numbers of a decision from its tickets, and return those that count."""
+    valid = [ticket for ticket in tickets if not ticket.cancelled]
+    one.place = 1 + max((ticket.place for ticket in tickets), default=-1)
+    one.issued, one.told = len(valid), sum(map(_in_time, valid))
+    return valid
 
 
 def _in_time(ticket: Told) -> bool:

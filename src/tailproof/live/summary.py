@@ -129,7 +129,7 @@ class Summary:
         self._arms: list[_Arm] = []
         self._numbers: dict[str, int] = {}
         self.read = self.ended = 0
-        self._tickets = self._rewards = self._came = 0
+        self._tickets = self._rewards = self._came = self._cancelled = 0
         self._features = False
         own = type(innermost(policy))._propensities
         self.worth = Worth(aim, exact=own is not Policy._propensities)
@@ -184,6 +184,8 @@ class Summary:
 
     def _take(self, rows: Sequence[Ended]) -> None:
         """Add tickets of ended decisions."""
+        given, rows = len(rows), [row for row in rows if not row.ticket.cancelled]
+        self._cancelled += given - len(rows)
         if not rows:
             return
         first = self._tickets
@@ -380,6 +382,7 @@ class Summary:
                 "late_sum": plain(sum(one.late_sum for one in every)),
                 "silent": silent,
                 "lost": missing - silent,
+                "cancelled": self._cancelled,
             },
             **self._paid(),
             "lead": self._lead,

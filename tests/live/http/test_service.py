@@ -52,6 +52,7 @@ recipe = "lin_student_ucb"
 silence = "lost"
 costs = true
 """
+OPEN = SHOP.replace("explore = 0.05", "explore = 0.05\nopen = true")
 ASK, TELL, BATCH = (f"/experiments/shop/{act}" for act in ("ask", "tell", "batch"))
 
 
@@ -191,15 +192,16 @@ def test_unknown_places_are_named(http: Caller) -> None:
         assert http.get(page).status_code == 404
 
 
-def test_the_log_is_safe_to_open_in_a_spreadsheet(http: Caller) -> None:
+def test_the_log_is_safe_to_open_in_a_spreadsheet(tmp_path: Path) -> None:
     name, ticket = '=HYPERLINK("x")', "+1, 2"
-    http.post(ASK, json={"offer": [name], "ticket": ticket})
-    http.post(TELL, json={"ticket": ticket, "reward": -3.5})
-    http.post(ASK, json={"offer": [name], "ticket": "-v"})
-    for number, more in enumerate((" =1+1", "@x", "\uff1d1", "  +1", "a=1", "7-1")):
-        http.post(ASK, json={"offer": [more], "ticket": f"n{number}"})
-    answer = http.get("/experiments/shop/log")
-    assert answer.headers["Content-Type"].startswith("text/csv")
+    with Caller(create_app(load(written(tmp_path, OPEN)))) as http:
+        http.post(ASK, json={"offer": [name], "ticket": ticket})
+        http.post(TELL, json={"ticket": ticket, "reward": -3.5})
+        http.post(ASK, json={"offer": [name], "ticket": "-v"})
+        for number, more in enumerate((" =1+1", "@x", "\uff1d1", "  +1", "a=1", "7-1")):
+            http.post(ASK, json={"offer": [more], "ticket": f"n{number}"})
+        answer = http.get("/experiments/shop/log")
+        assert answer.headers["Content-Type"].startswith("text/csv")
     first, second, *more_rows = csv.DictReader(answer.text.splitlines())
     arms = [row["arm"] for row in more_rows]
     assert arms == ["' =1+1", "'@x", "'\uff1d1", "'  +1", "a=1", "7-1"]
@@ -311,19 +313,44 @@ def test_many_requests_share_a_commit(http: Caller, tmp_path: Path) -> None:
     assert 0 < agent.commits - before < 8
 
 
-def test_asks_that_nobody_waited_for_are_cancelled(
-    http: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_asks_that_nobody_waited_for_are_cancelled(http: Caller) -> None:
+    """60 that were answered too late, and one that arrives after it was cancelled."""
     agent = http.app.state.experiments["shop"].agent  # type: ignore[attr-defined]
-    cancelled: list[str] = []
-    monkeypatch.setattr(agent, "cancel", cancelled.extend, raising=False)
-    http.post(ASK, json={"ticket": "a", "cancel": ["b"]})
-    http.post(TELL, json={"ticket": "a", "reward": 1, "cancel": ["c", "d"]})
-    acts = [{"do": "ask", "cancel": ["e"]}, {"do": "ask", "cancel": ["f"]}]
+    orphans = [f"v{n}" for n in range(60)]
+    for ticket in orphans:
+        http.post(ASK, json={"ticket": ticket})
+    assert agent.standing().pending == 60
+    http.post(ASK, json={"ticket": "a", "cancel": orphans[:57]})
+    http.post(TELL, json={"ticket": "a", "reward": 1, "cancel": [orphans[57], "x"]})
+    acts = [{"do": "ask", "cancel": [ticket]} for ticket in orphans[58:]]
     http.post(BATCH, json={"acts": acts})
-    assert cancelled == ["b", "c", "d", "e", "f"]
+    assert http.post(ASK, json={"ticket": "x"}).status_code == 200
+    assert agent.standing().pending == 3
+    told = http.post(TELL, json={"ticket": "v3", "reward": 1}).json()
+    assert told == {"ticket": "v3", "fate": "cancelled"}
+    fates = read(agent.journal).frame.set_index("ticket").fate
+    assert set(fates[[*orphans, "x"]]) == {"cancelled"}
     refused = http.post(ASK, json={"cancel": ["x"] * 101})
     assert "cancel must be a list of at most 100 tickets" in refused.json()["error"]
+    refused = http.post(ASK, json={"cancel": ["\n"]})
+    assert refused.status_code == 422
+    assert "printable" in refused.json()["error"]
+
+
+def test_a_unit_gets_the_same_arm(http: Caller) -> None:
+    arms = {http.post(ASK, json={"unit": "user 7"}).json()["arm"] for _ in range(10)}
+    assert len(arms) == 1
+    refused = http.post(ASK, json={"unit": 7})
+    assert "unit must be a string" in refused.json()["error"]
+
+
+def test_a_listed_set_of_arms_is_closed(tmp_path: Path) -> None:
+    with Caller(create_app(load(written(tmp_path)))) as http:
+        refused = http.post(ASK, json={"offer": ["red", "pink"]})
+        assert refused.status_code == 422
+        assert "['pink'] are not among the arms" in refused.json()["error"]
+    with Caller(create_app(load(written(tmp_path, OPEN)))) as http:
+        assert http.post(ASK, json={"offer": ["red", "pink"]}).status_code == 200
 
 
 def test_every_route_has_an_example_and_no_other_host_is_named(http: Caller) -> None:

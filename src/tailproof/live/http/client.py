@@ -85,16 +85,19 @@ class _Base:
             base_url=self.url, headers=self._headers, timeout=None, trust_env=False
         )
 
-    def _asked(self, offer: Features | None, ticket: str | None) -> dict[str, Any]:
-        """Return the body of an ask; an invalid offer or ticket raises ``ValueError``."""
+    def _asked(
+        self, offer: Features | None, ticket: str | None, unit: str | None
+    ) -> dict[str, Any]:
+        """Return the body of an ask; what is invalid raises ``ValueError``."""
         name = uuid.uuid4().hex if ticket is None else ticket
-        known = Ask(["any"] if offer is None else offer, name).offer
+        known = Ask(["any"] if offer is None else offer, name, unit).offer
+        body = {"ticket": name} | ({} if unit is None else {"unit": unit})
         if offer is None:
-            return {"ticket": name}
+            return body
         assert isinstance(known, Offer)
         names, vectors = list(known.names), known.vectors
         listed = names if vectors is None else dict(zip(names, vectors.tolist(), strict=True))
-        return {"ticket": name, "offer": listed}
+        return body | {"offer": listed}
 
     def _told(self, ticket: str, reward: float, event: str | None) -> dict[str, Any]:
         """Return the body of a tell; what is invalid raises ``ValueError``."""
@@ -271,10 +274,14 @@ class Client(_Base):
         self._runs = _loop(self._process)
 
     def ask(
-        self, experiment: str, offer: Features | None = None, ticket: str | None = None
+        self,
+        experiment: str,
+        offer: Features | None = None,
+        ticket: str | None = None,
+        unit: str | None = None,
     ) -> Ticket:
         """Return a ticket with an arm of the offer, or of the experiment's own arms."""
-        body = self._asked(offer, ticket)
+        body = self._asked(offer, ticket, unit)
         return self._ticket(body["ticket"], self._wait(experiment, "ask", body))
 
     def tell(
@@ -325,10 +332,14 @@ class AsyncClient(_Base):
     """
 
     async def ask(
-        self, experiment: str, offer: Features | None = None, ticket: str | None = None
+        self,
+        experiment: str,
+        offer: Features | None = None,
+        ticket: str | None = None,
+        unit: str | None = None,
     ) -> Ticket:
         """Return a ticket with an arm of the offer, or of the experiment's own arms."""
-        body = self._asked(offer, ticket)
+        body = self._asked(offer, ticket, unit)
         return self._ticket(body["ticket"], await self._call(experiment, "ask", body))
 
     async def tell(

@@ -31,6 +31,7 @@ _RULES = {
     "offer": f"a list of 1 to {MOST_ARMS} arm names of 1 to {LONGEST_NAME} characters, or an object"
     f" that maps arm names to vectors of 1 to {_MOST_FEATURES} finite numbers",
     "ticket": f"a string of 1 to {LONGEST_ID} printable characters",
+    "unit": f"a string of 1 to {LONGEST_ID} printable characters; the same unit gets the same arm",
     "reward": 'a finite number, "Infinity" or "-Infinity"',
     "event": f"a string of 1 to {LONGEST_ID} printable characters, to tell rewards apart",
     "cancel": f"a list of at most {_MOST_CANCELLED} tickets whose asks nobody waited for",
@@ -68,6 +69,7 @@ class AskBody(_Strict):
         examples=[["red", "blue"], {"red": [1.0, 0.5], "blue": [0.0, 2.0]}],
     )
     ticket: Id | None = None
+    unit: Id | None = Field(None, description=_RULES["unit"], examples=["user 7"])
     cancel: Cancelled = []
 
     def act(self, arms: Offer | None) -> Ask:
@@ -75,7 +77,7 @@ class AskBody(_Strict):
         offer = arms if self.offer is None else self.offer
         if offer is None:
             raise ValueError("offer is required: this experiment has no arms of its own")
-        return Ask(offer, self.ticket)
+        return Ask(offer, self.ticket, self.unit)
 
 
 class TellBody(_Strict):
@@ -126,7 +128,8 @@ class TicketAnswer(_Strict):
     ticket: str = Field(examples=["v17"])
     arm: str = Field(examples=["red"])
     propensity: float | None = Field(
-        description="the probability of choosing this arm; null if the policy does not report it",
+        description="the probability that a request with this offer gets this arm; null if the"
+        " policy does not report it",
         examples=[0.5],
     )
     hold: int = Field(
@@ -141,7 +144,7 @@ class FateAnswer(_Strict):
     fate: Fate = Field(
         description="kept: stored, and it counts; duplicate: ignored, the ticket already has this"
         " reward; late: stored, but not learned, as its window or its decision had ended; unknown:"
-        " there is no such ticket",
+        " there is no such ticket; cancelled: ignored, as the ticket was cancelled",
         examples=["kept"],
     )
 

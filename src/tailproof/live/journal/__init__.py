@@ -4,10 +4,14 @@ from tailproof.live.journal.base import OWN_ID, ConflictError, Glance, Journal, 
 from tailproof.live.journal.connect import open_journal
 from tailproof.live.journal.postgres import Postgres
 from tailproof.live.journal.rows import (
+    BEFORE,
+    CANCELLED,
+    REPEATED,
     Chosen,
     Counts,
     Decision,
     DecisionRow,
+    Earlier,
     Ended,
     Found,
     Note,
@@ -17,12 +21,16 @@ from tailproof.live.journal.rows import (
 from tailproof.live.journal.sqlite import SQLite
 
 __all__ = [
+    "BEFORE",
+    "CANCELLED",
     "OWN_ID",
+    "REPEATED",
     "Chosen",
     "ConflictError",
     "Counts",
     "Decision",
     "DecisionRow",
+    "Earlier",
     "Ended",
     "Found",
     "Glance",

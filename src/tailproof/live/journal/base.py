@@ -16,10 +16,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from tailproof.live.journal.rows import (
+    BEFORE,
+    REPEATED,
     Chosen,
     Counts,
     Decision,
     DecisionRow,
+    Earlier,
     Ended,
     Found,
     Note,
@@ -55,6 +58,7 @@ TABLES = (
     " asked REAL NOT NULL, ends REAL NOT NULL, seal INTEGER NOT NULL,"
     " PRIMARY KEY (decision, place)) WITHOUT ROWID",
     "CREATE UNIQUE INDEX ticket_id ON ticket (id) WHERE id IS NOT NULL",
+    "CREATE INDEX ticket_unit ON ticket (unit, asked) WHERE unit IS NOT NULL",
     "CREATE TABLE event (decision INTEGER, place INTEGER, id TEXT, reward REAL NOT NULL,"
     " at REAL NOT NULL, seal INTEGER NOT NULL, PRIMARY KEY (decision, place, id)) WITHOUT ROWID",
     "CREATE TABLE outcome (number INTEGER PRIMARY KEY, decision INTEGER NOT NULL UNIQUE,"
@@ -82,6 +86,12 @@ _FOUND = {
 }
 """How to find a ticket by decision and place, or by its id; with or without counting events."""
 
+_UNIT = (
+    "SELECT t.unit, d.id, d.arm, d.propensity, d.shares, f.digest FROM ticket t"
+    " JOIN decision d ON d.id = t.decision JOIN offer f ON f.id = d.offer"
+    " WHERE t.unit = ? AND d.grp IS NULL ORDER BY t.asked DESC, t.decision DESC LIMIT 1"
+)
+"""The latest decision that the policy made for a unit."""
 _LAST_NOTE = "SELECT number FROM note ORDER BY number DESC LIMIT 1"
 
 TicketRow = tuple[int, int, str | None, str | None, float, float]
@@ -102,14 +112,23 @@ class Glance(NamedTuple):
         Returns how many there are.
     orders : bool
         Whether this transaction may give numbers to outcomes.
+    notes : callable
+        Returns how many there are.
     found : dict of Found
         The tickets that were looked for and exist, by id.
+    units : dict of Earlier
+        The units that were looked for and had a decision of the policy.
+    gone : set of str
+        Tickets that were cancelled before they were asked for.
     """
 
     now: float
     outcomes: Callable[[], int]
     orders: bool
+    notes: Callable[[], int]
     found: dict[str, Found]
+    units: dict[str, Earlier]
+    gone: set[str]
 
 
 class Journal(ABC):
@@ -163,7 +182,7 @@ class Journal(ABC):
         """Return the schema number, 0 for an empty journal."""
 
     @abstractmethod
-    def _state(self) -> Callable[[], tuple[float, Callable[[], int], bool]]:
+    def _state(self) -> Callable[[], tuple[float, Callable[[], int], bool, Callable[[], int]]]:
         """Ask for what `Glance` has beside tickets; return how to get it."""
 
     @abstractmethod
@@ -177,6 +196,10 @@ class Journal(ABC):
     @abstractmethod
     def lock_arms(self) -> None:
         """Keep others from adding arms until the end of the transaction."""
+
+    @abstractmethod
+    def lock_units(self, units: Collection[str]) -> None:
+        """Keep others from deciding for the same units until the end of the transaction."""
 
     @abstractmethod
     def close(self) -> None:
@@ -285,9 +308,13 @@ class Journal(ABC):
         rows = self.execute(sql, (since,))
         return [Note(number, at, kind, json.loads(text)) for number, at, kind, text in rows]
 
+    def note_count(self) -> int:
+        """Return how many notes there are."""
+        return next((int(last) + 1 for (last,) in self.execute(_LAST_NOTE)), 0)
+
     def add_note(self, kind: str, text: Mapping[str, Any], at: float) -> int:
         """Store a note, with its text as JSON, and return its number."""
-        number = next((one + 1 for (one,) in self.execute(_LAST_NOTE)), 0)
+        number = self.note_count()
         row = (number, float(at), kind, json.dumps(text, sort_keys=True, ensure_ascii=False))
         self.execute("INSERT INTO note VALUES (?, ?, ?, ?, ?)", (*row, seal(*row)))
         return number
@@ -304,16 +331,28 @@ class Journal(ABC):
 
     # ---- what an agent reads and writes in a transaction
 
-    def look(self, tickets: Collection[str], offers: Collection[bytes], shared: bool) -> Glance:
+    def look(
+        self,
+        tickets: Collection[str] = (),
+        offers: Collection[bytes] = (),
+        *,
+        shared: bool = False,
+        units: Collection[str] = (),
+        asked: Collection[str] = (),
+    ) -> Glance:
         """Read what a batch of asks and tells needs, with one wait for the database.
 
-        With `shared`, also count the events of each ticket's decision.
+        `asked` are those tickets that are asked for or cancelled. With `shared`, also count the
+        events of each ticket's decision.
         """
         state = self._state()
+        self.lock_units(units)
+        earlier = [self.execute(_UNIT, (unit,)) for unit in units]
         rows = self._finding(tickets, shared) if tickets else ()
+        early = self._cancelled_before(asked) if asked else ()
         digests = [digest for digest in offers if digest not in self._ids]
         known = self._identifying(digests) if digests else ()
-        now, outcomes, orders = state()
+        now, outcomes, orders, notes = state()
         found: dict[str, Found] = {}
         for name, decision, place, ends, arm, share, ended, event, at, told in rows:
             key = f"{decision}.{place}" if name is None else name
@@ -325,7 +364,17 @@ class Journal(ABC):
                 one.events[event] = at
         for number, digest in known:
             _cache(self._ids, bytes(digest), number)
-        return Glance(now, outcomes, orders, found)
+        had = {
+            unit: Earlier(Chosen(*chosen), None if shares is None else bytes(shares), bytes(key))
+            for rows in earlier
+            for unit, *chosen, shares, key in rows
+        }
+        return Glance(now, outcomes, orders, notes, found, had, {one for (one,) in early})
+
+    def _cancelled_before(self, tickets: Collection[str]) -> Any:
+        marks = ", ".join("?" * len(tickets))
+        sql = f"SELECT id FROM event WHERE decision = {BEFORE} AND place = 0 AND id IN ({marks})"
+        return self.execute(sql, list(tickets))
 
     def _finding(self, tickets: Collection[str], shared: bool) -> Any:
         by_place, by_id = _FOUND[shared]
@@ -494,19 +543,42 @@ class Journal(ABC):
         """Yield the rows of a long result without keeping them all."""
         yield from self.execute(sql, values)
 
-    def unfinished(self, most: int) -> list[tuple[int, bytes, Chosen]]:
-        """Return open decisions among the latest `most`: id, digest of the offer, arm."""
+    def unlike(self) -> list[int]:
+        """Return decisions that differ from those that they repeat for a unit."""
         rows = self.execute(
-            "SELECT d.id, f.digest, d.arm, d.propensity FROM"
+            "SELECT d.id FROM decision d LEFT JOIN decision e ON e.id = d.since WHERE d.after = ?"
+            " AND NOT (e.arm = d.arm AND COALESCE(e.propensity, 2) = COALESCE(d.propensity, 2))",
+            (REPEATED,),
+        )
+        return [id_ for (id_,) in rows]
+
+    def awaiting(self, arm: str) -> list[int]:
+        """Return decisions without an outcome that had an arm on offer."""
+        rows = self.execute(
+            "SELECT d.id, d.offer FROM decision d LEFT JOIN outcome o ON o.decision = d.id"
+            " WHERE o.number IS NULL"
+        )
+        return [id_ for id_, offer in list(rows) if arm in self.offer(offer).names]
+
+    def unfinished(self, most: int) -> list[tuple[bytes, str | None, Chosen, bool]]:
+        """Return open decisions among the latest `most`: digest of the offer, group, choice.
+
+        The last value says whether they repeat those of units.
+        """
+        rows = self.execute(
+            "SELECT f.digest, d.grp, d.id, d.arm, d.propensity, d.after FROM"
             " (SELECT * FROM decision ORDER BY id DESC LIMIT ?) d"
             " JOIN offer f ON f.id = d.offer LEFT JOIN outcome o ON o.decision = d.id"
             " WHERE o.number IS NULL ORDER BY d.id",
             (most,),
         )
-        return [(id_, bytes(digest), Chosen(id_, arm, p)) for id_, digest, arm, p in rows]
+        return [
+            (bytes(digest), group, Chosen(*chosen), after == REPEATED)
+            for digest, group, *chosen, after in rows
+        ]
 
     def ended(self, first: int, stop: int) -> list[Ended]:
-        """Return the tickets of some outcomes, in order."""
+        """Return the tickets of some outcomes, in order, cancelled ones too."""
         span = (first, stop)
         events: dict[tuple[int, int], list[tuple[str, float, float]]] = {}
         for decision, place, *event in self.execute(

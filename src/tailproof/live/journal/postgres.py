@@ -193,18 +193,19 @@ class Postgres(Journal):
     def _is_conflict(self, error: BaseException) -> bool:
         return isinstance(error, self._psycopg.errors.UniqueViolation)
 
-    def _state(self) -> Callable[[], tuple[float, Callable[[], int], bool]]:
+    def _state(self) -> Callable[[], tuple[float, Callable[[], int], bool, Callable[[], int]]]:
         rows = self.execute(
             "SELECT COALESCE((SELECT MAX(number) + 1 FROM outcome), 0),"
+            " COALESCE((SELECT MAX(number) + 1 FROM note), 0),"
             " pg_try_advisory_xact_lock(1, ?::int),"
             " EXTRACT(EPOCH FROM clock_timestamp())::DOUBLE PRECISION",
             (self._key,),
         )
 
-        def found() -> tuple[float, Callable[[], int], bool]:
-            ((outcomes, orders, now),) = rows
+        def found() -> tuple[float, Callable[[], int], bool, Callable[[], int]]:
+            ((outcomes, notes, orders, now),) = rows
             self._set_clock(now)
-            return now, lambda: outcomes, orders
+            return now, lambda: outcomes, orders, lambda: notes
 
         return found
 
@@ -224,6 +225,12 @@ class Postgres(Journal):
     def lock_arms(self) -> None:
         """Keep others from adding arms until the end of the transaction."""
         self.execute("SELECT pg_advisory_xact_lock(2, ?::int)", (self._key,))
+
+    def lock_units(self, units: Collection[str]) -> None:
+        """Keep others from deciding for the same units until the end of the transaction."""
+        for unit in sorted(units):  # in one order, so that nobody waits in a circle
+            values = (f"{self.name} {unit}",)
+            self.execute("SELECT pg_advisory_xact_lock(3, hashtext(?))", values)
 
     def _schema(self) -> int:
         return int(self.meta()["schema"]) if self._there("meta") else 0

@@ -8,10 +8,14 @@ from tailproof.live.offers import Offer
 from tailproof.typing import Array
 
 __all__ = [
+    "BEFORE",
+    "CANCELLED",
+    "REPEATED",
     "Chosen",
     "Counts",
     "Decision",
     "DecisionRow",
+    "Earlier",
     "Ended",
     "Found",
     "Note",
@@ -19,6 +23,14 @@ __all__ = [
     "Told",
     "seal",
 ]
+
+
+CANCELLED = "\n"
+"""The id of an event that says that its ticket was cancelled; those of rewards are printable."""
+BEFORE = -1
+"""The decision of a cancelled ticket that was not asked for yet; the event has its id."""
+REPEATED = -2
+"""What `after` says of a decision that repeats that of a unit, `since`."""
 
 
 def seal(*values: Any) -> int:
@@ -61,9 +73,10 @@ class DecisionRow(NamedTuple):
     worker : int
         Who chose; only what a worker has pending itself influences its choices.
     after : int
-        How many outcomes it had learned; −1 if the choice cannot be made again.
+        How many outcomes it had learned; −1 if the choice cannot be made again, −2 if it repeats
+        that of an earlier decision for the same unit.
     since : int
-        Its first decision whose pending reward was imputed.
+        Its first decision whose pending reward was imputed, or the decision that is repeated.
     at : float
     """
 
@@ -125,6 +138,14 @@ class Found:
     ended: bool = False
 
 
+class Earlier(NamedTuple):
+    """The decision that a unit got before, its shares, and the digest of its offer."""
+
+    chosen: Chosen
+    shares: bytes | None
+    key: bytes
+
+
 class Told(NamedTuple):
     """A ticket of an open or ended decision, with its events (id, reward, time) in order."""
 
@@ -132,6 +153,11 @@ class Told(NamedTuple):
     asked: float
     ends: float
     events: list[tuple[str, float, float]]
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the ticket does not count."""
+        return any(id_ == CANCELLED for id_, *_ in self.events)
 
 
 class Ended(NamedTuple):

@@ -107,8 +107,8 @@ class SQLite(Journal):
         if self._connection.in_transaction:
             self._connection.execute(ending)
 
-    def _state(self) -> Callable[[], tuple[float, Callable[[], int], bool]]:
-        return lambda: (self.now(), lambda: self.counts()[0], True)
+    def _state(self) -> Callable[[], tuple[float, Callable[[], int], bool, Callable[[], int]]]:
+        return lambda: (self.now(), lambda: self.counts()[0], True, self.note_count)
 
     def new_id(self) -> int:
         """Return the id of a new decision: the next number."""
@@ -125,6 +125,9 @@ class SQLite(Journal):
         """Do nothing: a transaction keeps all other writers out."""
 
     def lock_arms(self) -> None:
+        """Do nothing: a transaction keeps all other writers out."""
+
+    def lock_units(self, units: Collection[str]) -> None:
         """Do nothing: a transaction keeps all other writers out."""
 
     def _schema(self) -> int:

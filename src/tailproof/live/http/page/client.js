@@ -47,10 +47,10 @@ export class Client {
   }
 
   // Give an arm of `offer`: a list of names, or an object of names and features; by default the
-  // experiment's own arms.
-  async ask(experiment, offer, ticket = newTicket()) {
+  // experiment's own arms. The same `unit`, such as "user 7", gets the same arm.
+  async ask(experiment, offer, ticket = newTicket(), unit) {
     try {
-      const said = await this.call(experiment, "ask", { ticket, offer });
+      const said = await this.call(experiment, "ask", { ticket, offer, unit });
       return { ...said, default: false };
     } catch (failure) {
       if (!(failure instanceof Failure) || this.fallback === undefined) throw failure;
@@ -58,8 +58,8 @@ export class Client {
     }
   }
 
-  // Give what happened to a reward of a ticket: kept, duplicate, late, unknown or failed. Rewards
-  // with different events add up where the experiment says so.
+  // Give what happened to a reward of a ticket: kept, duplicate, late, unknown, cancelled or
+  // failed. Rewards with different events add up where the experiment says so.
   async tell(experiment, ticket, reward, event) {
     if (typeof reward !== "number" || Number.isNaN(reward)) {
       throw new TypeError(`reward must be a number, got ${reward}`);

@@ -353,6 +353,7 @@ function showTickets({ tickets, outcomes, silence }) {
     silence === null ? ["Lost", tickets.lost, share(tickets.lost, tickets.asked)]
       : ["Silent", tickets.silent, `no reward in time, so ${words(silence)}`],
     ["Late", tickets.late, `came too late and were not learned; ${words(tickets.late_sum)} in all`],
+    ...(tickets.cancelled ? [["Cancelled", tickets.cancelled, "nobody waited for the answer"]] : []),
   ];
   cards(rows.map(([name, count, more]) => [name, whole.format(count), more]), at("tickets"));
 }

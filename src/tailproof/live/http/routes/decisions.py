@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, HTTPException, Path, Request
 from fastapi.responses import JSONResponse, Response
 
-from tailproof.live.agent import Ask, Fate, Tell, Ticket
+from tailproof.live.agent import Ask, Cancel, Fate, Tell, Ticket
 from tailproof.live.experiments import Experiment
 from tailproof.live.http.schemas import (
     REFUSALS,
@@ -49,14 +49,16 @@ router = APIRouter(prefix="/experiments/{name}", responses=REFUSALS)
 async def _act(
     request: Request, experiment: Experiment, acts: Sequence[Ask | Tell], cancelled: Sequence[str]
 ) -> list[Ticket | Fate | ValueError]:
-    """Do asks and tells in one commit, and count them; before it, cancel what nobody waited for."""
-    cancel = getattr(experiment.agent, "cancel", None)
+    """Cancel what nobody waited for, do asks and tells, in one commit, and count the latter."""
     try:
-        if cancelled and cancel is not None:
-            await asyncio.to_thread(cancel, cancelled)
-        answers = await asyncio.wrap_future(experiment.agent.submit(acts))
+        orphans = [Cancel(ticket) for ticket in cancelled]
+    except ValueError as refusal:
+        raise HTTPException(422, str(refusal)) from None
+    try:
+        answers = await asyncio.wrap_future(experiment.agent.submit([*orphans, *acts]))
     except Exception as error:
         raise _unwritten(error) from error
+    answers = answers[len(cancelled) :]
     request.app.state.metrics.acted(experiment.name, acts, answers)
     return answers
 

@@ -1,0 +1,599 @@
+"""What an experiment has: a control group, floors, units, and arms that come and go."""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tailproof import (
+    PEGE,
+    UCB1,
+    Filtered,
+    LinStudentUCB,
+    Policy,
+    RevenueUCB,
+    ThompsonSampling,
+    Uniform,
+)
+from tailproof.live import Agent, Ask, Cancel, Journal, Tell, Ticket, open_journal, read
+from tailproof.live.config import load
+
+ARMS = ["red", "blue"]
+COLOURS = ["red", "blue", "green"]
+THREE = Filtered(UCB1(), repeats=3)
+
+
+class Clock:
+    """A time that tests move."""
+
+    now = 1e9
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def opened(place: str) -> Iterator[Callable[[], Journal]]:
+    """Open connections to one journal, in SQLite and in PostgreSQL."""
+    with ExitStack() as stack:
+
+        def another() -> Journal:
+            journal = open_journal(place, durable=False)
+            stack.callback(journal.close)
+            return journal
+
+        yield another
+
+
+@pytest.fixture
+def journal(opened: Callable[[], Journal]) -> Journal:
+    return opened()
+
+
+def quick(place: str | Path) -> Journal:
+    return open_journal(place, durable=False)
+
+
+def asked(agent: Agent, count: int, offer: Any = ARMS) -> list[Ticket]:
+    found = agent.act([Ask(offer) for _ in range(count)])
+    assert all(isinstance(ticket, Ticket) for ticket in found), found
+    return found  # type: ignore[return-value]
+
+
+def learn(agent: Agent, rounds: int, offer: Any = ARMS) -> list[str]:
+    """Ask and tell one after the other; return the arms."""
+    arms = []
+    for n in range(rounds):
+        ticket = agent.ask(offer)
+        arms.append(ticket.arm)
+        agent.tell(ticket.id, float(n % 5))
+    return arms
+
+
+def groups(journal: Journal) -> Counter[str | None]:
+    return Counter(row.group for row in journal.decisions())
+
+
+# ---- control group and floor
+
+
+@pytest.mark.parametrize(
+    "asks", [pytest.param(5000, id="few"), pytest.param(100_000, id="many", marks=pytest.mark.slow)]
+)
+def test_the_control_group_has_its_share(asks: int) -> None:
+    """Within three standard errors; a fixed seed, which one in 370 would fail."""
+    agent = Agent(Uniform(), ":memory:", control=("red", 0.1), seed=1)
+    for _ in range(asks // 1000):
+        asked(agent, 1000, COLOURS)
+    share = groups(agent.journal)["control"] / asks
+    assert abs(share - 0.1) < 3 * (0.1 * 0.9 / asks) ** 0.5
+
+
+@pytest.mark.parametrize("policy", [UCB1(), ThompsonSampling(), RevenueUCB()], ids=repr)
+def test_propensities_are_those_of_what_happens(policy: Policy[Any]) -> None:
+    """Choices less their propensities add up to noise: |z| < 4 for three arms and two ratios."""
+    agent = Agent(policy, ":memory:", control=("red", 0.3), floor=0.1, explore=0.05, seed=2)
+    rng = random.Random(1)
+    for _ in range(600):
+        ticket = agent.ask(COLOURS)
+        agent.tell(ticket.id, rng.gauss(COLOURS.index(ticket.arm), 1))
+    sums, variance = np.zeros(3), np.zeros(3)
+    for row in agent.journal.decisions():
+        shares = np.frombuffer(row.shares or b"", "<f4").astype(float)
+        assert shares.sum() == pytest.approx(1)
+        assert shares.min() > 0.1 - 1e-6
+        assert shares[row.decision.offer.names.index("red")] > 0.3 + 0.1 - 1e-6
+        assert row.decision.propensity == pytest.approx(shares[row.decision.arm])
+        sums += np.eye(3)[row.decision.arm] - shares
+        variance += shares * (1 - shares)
+    assert np.all(np.abs(sums) < 4 * np.sqrt(variance))
+    assert agent.verify().ok
+
+
+def test_the_control_arm_is_learned_with_its_propensity() -> None:
+    agent = Agent(UCB1(), ":memory:", control=("red", 0.5), seed=0)
+    rewards = {"red": 0.0, "blue": 10.0}
+    for _ in range(100):
+        ticket = agent.ask(ARMS)
+        agent.tell(ticket.id, rewards[ticket.arm])
+    agent.ask(ARMS)
+    frame = read(agent.journal).frame
+    assert set(frame.arm[frame.group == "control"]) == {"red"}
+    assert frame.group.eq("control").sum() > 30
+    number = agent.learner.numbers["red"]
+    assert agent.learner.state.counts[0, number] == frame.arm[:-1].eq("red").sum()
+    assert set(frame.propensity.iloc[-40:]) == {0.5}
+
+
+@pytest.mark.parametrize("policy", [UCB1(), THREE], ids=["single", "shared"])
+def test_a_request_without_the_control_arm_is_in_no_group(policy: Policy[Any]) -> None:
+    agent = Agent(policy, ":memory:", control=("red", 0.9), seed=0)
+    asked(agent, 30, ["blue", "green"])
+    assert groups(agent.journal) == {None: groups(agent.journal)[None]}
+    assert {row.decision.propensity for row in agent.journal.decisions()} <= {0.5, 1.0}
+    assert agent.verify().ok
+
+
+def test_control_tickets_share_decisions_of_their_own(tmp_path: Path) -> None:
+    """The group is drawn for each ticket, and kept apart also after a restart."""
+    place = str(tmp_path / "a.db")
+    for life in range(4):
+        with Agent(THREE, quick(place), control=("red", 0.4), seed=3) as agent:
+            tickets = asked(agent, 50 + life)
+            for ticket in tickets[::2]:
+                agent.tell(ticket.id, 1.0)
+    with Agent(THREE, quick(place), control=("red", 0.4)) as agent:
+        frame = read(agent.journal).frame
+        control = frame[frame.group == "control"]
+        assert set(control.arm) == {"red"}
+        assert 0.25 < len(control) / len(frame) < 0.55
+        assert control.groupby("hold").size().max() >= 3
+        assert {0.4, 0.6, 1.0, 0.7, 0.3} >= set(frame.propensity.round(9))
+        assert agent.verify().ok
+
+
+@pytest.mark.parametrize("policy", [UCB1(), THREE], ids=["single", "shared"])
+def test_a_unit_stays_in_its_group(tmp_path: Path, policy: Policy[Any]) -> None:
+    """By a hash of seed and unit, whoever asks: 25 ± 3·√(100·¼·¾) of 100 units."""
+    arms: dict[str, set[str]] = {}
+    for _ in range(3):
+        with Agent(policy, quick(tmp_path / "a.db"), control=("red", 0.25), seed=7) as agent:
+            for n in range(100):
+                arms.setdefault(str(n), set()).add(agent.ask(ARMS, unit=str(n)).arm)
+    with Agent(policy, quick(tmp_path / "a.db"), control=("red", 0.25)) as agent:
+        units = [
+            (unit, grp)
+            for unit, grp in agent.journal.execute(
+                "SELECT unit, grp FROM ticket JOIN decision d ON d.id = decision"
+            )
+        ]
+        assert len(units) == 300
+        assert len(set(units)) == 100
+        assert 12 < sum(group == "control" for _, group in set(units)) < 38
+        assert agent.verify().ok
+    assert {len(some) for some in arms.values()} == {1}
+    with Agent(policy, ":memory:", control=("red", 0.25), seed=8) as other:
+        for n in range(100):
+            other.ask(ARMS, unit=str(n))
+        again = other.journal.execute(
+            "SELECT unit, grp FROM ticket JOIN decision d ON d.id = decision"
+        )
+        assert set(again) != set(units)
+
+
+def test_another_control_share_after_a_restart_is_verified(tmp_path: Path) -> None:
+    for control in (None, ("red", 0.1), ("blue", 0.6), None):
+        with Agent(UCB1(), quick(tmp_path / "a.db"), control=control, floor=0.05) as agent:
+            learn(agent, 30)
+            assert agent.verify().ok
+            meta = agent.journal.meta()
+            assert meta["floor"] == "0.05"
+    with Agent(UCB1(), quick(tmp_path / "a.db")) as agent:
+        agent.journal.execute("UPDATE decision SET grp = 'control' WHERE grp IS NULL AND id > 60")
+        assert agent.verify().differing
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"control": ("red", 1.0)}, "the control share must be .* below 1"),
+        ({"control": "red"}, "control must be an arm and a share"),
+        ({"control": ("", 0.1)}, "arm names must be"),
+        ({"control": ("pink", 0.1), "arms": ARMS}, "the control arm must be one of the arms"),
+        ({"floor": -0.1}, "floor must be"),
+        ({"floor": 0.46, "control": ("red", 0.1), "arms": ARMS}, "floor must be at most 0.45"),
+        ({"arms": ["red", "red"]}, "arm names must be unique"),
+    ],
+)
+def test_what_cannot_be_is_refused(more: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Agent(UCB1(), ":memory:", **more)
+
+
+def test_a_floor_that_an_offer_has_no_room_for_is_refused() -> None:
+    agent = Agent(UCB1(), ":memory:", floor=0.3, control=("red", 0.4))
+    assert agent.ask(ARMS).propensity is not None
+    assert agent.ask(["green", "blue", "pink"]).propensity == pytest.approx(1 / 3)
+    with pytest.raises(ValueError, match=r"floor must be at most 0\.2 for an offer of 3 arms"):
+        agent.ask(COLOURS)
+
+
+# ---- arms that come and go
+
+
+@pytest.mark.parametrize("policy", [UCB1(), LinStudentUCB(), Filtered(UCB1(), repeats=5)], ids=repr)
+def test_a_new_arm_is_not_flooded(policy: Policy[Any], tmp_path: Path) -> None:
+    """0.2 gave it 99 of its first 100 requests."""
+    with Agent(policy, quick(tmp_path / "a.db"), dim=3, seed=1) as agent:
+        learn(agent, 250)
+        arms = learn(agent, 100, COLOURS)
+        assert 2 < arms.count("green") < 60
+        arms += learn(agent, 100, COLOURS)
+        assert arms.count("green") > 20
+        told = Counter[str]()
+        for row, outcome in zip(
+            agent.journal.decisions(), agent.journal.outcomes(0, 10**6), strict=False
+        ):
+            share = dict(
+                zip(row.decision.offer.names, np.frombuffer(row.shares or b"", "<f4"), strict=True)
+            )
+            if row.decision.id > 130 and "green" in share and told["green"] < 100:
+                assert share["green"] <= ((told["green"] + 1) / 100) ** 0.5 + 1e-6
+            assert outcome.rewards is not None
+            told[outcome.decision.name] += len(outcome.rewards)
+        assert agent.verify().ok
+        assert agent.learner.told[agent.learner.numbers["green"]] >= 20
+    with Agent(policy, quick(tmp_path / "a.db"), dim=3) as again:
+        assert again.learner.told == agent.learner.told
+
+
+def test_no_arm_is_new_at_the_start() -> None:
+    """UCB1 tries each of ten arms once, and then goes on as it would."""
+    agent, names = Agent(UCB1(), ":memory:"), [f"arm {i}" for i in range(10)]
+    assert len(set(learn(agent, 10, names))) == 10
+
+
+def test_listed_arms_are_all_there_are() -> None:
+    agent = Agent(UCB1(), ":memory:", arms=ARMS)
+    agent.ask(["red"], ticket="a")
+    with pytest.raises(ValueError, match=r"\['green'\] are not among the arms of this experiment"):
+        agent.ask(COLOURS)
+    assert agent.ask(["green"], ticket="a").arm == "red"  # asked before
+    assert agent.journal.arms() == {"red": 0}
+
+
+def test_the_number_of_arms_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tailproof.live.agent.MOST_ARMS", 3)
+    agent = Agent(UCB1(), ":memory:")
+    agent.ask(COLOURS)
+    with pytest.raises(ValueError, match=r"has 3 arms, and \['pink'\] would be too many"):
+        agent.ask([*ARMS, "pink"])
+    assert agent.ask(ARMS).arm in ARMS
+    assert agent.verify().ok
+
+
+def test_a_list_of_arms_makes_room_where_there_are_no_features(tmp_path: Path) -> None:
+    with Agent(LinStudentUCB(), quick(tmp_path / "a.db"), arms=COLOURS) as agent:
+        learn(agent, 5, ARMS)
+    with Agent(LinStudentUCB(), quick(tmp_path / "a.db"), arms=COLOURS) as agent:
+        assert "green" in learn(agent, 20, COLOURS)
+        assert agent.learner.dim == 3
+    without = Agent(LinStudentUCB(), ":memory:")
+    without.ask(ARMS)
+    with pytest.raises(ValueError, match="begin a journal with a list of all arms"):
+        without.ask(COLOURS)
+    with Agent(LinStudentUCB(), ":memory:", arms=COLOURS) as featured:
+        featured.ask({"red": [1, 2], "blue": [3, 4]})
+        assert featured.learner.dim == 2
+
+
+@pytest.mark.parametrize("policy", [LinStudentUCB(), THREE], ids=["single", "shared"])
+def test_a_dropped_arm_is_never_chosen_again(
+    opened: Callable[[], Journal], policy: Policy[Any]
+) -> None:
+    one, two = (Agent(policy, opened(), arms=COLOURS, explore=0.5) for _ in "ab")
+    for agent in (one, two):
+        learn(agent, 12, COLOURS)
+    one.drop("red")
+    one.drop("red")
+    assert [note[2:] for note in two.journal.notes()] == [("drop", {"arm": "red"})]
+    for agent in (two, one):
+        assert set(learn(agent, 20, COLOURS)) == {"blue", "green"}
+        with pytest.raises(ValueError, match=r"all arms on offer were dropped: \['red'\]"):
+            agent.ask(["red"])
+        assert agent.verify().ok
+
+
+def test_a_decision_that_is_short_when_an_arm_is_dropped_is_given_up() -> None:
+    """It ends with its windows, whichever arm it has; no rewards are kept and never learned."""
+    clock, policy = Clock(), Filtered(UCB1(), repeats=25)
+    agent = Agent(policy, ":memory:", wait=60, clock=clock)
+    tickets, other = asked(agent, 20), asked(agent, 3, ["blue", "pink"])
+    for ticket in tickets[: policy.least - 1]:
+        agent.tell(ticket.id, 2.0)
+    clock.now += 100
+    late = agent.ask(ARMS)
+    assert late.hold == tickets[0].hold
+    agent.drop("red")
+    clock.now += 50
+    agent.ask(["blue"])
+    assert agent.journal.counts()[0] == 0  # the last ticket may still get a reward
+    clock.now += 11
+    agent.ask(["blue"])
+    (outcome,) = agent.journal.outcomes(0, agent.journal.counts()[0])
+    assert (outcome.decision.id, outcome.rewards) == (late.hold, None)
+    assert agent.standing().pending == len(other) + 2
+    assert agent.verify().ok
+
+
+def test_silence_of_a_dropped_arm_is_learned_too() -> None:
+    clock = Clock()
+    agent = Agent(THREE, ":memory:", wait=60, silence=0.0, clock=clock)
+    tickets = asked(agent, 2)
+    agent.tell(tickets[0].id, 5.0)
+    agent.drop("red" if tickets[0].arm == "red" else "blue")
+    clock.now += 61
+    agent.tick()
+    assert [
+        list(one.rewards) for one in agent.journal.outcomes(0, 9) if one.rewards is not None
+    ] == [[5, 0]]
+
+
+def test_arms_that_cannot_be_dropped() -> None:
+    agent = Agent(UCB1(), ":memory:", control=("red", 0.1))
+    asked(agent, 5)
+    for arm, message in {
+        "red": "everyone or the control group gets it",
+        "pink": r"arm must be one of this experiment \(blue, red\), got 'pink'",
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            agent.drop(arm)
+    whole = Agent(PEGE(), ":memory:")
+    whole.ask({"red": [1.0, 0], "blue": [0, 1.0]})
+    with pytest.raises(ValueError, match="needs all arms in every offer"):
+        whole.drop("red")
+    assert agent.journal.notes()[1:] == []
+    assert agent.verify().ok
+
+
+# ---- paused and stopped
+
+
+@pytest.mark.parametrize("policy", [UCB1(), THREE], ids=["single", "shared"])
+def test_everyone_gets_the_arm_while_it_is_fixed(
+    opened: Callable[[], Journal], policy: Policy[Any]
+) -> None:
+    one, two = (Agent(policy, opened(), control=("red", 0.2), seed=0) for _ in "ab")
+    for agent in (one, two):
+        asked(agent, 7)
+    one.pause()
+    for agent in (two, one):
+        assert {(t.arm, t.propensity) for t in asked(agent, 7)} == {("red", 1.0)}
+        assert {t.arm for t in asked(agent, 7, ["blue", "green"])} <= {"blue", "green"}
+    one.stop("blue")
+    with pytest.raises(ValueError, match="cannot drop 'blue'"):
+        one.drop("blue")
+    assert {t.arm for t in asked(two, 7)} == {"blue"}
+    for ticket in asked(two, 7):
+        two.tell(ticket.id, 1.0)
+    two.resume()
+    assert {t.arm for t in asked(one, 50)} == {"red", "blue"}
+    frame = read(one.journal).frame
+    assert set(frame.arm[frame.group == "fixed"]) == {"red", "blue"}
+    assert [note.text for note in one.journal.notes() if note.kind != "control"] == [
+        *({"arm": "red", "why": "pause"}, {"arm": "blue", "why": "stop"}, {})
+    ]
+    assert one.verify().ok
+    assert one.learner.learned > 0
+
+
+def test_a_pause_needs_an_arm() -> None:
+    agent = Agent(UCB1(), ":memory:")
+    with pytest.raises(ValueError, match="there is no control arm"):
+        agent.pause()
+    with pytest.raises(ValueError, match="arm must be one of this experiment"):
+        agent.stop("red")
+    agent.ask(ARMS)
+    agent.pause("blue")
+    assert agent.ask(ARMS).arm == "blue"
+
+
+# ---- units
+
+
+@pytest.mark.parametrize("policy", [UCB1(), THREE], ids=["single", "shared"])
+def test_a_unit_gets_the_same_arm(opened: Callable[[], Journal], policy: Policy[Any]) -> None:
+    one, two = (Agent(policy, opened(), explore=0.5, seed=4) for _ in "ab")
+    first = {str(n): one.ask(COLOURS, unit=str(n)) for n in range(12)}
+    assert len({ticket.arm for ticket in first.values()}) > 1
+    for _ in range(4):
+        for unit, ticket in first.items():
+            again = two.ask(COLOURS, unit=unit)
+            assert (again.arm, again.propensity) == (ticket.arm, ticket.propensity)
+            two.tell(again.id, 1.0)
+    frame = read(one.journal).frame
+    assert len(frame) == 60
+    assert two.journal.counts()[0] >= 48 // policy.pulls - 8
+    assert one.verify().ok
+    one.journal.execute(
+        "UPDATE decision SET propensity = 0.123 WHERE id ="
+        " (SELECT MAX(id) FROM decision WHERE after = -2)"
+    )
+    assert len(one.verify().differing) == 1
+
+
+def test_a_unit_gets_another_arm_only_if_its_own_is_not_on_offer() -> None:
+    agent = Agent(UCB1(), ":memory:", seed=1)
+    mine = agent.ask(COLOURS, unit="user 7").arm
+    others = [name for name in COLOURS if name != mine]
+    second = agent.ask(others, unit="user 7").arm
+    assert second in others
+    assert agent.ask(COLOURS, unit="user 7").arm == second
+    assert agent.ask([*COLOURS, "pink"], unit="user 7").arm == second
+    agent.drop(second)
+    assert agent.ask(COLOURS, unit="user 7").arm != second
+    assert agent.verify().ok
+    with pytest.raises(ValueError, match="unit must be a string"):
+        agent.ask(COLOURS, unit="")
+
+
+def test_a_unit_in_a_batch_and_after_a_pause() -> None:
+    agent = Agent(Uniform(), ":memory:", seed=5)
+    asked(agent, 3)
+    batch = agent.act([Ask(ARMS, unit=unit) for unit in "abcabcabc"])
+    arms = [ticket.arm for ticket in batch if isinstance(ticket, Ticket)]
+    assert arms[:3] == arms[3:6] == arms[6:]
+    assert len(set(arms)) == 2
+    agent.pause("red")
+    assert {agent.ask(ARMS, unit=unit).arm for unit in "abcd"} == {"red"}
+    agent.resume()
+    assert [agent.ask(ARMS, unit=unit).arm for unit in "abc"] == arms[:3]
+
+
+# ---- cancelled tickets
+
+
+@pytest.mark.parametrize("policy", [UCB1(), THREE], ids=["single", "shared"])
+def test_a_cancelled_ticket_never_counts(journal: Journal, policy: Policy[Any]) -> None:
+    clock = Clock()
+    agent = Agent(policy, journal, wait=10, silence=0.0, clock=clock)
+    for ticket in "abc":
+        agent.ask(ARMS, ticket=ticket)
+    own = agent.ask(ARMS).id
+    agent.tell("a", 5.0)
+    assert agent.cancel(["a", "b", "b", own, "z", "17.3"]) == [
+        *("late", "cancelled", "cancelled", "cancelled", "unknown", "unknown")
+    ]
+    assert agent.tell("b", 9.0) == "cancelled"
+    assert agent.standing().pending == 2
+    early = agent.ask(ARMS, ticket="z")
+    assert early.arm in ARMS
+    assert agent.ask(ARMS, ticket="z") == early
+    assert agent.tell("z", 9.0) == "cancelled"
+    agent.ask(ARMS, ticket="d")
+    clock.now += 11
+    for _ in range(3):
+        agent.tick()
+    rewards = [r for one in journal.outcomes(0, 9) if one.rewards is not None for r in one.rewards]
+    assert sorted(rewards) == [0, 0, 5]
+    assert agent.standing().pending == 0
+    assert agent.cancel(["c"]) == ["late"]
+    fates = read(journal).frame.set_index("ticket").fate.to_dict()
+    assert {fates[name] for name in ("b", own, "z")} == {"cancelled"}
+    assert [fates[name] for name in "acd"] == ["learned", "silent", "silent"]
+    assert agent.loss == 0
+    assert agent.verify().ok
+
+
+@pytest.mark.parametrize("silence", [None, 0.0])
+def test_another_ticket_takes_the_place_of_a_cancelled_one(
+    tmp_path: Path, silence: float | None
+) -> None:
+    """Also if the decision had all its tickets, and in another life."""
+    place = tmp_path / "a.db"
+    with Agent(THREE, quick(place), silence=silence, wait=3600) as agent:
+        first = asked(agent, 3)
+        agent.cancel([first[1].id])
+        assert agent.ask(ARMS, ticket="v").hold == first[0].hold
+    with Agent(THREE, quick(place), silence=silence, wait=3600) as again:
+        again.cancel(["v"])
+        last = again.ask(ARMS)
+        assert (last.hold, last.id) == (first[0].hold, f"{last.hold}.4")
+        for ticket in (first[0], first[2], last):
+            assert again.tell(ticket.id, 1.0) == "kept"
+        assert again.journal.counts()[0] == (silence is None)
+        assert again.verify().ok
+
+
+def test_cancelled_and_told_in_one_commit() -> None:
+    agent = Agent(UCB1(), ":memory:")
+    agent.act([Ask(ARMS, "a"), Ask(ARMS, "b")])
+    assert agent.act([Tell("a", 1.0), Cancel("a"), Cancel("b"), Tell("b", 1.0)]) == [
+        *("kept", "late", "cancelled", "cancelled")
+    ]
+    with pytest.raises(ValueError, match="ticket must be a string"):
+        agent.cancel(["\n"])
+    with pytest.raises(ValueError, match="event must be a string"):
+        agent.tell("a", 1.0, event="\n")
+    assert agent.verify().ok
+
+
+# ---- all of it at once
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("policy", [LinStudentUCB(), THREE, ThompsonSampling()], ids=repr)
+def test_whatever_is_done_can_be_verified(seed: int, policy: Policy[Any], tmp_path: Path) -> None:
+    """Random acts of two agents with restarts; every choice comes out the same again."""
+    rng, clock, names = random.Random(seed), Clock(), ["a", "b", "c", "d", "e"]
+    settings: dict[str, Any] = {
+        "wait": 50,
+        "silence": rng.choice([None, 0.0]),
+        "floor": 0.02,
+        "clock": clock,
+        "control": ("a", 0.2),
+        "arms": names,
+    }
+    place, dropped, ids = tmp_path / "a.db", set[str](), list[str]()
+    agents = [Agent(policy, quick(place), **settings) for _ in "ab"]
+    for step in range(250):
+        clock.now += rng.expovariate(1)
+        agent = rng.choice(agents)
+        what = rng.random()
+        if what < 0.55:
+            unit = rng.choice([None, f"unit {rng.randrange(9)}"])
+            some = ["a", *rng.sample(names[1:], rng.choice([2, 4]))]
+            ticket = agent.ask(some, rng.choice([None, f"t{step}"]), unit)
+            assert ticket.arm in set(some) - dropped
+            ids.append(ticket.id)
+        elif what < 0.85 and ids:
+            agent.tell(rng.choice(ids), rng.gauss(0, 1))
+        elif what < 0.93:
+            agent.cancel([rng.choice([*ids, f"t{step + 5}", "never"])])
+        elif what < 0.94 and len(dropped) < 2:
+            dropped.add(rng.choice(names[2:]))
+            agent.drop(sorted(dropped)[-1])
+            dropped = {note.text["arm"] for note in agent.journal.notes() if note.kind == "drop"}
+        elif what < 0.96:
+            rng.choice([agent.pause, agent.resume])()
+        elif what < 0.98:
+            agents.remove(agent)
+            agent.close()
+            agents.append(Agent(policy, quick(place), **settings))
+    clock.now += 100
+    agents[0].resume()
+    for agent in agents:
+        while not agent.tick():
+            pass
+        assert agent.verify().ok
+        frame = read(agent.journal).frame
+        ended = {one.decision.id for one in agent.journal.outcomes(0, agent.learner.learned)}
+        waiting = frame[(frame.fate != "cancelled") & ~frame.hold.isin(ended)]
+        assert agent.standing().pending == len(waiting)
+        agent.close()
+
+
+def test_the_file_says_what_an_experiment_has(tmp_path: Path) -> None:
+    file = tmp_path / "shop.toml"
+
+    def settings(*lines: str) -> Any:
+        head = ["[experiments.shop]", 'recipe = "ucb1"', "silence = 0.0", 'arms = ["red", "blue"]']
+        file.write_text("\n".join([*head, *lines]))
+        return load(file).experiments["shop"]
+
+    found = settings('control = { arm = "red", share = 0.1 }', "floor = 0.02", "open = true")
+    assert (found.control, found.floor, found.closed) == (("red", 0.1), 0.02, None)
+    assert settings().closed == ["red", "blue"]
+    for line, message in {
+        "control = 0.1": "experiments.shop.control must be a table",
+        'control = { arm = "red" }': "control must be a table such as",
+        "floor = 2": "floor must be",
+        "open = 1": "experiments.shop.open must be true or false",
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            settings(line)
