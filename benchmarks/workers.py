@@ -107,14 +107,14 @@ def delays(path: str, sockets: list[socket.socket], seconds: float, a_second: fl
                 due = next(times, None)
             left = None if due is None or not free else max(0.0, due - time.monotonic())
             for key, _ in waiting.select(left):
-                one, (asked, answer) = key.fileobj, key.data
-                assert isinstance(one, socket.socket)
-                answer += one.recv(65536)
+                owner, (asked, answer) = key.fileobj, key.data
+                assert isinstance(owner, socket.socket)
+                answer += owner.recv(65536)
                 if answer.endswith(b"}"):
                     assert answer.startswith(b"HTTP/1.1 200"), bytes(answer)
                     took.append(1e3 * (time.monotonic() - asked))
-                    waiting.unregister(one)
-                    free.append(one)
+                    waiting.unregister(owner)
+                    free.append(owner)
     return took
 
 

@@ -392,16 +392,19 @@ def test_a_connection_lost_during_an_act_raises_and_undoes_it(postgres: str) -> 
 @ON_POSTGRES
 def test_a_statement_first_prepared_in_a_failed_transaction_works_later(postgres: str) -> None:
     with closing(open_journal(postgres)) as journal:
-        for before in range(8):  # psycopg prepares what was sent five times
-            sql = f"SELECT ?::int + {before}"
-            for _ in range(before):
-                with journal.transaction():
-                    journal.execute(sql, (1,))
-            with pytest.raises(base.ConflictError), journal.transaction():
-                journal.execute("INSERT INTO meta VALUES ('schema', '2')")
-                journal.execute(sql, (1,))
+
+        def run(*sql: str) -> None:
             with journal.transaction():
-                journal.execute(sql, (1,))
+                for one in sql:
+                    journal.execute(one)
+
+        for before in range(8):  # psycopg prepares what was sent five times
+            sql = f"SELECT {before}"
+            for _ in range(before):
+                run(sql)
+            with pytest.raises(base.ConflictError):
+                run("INSERT INTO meta VALUES ('schema', '2')", sql)
+            run(sql)
 
 
 @ON_POSTGRES
