@@ -344,7 +344,8 @@ class Agent:
         self._notes, self._dropped = 0, frozenset[str]()
         self._fixed: str | None = None
         try:
-            if not self._transact(lambda: self._opened(seed, dim, change=change)):
+            self.changed = self._transact(lambda: self._opened(seed, dim, change=change))
+            if not self.changed:
                 self._restore()  # may take long, and nobody waits for it
             with self.journal.transaction():
                 glance = self.journal.look()
