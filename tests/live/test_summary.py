@@ -21,7 +21,8 @@ from tailproof import (
     calibrate,
 )
 from tailproof.live import Agent, open_journal, read
-from tailproof.live.summary import Summary, _History, compared
+from tailproof.live.summary import Summary, compared
+from tailproof.live.timeline import History
 from tailproof.policies.base import Policy
 from tailproof.stats.aims import Aim
 from tailproof.stats.comparison import Comparison, Lead
@@ -272,7 +273,8 @@ def test_arms_that_were_chosen_by_features_are_not_compared() -> None:
     lead = found["lead"]
     assert (lead["arm"], lead["sure"]) == (None, False)
     assert lead["words"] == (
-        "The policy chose arms by features, so these estimates cannot tell which arm leads."
+        "The policy chose arms by features, so these estimates cannot tell which arm leads; "
+        "`tailproof judge` can."
     )
     assert "requests that got the arm" in lead["how"]
     assert [(arm["name"], arm["estimate"]) for arm in found["arms"]] == [("b", 8.5), ("a", 0.5)]
@@ -453,7 +455,7 @@ def test_the_same_looks_fool_a_test_for_one_look() -> None:
 
 def test_quantiles_of_a_bucket() -> None:
     """Of ten rewards the first, fifth and ninth."""
-    history = _History()
+    history = History(0.5)
     rewards = np.array([3, 1, 2, 10, 9, 8, 7, 6, 5, 4], dtype=float)
     history.add(0, np.zeros(10, dtype=np.int64), np.zeros(10), rewards, 1)
     (arm,) = history.to_dict(["a"], [0])["arms"]

@@ -16,6 +16,9 @@ from tailproof.extras import import_extra
 
 if TYPE_CHECKING:
     from tailproof.live.experiments import Experiment
+    from tailproof.live.journal import Journal
+    from tailproof.policies.base import Policy
+    from tailproof.stats.aims import Aim
 
 __all__ = ["COMMANDS", "JOURNALS"]
 
@@ -296,6 +299,80 @@ def _opened(file: Path, name: str, *, change: bool = False) -> "Iterator[Experim
         found.agent.close()
 
 
+def report_command(
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="A journal: a SQLite file or 'postgresql://…#experiment'; or a file shop.toml."
+        ),
+    ],
+    aim: Annotated[
+        str | None,
+        typer.Option(help="For a journal: median, 'quantile(0.9)', 'capped_mean(0.99)' or mean."),
+    ] = None,
+    experiment: Annotated[
+        str | None, typer.Option(help="For a file with several experiments: its name.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="A new file, .html; by default NAME.html here.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+) -> None:
+    """Write the page of an experiment as one file: did it pay, who leads, is the data sound.
+
+        tailproof report journals/shop.db --aim 'capped_mean(0.99)'
+
+        tailproof report shop.toml --experiment checkout --out checkout.html
+
+    The file needs no network, so it can be sent by mail. The journal may be in use.
+    """
+    from tailproof.live.offline import offline_page, summarised
+    from tailproof.results.files import whole_file
+
+    source, name, goal, policy = _reported(file, aim, experiment)
+    try:
+        out = Path(f"{name}.html") if out is None else out
+        if not json:
+            require(not out.exists(), "out", "a file that does not exist yet", str(out))
+        found = summarised(source, goal, name=name, policy=policy)
+    finally:
+        source.close()
+    if json:
+        import json as encoder
+
+        print(encoder.dumps(found, indent=2, ensure_ascii=False))
+        return
+    with whole_file(out) as stream:
+        stream.write(offline_page(found).encode())
+    console.print(escape(found["pay"]["words"]), soft_wrap=True, highlight=False)
+    say_where("Written to", out)
+
+
+def _reported(
+    file: str, aim: str | None, experiment: str | None
+) -> "tuple[Journal, str, Aim, Policy[Any] | None]":
+    """Return the journal, the name, the aim and, if a file names it, the policy."""
+    from tailproof import recipes
+    from tailproof.live import open_journal
+    from tailproof.live.config import load
+    from tailproof.live.experiments import journal_of
+
+    if not file.endswith(".toml"):
+        if aim is None:
+            raise ValueError("--aim is required for a journal, such as --aim 'capped_mean(0.99)'")
+        name = file.rpartition("#")[2] if "://" in file else Path(file).stem
+        return open_journal(file, make=False), name, recipes.build("aim", aim), None
+    config = load(Path(file))
+    names = list(config.experiments)
+    if experiment is None:
+        require(len(names) == 1, "experiment", f"one of {', '.join(names)}", experiment)
+        (experiment,) = names
+    require(experiment in names, "experiment", f"one of {', '.join(names)}", experiment)
+    settings = config.experiments[experiment]
+    goal = settings.aim if aim is None else recipes.build("aim", aim)
+    return journal_of(config, experiment, make=False), experiment, goal, settings.policy
+
+
 def demo_command(
     port: Annotated[int, typer.Option(help="Port of the page; 0 for any free one.")] = 0,
     seconds: Annotated[float | None, typer.Option(help="Stop after this time.")] = None,
@@ -323,10 +400,17 @@ def demo_command(
 
 
 COMMANDS = (serve_command, demo_command)
-JOURNALS = (import_command, change_command, prune_command, log_command, verify_command)
+JOURNALS = (
+    report_command,
+    import_command,
+    change_command,
+    prune_command,
+    log_command,
+    verify_command,
+)
 
 
 def _import_server() -> None:
     """Import the packages of the service, or say how to install them."""
-    for package in ("fastapi", "httpx", "plotly", "prometheus_client", "uvicorn"):
+    for package in ("fastapi", "httpx", "prometheus_client", "uvicorn"):
         import_extra(package, "serve", "the service")

@@ -24,6 +24,7 @@ from tailproof.live.journal.rows import (
     Decision,
     DecisionRow,
     Earlier,
+    Ended,
     Found,
     Note,
     Outcome,
@@ -619,8 +620,8 @@ class Journal(ABC):
             for digest, group, *chosen, after in rows
         ]
 
-    def ended(self, first: int, stop: int) -> list[tuple[int, int, float, Told]]:
-        """Return the tickets of some outcomes: offer, number of the arm, time of the outcome."""
+    def ended(self, first: int, stop: int) -> list[Ended]:
+        """Return the tickets of some outcomes, in order, cancelled ones too."""
         span = (first, stop)
         events: dict[tuple[int, int], list[tuple[str, float, float]]] = {}
         for decision, place, *event in self.execute(
@@ -631,16 +632,18 @@ class Journal(ABC):
         ):
             events.setdefault((decision, place), []).append(tuple(event))
         rows = self.execute(
-            "SELECT d.offer, d.arm, o.at, d.id, t.place, t.asked, t.ends FROM outcome o"
+            "SELECT d.id, d.offer, d.arm, o.at, d.propensity, d.shares, d.explore, d.grp, d.worker,"
+            " CASE WHEN t.unit IS NULL THEN FALSE ELSE EXISTS (SELECT 1 FROM ticket u"
+            " WHERE u.unit = t.unit AND u.asked < t.asked) END,"
+            " t.place, t.asked, t.ends FROM outcome o"
             " JOIN decision d ON d.id = o.decision JOIN ticket t ON t.decision = o.decision"
             " WHERE number >= ? AND number < ? ORDER BY number, place",
             span,
         )
-        found = [
-            (offer, arm, at, Told(place, asked, ends, events.get((decision, place), [])))
-            for offer, arm, at, decision, place, asked, ends in rows
+        return [
+            Ended._make([*about, Told(place, asked, ends, events.get((about[0], place), []))])
+            for *about, place, asked, ends in rows
         ]
-        return [row for row in found if not row[-1].cancelled]
 
     def tickets(self) -> Iterator[tuple[tuple[Any, ...], list[tuple[str, float, float]]]]:
         """Yield every ticket with its decision and outcome, and its events in order."""

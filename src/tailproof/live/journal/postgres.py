@@ -189,7 +189,7 @@ class Postgres(Journal):
         self._queue, self._free = None, range(0)
         idle = self._psycopg.pq.TransactionStatus.IDLE
         if not self._connection.broken and self._connection.info.transaction_status != idle:
-            self._connection.execute("ROLLBACK")
+            self._connection.rollback()  # which also forgets what was to be prepared
 
     def _is_conflict(self, error: BaseException) -> bool:
         return isinstance(error, self._psycopg.errors.UniqueViolation)

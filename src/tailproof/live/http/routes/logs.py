@@ -1,14 +1,16 @@
 """The log of an experiment as a file."""
 
-from typing import Annotated, Any
+import io
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
-from fastapi.responses import StreamingResponse
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from tailproof.live.export import csv_pieces
+from tailproof.extras import import_extra
+from tailproof.live.export import csv_pieces, read
 from tailproof.live.http.routes.decisions import Named
-from tailproof.live.http.schemas import REFUSALS
+from tailproof.live.http.schemas import REFUSALS, problem
 from tailproof.live.journal import Journal
 
 __all__ = ["router"]
@@ -21,6 +23,7 @@ _EXAMPLE = (
 Events = Annotated[bool, Query(description="every reward that was told, instead of tickets")]
 
 router = APIRouter()
+_Format = Literal["csv", "parquet"]
 
 
 @router.get(
@@ -28,11 +31,24 @@ router = APIRouter()
     response_class=StreamingResponse,
     responses={200: {"content": {"text/csv": {"example": _EXAMPLE}}}, 404: REFUSALS[404]},
 )
-def log(experiment: Named, events: Events = False) -> StreamingResponse:
-    """Download every ticket with its arm, reward, status and features as CSV, or every event."""
+def log(experiment: Named, events: Events = False, format: _Format = "csv") -> Response:  # noqa: A002
+    """Download every ticket with its arm, reward, status and features, or every event."""
     name = f"{experiment.name}-events" if events else experiment.name
-    saved_as = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
-    return _Log(experiment.reader(), events=events, media_type="text/csv", headers=saved_as)
+    saved_as = {"Content-Disposition": f'attachment; filename="{name}.{format}"'}
+    if format == "csv":
+        return _Log(experiment.reader(), events=events, media_type="text/csv", headers=saved_as)
+    try:
+        import_extra("pyarrow", "parquet", "writing Parquet")
+    except ImportError as error:
+        return JSONResponse(problem(error), 501)
+    journal, stream = experiment.reader(), io.BytesIO()
+    try:
+        found = read(journal)
+        (found.events if events else found.frame).to_parquet(stream)
+    finally:
+        journal.close()
+    kind = "application/vnd.apache.parquet"
+    return Response(stream.getvalue(), media_type=kind, headers=saved_as)
 
 
 class _Log(StreamingResponse):
