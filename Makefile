@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 OUT ?= out/reproduce
 
-.PHONY: test test-slow mutants test-browser test-oldest lint bench bench-bestarm bench-calibrate bench-clients bench-drift bench-judge bench-live bench-money bench-peers bench-regret bench-statements examples gauntlet gauntlet-money docs-gauntlet reproduce pictures paper docs dist clean
+.PHONY: test test-slow mutants test-browser test-oldest lint bench bench-bestarm bench-calibrate bench-clients bench-drift bench-history bench-judge bench-live bench-money bench-peers bench-regret bench-statements examples gauntlet gauntlet-money docs-gauntlet reproduce pictures paper docs dist clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml
@@ -48,6 +48,10 @@ bench-calibrate: $(READY)
 # Worlds that move: our wrappers beside peers, false restarts and cost (about two hours).
 bench-drift: $(READY)
 	$(BIN)/python benchmarks/drift.py
+
+# Starting from past decisions: how well it begins, and whether bias locks it (about half an hour).
+bench-history: $(READY)
+	$(BIN)/python benchmarks/history.py
 
 bench-judge: $(READY)
 	$(BIN)/python benchmarks/judge.py

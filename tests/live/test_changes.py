@@ -1,13 +1,12 @@
 """Another policy takes over a journal; policies that forget raise alarms."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tailproof as tp
-from tailproof.live import Agent, prune, read
+from tailproof.live import Agent, open_journal, prune, read
 from tailproof.live.journal import Journal
 from tailproof.live.replay import built
 
@@ -168,7 +167,8 @@ def moved(agent: Agent, rounds: int = 900) -> None:
 
 def test_a_restart_is_an_alarm_in_the_journal(place: str) -> None:
     policy = tp.Vigilant(tp.ThompsonSampling())
-    with Agent(policy, place) as agent, Agent(policy, place) as other:
+    journals = (open_journal(place, durable=False) for _ in range(2))
+    with Agent(policy, next(journals)) as agent, Agent(policy, next(journals)) as other:
         moved(agent)
         while not (agent.tick() and other.tick()):
             pass
@@ -185,9 +185,9 @@ def test_a_restart_is_an_alarm_in_the_journal(place: str) -> None:
 
 
 def test_an_alarm_is_written_although_the_first_commit_fails(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    agent, failed = Agent(tp.Vigilant(tp.ThompsonSampling()), tmp_path / "a.db"), list[bool]()
+    agent, failed = Agent(tp.Vigilant(tp.ThompsonSampling()), ":memory:"), list[bool]()
     monkeypatch.setattr(agent.journal, "_end", _failing(agent, failed))
     rng = np.random.default_rng(2)
     for i in range(900):

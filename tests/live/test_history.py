@@ -195,8 +195,8 @@ def biased(rows: int, seed: int) -> pd.DataFrame:
 
 
 def test_a_biased_history_is_thinned() -> None:
-    """The difference of means is 0.5; its standard error here is at most 0.06: 5 of them."""
-    history = biased(40_000, 0)
+    """The difference of means is 0.5, its standard error at most 0.07: it is 4 of them above."""
+    history = biased(12_000, 0)
     raw = history.groupby("arm").reward.mean()
     assert raw.blue > raw.red
     agent = Agent(tp.UCB1(), ":memory:")
@@ -205,9 +205,9 @@ def test_a_biased_history_is_thinned() -> None:
     means = (state.sums / state.counts)[0]
     assert means[agent.learner.numbers["red"]] - means[agent.learner.numbers["blue"]] > 0.2
     assert "rows are learned: those with a large propensity are thinned" in found.sentences[0]
-    assert found.rows == 40_000 > found.learned > 5_000
+    assert found.rows == 12_000 > found.learned > 1500
     plain = Agent(tp.UCB1(), ":memory:")
-    assert import_history(plain, history, propensity="p", as_is=True).learned == 40_000
+    assert import_history(plain, history, propensity="p", as_is=True).learned == 12_000
 
 
 def test_an_arm_without_a_chance_is_left_out() -> None:

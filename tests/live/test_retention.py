@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tailproof as tp
-from tailproof.live import Agent, prune, read
+from tailproof.live import Agent, open_journal, prune, read
 
 NAMES = ["blue", "red"]
 
@@ -21,7 +21,8 @@ NAMES = ["blue", "red"]
 def played(place: str, policy: tp.Policy[Any], rounds: int = 700, **more: Any) -> Agent:
     """Return an agent whose clock has moved by a second with each request."""
     now = [0.0]
-    agent = Agent(policy, place, wait=5, clock=lambda: now[0], **more)
+    journal = open_journal(place, durable=False)
+    agent = Agent(policy, journal, wait=5, clock=lambda: now[0], **more)
     rng = np.random.default_rng(0)
     for i in range(rounds):
         now[0] += 1.0

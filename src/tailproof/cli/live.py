@@ -249,8 +249,7 @@ def change_command(file: SettingsFile, experiment: ExperimentName) -> None:
     """
     with _opened(file, experiment, change=True) as opened:
         *_, (number, text, after, _) = opened.agent.journal.recipes()
-        before = opened.agent.journal.recipes()[:-1]
-    if not before or after < opened.agent.learner.learned:
+    if not opened.agent.changed:
         console.print(f"{escape(text)} decides already", soft_wrap=True, highlight=False)
         return
     words = f"{escape(text)} decides from now on; it has learned {after} outcomes"
