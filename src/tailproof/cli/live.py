@@ -8,6 +8,7 @@ import typer
 from rich.markup import escape
 
 from tailproof.cli.output import console, say_where
+from tailproof.cli.paper import redraw
 from tailproof.extras import import_extra
 
 if TYPE_CHECKING:
@@ -157,7 +158,8 @@ def report_command(
     file: Annotated[
         str,
         typer.Argument(
-            help="A journal: a SQLite file or 'postgresql://…#experiment'; or a file shop.toml."
+            help="A journal: a SQLite file or 'postgresql://…#experiment'; a file shop.toml; or a "
+            "folder written by tailproof reproduce."
         ),
     ],
     aim: Annotated[
@@ -178,8 +180,12 @@ def report_command(
 
         tailproof report shop.toml --experiment checkout --out checkout.html
 
-    The file needs no network, so it can be sent by mail. The journal may be in use.
+    The file needs no network, so it can be sent by mail. The journal may be in use. Of a folder
+    that tailproof reproduce has written, the pictures and the report are drawn again.
     """
+    if Path(file).is_dir():
+        redraw(Path(file))
+        return
     from tailproof.checks import require
     from tailproof.live.offline import offline_page, summarised
     from tailproof.results.files import whole_file
@@ -255,8 +261,8 @@ def demo_command(
         )
 
 
-COMMANDS = (serve_command, demo_command)
-JOURNALS = (report_command, log_command, verify_command)
+COMMANDS = (serve_command, demo_command, report_command)
+JOURNALS = (log_command, verify_command)
 
 
 def _import_server() -> None:
