@@ -115,11 +115,16 @@ def _serve(
         rng, waiting, i = random.Random(f"{life} {thread}"), list[str](), 0
         while True:
             i += 1
-            ticket = agent.ask(rng.choice(offers), f"{life} {thread} {i}" if i % 2 else None)
+            unit = f"unit {rng.randrange(50)}" if i % 3 == 0 else None
+            name = f"{life} {thread} {i}" if i % 2 else None
+            ticket = agent.ask(rng.choice(offers), name, unit)
             say("ask", ticket.id, ticket.arm, ticket.hold, ticket.propensity)
             waiting.append(ticket.id)
             while rng.random() < 0.48 and waiting:
                 told = waiting.pop(rng.randrange(len(waiting)))
+                if rng.random() < 0.1:
+                    say("cancel", told, *agent.cancel([told]))
+                    continue
                 reward = rng.gauss(0, 1) / rng.gauss(0, 1)
                 say("tell", told, reward, agent.tell(told, reward))
 
@@ -138,7 +143,10 @@ def _serve(
 
 
 def _agent(place: str, which: int, durable: bool) -> Agent:
-    return Agent(POLICIES[which], open_journal(place, durable=durable), wait="1s", explore=0.1)
+    journal = open_journal(place, durable=durable)
+    return Agent(
+        POLICIES[which], journal, wait="1s", explore=0.1, floor=0.05, control=("arm 2", 0.2)
+    )
 
 
 def _look(place: str, which: int, said: list[str], tally: Tally, *, last: bool) -> None:
@@ -175,6 +183,8 @@ def _kept(kind: str, words: list[str], row: Any) -> bool:
     """
     if kind == "ask":
         return words == [row.arm, str(row.hold), str(row.propensity)]
+    if kind == "cancel":
+        return (words == ["cancelled"]) == (row.fate == "cancelled")
     if words[1] == "late":
         return words[0] == str(row.late)
     return words[0] in (str(row.reward), str(row.late)) and row.events == 1

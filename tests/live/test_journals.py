@@ -428,7 +428,12 @@ def test_two_who_both_believe_to_order_do_no_harm(
 
         def both(state: Any = state) -> Any:
             found = state()
-            return lambda: (*found()[:2], True, found()[3])
+
+            def orders() -> Any:
+                now, outcomes, _, notes = found()
+                return now, outcomes, True, notes
+
+            return orders
 
         agent.journal._state = both  # type: ignore[method-assign]
 

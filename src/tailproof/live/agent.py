@@ -738,19 +738,13 @@ class Agent:
                 f"{foreign} are not among the arms of this experiment: leave them out of the "
                 "offer, list them, or let it be open to new arms"
             )
-        group, ends = self._group(ask, offer), work.now + self.wait
-        earlier = None if group or ask.unit is None else work.glance.units.get(ask.unit)
-        if earlier is not None and self._name(earlier.chosen.arm) not in offer.names:
-            earlier = None
+        given, ends = self._given(ask, offer, work), work.now + self.wait
         if self.policy.pulls == 1:
-            place, chosen = 0, self._decide(offer, work, group, earlier)
+            place, chosen = 0, self._decide(offer, work, given)
             work.due.add((ends + self._extra, chosen.id))
         else:
-            if earlier is not None:
-                key = _key(offer.key, "unit", self._name(earlier.chosen.arm), earlier.chosen)
-            else:
-                key = _key(offer.key, group, self._sure(group))
-            shared = self._open.wanting(key) or self._share(offer, work, group, earlier, key)
+            key = given.key(offer.key)
+            shared = self._open.wanting(key) or self._share(offer, work, given)
             place, chosen = self._open.issue(shared, work.now), shared.chosen
             if shared.due <= work.now + self._unsure:  # whoever sees to it will look on
                 shared.due = ends + self._extra
@@ -759,9 +753,8 @@ class Agent:
         work.tickets.append((chosen.id, place, ask.ticket, ask.unit, work.now, ends))
         work.counts[chosen.arm].asked += 1
         work.glance.found[name] = Found(chosen, place, ends)
-        if ask.unit is not None and group is None:
-            key, shares = (earlier.key, earlier.shares) if earlier else (b"", None)
-            work.glance.units[ask.unit] = Earlier(chosen, shares, key)
+        if ask.unit is not None and given.group is None:
+            work.glance.units[ask.unit] = Earlier(chosen, None, b"")
         if name in work.glance.gone:
             self._cancel(name, work)
         return self._ticket(name, chosen)
@@ -783,22 +776,18 @@ class Agent:
                 self._stale = True  # it needs another ticket
         return "cancelled"
 
-    def _group(self, ask: Ask, offer: Offer) -> str | None:
-        """Return the group of a new ticket."""
+    def _given(self, ask: Ask, offer: Offer, work: "_Work") -> "_Given":
+        """Return what is certain of a new ticket before the policy is asked."""
         if self._fixed in offer.names:
-            return "fixed"
-        if self.control is None or self.control.arm not in offer.names:
-            return None
-        if ask.unit is None:
-            lot = self._lots.random()
-        else:
-            digest = blake2b(f"{self._seed} {ask.unit}".encode(), digest_size=8).digest()
-            lot = int.from_bytes(digest) / 2**64
-        return "control" if lot < self.control.share else None
-
-    def _sure(self, group: str | None) -> str | None:
-        """Return the arm that a group gets, None if the policy chooses."""
-        return self._fixed if group == "fixed" else self.control and group and self.control.arm
+            return _Given("fixed", self._fixed)
+        if self.control is not None and self.control.arm in offer.names:
+            lot = self._lots.random() if ask.unit is None else _hashed(self._seed, ask.unit)
+            if lot < self.control.share:
+                return _Given("control", self.control.arm)
+        earlier = None if ask.unit is None else work.glance.units.get(ask.unit)
+        if earlier is not None and self._name(earlier.chosen.arm) in offer.names:
+            return _Given(None, self._name(earlier.chosen.arm), earlier)
+        return _Given()
 
     def _even(self, offer: Offer) -> float:
         """Return the share of uniformly random choices outside the control group."""
@@ -848,9 +837,7 @@ class Agent:
             work.ready.append(chosen.id)
         return "kept"
 
-    def _share(
-        self, offer: Offer, work: "_Work", group: str | None, earlier: Earlier | None, key: bytes
-    ) -> OpenDecision:
+    def _share(self, offer: Offer, work: "_Work", given: "_Given") -> OpenDecision:
         """Make a decision that several tickets will share."""
         if self._open.never_repeats(offer.key):
             raise ValueError(
@@ -858,11 +845,9 @@ class Agent:
                 "same arms and features share a decision; recent offers all differed. Use "
                 "LinStudentUCB, which learns from single rewards"
             )
-        return self._open.open(self._decide(offer, work, group, earlier), key)
+        return self._open.open(self._decide(offer, work, given), given.key(offer.key))
 
-    def _decide(
-        self, offer: Offer, work: "_Work", group: str | None, earlier: Earlier | None
-    ) -> Chosen:
+    def _decide(self, offer: Offer, work: "_Work", given: "_Given") -> Chosen:
         """Make a new decision for an offer, or repeat an earlier one for a unit."""
         journal, explore = self.journal, self._even(offer)
         self._catch_up(work.glance.outcomes())
@@ -879,27 +864,23 @@ class Agent:
         if self.learner.state is None:
             self._restore()
         learner = self.learner
-        first = learner.state is None
-        after, since = learner.learned, None
+        first, earlier = learner.state is None, given.earlier
         with learner.meeting(offer):
             number = journal.new_id()
-            if earlier is not None:
-                choice = Choice(offer.names.index(self._name(earlier.chosen.arm)), None)
-                after, since = REPEATED, earlier.chosen.id
-            elif group == "fixed":
-                choice = Choice.fixed(offer, str(self._fixed))
+            if given.arm is not None and given.group != "control":
+                choice = Choice.fixed(offer, given.arm)
             else:
                 state = self._belief.state() if learner.imputes else learner.state
-                choice = learner.choose(number, offer, state, explore, self.control, group)
+                choice = learner.choose(number, offer, state, explore, self.control, given.group)
         if new:
             journal.add_arms({name: learner.numbers[name] for name in new})
             self._meet(learner.numbers)
         if first:
             features = "no" if offer.vectors is None else "yes"
             journal.set_meta(arms=str(learner.first_arms), dim=str(learner.dim), features=features)
-        share, packed = choice.propensity, choice.packed
+        share, packed, after = choice.propensity, choice.packed, learner.learned
         if earlier is not None:
-            share = earlier.chosen.propensity
+            share, after = earlier.chosen.propensity, REPEATED
             packed = earlier.shares if earlier.key == offer.key else None
         decision = Decision(number, offer, choice.arm, share)
         if learner.imputes and earlier is None:
@@ -911,11 +892,11 @@ class Agent:
             decision,
             packed,
             explore,
-            group,
+            given.group,
             self._recipe,
             self.worker,
             after,
-            self._belief.since if since is None else since,
+            self._belief.since if earlier is None else earlier.chosen.id,
             work.now,
         )
         arm = learner.numbers[decision.name]
@@ -1037,20 +1018,37 @@ class Agent:
             unfinished = self.journal.unfinished(_ADOPTED)
             told = self.journal.told([one[2].id for one in unfinished]) if unfinished else {}
             for digest, group, chosen, repeated in unfinished:
-                key = _key(digest, "unit" if repeated else group, self._name(chosen.arm), chosen)
-                self._open.adopt(chosen, key, told.get(chosen.id, []))
+                arm = self._name(chosen.arm) if repeated or group else None
+                given = _Given(group, arm, Earlier(chosen, None, b"") if repeated else None)
+                self._open.adopt(chosen, given.key(digest), told.get(chosen.id, []))
         self._stale = False
 
 
-def _key(offer: bytes, group: str | None, arm: str | None, chosen: Chosen | None = None) -> bytes:
-    """Return what identifies the requests that share a decision: offer, group and its arm.
+class _Given(NamedTuple):
+    """What is certain of a decision before the policy is asked: its group, its arm.
 
-    Repeated units also share the propensity.
+    `earlier` is the decision that it repeats for a unit.
     """
-    if group is None:
-        return offer
-    share = chosen.propensity if chosen is not None and group == "unit" else ""
-    return offer + f"{group} {share} {arm}".encode()
+
+    group: str | None = None
+    arm: str | None = None
+    earlier: Earlier | None = None
+
+    def key(self, offer: bytes) -> bytes:
+        """Return what identifies the requests that share a decision.
+
+        Repeated units also have the same propensity.
+        """
+        if self.arm is None:
+            return offer
+        share = None if self.earlier is None else self.earlier.chosen.propensity
+        return offer + f"{self.group} {share} {self.arm}".encode()
+
+
+def _hashed(seed: int, unit: str) -> float:
+    """Return a number from 0 to 1 that looks random, always the same for a unit."""
+    digest = blake2b(f"{seed} {unit}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest) / 2**64
 
 
 def _control(control: tuple[str, float] | None, arms: frozenset[str] | None) -> Control | None:

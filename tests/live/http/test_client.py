@@ -167,9 +167,9 @@ def test_the_reward_of_a_default_teaches_nothing(url: str, client: Both) -> None
 
 def test_tries_have_one_ticket(client: Both) -> None:
     with faulty("503", "reset", "429", "good") as (url, bodies):
-        (ticket,) = client(url, ("ask", "shop", ["red"]), timeout=30)
+        (ticket,) = client(url, ("ask", "shop", ["red"], None, "user 7"), timeout=30)
     assert (ticket.arm, ticket.hold, ticket.default) == ("blue", 3, False)
-    assert bodies == [{"ticket": ticket.id, "offer": ["red"]}] * 4
+    assert bodies == [{"ticket": ticket.id, "unit": "user 7", "offer": ["red"]}] * 4
 
 
 def test_one_try_may_take_all_the_time(client: Both) -> None:

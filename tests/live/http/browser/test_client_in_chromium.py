@@ -99,10 +99,11 @@ def test_a_service_that_keeps_failing_is_left_alone_for_a_while(browser: Chromiu
 def test_an_ask_that_was_given_up_is_cancelled_by_the_next_call(browser: Chromium) -> None:
     with faulty("hang", "good") as (url, bodies):
         script = """for (const ticket of ['v1', 'v2', 'v1']) {
-            await client.ask('shop', undefined, ticket);
+            await client.ask('shop', undefined, ticket, 'user 7');
           }"""
         Page(browser, url)(script, timeout=500, default="red")
     assert [body.get("cancel") for body in bodies] == [None, ["v1"], None]
+    assert {body["unit"] for body in bodies} == {"user 7"}
 
 
 def test_what_cannot_be_right_is_refused(browser: Chromium) -> None:
