@@ -16,13 +16,14 @@ one_core()
 
 import argparse
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from tailproof import CappedMean, RevenueUCB
 from tailproof.live.worth import CONTROL, POLICY, Decided, Worth
 from tailproof.stats.histograms import Histogram
-from tailproof.typing import Array
+from tailproof.typing import Array, Index
 
 DAYS, CONVERSION = 30, 0.03
 LAWS: dict[str, Callable[[np.random.Generator, int], Array]] = {
@@ -39,7 +40,7 @@ class Shop:
         self.worth, self.samples = Worth(CappedMean(0.99)), [Histogram() for _ in range(arms)]
         self.share, self.explore, self.count = share, explore, 0
 
-    def visit(self, p: Array, shown: Array, lots: int, arm: Array, lot: Array, y: Array) -> None:
+    def visit(self, p: Array, shown: Index, lots: int, arm: Index, lot: Any, y: Array) -> None:
         """Add visitors: `shown` of each arm, `lots` of them control, and their purchases."""
         k = len(p)
         silent = shown - np.bincount(arm, minlength=k)
@@ -63,7 +64,7 @@ class Shop:
                 own=arms == 0,
                 reward=rewards,
                 there=np.zeros((n, 0), dtype=bool),
-                count=count,
+                times=count,
             )
         )
         for number, sample in enumerate(self.samples):
@@ -97,8 +98,9 @@ def months(
     first = {1: np.zeros(runs), -1: np.zeros(runs)}
     best = np.zeros(runs)
     for day in range(DAYS):
-        own = (1 - explore) * policy.propensities(state, vectors) + explore / arms
-        p = (1 - share) * own
+        chosen: Any = policy.propensities(state, vectors)
+        own: Array = (1 - explore) * chosen + explore / arms
+        p: Array = (1 - share) * own
         p[:, 0] += share
         ends = [2**i for i in range(8, 31) if day * a_day < 2**i < (day + 1) * a_day]
         parts = np.diff([day * a_day, *ends, (day + 1) * a_day])

@@ -9,7 +9,7 @@ from scipy.stats import binom
 from shops import write
 
 from tailproof import CappedMean, LinRevenueUCB, Mean, Median, RevenueUCB
-from tailproof.live import open_journal
+from tailproof.live import Agent, open_journal
 from tailproof.live.journal import Journal
 from tailproof.live.summary import Summary
 from tailproof.live.worth import CONTROL, POLICY, Decided, Worth, ratio_evidence
@@ -40,7 +40,7 @@ def decided(rng: np.random.Generator, own: Array, n: int) -> Decided:
         own=arm == 0,
         reward=(rng.random(n) < CONVERSION[arm]).astype(float),
         there=np.ones((n, k), dtype=bool),
-        count=np.ones(n),
+        times=np.ones(n),
     )
 
 
@@ -127,7 +127,7 @@ def test_a_journal_says_the_same_as_arrays(journal: Journal) -> None:
                 own=arm == 0,
                 reward=rows[:, 3],
                 there=np.zeros((k, 0), dtype=bool),
-                count=count.astype(float),
+                times=count.astype(float),
             )
         )
         for number, sample in enumerate(samples):
@@ -212,7 +212,7 @@ def test_right_shares_seldom_raise_an_alarm() -> None:
     """At one in a thousand, 400 runs of 100 looks; more than 4 have a probability below 10⁻⁴."""
     rng = np.random.default_rng(0)
     drawn = np.cumsum(rng.binomial(50, 0.1, (400, 100)), axis=1)
-    lots = 50 * np.arange(1, 101)
+    lots = range(50, 5001, 50)
     found = [
         max(ratio_evidence(k, n, 0.1) for k, n in zip(run, lots, strict=True))
         for run in drawn.tolist()
@@ -266,3 +266,50 @@ def test_alarms_are_told(journal: Journal) -> None:
     assert found["sound"]["words"] == "Look at: drift alarms."
     assert "arm blue, what rewards fell" in found["sound"]["checks"][-1]["words"]
     assert found["notes"][0]["kind"] == "alarm"
+
+
+def test_an_agent_with_a_control_group_is_told_apart() -> None:
+    """The first of the whole way: agent, journal, summary; banner is worth 0.9, plain 0.3."""
+    rng = np.random.default_rng(3)
+    agent = Agent(RevenueUCB(), ":memory:", control=("plain", 0.3), floor=0.1, seed=1)
+    for _ in range(1500):
+        ticket = agent.ask(["plain", "banner"])
+        agent.tell(ticket.id, float(rng.random() < {"plain": 0.3, "banner": 0.9}[ticket.arm]))
+    summary = summary_of(agent.journal, Mean())
+    found = summary.to_dict()
+    assert found["control"] == {"arm": "plain", "share": 0.3}
+    assert found["floor"] == 0.1
+    assert found["pay"]["verdict"] == "paid"
+    low, high = found["pay"]["rows"][0]["gain"][1:]
+    assert low < 0.55 < high
+    cost = found["exploring"]["row"]["gain"]
+    assert cost[1] < 0.6 * 0.4 < cost[2]  # control, and half of what the floor spreads
+    assert found["sound"]["fine"]
+    (lot,) = summary.worth.lots
+    assert (lot, summary.worth.lots[lot][1]) == (0.3, 1500)
+
+
+def test_cancelled_tickets_are_counted_and_nothing_more() -> None:
+    now = [1e9]
+    agent = Agent(RevenueUCB(), ":memory:", wait=10.0, silence=0.0, clock=lambda: now[0])
+    tickets = [agent.ask(["a", "b"]).id for _ in range(6)]
+    agent.cancel(tickets[:2])
+    now[0] += 20
+    while not agent.tick():
+        pass
+    found = summary_of(agent.journal).to_dict()["tickets"]
+    assert (found["asked"], found["cancelled"], found["silent"], found["pending"]) == (4, 2, 4, 0)
+
+
+def test_the_state_is_that_of_the_notes() -> None:
+    agent = Agent(RevenueUCB(), ":memory:", control=("a", 0.1))
+    for _ in range(20):
+        agent.tell(agent.ask(["a", "b", "c"]).id, 1.0)
+    agent.drop("c")
+    agent.pause("b")
+    state = summary_of(agent.journal).to_dict()["state"]
+    assert state == {"fixed": {"arm": "b", "why": "pause"}, "dropped": ["c"]}
+    agent.resume()
+    found = summary_of(agent.journal).to_dict()
+    assert found["state"]["fixed"] is None
+    assert [note["kind"] for note in found["notes"]] == ["drop", "fix", "resume"]

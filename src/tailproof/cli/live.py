@@ -12,6 +12,7 @@ from rich.markup import escape
 from tailproof.checks import require
 from tailproof.cli.options import is_export, is_journal
 from tailproof.cli.output import console, progress_bar, say_where
+from tailproof.cli.paper import redraw
 from tailproof.extras import import_extra
 
 if TYPE_CHECKING:
@@ -303,7 +304,8 @@ def report_command(
     file: Annotated[
         str,
         typer.Argument(
-            help="A journal: a SQLite file or 'postgresql://…#experiment'; or a file shop.toml."
+            help="A journal: a SQLite file or 'postgresql://…#experiment'; a file shop.toml; or a "
+            "folder written by tailproof reproduce."
         ),
     ],
     aim: Annotated[
@@ -324,8 +326,12 @@ def report_command(
 
         tailproof report shop.toml --experiment checkout --out checkout.html
 
-    The file needs no network, so it can be sent by mail. The journal may be in use.
+    The file needs no network, so it can be sent by mail. The journal may be in use. Of a folder
+    that tailproof reproduce has written, the pictures and the report are drawn again.
     """
+    if Path(file).is_dir():
+        redraw(Path(file))
+        return
     from tailproof.live.offline import offline_page, summarised
     from tailproof.results.files import whole_file
 
@@ -399,15 +405,8 @@ def demo_command(
         )
 
 
-COMMANDS = (serve_command, demo_command)
-JOURNALS = (
-    report_command,
-    import_command,
-    change_command,
-    prune_command,
-    log_command,
-    verify_command,
-)
+COMMANDS = (serve_command, demo_command, report_command)
+JOURNALS = (import_command, change_command, prune_command, log_command, verify_command)
 
 
 def _import_server() -> None:

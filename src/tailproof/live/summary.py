@@ -167,6 +167,7 @@ class Summary:
                     samples = [arm.sample for arm in self._arms]
                     self.worth.settle(pause, samples, rows[-1].ticket.asked if rows else 0.0)
             if self.read == self.ended:
+                self._cancelled = self.journal.cancelled()
                 for number, counts in self.journal.tally().items():
                     self._arms[number].counts = counts
         if self.read < self.ended:
@@ -184,8 +185,7 @@ class Summary:
 
     def _take(self, rows: Sequence[Ended]) -> None:
         """Add tickets of ended decisions."""
-        given, rows = len(rows), [row for row in rows if not row.ticket.cancelled]
-        self._cancelled += given - len(rows)
+        rows = [row for row in rows if not row.ticket.cancelled]
         if not rows:
             return
         first = self._tickets
@@ -256,7 +256,7 @@ class Summary:
                 own=np.array([own for _, own in lots]),
                 reward=means,
                 there=there,
-                count=np.ones(len(some)),
+                times=np.ones(len(some)),
             )
         )
 
