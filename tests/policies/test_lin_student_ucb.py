@@ -131,7 +131,7 @@ class Plain:
             self.begin(x, y, prior)
             self.reconsider(x, y, prior)
         start, leant, information = self.s, self.gamma, 2 * SHAPES / (SHAPES + 3)
-        if n >= 8:
+        if 2 * n >= self.room:
             self.update_gamma(x, y)
         s, a2, half = self.s, self.a2(x), self.half_step(x, y)
         for _ in range(2):
@@ -295,7 +295,7 @@ def test_golden_trace() -> None:
     """The choices of one path; a change here changes results and belongs in the changelog."""
     rewards = np.random.default_rng(5).standard_normal((40, 1, 5)) + np.arange(5)
     trace = row(trace_of(LinStudentUCB(), offers(40, 1, 5, 3, seed=6), rewards))
-    assert trace == "3341232344441243342120101402431311133223"
+    assert trace == "3341232303241343342143133412432301230222"
 
 
 def test_the_unit_of_each_coordinate_decides_nothing() -> None:

@@ -251,7 +251,7 @@ class StudentFit(State):
             self._try_median(x, y, prior, t)
             self._try_least_squares(x, y, prior, np.flatnonzero(t == n))
         before, count = (self.scales, self.lean), n + self.design[:, -1, -1]
-        if n >= 8:
+        if 2 * n >= self.rewards.shape[1]:  # fewer pulls say more about s than about γ
             self._update_lean(x, y)
         scales, variance = self.scales, self.relative_variance(x[..., : self.dim])
         known = _half_resolution(x, y)
