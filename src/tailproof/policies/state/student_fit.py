@@ -299,7 +299,8 @@ class StudentFit(State):
     def _update_lean(self, x: Array, y: Array) -> None:
         """Update γ and ln s by a step of Fisher scoring, and τ² by MacKay's fixed point.
 
-        One more coordinate of size 0.05 keeps equal noise equal.
+        One more coordinate of size 0.05 keeps equal noise equal. Noise near the floor is as good as
+        none, and has no lean.
         """
         rows, inner = np.arange(self.paths), np.arange(self.dim)
         z, nu = self._placed(x), SHAPES[self.shape][:, None]
@@ -313,6 +314,7 @@ class StudentFit(State):
         root = _inverse_root(matrix)
         step = _covariance_times(root, score)
         step /= np.maximum(np.abs(np.matvec(z, step)).max(axis=1), 1)[:, None]
+        step[self.scale <= 2 * self.floor] = 0
         self.lean = self.lean + step[:, :-1]
         self.scales = self.scales * np.exp(step[:, -1:])
         known = np.maximum(self.dim - np.vecdot(_squares(root[:, :-1]), prior), 0)
