@@ -31,6 +31,9 @@ class LinStudentUCB(Indexed[StudentFit]):
     t with n degrees of freedom has fallen by exp(−L): √(2L) for many pulls, more for few, where the
     tails are those of a median. v is capped by the same bound under the prior, with n = d.
 
+    γ is zero until the buffer is half full: with fewer pulls, a few zeros or outliers make an arm
+    look quiet or loud that is not.
+
     Noise may become louder or quieter. Where the last 8, 16, 32 … pulls follow another s, by a
     likelihood ratio of exp(12.5), a new epoch begins: s and ν are learned again, and what was known
     about θ, b and γ stays, with the deviations of its time.
