@@ -258,6 +258,13 @@ def test_no_arm_is_new_at_the_start() -> None:
     assert len(set(learn(agent, 10, names))) == 10
 
 
+def test_no_arm_is_new_among_many_new_ones() -> None:
+    """One arm is well known, three are not: UCB1 tries these first, as it would."""
+    agent = Agent(UCB1(), ":memory:")
+    learn(agent, 101, ["red"])
+    assert set(learn(agent, 3, [*COLOURS, "pink"])) == {"blue", "green", "pink"}
+
+
 def test_listed_arms_are_all_there_are() -> None:
     agent = Agent(UCB1(), ":memory:", arms=ARMS)
     agent.ask(["red"], ticket="a")
