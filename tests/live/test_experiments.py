@@ -316,6 +316,17 @@ def test_a_dropped_arm_is_never_chosen_again(
         assert agent.verify().ok
 
 
+@pytest.mark.parametrize("stale", [False, True])
+def test_a_dropped_arm_is_noticed_by_the_next_ask(tmp_path: Path, stale: bool) -> None:
+    """Also by an agent that reads everything again after an error."""
+    one, two = (Agent(UCB1(), quick(tmp_path / "a.db")) for _ in "ab")
+    one.ask(ARMS)
+    one.drop("red")
+    two._stale = stale
+    with pytest.raises(ValueError, match="all arms on offer were dropped"):
+        two.ask(["red"])
+
+
 def test_a_decision_that_is_short_when_an_arm_is_dropped_is_given_up() -> None:
     """It ends with its windows, whichever arm it has; no rewards are kept and never learned."""
     clock, policy = Clock(), Filtered(UCB1(), repeats=25)
