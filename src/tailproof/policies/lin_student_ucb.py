@@ -99,6 +99,9 @@ class LinStudentUCB(Indexed[StudentFit]):
         nu, variance = SHAPES[state.shape][:, None], state.relative_variance(arms)
         narrow = np.maximum(state.slope[:, None] * square, 1e-300)
         share = t * k / size * narrow / variance.sum(axis=1, keepdims=True)
+        alone = (state.renewal >= 0.5) & (share.max(axis=1) <= k)
+        if alone.all():
+            return mean
         log = self.bonus**2 * np.log1p(share)
         reach = square * _squared_reach(log, nu * (variance / narrow + 1) / 2)
         offset = np.square(arms - arms.sum(axis=1, keepdims=True) / k)
@@ -107,7 +110,6 @@ class LinStudentUCB(Indexed[StudentFit]):
         most = prior * _squared_reach(self.bonus**2 * np.log1p(t / size), np.array(state.dim))
         reach = np.maximum(2 * square * log, np.minimum(reach, most))
         width = state.scale[:, None] * np.sqrt(state.inflation[:, None] * reach)
-        alone = (state.renewal >= 0.5) & (share.max(axis=1) <= k)
         return mean + np.where(alone[:, None], 0.0, width)
 
     def _learn(self, state: StudentFit, arms: Array, chosen: Index, rewards: Array) -> None:
