@@ -8,7 +8,15 @@ import pytest
 from scipy.stats import binom
 from shops import write
 
-from tailproof import CappedMean, LinRevenueUCB, Mean, Median, RevenueUCB
+from tailproof import (
+    UCB1,
+    AutoFiltered,
+    CappedMean,
+    LinRevenueUCB,
+    Mean,
+    Median,
+    RevenueUCB,
+)
 from tailproof.live import Agent, open_journal
 from tailproof.live.journal import Journal
 from tailproof.live.summary import Summary
@@ -245,6 +253,21 @@ def test_quantiles_compare_the_two_groups(journal: Journal) -> None:
     assert row["other"] == pytest.approx(control)
     assert row["gain"][1] <= 100 <= row["gain"][2]
     assert row["total"] == [None] * 3
+
+
+def test_quantiles_are_those_of_requests_that_share_decisions() -> None:
+    """The reward of arm b is 1 more; both have extreme rewards, which a mean would follow."""
+    rng = np.random.default_rng(5)
+    agent = Agent(AutoFiltered(UCB1(), repeats=3), ":memory:", control=("a", 0.5), explore=0.2)
+    for _ in range(3000):
+        ticket = agent.ask(["a", "b"])
+        agent.tell(ticket.id, float(rng.standard_cauchy() + (ticket.arm == "b")))
+    summary = summary_of(agent.journal, Median(), policy=agent.policy)
+    rule, control = summary.worth.groups
+    assert 2900 < rule.count + control.count <= 3000
+    row = summary.to_dict()["pay"]["rows"][0]
+    assert row["gain"][1] < 0.85 < row["gain"][2]
+    assert row["percent"] == [None] * 3  # of a median near zero
 
 
 def test_costs_are_saved(journal: Journal) -> None:

@@ -259,6 +259,8 @@ class Summary:
                 times=np.ones(len(some)),
             )
         )
+        drawn = np.where(np.array([lot for lot, _ in lots]) > 0, groups, OTHER)
+        self.worth.add_rewards(np.repeat(drawn, np.diff([*starts, len(rows)])), rewards)
 
     def _lot(self, row: Ended, offer: Collection[int]) -> tuple[float, bool]:
         """Return the probability of the control group, and whether the arm is that of it."""
@@ -401,6 +403,7 @@ class Summary:
             costs=self.costs,
             control=control.get("arm"),
             lost=self._rules.silence is None,
+            positive=all(arm.sample.lows[0] >= 0 for arm in self._arms if len(arm.sample.lows)),
             scale=worth.scale,
         )
         against = worth.against_control() if control else None

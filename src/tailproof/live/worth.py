@@ -214,13 +214,15 @@ class Worth:
             drawn = before + int(often @ (rows.group == CONTROL))
             self.lots[lot] = drawn, lots + int(often.sum())
         kept = counted & ~np.isnan(rows.reward)
-        for group, sample in enumerate(self.groups if self.level is not None else ()):
-            mine = kept & (rows.lot > 0) & (rows.group == group)
-            sample.add(np.repeat(rows.reward[mine], rows.times[mine].astype(np.int64)))
         if self.scale is None:
             return
         self.arms += [_Gain() for _ in range(rows.there.shape[1] - len(self.arms))]
         self._compare(rows.take(kept), self.scale)
+
+    def add_rewards(self, groups: Index, rewards: Array) -> None:
+        """Add the rewards of requests for which lots were drawn, for the quantiles of groups."""
+        for group, sample in enumerate(self.groups if self.level is not None else ()):
+            sample.add(rewards[(groups == group) & ~np.isnan(rewards)])
 
     def _compare(self, rows: Decided, scale: Scale) -> None:
         """Add decisions with rewards to all differences."""
