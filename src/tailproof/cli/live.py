@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from tailproof.checks import require
 from tailproof.cli.options import is_export, is_journal
 from tailproof.cli.output import console, progress_bar, say_where
 from tailproof.cli.paper import redraw
@@ -93,6 +92,7 @@ def log_command(
     The journal may be in use. In CSV, a name that a spreadsheet would take for a formula starts
     with an apostrophe.
     """
+    from tailproof.checks import require
     from tailproof.live import open_journal, read
     from tailproof.live.export import csv_pieces
     from tailproof.results.files import whole_file
@@ -287,6 +287,7 @@ def prune_command(
 @contextmanager
 def _opened(file: Path, name: str, *, change: bool = False) -> "Iterator[Experiment]":
     """Open an experiment of a file."""
+    from tailproof.checks import require
     from tailproof.live.config import load
     from tailproof.live.experiments import open_one
 
@@ -332,6 +333,7 @@ def report_command(
     if Path(file).is_dir():
         redraw(Path(file))
         return
+    from tailproof.checks import require
     from tailproof.live.offline import offline_page, summarised
     from tailproof.results.files import whole_file
 
@@ -359,6 +361,7 @@ def _reported(
 ) -> "tuple[Journal, str, Aim, Policy[Any] | None]":
     """Return the journal, the name, the aim and, if a file names it, the policy."""
     from tailproof import recipes
+    from tailproof.checks import require
     from tailproof.live import open_journal
     from tailproof.live.config import load
     from tailproof.live.experiments import journal_of
