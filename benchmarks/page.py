@@ -71,6 +71,7 @@ def make(path: Path, tickets: int) -> None:
     journal = SQLite(path, durable=False)
     with journal.transaction():
         journal.set_meta(seed="0", wait="1.5", silence="lost", rewards="first", version="0")
+        journal.set_meta(arms=str(ARMS), dim=str(ARMS), features="no")
         journal.set_meta(control=f'{{"arm": "{NAMES[0]}", "share": {SHARE}}}')
         journal.add_recipe(repr(POLICY), 0, 0.0)
         journal.add_arms({name: i for i, name in enumerate(NAMES)})

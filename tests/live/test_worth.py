@@ -61,13 +61,13 @@ def ever_wrong() -> dict[str, int]:
     rng, names = np.random.default_rng(8), ("control", "labels", "even", "exploring", "arm")
     wrong = dict.fromkeys(names, 0)
     for _ in range(RUNS):
-        worth, labels, samples = Worth(Mean()), Worth(Mean(), exact=False), [Histogram()]
+        worth, labels, samples = Worth(Mean()), Worth(Mean()), [Histogram()]
         truth, missed, sold, n = np.zeros(4), dict.fromkeys(names, False), np.ones(3), 0
         for block in range(BLOCKS):
             own = np.full(3, 0.1) + 0.7 * (np.arange(3) == np.argmax(sold))
             rows = decided(rng, own, BLOCK)
             worth.add(rows)
-            labels.add(rows)
+            labels.add(rows._replace(share=np.full(BLOCK, math.nan)))  # as of a guest
             sold += np.bincount(rows.arm, rows.reward, 3) / np.bincount(rows.arm, minlength=3)
             if worth.scale is not None:
                 rule = (EXPLORE / 3 + (1 - EXPLORE) * own) @ CONVERSION

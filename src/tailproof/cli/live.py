@@ -388,8 +388,9 @@ def demo_command(
 ) -> None:
     """Start a service with simulated visitors, and watch it learn in two minutes.
 
-    Three versions of a button bring rewards with Cauchy noise, which have no mean. Rewards come up
-    to two seconds late, and one in five never comes. Ctrl-C stops it, and no file is left behind.
+    Three versions of a button bring rewards with Cauchy noise, which have no mean. A tenth of the
+    visitors are the control group. Rewards come up to two seconds late, and one in five never
+    comes. Ctrl-C stops it, and no file is left behind.
 
         tailproof demo
     """

@@ -21,7 +21,6 @@ from tailproof.stats.diagnostics import LEAST
 from tailproof.stats.estimators import Mean
 from tailproof.stats.histograms import FEWEST, Histogram
 from tailproof.typing import Array
-from tailproof.wrappers.base import innermost
 
 __all__ = ["Summary"]
 
@@ -131,8 +130,7 @@ class Summary:
         self.read = self.ended = 0
         self._tickets = self._rewards = self._came = self._cancelled = 0
         self._features = False
-        own = type(innermost(policy))._propensities
-        self.worth = Worth(aim, exact=own is not Policy._propensities)
+        self.worth = Worth(aim)
         self._history = History(self.worth.level)
         self._rules, self._control = Rules.of({}, policy), dict[str, Any]()
         self._explore = self._floor = 0.0

@@ -185,13 +185,10 @@ class Worth:
     aim : Aim
         For `Mean` and `CappedMean`, differences of means of capped rewards; for quantiles, of the
         quantiles of the two groups.
-    exact : bool
-        Whether the policy reports its propensities. If they are estimated, only the lots of the
-        control group are used.
     """
 
-    def __init__(self, aim: Aim, *, exact: bool = True) -> None:
-        self.aim, self.exact = aim, exact
+    def __init__(self, aim: Aim) -> None:
+        self.aim = aim
         self.level = quantile_level(aim)
         self.control, self.even, self.exploring = _Gain(), _Gain(), _Gain()
         self.arms: list[_Gain] = []
@@ -228,8 +225,8 @@ class Worth:
         """Add decisions with rewards to all differences."""
         ones, lot, own = np.ones(len(rows.arm)), rows.lot, rows.own
         y = _Rewards(np.clip(rows.reward, scale.low, scale.high), rows.times, scale)
-        p = rows.share if self.exact else np.full(len(ones), math.nan)
-        told = ~np.isnan(p)
+        p = rows.share
+        told = ~np.isnan(p)  # otherwise only the lots of the control group are known
         rule = np.where(told, (1 - lot * own / p) / (1 - lot), (rows.group == POLICY) / (1 - lot))
         ours = lot > 0
         if ours.any():
