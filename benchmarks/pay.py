@@ -7,7 +7,8 @@ of the difference to the control group is above zero at any of these looks; it i
 arms are alike.
 
 The policy, its propensities and the statistics are those of the library. What is simulated at once
-is a day: visitors of a day are decided with what was learned from the days before.
+is a day: visitors of a day are decided with what was learned from the days before. ``--sizes``
+prints how many visitors are needed for which gain.
 """
 
 from timing import one_core
@@ -16,13 +17,14 @@ one_core()
 
 import argparse
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from tailproof import CappedMean, RevenueUCB
 from tailproof.live.worth import CONTROL, POLICY, Decided, Worth
 from tailproof.stats.histograms import Histogram
-from tailproof.typing import Array
+from tailproof.typing import Array, Index
 
 DAYS, CONVERSION = 30, 0.03
 LAWS: dict[str, Callable[[np.random.Generator, int], Array]] = {
@@ -39,7 +41,7 @@ class Shop:
         self.worth, self.samples = Worth(CappedMean(0.99)), [Histogram() for _ in range(arms)]
         self.share, self.explore, self.count = share, explore, 0
 
-    def visit(self, p: Array, shown: Array, lots: int, arm: Array, lot: Array, y: Array) -> None:
+    def visit(self, p: Array, shown: Index, lots: int, arm: Index, lot: Any, y: Array) -> None:
         """Add visitors: `shown` of each arm, `lots` of them control, and their purchases."""
         k = len(p)
         silent = shown - np.bincount(arm, minlength=k)
@@ -63,12 +65,13 @@ class Shop:
                 own=arms == 0,
                 reward=rewards,
                 there=np.zeros((n, 0), dtype=bool),
-                count=count,
+                times=count,
             )
         )
         for number, sample in enumerate(self.samples):
             mine = arms == number
-            sample.add(np.repeat(rewards[mine], count[mine].astype(np.int64)))
+            sample.add(rewards[mine])
+            sample.counts[sample.lows == 0] += int((count[mine] - 1).sum())  # without sorting them
         self.count += int(shown.sum())
         if self.count & (self.count - 1) == 0:
             self.worth.settle(self.count, self.samples, 0.0)
@@ -97,8 +100,9 @@ def months(
     first = {1: np.zeros(runs), -1: np.zeros(runs)}
     best = np.zeros(runs)
     for day in range(DAYS):
-        own = (1 - explore) * policy.propensities(state, vectors) + explore / arms
-        p = (1 - share) * own
+        chosen: Any = policy.propensities(state, vectors)
+        own: Array = (1 - explore) * chosen + explore / arms
+        p: Array = (1 - share) * own
         p[:, 0] += share
         ends = [2**i for i in range(8, 31) if day * a_day < 2**i < (day + 1) * a_day]
         parts = np.diff([day * a_day, *ends, (day + 1) * a_day])
@@ -166,6 +170,37 @@ def report(seed: list[int], runs: int, law: str, a_day: int, uplift: float, **mo
     )
 
 
+def needed(seed: list[int], runs: int, law: str, uplift: float, share: float) -> float:
+    """Return after how many visitors nine of ten shops know that it paid.
+
+    The rule has two arms and shows the better one to everyone outside the control group.
+    """
+    rng, draw, done = np.random.default_rng(seed), LAWS[law], []
+    buyers, p = CONVERSION * np.array([1, 1 + uplift]), np.array([share, 1 - share])
+    for _ in range(runs):
+        shop, part = Shop(2, share, 0.0), 256
+        while not (shop.verdict() == 1 or shop.count > 1e8):
+            shown = rng.multinomial(part, p)
+            arm = np.repeat([0, 1], rng.binomial(shown, buyers))
+            order = rng.permutation(len(arm))
+            shop.visit(p, shown, int(shown[0]), arm[order], arm[order] == 0, draw(rng, len(arm)))
+            before = 1 << (shop.count.bit_length() - 1)
+            part = before // 8 if shop.count >= 2048 else 256  # eight looks while they double
+        done.append(shop.count)
+    return float(np.quantile(done, 0.9))
+
+
+def sizes(runs: int, seed: int, law: str) -> None:
+    """Print how many visitors are needed for which gain and control share."""
+    shares, uplifts = (0.1, 0.2, 0.5), (1.0, 0.5, 0.3, 0.2, 0.15, 0.1)
+    print(f"{law}, {CONVERSION:.0%} buy: visitors until nine of ten of {runs} shops know")
+    print("| gain | " + " | ".join(f"control {share:.0%}" for share in shares) + " |")
+    for uplift in uplifts:
+        cells = [needed([seed, int(1000 * uplift)], runs, law, uplift, share) for share in shares]
+        row = " | ".join(f"{float(f'{n:.2g}'):,.0f}" for n in cells)
+        print(f"| {uplift:.0%} | {row} |", flush=True)
+
+
 def main() -> None:
     """Print the bars, or how many visitors are needed."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -177,7 +212,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=41)
     parser.add_argument("--laws", default="lognormal(1);Pareto 2.2")
     parser.add_argument("--uplifts", default="0,0.15")
+    parser.add_argument("--sizes", action="store_true", help="how many visitors are needed")
     given = parser.parse_args()
+    if given.sizes:
+        sizes(40, given.seed, given.laws.split(";")[0])
+        return
     settings = {"arms": given.arms, "share": given.control, "explore": given.explore}
     print(
         f"{given.arms} arms, {CONVERSION:.0%} of visitors buy, a control group of "

@@ -184,7 +184,7 @@ def _kept(kind: str, words: list[str], row: Any) -> bool:
     if kind == "ask":
         return words == [row.arm, str(row.hold), str(row.propensity)]
     if kind == "cancel":
-        return (words == ["cancelled"]) == (row.fate == "cancelled")
+        return (words == ["cancelled"]) == bool(row.fate == "cancelled")
     if words[1] == "late":
         return words[0] == str(row.late)
     return words[0] in (str(row.reward), str(row.late)) and row.events == 1

@@ -258,6 +258,13 @@ def test_no_arm_is_new_at_the_start() -> None:
     assert len(set(learn(agent, 10, names))) == 10
 
 
+def test_no_arm_is_new_among_many_new_ones() -> None:
+    """One arm is well known, three are not: UCB1 tries these first, as it would."""
+    agent = Agent(UCB1(), ":memory:")
+    learn(agent, 101, ["red"])
+    assert set(learn(agent, 3, [*COLOURS, "pink"])) == {"blue", "green", "pink"}
+
+
 def test_listed_arms_are_all_there_are() -> None:
     agent = Agent(UCB1(), ":memory:", arms=ARMS)
     agent.ask(["red"], ticket="a")
@@ -307,6 +314,17 @@ def test_a_dropped_arm_is_never_chosen_again(
         with pytest.raises(ValueError, match=r"all arms on offer were dropped: \['red'\]"):
             agent.ask(["red"])
         assert agent.verify().ok
+
+
+@pytest.mark.parametrize("stale", [False, True])
+def test_a_dropped_arm_is_noticed_by_the_next_ask(tmp_path: Path, stale: bool) -> None:
+    """Also by an agent that reads everything again after an error."""
+    one, two = (Agent(UCB1(), quick(tmp_path / "a.db")) for _ in "ab")
+    one.ask(ARMS)
+    one.drop("red")
+    two._stale = stale
+    with pytest.raises(ValueError, match="all arms on offer were dropped"):
+        two.ask(["red"])
 
 
 def test_a_decision_that_is_short_when_an_arm_is_dropped_is_given_up() -> None:

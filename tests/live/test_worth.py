@@ -8,8 +8,16 @@ import pytest
 from scipy.stats import binom
 from shops import write
 
-from tailproof import CappedMean, LinRevenueUCB, Mean, Median, RevenueUCB
-from tailproof.live import open_journal
+from tailproof import (
+    UCB1,
+    AutoFiltered,
+    CappedMean,
+    LinRevenueUCB,
+    Mean,
+    Median,
+    RevenueUCB,
+)
+from tailproof.live import Agent, open_journal
 from tailproof.live.journal import Journal
 from tailproof.live.summary import Summary
 from tailproof.live.worth import CONTROL, POLICY, Decided, Worth, ratio_evidence
@@ -40,7 +48,7 @@ def decided(rng: np.random.Generator, own: Array, n: int) -> Decided:
         own=arm == 0,
         reward=(rng.random(n) < CONVERSION[arm]).astype(float),
         there=np.ones((n, k), dtype=bool),
-        count=np.ones(n),
+        times=np.ones(n),
     )
 
 
@@ -53,13 +61,13 @@ def ever_wrong() -> dict[str, int]:
     rng, names = np.random.default_rng(8), ("control", "labels", "even", "exploring", "arm")
     wrong = dict.fromkeys(names, 0)
     for _ in range(RUNS):
-        worth, labels, samples = Worth(Mean()), Worth(Mean(), exact=False), [Histogram()]
+        worth, labels, samples = Worth(Mean()), Worth(Mean()), [Histogram()]
         truth, missed, sold, n = np.zeros(4), dict.fromkeys(names, False), np.ones(3), 0
         for block in range(BLOCKS):
             own = np.full(3, 0.1) + 0.7 * (np.arange(3) == np.argmax(sold))
             rows = decided(rng, own, BLOCK)
             worth.add(rows)
-            labels.add(rows)
+            labels.add(rows._replace(share=np.full(BLOCK, math.nan)))  # as of a guest
             sold += np.bincount(rows.arm, rows.reward, 3) / np.bincount(rows.arm, minlength=3)
             if worth.scale is not None:
                 rule = (EXPLORE / 3 + (1 - EXPLORE) * own) @ CONVERSION
@@ -127,7 +135,7 @@ def test_a_journal_says_the_same_as_arrays(journal: Journal) -> None:
                 own=arm == 0,
                 reward=rows[:, 3],
                 there=np.zeros((k, 0), dtype=bool),
-                count=count.astype(float),
+                times=count.astype(float),
             )
         )
         for number, sample in enumerate(samples):
@@ -212,7 +220,7 @@ def test_right_shares_seldom_raise_an_alarm() -> None:
     """At one in a thousand, 400 runs of 100 looks; more than 4 have a probability below 10⁻⁴."""
     rng = np.random.default_rng(0)
     drawn = np.cumsum(rng.binomial(50, 0.1, (400, 100)), axis=1)
-    lots = 50 * np.arange(1, 101)
+    lots = range(50, 5001, 50)
     found = [
         max(ratio_evidence(k, n, 0.1) for k, n in zip(run, lots, strict=True))
         for run in drawn.tolist()
@@ -247,6 +255,21 @@ def test_quantiles_compare_the_two_groups(journal: Journal) -> None:
     assert row["total"] == [None] * 3
 
 
+def test_quantiles_are_those_of_requests_that_share_decisions() -> None:
+    """The reward of arm b is 1 more; both have extreme rewards, which a mean would follow."""
+    rng = np.random.default_rng(5)
+    agent = Agent(AutoFiltered(UCB1(), repeats=3), ":memory:", control=("a", 0.5), explore=0.2)
+    for _ in range(3000):
+        ticket = agent.ask(["a", "b"])
+        agent.tell(ticket.id, float(rng.standard_cauchy() + (ticket.arm == "b")))
+    summary = summary_of(agent.journal, Median(), policy=agent.policy)
+    rule, control = summary.worth.groups
+    assert 2900 < rule.count + control.count <= 3000
+    row = summary.to_dict()["pay"]["rows"][0]
+    assert row["gain"][1] < 0.85 < row["gain"][2]
+    assert row["percent"] == [None] * 3  # of a median near zero
+
+
 def test_costs_are_saved(journal: Journal) -> None:
     write(journal, 2000, conversion=(0.7, 0.3))
     summary = Summary(journal, RevenueUCB(), CappedMean(0.99), costs=True)
@@ -266,3 +289,50 @@ def test_alarms_are_told(journal: Journal) -> None:
     assert found["sound"]["words"] == "Look at: drift alarms."
     assert "arm blue, what rewards fell" in found["sound"]["checks"][-1]["words"]
     assert found["notes"][0]["kind"] == "alarm"
+
+
+def test_an_agent_with_a_control_group_is_told_apart() -> None:
+    """The first of the whole way: agent, journal, summary; banner is worth 0.9, plain 0.3."""
+    rng = np.random.default_rng(3)
+    agent = Agent(RevenueUCB(), ":memory:", control=("plain", 0.3), floor=0.1, seed=1)
+    for _ in range(1500):
+        ticket = agent.ask(["plain", "banner"])
+        agent.tell(ticket.id, float(rng.random() < {"plain": 0.3, "banner": 0.9}[ticket.arm]))
+    summary = summary_of(agent.journal, Mean())
+    found = summary.to_dict()
+    assert found["control"] == {"arm": "plain", "share": 0.3}
+    assert found["floor"] == 0.1
+    assert found["pay"]["verdict"] == "paid"
+    low, high = found["pay"]["rows"][0]["gain"][1:]
+    assert low < 0.55 < high
+    cost = found["exploring"]["row"]["gain"]
+    assert cost[1] < 0.6 * 0.4 < cost[2]  # control, and half of what the floor spreads
+    assert found["sound"]["fine"]
+    (lot,) = summary.worth.lots
+    assert (lot, summary.worth.lots[lot][1]) == (0.3, 1500)
+
+
+def test_cancelled_tickets_are_counted_and_nothing_more() -> None:
+    now = [1e9]
+    agent = Agent(RevenueUCB(), ":memory:", wait=10.0, silence=0.0, clock=lambda: now[0])
+    tickets = [agent.ask(["a", "b"]).id for _ in range(6)]
+    agent.cancel(tickets[:2])
+    now[0] += 20
+    while not agent.tick():
+        pass
+    found = summary_of(agent.journal).to_dict()["tickets"]
+    assert (found["asked"], found["cancelled"], found["silent"], found["pending"]) == (4, 2, 4, 0)
+
+
+def test_the_state_is_that_of_the_notes() -> None:
+    agent = Agent(RevenueUCB(), ":memory:", control=("a", 0.1))
+    for _ in range(20):
+        agent.tell(agent.ask(["a", "b", "c"]).id, 1.0)
+    agent.drop("c")
+    agent.pause("b")
+    state = summary_of(agent.journal).to_dict()["state"]
+    assert state == {"fixed": {"arm": "b", "why": "pause"}, "dropped": ["c"]}
+    agent.resume()
+    found = summary_of(agent.journal).to_dict()
+    assert found["state"]["fixed"] is None
+    assert [note["kind"] for note in found["notes"]] == ["drop", "fix", "resume"]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from tailproof.checks import require
 from tailproof.cli.options import is_export, is_journal
 from tailproof.cli.output import console, progress_bar, say_where
+from tailproof.cli.paper import redraw
 from tailproof.extras import import_extra
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ def log_command(
     The journal may be in use. In CSV, a name that a spreadsheet would take for a formula starts
     with an apostrophe.
     """
+    from tailproof.checks import require
     from tailproof.live import open_journal, read
     from tailproof.live.export import csv_pieces
     from tailproof.results.files import whole_file
@@ -286,6 +287,7 @@ def prune_command(
 @contextmanager
 def _opened(file: Path, name: str, *, change: bool = False) -> "Iterator[Experiment]":
     """Open an experiment of a file."""
+    from tailproof.checks import require
     from tailproof.live.config import load
     from tailproof.live.experiments import open_one
 
@@ -303,7 +305,8 @@ def report_command(
     file: Annotated[
         str,
         typer.Argument(
-            help="A journal: a SQLite file or 'postgresql://…#experiment'; or a file shop.toml."
+            help="A journal: a SQLite file or 'postgresql://…#experiment'; a file shop.toml; or a "
+            "folder written by tailproof reproduce."
         ),
     ],
     aim: Annotated[
@@ -324,8 +327,13 @@ def report_command(
 
         tailproof report shop.toml --experiment checkout --out checkout.html
 
-    The file needs no network, so it can be sent by mail. The journal may be in use.
+    The file needs no network, so it can be sent by mail. The journal may be in use. Of a folder
+    that tailproof reproduce has written, the pictures and the report are drawn again.
     """
+    if Path(file).is_dir():
+        redraw(Path(file))
+        return
+    from tailproof.checks import require
     from tailproof.live.offline import offline_page, summarised
     from tailproof.results.files import whole_file
 
@@ -353,6 +361,7 @@ def _reported(
 ) -> "tuple[Journal, str, Aim, Policy[Any] | None]":
     """Return the journal, the name, the aim and, if a file names it, the policy."""
     from tailproof import recipes
+    from tailproof.checks import require
     from tailproof.live import open_journal
     from tailproof.live.config import load
     from tailproof.live.experiments import journal_of
@@ -379,8 +388,9 @@ def demo_command(
 ) -> None:
     """Start a service with simulated visitors, and watch it learn in two minutes.
 
-    Three versions of a button bring rewards with Cauchy noise, which have no mean. Rewards come up
-    to two seconds late, and one in five never comes. Ctrl-C stops it, and no file is left behind.
+    Three versions of a button bring rewards with Cauchy noise, which have no mean. A tenth of the
+    visitors are the control group. Rewards come up to two seconds late, and one in five never
+    comes. Ctrl-C stops it, and no file is left behind.
 
         tailproof demo
     """
@@ -399,15 +409,8 @@ def demo_command(
         )
 
 
-COMMANDS = (serve_command, demo_command)
-JOURNALS = (
-    report_command,
-    import_command,
-    change_command,
-    prune_command,
-    log_command,
-    verify_command,
-)
+COMMANDS = (serve_command, demo_command, report_command)
+JOURNALS = (import_command, change_command, prune_command, log_command, verify_command)
 
 
 def _import_server() -> None:

@@ -275,7 +275,7 @@ class Learner:
         self._recent.append(found)
 
     def teach(self, state: Any, decision: Decision, rewards: Array) -> None:
-        """Update a state with the rewards of a decision, which were checked when they were told."""
+        """Update a state with the rewards of a decision."""
         offer, chosen = decision.offer, decision.arm
         if self.numbered:
             chosen = self.numbers[decision.name]
@@ -287,8 +287,8 @@ class Learner:
             arms = self._arms(offer)[:, [self._order(offer).index(decision.arm)] * known]
         else:
             arms = self._arms(offer)
-        share = None if decision.propensity is None else np.array([decision.propensity])
-        self.policy._learn_trusted(state, arms, np.array([chosen]), rewards[None], share)
+        share = None if decision.propensity is None else [decision.propensity]
+        self.policy.learn(state, arms, [chosen], rewards[None], share)
 
     def imputed(self, decision: Decision) -> Array:
         """Return rewards to expect of a pending decision.

@@ -21,7 +21,6 @@ from tailproof.stats.diagnostics import LEAST
 from tailproof.stats.estimators import Mean
 from tailproof.stats.histograms import FEWEST, Histogram
 from tailproof.typing import Array
-from tailproof.wrappers.base import innermost
 
 __all__ = ["Summary"]
 
@@ -131,8 +130,7 @@ class Summary:
         self.read = self.ended = 0
         self._tickets = self._rewards = self._came = self._cancelled = 0
         self._features = False
-        own = type(innermost(policy))._propensities
-        self.worth = Worth(aim, exact=own is not Policy._propensities)
+        self.worth = Worth(aim)
         self._history = History(self.worth.level)
         self._rules, self._control = Rules.of({}, policy), dict[str, Any]()
         self._explore = self._floor = 0.0
@@ -167,6 +165,7 @@ class Summary:
                     samples = [arm.sample for arm in self._arms]
                     self.worth.settle(pause, samples, rows[-1].ticket.asked if rows else 0.0)
             if self.read == self.ended:
+                self._cancelled = self.journal.cancelled()
                 for number, counts in self.journal.tally().items():
                     self._arms[number].counts = counts
         if self.read < self.ended:
@@ -184,8 +183,7 @@ class Summary:
 
     def _take(self, rows: Sequence[Ended]) -> None:
         """Add tickets of ended decisions."""
-        given, rows = len(rows), [row for row in rows if not row.ticket.cancelled]
-        self._cancelled += given - len(rows)
+        rows = [row for row in rows if not row.ticket.cancelled]
         if not rows:
             return
         first = self._tickets
@@ -256,9 +254,11 @@ class Summary:
                 own=np.array([own for _, own in lots]),
                 reward=means,
                 there=there,
-                count=np.ones(len(some)),
+                times=np.ones(len(some)),
             )
         )
+        drawn = np.where(np.array([lot for lot, _ in lots]) > 0, groups, OTHER)
+        self.worth.add_rewards(np.repeat(drawn, np.diff([*starts, len(rows)])), rewards)
 
     def _lot(self, row: Ended, offer: Collection[int]) -> tuple[float, bool]:
         """Return the probability of the control group, and whether the arm is that of it."""
@@ -401,6 +401,7 @@ class Summary:
             costs=self.costs,
             control=control.get("arm"),
             lost=self._rules.silence is None,
+            positive=all(arm.sample.lows[0] >= 0 for arm in self._arms if len(arm.sample.lows)),
             scale=worth.scale,
         )
         against = worth.against_control() if control else None

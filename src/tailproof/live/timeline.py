@@ -47,9 +47,8 @@ class History:
         self.count = first + len(arms)
         self._begin = self._begin if first else float(asked[0])
         more = (0, 0), (0, known - self._pulls.shape[1])
-        self._pulls, self._known, self._sums = (
-            np.pad(one, more) for one in (self._pulls, self._known, self._sums)
-        )
+        self._pulls, self._known = np.pad(self._pulls, more), np.pad(self._known, more)
+        self._sums = np.pad(self._sums, more)
         while self.count > _BUCKETS * self.size:
             self._double()
         tickets = first + np.arange(len(arms))

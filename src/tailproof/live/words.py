@@ -174,6 +174,8 @@ class About:
     costs: bool
     control: str | None
     lost: bool
+    positive: bool
+    """Whether no reward below zero was seen, so that percentages mean something."""
     scale: Scale | None
 
     @property
@@ -226,7 +228,8 @@ def _gain(about: About, kind: str, name: str, found: Estimate) -> dict[str, Any]
     ends = sorted(sign * end for end in (found.low, found.high))
     gains = [sign * found.difference, *ends]
     whole, known = abs(found.other), quantile_level(about.aim) is None
-    percents = [100 * gain / whole if whole else math.nan for gain in gains]
+    share = about.positive and whole > 0
+    percents = [100 * gain / whole if share else math.nan for gain in gains]
     totals = [gain * found.requests if known else math.nan for gain in gains]
     triples = {"gain": gains, "percent": percents, "total": totals}
     return {
@@ -246,8 +249,8 @@ def _verdict(about: About, rows: Sequence[dict[str, Any]]) -> tuple[str, str]:
             'add control = { arm = "…", share = 0.1 } to the file.'
         )
         return ("none", f"{hint} {_sentence(about, rows[0])[1]}" if rows else hint)
-    if not rows or rows[0]["against"] != "control":
-        return "early", "Too early to tell: the first outcomes set the scale of the rewards."
+    if not rows or rows[0]["against"] != "control" or "Infinity" in rows[0]["gain"]:
+        return "early", "Too early to tell: there are too few outcomes in the two groups."
     return _sentence(about, rows[0])
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import betaln
 
 from tailproof.stats.aims import Aim, CappedMean
@@ -37,6 +38,8 @@ __all__ = [
     "quantile_level",
     "ratio_evidence",
 ]
+
+Flags = NDArray[np.bool_]
 
 POLICY, CONTROL, OTHER = 0, 1, 2
 """Groups of decisions; others do not count: no lot was drawn for them. They are those of a paused
@@ -75,7 +78,7 @@ class Decided(NamedTuple):
         The mean of the rewards, NaN if there is none.
     there : array of bool, of shape (n, K)
         Which arms were on offer; K is 0 if arms need no value of their own.
-    count : array
+    times : array
         How many decisions a row stands for, as simulations have many that are alike.
     """
 
@@ -86,14 +89,14 @@ class Decided(NamedTuple):
     explore: Array
     group: Index
     lot: Array
-    own: Array
+    own: Flags
     reward: Array
-    there: Array
-    count: Array
+    there: Flags
+    times: Array
 
-    def take(self, rows: Array) -> "Decided":
+    def take(self, rows: Flags) -> "Decided":
         """Return some of the decisions."""
-        return Decided(*(column[rows] for column in self))
+        return Decided._make(column[rows] for column in self)
 
 
 class Estimate(NamedTuple):
@@ -130,7 +133,7 @@ class _Gain:
     ) -> None:
         """Add rewards by their weights under two rules; `bounds` are those of the difference."""
         (first, other), (low, high, base) = weights, rows.scale
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
             found = [np.multiply.outer([low - base, high - base], bound) for bound in bounds]
         ends = np.nan_to_num(np.array(found), nan=0.0, posinf=math.inf, neginf=-math.inf)  # 0 · ∞
         beyond = rows.y - base
@@ -138,10 +141,10 @@ class _Gain:
             (first - other) * beyond,
             low=np.minimum(ends.min(axis=(0, 1)), 0.0),
             high=np.maximum(ends.max(axis=(0, 1)), 0.0),
-            counts=rows.count,
+            counts=rows.times,
         )
-        self.requests += float(rows.count.sum())
-        values = (base + first * beyond) * rows.count
+        self.requests += float(rows.times.sum())
+        values = (base + first * beyond) * rows.times
         self.first = float(np.cumsum(np.append(self.first, values))[-1])
 
     def estimate(self, level: float = LEVEL) -> Estimate | None:
@@ -158,12 +161,12 @@ class _Rewards(NamedTuple):
     """Rewards cut to a range, and how many decisions each stands for."""
 
     y: Array
-    count: Array
+    times: Array
     scale: "Scale"
 
-    def take(self, rows: Array) -> "_Rewards":
+    def take(self, rows: Flags) -> "_Rewards":
         """Return some of them."""
-        return _Rewards(self.y[rows], self.count[rows], self.scale)
+        return _Rewards(self.y[rows], self.times[rows], self.scale)
 
 
 class Scale(NamedTuple):
@@ -182,13 +185,10 @@ class Worth:
     aim : Aim
         For `Mean` and `CappedMean`, differences of means of capped rewards; for quantiles, of the
         quantiles of the two groups.
-    exact : bool
-        Whether the policy reports its propensities. If they are estimated, only the lots of the
-        control group are used.
     """
 
-    def __init__(self, aim: Aim, *, exact: bool = True) -> None:
-        self.aim, self.exact = aim, exact
+    def __init__(self, aim: Aim) -> None:
+        self.aim = aim
         self.level = quantile_level(aim)
         self.control, self.even, self.exploring = _Gain(), _Gain(), _Gain()
         self.arms: list[_Gain] = []
@@ -206,25 +206,27 @@ class Worth:
         """Add decisions."""
         counted = rows.group != OTHER
         for lot in np.unique(rows.lot[counted & (rows.lot > 0)]).tolist():
-            often = rows.count * (counted & (rows.lot == lot))
+            often = rows.times * (counted & (rows.lot == lot))
             before, lots = self.lots.get(lot, (0, 0))
             drawn = before + int(often @ (rows.group == CONTROL))
             self.lots[lot] = drawn, lots + int(often.sum())
         kept = counted & ~np.isnan(rows.reward)
-        for group, sample in enumerate(self.groups if self.level is not None else ()):
-            mine = kept & (rows.lot > 0) & (rows.group == group)
-            sample.add(np.repeat(rows.reward[mine], rows.count[mine].astype(np.int64)))
         if self.scale is None:
             return
         self.arms += [_Gain() for _ in range(rows.there.shape[1] - len(self.arms))]
         self._compare(rows.take(kept), self.scale)
 
+    def add_rewards(self, groups: Index, rewards: Array) -> None:
+        """Add the rewards of requests for which lots were drawn, for the quantiles of groups."""
+        for group, sample in enumerate(self.groups if self.level is not None else ()):
+            sample.add(rewards[(groups == group) & ~np.isnan(rewards)])
+
     def _compare(self, rows: Decided, scale: Scale) -> None:
         """Add decisions with rewards to all differences."""
         ones, lot, own = np.ones(len(rows.arm)), rows.lot, rows.own
-        y = _Rewards(np.clip(rows.reward, scale.low, scale.high), rows.count, scale)
-        p = rows.share if self.exact else np.full(len(ones), math.nan)
-        told = ~np.isnan(p)
+        y = _Rewards(np.clip(rows.reward, scale.low, scale.high), rows.times, scale)
+        p = rows.share
+        told = ~np.isnan(p)  # otherwise only the lots of the control group are known
         rule = np.where(told, (1 - lot * own / p) / (1 - lot), (rows.group == POLICY) / (1 - lot))
         ours = lot > 0
         if ours.any():

@@ -164,7 +164,7 @@ class Policy(ABC, Generic[S]):
             index, values = array("chosen", chosen, None), array("rewards", rewards)
             expected, offered = (state.paths, self.pulls), vectors.shape[1]
             if values.shape != expected:
-                self._check_rewards(expected, values)
+                values = self._filled_up(expected, values)
             require(not math.isnan(values.min()), "rewards", "free of NaN", np.nan)
             if index.shape != expected[:1]:
                 raise ValueError(f"chosen must be of shape {expected[:1]}, got {index.shape}")
@@ -177,7 +177,9 @@ class Policy(ABC, Generic[S]):
                 require(ok, "propensity", f"of shape {index.shape}", propensity.shape)
                 ok = bool(np.all((propensity > 0) & (propensity <= 1)))
                 require(ok, "propensity", "above 0 and at most 1", propensity.tolist())
-            self._learn_trusted(state, vectors, index, values, propensity)
+            if offered > state.arms:
+                vars(state).update(vars(self._resized(state, offered)))
+            self._update(state, vectors, index, values, propensity)
 
     def estimate(self, state: S) -> Array | None:
         """Return the estimate of θ, of shape (paths, d), if the algorithm has one."""
@@ -262,25 +264,15 @@ class Policy(ABC, Generic[S]):
         start = self.init(1, arms, state.dim) if arms > state.arms else None
         return state.resized(arms, start)
 
-    @final
-    def _learn_trusted(
-        self, state: S, arms: Array, chosen: Index, rewards: Array, propensity: Array | None
-    ) -> None:
-        """Learn from arguments that are checked, with new arms and missing rewards."""
-        if arms.shape[1] > state.arms:
-            vars(state).update(vars(self._resized(state, arms.shape[1])))
-        if rewards.shape[1] < self.pulls:  # the others are repeated in turn
-            rewards = rewards[:, np.arange(self.pulls) % rewards.shape[1]]
-        with unwarned():
-            self._update(state, arms, chosen, rewards, propensity)
-
-    def _check_rewards(self, shape: tuple[int, int], rewards: Array) -> None:
+    def _filled_up(self, shape: tuple[int, int], rewards: Array) -> Array:
+        """Return as many rewards as wanted, repeating the given ones in turn."""
         rule = f"of shape {shape}"
         if self.least < self.pulls:
             rule += f", or with {self.least} columns or more"
         ok = rewards.ndim == 2 and len(rewards) == shape[0]
         ok = ok and self.least <= rewards.shape[1] <= self.pulls
         require(ok, "rewards", rule, rewards.shape)
+        return rewards[:, np.arange(self.pulls) % rewards.shape[1]]
 
     @final
     def _checked_arms(self, state: S, arms: ArrayLike) -> Array:

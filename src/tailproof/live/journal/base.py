@@ -62,6 +62,7 @@ TABLES = (
     "CREATE INDEX ticket_unit ON ticket (unit, asked) WHERE unit IS NOT NULL",
     "CREATE TABLE event (decision INTEGER, place INTEGER, id TEXT, reward REAL NOT NULL,"
     " at REAL NOT NULL, seal INTEGER NOT NULL, PRIMARY KEY (decision, place, id)) WITHOUT ROWID",
+    f"CREATE INDEX event_cancelled ON event (decision) WHERE id = '{CANCELLED}'",
     "CREATE TABLE outcome (number INTEGER PRIMARY KEY, decision INTEGER NOT NULL UNIQUE,"
     " rewards BLOB, tickets INTEGER NOT NULL, at REAL NOT NULL, seal INTEGER NOT NULL)",
     "CREATE TABLE snapshot (after INTEGER, recipe INTEGER, kept INTEGER NOT NULL,"
@@ -473,6 +474,11 @@ class Journal(ABC):
             arm: Counts(int(asked), int(told), int(late), float(total))
             for arm, asked, told, late, total in self.execute(sql)
         }
+
+    def cancelled(self) -> int:
+        """Return how many tickets were cancelled."""
+        rows = self.execute(f"SELECT COUNT(*) FROM event WHERE id = '{CANCELLED}'")
+        return next(int(count) for (count,) in rows)
 
     # ---- outcomes
 

@@ -65,7 +65,7 @@ class DecisionRow(NamedTuple):
     shares : bytes or None
         The propensity of every arm of the offer, as float32.
     explore : float
-        The probability of a uniformly random arm.
+        The probability of a uniformly random arm, outside the control group.
     group : str or None
         None if the policy chose; otherwise the group that the request belongs to.
     recipe : int

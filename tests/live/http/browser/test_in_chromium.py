@@ -15,8 +15,10 @@ import numpy as np
 import pytest
 from chromium import Chromium, until
 
+from tailproof import Median
 from tailproof.live.config import load
 from tailproof.live.http.server import TOKEN, listening, server
+from tailproof.live.offline import offline_page, summarised
 
 pytestmark = pytest.mark.browser
 
@@ -31,6 +33,7 @@ durable = false
 recipe = "auto_filtered(ucb1, repeats=5)"
 silence = "lost"
 explore = 0.5
+control = { arm = "red", share = 0.2 }
 wait = "2h"
 
 [experiments.new]
@@ -114,6 +117,95 @@ def test_it_says_who_leads_and_how_sure_that_is(page: Chromium, service: Service
         words = {"tail": found["tail"]["words"], "filter": found["filter"]["words"]}
         assert page.text(f"#{place}") == words.get(place, found["recipe"])
     assert page.text("#tickets dd").startswith(f"{found['tickets']['asked']:,}")
+
+
+def test_it_says_whether_it_paid_and_what_that_assumes(page: Chromium, service: Service) -> None:
+    found = summary(service)
+    assert page.text("#pay-words") == found["pay"]["words"]
+    assert "the control group (red)" in page.text("#gains h4")
+    assert page.text("#exploring") == found["exploring"]["words"]
+    assert page.text("#sound") == found["sound"]["words"]
+    page.run("document.querySelectorAll('details').forEach(one => one.open = true)")
+    assert "at every look" in page.text("#pay-how")
+    command = page.text("#judge").replace("\\\n", "")
+    assert shlex.split(command)[:3] == ["tailproof", "judge", "journals/shop.db"]
+
+
+def test_colours_do_not_contradict_names(page: Chromium) -> None:
+    drawn = page.run("""Object.fromEntries([...document.querySelectorAll('#arms tbody th')]
+        .map(head => [head.innerText.trim(), head.querySelector('.swatch').className]))""")
+    assert "hue-red" in drawn["red"]
+    assert "hue-blue" in drawn["blue"]
+    hues = [name.split()[1] for name in drawn.values()]
+    assert len(set(hues)) == len(hues) == 4
+    found = page.run("hues(['dark red', 'tired', 'Blue', 'navy', 'x'])")
+    assert found[0] == "red"
+    assert found[2] == "blue"
+    assert not {"red", "blue"} & {found[1], found[3], found[4]}
+
+
+def click(browser: Chromium, selector: str) -> None:
+    browser.run(f"document.querySelector({json.dumps(selector)}).click()")
+
+
+def test_buttons_ask_once_more_and_are_written_to_the_journal(
+    browser: Chromium, tmp_path: Path
+) -> None:
+    with serving(tmp_path, SECRET) as service:
+        service.visit(100)
+        browser.open(f"{service.url}/#/shop")
+        browser.wait("!document.getElementById('token-form').hidden")
+        browser.run(f"document.getElementById('token').value = {json.dumps(SECRET)}")
+        browser.run("document.getElementById('token-form').requestSubmit()")
+        browser.wait(READY)
+        browser.run("document.getElementById('arm').value = 'blue'")
+        pause = "[data-act=pause]"
+        click(browser, pause)
+        assert browser.text(pause) == "Really pause with blue?"
+        journal = service.app.state.experiments["shop"].reader()
+        kinds = lambda: [one.kind for one in journal.notes() if one.kind != "control"]  # noqa: E731
+        assert kinds() == []
+        click(browser, pause)
+        browser.wait("!document.getElementById('state').hidden")
+        assert browser.text("#state") == "Paused: every request gets blue."
+        assert kinds() == ["fix"]
+        for _ in range(2):
+            click(browser, "[data-act=resume]")
+        browser.wait("document.getElementById('state').hidden")
+        browser.run(f"document.getElementById('arm').value = {json.dumps(BOLD)}")
+        for _ in range(2):
+            click(browser, "[data-act=drop]")
+        browser.wait("[...document.getElementById('arm').options].length === 3")
+        assert kinds() == ["fix", "resume", "drop"]
+        browser.run("document.getElementById('arm').value = 'red'")
+        for _ in range(2):
+            click(browser, "[data-act=drop]")
+        browser.wait("document.getElementById('act-words').innerText.startsWith('Not done')")
+        for kind in ("csv", "parquet"):
+            click(browser, f"[data-export={kind}]")
+            browser.wait(f"document.getElementById('act-words').innerText.endsWith('shop.{kind}.')")
+        journal.close()
+        refused = [text for text in browser.complaints if "422" not in text and "401" not in text]
+        assert refused == []
+
+
+def test_a_report_is_the_same_page_without_a_service(
+    browser: Chromium, service: Service, tmp_path: Path
+) -> None:
+    journal = service.app.state.experiments["shop"].reader()
+    policy = service.app.state.experiments["shop"].agent.policy
+    found = summarised(journal, Median(), name="shop", policy=policy)
+    journal.close()
+    file = tmp_path / "shop.html"
+    file.write_text(offline_page(found))
+    browser.open(file.as_uri())
+    browser.wait(READY)
+    assert browser.text("#pay-words") == found["pay"]["words"]
+    assert browser.text("#lead-words") == found["lead"]["words"]
+    assert browser.run("document.getElementById('acts').hidden")
+    assert browser.text("#connection").startswith("As of ")
+    assert {url.partition(":")[0] for url in browser.requests} <= {"file", "data", "about"}
+    assert browser.complaints == []
 
 
 def test_charts_are_drawn_and_said_in_tables(page: Chromium, service: Service) -> None:

@@ -213,7 +213,7 @@ function showPay({ pay, costs, aim, mean, control, name }) {
     value === null ? "" : `${words(low)} to ${words(high)}${unit}`];
   fill(at("gains"), pay.rows.map(row => [make("h4", `Against ${row.name}`), cards([
     [`${costs ? "Saved" : "More"}, ${each}`, ...range(row.gain.map(rounded))],
-    [`${costs ? "Saved" : "More"}, in %`, ...range(row.percent.map(rounded), " %")],
+    ...(row.percent[0] === null ? [] : [[`${costs ? "Saved" : "More"}, in %`, ...range(row.percent.map(rounded), " %")]]),
     ...(mean ? [[`${costs ? "Saved" : "More"}, in all`, ...range(row.total.map(rounded))]] : []),
     [`Rule, ${each}`, words(rounded(row.rule)), `other: ${words(rounded(row.other))}`],
     ["Requests", whole.format(row.requests), "that this is from"],

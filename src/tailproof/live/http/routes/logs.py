@@ -19,6 +19,7 @@ _EXAMPLE = (
     "ticket,hold,arm,propensity,reward,fate,asked,told\r\n"
     "v17,0,red,0.5,12.5,kept,2026-01-05T09:00:00+00:00,2026-01-05T09:02:11+00:00\r\n"
 )
+_PARQUET = "application/vnd.apache.parquet"
 
 Events = Annotated[bool, Query(description="every reward that was told, instead of tickets")]
 
@@ -29,7 +30,11 @@ _Format = Literal["csv", "parquet"]
 @router.get(
     "/experiments/{name}/log",
     response_class=StreamingResponse,
-    responses={200: {"content": {"text/csv": {"example": _EXAMPLE}}}, 404: REFUSALS[404]},
+    responses={
+        200: {"content": {"text/csv": {"example": _EXAMPLE}, _PARQUET: {}}},
+        404: REFUSALS[404],
+        501: {"description": "Parquet needs the package pyarrow."},
+    },
 )
 def log(experiment: Named, events: Events = False, format: _Format = "csv") -> Response:  # noqa: A002
     """Download every ticket with its arm, reward, status and features, or every event."""
@@ -47,8 +52,7 @@ def log(experiment: Named, events: Events = False, format: _Format = "csv") -> R
         (found.events if events else found.frame).to_parquet(stream)
     finally:
         journal.close()
-    kind = "application/vnd.apache.parquet"
-    return Response(stream.getvalue(), media_type=kind, headers=saved_as)
+    return Response(stream.getvalue(), media_type=_PARQUET, headers=saved_as)
 
 
 class _Log(StreamingResponse):

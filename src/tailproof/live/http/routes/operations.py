@@ -58,7 +58,15 @@ class ArmBody(BaseModel):
 class NoBody(BaseModel):
     """Nothing more to say."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{}]})
+
+
+class Done(BaseModel):
+    """What was asked for is in the journal."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"done": True}]})
+
+    done: bool
 
 
 async def _done(act: Callable[..., None], *given: str) -> Response:
@@ -70,25 +78,25 @@ async def _done(act: Callable[..., None], *given: str) -> Response:
     return JSONResponse({"done": True})
 
 
-@router.post("/experiments/{name}/drop", responses=REFUSALS)
+@router.post("/experiments/{name}/drop", response_model=Done, responses=REFUSALS)
 async def drop(experiment: Named, body: ArmBody) -> Response:
     """Offer an arm no more; its rewards still count."""
     return await _done(experiment.agent.drop, body.arm)
 
 
-@router.post("/experiments/{name}/pause", responses=REFUSALS)
+@router.post("/experiments/{name}/pause", response_model=Done, responses=REFUSALS)
 async def pause(experiment: Named, body: ArmBody) -> Response:
     """Give every request this arm until the experiment is resumed."""
     return await _done(experiment.agent.pause, body.arm)
 
 
-@router.post("/experiments/{name}/stop", responses=REFUSALS)
+@router.post("/experiments/{name}/stop", response_model=Done, responses=REFUSALS)
 async def stop(experiment: Named, body: ArmBody) -> Response:
     """End the experiment: this arm has won, and every request gets it."""
     return await _done(experiment.agent.stop, body.arm)
 
 
-@router.post("/experiments/{name}/resume", responses=REFUSALS)
+@router.post("/experiments/{name}/resume", response_model=Done, responses=REFUSALS)
 async def resume(experiment: Named, body: NoBody) -> Response:
     """Let the policy choose again."""
     return await _done(experiment.agent.resume)
