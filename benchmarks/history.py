@@ -24,6 +24,8 @@ BASKET = np.array([40.0, 38.0, 34.0, 42.0])
 CONVERSION, PRICE = np.array([0.06, 0.03]), np.array([20.0, 30.0])
 """Arms A and B: A is worth 1.2 a visitor, B 0.9; times 3 for rich visitors."""
 RICH = 0.3
+LOCKED = 0.1
+"""A path is locked if the better arm gets less than this share of the last 1000 visitors."""
 SHOWN = {
     "B mostly to the rich, A mostly to the poor": (0.95, 0.05),
     "B to rich visitors only, to half of them": (0.5, 0.0),
@@ -105,7 +107,7 @@ def biased(seeds: int, rows: int = 20_000, live: int = 3000) -> None:
     for policy, as_is in ((RevenueUCB(), False), (LinRevenueUCB(), False), (RevenueUCB(), True)):
         for how, chances in SHOWN.items():
             shares = [_path(policy, i, rows, live, chances, as_is=as_is) for i in range(seeds)]
-            free = sum(share >= 0.5 for share in shares)
+            free = sum(share >= LOCKED for share in shares)
             words = "learned as it is" if as_is else "imported with its propensities"
             print(
                 f"{how}; {rows} rows {words}; {policy}: not locked {free} of {seeds} (target, with "
