@@ -194,7 +194,10 @@ def test_another_control_share_after_a_restart_is_verified(tmp_path: Path) -> No
             meta = agent.journal.meta()
             assert meta["floor"] == "0.05"
     with Agent(UCB1(), quick(tmp_path / "a.db")) as agent:
-        agent.journal.execute("UPDATE decision SET grp = 'control' WHERE grp IS NULL AND id > 60")
+        agent.journal.execute(  # of those where red was the control arm
+            "UPDATE decision SET grp = 'control' WHERE id >= 30 AND id < 60 AND arm ="
+            " (SELECT number FROM arm WHERE name = 'blue')"
+        )
         assert agent.verify().differing
 
 
