@@ -215,7 +215,7 @@ def main() -> None:
     parser.add_argument("--sizes", action="store_true", help="how many visitors are needed")
     given = parser.parse_args()
     if given.sizes:
-        sizes(40, given.seed, given.laws.split(";")[0])
+        sizes(40, given.seed + 10, given.laws.split(";")[0])
         return
     settings = {"arms": given.arms, "share": given.control, "explore": given.explore}
     print(

@@ -18,6 +18,7 @@ from chromium import Chromium, until
 from tailproof import Median
 from tailproof.live.config import load
 from tailproof.live.http.server import TOKEN, listening, server
+from tailproof.live.journal import Journal
 from tailproof.live.offline import offline_page, summarised
 
 pytestmark = pytest.mark.browser
@@ -148,6 +149,11 @@ def click(browser: Chromium, selector: str) -> None:
     browser.run(f"document.querySelector({json.dumps(selector)}).click()")
 
 
+def acts(journal: Journal) -> list[str]:
+    """Return the kinds of what was done to an experiment."""
+    return [one.kind for one in journal.notes() if one.kind != "control"]
+
+
 def test_buttons_ask_once_more_and_are_written_to_the_journal(
     browser: Chromium, tmp_path: Path
 ) -> None:
@@ -163,12 +169,11 @@ def test_buttons_ask_once_more_and_are_written_to_the_journal(
         click(browser, pause)
         assert browser.text(pause) == "Really pause with blue?"
         journal = service.app.state.experiments["shop"].reader()
-        kinds = lambda: [one.kind for one in journal.notes() if one.kind != "control"]  # noqa: E731
-        assert kinds() == []
+        assert acts(journal) == []
         click(browser, pause)
         browser.wait("!document.getElementById('state').hidden")
         assert browser.text("#state") == "Paused: every request gets blue."
-        assert kinds() == ["fix"]
+        assert acts(journal) == ["fix"]
         for _ in range(2):
             click(browser, "[data-act=resume]")
         browser.wait("document.getElementById('state').hidden")
@@ -176,7 +181,7 @@ def test_buttons_ask_once_more_and_are_written_to_the_journal(
         for _ in range(2):
             click(browser, "[data-act=drop]")
         browser.wait("[...document.getElementById('arm').options].length === 3")
-        assert kinds() == ["fix", "resume", "drop"]
+        assert acts(journal) == ["fix", "resume", "drop"]
         browser.run("document.getElementById('arm').value = 'red'")
         for _ in range(2):
             click(browser, "[data-act=drop]")
