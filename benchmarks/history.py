@@ -24,7 +24,7 @@ BASKET = np.array([40.0, 38.0, 34.0, 42.0])
 CONVERSION, PRICE = np.array([0.06, 0.03]), np.array([20.0, 30.0])
 """Arms A and B: A is worth 1.2 a visitor, B 0.9; times 3 for rich visitors."""
 RICH = 0.3
-LOCKED = 0.1
+LOCKED = 0.5
 """A path is locked if the better arm gets less than this share of the last 1000 visitors."""
 SHOWN = {
     "B mostly to the rich, A mostly to the poor": (0.95, 0.05),
@@ -102,7 +102,7 @@ def warm(seeds: int, rows: int = 100_000, live: int = 5000) -> None:
         )
 
 
-def biased(seeds: int, rows: int = 20_000, live: int = 3000) -> None:
+def biased(seeds: int, rows: int = 20_000, live: int = 10_000) -> None:
     """Print how many paths are locked by a history in which arm B was shown to rich visitors."""
     for policy, as_is in ((RevenueUCB(), False), (LinRevenueUCB(), False), (RevenueUCB(), True)):
         for how, chances in SHOWN.items():
@@ -127,7 +127,7 @@ def _path(
     as_is: bool,
 ) -> float:
     """Return the share of A, the better arm, among the last 1000 visitors."""
-    rng, sees = np.random.default_rng([42, seed]), policy.view != "arms"
+    rng, sees = np.random.default_rng([43, seed]), policy.view != "arms"
     rich = rng.random(rows + live) < RICH
     spent = _spent(rich, rng)
     p = np.where(rich[:rows], *chances)

@@ -151,6 +151,7 @@ def test_visitors_features_become_offers() -> None:
         assert offers[7].vectors.tolist() == [wanted[name].tolist() for name in COLOURS]
         agent.tell(agent.ask(ask(["red", "blue"], [0.5])).id, 1.0)
         assert agent.verify().ok
+    assert "x:age" in read(shared.journal).frame
     with pytest.raises(ValueError, match="features must have length 1 in this journal"):
         shared.ask({"red": [1.0, 2.0], "blue": [1.0, 2.0]})
 

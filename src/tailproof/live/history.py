@@ -1,9 +1,10 @@
 """Past decisions as the first outcomes of a journal, and the end of those that are too old."""
 
 import hashlib
+import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -75,6 +76,7 @@ class _Past:
     """Past decisions in the order of time; offers are numbered.
 
     `propensity`, `shares` (of every arm of the offer) and `at` (seconds since 1970) may be None.
+    `features` has the names of the visitors' features.
     """
 
     names: tuple[str, ...]
@@ -85,15 +87,15 @@ class _Past:
     propensity: Array | None
     shares: Array | None
     at: Array | None
+    features: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.arm)
 
     def take(self, rows: Any) -> "_Past":
-        parts = (self.propensity, self.shares, self.at)
-        some = (None if part is None else part[rows] for part in parts)
-        chosen = (self.arm[rows], self.reward[rows], self.offers, self.offer[rows])
-        return _Past(self.names, *chosen, *some)
+        some = ("arm", "reward", "offer", "propensity", "shares", "at")
+        parts = {name: getattr(self, name) for name in some}
+        return replace(self, **{name: x[rows] for name, x in parts.items() if x is not None})
 
     @property
     def digest(self) -> str:
@@ -242,7 +244,9 @@ def _of_table(frame: Any, given: dict[str, Any], agent: Agent) -> _Past:
     own, shares = (None, None) if log.estimated else (log.propensity, log.propensities)
     if shares is not None and not np.allclose(shares.sum(axis=1), 1, atol=1e-6):
         shares = None  # of an arm that does not occur
-    past = _Past(log.arms, log.arm, log.reward, offers, offer, own, shares, _seconds(times))
+    features = log.names if agent.policy.view == "context" else ()
+    known = (own, shares, _seconds(times), features)
+    past = _Past(log.arms, log.arm, log.reward, offers, offer, *known)
     if past.at is None:
         return past
     return past.take(np.argsort(past.at, kind="stable"))
@@ -397,6 +401,8 @@ def _meet(agent: Agent, past: _Past) -> Learner:
     if first:
         features = "no" if past.offers[0].vectors is None else "yes"
         journal.set_meta(arms=str(learner.first_arms), dim=str(learner.dim), features=features)
+        if past.features:
+            journal.set_meta(names=json.dumps(past.features))
     return learner
 
 
