@@ -22,45 +22,59 @@ import numpy as np
 import uvicorn
 from rich.table import Table
 
-from tailproof import UCB1, Filtered, Median
+from tailproof import UCB1, CappedMean, Filtered, Median
 from tailproof.live import SQLite
 from tailproof.live.config import Config, Settings
 from tailproof.live.http.app import create_app
+from tailproof.live.journal import Counts, Decision, DecisionRow
 from tailproof.live.offers import Offer
 from tailproof.live.summary import Summary
+from tailproof.stats.aims import Aim
 
 ARMS, PULLS, LOSS, LATE = 20, 15, 0.1, 0.05
 LOOKS = 30
+AIM: Aim = CappedMean(0.99) if "mean" in sys.argv else Median()
+SHARE = 0.02
 POLICY = Filtered(UCB1(), repeats=PULLS)
+NAMES = [f"arm {i}" for i in range(ARMS)]
 
 
 def write(journal: SQLite, first: int, holds: int) -> None:
-    """Write closed decisions with Cauchy rewards, some of them late or lost."""
+    """Write ended decisions with Cauchy rewards, some of them late or lost."""
     rng = np.random.default_rng(first)
     ids = range(first, first + holds)
+    offer, shares = Offer.of(NAMES), np.full(ARMS, 1 / ARMS, dtype="<f4").tobytes()
     arms = rng.integers(ARMS, size=holds).tolist()
-    rewards = rng.standard_cauchy((holds, PULLS)).tolist()
-    lots = rng.random((holds, PULLS)).tolist()
+    rewards = rng.standard_cauchy((holds, PULLS))
+    lots = rng.random((holds, PULLS))
     with journal.transaction():
         for hold, arm, own, lot in zip(ids, arms, rewards, lots, strict=True):
-            learned = sum(u > LOSS + LATE for u in lot) >= POLICY.least
-            values = (hold, arm, hold, hold, hold, int(learned))
-            journal.execute("INSERT INTO hold VALUES (?, 0, ?, NULL, 0, ?, ?, ?, ?)", values)
-            for number, (reward, u) in enumerate(zip(own, lot, strict=True)):
-                told = (None, None) if u < LOSS else (reward, 1 if u > LOSS + LATE else 2)
-                sql = "INSERT INTO ticket VALUES (?, ?, NULL, ?, ?, ?, ?)"
-                journal.execute(sql, (hold, number, float(hold), told[0], 1.0, told[1]))
+            decision = Decision(hold, offer, offer.names.index(NAMES[arm]), 1 / ARMS)
+            group = "control" if arm == 0 and lot[0] < SHARE else None
+            row = DecisionRow(decision, shares, 0.05, group, 0, 0, hold, hold, float(hold))
+            journal.add_decisions([(row, arm)])
+            at = [hold + (1.0 if u > LOSS + LATE else 2.0) for u in lot]
+            told = [i for i, u in enumerate(lot) if u >= LOSS]
+            journal.add_tickets([(hold, i, None, None, hold, hold + 1.5) for i in range(PULLS)])
+            journal.add_events([(hold, i, "", float(own[i]), at[i]) for i in told])
+        values = [
+            own[lot > LOSS + LATE].astype("<f8") for own, lot in zip(rewards, lots, strict=True)
+        ]
+        learned = [x.tobytes() if len(x) >= POLICY.least else None for x in values]
+        rows = [(hold, packed, PULLS) for hold, packed in zip(ids, learned, strict=True)]
+        journal.add_outcomes(rows, float(first + holds + 3))
+        journal.count(0, {arm: Counts(asked=PULLS * arms.count(arm)) for arm in set(arms)})
 
 
 def make(path: Path, tickets: int) -> None:
     """Make a journal with this many tickets."""
     journal = SQLite(path, durable=False)
-    names = [f"arm {i}" for i in range(ARMS)]
     with journal.transaction():
-        for i, name in enumerate(names):
-            journal.execute("INSERT INTO arm VALUES (?, ?, 0)", (i, name))
-        offer = (0, Offer.of(names).key, *Offer.of(names).row())
-        journal.execute("INSERT INTO offer VALUES (?, ?, ?, ?)", offer)
+        journal.set_meta(seed="0", wait="1.5", silence="lost", rewards="first", version="0")
+        journal.set_meta(arms=str(ARMS), dim=str(ARMS), features="no")
+        journal.set_meta(control=f'{{"arm": "{NAMES[0]}", "share": {SHARE}}}')
+        journal.add_recipe(repr(POLICY), 0, 0.0)
+        journal.add_arms({name: i for i, name in enumerate(NAMES)})
     holds = -(-tickets // PULLS)
     for first in range(0, holds, 10_000):
         write(journal, first, min(10_000, holds - first))
@@ -69,7 +83,7 @@ def make(path: Path, tickets: int) -> None:
 
 def answers(path: Path) -> tuple[float, list[float]]:
     """Return the seconds until a service has read its journal, and those of later answers."""
-    settings = Settings(name=path.stem, policy=POLICY, aim=Median())
+    settings = Settings(name=path.stem, policy=POLICY, aim=AIM, control=(NAMES[0], SHARE))
     config = Config(experiments={path.stem: settings}, journal=str(path.parent), durable=False)
     server = uvicorn.Server(uvicorn.Config(create_app(config), port=0, log_level="warning"))
     thread = threading.Thread(target=server.run)
@@ -102,7 +116,7 @@ def measure(tickets: int) -> None:
         first, took = answers(path)
         table.add_row("until a service has read its journal, s", f"{first:.1f}", "", "")
         row(table, "an answer with the page's JSON, ms", took, "≤ 50")
-        summary, steps, done = Summary(SQLite(path, durable=False), POLICY, Median()), [], False
+        summary, steps, done = Summary(SQLite(path, durable=False), POLICY, AIM), [], False
         while not done:
             start = time.process_time()
             done = summary.refresh()
@@ -121,7 +135,7 @@ def measure(tickets: int) -> None:
         row(table, "in the background: make the JSON, ms", texts, "")
         table.add_row("JSON, kB", f"{len(text) / 1000:.0f}", "", "")
         tracemalloc.start()
-        again = Summary(SQLite(path, durable=False), POLICY, Median())
+        again = Summary(SQLite(path, durable=False), POLICY, AIM)
         while not again.refresh():
             pass
         now, peak = tracemalloc.get_traced_memory()

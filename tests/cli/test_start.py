@@ -78,7 +78,6 @@ def test_type_checkers_know_what_is_public() -> None:
     [
         ("uvicorn", "demo", "serve"),
         ("fastapi", "serve shop.toml", "serve"),
-        ("plotly", "serve shop.toml", "serve"),
         ("psycopg", "log postgresql://me@localhost/x", "postgres"),
         ("pyarrow", "log shop.db --out new.parquet", "parquet"),
         ("pyarrow", "calibrate r.parquet --reward x", "parquet"),

@@ -20,8 +20,9 @@ from tailproof import (
     ThompsonSampling,
     calibrate,
 )
-from tailproof.live import Agent, open_journal, read
-from tailproof.live.summary import Summary, _History, compared
+from tailproof.live import Agent, import_history, open_journal, read
+from tailproof.live.summary import Summary, compared
+from tailproof.live.timeline import History
 from tailproof.policies.base import Policy
 from tailproof.stats.aims import Aim
 from tailproof.stats.comparison import Comparison, Lead
@@ -139,6 +140,18 @@ def test_following_is_reading_from_the_start(monkeypatch: pytest.MonkeyPatch) ->
         assert first["aim"] == aim.name
         assert first["tickets"]["asked"] == 2600
         assert len(first["history"]["ends"]) > 20
+
+
+def test_charts_begin_with_the_first_request_after_an_imported_history() -> None:
+    clock = Clock()
+    agent = Agent(UCB1(), ":memory:", wait=WAIT, clock=clock)
+    import_history(agent, arm=["red", "blue"] * 50, reward=np.arange(100.0))
+    assert caught_up(agent, clock, Mean()).to_dict()["history"]["ends"] == []
+    use(agent, clock, 40, seed=1)
+    found = caught_up(agent, clock, Mean()).to_dict()
+    ended = agent.journal.counts()[0] - 100
+    assert sum(sum(arm["pulls"]) for arm in found["history"]["arms"]) == ended > 20
+    assert sum(arm["rewards"] for arm in found["arms"]) > 100
 
 
 def test_estimates_and_intervals_are_those_of_all_rewards() -> None:
@@ -272,7 +285,8 @@ def test_arms_that_were_chosen_by_features_are_not_compared() -> None:
     lead = found["lead"]
     assert (lead["arm"], lead["sure"]) == (None, False)
     assert lead["words"] == (
-        "The policy chose arms by features, so these estimates cannot tell which arm leads."
+        "The policy chose arms by features, so these estimates cannot tell which arm leads; "
+        "`tailproof judge` can."
     )
     assert "requests that got the arm" in lead["how"]
     assert [(arm["name"], arm["estimate"]) for arm in found["arms"]] == [("b", 8.5), ("a", 0.5)]
@@ -453,7 +467,7 @@ def test_the_same_looks_fool_a_test_for_one_look() -> None:
 
 def test_quantiles_of_a_bucket() -> None:
     """Of ten rewards the first, fifth and ninth."""
-    history = _History()
+    history = History(0.5)
     rewards = np.array([3, 1, 2, 10, 9, 8, 7, 6, 5, 4], dtype=float)
     history.add(0, np.zeros(10, dtype=np.int64), np.zeros(10), rewards, 1)
     (arm,) = history.to_dict(["a"], [0])["arms"]

@@ -9,7 +9,7 @@ from rich.markup import escape
 from tailproof.cli.options import Engine, Paths, Seed, Workers
 from tailproof.cli.output import console, empty_table, progress_bar, say_where
 
-__all__ = ["COMMANDS"]
+__all__ = ["COMMANDS", "redraw"]
 
 
 def reproduce_command(
@@ -48,12 +48,10 @@ def reproduce_command(
             workers=workers,
             progress=lambda name, done, total: progress(done, total, f"figure {name}"),
         )
-    report_command(out)
+    redraw(out)
 
 
-def report_command(
-    out: Annotated[Path, typer.Argument(help="A folder written by tailproof reproduce.")],
-) -> None:
+def redraw(out: Path) -> None:
     """Draw the pictures and write the report again, from saved results."""
     from tailproof.report import write_report
 
@@ -97,4 +95,4 @@ def compare_command(paths: Paths = 10, seed: Seed = 0, workers: Workers = 0) -> 
     console.print(table)
 
 
-COMMANDS = (reproduce_command, report_command, compare_command)
+COMMANDS = (reproduce_command, compare_command)

@@ -28,6 +28,7 @@ aim = "median"
 arms = ["plain", "badge", "banner"]
 wait = "4s"
 silence = "lost"
+control = { arm = "plain", share = 0.1 }
 explore = 0.05
 """
 _VISITORS_PER_SECOND = 100

@@ -12,7 +12,7 @@ from tailproof.live.journal import Journal, open_journal
 from tailproof.live.offers import Offer
 from tailproof.stats.aims import Aim
 
-__all__ = ["Experiment", "open_all", "open_one"]
+__all__ = ["Experiment", "journal_of", "open_all", "open_one"]
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,12 @@ def open_all(config: Config) -> dict[str, Experiment]:
     return found
 
 
-def open_one(config: Config, settings: Settings) -> Experiment:
-    """Open one experiment; raises ``ValueError`` if its journal is of another policy."""
-    journal = _journal(config, settings.name)
+def open_one(config: Config, settings: Settings, *, change: bool = False) -> Experiment:
+    """Open one experiment; raises ``ValueError`` if its journal is of another policy.
+
+    With `change`, that policy is replaced.
+    """
+    journal = journal_of(config, settings.name)
     try:
         agent = Agent(
             settings.policy,
@@ -76,6 +79,7 @@ def open_one(config: Config, settings: Settings) -> Experiment:
             arms=settings.closed,
             seed=settings.seed,
             dim=settings.dim,
+            change=change,
         )
     except ValueError as error:
         journal.close()
@@ -92,13 +96,15 @@ def open_one(config: Config, settings: Settings) -> Experiment:
         offer=None if settings.arms is None else Offer.of(settings.arms),
         wait=settings.wait,
         explore=settings.explore,
-        reader=partial(_journal, config, settings.name),
+        reader=partial(journal_of, config, settings.name),
     )
 
 
-def _journal(config: Config, name: str) -> Journal:
+def journal_of(config: Config, name: str, *, make: bool = True) -> Journal:
+    """Connect to the journal of an experiment; unless `make`, it must exist."""
     if "://" in config.journal:
-        return open_journal(f"{config.journal}#{name}", durable=config.durable)
+        return open_journal(f"{config.journal}#{name}", durable=config.durable, make=make)
     folder = Path(config.journal)
-    folder.mkdir(parents=True, exist_ok=True)
-    return open_journal(folder / f"{name}.db", durable=config.durable)
+    if make:
+        folder.mkdir(parents=True, exist_ok=True)
+    return open_journal(folder / f"{name}.db", durable=config.durable, make=make)

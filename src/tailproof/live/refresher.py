@@ -84,8 +84,8 @@ class Refresher:
                     costs=experiment.costs,
                 )
             done = self._summaries[name].refresh()
-            found = {"name": name, "explore": experiment.explore, "wait": experiment.wait}
-            found |= self._summaries[name].to_dict() | {"at": time.time() if done else None}
+            found = {"name": name} | self._summaries[name].to_dict()
+            found |= {"explore": experiment.explore, "at": time.time() if done else None}
         except Exception as error:
             _LOG.warning("cannot refresh the summary of %s; retrying: %s", name, error)
             if name in self._summaries:
@@ -96,4 +96,5 @@ class Refresher:
             found["offer"] = list(experiment.arms)
         self._found[name] = json.dumps(found).encode()
         self._heads[name] = {key: found[key] for key in ("name", "read", "lead", "tickets")}
+        self._heads[name]["pay"] = {key: found["pay"][key] for key in ("verdict", "words")}
         return done

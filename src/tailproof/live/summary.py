@@ -1,29 +1,28 @@
-"""A summary of a journal: which arm leads and whether that is sure, pulls and rewards over time."""
+"""A summary of a journal: did it pay, who leads, what exploring cost, and is the data sound."""
 
+import json
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tailproof.advice import calibrate
-from tailproof.live.journal import Counts, Journal, Told
+from tailproof.live import words
+from tailproof.live.journal import Counts, Ended, Journal, Note
 from tailproof.live.scheduler import Rules
+from tailproof.live.timeline import History, plain
+from tailproof.live.worth import CONTROL, OTHER, POLICY, Decided, Worth
 from tailproof.policies.base import Policy
-from tailproof.stats.aims import Aim, CappedMean
-from tailproof.stats.comparison import LEVEL, Comparison, MeanWithin, Statistic, Unbounded
+from tailproof.stats.aims import Aim
+from tailproof.stats.comparison import LEVEL, Comparison, Lead, Unbounded
 from tailproof.stats.diagnostics import LEAST
-from tailproof.stats.estimators import Mean, Quantile
+from tailproof.stats.estimators import Mean
 from tailproof.stats.histograms import FEWEST, Histogram
 from tailproof.typing import Array
-from tailproof.wrappers import AutoFiltered, Filtered
-from tailproof.wrappers.base import Wrapper
 
 __all__ = ["Summary"]
-
-Numbers = NDArray[np.int64]
 
 _WINDOW = 1000
 """The latest rewards of an arm, from which the tail is estimated."""
@@ -33,25 +32,13 @@ _ALL_CELLS = 2**20
 """Cells in all histograms, 24 MB; with more than 64 arms each has fewer than 2¹⁴, at least 2¹²."""
 _CHUNK = 20_000
 """About how many tickets are read at once, in a few hundredths of a second."""
-_BUCKETS, _SMALLEST = 64, 32
-"""The most buckets, and the tickets in each at the start."""
-_SAMPLED = 256
-"""About how many rewards of each bucket are sampled, for the quantiles that are drawn."""
-_QUANTILES = {"low": 0.1, "middle": 0.5, "high": 0.9}
-_FEWEST = 5
-"""Rewards that an arm needs in a bucket for its quantiles to be drawn."""
 _LATELY = 1000
 """An arm is no longer on offer if none of this many latest tickets could have got it."""
-_DRAWN, _LISTED = 6, 50
-"""The most arms in charts and in tables."""
+_LISTED = 50
+"""The most arms in tables; if there are more, none gets a value by weights."""
 _JUDGED = 20_000
 """The tail is estimated from about this many rewards; again after 10 % or this many more."""
-_RIVALS = 4
-"""With more rivals there is no forecast; it takes up to a tenth of a second for each."""
-_TOO_EARLY = "Too early to tell: no arm has enough rewards yet."
-_BY_FEATURES = "The policy chose arms by features, so these estimates cannot tell which arm leads."
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-"""2⁶⁴/φ, φ the golden ratio: its multiples modulo 2⁶⁴ are spread evenly, whatever the period."""
+_GROUPS = {None: POLICY, "control": CONTROL}
 
 
 @dataclass
@@ -85,13 +72,17 @@ class Summary:
     far. Once all is read, the result depends on the journal only, not on how often it was
     refreshed, except for the verdict on the tail, which is updated now and then.
 
+    Whether it paid, and what exploring cost, is told by `Worth`: from the lots by which requests
+    got their arms, so that no law of the rewards is assumed.
+
     An arm is judged by all its rewards that came in time, in ended decisions, from a `Histogram`.
     Only while arms are compared does each reward take 8 or 16 bytes. The arm on offer with the best
     estimate leads; it is sure if there is enough evidence over every other arm on offer. For a
     given set of arms, all intervals together hold at all looks with 95 % confidence, and so does a
     sure lead, whatever the policy chose, if rewards depend neither on when they are asked for nor
     on how long they take; what of this is proved depends on the aim, see `tailproof.intervals`. If
-    requests have features, a policy may choose arms by them: then the arms are not compared.
+    requests have features, a policy may choose arms by them: then an arm is judged by what it alone
+    would have earned, by weights, and a lead is sure if its interval is above all others.
 
     The tail is estimated from the latest rewards of each arm, up to 1000. The history is kept in
     buckets with equal numbers of tickets; when 64 are full, neighbours are merged.
@@ -137,10 +128,14 @@ class Summary:
         self._arms: list[_Arm] = []
         self._numbers: dict[str, int] = {}
         self.read = self.ended = 0
-        self._tickets = self._rewards = self._came = 0
+        self._tickets = self._rewards = self._came = self._cancelled = 0
         self._features = False
-        self._history = _History()
-        self._rules = Rules.of({}, policy)
+        self.worth = Worth(aim)
+        self._history = History(self.worth.level)
+        self._rules, self._control = Rules.of({}, policy), dict[str, Any]()
+        self._explore = self._floor = 0.0
+        self._notes: list[Note] = []
+        self._controls: dict[int, dict[str, Any]] = {}
         self._judged, self._tail, self._advice = 0, "", ""
         self._seen: tuple[Any, ...] = (0, None)  # nothing was compared yet
         self._table: Array = np.empty((0, 3))
@@ -151,12 +146,26 @@ class Summary:
         chunk = max(1, _CHUNK // self.policy.pulls)
         with self.journal.moment():
             self.ended = self.journal.counts()[0]
-            self._rules = Rules.of(self.journal.meta(), self.policy)
+            meta = self.journal.meta()
+            self._rules = Rules.of(meta, self.policy)
+            self._control = json.loads(meta.get("control") or "{}") or {}
+            self._notes += self.journal.notes(len(self._notes))
+            self._controls = {
+                note.text["worker"]: note.text for note in self._notes if note.kind == "control"
+            }
+            self._floor = float(meta.get("floor") or 0.0)
             self._meet(self.journal.arms(since=len(self._arms)))
             stop = min(self.read + chunk, self.ended)
-            self._take(self.journal.ended(self.read, stop))
-            self.read = stop
+            while self.read < stop:
+                pause = self.worth.until(self.read)
+                rows = self.journal.ended(self.read, min(pause, stop))
+                self._take(rows)
+                self.read = min(pause, stop)
+                if self.read == pause:
+                    samples = [arm.sample for arm in self._arms]
+                    self.worth.settle(pause, samples, rows[-1].ticket.asked if rows else 0.0)
             if self.read == self.ended:
+                self._cancelled = self.journal.cancelled()
                 for number, counts in self.journal.tally().items():
                     self._arms[number].counts = counts
         if self.read < self.ended:
@@ -172,22 +181,20 @@ class Summary:
         for arm in self._arms if names else []:
             arm.sample.limit(max(FEWEST, _ALL_CELLS // len(self._arms)))
 
-    def _take(self, rows: Sequence[tuple[int, int, float, Told]]) -> None:
+    def _take(self, rows: Sequence[Ended]) -> None:
         """Add tickets of ended decisions."""
+        rows = [row for row in rows if not row.ticket.cancelled]
         if not rows:
             return
         first = self._tickets
-        last = {offer: first + i for i, (offer, *_) in enumerate(rows)}
-        for number, ticket in last.items():
-            offer = self.journal.offer(number)
-            self._features |= offer.vectors is not None
-            for name in offer.names:
-                self._arms[self._numbers[name]].offered = ticket
-        arms = np.array([arm for _, arm, _, _ in rows])
-        found = [self._rules.came(ticket, at) for _, _, at, ticket in rows]
+        last = {row.offer: first + i for i, row in enumerate(rows)}
+        offers = {number: self._offered(number, ticket) for number, ticket in last.items()}
+        arms = np.array([row.arm for row in rows])
+        found = [self._rules.came(row.ticket, row.at) for row in rows]
         came = np.array(found, dtype=np.float64)  # None is NaN
         silence = math.nan if self._rules.silence is None else self._rules.silence
         rewards = np.where(np.isnan(came), silence, came)
+        self._add_worth(rows, rewards, offers)
         order, width = np.argsort(arms, kind="stable"), self._width
         numbers, starts = np.unique(arms[order], return_index=True)
         for number, own in zip(numbers, np.split(order, starts[1:]), strict=True):
@@ -200,9 +207,73 @@ class Summary:
             arm.window = np.concatenate([arm.window, values])[-width:]
         self._came += int((~np.isnan(came)).sum())
         self._rewards += int((~np.isnan(rewards)).sum())
-        asked = np.array([ticket.asked for *_, ticket in rows])
-        self._history.add(first, arms, asked, rewards, len(self._arms))
+        asked, scale = np.array([row.ticket.asked for row in rows]), self.worth.scale
+        if scale is not None:
+            rewards = np.clip(rewards, scale.low, scale.high)
+        live = np.array([row.group != "history" for row in rows])
+        if live.any():
+            own = arms[live], asked[live], rewards[live]
+            self._history.add(self._history.count, *own, len(self._arms))
         self._tickets += len(rows)
+
+    def _offered(self, number: int, ticket: int) -> list[int]:
+        """Return the numbers of the arms of an offer, that of this ticket among them."""
+        offer = self.journal.offer(number)
+        self._features |= offer.vectors is not None
+        arms = [self._numbers[name] for name in offer.names]
+        for arm in arms:
+            self._arms[arm].offered = ticket
+        return arms
+
+    def _add_worth(
+        self, rows: Sequence[Ended], rewards: Array, offers: dict[int, list[int]]
+    ) -> None:
+        """Add decisions, each with the mean of its rewards."""
+        starts = np.flatnonzero(
+            [i == 0 or rows[i - 1].decision != row.decision for i, row in enumerate(rows)]
+        )
+        known = np.add.reduceat(~np.isnan(rewards), starts, dtype=np.float64)
+        with np.errstate(invalid="ignore", over="ignore"):
+            sums = np.add.reduceat(np.nan_to_num(rewards, posinf=np.inf, neginf=-np.inf), starts)
+            means = np.where(known > 0, sums / np.maximum(known, 1), math.nan)
+        some = [rows[i] for i in starts.tolist()]
+        self._explore = some[-1].explore
+        share = [math.nan if row.propensity is None else row.propensity for row in some]
+        lots = [self._lot(row, offers[row.offer]) for row in some]
+        groups = [OTHER if row.again else _GROUPS.get(row.group, OTHER) for row in some]
+        there = np.zeros((len(some), self._by_arm), dtype=bool)
+        if self._by_arm:
+            for i, row in enumerate(some):
+                there[i, offers[row.offer]] = True
+        self.worth.add(
+            Decided(
+                arm=np.array([row.arm for row in some]),
+                offered=np.array([len(offers[row.offer]) for row in some], dtype=np.float64),
+                share=np.array(share),
+                least=np.array([_least(row.shares) for row in some]),
+                explore=np.array([row.explore for row in some]),
+                group=np.array(groups),
+                lot=np.array([lot for lot, _ in lots]),
+                own=np.array([own for _, own in lots]),
+                reward=means,
+                there=there,
+                times=np.ones(len(some)),
+            )
+        )
+        drawn = np.where(np.array([lot for lot, _ in lots]) > 0, groups, OTHER)
+        self.worth.add_rewards(np.repeat(drawn, np.diff([*starts, len(rows)])), rewards)
+
+    def _lot(self, row: Ended, offer: Collection[int]) -> tuple[float, bool]:
+        """Return the probability of the control group, and whether the arm is that of it."""
+        control = self._controls.get(row.worker, {} if self._controls else self._control)
+        arm = self._numbers.get(control.get("arm", ""), -1)
+        return (float(control["share"]), row.arm == arm) if arm in offer else (0.0, False)
+
+    @property
+    def _by_arm(self) -> int:
+        """For how many arms values are estimated by weights."""
+        wanted = self._features and self.worth.level is None and len(self._arms) <= _LISTED
+        return len(self._arms) if wanted else 0
 
     @property
     def _width(self) -> int:
@@ -239,16 +310,22 @@ class Summary:
             return
         self._seen = seen
         names, samples = [arm.name for arm in self._arms], [arm.sample for arm in self._arms]
-        how = [f"Each arm is judged by all its rewards: {_aim_words(self.aim)}."]
-        self._lead = {"arm": None, "sure": False, "words": _TOO_EARLY, "how": how[0]}
+        how = [f"Each arm is judged by all its rewards: {words.aim_words(self.aim)}."]
+        self._lead = {"arm": None, "sure": False, "words": words.TOO_EARLY, "how": how[0]}
         if not here:
             self._table = np.empty((0, 3))
+            return
+        if self._by_arm:
+            self._table = self._weighted()
+            lead = _first(names, here, self._table, costs=self.costs)
+            told = words.weighted_words(lead)
+            self._lead = {"arm": lead.arm, "sure": lead.sure} | told
             return
         found = compared(self.aim, names, samples, costs=self.costs)
         if self._features:
             self._table = np.column_stack([found.values, np.full((len(names), 2), np.nan)])
             how.append("They are for the requests that got the arm, not for all requests.")
-            self._lead |= {"words": _BY_FEATURES, "how": " ".join(how)}
+            self._lead |= {"words": words.BY_FEATURES, "how": " ".join(how)}
             return
         self._table = found.table
         if len(here) < len(names):
@@ -256,12 +333,22 @@ class Summary:
                 [part[i] for i in here] for part in (names, found.lows, found.highs)
             )
             found = replace(found, names=names, lows=lows, highs=highs)
-        how += _how(self.aim, found.statistic)
+        how += words.lead_how(self.aim, found.statistic)
         if not all(sample.exact for sample in samples):
             how.append("Rewards are rounded to save memory; what is said here allows for that.")
-        words = _lead_words(self.aim, found)
-        self._lead = {"words": words, "how": " ".join(how)}
+        self._lead = {"words": words.lead_words(self.aim, found), "how": " ".join(how)}
         self._lead |= {"arm": found.lead.arm, "sure": found.lead.sure}
+
+    def _weighted(self) -> Array:
+        """Return what each arm alone would have earned, with its interval, by weights."""
+        table, scale = np.full((len(self._arms), 3), math.nan), self.worth.scale
+        level = 1 - (1 - LEVEL) / len(self._arms)
+        for row, gain in zip(table, self.worth.arms, strict=False):
+            found = gain.estimate(level)
+            if found is not None and scale is not None:
+                ends = np.clip([found.low, found.high], scale.low - found.other, math.inf)
+                row[:] = found.first, *np.minimum(found.other + ends, scale.high)
+        return table
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything that the page shows, as JSON values; infinities are strings."""
@@ -281,7 +368,12 @@ class Summary:
             "read": 1.0 if self.read == self.ended else self.read / self.ended,
             "recipe": repr(self.policy),
             "aim": self.aim.name,
-            "aim_words": _aim_words(self.aim, self.costs),
+            "mean": self.worth.level is None,
+            "wait": plain(self._rules.wait),
+            "explore": self._explore,
+            "floor": self._floor,
+            "aim_words": words.aim_words(self.aim, self.costs),
+            "costs": self.costs,
             "outcomes": self.ended,
             "silence": self._rules.silence,
             "rewards": self._rules.rewards,
@@ -290,16 +382,42 @@ class Summary:
                 "rewards": sum(one.told for one in every),
                 "pending": sum(arm.open for arm in self._arms),
                 "late": sum(one.late for one in every),
-                "late_sum": _plain(sum(one.late_sum for one in every)),
+                "late_sum": plain(sum(one.late_sum for one in every)),
                 "silent": silent,
                 "lost": missing - silent,
+                "cancelled": self._cancelled,
             },
+            **self._paid(),
             "lead": self._lead,
             "arms": [self._row(i, table[i], here[i]) for i in order[:_LISTED]],
             "more_arms": max(0, len(order) - _LISTED),
             "history": self._history.to_dict([arm.name for arm in self._arms], order[:1]),
             "tail": {"words": self._tail, "rewards": self._judged, "least": LEAST},
-            "filter": {"words": _filter_words(self.policy), "advice": self._advice},
+            "filter": {"words": words.filter_words(self.policy), "advice": self._advice},
+        }
+
+    def _paid(self) -> dict[str, Any]:
+        """Return what says whether it paid, what exploring cost, and whether the data is sound."""
+        worth, control = self.worth, self._control
+        about = words.About(
+            aim=self.aim,
+            costs=self.costs,
+            control=control.get("arm"),
+            lost=self._rules.silence is None,
+            positive=all(arm.sample.lows[0] >= 0 for arm in self._arms if len(arm.sample.lows)),
+            scale=worth.scale,
+        )
+        against = worth.against_control() if control else None
+        even = worth.even.estimate() if worth.level is None else None
+        arms = [(arm.name, arm.counts, arm.tickets - arm.came) for arm in self._arms]
+        return {
+            "control": control or None,
+            "pay": words.pay(about, against, even)
+            | {"trail": [(at, *map(plain, found[2:5])) for at, found in worth.trail]},
+            "exploring": words.exploring(about, worth.exploring.estimate(), worth),
+            "sound": words.sound(about, worth, arms[:_LISTED], self._notes),
+            "state": _state(self._notes),
+            "notes": [one._asdict() for one in self._notes if one.kind != "control"][-_LISTED:],
         }
 
     def _row(self, number: int, found: Array, here: bool) -> dict[str, Any]:
@@ -312,12 +430,38 @@ class Summary:
             "pending": arm.open,
             "missing": arm.tickets - arm.came,
             "late": arm.counts.late,
-            "late_sum": _plain(arm.counts.late_sum),
-            **dict(zip(("estimate", "low", "high"), map(_plain, found.tolist()), strict=True)),
+            "late_sum": plain(arm.counts.late_sum),
+            **dict(zip(("estimate", "low", "high"), map(plain, found.tolist()), strict=True)),
         }
 
     def _on_offer(self, arm: _Arm) -> bool:
         return arm.open > 0 or arm.offered >= self._tickets - _LATELY
+
+
+def _state(notes: Sequence[Note]) -> dict[str, Any]:
+    """Return the arm that every request gets now, if any, and the arms that were dropped."""
+    fixed: dict[str, Any] | None = None
+    for note in notes:
+        if note.kind in ("fix", "resume"):
+            fixed = note.text if note.kind == "fix" else None
+    return {"fixed": fixed, "dropped": [one.text["arm"] for one in notes if one.kind == "drop"]}
+
+
+def _least(shares: bytes | None) -> float:
+    """Return a lower bound on the propensities, which are rounded; NaN if they are not known."""
+    if shares is None:
+        return math.nan
+    return float(np.nextafter(np.frombuffer(shares, "<f4").min(), np.float32(0)))
+
+
+def _first(names: Sequence[str], here: Sequence[int], table: Array, *, costs: bool) -> Lead:
+    """Return the arm on offer with the best value, sure if its interval is above all others."""
+    value, low, high = -table[here][:, [0, 2, 1]].T if costs else table[here].T
+    if np.isnan(value).any():
+        return Lead(None, False, tuple(names[arm] for arm in here))
+    best = int(value.argmax())
+    rivals = [i for i in range(len(here)) if i != best and high[i] >= low[best]]
+    return Lead(names[here[best]], not rivals, tuple(names[here[i]] for i in rivals))
 
 
 def compared(
@@ -338,224 +482,3 @@ def compared(
         statistic = Unbounded()  # a frequent largest reward may be an effect of rounding
     highs = None if exact else [sample.high for sample in samples]
     return Comparison.of(statistic, names, lows, highs, costs=costs, any_look=True)
-
-
-class _History:
-    """Pulls of each arm in buckets with equal numbers of tickets, and a sample of their rewards.
-
-    Buckets double in size as the journal grows. Ticket n is sampled if n/φ modulo 1 is below
-    2^−thin, φ the golden ratio; so each sample is part of those at smaller sizes.
-    """
-
-    def __init__(self) -> None:
-        self.size, self.count = _SMALLEST, 0
-        self._pulls: Numbers = np.zeros((_BUCKETS, 0), dtype=np.int64)
-        self._begin, self._ends = math.nan, np.full(_BUCKETS, -math.inf)
-        self._tickets, self._arms = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-        self._rewards: Array = np.empty(0)
-
-    def add(self, first: int, arms: Numbers, asked: Array, rewards: Array, known: int) -> None:
-        """Add tickets numbered from `first` on; `known` is the number of arms so far."""
-        self.count = first + len(arms)
-        self._begin = self._begin if first else float(asked[0])
-        self._pulls = np.pad(self._pulls, ((0, 0), (0, known - self._pulls.shape[1])))
-        while self.count > _BUCKETS * self.size:
-            self._double()
-        tickets = first + np.arange(len(arms))
-        np.add.at(self._pulls, (tickets // self.size, arms), 1)
-        np.maximum.at(self._ends, tickets // self.size, asked)
-        took = self._sampled(tickets) & ~np.isnan(rewards)
-        self._tickets = np.append(self._tickets, tickets[took])
-        self._arms = np.append(self._arms, arms[took])
-        self._rewards = np.append(self._rewards, rewards[took])
-
-    def _double(self) -> None:
-        """Merge pairs of buckets, and keep half of the sample."""
-        self.size, half = 2 * self.size, _BUCKETS // 2
-        pulls, ends = self._pulls.reshape(half, 2, -1), self._ends.reshape(half, 2)
-        self._pulls = np.pad(pulls.sum(axis=1), ((0, half), (0, 0)))
-        self._ends = np.pad(ends.max(axis=1), (0, half), constant_values=-math.inf)
-        keep = self._sampled(self._tickets)
-        self._tickets, self._arms = self._tickets[keep], self._arms[keep]
-        self._rewards = self._rewards[keep]
-
-    def _sampled(self, tickets: Numbers) -> NDArray[np.bool_]:
-        thin = max(0, (self.size // _SAMPLED).bit_length() - 1)
-        return tickets.astype(np.uint64) * _GOLDEN <= np.uint64((2**64 - 1) >> thin)
-
-    def to_dict(self, names: Sequence[str], best: Sequence[int]) -> dict[str, Any]:
-        """Return pulls and reward quantiles of the `best` and the recently most pulled arms."""
-        buckets = -(-self.count // self.size)
-        pulls = np.pad(self._pulls[:buckets], ((0, 0), (0, len(names) - self._pulls.shape[1])))
-        lately = np.argsort(-pulls[buckets // 2 :].sum(axis=0), kind="stable").tolist()
-        drawn = list(dict.fromkeys([*best, *lately]))[:_DRAWN]
-        drawn = sorted(number for number in drawn if pulls[:, number].any())
-        bands = self._bands(drawn, buckets)
-        finite = self._rewards[np.isfinite(self._rewards)]
-        centre = _middle(finite)
-        with np.errstate(over="ignore"):
-            spread = _middle(np.abs(finite - centre))
-        others = pulls.sum(axis=1) - pulls[:, drawn].sum(axis=1)
-        return {
-            "begin": _plain(self._begin),
-            "ends": np.maximum.accumulate(self._ends[:buckets]).tolist(),
-            "centre": _plain(centre),
-            "spread": _plain(spread),
-            "arms": [
-                {
-                    "name": names[number],
-                    "pulls": pulls[:, number].tolist(),
-                    **{
-                        quantile: [_plain(x) for x in band[:, place].tolist()]
-                        for quantile, band in bands.items()
-                    },
-                }
-                for place, number in enumerate(drawn)
-            ],
-            "others": others.tolist(),
-        }
-
-    def _bands(self, arms: Sequence[int], buckets: int) -> dict[str, Array]:
-        """Return three quantiles of the rewards in each bucket and arm, NaN where they are few."""
-        mine = np.isin(self._arms, arms)
-        place = np.searchsorted(arms, self._arms[mine])
-        cell = self._tickets[mine] // self.size * len(arms) + place
-        order = np.lexsort((self._rewards[mine], cell))
-        ranked = self._rewards[mine][order]
-        cells, first, count = np.unique(cell[order], return_index=True, return_counts=True)
-        enough = count >= _FEWEST
-        cells, first, count = cells[enough], first[enough], count[enough]
-        found = {}
-        for name, level in _QUANTILES.items():
-            band = np.full(buckets * len(arms), np.nan)
-            band[cells] = ranked[first + np.ceil(level * count).astype(np.int64) - 1]
-            found[name] = band.reshape(buckets, len(arms))
-        return found
-
-
-def _middle(sample: Array) -> float:
-    """Return the lower median, NaN for an empty sample."""
-    half = (len(sample) - 1) // 2
-    return float(np.partition(sample, half)[half]) if len(sample) else math.nan
-
-
-def _plain(x: float) -> float | str | None:
-    """Return a number as JSON allows: None for NaN, strings for infinities."""
-    if math.isfinite(x):
-        return x
-    return None if math.isnan(x) else "Infinity" if x > 0 else "-Infinity"
-
-
-def _aim_words(aim: Aim, costs: bool | None = None) -> str:
-    """Describe an aim.
-
-    >>> from tailproof import Median
-    >>> _aim_words(Quantile(0.95)), _aim_words(Median(), costs=True)
-    ('the 0.95-quantile', 'the smallest median')
-    """
-    size = "" if costs is None else "smallest " if costs else "largest "
-    if isinstance(aim, Quantile):
-        return f"the {size}{aim.level:g}-quantile"
-    if isinstance(aim, CappedMean):
-        quantile = f"the {aim.share:g}-quantile of those that are not zero"
-        return f"the {size}mean of rewards capped at {quantile}"
-    return f"the {size}{aim.name}"
-
-
-def _how(aim: Aim, statistic: Statistic) -> list[str]:
-    """Return sentences on what the intervals and a sure lead assume, and what is proved."""
-    if isinstance(statistic, Unbounded):
-        if isinstance(aim, CappedMean):
-            return ["No finite cap is known yet, so there is no interval."]
-        return [
-            "For a mean of rewards without bounds no interval can hold, so none is given, and no "
-            "lead is sure."
-        ]
-    found = [f"{statistic.words[0].upper()}{statistic.words[1:]}."] if statistic.words else []
-    found.append(
-        "If rewards depend neither on when they are asked for nor on how long they take, all "
-        f"intervals together hold with {100 * LEVEL:.0f} % confidence at every look, whatever the "
-        "policy chose, and so does a sure lead."
-    )
-    proved = "This is proved, for every distribution of rewards."
-    if isinstance(aim, CappedMean):
-        proved = (
-            "This is proved for a fixed cap; for a cap learned from the rewards, as here, only the "
-            "rate of wrong sure leads is measured."
-        )
-    elif isinstance(statistic, MeanWithin):
-        proved = "This is proved if these are the true bounds of the rewards."
-    return [*found, proved]
-
-
-def _lead_words(aim: Aim, found: Comparison) -> str:
-    """Say which arm leads, how sure that is, and what would make it sure."""
-    unbounded = isinstance(found.statistic, Unbounded)
-    known = ~np.isnan(found.values) if unbounded else [ends is not None for ends in found.intervals]
-    few = [name for name, enough in zip(found.names, known, strict=True) if not enough]
-    lead, aside = found.lead, set(few)
-    if len(few) == len(found.names):
-        return _TOO_EARLY
-    if len(found.names) == 1:
-        return f"{lead.arm} is the only arm."
-    if lead.sure:
-        return (
-            f"{lead.arm} leads, and that is sure: the evidence over every other arm holds at any "
-            "look."
-        )
-    rivals = [name for name in lead.rivals if name not in aside]
-    if lead.arm is None:
-        parts = [f"Nothing leads: {_listed(rivals)} are equal so far"]
-    else:
-        parts = [f"{lead.arm} leads so far"]
-        if isinstance(aim, CappedMean) and unbounded:
-            parts.append("no finite cap is known yet")
-        elif unbounded:
-            parts.append("never sure, as a mean of rewards without bounds has no interval")
-        elif rivals:
-            parts.append(f"not sure yet against {_listed(rivals)}")
-    if few:
-        parts.append(f"{_listed(few)} {'has' if len(few) == 1 else 'have'} too few rewards")
-    words = "; ".join(parts) + "."
-    more = found.forecast() if len(rivals) <= _RIVALS else None
-    if more is None:
-        return words
-    about = float(f"{more.rewards:.0e}")  # one digit, so that the sentence stays for a while
-    return (
-        f"{words} About {about:,.0f} more rewards of these arms would make it sure, if they differ "
-        "as they seem to."
-    )
-
-
-def _filter_words(policy: Policy[Any]) -> str:
-    """Describe how many requests share a decision, and how their rewards are used.
-
-    >>> from tailproof import UCB1
-    >>> _filter_words(AutoFiltered(UCB1()))  # doctest: +ELLIPSIS
-    "21 requests share a decision: they get the same arm, and Pitman's estimator reduces their..."
-    """
-    if policy.pulls == 1:
-        return "Each request is a decision of its own, and each reward is learned by itself."
-    inside: Policy[Any] = policy
-    while isinstance(inside, Wrapper) and not isinstance(inside, AutoFiltered | Filtered):
-        inside = inside.policy
-    use = "the policy learns their rewards together"
-    if isinstance(inside, AutoFiltered):
-        use = "Pitman's estimator reduces their rewards to one number"
-    elif isinstance(inside, Filtered):
-        use = f"{inside.estimator!r} reduces their rewards to one number"
-    return (
-        f"{policy.pulls} requests share a decision: they get the same arm, and {use}, so that a "
-        f"few extreme rewards do not decide. If rewards are lost, {policy.least} are enough, and "
-        "more requests get the arm."
-    )
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Return names as an English list.
-
-    >>> _listed(["a"]), _listed(["a", "b", "c"]), _listed(list("abcdef"))
-    ('a', 'a, b and c', 'a, b, c and 3 more')
-    """
-    shown = [*names] if len(names) <= 4 else [*names[:3], f"{len(names) - 3} more"]
-    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)

@@ -16,6 +16,7 @@ __all__ = [
     "Decision",
     "DecisionRow",
     "Earlier",
+    "Ended",
     "Found",
     "Note",
     "Outcome",
@@ -157,6 +158,24 @@ class Told(NamedTuple):
     def cancelled(self) -> bool:
         """Whether the ticket does not count."""
         return any(id_ == CANCELLED for id_, *_ in self.events)
+
+
+class Ended(NamedTuple):
+    """A ticket of an ended decision, with what its summary needs of that; see `DecisionRow`."""
+
+    decision: int
+    offer: int
+    arm: int
+    at: float
+    """When the decision had its outcome."""
+    propensity: float | None
+    shares: bytes | None
+    explore: float
+    group: str | None
+    worker: int
+    again: bool
+    """Whether the unit of the ticket had one before."""
+    ticket: Told
 
 
 @dataclass

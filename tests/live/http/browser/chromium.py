@@ -96,15 +96,6 @@ class Chromium:
         elif event["method"] == "Log.entryAdded" and params["entry"]["source"] == "security":
             self.complaints.append(params["entry"]["text"])
 
-    @property
-    def complaints_beside_plotly(self) -> list[str]:
-        """The same without that about a style for maps, which plotly brings and nothing here needs.
-
-        The policy keeps it out, once when the page is opened.
-        """
-        others = [text for text in self.complaints if "inline style" not in text]
-        return others if len(self.complaints) - len(others) <= 1 else self.complaints
-
     def open(self, url: str) -> None:
         """Go to a page, and wait until it is there."""
         self.send("Page.navigate", url=url)

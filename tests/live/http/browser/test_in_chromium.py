@@ -15,8 +15,11 @@ import numpy as np
 import pytest
 from chromium import Chromium, until
 
+from tailproof import Median
 from tailproof.live.config import load
 from tailproof.live.http.server import TOKEN, listening, server
+from tailproof.live.journal import Journal
+from tailproof.live.offline import offline_page, summarised
 
 pytestmark = pytest.mark.browser
 
@@ -31,6 +34,7 @@ durable = false
 recipe = "auto_filtered(ucb1, repeats=5)"
 silence = "lost"
 explore = 0.5
+control = { arm = "red", share = 0.2 }
 wait = "2h"
 
 [experiments.new]
@@ -38,7 +42,7 @@ recipe = "auto_filtered(ucb1)"
 silence = "lost"
 arms = ["red", "blue"]
 """
-DRAWN = "['intervals', 'pulls', 'rewards'].every(id => document.querySelector(`#${id} .main-svg`))"
+DRAWN = "['intervals', 'pulls', 'rewards'].every(id => document.querySelector(`#${id} svg`))"
 READY = f"!document.getElementById('found').hidden && {DRAWN}"
 SECRET = "correct-horse-battery-staple"
 
@@ -116,14 +120,107 @@ def test_it_says_who_leads_and_how_sure_that_is(page: Chromium, service: Service
     assert page.text("#tickets dd").startswith(f"{found['tickets']['asked']:,}")
 
 
+def test_it_says_whether_it_paid_and_what_that_assumes(page: Chromium, service: Service) -> None:
+    found = summary(service)
+    assert page.text("#pay-words") == found["pay"]["words"]
+    assert "the control group (red)" in page.text("#gains h4")
+    assert page.text("#exploring") == found["exploring"]["words"]
+    assert page.text("#sound") == found["sound"]["words"]
+    page.run("document.querySelectorAll('details').forEach(one => one.open = true)")
+    assert "at every look" in page.text("#pay-how")
+    command = page.text("#judge").replace("\\\n", "")
+    assert shlex.split(command)[:3] == ["tailproof", "judge", "journals/shop.db"]
+
+
+def test_colours_do_not_contradict_names(page: Chromium) -> None:
+    drawn = page.run("""Object.fromEntries([...document.querySelectorAll('#arms tbody th')]
+        .map(head => [head.innerText.trim(), head.querySelector('.swatch').className]))""")
+    assert "hue-red" in drawn["red"]
+    assert "hue-blue" in drawn["blue"]
+    hues = [name.split()[1] for name in drawn.values()]
+    assert len(set(hues)) == len(hues) == 4
+    found = page.run("hues(['dark red', 'tired', 'Blue', 'navy', 'x'])")
+    assert found[0] == "red"
+    assert found[2] == "blue"
+    assert not {"red", "blue"} & {found[1], found[3], found[4]}
+
+
+def click(browser: Chromium, selector: str) -> None:
+    browser.run(f"document.querySelector({json.dumps(selector)}).click()")
+
+
+def acts(journal: Journal) -> list[str]:
+    """Return the kinds of what was done to an experiment."""
+    return [one.kind for one in journal.notes() if one.kind != "control"]
+
+
+def test_buttons_ask_once_more_and_are_written_to_the_journal(
+    browser: Chromium, tmp_path: Path
+) -> None:
+    with serving(tmp_path, SECRET) as service:
+        service.visit(100)
+        browser.open(f"{service.url}/#/shop")
+        browser.wait("!document.getElementById('token-form').hidden")
+        browser.run(f"document.getElementById('token').value = {json.dumps(SECRET)}")
+        browser.run("document.getElementById('token-form').requestSubmit()")
+        browser.wait(READY)
+        browser.run("document.getElementById('arm').value = 'blue'")
+        pause = "[data-act=pause]"
+        click(browser, pause)
+        assert browser.text(pause) == "Really pause with blue?"
+        journal = service.app.state.experiments["shop"].reader()
+        assert acts(journal) == []
+        click(browser, pause)
+        browser.wait("!document.getElementById('state').hidden")
+        assert browser.text("#state") == "Paused: every request gets blue."
+        assert acts(journal) == ["fix"]
+        for _ in range(2):
+            click(browser, "[data-act=resume]")
+        browser.wait("document.getElementById('state').hidden")
+        browser.run(f"document.getElementById('arm').value = {json.dumps(BOLD)}")
+        for _ in range(2):
+            click(browser, "[data-act=drop]")
+        browser.wait("[...document.getElementById('arm').options].length === 3")
+        assert acts(journal) == ["fix", "resume", "drop"]
+        browser.run("document.getElementById('arm').value = 'red'")
+        for _ in range(2):
+            click(browser, "[data-act=drop]")
+        browser.wait("document.getElementById('act-words').innerText.startsWith('Not done')")
+        for kind in ("csv", "parquet"):
+            click(browser, f"[data-export={kind}]")
+            browser.wait(f"document.getElementById('act-words').innerText.endsWith('shop.{kind}.')")
+        journal.close()
+        refused = [text for text in browser.complaints if "422" not in text and "401" not in text]
+        assert refused == []
+
+
+def test_a_report_is_the_same_page_without_a_service(
+    browser: Chromium, service: Service, tmp_path: Path
+) -> None:
+    journal = service.app.state.experiments["shop"].reader()
+    policy = service.app.state.experiments["shop"].agent.policy
+    found = summarised(journal, Median(), name="shop", policy=policy)
+    journal.close()
+    file = tmp_path / "shop.html"
+    file.write_text(offline_page(found))
+    browser.open(file.as_uri())
+    browser.wait(READY)
+    assert browser.text("#pay-words") == found["pay"]["words"]
+    assert browser.text("#lead-words") == found["lead"]["words"]
+    assert browser.run("document.getElementById('acts').hidden")
+    assert browser.text("#connection").startswith("As of ")
+    assert {url.partition(":")[0] for url in browser.requests} <= {"file", "data", "about"}
+    assert browser.complaints == []
+
+
 def test_charts_are_drawn_and_said_in_tables(page: Chromium, service: Service) -> None:
     for chart, least in {"intervals": 4, "pulls": 4, "rewards": 8}.items():
-        script = f"""[...document.querySelectorAll('#{chart} .scatterlayer path')]
-            .filter(path => path.getBoundingClientRect().width > 0).length"""
+        script = f"""[...document.querySelectorAll('#{chart} .drawn *')]
+            .filter(part => part.getBoundingClientRect().width > 0).length"""
         assert page.run(script) >= least
         inside = f"""(() => {{
             const box = document.querySelector('#{chart}').getBoundingClientRect();
-            const drawn = document.querySelector('#{chart} .main-svg').getBoundingClientRect();
+            const drawn = document.querySelector('#{chart} svg').getBoundingClientRect();
             return drawn.height > 50 && drawn.height <= box.height && drawn.width <= box.width;
         }})()"""
         assert page.run(inside)
@@ -153,7 +250,7 @@ def test_an_empty_experiment_is_shown_kindly_and_its_lines_work(
         browser.wait("!document.getElementById('found').hidden")
         browser.wait("document.querySelector('#tickets div:nth-child(2) dd').innerText[0] === '1'")
         assert browser.run("document.getElementById('empty').hidden")
-        assert browser.complaints_beside_plotly == []
+        assert browser.complaints == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -248,9 +345,18 @@ def test_a_screen_reader_finds_its_way(page: Chromium) -> None:
         assert landmark in names
     assert "Arms, best first" in names["table"]
     assert all(names["table"])
+    questions = [
+        "Did it pay?",
+        "Who leads?",
+        "What did exploring cost?",
+        "Is the data sound?",
+        "How wild are the rewards?",
+    ]
+    asked = [name for name in names["heading"] if name.endswith("?")]
+    assert asked == questions
     assert all(names["region"])
     levels = page.run(
-        "[...document.querySelectorAll('h1, h2, h3')].filter(x => x.checkVisibility())"
+        "[...document.querySelectorAll('h1, h2, h3, h4')].filter(x => x.checkVisibility())"
         ".map(x => Number(x.tagName[1]))"
     )
     assert levels[0] == 1
@@ -281,7 +387,7 @@ def test_nothing_is_asked_of_another_host(page: Chromium, service: Service) -> N
     assert len(page.requests) > 5
     strange = [url for url in page.requests if not url.startswith((f"{service.url}/", "data:"))]
     assert strange == []
-    assert page.complaints_beside_plotly == []
+    assert page.complaints == []
     policy = httpx.get(service.url, trust_env=False).headers["content-security-policy"]
     assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
     refused = page.run("fetch('http://127.0.0.1:9/').then(() => 'went', () => 'refused')")

@@ -2,11 +2,11 @@
 
 const EVERY = 3000, SLOWEST = 15000;                    // milliseconds between refreshes
 const STALE = 90;                                       // seconds; without viewers the service refreshes every 30
-const COLOURS = 6, DASHES = ["solid", "dash", "dot"];    // as in page.css
-const dark = matchMedia("(prefers-color-scheme: dark)"), narrow = matchMedia("(max-width: 34rem)");
+const REALLY = 6000;                                     // milliseconds in which a second click confirms
+const narrow = matchMedia("(max-width: 34rem)");
 const at = id => document.getElementById(id);
 
-let timer = 0, failures = 0, since = null, lastWords = {}, shown = "", shownList = "", latest = null, controller = null, drawnWidth = 0;
+let timer = 0, failures = 0, palette = [], since = null, lastWords = {}, shown = "", shownList = "", latest = null, controller = null, drawnWidth = 0;
 
 // ---- talking to the service
 
@@ -82,10 +82,6 @@ at("token-form").addEventListener("submit", event => {
   at("token").value = "";
   look();
 });
-document.addEventListener("visibilitychange", look);
-addEventListener("online", look);
-addEventListener("hashchange", () => look().then(() => at("experiment").focus()));
-dark.addEventListener("change", redraw);
 new ResizeObserver(() => { if (at("found").clientWidth !== drawnWidth) redraw(); }).observe(at("found"));
 
 function announce(words) { at("announcement").textContent = words; }
@@ -173,31 +169,147 @@ function show(found) {
   const known = found.tickets !== undefined, asked = known && found.tickets.asked > 0;
   at("empty").hidden = !known || asked || found.read < 1;
   at("found").hidden = !asked;
-  setText("goal", !known ? "" : `Goal: ${found.aim_words}. ${meaning(found)} ` +
-    (found.explore ? `${words(100 * found.explore)} % of decisions are random.` : "Exploration is up to the policy."));
+  setText("goal", !known ? "" : `Goal: ${found.aim_words}. ${meaning(found)} ${exploration(found)}`);
   if (!asked) return known && showEmpty(found);
   if (found.read === 1) {
     const before = lastWords[found.name];
     if (before !== undefined && before !== found.lead.words) announce(`${found.name}: ${found.lead.words}`);
     lastWords[found.name] = found.lead.words;
   }
+  palette = hues(found.history.arms.map(arm => arm.name));
+  showPay(found);
   showLead(found);
-  showTickets(found);
+  setText("exploring", found.exploring.words);
+  at("exploring-details").hidden = !found.exploring.how;
+  setText("exploring-how", found.exploring.how);
+  showSound(found);
   setText("tail", found.tail.words || `The tail is estimated once there are ${found.tail.least} rewards.`);
   setText("filter", found.filter.words);
-  at("advice").hidden = !found.filter.advice;
+  at("advice").hidden = found.mean || !found.filter.advice;
   setText("advice", `Advice for a median filter: ${found.filter.advice}`);
   setText("recipe", found.recipe);
   for (const id of ["pulls-section", "rewards-section"]) at(id).hidden = !found.history.ends.length;
-  showTables(found.history);
+  showTables(found);
+  showActs(found);
   latest = found;
-  draw(found);
+  drawAll(found);
 }
 
+function exploration({ explore, control, floor }) {
+  const parts = [explore ? `${words(100 * explore)} % of decisions are random.` : "Exploration is up to the policy."];
+  if (floor) parts.push(`Every arm gets at least ${words(100 * floor)} %.`);
+  if (control) parts.push(`${words(100 * control.share)} % of requests are the control group and get ${control.arm}.`);
+  return parts.join(" ");
+}
+
+function showPay({ pay, costs, aim, mean, control, name }) {
+  const kinds = { paid: ["sure", "it paid"], cost: ["bad", "it did not pay"], unsure: ["", "not sure yet"], early: ["early", "too early"], none: ["early", "no control group"] };
+  const [kind, text] = kinds[pay.verdict];
+  at("pay-badge").className = `badge ${kind}`;
+  setText("pay-badge", text);
+  setText("pay-words", pay.words);
+  setText("pay-how", pay.how);
+  const each = mean ? "a request" : aim, range = ([value, low, high], unit = "") => [value === null ? "–" : `${words(value)}${unit}`,
+    value === null ? "" : `${words(low)} to ${words(high)}${unit}`];
+  fill(at("gains"), pay.rows.map(row => [make("h4", `Against ${row.name}`), cards([
+    [`${costs ? "Saved" : "More"}, ${each}`, ...range(row.gain.map(rounded))],
+    ...(row.percent[0] === null ? [] : [[`${costs ? "Saved" : "More"}, in %`, ...range(row.percent.map(rounded), " %")]]),
+    ...(mean ? [[`${costs ? "Saved" : "More"}, in all`, ...range(row.total.map(rounded))]] : []),
+    [`Rule, ${each}`, words(rounded(row.rule)), `other: ${words(rounded(row.other))}`],
+    ["Requests", whole.format(row.requests), "that this is from"],
+  ])]).flat());
+  setText("trail-words", `${costs ? "Saved" : "Earned beyond"} ${control ? "the control group" : "an even split"} ${each}, so far, with its interval; above the line it pays.`);
+  const rules = [control ? `always:${control.arm}` : "always:ARM", "even"];
+  setText("judge", `tailproof judge journals/${name}.db --aim '${aim}' \\\n  ${rules.map(rule => `--rule '${rule}'`).join(" ")}`);
+}
+
+function rounded(x) { return x === null || !Number.isFinite(Number(x)) ? x : Number(Number(x).toPrecision(3)); }
+
+function cards(rows, list = make("dl")) {
+  fill(list, rows.map(([name, value, more]) => {
+    const group = make("div"), shown = make("dd", value);
+    shown.append(make("small", more));
+    fill(group, make("dt", name), shown);
+    return group;
+  }));
+  return list;
+}
+
+function showSound({ sound, tickets, outcomes, silence, notes }) {
+  at("sound-badge").className = `badge ${sound.fine ? "sure" : "bad"}`;
+  setText("sound-badge", sound.fine ? "sound" : "look");
+  setText("sound", sound.words);
+  showTickets({ tickets, outcomes, silence });
+  table("checks", "Checks", ["check", "result", "found"], sound.checks.map(one => [one.name, one.fine ? "fine" : "look", one.words]));
+  for (const row of at("checks").tBodies[0].rows) {
+    row.cells[1].className = row.cells[1].innerText === "fine" ? "good" : "bad";
+    row.cells[2].className = "";
+  }
+  for (const head of at("checks").tHead.rows[0].cells) head.className = "";
+  at("notes-details").hidden = !notes.length;
+  fill(at("notes"), notes.map(note => make("li", `${moment(note.at)}: ${note.kind} ${Object.entries(note.text).map(([key, value]) => `${key} ${value}`).join(", ")}`)));
+}
+
+// ---- what can be done; the offline report has none of it
+
+function showActs({ arms, state }) {
+  at("acts").hidden = offline !== null;
+  const list = at("arm"), names = arms.filter(arm => arm.here && !state.dropped.includes(arm.name)).map(arm => arm.name);
+  if (JSON.stringify([...list.options].map(one => one.value)) !== JSON.stringify(names)) {
+    const before = list.value;
+    fill(list, names.map(name => make("option", name, { value: name })));
+    if (names.includes(before)) list.value = before;
+  }
+  at("state").hidden = !state.fixed;
+  if (state.fixed) setText("state", `${state.fixed.why === "stop" ? "Stopped" : "Paused"}: every request gets ${state.fixed.arm}.`);
+  document.querySelector("[data-act=resume]").hidden = !state.fixed;
+}
+
+async function send(path, init = {}) {
+  const token = sessionStorage.getItem("token"), headers = { ...init.headers, ...(token ? { Authorization: `Bearer ${token}` } : {}) };
+  const answer = await fetch(path, { ...init, headers });
+  if (answer.status === 401) { askForToken(); throw new Error("the token is missing"); }
+  if (!answer.ok) throw new Error((await answer.json().catch(() => ({}))).error ?? `the service answered ${answer.status}`);
+  return answer;
+}
+
+for (const button of document.querySelectorAll("[data-export]")) button.addEventListener("click", async () => {
+  const kind = button.dataset.export;
+  setText("act-words", "Exporting…");
+  try {
+    const file = await (await send(`/experiments/${latest.name}/log?format=${kind}`)).blob();
+    const link = make("a", undefined, { href: URL.createObjectURL(file), download: `${latest.name}.${kind}` });
+    link.click();
+    URL.revokeObjectURL(link.href);
+    setText("act-words", `Exported ${latest.name}.${kind}.`);
+  } catch (error) { setText("act-words", `Not exported: ${error.message}`); }
+});
+
+for (const button of document.querySelectorAll("[data-act]")) button.addEventListener("click", async () => {
+  const act = button.dataset.act, arm = at("arm").value;
+  if (!button.classList.contains("sure")) {             // a first click only asks
+    const before = button.textContent;
+    button.classList.add("sure");
+    button.textContent = act === "resume" ? "Really resume?" : `Really ${act} ${act === "drop" ? "" : "with "}${arm}?`;
+    button.timer = setTimeout(() => { button.classList.remove("sure"); button.textContent = before; }, REALLY);
+    button.before = before;
+    return;
+  }
+  clearTimeout(button.timer);
+  button.classList.remove("sure");
+  button.textContent = button.before;
+  try {
+    await send(`/experiments/${latest.name}/${act}`, { method: "POST", headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(act === "resume" ? {} : { arm }) });
+    setText("act-words", "Written to the journal.");
+    look();
+  } catch (error) { setText("act-words", `Not done: ${error.message}`); }
+});
+
 function meaning({ wait, silence, rewards }) {
-  const what = rewards === "sum" ? "All rewards" : "The first reward", until = span(wait);
-  return silence === null ? `${what} within ${until} count; without one, a request counts as lost.`
-    : `${what} within ${until} count; without one, a request has the reward ${words(silence)}.`;
+  const what = rewards === "sum" ? "All rewards count that come" : "The first reward counts if it comes", until = span(wait);
+  return silence === null ? `${what} within ${until}; without one, a request counts as lost.`
+    : `${what} within ${until}; without one, a request has the reward ${words(silence)}.`;
 }
 
 function showEmpty(found) {
@@ -220,7 +332,7 @@ function showLead(found) {
   fill(at("arms").tBodies[0], found.arms.map(arm => {
     const row = make("tr"), name = make("th", undefined, { scope: "row" });
     const drawn = slot(found.history, arm.name);
-    if (drawn >= 0) name.append(swatch(drawn));
+    if (drawn >= 0) name.append(swatch(found, drawn));
     name.append(arm.here ? arm.name : `${arm.name} (no longer offered)`);
     if (!arm.here) row.className = "gone";
     const cells = [words(arm.estimate), arm.low === null ? "–" : `${words(arm.low)} to ${words(arm.high)}`,
@@ -241,24 +353,22 @@ function showTickets({ tickets, outcomes, silence }) {
     silence === null ? ["Lost", tickets.lost, share(tickets.lost, tickets.asked)]
       : ["Silent", tickets.silent, `no reward in time, so ${words(silence)}`],
     ["Late", tickets.late, `came too late and were not learned; ${words(tickets.late_sum)} in all`],
+    ...(tickets.cancelled ? [["Cancelled", tickets.cancelled, "nobody waited for the answer"]] : []),
   ];
-  fill(at("tickets"), rows.map(([name, count, more]) => {
-    const group = make("div"), value = make("dd", whole.format(count));
-    value.append(make("small", more));
-    fill(group, make("dt", name), value);
-    return group;
-  }));
+  cards(rows.map(([name, count, more]) => [name, whole.format(count), more]), at("tickets"));
 }
 
-function showTables(history) {
-  const times = history.ends.map(moment), names = history.arms.map(arm => arm.name);
+function showTables(found) {
+  const { history } = found, times = history.ends.map(moment), names = history.arms.map(arm => arm.name);
   const others = history.others.some(count => count > 0);
   table("pulls-table", "Requests that got each arm, by period", ["until", ...names, ...(others ? ["other arms"] : [])],
     times.map((time, i) => [time, ...history.arms.map(arm => whole.format(arm.pulls[i])),
       ...(others ? [whole.format(history.others[i])] : [])]));
-  table("rewards-table", "Median reward, and the middle 80 % of rewards", ["until", ...names],
+  const what = found.mean ? "The mean reward of a request, capped" : found.aim === "median" ? "The median and the middle 80 % of rewards" : `The ${found.aim} of rewards`;
+  setText("rewards-words", `${what}, in each period.`);
+  table("rewards-table", what, ["until", ...names],
     times.map((time, i) => [time, ...history.arms.map(arm => arm.middle[i] === null ? "–"
-      : `${words(arm.middle[i])} (${words(arm.low[i])} to ${words(arm.high[i])})`)]));
+      : arm.low ? `${words(arm.middle[i])} (${words(arm.low[i])} to ${words(arm.high[i])})` : words(arm.middle[i]))]));
 }
 
 function table(id, caption, heads, rows) {
@@ -273,43 +383,22 @@ function table(id, caption, heads, rows) {
   fill(at(id), make("caption", caption), head, body);
 }
 
-// ---- charts; plotly reads text as markup, so names are escaped for it
-
-function escaped(name) {
-  const short = name.length > 24 ? `${name.slice(0, 23)}…` : name;
-  return short.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
-}
+// ---- charts
 
 function slot(history, name) { return history.arms.findIndex(arm => arm.name === name); }
-function colour(i) { return theme(i < 0 ? "soft" : `arm-${i % COLOURS}`); }
-function theme(name) { return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim(); }
+function colour({ history }, name) { return palette[slot(history, name)] ?? "soft"; }
 
-function swatch(i) {
-  return make("span", undefined, { class: `swatch ${i < 0 ? "" : `arm-${i % COLOURS}`}`, "aria-hidden": "true" });
+function swatch(found, i) {
+  const hue = i < 0 ? "soft" : palette[i];
+  return make("span", undefined, { class: `swatch hue-${hue} dash-${Math.max(i, 0) % 3}`, "aria-hidden": "true" });
 }
 
-function picture(id, traces, more) {
-  const place = at(id), rem = parseFloat(getComputedStyle(document.documentElement).fontSize);
-  const size = { width: Math.floor(place.getBoundingClientRect().width), height: rem * (more.rems ?? (narrow.matches ? 16 : 19)) };
-  Plotly.react(place, traces, { ...layout(more), ...size }, { displayModeBar: false, doubleClick: false, showTips: false });
-}
+function redraw() { if (latest && !at("found").hidden) drawAll(latest); }
 
-function layout({ rems, ...more }) {
-  const line = theme("line");
-  const axis = { gridcolor: line, zerolinecolor: line, linecolor: line, fixedrange: true, automargin: true, tickangle: 0, tickfont: { color: theme("soft") } };
-  return {
-    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: theme("ink"), family: "system-ui, sans-serif", size: 13 },
-    margin: { l: 8, r: 12, t: 8, b: 8 }, showlegend: false, dragmode: false, hovermode: "closest", ...more,
-    xaxis: { ...axis, ...more.xaxis }, yaxis: { ...axis, ...more.yaxis },
-  };
-}
-
-function redraw() { if (latest && !at("found").hidden) draw(latest); }
-
-function draw(found) {
-  if (typeof Plotly === "undefined") return;            // the tables show the same data
+function drawAll(found) {
   const { history } = found;
   drawnWidth = at("found").clientWidth;
+  drawTrail(found);
   drawIntervals(found);
   if (!history.ends.length) return;
   for (const id of ["pulls", "rewards"]) {
@@ -317,130 +406,23 @@ function draw(found) {
     if (id === "pulls" && history.others.some(count => count > 0)) names.push("other arms");
     fill(at(id).previousElementSibling, names.map((name, i) => {
       const item = make("li");
-      fill(item, swatch(i < history.arms.length ? i : -1), name);
+      fill(item, swatch(found, i < history.arms.length ? i : -1), name);
       return item;
     }));
   }
-  drawPulls(history);
-  drawRewards(history);
+  drawPulls(found);
+  drawRewards(found);
 }
 
-function times({ begin, ends, arms, others }) {
-  const last = ends[ends.length - 1];
-  if (last - begin < 1) {                               // less than a second: count requests instead
-    let sum = 0;
-    const xs = [0, ...ends.map((_, i) => sum += others[i] + arms.reduce((all, arm) => all + arm.pulls[i], 0))];
-    return { axis: { type: "linear", title: { text: "requests so far", standoff: 8 } }, xs };
-  }
-  const local = t => new Date((t - 60 * new Date(t * 1000).getTimezoneOffset()) * 1000).toISOString().slice(0, -1);
-  return { axis: { type: "date", nticks: narrow.matches ? 4 : 10 }, xs: [begin, ...ends].map(local) };
+// ---- the start: a report has its data with it, the page asks for them again and again
+
+const embedded = document.getElementById("data"), offline = embedded ? JSON.parse(embedded.textContent) : null;
+if (offline) {
+  setText("connection-words", `As of ${moment(offline.at)}`);
+  show({ ...offline, now: offline.at });
+} else {
+  document.addEventListener("visibilitychange", look);
+  addEventListener("online", look);
+  addEventListener("hashchange", () => look().then(() => at("experiment").focus()));
+  look();
 }
-
-function drawPulls(history) {
-  const { axis, xs } = times(history);
-  const sums = history.ends.map((_, i) => history.others[i] + history.arms.reduce((all, arm) => all + arm.pulls[i], 0));
-  const rows = history.arms.map((arm, i) => [arm.name, arm.pulls, colour(i)]);
-  if (history.others.some(count => count > 0)) rows.push(["other arms", history.others, colour(-1)]);
-  const traces = rows.map(([name, pulls, color]) => {
-    const shares = pulls.map((count, i) => sums[i] ? 100 * count / sums[i] : 0);
-    return {
-      x: xs, y: [shares[0], ...shares], stackgroup: "all", line: { shape: "vh", width: 0.5, color }, fillcolor: faint(color, 0.75),
-      text: [0, ...shares.keys()].map(j => `${escaped(name)}: ${words(Number(shares[j].toPrecision(2)))} %`),
-      hovertemplate: "%{text}<extra></extra>",
-    };
-  });
-  picture("pulls", traces, { hovermode: "x", xaxis: axis, yaxis: { range: [0, 100], ticksuffix: " %" } });
-}
-
-function drawRewards(history) {
-  const scale = symlog(history, history.arms.flatMap(arm => [...arm.low, ...arm.high]), 6);
-  const { axis, xs } = times(history), ends = xs.slice(1), bands = [], lines = [];
-  history.arms.forEach((arm, i) => {
-    const x = [], y = [];
-    for (const run of runs(arm.middle)) {
-      const back = [...run].reverse();
-      x.push(...run.map(j => ends[j]), ...back.map(j => ends[j]), null);
-      y.push(...run.map(j => scale.to(arm.high[j])), ...back.map(j => scale.to(arm.low[j])), null);
-    }
-    bands.push({ x, y, fill: "toself", mode: "none", fillcolor: faint(colour(i), 0.16), hoverinfo: "skip" });
-    lines.push({
-      x: ends, y: arm.middle.map(value => value === null ? null : scale.to(value)), mode: "lines+markers",
-      line: { color: colour(i), width: 2, dash: DASHES[i % 3] }, marker: { color: colour(i), size: 5 },
-      text: arm.middle.map((value, j) => `${escaped(arm.name)}: ${words(value)}<br>${words(arm.low[j])} to ${words(arm.high[j])}`),
-      hovertemplate: "%{text}<extra></extra>",
-    });
-  });
-  picture("rewards", [...bands, ...lines], {
-    xaxis: { ...axis, ...(ends.length > 1 ? { range: [ends[0], ends[ends.length - 1]] } : {}) },
-    yaxis: marks(scale),
-  });
-}
-
-function drawIntervals(found) {
-  const arms = found.arms.filter(arm => arm.here && arm.estimate !== null).slice(0, 12).reverse();
-  at("intervals").hidden = !arms.length;
-  if (!arms.length) return;
-  const scale = symlog(found.history, arms.flatMap(arm => [arm.low, arm.estimate, arm.high]), narrow.matches ? 4 : 7);
-  const traces = arms.map(arm => {
-    const color = colour(slot(found.history, arm.name)), x = scale.to(arm.estimate);
-    const low = arm.low ?? arm.estimate, high = arm.high ?? arm.estimate;   // there may be no interval
-    return {
-      x: [x], y: [arm.name], mode: "markers", marker: { color, size: 11 },
-      error_x: { type: "data", symmetric: false, array: [scale.to(high) - x], arrayminus: [x - scale.to(low)], color, thickness: 2.5, width: 6,
-        visible: arm.low !== null },
-      text: [`${escaped(arm.name)}: ${words(arm.estimate)}<br>${arm.low === null ? "no interval" : `${words(low)} to ${words(high)}`}`],
-      hovertemplate: "%{text}<extra></extra>",
-    };
-  });
-  picture("intervals", traces, {
-    rems: 3.4 + 2.1 * arms.length,
-    xaxis: marks(scale),
-    yaxis: { type: "category", tickvals: arms.map(arm => arm.name), ticktext: arms.map(arm => escaped(arm.name)), showgrid: false,
-      range: [-0.6, arms.length - 0.4] },
-  });
-}
-
-function marks({ ticks, to, range }) { return { tickvals: ticks.map(to), ticktext: ticks.map(words), range, zeroline: false }; }
-
-function runs(values) {
-  const found = [];
-  values.forEach((value, i) => {
-    if (value === null) return;
-    if (i && values[i - 1] !== null) found[found.length - 1].push(i); else found.push([i]);
-  });
-  return found;
-}
-
-function faint(color, strength) {
-  const part = i => parseInt(color.slice(i, i + 2), 16);
-  return `rgba(${part(1)},${part(3)},${part(5)},${strength})`;
-}
-
-// A scale that is linear near the centre and logarithmic far from it: asinh((x − centre)/spread).
-function symlog({ centre, spread }, values, tall) {
-  const finite = values.filter(x => x !== null).map(Number).filter(Number.isFinite);
-  centre = Number(centre ?? 0);
-  spread = Number(spread) || Math.max(...finite.map(x => Math.abs(x - centre)), 0) || 1;
-  const bare = x => Math.asinh((x - centre) / spread), back = y => centre + spread * Math.sinh(y);
-  let low = Math.min(...finite.map(bare)), high = Math.max(...finite.map(bare));
-  if (!(high - low > 1e-6)) [low, high] = [(low || 0) - 1, (high || 0) + 1];
-  const pad = 0.07 * (high - low);
-  low -= pad; high += pad;
-  const step = (high - low) / tall, ticks = [];
-  for (let y = low + step / 2; y < high; y += step) {
-    const tick = roundest(back(y - 0.4 * step), back(y + 0.4 * step));
-    if (Number.isFinite(tick)) ticks.push(tick);
-  }
-  return { to: x => Math.min(high, Math.max(low, bare(Number(x)))), ticks, range: [low, high] };
-}
-
-function roundest(low, high) {
-  if (low <= 0 && high >= 0) return 0;
-  for (let power = Math.ceil(Math.log10(Math.max(Math.abs(low), Math.abs(high)))); power > -320; power -= 1)
-    for (const times of [10, 5, 2]) {
-      const size = times * 10 ** (power - 1), found = size * Math.ceil(low / size);
-      if (found <= high) return Number(found.toPrecision(12));
-    }
-}
-
-look();

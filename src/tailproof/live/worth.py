@@ -1,0 +1,326 @@
+"""Whether it paid: what a rule earned beyond its control group, an even split and itself.
+
+Every request got its arm by a lot of known probability p. Then a reward y, weighted by π/p, is on
+average what a rule that gives this arm with probability π would have earned, whatever the policy
+had learned and whoever asked. So the difference of two rules is a sum of terms
+
+    (π(A_t)/p_t − π'(A_t)/p_t) (y_t − b_t)
+
+with b_t, the mean of earlier rewards, to make them small; `RunningTotal` gives its interval.
+Rewards are cut to a range learned from earlier ones.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaln
+
+from tailproof.stats.aims import Aim, CappedMean
+from tailproof.stats.comparison import LEVEL, MeanWithin
+from tailproof.stats.estimators import Mean
+from tailproof.stats.histograms import Histogram
+from tailproof.stats.intervals import quantile_difference
+from tailproof.stats.totals import RunningTotal
+from tailproof.typing import Array, Index
+
+__all__ = [
+    "CONTROL",
+    "OTHER",
+    "POLICY",
+    "Decided",
+    "Estimate",
+    "Scale",
+    "Worth",
+    "quantile_level",
+    "ratio_evidence",
+]
+
+Flags = NDArray[np.bool_]
+
+POLICY, CONTROL, OTHER = 0, 1, 2
+"""Groups of decisions; others do not count: no lot was drawn for them. They are those of a paused
+or stopped experiment, imported ones, and all but the first of a unit."""
+_FIRST = 256
+"""Outcomes that set the first range of rewards; it is learned again at each power of two."""
+_TRAIL, _SMALLEST = 64, 32
+"""The most intervals that are kept for the chart, and the outcomes between the first ones."""
+_LEAST_KEPT = 0.01
+"""If the policy decides less than this, what it would have earned is not estimated."""
+_SHARE = 0.99
+"""For the aim `Mean` without bounds: what is said is about rewards capped at this quantile."""
+
+
+class Decided(NamedTuple):
+    """Decisions with an outcome, in order.
+
+    Attributes
+    ----------
+    arm : array of int
+        The numbers of the arms.
+    offered : array
+        How many arms were on offer.
+    share, least : array
+        The propensity of the arm, and the least of all arms on offer; NaN if unknown.
+    explore : array
+        The probability of a uniformly random arm, where the policy chose.
+    group : array of int
+        `POLICY`, `CONTROL` or `OTHER`.
+    lot : array
+        The probability of being in the control group; 0 if there was none, or its arm was not on
+        offer.
+    own : array of bool
+        Whether the arm is that of the control group.
+    reward : array
+        The mean of the rewards, NaN if there is none.
+    there : array of bool, of shape (n, K)
+        Which arms were on offer; K is 0 if arms need no value of their own.
+    times : array
+        How many decisions a row stands for, as simulations have many that are alike.
+    """
+
+    arm: Index
+    offered: Array
+    share: Array
+    least: Array
+    explore: Array
+    group: Index
+    lot: Array
+    own: Flags
+    reward: Array
+    there: Flags
+    times: Array
+
+    def take(self, rows: Flags) -> "Decided":
+        """Return some of the decisions."""
+        return Decided._make(column[rows] for column in self)
+
+
+class Estimate(NamedTuple):
+    """What one rule earns a request, another, and the difference with its interval."""
+
+    first: float
+    other: float
+    difference: float
+    low: float
+    high: float
+    requests: float
+
+    @property
+    def known(self) -> bool:
+        """Whether both ends are finite."""
+        return math.isfinite(self.low) and math.isfinite(self.high)
+
+
+@dataclass
+class _Gain:
+    """The difference of two rules over all decisions so far."""
+
+    total: RunningTotal = field(default_factory=RunningTotal)
+    requests: float = 0.0
+    first: float = 0.0
+    blind: bool = False
+    """Whether there were decisions whose propensities are not known."""
+
+    def add(
+        self,
+        weights: tuple[Array, Array],
+        bounds: tuple[Array, Array],
+        rows: "_Rewards",
+    ) -> None:
+        """Add rewards by their weights under two rules; `bounds` are those of the difference."""
+        (first, other), (low, high, base) = weights, rows.scale
+        with np.errstate(invalid="ignore", over="ignore"):
+            found = [np.multiply.outer([low - base, high - base], bound) for bound in bounds]
+        ends = np.nan_to_num(np.array(found), nan=0.0, posinf=math.inf, neginf=-math.inf)  # 0 · ∞
+        beyond = rows.y - base
+        self.total.add(
+            (first - other) * beyond,
+            low=np.minimum(ends.min(axis=(0, 1)), 0.0),
+            high=np.maximum(ends.max(axis=(0, 1)), 0.0),
+            counts=rows.times,
+        )
+        self.requests += float(rows.times.sum())
+        values = (base + first * beyond) * rows.times
+        self.first = float(np.cumsum(np.append(self.first, values))[-1])
+
+    def estimate(self, level: float = LEVEL) -> Estimate | None:
+        """Return both values and the interval; None if there is nothing to tell from."""
+        n = self.requests
+        if not n or self.blind:
+            return None
+        first, difference = self.first / n, self.total.value / n
+        low, high = (end / n for end in self.total.ends(level))
+        return Estimate(first, first - difference, difference, low, high, n)
+
+
+class _Rewards(NamedTuple):
+    """Rewards cut to a range, and how many decisions each stands for."""
+
+    y: Array
+    times: Array
+    scale: "Scale"
+
+    def take(self, rows: Flags) -> "_Rewards":
+        """Return some of them."""
+        return _Rewards(self.y[rows], self.times[rows], self.scale)
+
+
+class Scale(NamedTuple):
+    """The range of rewards and the mean within it, from earlier rewards."""
+
+    low: float
+    high: float
+    base: float
+
+
+class Worth:
+    """What the rule earned beyond its control group and an even split, and what exploring cost.
+
+    Parameters
+    ----------
+    aim : Aim
+        For `Mean` and `CappedMean`, differences of means of capped rewards; for quantiles, of the
+        quantiles of the two groups.
+    """
+
+    def __init__(self, aim: Aim) -> None:
+        self.aim = aim
+        self.level = quantile_level(aim)
+        self.control, self.even, self.exploring = _Gain(), _Gain(), _Gain()
+        self.arms: list[_Gain] = []
+        self.groups = Histogram(), Histogram()
+        self.lots: dict[float, tuple[int, int]] = {}
+        self.scale: Scale | None = None
+        self.trail: list[tuple[float, Estimate]] = []
+        self._size = _SMALLEST
+
+    def until(self, outcomes: int) -> int:
+        """Return the number of outcomes after which `settle` must be called next."""
+        return (outcomes // self._size + 1) * self._size
+
+    def add(self, rows: Decided) -> None:
+        """Add decisions."""
+        counted = rows.group != OTHER
+        for lot in np.unique(rows.lot[counted & (rows.lot > 0)]).tolist():
+            often = rows.times * (counted & (rows.lot == lot))
+            before, lots = self.lots.get(lot, (0, 0))
+            drawn = before + int(often @ (rows.group == CONTROL))
+            self.lots[lot] = drawn, lots + int(often.sum())
+        kept = counted & ~np.isnan(rows.reward)
+        if self.scale is None:
+            return
+        self.arms += [_Gain() for _ in range(rows.there.shape[1] - len(self.arms))]
+        self._compare(rows.take(kept), self.scale)
+
+    def add_rewards(self, groups: Index, rewards: Array) -> None:
+        """Add the rewards of requests for which lots were drawn, for the quantiles of groups."""
+        for group, sample in enumerate(self.groups if self.level is not None else ()):
+            sample.add(rewards[(groups == group) & ~np.isnan(rewards)])
+
+    def _compare(self, rows: Decided, scale: Scale) -> None:
+        """Add decisions with rewards to all differences."""
+        ones, lot, own = np.ones(len(rows.arm)), rows.lot, rows.own
+        y = _Rewards(np.clip(rows.reward, scale.low, scale.high), rows.times, scale)
+        p = rows.share
+        told = ~np.isnan(p)  # otherwise only the lots of the control group are known
+        rule = np.where(told, (1 - lot * own / p) / (1 - lot), (rows.group == POLICY) / (1 - lot))
+        ours = lot > 0
+        if ours.any():
+            c = lot[ours]
+            other = np.where(told, own / p, 0.0)[ours]
+            other = np.where(told[ours], other, (rows.group[ours] == CONTROL) / c)
+            self.control.add((rule[ours], other), (-1 / c, 1 / (1 - c)), y.take(ours))
+        for gain in (self.even, self.exploring, *self.arms):
+            gain.blind |= not told.all()
+        if not told.all():
+            return
+        with np.errstate(divide="ignore"):
+            most = 1 / rows.least
+        even = 1 / (rows.offered * p)
+        self.even.add((rule, even), (-most / rows.offered, 1 / (1 - lot)), y)
+        # p = lot 1{control} + (1 − lot) (explore/K + (1 − explore) π), π the policy's own choice
+        kept = (1 - lot) * (1 - rows.explore)
+        self.exploring.blind |= bool((kept < _LEAST_KEPT).any())
+        if not self.exploring.blind:
+            random = lot * own + (1 - lot) * rows.explore / rows.offered
+            policy = np.maximum(1 - random / p, 0.0) / kept
+            self.exploring.add((policy, ones), (-ones, 1 / kept - 1), y)
+        for number, gain in enumerate(self.arms[: rows.there.shape[1]]):
+            mine = rows.there[:, number]
+            alone, none = (rows.arm == number)[mine] / p[mine], np.zeros(int(mine.sum()))
+            gain.add((alone, none), (none, most[mine]), y.take(mine))
+
+    def settle(self, outcomes: int, samples: Sequence[Histogram], at: float) -> None:
+        """After so many outcomes, learn the range again, and keep an interval for the chart."""
+        if self.level is None and outcomes >= _FIRST and outcomes & (outcomes - 1) == 0:
+            self.scale = self._learned(samples) or self.scale
+        found = self.control.estimate() or self.even.estimate()
+        if found is not None and found.known:
+            self.trail.append((at, found))
+        if outcomes >= _TRAIL * self._size:
+            self._size, self.trail = 2 * self._size, self.trail[-1::-2][::-1]
+
+    def _learned(self, samples: Sequence[Histogram]) -> Scale | None:
+        """Return the range of all rewards so far and their mean within it; None if all are 0."""
+        rewards = [sample.low for sample in samples if len(sample.counts)]
+        capped = self.aim if isinstance(self.aim, CappedMean) else CappedMean(_SHARE)
+        statistic = self.aim.among(rewards)
+        if not isinstance(statistic, MeanWithin):
+            statistic = capped.among(rewards)
+        if not isinstance(statistic, MeanWithin):
+            return None
+        low, high = statistic.low, statistic.high
+        sums = [float(np.clip(s.lows, low, high) @ s.counts) for s in samples]
+        return Scale(low, high, math.fsum(sums) / sum(sample.count for sample in samples))
+
+    def against_control(self) -> Estimate | None:
+        """Return what the rule earned beyond the control group."""
+        if self.level is None:
+            return self.control.estimate()
+        rule, control = self.groups
+        if not rule.count or not control.count:
+            return None
+        statistic = self.aim.among([rule.low, control.low])
+        first, other = (statistic.value(statistic.prepare(one.low)) for one in self.groups)
+        low = quantile_difference(rule.low, control.high, self.level, LEVEL)[0]
+        high = quantile_difference(rule.high, control.low, self.level, LEVEL)[1]
+        return Estimate(first, other, first - other, low, high, rule.count + control.count)
+
+    def ratio_evidence(self) -> float:
+        """Return the evidence that the lots of the control group were not as configured."""
+        return sum(ratio_evidence(drawn, n, lot) for lot, (drawn, n) in self.lots.items())
+
+
+def quantile_level(aim: Aim) -> float | None:
+    """Return the level of a quantile, None for a mean.
+
+    >>> from tailproof import Median, Quantile
+    >>> quantile_level(Median()), quantile_level(Quantile(0.9)), quantile_level(Mean())
+    (0.5, 0.9, None)
+    """
+    if isinstance(aim, Mean | CappedMean):
+        return None
+    return float(getattr(aim, "level", 0.5))
+
+
+def ratio_evidence(drawn: int, lots: int, share: float) -> float:
+    """Return the logarithm of the evidence that lots do not have their share, for any look.
+
+    ln ∫ q^k (1 − q)^(n − k) dBeta(½, ½) − ln(share^k (1 − share)^(n − k))
+
+    The ratio is a martingale that starts at 1 if the share is right, so it ever reaches 1000 with a
+    probability of at most 1/1000 (Ville 1939).
+
+    >>> round(ratio_evidence(1000, 10_000, 0.1), 1), round(ratio_evidence(1200, 10_000, 0.1), 1)
+    (-4.8, 16.2)
+
+    Source: Lindon and Malek 2022, "Anytime-valid inference for multinomial count data".
+    Differences: two groups, and the prior of Jeffreys.
+    """
+    missed = lots - drawn
+    mixed = betaln(drawn + 0.5, missed + 0.5) - betaln(0.5, 0.5)
+    return float(mixed - drawn * math.log(share) - missed * math.log1p(-share))
