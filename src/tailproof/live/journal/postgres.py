@@ -192,9 +192,7 @@ class Postgres(Journal):
             self._connection.rollback()  # which also forgets what was to be prepared
 
     def _is_conflict(self, error: BaseException) -> bool:
-        errors = self._psycopg.errors
-        # the latter if an earlier pipeline failed before a statement was prepared in it
-        return isinstance(error, errors.UniqueViolation | errors.InvalidSqlStatementName)
+        return isinstance(error, self._psycopg.errors.UniqueViolation)
 
     def _state(self) -> Callable[[], tuple[float, Callable[[], int], bool, Callable[[], int]]]:
         rows = self.execute(
