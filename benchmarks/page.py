@@ -48,6 +48,7 @@ def write(journal: SQLite, first: int, holds: int) -> None:
     rewards = rng.standard_cauchy((holds, PULLS))
     lots = rng.random((holds, PULLS))
     with journal.transaction():
+        journal.look(offers=[offer.key])  # so that it is stored once
         for hold, arm, own, lot in zip(ids, arms, rewards, lots, strict=True):
             decision = Decision(hold, offer, offer.names.index(NAMES[arm]), 1 / ARMS)
             group = "control" if arm == 0 and lot[0] < SHARE else None
