@@ -20,7 +20,7 @@ from tailproof import (
     ThompsonSampling,
     calibrate,
 )
-from tailproof.live import Agent, import_history, open_journal, read
+from tailproof.live import Agent, import_history, open_journal, prune, read
 from tailproof.live.summary import Summary, compared
 from tailproof.live.timeline import History
 from tailproof.policies.base import Policy
@@ -152,6 +152,31 @@ def test_charts_begin_with_the_first_request_after_an_imported_history() -> None
     ended = agent.journal.counts()[0] - 100
     assert sum(sum(arm["pulls"]) for arm in found["history"]["arms"]) == ended > 20
     assert sum(arm["rewards"] for arm in found["arms"]) > 100
+
+
+def test_an_experiment_whose_rewards_are_all_lost_has_a_page() -> None:
+    clock = Clock()
+    agent = Agent(UCB1(), ":memory:", wait=WAIT, clock=clock)
+    for _ in range(600):
+        agent.ask(["red", "blue"])
+    clock.now += 2 * WAIT
+    while not agent.tick():
+        pass
+    found = caught_up(agent, clock, Mean()).to_dict()
+    assert found["tickets"]["lost"] == 600
+    assert found["pay"]["verdict"] != "paid"
+
+
+def test_what_was_pruned_is_not_pending() -> None:
+    clock = Clock()
+    agent = Agent(LinStudentUCB(), ":memory:", wait=WAIT, clock=clock)
+    use(agent, clock, 1500, seed=1)
+    followed = caught_up(agent, clock, Mean())
+    before = followed.to_dict()["tickets"]["pending"]
+    assert prune(agent, clock.now).outcomes > 500
+    assert caught_up(agent, clock, Mean()).to_dict()["tickets"]["pending"] == before
+    followed.refresh()
+    assert followed.to_dict()["tickets"]["pending"] == before
 
 
 def test_estimates_and_intervals_are_those_of_all_rewards() -> None:

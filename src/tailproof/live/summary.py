@@ -58,11 +58,13 @@ class _Arm:
     window: Array = field(default_factory=lambda: np.empty(0))
     counts: Counts = field(default_factory=Counts)
     """All tickets and events so far."""
+    pruned: int = 0
+    """Tickets that were removed from the journal before they were read."""
 
     @property
     def open(self) -> int:
         """Tickets without an outcome."""
-        return max(0, self.counts.asked - self.tickets)
+        return max(0, self.counts.asked - self.tickets - self.pruned)
 
 
 class Summary:
@@ -127,7 +129,7 @@ class Summary:
         self.journal, self.policy, self.aim, self.costs = journal, policy, aim, costs
         self._arms: list[_Arm] = []
         self._numbers: dict[str, int] = {}
-        self.read = self.ended = 0
+        self.read = self.ended = self._start = 0
         self._tickets = self._rewards = self._came = self._cancelled = 0
         self._features = False
         self.worth = Worth(aim)
@@ -155,15 +157,21 @@ class Summary:
             }
             self._floor = float(meta.get("floor") or 0.0)
             self._meet(self.journal.arms(since=len(self._arms)))
+            if self.read == 0:
+                self.read = self._start = self.journal.first()
+                gone = [note.text["arms"] for note in self._notes if note.kind == "prune"]
+                for arm in self._arms:
+                    arm.pruned = sum(one[arm.name]["tickets"] for one in gone if arm.name in one)
             stop = min(self.read + chunk, self.ended)
             while self.read < stop:
-                pause = self.worth.until(self.read)
+                pause = self._start + self.worth.until(self.read - self._start)
                 rows = self.journal.ended(self.read, min(pause, stop))
                 self._take(rows)
                 self.read = min(pause, stop)
                 if self.read == pause:
                     samples = [arm.sample for arm in self._arms]
-                    self.worth.settle(pause, samples, rows[-1].ticket.asked if rows else 0.0)
+                    at = rows[-1].ticket.asked if rows else 0.0
+                    self.worth.settle(pause - self._start, samples, at)
             if self.read == self.ended:
                 self._cancelled = self.journal.cancelled()
                 for number, counts in self.journal.tally().items():

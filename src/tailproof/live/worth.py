@@ -265,8 +265,10 @@ class Worth:
             self._size, self.trail = 2 * self._size, self.trail[-1::-2][::-1]
 
     def _learned(self, samples: Sequence[Histogram]) -> Scale | None:
-        """Return the range of all rewards so far and their mean within it; None if all are 0."""
+        """Return the range of all rewards so far and their mean within it; None if all are 0 or lost."""
         rewards = [sample.low for sample in samples if len(sample.counts)]
+        if not rewards:  # all were lost
+            return None
         capped = self.aim if isinstance(self.aim, CappedMean) else CappedMean(_SHARE)
         statistic = self.aim.among(rewards)
         if not isinstance(statistic, MeanWithin):
