@@ -265,7 +265,7 @@ class Worth:
             self._size, self.trail = 2 * self._size, self.trail[-1::-2][::-1]
 
     def _learned(self, samples: Sequence[Histogram]) -> Scale | None:
-        """Return the range of all rewards so far and their mean in it, None if all are 0 or lost."""
+        """Return the range of rewards so far and their mean in it, None if all are 0 or lost."""
         rewards = [sample.low for sample in samples if len(sample.counts)]
         if not rewards:  # all were lost
             return None
