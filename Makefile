@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 OUT ?= out/reproduce
 
-.PHONY: test test-slow mutants test-browser test-oldest lint bench bench-bestarm bench-calibrate bench-clients bench-drift bench-judge bench-live bench-money bench-pay bench-peers bench-regret bench-statements examples gauntlet gauntlet-money docs-gauntlet reproduce pictures paper docs dist clean
+.PHONY: test test-slow mutants test-browser test-oldest lint bench bench-bestarm bench-calibrate bench-clients bench-drift bench-history bench-judge bench-live bench-money bench-pay bench-peers bench-regret bench-statements examples gauntlet gauntlet-money docs-gauntlet reproduce pictures paper docs dist clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml
@@ -49,6 +49,10 @@ bench-calibrate: $(READY)
 bench-drift: $(READY)
 	$(BIN)/python benchmarks/drift.py
 
+# Starting from past decisions: how well it begins, and whether bias locks it (about half an hour).
+bench-history: $(READY)
+	$(BIN)/python benchmarks/history.py
+
 bench-judge: $(READY)
 	$(BIN)/python benchmarks/judge.py
 
@@ -61,6 +65,7 @@ bench-live: $(READY)
 	$(BIN)/python benchmarks/live.py
 	$(BIN)/python benchmarks/silence.py
 	$(BIN)/python benchmarks/service.py
+	$(BIN)/python benchmarks/workers.py
 	$(BIN)/python benchmarks/page.py
 
 # How long calls take against servers that fail (about ten minutes).

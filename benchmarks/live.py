@@ -285,9 +285,9 @@ def kills(folder: Path) -> None:
         middle, most = np.median(tally.cpu) * 1e3, max(tally.cpu) * 1e3
         print(f"{name}, reopen: median {middle:.0f} ms CPU, worst {most:.0f} (≤ 100)", flush=True)
 
-    show("SQLite", lambda: f"{folder}/{next(numbers)}.db", 34, 20)
+    show("SQLite", lambda: f"{folder}/{next(numbers)}.db", 50, 20)
     with postgres_server() as server:
-        show("PostgreSQL", lambda: f"{server.get_uri()}#{next(numbers)}", 4, 17)
+        show("PostgreSQL", lambda: f"{server.get_uri()}#{next(numbers)}", 12, 17)
 
 
 def memory(folder: Path) -> None:

@@ -53,7 +53,7 @@ def write(journal: SQLite, first: int, holds: int) -> None:
             decision = Decision(hold, offer, offer.names.index(NAMES[arm]), 1 / ARMS)
             group = "control" if arm == 0 and lot[0] < SHARE else None
             row = DecisionRow(decision, shares, 0.05, group, 0, 0, hold, hold, float(hold))
-            journal.add_decision(row, arm)
+            journal.add_decisions([(row, arm)])
             at = [hold + (1.0 if u > LOSS + LATE else 2.0) for u in lot]
             told = [i for i, u in enumerate(lot) if u >= LOSS]
             journal.add_tickets([(hold, i, None, None, hold, hold + 1.5) for i in range(PULLS)])

@@ -5,6 +5,7 @@ Run with ``make bench-regret``. Problems, oracle and most targets are those of `
 """
 
 import time
+from dataclasses import replace
 from typing import Any
 
 from timing import one_core, show, start_table
@@ -13,7 +14,18 @@ one_core()
 
 import numpy as np
 
-from tailproof import OFUL, UCB1, Filtered, LinStudentUCB, Policy, gauntlet, noise
+from tailproof import (
+    OFUL,
+    UCB1,
+    Filtered,
+    LinStudentUCB,
+    Policy,
+    ThompsonSampling,
+    Uniform,
+    gauntlet,
+    noise,
+    simulate,
+)
 from tailproof.gauntlet import PROBLEMS, RECOMMENDED, Problem, Score, Target
 from tailproof.simulation.environments import neutral
 
@@ -102,7 +114,7 @@ def cost() -> None:
     table = start_table("Cost of LinStudentUCB", "what", "found", "target")
     policy, problem = RECOMMENDED[LINEAR], PROBLEMS["fresh-t1"]
     sizes = {}
-    for paths, decisions, most in ((1, 5000, 400.0), (500, 2000, 8.0)):
+    for paths, decisions, most in ((1, 5000, 200.0), (500, 2000, 9.0)):
         rng = np.random.default_rng(0)
         world, state = problem.bandit.start(paths, rng), policy.init(paths, 20, 10)
         spent = 0.0
@@ -155,8 +167,42 @@ def coverage() -> None:
     show(table)
 
 
+def stuck() -> None:
+    """Print regret and stuck paths in k20-t1, beside policies that are told the scale.
+
+    These play under normal noise of the same Fisher information, with several bonuses. The seed is
+    not that of the report.
+    """
+    problem, scale = PROBLEMS["k20-t1"], float(np.sqrt(2))
+    arms, length = problem.environment, float(np.linalg.norm(np.linspace(0, 2, 20)))
+    told: dict[str, Policy[Any]] = {
+        "Thompson sampling": ThompsonSampling(noise_scale=scale, prior_scale=1000)
+    }
+    for bonus in (0.3, 0.5, 0.7, 1.0):
+        told[f"UCB1, {bonus}"] = UCB1(bonus=bonus * scale)
+    for bonus in (0.1, 0.2, 0.3):
+        told[f"OFUL, {bonus}"] = OFUL(noise_scale=scale, norm_bound=length, bonus=bonus)
+    plays: list[tuple[dict[str, Policy[Any]], Any]] = [
+        ({LINEAR: LinStudentUCB()}, arms),
+        (told, replace(arms, noise=noise.Normal(scale))),  # type: ignore[type-var]
+    ]
+    title = "k20-t1, 400 paths: per cent of random arms, and of paths stuck"
+    table = start_table(title, "what", "regret", "stuck")
+    half, end = problem.horizon // 2, problem.horizon
+    for policies, bandit in plays:
+        tools = {"random arm": Uniform(), **policies}
+        result = simulate(tools, bandit, horizon=end, paths=400, seed=99, checkpoints=(half, end))
+        first, last = result.mean("random arm")
+        for name in policies:
+            regret = result.curves[name].regret
+            share = (np.diff(regret)[:, 0] > 0.1 * (last - first)).mean()
+            table.add_row(name, f"{100 * regret[:, 1].mean() / last:.1f}", f"{100 * share:.1f}")
+    show(table)
+
+
 if __name__ == "__main__":
     cost()
     coverage()
+    stuck()
     units()
     targets()

@@ -4,6 +4,8 @@ import ast
 import doctest
 import io
 import re
+import shlex
+import subprocess
 import sys
 import tomllib
 from codeop import compile_command
@@ -186,6 +188,34 @@ def test_the_tutorial_on_judging_says_what_its_text_says(
     assert [own.verdict for own in found.values.values()] == ["trust"] * 6
     assert found["B on phones"].to_control.low > 0
     assert names["learned"]["RevenueUCB from scratch"].to_control.low > 0
+
+
+@pytest.mark.slow
+def test_the_month_in_a_shop_ends_as_its_text_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    printed: list[str] = []
+
+    names: dict[str, Any] = {}
+    for cell in typed("a-month-in-a-shop.md"):
+        if cell.startswith("!"):
+            command = f"{shlex.quote(sys.executable)} -m {cell[1:]}"
+            done = subprocess.run(command, capture_output=True, text=True, check=True, shell=True)
+            printed.append(done.stdout)
+        else:
+            shown(cell, names)
+    advice, learned, paid, _ = printed
+    assert "capped_mean(0.99): sale (sure)" in advice
+    assert 'recipe = "lin_revenue_ucb()"' in advice
+    assert "100000 of 100000 rows learned" in learned
+    assert paid.startswith("It paid")
+    assert names["found"]["exploring"]["words"].startswith("Exploring cost ")
+    assert names["found"]["sound"]["fine"] is True
+    judged = names["judged"]
+    assert [own.verdict for own in judged.values.values()] == ["trust"] * 4
+    assert judged["sale on phones"].to_control.low > 0
+    assert tailproof.live.Agent(tailproof.LinRevenueUCB(), "checkout.db").verify().ok
 
 
 def test_the_live_tutorial_shows_what_it_says(

@@ -30,7 +30,7 @@ from tailproof.stats.intervals import share_of_largest
 from tailproof.stats.medians import NoiseQuantile
 from tailproof.stats.medians import scale as scale_of
 from tailproof.typing import Array
-from tailproof.wrappers import AutoFiltered, Capped, Filtered, Negated
+from tailproof.wrappers import Capped, Filtered, Negated
 
 __all__ = ["Advice", "Lead", "calibrate"]
 
@@ -387,14 +387,13 @@ class Advice:
             return OrderStatisticUCB(quantile=aim.level)
         if self._is_revenue(aim):
             return RevenueUCB(share=self._share(aim))
-        by_location = AutoFiltered(UCB1()) if self.rewards.differ else LinStudentUCB()
         if isinstance(aim, Mean | CappedMean) and not self.rewards.symmetric:
-            return by_location  # the median agrees
+            return LinStudentUCB()  # the median agrees
         found = self._filter_for_location()
         if found.block == 1:
             return UCB1(bonus=_rounded(self._deviation))
         if self.rewards.symmetric and not self.asked:
-            return by_location
+            return LinStudentUCB()
         inner = UCB1(bonus=_rounded(found.scale))
         return Filtered(inner, repeats=found.pulls, estimator=found.estimator)
 

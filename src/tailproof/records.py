@@ -105,15 +105,18 @@ def read_log(
     features: Sequence[str] = (),
     group: str | None = None,
     unit: str | None = None,
+    at: str | None = None,
     decimal: Decimal | None = None,
 ) -> dict[str, Any]:
     """Read the columns of a log of decisions, as `tailproof.judging.Log.of` takes them.
 
-    Columns named ``p:ARM`` are propensities of all arms. Everything else is as in `read_columns`.
+    Columns named ``p:ARM`` are propensities of all arms. Times are seconds since 1970 if all are
+    numbers, else text. Everything else is as in `read_columns`.
     """
     texts = {"arm": arm, "group": group, "unit": unit}
     wanted = {"reward": reward} | {name: column for name, column in texts.items() if column}
     wanted |= {} if propensity is None else {"propensity": propensity}
+    wanted |= {} if at is None else {"at": at}
     wanted |= {f"features[{place}]": column for place, column in enumerate(features)}
     table = _Table(file, wanted, decimal, lambda name: name.startswith("p:"))
     found: dict[str, Any] = {"reward": table.numbers(reward)}
@@ -122,6 +125,8 @@ def read_log(
     if table.more:
         found["arms"] = [name.removeprefix("p:") for name in table.more]
         found["propensities"] = np.column_stack([table.filled(name) for name in table.more])
+    if at is not None:
+        found["at"] = table.times(at)
     if features:
         found["features"] = np.column_stack([table.filled(name) for name in features])
     return found
@@ -163,6 +168,14 @@ class _Table:
             row = int(np.isnan(found).argmax()) + 1
             raise ValueError(f"column {column} has no number in row {row}: fill it in")
         return found
+
+    def times(self, column: str) -> Any:
+        """Return a column as numbers if all cells are, else as it is."""
+        import pandas
+
+        cells = self.columns[column]
+        found = pandas.to_numeric(cells, errors="coerce") if cells.dtype.kind == "O" else cells
+        return cells if found.dtype.kind == "M" or found.isna().any() else found
 
     def texts(self, column: str) -> list[str]:
         """Return a column as text, none of which is missing."""

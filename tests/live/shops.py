@@ -56,7 +56,7 @@ def write(
             decision = Decision(number, offer, place, float(shares[arm[i]]))
             group = "control" if lot[i] else None
             row = DecisionRow(decision, packed, explore, group, 0, 0, 0, 0, at)
-            journal.add_decision(row, int(arm[i]))
+            journal.add_decisions([(row, int(arm[i]))])
             journal.add_tickets([(number, 0, f"v{number}", None, at, at + 60.0)])
             counts[int(arm[i])].asked += 1
             if buys[i]:

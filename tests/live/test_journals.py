@@ -4,8 +4,9 @@ import math
 import stat
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, cast
 
@@ -287,6 +288,37 @@ def test_a_file_is_for_its_owner_alone(tmp_path: Path) -> None:
     assert modes == dict.fromkeys(["shop.db", "shop.db-wal", "shop.db-shm"], 0o600)
 
 
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_deleted_or_replaced_under_an_agent_is_noticed(
+    tmp_path: Path, replaced: bool
+) -> None:
+    path, other = tmp_path / "a.db", tmp_path / "b.db"
+    Agent(UCB1(), other).close()
+    with Agent(UCB1(), path) as agent:
+        agent.ask(["red", "blue"])
+        if replaced:
+            other.rename(path)
+        else:
+            path.unlink()
+        for _ in range(2):
+            with pytest.raises(OSError, match="deleted or replaced while in use"):
+                agent.ask(["red", "blue"])
+
+
+def test_processes_go_by_one_clock_even_if_it_is_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not Path("/proc/sys/kernel/random/boot_id").exists():
+        pytest.skip("only Linux tells when the machine started")
+    with Agent(LinStudentUCB(), tmp_path / "a.db", wait=60) as one:
+        tickets = [one.ask(["red", "blue"]).id for _ in range(10)]
+        real = time.time
+        monkeypatch.setattr(time, "time", lambda: real() + 90_000)
+        with Agent(LinStudentUCB(), tmp_path / "a.db", wait=60) as two:
+            two.ask(["red", "blue"])
+            assert {two.tell(ticket, 1.0) for ticket in tickets} == {"kept"}
+
+
 def test_a_journal_that_is_not_there_is_not_made_by_reading(place: str) -> None:
     for _ in range(2):
         with pytest.raises(ValueError, match=r"journal .* does not exist"):
@@ -355,6 +387,24 @@ def test_a_connection_lost_during_an_act_raises_and_undoes_it(postgres: str) -> 
         assert [agent.tell(ticket, 1) for ticket in "ab"] == ["kept", "kept"]
         assert read(agent.journal).frame.ticket.tolist() == ["a", "b"]
         assert agent.verify().ok
+
+
+@ON_POSTGRES
+def test_a_statement_first_prepared_in_a_failed_transaction_works_later(postgres: str) -> None:
+    with closing(open_journal(postgres)) as journal:
+
+        def run(*sql: str) -> None:
+            with journal.transaction():
+                for one in sql:
+                    journal.execute(one)
+
+        for before in range(8):  # psycopg prepares what was sent five times
+            sql = f"SELECT {before}"
+            for _ in range(before):
+                run(sql)
+            with pytest.raises(base.ConflictError):
+                run("INSERT INTO meta VALUES ('schema', '2')", sql)
+            run(sql)
 
 
 @ON_POSTGRES

@@ -20,9 +20,9 @@ from tailproof import (
     ThompsonSampling,
     calibrate,
 )
-from tailproof.live import Agent, open_journal, read
-from tailproof.live.history import History
+from tailproof.live import Agent, import_history, open_journal, read
 from tailproof.live.summary import Summary, compared
+from tailproof.live.timeline import History
 from tailproof.policies.base import Policy
 from tailproof.stats.aims import Aim
 from tailproof.stats.comparison import Comparison, Lead
@@ -140,6 +140,18 @@ def test_following_is_reading_from_the_start(monkeypatch: pytest.MonkeyPatch) ->
         assert first["aim"] == aim.name
         assert first["tickets"]["asked"] == 2600
         assert len(first["history"]["ends"]) > 20
+
+
+def test_charts_begin_with_the_first_request_after_an_imported_history() -> None:
+    clock = Clock()
+    agent = Agent(UCB1(), ":memory:", wait=WAIT, clock=clock)
+    import_history(agent, arm=["red", "blue"] * 50, reward=np.arange(100.0))
+    assert caught_up(agent, clock, Mean()).to_dict()["history"]["ends"] == []
+    use(agent, clock, 40, seed=1)
+    found = caught_up(agent, clock, Mean()).to_dict()
+    ended = agent.journal.counts()[0] - 100
+    assert sum(sum(arm["pulls"]) for arm in found["history"]["arms"]) == ended > 20
+    assert sum(arm["rewards"] for arm in found["arms"]) > 100
 
 
 def test_estimates_and_intervals_are_those_of_all_rewards() -> None:

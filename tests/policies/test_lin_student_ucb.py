@@ -131,7 +131,7 @@ class Plain:
             self.begin(x, y, prior)
             self.reconsider(x, y, prior)
         start, leant, information = self.s, self.gamma, 2 * SHAPES / (SHAPES + 3)
-        if n >= 8:
+        if 2 * n >= self.room:
             self.update_gamma(x, y)
         s, a2, half = self.s, self.a2(x), self.half_step(x, y)
         for _ in range(2):
@@ -195,7 +195,7 @@ class Plain:
         score = score - prior @ np.append(self.gamma, 0)
         cov = np.linalg.inv(2 * nu / (nu + 3) * (self.design + z.T @ z) + prior)
         step = cov @ score
-        step = step / max(1, np.abs(z @ step).max())
+        step = step / max(1, np.abs(z @ step).max()) * (self.s[self.best] > 2 * self.floor)
         self.gamma, self.s = self.gamma + step[:-1], self.s * math.exp(step[-1])
         known = max(self.d - np.trace(cov @ prior), 0)
         self.tau2 = (self.d * spread @ self.gamma**2 + 0.05**2) / (known + 1)
@@ -295,7 +295,7 @@ def test_golden_trace() -> None:
     """The choices of one path; a change here changes results and belongs in the changelog."""
     rewards = np.random.default_rng(5).standard_normal((40, 1, 5)) + np.arange(5)
     trace = row(trace_of(LinStudentUCB(), offers(40, 1, 5, 3, seed=6), rewards))
-    assert trace == "3341232344441243342120101402431311133223"
+    assert trace == "3341232303241343342143133412432301230222"
 
 
 def test_the_unit_of_each_coordinate_decides_nothing() -> None:
@@ -418,6 +418,18 @@ def test_it_learns_how_loud_each_arm_is() -> None:
         policy.learn(state, arms, chosen, scales[t % 3] * rng.standard_cauchy((10, 1)))
     found = np.log(state.scale[:, None] / scales) + np.log(state.relative_variance(arms)) / 2
     assert (np.abs(found) < 0.6).all()
+
+
+def test_without_noise_no_arm_looks_loud() -> None:
+    """Rounding errors leaned ever more with x, and some of these paths left the best arm."""
+    rng, policy = np.random.default_rng(13), LinStudentUCB()
+    arms, theta = rng.standard_normal((50, 9, 4)), rng.standard_normal((50, 4))
+    state, locations = policy.init(50, 9, 4), np.matvec(arms, theta)
+    for _ in range(300):
+        chosen = policy.choose(state, arms, rng)
+        policy.learn(state, arms, chosen, np.take_along_axis(locations, chosen[:, None], axis=1))
+    assert (state.lean == 0).all()
+    assert (chosen == locations.argmax(axis=1)).all()
 
 
 def test_coin_flips_are_not_taken_for_outliers() -> None:

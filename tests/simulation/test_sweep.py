@@ -139,7 +139,13 @@ def test_the_longest_cells_run_first(tmp_path: Path, ran: list[Cell]) -> None:
     assert len(set(sizes)) > 3
 
 
-ENGINES = [("processes", 1), ("processes", 2), ("processes", 0), ("dask", 2), ("ray", 2)]
+ENGINES = [
+    ("processes", 1),
+    ("processes", 2),
+    ("processes", 0),
+    ("dask", 2),
+    pytest.param("ray", 2, marks=pytest.mark.slow),  # it takes long to start
+]
 
 
 @pytest.mark.parametrize(("engine", "workers"), ENGINES)

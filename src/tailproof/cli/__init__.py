@@ -6,6 +6,7 @@ A command imports what it needs when it runs, so that ``--help`` answers at once
 import inspect
 import io
 import sys
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -46,7 +47,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-_COMMANDS = {
+_COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
     "Your own decisions": (*calibrate.COMMANDS, *live.COMMANDS, *judge.COMMANDS),
     "Journals of live decisions": live.JOURNALS,
     "Simulations": simulate.COMMANDS,

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
+from tailproof.cli.options import is_export, is_journal
 from tailproof.cli.output import console, empty_table, progress_bar, say_where
 
 __all__ = ["COMMANDS"]
@@ -15,7 +16,8 @@ def judge_command(
     file: Annotated[
         str,
         typer.Argument(
-            help="A log: CSV, compressed or not, Parquet, - for stdin, or a journal (shop.db)."
+            help="A log: CSV, compressed or not, Parquet, - for stdin, a journal (shop.db), or the "
+            "CSV that `tailproof log` wrote of one."
         ),
     ],
     rule: Annotated[
@@ -84,10 +86,14 @@ def judge_command(
         require(not plot.exists(), "plot", "a file that does not exist yet", str(plot))
     goal = Location() if aim.strip().lower() == "location" else recipes.build("aim", aim)
     facts: Any = {"silence": silence, "adaptive": adaptive or None, "floor": floor}
-    if _is_journal(file):
+    if is_journal(file):
         from tailproof.live import read
 
         log = Log.of(read(file), **facts)
+    elif is_export(file):
+        import pandas
+
+        log = Log.of(pandas.read_csv(file), **facts)
     else:
         from tailproof.records import read_log
 
@@ -132,15 +138,6 @@ def judge_command(
             found.plot().savefig(picture, format=plot.suffix[1:] or "png")
         if not json:
             say_where("Picture:", plot)
-
-
-def _is_journal(file: str) -> bool:
-    if file.startswith(("postgres:", "postgresql:")):
-        return True
-    if not Path(file).is_file():
-        return False
-    with Path(file).open("rb") as start:
-        return start.read(6) == b"SQLite"
 
 
 def _rule(text: str) -> Any:

@@ -1,17 +1,21 @@
 """The commands of live use: a service, its journals, and a demonstration."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
-from tailproof.cli.output import console, say_where
+from tailproof.cli.options import is_export, is_journal
+from tailproof.cli.output import console, progress_bar, say_where
 from tailproof.cli.paper import redraw
 from tailproof.extras import import_extra
 
 if TYPE_CHECKING:
+    from tailproof.live.experiments import Experiment
     from tailproof.live.journal import Journal
     from tailproof.policies.base import Policy
     from tailproof.stats.aims import Aim
@@ -21,10 +25,12 @@ __all__ = ["COMMANDS", "JOURNALS"]
 JournalText = Annotated[
     str, typer.Argument(help="A SQLite file, or 'postgresql://user@host/database#experiment'.")
 ]
+SettingsFile = Annotated[Path, typer.Argument(help="The settings, such as shop.toml.")]
+ExperimentName = Annotated[str, typer.Argument(help="The name of an experiment in the file.")]
 
 
 def serve_command(
-    file: Annotated[Path, typer.Argument(help="The settings, such as shop.toml.")],
+    file: SettingsFile,
     address: Annotated[
         str | None, typer.Option(help="Address to listen on, instead of the file's.")
     ] = None,
@@ -72,10 +78,16 @@ def log_command(
     out: Annotated[
         Path | None, typer.Option(help="A new file, .csv or .parquet; by default CSV on stdout.")
     ] = None,
+    events: Annotated[
+        bool, typer.Option("--events", help="Every reward that was told, instead of tickets.")
+    ] = False,
 ) -> None:
-    """Export a journal: each ticket with its arm, propensity, reward, status (`fate`) and times.
+    """Export a journal: each ticket with arm, propensities, reward, status (`fate`) and features.
 
         tailproof log journals/shop.db --out shop.parquet
+
+    `tailproof judge` reads what it wrote. With --events, each purchase and refund of a ticket is a
+    row.
 
     The journal may be in use. In CSV, a name that a spreadsheet would take for a formula starts
     with an apostrophe.
@@ -93,14 +105,15 @@ def log_command(
     source = open_journal(journal, make=False)
     try:
         if out is None:
-            for piece in csv_pieces(source):
+            for piece in csv_pieces(source, events=events):
                 sys.stdout.write(piece.replace("\r\n", "\n"))
             return
         with whole_file(out) as stream:
             if out.suffix == ".parquet":
-                read(source).frame.to_parquet(stream)
+                log = read(source)
+                (log.events if events else log.frame).to_parquet(stream)
             else:
-                for piece in csv_pieces(source):
+                for piece in csv_pieces(source, events=events):
                     stream.write(piece.encode())
     finally:
         source.close()
@@ -115,9 +128,8 @@ def verify_command(journal: JournalText) -> None:
     If some do not, it lists them and ends with exit code 1: the journal was changed by hand, or
     written by another version. The journal may be in use.
     """
-    from tailproof import recipes
     from tailproof.live import open_journal
-    from tailproof.live.replay import verify
+    from tailproof.live.replay import built, verify
 
     source = open_journal(journal, make=False)
     try:
@@ -125,11 +137,8 @@ def verify_command(journal: JournalText) -> None:
         if not known:
             raise ValueError("the journal is empty: no agent has used it yet")
         recipe = known[-1][1]
-        try:
-            policy = recipes.build("policy", recipe)
-        except ValueError:
-            policy = None
-        if repr(policy) != recipe:
+        policy = built(recipe)
+        if policy is None:
             raise ValueError(f"{recipe} cannot be built from its text; use Agent.verify in Python")
         with source.moment():
             found = verify(policy, source)
@@ -146,12 +155,150 @@ def verify_command(journal: JournalText) -> None:
     for after, same in found.snapshots.items():
         if not same:
             console.print(f"the snapshot after {after} updates differs from the replay")
+    for text, reason in found.unchecked.items():
+        console.print(
+            f"decisions of {escape(text)} were not checked: {escape(reason)}",
+            soft_wrap=True,
+            highlight=False,
+        )
+    if found.since:
+        console.print(f"checked since outcome {found.since}, as earlier records were pruned")
     if not found.ok:
         raise typer.Exit(1)
     console.print("everything matches")
 
 
 _SHOWN = 20
+
+
+def import_command(
+    file: SettingsFile,
+    experiment: ExperimentName,
+    past: Annotated[
+        str, typer.Argument(help="Past decisions: CSV, Parquet, Excel, or another journal.")
+    ],
+    arm: Annotated[str, typer.Option(help="Column of the arms.")] = "arm",
+    reward: Annotated[str, typer.Option(help="Column of the rewards, which are final.")] = "reward",
+    propensity: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of the probability of the chosen arm. Columns p:ARM are those of all."
+        ),
+    ] = None,
+    features: Annotated[
+        str | None, typer.Option(help="Columns of visitors' features, separated by commas.")
+    ] = None,
+    at: Annotated[
+        str | None, typer.Option(help="Column of times: ISO 8601, or seconds since 1970.")
+    ] = None,
+    as_is: Annotated[
+        bool,
+        typer.Option("--as-is", help="Learn every row, as choices did not depend on visitors."),
+    ] = False,
+    decimal: Annotated[
+        str | None, typer.Option(help="Decimal mark, '.' or ',', if the file is ambiguous.")
+    ] = None,
+) -> None:
+    """Start warm: let an experiment learn past decisions.
+
+        tailproof import shop.toml checkout past.csv --arm banner --reward revenue
+
+    The rows become outcomes of the journal, all of them or none, and the policy learns them in the
+    order of time. If propensities differ between rows of an arm, and the policy sees no features,
+    rows are thinned so that they are as of visitors drawn at random.
+    """
+    from tailproof.live.history import import_history
+
+    with _opened(file, experiment) as opened, progress_bar("rows written") as step:
+        columns: Any = {}
+        if is_export(past):
+            import pandas
+
+            columns["history"] = pandas.read_csv(past)
+        elif is_journal(past):
+            columns["history"] = past
+        else:
+            from tailproof.records import read_log
+
+            wanted = [name.strip() for name in features.split(",")] if features else []
+            names: Any = {"propensity": propensity, "features": wanted, "decimal": decimal}
+            columns = read_log(Path(past), arm=arm, reward=reward, at=at, **names)
+            del columns["group"], columns["unit"]
+            if "arms" in columns:
+                arms, shares = columns.pop("arms"), columns["propensities"].tolist()
+                columns["propensities"] = [dict(zip(arms, row, strict=True)) for row in shares]
+        found = import_history(
+            opened.agent,
+            **columns,
+            arms=None if opened.arms is None else list(opened.arms),
+            as_is=as_is,
+            source=Path(past).name if "://" not in past else "a PostgreSQL journal",
+            progress=step,
+        )
+    for sentence in found.sentences:
+        console.print(escape(sentence), soft_wrap=True, highlight=False)
+    console.print(f"{found.learned} of {found.rows} rows learned")
+
+
+def change_command(file: SettingsFile, experiment: ExperimentName) -> None:
+    """Let the recipe in the file take over the journal of an experiment.
+
+        tailproof change shop.toml checkout
+
+    The new policy learns every outcome so far. The journal keeps which recipe decided what, and
+    verify checks the decisions of each. Stop the service before, and start it after.
+    """
+    with _opened(file, experiment, change=True) as opened:
+        *_, (number, text, after, _) = opened.agent.journal.recipes()
+    if not opened.agent.changed:
+        console.print(f"{escape(text)} decides already", soft_wrap=True, highlight=False)
+        return
+    words = f"{escape(text)} decides from now on; it has learned {after} outcomes"
+    console.print(f"recipe {number}: {words}", soft_wrap=True, highlight=False)
+
+
+def prune_command(
+    file: SettingsFile,
+    experiment: ExperimentName,
+    before: Annotated[str, typer.Option(help="A date such as 2026-01-01, or an age such as 90d.")],
+) -> None:
+    """Remove the records of decisions that ended before some time, and keep what was learned.
+
+        tailproof prune shop.toml checkout --before 90d
+
+    Ticket ids, units, rewards and features go. A note in the journal says what was removed. The
+    service may run meanwhile.
+    """
+    from tailproof.live.retention import prune
+
+    with _opened(file, experiment) as opened:
+        found = prune(opened.agent, before)
+    if not found.outcomes:
+        console.print("there is nothing to remove")
+        return
+    console.print(
+        f"removed {found.outcomes} outcomes with {found.tickets} tickets and {found.events} events;"
+        f" verify checks from outcome {found.since} on",
+        soft_wrap=True,
+        highlight=False,
+    )
+
+
+@contextmanager
+def _opened(file: Path, name: str, *, change: bool = False) -> "Iterator[Experiment]":
+    """Open an experiment of a file."""
+    from tailproof.checks import require
+    from tailproof.live.config import load
+    from tailproof.live.experiments import open_one
+
+    config = load(file)
+    known = ", ".join(config.experiments)
+    require(name in config.experiments, "experiment", f"one of {known}, as in {file}", name)
+    found = open_one(config, config.experiments[name], change=change)
+    try:
+        yield found
+    finally:
+        found.agent.close()
 
 
 def report_command(
@@ -263,7 +410,7 @@ def demo_command(
 
 
 COMMANDS = (serve_command, demo_command, report_command)
-JOURNALS = (log_command, verify_command)
+JOURNALS = (import_command, change_command, prune_command, log_command, verify_command)
 
 
 def _import_server() -> None:

@@ -5,7 +5,17 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Engine", "NoiseText", "Out", "Paths", "PolicyTexts", "Seed", "Workers"]
+__all__ = [
+    "Engine",
+    "NoiseText",
+    "Out",
+    "Paths",
+    "PolicyTexts",
+    "Seed",
+    "Workers",
+    "is_export",
+    "is_journal",
+]
 
 PolicyTexts = Annotated[
     list[str],
@@ -26,3 +36,22 @@ Out = Annotated[
     Path | None,
     typer.Option(help="A new folder for the results. If stopped, the same command continues."),
 ]
+
+
+def is_journal(file: str) -> bool:
+    """Return whether a path or URL is that of a journal."""
+    if file.startswith(("postgres:", "postgresql:")):
+        return True
+    return _begins(file, b"SQLite")
+
+
+def is_export(file: str) -> bool:
+    """Return whether a file is a journal that was exported as CSV."""
+    return _begins(file, b"ticket,hold,arm,propensity,reward,fate,")
+
+
+def _begins(file: str, mark: bytes) -> bool:
+    if not Path(file).is_file():
+        return False
+    with Path(file).open("rb") as start:
+        return start.read(len(mark)) == mark

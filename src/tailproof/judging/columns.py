@@ -1,5 +1,6 @@
 """Columns of a log, checked: arms, groups, propensities and features."""
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,15 +17,20 @@ if TYPE_CHECKING:
 __all__ = [
     "ROUNDING",
     "all_propensities",
+    "arm_features",
     "arm_numbers",
     "constant",
+    "distinct",
     "feature_table",
+    "listed",
     "numbered",
     "own_propensity",
     "text",
     "varies",
 ]
 
+_FEATURE = "x:"
+"""How the names of columns of features begin."""
 ROUNDING = 1e-6
 """Probabilities that were written to a file add up to one up to this."""
 
@@ -81,6 +87,11 @@ def numbered(option: str, given: Any, n: int) -> Index | None:
     return codes
 
 
+def listed(column: Any) -> list[Any]:
+    """Return a column of lists, which a file may have as JSON."""
+    return [json.loads(cell) if isinstance(cell, str) else cell for cell in column]
+
+
 def all_propensities(
     given: Any, frame: "pandas.DataFrame | None", arms: tuple[str, ...], n: int
 ) -> tuple[Array | None, NDArray[np.bool_] | None]:
@@ -94,7 +105,7 @@ def all_propensities(
         elif given is None and {"offer", "shares"} <= set(frame.columns):
             if frame["shares"].isna().any():
                 return None, None
-            pairs = zip(frame["offer"], frame["shares"], strict=True)
+            pairs = zip(listed(frame["offer"]), listed(frame["shares"]), strict=True)
             given = [dict(zip(*pair, strict=True)) for pair in pairs]
     if given is None:
         return None, None
@@ -161,14 +172,14 @@ def feature_table(
 ) -> tuple[tuple[str, ...], Array | None]:
     """Return the names of the features and their values."""
     if given is None and frame is not None:
-        given = [name for name in frame.columns if str(name).startswith("x:")] or None
+        given = [name for name in frame.columns if str(name).startswith(_FEATURE)] or None
     if given is None:
         return (), None
     if isinstance(given, Sequence) and len(given) and isinstance(given[0], str):
         if frame is None or any(name not in frame.columns for name in given):
             missing = [name for name in given if frame is None or name not in frame.columns]
             raise ValueError(f"log has no column {missing[0]!r} for features")
-        names = tuple(name.removeprefix("x:") for name in given)
+        names = tuple(name.removeprefix(_FEATURE) for name in given)
         x = array("features", frame[list(given)].to_numpy())
     else:
         x = array("features", given)
@@ -181,6 +192,34 @@ def feature_table(
             f"features must be finite, got {x[row, place]} for {names[place]} in row {row + 1}"
         )
     return names, x if x.shape[1] else None
+
+
+def arm_features(frame: "pandas.DataFrame | None", arms: tuple[str, ...]) -> Array | None:
+    """Return the features of every arm, of shape (n, K, d), if the columns are ``x:ARM:NAME``.
+
+    They are 0 for an arm that is not on offer.
+    """
+    columns = [] if frame is None else [str(one) for one in frame.columns]
+    given = [name for name in columns if name.startswith(_FEATURE)]
+    own = [[name for name in given if name.startswith(f"{_FEATURE}{arm}:")] for arm in arms]
+    dim = len(own[0])
+    ok = dim > 0 and all(len(some) == dim for some in own) and len(given) == dim * len(arms)
+    if not ok or frame is None:
+        return None
+    found = array("features", frame[[name for some in own for name in some]].to_numpy())
+    return np.asarray(np.nan_to_num(found, nan=0.0).reshape(len(frame), len(arms), dim))
+
+
+def distinct(vectors: Array, arms: tuple[str, ...]) -> tuple[tuple[str, ...], Array | None]:
+    """Return names and values of what varies in the features of arms, each of them once."""
+    flat = vectors.reshape(len(vectors), -1)
+    dim = vectors.shape[2]
+    some = np.flatnonzero((flat != flat[0]).any(axis=0))
+    if not len(some):
+        return (), None
+    _, first = np.unique(flat[:, some], axis=1, return_index=True)
+    places = some[np.sort(first)]
+    return tuple(f"{arms[place // dim]}:{place % dim}" for place in places), flat[:, places]
 
 
 def varies(propensity: Array, arm: Index, group: NDArray[Any] | None) -> bool:

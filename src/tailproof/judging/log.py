@@ -13,9 +13,12 @@ from tailproof.checks import array, number, require
 from tailproof.judging.columns import (
     ROUNDING,
     all_propensities,
+    arm_features,
     arm_numbers,
     constant,
+    distinct,
     feature_table,
+    listed,
     numbered,
     own_propensity,
     text,
@@ -34,6 +37,8 @@ _GROUPS = 20
 _OPEN = ("pending", "kept")
 """The fates of rows that wait for a reward, or for others of the same decision."""
 _TIMES = ("at", "asked")
+_EXPORT = {"ticket", "hold", "arm", "fate", "ends", "shares"}
+"""Columns that together are those of an exported journal."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -59,6 +64,8 @@ class Log:
     features : array of shape (n, d), optional
     names : tuple of str
         The names of the features.
+    vectors : array of shape (n, K, d), optional
+        The features of each arm, if arms have their own; `features` are then what varies in them.
     group : array of shape (n,), optional
         The group of each visitor, as text.
     unit : array of shape (n,), optional
@@ -86,6 +93,7 @@ class Log:
     offered: NDArray[np.bool_] | None = None
     features: Array | None = None
     names: tuple[str, ...] = ()
+    vectors: Array | None = None
     group: NDArray[Any] | None = None
     unit: Index | None = None
     adaptive: bool | None = None
@@ -117,7 +125,9 @@ class Log:
         ----------
         table : DataFrame, journal or Log, optional
             A table with a row for each decision, or anything that has one: `tailproof.live.read`.
-            A journal is adaptive. Left out if all columns are given as arrays.
+            A journal, and a table that was exported from one, is adaptive; its column group says
+            who chose, so that it is not a group of visitors; its imported rows are left out if they
+            have no propensity. Left out if all columns are given as arrays.
         arm, reward, propensity, group, unit, at : str or array
             The name of a column, or the values. Where a name is a default, the column may be
             missing, except for ``arm`` and ``reward``. Without propensities they are estimated
@@ -133,22 +143,28 @@ class Log:
         offered : array of bool of shape (n, K), optional
             Default: all arms but those whose propensity is missing (NaN) in a row.
         features : sequence of str or array of shape (n, d), optional
-            Columns of numbers. Default: the columns ``x:NAME``.
+            Columns of numbers. Default: the columns ``x:NAME``, or ``x:ARM:NAME`` if every arm
+            has its own.
         wait : float, optional
             Leave out all rows that are younger than this, known or not, in the unit of ``at``
             (seconds if it is a date): quick rewards must not stand for slow ones.
         silence : float, optional
-            The reward of a row that has none; default: that of the journal, if it has one. If
-            there is a column ``fate``, all rows whose time is not over are then left out, known
-            or not: those that are "pending" or "kept".
+            The reward of a row that has none. If silence is a reward, as it may be in a journal,
+            and there is a column ``fate``, all rows whose time is not over are left out, known or
+            not: those that are "pending" or "kept".
         adaptive, floor
             See `Log`. By default a log with propensities that vary for one arm and group may be
             adaptive, and is treated with care.
         """
         if isinstance(table, Log):
             return table
-        journal = table is not None and not hasattr(table, "columns")
         frame = _frame(table)
+        journal = table is not None and not hasattr(table, "columns")
+        if frame is not None and (journal or set(frame.columns) >= _EXPORT):
+            journal, frame = True, _of_journal(frame)
+            group = None if isinstance(group, str) and group == "group" else group
+            if arms is None and "offer" in frame.columns:
+                arms = sorted({*frame["arm"], *(name for own in frame["offer"] for name in own)})
 
         def column(name: Any, option: str, *, needed: bool = False) -> Any:
             if not isinstance(name, str):
@@ -172,9 +188,14 @@ class Log:
         if not n:
             raise ValueError("log has no rows: there is nothing to judge")
         known, codes = arm_numbers(column(arm, "arm", needed=True), arms, n)
-        silence = getattr(table, "silence", None) if silence is None else silence
+        fate = column("fate", "fate")
+        given, silence = silence, getattr(table, "silence", None) if silence is None else silence
         if silence is not None:
-            rewards = np.where(np.isnan(rewards), number("silence", silence), rewards)
+            blank = np.isnan(rewards)
+            if given is None and fate is not None:
+                blank &= fate != "lost"  # of what was given up, nothing is known
+            rewards = np.where(blank, number("silence", silence), rewards)
+        ends = silence is not None or (fate is not None and "silent" in fate)
         full, possible = all_propensities(propensities, frame, known, n)
         groups = text("group", column(group, "group"), n)
         own, full, estimated = own_propensity(
@@ -195,7 +216,11 @@ class Log:
             if not possible[np.arange(n), codes].all():
                 row = int((~possible[np.arange(n), codes]).argmax()) + 1
                 raise ValueError(f"row {row} chose {known[codes[row - 1]]}, which was not offered")
-        names, contexts = feature_table(features, frame, n)
+        vectors = arm_features(frame, known) if features is None else None
+        if vectors is None:
+            names, contexts = feature_table(features, frame, n)
+        else:
+            names, contexts = distinct(vectors, known)
         if adaptive is None:
             adaptive = True if journal else None if varies(own, codes, groups) else False
         if full is None and adaptive is False:
@@ -210,6 +235,7 @@ class Log:
             offered=possible,
             features=contexts,
             names=names,
+            vectors=vectors,
             group=groups,
             unit=numbered("unit", first(unit, "unit", _UNITS), n),
             adaptive=adaptive,
@@ -218,8 +244,7 @@ class Log:
         if log.floor is not None and own.min() < log.floor * (1 - ROUNDING):
             raise ValueError(f"floor is {floor:g}, but a propensity is {own.min():g}")
         times = first(at, "at", _TIMES)
-        fate = column("fate", "fate")
-        if silence is not None and fate is not None:  # quick rewards would stand for slow ones
+        if ends and fate is not None:  # quick rewards would stand for slow ones
             closed = np.flatnonzero(~np.isin(fate.astype(str), _OPEN))
             if not len(closed):
                 raise ValueError("every row is still waiting for its reward: nothing to judge")
@@ -258,9 +283,12 @@ class Log:
 
     def take(self, rows: Any) -> "Log":
         """Return the log with some of its rows."""
-        parts = ("arm", "reward", "propensity", "propensities", "offered", "features", "group")
+        own = ("arm", "reward", "propensity", "group")
+        parts = (*own, "propensities", "offered", "features", "vectors")
         found: dict[str, Any] = {
-            name: value[rows] for name in parts if (value := getattr(self, name)) is not None
+            name: value[rows]
+            for name in (*parts, "group")
+            if (value := getattr(self, name)) is not None
         }
         if self.unit is not None:
             found["unit"] = numbered("unit", self.unit[rows], len(found["arm"]))
@@ -277,6 +305,11 @@ class Log:
             return self
         times = np.asarray(at)
         require(times.shape == (self.n,), "at", f"of shape {(self.n,)}", times.shape)
+        if times.dtype.kind in "OUST":  # text, such as 2026-01-05T09:00:00+00:00
+            import pandas
+
+            times = pandas.to_datetime(times, utc=True, format="ISO8601").tz_localize(None)
+            times = times.to_numpy()
         if times.dtype.kind == "M":
             times = times.astype("datetime64[us]").astype(np.int64) / 1e6
         times = array("at", times)
@@ -287,6 +320,32 @@ class Log:
             if not len(rows):
                 raise ValueError(f"wait={wait:g} leaves no row: the log is younger than that")
         return self if len(rows) == self.n and (np.diff(rows) > 0).all() else self.take(rows)
+
+
+def _of_journal(frame: "pandas.DataFrame") -> "pandas.DataFrame":
+    """Return the table of a journal, with a unit in each row.
+
+    Imported rows of unknown propensity are left out, and tickets that were cancelled.
+    """
+    if "fate" in frame.columns:
+        frame = frame[frame["fate"] != "cancelled"]
+    if "propensity" in frame.columns and "group" in frame.columns:
+        frame = frame[frame["propensity"].notna() | (frame["group"] != "history")]
+    found = frame.copy(deep=False)
+    if "offer" in frame.columns:
+        found["offer"] = listed(frame["offer"])
+        escaped = frame["arm"].astype(str).str.startswith("'")  # a formula for spreadsheets
+        if escaped.any():
+            bare = frame["arm"].astype(str).str[1:]
+            known = [arm in own for arm, own in zip(bare, found["offer"], strict=True)]
+            found["arm"] = frame["arm"].where(~(escaped & np.array(known)), bare)
+    if "unit" in frame.columns and "hold" in frame.columns:
+        own = frame["unit"].astype(object).where(frame["unit"].notna(), None)
+        found["unit"] = [
+            f"decision {hold}" if unit is None else f"unit {unit}"
+            for hold, unit in zip(frame["hold"], own, strict=True)
+        ]
+    return found
 
 
 def _frame(table: Any) -> "pandas.DataFrame | None":

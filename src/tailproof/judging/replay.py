@@ -110,8 +110,10 @@ def _queues(
         for a in range(k):
             own = rng.permutation(rows[log.arm[rows] == a])[:horizon]
             queue[path, a] = log.reward[own]
-    state, head, at = policy.init(paths, k, k), np.zeros((paths, k), np.int64), np.arange(paths)
-    arms, found = np.broadcast_to(np.eye(k), (paths, k, k)), np.empty((paths, horizon))
+    own = np.eye(k) if log.vectors is None or policy.view == "arms" else log.vectors[0]
+    state, head = policy.init(paths, k, own.shape[1]), np.zeros((paths, k), np.int64)
+    arms, at = np.broadcast_to(own, (paths, *own.shape)), np.arange(paths)
+    found = np.empty((paths, horizon))
     for t in range(0, horizon, pulls):
         chosen = policy.choose(state, arms, rng)
         take = head[at, chosen][:, None] + np.arange(pulls)

@@ -175,13 +175,16 @@ def _returned(name: str, given: Any, log: Log) -> Array:
 def vectors(policy: Policy[Any], log: Log, rows: Any, dim: int | None = None) -> Array:
     """Return what a policy is asked with in some rows, of shape (rows, K, d).
 
-    Arms by number: unit vectors; one context for all arms: the visitor's features; else features
+    Arms by number: unit vectors; arms with features of their own: these; one context for all arms:
+    the visitor's features; else features
     crossed with the arms, see `tailproof.features`, or as they are if the state expects that.
     """
     k = len(log.arms)
     m = len(np.arange(log.n)[rows])
     if policy.view == "arms":
         return np.broadcast_to(np.eye(k), (m, k, k))
+    if log.vectors is not None:
+        return np.asarray(log.vectors[rows])
     if log.features is None:
         if policy.view == "context":
             raise ValueError(f"{policy!r} needs features, and the log has none: pass features=")

@@ -2,9 +2,11 @@
 
 from tailproof.live.agent import Agent, Ask, Cancel, Fate, Tell, Ticket
 from tailproof.live.export import Log, read
+from tailproof.live.history import Imported, import_history
 from tailproof.live.http.client import AsyncClient, Client
 from tailproof.live.journal import Journal, Postgres, SQLite, open_journal
 from tailproof.live.replay import Verification
+from tailproof.live.retention import Pruned, prune
 from tailproof.live.router import Call, Router
 
 __all__ = [
@@ -15,14 +17,18 @@ __all__ = [
     "Cancel",
     "Client",
     "Fate",
+    "Imported",
     "Journal",
     "Log",
     "Postgres",
+    "Pruned",
     "Router",
     "SQLite",
     "Tell",
     "Ticket",
     "Verification",
+    "import_history",
     "open_journal",
+    "prune",
     "read",
 ]

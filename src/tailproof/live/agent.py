@@ -18,7 +18,7 @@ from hashlib import blake2b
 from importlib.metadata import version
 from numbers import Real
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 from tailproof.checks import number, require, whole
 from tailproof.live.journal import (
@@ -47,6 +47,8 @@ from tailproof.live.shared import OpenDecision, OpenDecisions
 from tailproof.policies.base import Policy
 
 __all__ = ["LONGEST_ID", "Agent", "Ask", "Cancel", "Fate", "Standing", "Tell", "Ticket", "seconds"]
+
+T = TypeVar("T")
 
 _LEAST_APART = 256
 """Outcomes between two snapshots, at least; replaying this many takes about 0.05 s."""
@@ -108,11 +110,12 @@ class Ticket:
 
 
 class Standing(NamedTuple):
-    """Tickets without an outcome, the share of recent rewards lost, and outcomes so far."""
+    """Tickets without an outcome, the share of recent rewards lost, outcomes and alarms so far."""
 
     pending: int
     loss: float
     outcomes: int
+    alarms: int
 
 
 @dataclass(frozen=True)
@@ -263,6 +266,10 @@ class Agent:
     dim : int, optional
         For offers without features and a policy that uses vectors: the most arms there will ever
         be; by default the number of `arms`, or that in the first offer.
+    change : bool
+        Whether this policy may take over the journal of another one: it learns every outcome so
+        far, whatever it then decides is marked with its own recipe number, and `verify` makes the
+        decisions of each recipe again with that recipe.
     clock : callable, optional
         Returns the time in seconds since 1970; by default `Journal.now`, a monotonic clock: of this
         machine for SQLite, of the server for PostgreSQL.
@@ -297,6 +304,7 @@ class Agent:
         arms: Collection[str] | None = None,
         seed: int | None = None,
         dim: int | None = None,
+        change: bool = False,
         clock: Callable[[], float] | None = None,
     ) -> None:
         require(isinstance(policy, Policy), "policy", "a Policy such as UCB1()", policy)
@@ -336,8 +344,9 @@ class Agent:
         self._notes, self._dropped = 0, frozenset[str]()
         self._fixed: str | None = None
         try:
-            self._transact(lambda: self._opened(seed, dim))
-            self._restore()  # may take long, and nobody waits for it
+            self.changed = self._transact(lambda: self._opened(seed, dim, change=change))
+            if not self.changed:
+                self._restore()  # may take long, and nobody waits for it
             with self.journal.transaction():
                 glance = self.journal.look()
                 self._reload()
@@ -452,7 +461,7 @@ class Agent:
             assert arm is not None
             journal.add_due([(now, decision) for decision in journal.awaiting(arm)])
             if glance.orders:
-                order(journal, self.rules, now, _AT_ONCE)
+                order(journal, self.rules, now, _AT_ONCE, recipe=self._recipe)
         self._read_notes()
 
     def _read_notes(self) -> None:
@@ -547,7 +556,8 @@ class Agent:
         with self._alone():
             asked = sum(one.asked for one in self.journal.tally().values())
             outcomes, ended = self.journal.counts()
-            return Standing(asked - ended, self.loss, outcomes)
+            alarms = sum(note.kind == "alarm" for note in self.journal.notes())
+            return Standing(asked - ended, self.loss, outcomes, alarms)
 
     @property
     def loss(self) -> float:
@@ -573,7 +583,13 @@ class Agent:
                         self._reload()
                     self._catch_up(glance.outcomes())
                     if glance.orders:
-                        order(self.journal, self.rules, self._now(glance), _AT_ONCE)
+                        order(
+                            self.journal,
+                            self.rules,
+                            self._now(glance),
+                            _AT_ONCE,
+                            recipe=self._recipe,
+                        )
                     self._save(glance)
             except ConflictError:
                 return False
@@ -663,13 +679,12 @@ class Agent:
 
         self._transact(body)
 
-    def _transact(self, body: Callable[[], None]) -> None:
+    def _transact(self, body: Callable[[], T]) -> T:
         """Do something in a transaction, again if others stored the same rows first."""
         for attempt in range(1, _TRIES + 1):
             try:
                 with self.journal.transaction():
-                    body()
-                return
+                    return body()
             except ConflictError:
                 self._stale = True
                 if attempt == _TRIES:
@@ -677,6 +692,7 @@ class Agent:
             except BaseException:
                 self._stale = True
                 raise
+        raise AssertionError
 
     def _offered(self, ask: Ask) -> Offer | None:
         """Return an offer as the policy sees it, without dropped arms; None if nothing is left."""
@@ -704,10 +720,10 @@ class Agent:
             if work.due:
                 journal.add_due(work.due)
             if not 0 <= work.now - self._looked < _LOOK or not journal.serial:
-                order(journal, self.rules, work.now, _AT_ONCE, work.ready)
+                order(journal, self.rules, work.now, _AT_ONCE, work.ready, recipe=self._recipe)
                 self._looked = work.now
             elif work.ready:
-                order(journal, self.rules, work.now, 0, work.ready)
+                order(journal, self.rules, work.now, 0, work.ready, recipe=self._recipe)
             self._save(work.glance)
         else:
             work.due.update((work.now, decision) for decision in work.ready)
@@ -900,7 +916,7 @@ class Agent:
             work.now,
         )
         arm = learner.numbers[decision.name]
-        journal.add_decision(row, arm)
+        journal.add_decisions([(row, arm)])
         return Chosen(number, arm, share)
 
     def _meet(self, numbers: dict[str, int]) -> None:
@@ -950,17 +966,32 @@ class Agent:
         self._belief, self._own = Belief(self.learner), deque[int](maxlen=RECENT)
 
     def _save(self, glance: Glance) -> None:
-        """Store a snapshot from time to time."""
+        """Store the alarms of a policy that is `Vigilant`, and a snapshot from time to time."""
+        if glance.orders and self.learner.alarms:
+            self._note_alarms(self._now(glance))
         apart = max(_LEAST_APART, self._size // _BYTES_AN_OUTCOME)
         if glance.orders and self.learner.learned >= self._saved + apart:
-            self._saved, self._size = self.journal.last_snapshot()
+            self._saved, self._size = self.journal.last_snapshot(self._recipe)
             if self.learner.learned >= self._saved + apart:
                 packed = self.learner.to_bytes()
                 self.journal.add_snapshot(self.learner.learned, self._recipe, packed)
                 self._saved, self._size = self.learner.learned, len(packed)
 
-    def _opened(self, seed: int | None, dim: int | None) -> None:
-        """Check that the journal is of this policy; one of another raises ``ValueError``."""
+    def _note_alarms(self, now: float) -> None:
+        """Write each restart of the policy once, whichever worker sees it first."""
+        notes = [note.text for note in self.journal.notes() if note.kind == "alarm"]
+        known = {(text["recipe"], text["outcome"]) for text in notes}
+        new = [one for one in self.learner.alarms if (self._recipe, one.outcome) not in known]
+        for outcome, arm in new:
+            text = {"arm": arm, "outcome": outcome, "recipe": self._recipe}
+            self.journal.add_note("alarm", text, now)
+        self.learner.alarms = new  # until they are seen in the journal: this may be rolled back
+
+    def _opened(self, seed: int | None, dim: int | None, *, change: bool) -> bool:
+        """Check that the journal is of this policy, and return whether it was changed to it.
+
+        One of another policy raises ``ValueError``, unless it is to be changed.
+        """
         meta, recipe = self.journal.meta(), repr(self.policy)
         now = self._now(self.journal.look())
         lots = str(self.worker) if "seed" in meta else "new"
@@ -970,10 +1001,11 @@ class Agent:
             self.journal.set_meta(**meta)
             self.journal.add_recipe(recipe, 0, now)
         *_, (self._recipe, text, _, _) = self.journal.recipes()
-        if text != recipe:
+        if text != recipe and not change:
             raise ValueError(
-                f"the journal belongs to {text}, not to {recipe}: use a new journal for another "
-                "policy"
+                f"the journal belongs to {text}, not to {recipe}: let {recipe} learn its outcomes "
+                "and take over with `tailproof change FILE EXPERIMENT` or Agent(…, change=True), "
+                "or use a new journal"
             )
         for name, value in {"seed": seed, "dim": dim}.items():
             kept = meta.get(name, str(value))
@@ -995,6 +1027,21 @@ class Agent:
             self.journal.add_note("control", {"worker": self.worker} | control, now)
         self._seed = int(meta["seed"])
         self._lots.seed(f"{self._seed} {lots}")
+        if text != recipe:
+            self._change(text, recipe, now)
+        return text != recipe
+
+    def _change(self, old: str, new: str, now: float) -> None:
+        """Let this policy take over, unless it cannot learn what is in the journal."""
+        journal, meta = self.journal, self.journal.meta()
+        if meta.get("features") == "no":  # room for the arms that came later
+            journal.set_meta(dim=str(max(int(meta["dim"]), len(journal.arms()))))
+        self._recipe = journal.add_recipe(new, journal.counts()[0], now)
+        journal.add_note("change", {"from": old, "to": new}, now)
+        try:
+            self._restore()
+        except RuntimeError as error:
+            raise ValueError(f"{new} cannot take over from {old}: {error}") from error
 
     def _restore(self) -> None:
         """Learn all that is in the journal."""
@@ -1009,7 +1056,7 @@ class Agent:
         if not self.learner.numbers.items() <= numbers.items():  # something was rolled back
             self._restore()
         self._meet(numbers)
-        self._saved, self._size = self.journal.last_snapshot()
+        self._saved, self._size = self.journal.last_snapshot(self._recipe)
         self._believe()
         self._notes, self._dropped, self._fixed = 0, frozenset[str](), None
         self._read_notes()

@@ -14,7 +14,7 @@ from tailproof.live.offers import Offer
 from tailproof.live.scheduler import Rewards
 from tailproof.policies.base import Policy
 from tailproof.stats.aims import Aim
-from tailproof.wrappers import Negated
+from tailproof.wrappers import Negated, Renewed, Vigilant
 
 __all__ = ["Arms", "Config", "Settings", "load"]
 
@@ -37,7 +37,7 @@ _EXPERIMENT = {
     "wait": object,
     "silence": object,
     "rewards": str,
-    "keep_features": object,
+    "forget": object,
     "control": dict,
     "floor": float,
     "explore": float,
@@ -63,7 +63,8 @@ class Settings:
     ----------
     name : str
     policy : Policy
-        Built from the recipe; for costs it is wrapped in `Negated`.
+        Built from the recipe; wrapped in `Vigilant` or `Renewed` if it is to forget, and in
+        `Negated` for costs.
     aim : Aim
         The statistic that the page compares arms by.
     costs : bool
@@ -77,8 +78,6 @@ class Settings:
     silence : float or None
         The reward of a request whose window ends without one; None if it is lost.
     rewards : "first" or "sum"
-    keep_features : float or None
-        Seconds for which the features of an offer are kept; None for ever.
     control : (str, float) or None
         The arm and the share of the control group.
     floor : float
@@ -95,7 +94,6 @@ class Settings:
     wait: float = 86400.0
     silence: float | None = None
     rewards: Rewards = "first"
-    keep_features: float | None = None
     control: tuple[str, float] | None = None
     floor: float = 0.0
     explore: float = 0.0
@@ -118,7 +116,7 @@ class Settings:
         if "recipe" not in table:
             raise ValueError(f'{where}.recipe is required, such as recipe = "auto_filtered(ucb1)"')
         try:
-            policy = recipes.build("policy", table["recipe"])
+            policy = _forgetting(recipes.build("policy", table["recipe"]), table.get("forget"))
             costs = table.get("costs", False)
             arms = table.get("arms")
             if arms is not None:
@@ -133,7 +131,6 @@ class Settings:
                 arms=arms,
                 wait=seconds(table.get("wait", "1d")),
                 rewards=_rewards(table.get("rewards", "first")),
-                keep_features=_span(table, "keep_features"),
                 control=_control(table.get("control")),
                 floor=number("floor", table.get("floor", 0.0), at_least=0, at_most=1),
                 explore=number("explore", table.get("explore", 0.0), at_least=0, at_most=1),
@@ -258,8 +255,19 @@ def _rewards(text: str) -> Rewards:
     return "sum" if text == "sum" else "first"
 
 
-def _span(table: Mapping[str, Any], key: str) -> float | None:
-    return seconds(table[key]) if key in table else None
+def _forgetting(policy: Policy[Any], forget: Any) -> Policy[Any]:
+    """Return the policy that forgets as the file says."""
+    if forget is None:
+        return policy
+    if forget == "auto":
+        return Vigilant(policy)
+    if not isinstance(forget, int) or isinstance(forget, bool):
+        raise ValueError(
+            'forget must be "auto", which restarts the policy when rewards change, or a whole '
+            f"number of decisions to remember, got {forget!r}; for a time, multiply it by the "
+            "decisions that come in it"
+        )
+    return Renewed(policy, memory=whole("forget", forget, at_least=2))
 
 
 def _whole(table: Mapping[str, Any], key: str, least: int) -> int | None:

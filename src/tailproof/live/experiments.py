@@ -60,8 +60,11 @@ def open_all(config: Config) -> dict[str, Experiment]:
     return found
 
 
-def open_one(config: Config, settings: Settings) -> Experiment:
-    """Open one experiment; raises ``ValueError`` if its journal is of another policy."""
+def open_one(config: Config, settings: Settings, *, change: bool = False) -> Experiment:
+    """Open one experiment; raises ``ValueError`` if its journal is of another policy.
+
+    With `change`, that policy is replaced.
+    """
     journal = journal_of(config, settings.name)
     try:
         agent = Agent(
@@ -76,6 +79,7 @@ def open_one(config: Config, settings: Settings) -> Experiment:
             arms=settings.closed,
             seed=settings.seed,
             dim=settings.dim,
+            change=change,
         )
     except ValueError as error:
         journal.close()

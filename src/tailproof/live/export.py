@@ -4,16 +4,18 @@ import csv
 import io
 import json
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from tailproof.checks import require
-from tailproof.live.journal import Journal, Told, open_journal
+from tailproof.live.journal import CANCELLED, Journal, Told, open_journal
+from tailproof.live.offers import Offer
 from tailproof.live.replay import blank
 from tailproof.live.scheduler import Rules
 from tailproof.policies.base import Policy
@@ -22,15 +24,34 @@ from tailproof.policies.baselines import Uniform
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Log", "csv_pieces", "read"]
+__all__ = ["Log", "Row", "csv_pieces", "read", "tickets"]
 
 _PIECE = 1 << 16
 _FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
 """What a spreadsheet takes for a formula, also after spaces and in full width."""
-_COLUMNS = [
-    *("ticket", "hold", "arm", "propensity", "reward", "fate", "asked", "told", "ends"),
-    *("late", "events", "group", "recipe", "offer", "shares"),
-]
+_EVENTS = ("ticket", "event", "reward", "at", "counts")
+_TIMES = ("asked", "told", "ends")
+
+
+class Row(NamedTuple):
+    """A ticket, as in `Log.frame`; the offer with its features."""
+
+    ticket: str
+    hold: int
+    arm: str
+    propensity: float | None
+    reward: float | None
+    fate: str
+    asked: float
+    told: float | None
+    ends: float
+    late: float | None
+    events: int
+    group: str | None
+    recipe: int
+    offer: Offer
+    shares: tuple[float, ...] | None
+    unit: str | None
 
 
 @dataclass(frozen=True)
@@ -41,10 +62,15 @@ class Log:
     ----------
     frame : pandas.DataFrame
         One row for each ticket: ``ticket``, ``hold`` (the number of the decision), ``arm``,
-        ``propensity``, ``reward`` (what came in its window), ``fate``, the times ``asked``,
-        ``told`` (of the first event) and ``ends`` (of the window), ``late`` (the sum of what came
-        too late), the number of ``events``, ``group``, the number of the ``recipe``, the arms on
-        ``offer`` and the propensity of each in ``shares``.
+        ``propensity``, ``reward`` (what came in its window, that of silence if nothing did),
+        ``fate``, the times ``asked``, ``told`` (of the first event) and ``ends`` (of the window),
+        ``late`` (the sum of what came too late), the number of ``events``, ``group``, the number
+        of the ``recipe``, the arms on ``offer``, the propensity of each in ``shares``, and the
+        ``unit``. Then features: ``x:0``, ``x:1``, … if all arms of an offer share them, else
+        ``x:ARM:0``, … for every arm.
+
+        The group is *control* or *fixed* if the policy did not choose, *history* if the row was
+        imported.
 
         The fate is *pending* before anything is known, *kept* if the reward has come but its
         decision is open, *learned* if it is part of an outcome, *silent* if the outcome has the
@@ -67,7 +93,7 @@ class Log:
         """Return the state of another policy after learning every outcome of the journal.
 
         If that policy takes fewer rewards per decision than an outcome has, they are split into
-        several updates; a remainder of fewer than its `Policy.least` is dropped.
+        several updates; fewer than its `Policy.least` wait for others of the same arm and offer.
 
         >>> from tailproof import UCB1, AutoFiltered
         >>> from tailproof.live import Agent, read
@@ -79,26 +105,36 @@ class Log:
         (np.int64(21), np.float64(210.0))
         """
         require(isinstance(policy, Policy), "policy", "a Policy such as UCB1()", policy)
-        arms, pulls = self.journal.arms(), policy.pulls
+        arms = self.journal.arms()
         if not arms:
             raise ValueError("cannot replay an empty journal: it has no decisions yet")
         learner = blank(policy, self.journal, room=len(arms))
-        for outcome in self.journal.outcomes(0, self.journal.counts()[0]):
-            if outcome.rewards is not None:
-                learner.check(outcome.decision.offer)
-                for start in range(0, len(outcome.rewards), pulls):
-                    part = outcome.rewards[start : start + pulls]
-                    if len(part) >= policy.least:
-                        learner.learn(outcome._replace(rewards=part))
+        for outcome in self.journal.outcomes(learner.learned, self.journal.counts()[0]):
+            learner.check(outcome.decision.offer)
+            learner.learn(outcome)
         return learner.state
 
+    @cached_property
+    def events(self) -> "pandas.DataFrame":
+        """Every reward that was told, refunds among them: one row for each event.
 
-def _rows(journal: Journal) -> Iterator[tuple[Any, ...]]:
-    """Yield a row for every ticket, as in `_COLUMNS`; lists are tuples."""
+        ``ticket``, ``event`` (its id), ``reward``, ``at``, and whether it ``counts``: whether it
+        came in time, and is the first one if only that counts. Read when it is first used.
+        """
+        import pandas
+
+        rows = list(_event_rows(self.journal))
+        frame = pandas.DataFrame.from_records(rows, columns=list(_EVENTS))
+        frame["at"] = pandas.to_datetime(frame["at"], unit="s")
+        return frame.astype({"reward": "float64", "counts": "bool"})
+
+
+def tickets(journal: Journal) -> Iterator[Row]:
+    """Yield a row for every ticket."""
     rules = Rules.of(journal.meta(), Uniform())
     for row, events in journal.tickets():
         name, decision, place, asked, ends, arm, share, shares, group, recipe, offer, *rest = row
-        ended, learned = rest
+        unit, ended, learned = rest
         cancelled = Told(place, asked, ends, events).cancelled
         events = [] if cancelled else events  # it has no rewards
         ticket = Told(place, asked, ends, events)
@@ -114,16 +150,73 @@ def _rows(journal: Journal) -> Iterator[tuple[Any, ...]]:
             fate = "pending"
         else:
             fate = "silent" if learned and rules.silence is not None else "lost"
-        known = None if shares is None else tuple(np.frombuffer(shares, "<f4").tolist())
-        yield (
-            *(f"{decision}.{place}" if name is None else name, decision, arm, share, reward, fate),
-            *(asked, events[0][2] if events else None, ends, sum(late) if late else None),
-            *(len(events), group, recipe, journal.offer(offer).names, known),
+        yield Row(
+            ticket=f"{decision}.{place}" if name is None else name,
+            hold=decision,
+            arm=arm,
+            propensity=share,
+            reward=rules.silence if reward is None and (late or learned) else reward,
+            fate=fate,
+            asked=asked,
+            told=events[0][2] if events else None,
+            ends=ends,
+            late=sum(late) if late else None,
+            events=len(events),
+            group=group,
+            recipe=recipe,
+            offer=journal.offer(offer),
+            shares=None if shares is None else tuple(np.frombuffer(shares, "<f4").tolist()),
+            unit=unit,
         )
 
 
-def csv_pieces(journal: Journal) -> Generator[str]:
-    """Yield a journal as CSV, piece by piece; times are in UTC.
+def _event_rows(journal: Journal) -> Iterator[tuple[Any, ...]]:
+    rules = Rules.of(journal.meta(), Uniform())
+    for row, events in journal.tickets():
+        name, decision, place, asked, ends, *_, ended, _ = row
+        last = rules.last(Told(place, asked, ends, events), ended)
+        for number, (event, reward, at) in enumerate(events):
+            if event == CANCELLED:
+                continue
+            counts = at <= last and (number == 0 or rules.rewards == "sum")
+            yield name or f"{decision}.{place}", event, reward, at, counts
+
+
+class _Features:
+    """The columns of features, and their values in a row.
+
+    One set of columns if the arms of every offer share their features, else one for each arm.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        dims, self._shared = journal.dims()
+        dim = max(dims, default=0)
+        named = json.loads(journal.meta().get("names", "[]"))
+        names = named if len(named) == dim else [str(i) for i in range(dim)]
+        self._arms = [""] if self._shared else sorted(journal.arms())
+        self._dim = dim
+        self._blank: list[float | None] = [None] * dim
+        arms = [""] if self._shared else [f"{arm}:" for arm in self._arms]
+        self.columns = [f"x:{arm}{name}" for arm in arms for name in names]
+
+    def values(self, offer: Offer) -> list[float | None]:
+        """Return the features of an offer, None for arms that it does not have."""
+        if not self._dim:
+            return []
+        if offer.vectors is None:
+            return self._blank * len(self._arms)
+        rows = offer.vectors.tolist()
+        if self._shared:
+            return self._fit(rows[0])
+        of = dict(zip(offer.names, rows, strict=True))
+        return [value for arm in self._arms for value in self._fit(of.get(arm, []))]
+
+    def _fit(self, row: list[float]) -> list[float | None]:
+        return [*row, *self._blank[len(row) :]]
+
+
+def csv_pieces(journal: Journal, *, events: bool = False) -> Generator[str]:
+    """Yield a journal, or its events, as CSV, piece by piece; times are in UTC.
 
     A name that a spreadsheet would take for a formula is prefixed with an apostrophe.
 
@@ -139,16 +232,32 @@ def csv_pieces(journal: Journal) -> Generator[str]:
     """
     piece = io.StringIO()
     writer = csv.writer(piece)
-    writer.writerow(_COLUMNS)
-    for name, hold, arm, *values in _rows(journal):
-        values[3:6] = map(_written, values[3:6])
-        values[-2:] = (None if one is None else json.dumps(one) for one in values[-2:])
-        writer.writerow((_escaped(name), hold, _escaped(arm), *values))
+    for row in _event_lines(journal) if events else _ticket_lines(journal):
+        writer.writerow(row)
         if piece.tell() > _PIECE:
             yield piece.getvalue()
             piece.seek(0)
             piece.truncate()
     yield piece.getvalue()
+
+
+def _ticket_lines(journal: Journal) -> Iterator[Sequence[Any]]:
+    features = _Features(journal)
+    yield (*Row._fields, *features.columns)
+    for row in tickets(journal):
+        times = {name: _written(getattr(row, name)) for name in _TIMES}
+        names = {"ticket": _escaped(row.ticket), "arm": _escaped(row.arm)}
+        names |= {} if row.unit is None else {"unit": _escaped(row.unit)}
+        lists = {"offer": json.dumps(row.offer.names)}
+        lists |= {} if row.shares is None else {"shares": json.dumps(row.shares)}
+        values = features.values(row.offer)
+        yield (*row._replace(**times, **names, **lists), *values)  # type: ignore[arg-type]
+
+
+def _event_lines(journal: Journal) -> Iterator[Sequence[Any]]:
+    yield _EVENTS
+    for ticket, event, reward, at, counts in _event_rows(journal):
+        yield _escaped(ticket), _escaped(event), reward, _written(at), counts
 
 
 def _written(at: float | None) -> str | None:
@@ -183,10 +292,15 @@ def read(journal: str | Path | Journal) -> Log:
     import pandas
 
     journal = open_journal(journal, make=False)
-    frame = pandas.DataFrame.from_records(list(_rows(journal)), columns=_COLUMNS)
-    numbers = ("propensity", "reward", "late", "asked", "told", "ends")
+    features = _Features(journal)
+    rows = [
+        (*row._replace(offer=row.offer.names), *features.values(row.offer))  # type: ignore[arg-type]
+        for row in tickets(journal)
+    ]
+    frame = pandas.DataFrame.from_records(rows, columns=[*Row._fields, *features.columns])
+    numbers = ("propensity", "reward", "late", *_TIMES, *features.columns)
     frame = frame.astype(dict.fromkeys(numbers, "float64"))
-    for name in ("asked", "told", "ends"):
+    for name in _TIMES:
         frame[name] = pandas.to_datetime(frame[name], unit="s")
     recipes = journal.recipes()
     return Log(frame, recipes[-1][1] if recipes else "", journal)

@@ -1,158 +1,473 @@
-"""The history of an experiment in buckets, for charts."""
+"""Past decisions as the first outcomes of a journal, and the end of those that are too old."""
 
+import hashlib
 import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tailproof import judging
+from tailproof.checks import array, require
+from tailproof.live.agent import Agent
+from tailproof.live.export import Log, tickets
+from tailproof.live.journal import (
+    Counts,
+    Decision,
+    DecisionRow,
+    Glance,
+    Journal,
+    open_journal,
+)
+from tailproof.live.learner import Learner
+from tailproof.live.offers import Offer
+from tailproof.live.replay import blank
+from tailproof.live.scheduler import as_orderer
 from tailproof.typing import Array, Index
 
-__all__ = ["History", "plain"]
+if TYPE_CHECKING:
+    import pandas
 
-_BUCKETS, _SMALLEST = 64, 32
-"""The most buckets, and the tickets in each at the start."""
-_SAMPLED = 256
-"""About how many rewards of each bucket are sampled, for quantiles."""
-_FEWEST = 5
-"""Rewards that an arm needs in a bucket to be drawn."""
-_DRAWN = 6
-"""The most arms in charts."""
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-"""2⁶⁴/φ, φ the golden ratio: its multiples modulo 2⁶⁴ are spread evenly, whatever the period."""
+__all__ = ["HISTORY", "Imported", "import_history"]
+
+HISTORY = "history"
+"""The group of imported decisions."""
+_GIVEN = -1
+"""What `after` says of a decision that cannot be made again."""
+_ERRORS = 4.0
+"""Standard errors by which inverse propensities may fall short of the number of rows; of 16 000
+histories one arm is left out by chance."""
+_STEP = 5000
+"""Rows that are written between two steps of the progress bar."""
+_TIMES = ("at", "asked")
+_OVER = ("learned", "silent")
+"""The fates of tickets whose reward is final."""
 
 
-class History:
-    """Pulls and rewards of each arm in buckets with equal numbers of tickets.
+class _Step(Protocol):
+    def __call__(self, done: int, total: int, task: str = ...) -> None: ...
 
-    Buckets double in size as the journal grows. For a mean they keep sums; for the quantile `level`
-    a sample of about 256 rewards each: ticket n is sampled if n/φ modulo 1 is below 2^−thin, φ the
-    golden ratio; so each sample is part of those at smaller sizes.
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import did.
+
+    Attributes
+    ----------
+    rows : int
+        Rows of the history.
+    learned : int
+        Rows that the policy has learned.
+    sentences : tuple of str
+        What was left out or assumed, and why.
     """
 
-    def __init__(self, level: float | None = None) -> None:
-        self.level, self.size, self.count = level, _SMALLEST, 0
-        self._pulls: Index = np.zeros((_BUCKETS, 0), dtype=np.int64)
-        self._known, self._sums = np.zeros((2, _BUCKETS, 0))
-        self._begin, self._ends = math.nan, np.full(_BUCKETS, -math.inf)
-        self._tickets, self._arms = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-        self._rewards: Array = np.empty(0)
+    rows: int
+    learned: int
+    sentences: tuple[str, ...]
 
-    def add(self, first: int, arms: Index, asked: Array, rewards: Array, known: int) -> None:
-        """Add tickets numbered from `first` on; `known` is the number of arms so far.
 
-        Rewards are as the aim takes them: those of a mean are capped.
-        """
-        self.count = first + len(arms)
-        self._begin = self._begin if first else float(asked[0])
-        more = (0, 0), (0, known - self._pulls.shape[1])
-        self._pulls, self._known = np.pad(self._pulls, more), np.pad(self._known, more)
-        self._sums = np.pad(self._sums, more)
-        while self.count > _BUCKETS * self.size:
-            self._double()
-        tickets = first + np.arange(len(arms))
-        buckets, known_ones = tickets // self.size, ~np.isnan(rewards)
-        np.add.at(self._pulls, (buckets, arms), 1)
-        np.maximum.at(self._ends, buckets, asked)
-        cells = buckets[known_ones], arms[known_ones]
-        np.add.at(self._known, cells, 1)
-        with np.errstate(invalid="ignore"):
-            np.add.at(self._sums, cells, rewards[known_ones])
-        took = self._sampled(tickets) & known_ones
-        self._tickets = np.append(self._tickets, tickets[took])
-        self._arms = np.append(self._arms, arms[took])
-        self._rewards = np.append(self._rewards, rewards[took])
+@dataclass
+class _Past:
+    """Past decisions in the order of time; offers are numbered.
 
-    def _double(self) -> None:
-        """Merge pairs of buckets, and keep half of the sample."""
-        self.size, half = 2 * self.size, _BUCKETS // 2
-        with np.errstate(invalid="ignore"):
-            self._pulls, self._known, self._sums = (
-                np.pad(one.reshape(half, 2, -1).sum(axis=1), ((0, half), (0, 0)))
-                for one in (self._pulls, self._known, self._sums)
+    `propensity`, `shares` (of every arm of the offer) and `at` (seconds since 1970) may be None.
+    """
+
+    names: tuple[str, ...]
+    arm: Index
+    reward: Array
+    offers: list[Offer]
+    offer: Index
+    propensity: Array | None
+    shares: Array | None
+    at: Array | None
+
+    def __len__(self) -> int:
+        return len(self.arm)
+
+    def take(self, rows: Any) -> "_Past":
+        parts = (self.propensity, self.shares, self.at)
+        some = (None if part is None else part[rows] for part in parts)
+        chosen = (self.arm[rows], self.reward[rows], self.offers, self.offer[rows])
+        return _Past(self.names, *chosen, *some)
+
+    @property
+    def digest(self) -> str:
+        """What tells this history from others."""
+        found = hashlib.blake2b("\0".join(self.names).encode(), digest_size=8)
+        for part in (self.arm, self.reward, self.at):
+            if part is not None:
+                found.update(part.tobytes())
+        return found.hexdigest()
+
+
+def import_history(
+    agent: Agent,
+    history: "pandas.DataFrame | Log | Journal | str | Path | None" = None,
+    *,
+    arm: Any = "arm",
+    reward: Any = "reward",
+    propensity: Any = "propensity",
+    propensities: Any = None,
+    features: Any = None,
+    at: Any = None,
+    arms: Sequence[str] | None = None,
+    as_is: bool = False,
+    source: str = "a table",
+    progress: _Step | None = None,
+) -> Imported:
+    """Let an agent learn past decisions, as outcomes of its journal, so that it starts warm.
+
+    A row is a decision with its final reward. Rows are numbered after the outcomes that the journal
+    has, in one transaction; the policy learns them in this order, and so does every replay. If it
+    takes several rewards per decision, it learns when as many rows of the same arm and features
+    have come.
+
+    A policy that does not see the features would take an arm that was shown to rich visitors for a
+    rich arm. So if propensities p vary within an arm, a row is learned with probability min p / p,
+    min p over the rows of its arm: then the rows of every arm are as of visitors drawn at random.
+    An arm that had no chance for some visitors, so that its 1/p do not add up to the number of
+    rows, cannot be mended like this, and is left out. A policy that sees the features learns every
+    row.
+
+    Parameters
+    ----------
+    agent : Agent
+    history : DataFrame, Log, Journal or path, optional
+        A table with a row for each decision, or another journal. Left out if all columns are given
+        as arrays.
+    arm, reward, propensity, propensities, features, at : str or array
+        As in `tailproof.judging.Log.of`. Features of visitors are shared by all arms if the view of
+        the policy is "context", else crossed with the arms, see `tailproof.features`.
+    arms : sequence of str, optional
+        All arms, in the order in which features are crossed; by default those that occur, sorted.
+    as_is : bool
+        Learn every row whatever its propensity: right if choices did not depend on the visitor. A
+        journal without features is always learned as it is.
+    source : str
+        Where the rows come from, for the note in the journal.
+    progress : callable, optional
+        Called with steps done, steps in all, and the task.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tailproof import UCB1
+    >>> from tailproof.live import Agent
+    >>> agent = Agent(UCB1(), ":memory:")
+    >>> found = import_history(agent, arm=["red", "blue"] * 50, reward=np.arange(100) % 2)
+    >>> found.learned, agent.learner.state.counts.tolist(), agent.verify().ok
+    (100, [[50, 50]], True)
+    >>> agent.ask(["red", "blue"]).arm
+    'blue'
+
+    Source: our own; thinning as in Li, Chu, Langford and Wang 2011. Differences: any propensities.
+    """
+    sees = agent.learner.uses_vectors
+    past, blind = _past(agent, history, locals())
+    now = agent.journal.now()
+    if past.at is not None and past.at.max() > now:
+        row = int((past.at > now).argmax()) + 1
+        raise ValueError(f"the time of row {row} is in the future: {_date(past.at[row - 1])}")
+    rows, digest, said = len(past), past.digest, list[str]()
+    if not as_is and not blind and not (sees and past.offers[0].vectors is not None):
+        past = _even(past, agent, said)
+    if past.propensity is None:
+        said.append(
+            "There are no propensities: rows are learned as they are, which is right if arms were "
+            "drawn at random."
+        )
+        if agent.policy._weighs:
+            shares = np.bincount(past.arm, minlength=len(past.names)) / len(past)
+            past.propensity = shares[past.arm]
+            said.append("This policy weighs by them: each is taken to be the share of its arm.")
+    _check_groups(past, agent)
+    before = _waiting(agent)
+    text = {"rows": rows, "source": source, "digest": digest, "outcomes": len(past)}
+    with agent._alone():
+        _write(agent, past, text, said, progress)
+    while not agent.tick():
+        if progress is not None:
+            progress(agent.learner.learned, agent.journal.counts()[0], "outcomes learned")
+    waiting = _waiting(agent)
+    if waiting:
+        said.append(
+            f"{waiting} rows wait: the policy takes {agent.policy.pulls} rewards of the same arm "
+            "and features at a time."
+        )
+    return Imported(rows, len(past) + before - waiting, tuple(said))
+
+
+def _past(agent: Agent, history: Any, given: dict[str, Any]) -> tuple[_Past, bool]:
+    """Return the history, and whether choices cannot have depended on visitors."""
+    if isinstance(history, str | Path | Journal | Log):
+        journal = history.journal if isinstance(history, Log) else open_journal(history, make=False)
+        try:
+            past = _of_journal(journal, agent)
+        finally:
+            if journal is not history and not isinstance(history, Log):
+                journal.close()
+        return past, all(offer.vectors is None for offer in past.offers)
+    names = ("arm", "reward", "propensity", "propensities", "features", "at", "arms")
+    past = _of_table(history, {name: given[name] for name in names}, agent)
+    columns = () if history is None else history.columns
+    export = "fate" in columns and not any(name.startswith("x:") for name in columns)
+    return past, export
+
+
+def _of_table(frame: Any, given: dict[str, Any], agent: Agent) -> _Past:
+    if frame is not None and "fate" in frame.columns:  # the log of a journal
+        frame = frame[frame["fate"].isin(_OVER)]
+    at = given.pop("at")
+    columns = () if frame is None else frame.columns
+    if at is None:
+        at = next((name for name in _TIMES if name in columns), None)
+    times = frame[at] if isinstance(at, str) and at in columns else at
+    require(not isinstance(times, str), "at", "a column of the history", at)
+    if frame is None and isinstance(given["propensity"], str):
+        given["propensity"] = None
+    unsorted = None if times is None else np.arange(len(times))
+    log = judging.Log.of(frame, **given, group=None, at=unsorted)
+    unknown = np.isnan(log.reward)
+    if unknown.any():
+        raise ValueError(
+            f"row {int(unknown.argmax()) + 1} has no reward: those of a history are final, so "
+            "write 0 where nothing came, or remove the row"
+        )
+    offers, offer = _offers(log, agent)
+    own, shares = (None, None) if log.estimated else (log.propensity, log.propensities)
+    if shares is not None and not np.allclose(shares.sum(axis=1), 1, atol=1e-6):
+        shares = None  # of an arm that does not occur
+    past = _Past(log.arms, log.arm, log.reward, offers, offer, own, shares, _seconds(times))
+    if past.at is None:
+        return past
+    return past.take(np.argsort(past.at, kind="stable"))
+
+
+def _offers(log: judging.Log, agent: Agent) -> tuple[list[Offer], Index]:
+    """Return the offers, and the number of each row's."""
+    names = log.arms
+    order = sorted(range(len(names)), key=lambda i: names[i])
+    ordered = tuple(names[i] for i in order)
+    view, k = agent.policy.view, len(names)
+    plain = Offer.of(ordered)
+    if view == "arms" or log.features is None:
+        return [plain], np.zeros(log.n, np.int64)
+    values, offer = np.unique(log.features, axis=0, return_inverse=True)
+    if view == "context":
+        vectors = np.broadcast_to(values[:, None, :], (len(values), k, values.shape[1]))
+    else:
+        lifted = np.concatenate([np.ones((len(values), 1)), values], axis=1)
+        crossed = np.einsum("ab,nf->nabf", np.eye(k), lifted).reshape(len(values), k, -1)
+        vectors = crossed[:, order]
+    return [Offer(ordered, own) for own in vectors], offer.reshape(-1)
+
+
+def _of_journal(journal: Journal, agent: Agent) -> _Past:
+    """Return what is final in another journal."""
+    names: dict[str, int] = {}
+    offers: dict[bytes, int] = {}
+    found, kept = list[tuple[Any, ...]](), list[Offer]()
+    for row in tickets(journal):
+        if row.fate not in _OVER:
+            continue
+        offer = row.offer if agent.learner.uses_vectors else Offer(row.offer.names)
+        if offer.key not in offers:
+            offers[offer.key] = len(kept)
+            kept.append(offer)
+        arm = names.setdefault(row.arm, len(names))
+        found.append((arm, row.reward, offers[offer.key], row.propensity, row.asked))
+    if not found:
+        raise ValueError("the journal has no outcomes yet: there is nothing to import")
+    arms, rewards, numbers, shares, times = (np.array(part) for part in zip(*found, strict=True))
+    own = None if any(one is None for one in shares) else shares.astype(np.float64)
+    chosen = arms, rewards.astype(np.float64), kept, numbers
+    past = _Past(tuple(names), *chosen, own, None, times)
+    return past.take(np.argsort(times, kind="stable"))
+
+
+def _even(past: _Past, agent: Agent, said: list[str]) -> _Past:
+    """Thin the rows of each arm, so that they are as of visitors drawn at random."""
+    if past.propensity is None:
+        return past
+    p = past.propensity
+    rng = np.random.default_rng([int(agent.journal.meta()["seed"]), agent.journal.counts()[0]])
+    kept = np.zeros(len(past), dtype=np.bool_)
+    for number, name in enumerate(past.names):
+        rows = np.flatnonzero(past.arm == number)
+        if not len(rows):
+            continue
+        n = np.array([name in offer.names for offer in past.offers])[past.offer].sum()
+        total, own = (1 / p[rows]).sum(), p[rows]
+        error = math.sqrt(((1 - own) / own**2).sum())
+        if total < n - _ERRORS * error - 1:
+            said.append(
+                f"The {len(rows)} rows of {name} are left out: by their propensities it had no "
+                f"chance for about {1 - total / n:.0%} of the visitors, so that they cannot stand "
+                "for all."
             )
-        ends = self._ends.reshape(half, 2).max(axis=1)
-        self._ends = np.pad(ends, (0, half), constant_values=-math.inf)
-        keep = self._sampled(self._tickets)
-        self._tickets, self._arms = self._tickets[keep], self._arms[keep]
-        self._rewards = self._rewards[keep]
-
-    def _sampled(self, tickets: Index) -> NDArray[np.bool_]:
-        thin = max(0, (self.size // _SAMPLED).bit_length() - 1)
-        return tickets.astype(np.uint64) * _GOLDEN <= np.uint64((2**64 - 1) >> thin)
-
-    def to_dict(self, names: Sequence[str], best: Sequence[int]) -> dict[str, Any]:
-        """Return pulls and rewards of the `best` and the recently most pulled arms."""
-        buckets = -(-self.count // self.size)
-        pulls = np.pad(self._pulls[:buckets], ((0, 0), (0, len(names) - self._pulls.shape[1])))
-        lately = np.argsort(-pulls[buckets // 2 :].sum(axis=0), kind="stable").tolist()
-        drawn = list(dict.fromkeys([*best, *lately]))[:_DRAWN]
-        drawn = sorted(number for number in drawn if pulls[:, number].any())
-        bands = self._means(drawn, buckets) if self.level is None else self._bands(drawn, buckets)
-        finite = self._rewards[np.isfinite(self._rewards)]
-        centre = _middle(finite)
-        with np.errstate(over="ignore"):
-            spread = _middle(np.abs(finite - centre))
-        others = pulls.sum(axis=1) - pulls[:, drawn].sum(axis=1)
-        return {
-            "begin": plain(self._begin),
-            "ends": np.maximum.accumulate(self._ends[:buckets]).tolist(),
-            "centre": plain(centre),
-            "spread": plain(spread),
-            "arms": [
-                {
-                    "name": names[number],
-                    "pulls": pulls[:, number].tolist(),
-                    **{
-                        quantile: [plain(x) for x in band[:, place].tolist()]
-                        for quantile, band in bands.items()
-                    },
-                }
-                for place, number in enumerate(drawn)
-            ],
-            "others": others.tolist(),
-        }
-
-    def _means(self, arms: Sequence[int], buckets: int) -> dict[str, Array]:
-        """Return the mean reward in each bucket and arm, NaN where they are few."""
-        known, sums = self._known[:buckets, arms], self._sums[:buckets, arms]
-        means = np.where(known < _FEWEST, math.nan, sums / np.maximum(known, 1))
-        if buckets > 1 and 0 < self.count % self.size < self.size // 2:
-            means[-1] = math.nan  # too few requests so far
-        rounded = [float(f"{x:.9g}") for x in means.ravel().tolist()]  # sums in any order
-        return {"middle": np.reshape(rounded, means.shape)}
-
-    def _bands(self, arms: Sequence[int], buckets: int) -> dict[str, Array]:
-        """Return quantiles of the rewards in each bucket and arm, NaN where they are few.
-
-        Beside the median, the middle 80 % of rewards.
-        """
-        levels = {"middle": self.level} | ({"low": 0.1, "high": 0.9} if self.level == 0.5 else {})
-        mine = np.isin(self._arms, arms)
-        place = np.searchsorted(arms, self._arms[mine])
-        cell = self._tickets[mine] // self.size * len(arms) + place
-        order = np.lexsort((self._rewards[mine], cell))
-        ranked = self._rewards[mine][order]
-        cells, first, count = np.unique(cell[order], return_index=True, return_counts=True)
-        enough = count >= _FEWEST
-        cells, first, count = cells[enough], first[enough], count[enough]
-        found = {}
-        for name, level in levels.items():
-            band = np.full(buckets * len(arms), np.nan)
-            band[cells] = ranked[first + np.ceil(level * count).astype(np.int64) - 1]
-            found[name] = band.reshape(buckets, len(arms))
-        return found
+            continue
+        kept[rows] = rng.random(len(rows)) * own < own.min()
+    if not kept.any():
+        raise ValueError(
+            "every arm had no chance for some visitors: import features, for a policy that uses "
+            "them, or everything as it is (as_is, --as-is) if choices did not depend on visitors"
+        )
+    left = np.isin(past.arm, np.unique(past.arm[kept])) & ~kept
+    if left.any():
+        said.append(
+            f"{kept.sum()} of {kept.sum() + left.sum()} rows are learned: those with a large "
+            "propensity are thinned, so that the rows of an arm are as of visitors drawn at random."
+        )
+    return past.take(kept)
 
 
-def _middle(sample: Array) -> float:
-    """Return the lower median, NaN for an empty sample."""
-    half = (len(sample) - 1) // 2
-    return float(np.partition(sample, half)[half]) if len(sample) else math.nan
+def _check_groups(past: _Past, agent: Agent) -> None:
+    """Raise ``ValueError`` if features never repeat often enough for an update."""
+    pulls = agent.policy.pulls
+    if pulls > 1 and agent.learner.uses_vectors:
+        most = int(np.bincount(past.offer * len(past.names) + past.arm).max())
+        if most < pulls:
+            raise ValueError(
+                f"this policy takes {pulls} rewards of the same arm and features at a time, and "
+                f"the history has at most {most}"
+            )
 
 
-def plain(x: float) -> float | str | None:
-    """Return a number as JSON allows: None for NaN, strings for infinities."""
-    if math.isfinite(x):
-        return x
-    return None if math.isnan(x) else "Infinity" if x > 0 else "-Infinity"
+def _waiting(agent: Agent) -> int:
+    """Return how many rewards are too few for an update."""
+    return sum(len(rewards) for rewards in agent.learner.left.values())
+
+
+def _write(
+    agent: Agent,
+    past: _Past,
+    text: dict[str, Any],
+    said: list[str],
+    progress: _Step | None,
+) -> None:
+    """Write a history to the journal of an agent, as the next outcomes."""
+    journal = agent.journal
+
+    def write(glance: Glance) -> Learner:
+        first = glance.outcomes()
+        _check_new(journal, text)
+        learner = _meet(agent, past)
+        journal.find_offers([offer.key for offer in past.offers])
+        _write_rows(agent, learner, past, glance.now, progress)
+        journal.add_note("import", text | {"first": first}, glance.now)
+        return learner
+
+    before, learner = journal.counts()[0], as_orderer(journal, write)
+    if before:
+        said.append(
+            f"The journal has {before} outcomes already: the rows count as if they had come now."
+        )
+    if agent.learner.state is None:
+        agent.learner = learner
+        agent._believe()
+    agent._meet(journal.arms())
+
+
+def _check_new(journal: Journal, text: dict[str, Any]) -> None:
+    for note in journal.notes():
+        if note.kind == "import" and note.text["digest"] == text["digest"]:
+            raise ValueError(
+                f"these rows are in the journal already: they were imported from "
+                f"{note.text['source']} on {_date(note.at)}, and would count twice"
+            )
+
+
+def _meet(agent: Agent, past: _Past) -> Learner:
+    """Return a learner that knows the arms of a history; store those that are new."""
+    journal = agent.journal
+    journal.lock_arms()
+    learner = blank(agent.policy, journal)
+    learner.room = agent.learner.room
+    known, first = set(learner.numbers), learner.state is None
+    for offer in past.offers:
+        with learner.meeting(offer):
+            pass
+    new = {name: number for name, number in learner.numbers.items() if name not in known}
+    journal.add_arms(new)
+    if first:
+        features = "no" if past.offers[0].vectors is None else "yes"
+        journal.set_meta(arms=str(learner.first_arms), dim=str(learner.dim), features=features)
+    return learner
+
+
+def _write_rows(
+    agent: Agent, learner: Learner, past: _Past, now: float, progress: _Step | None
+) -> None:
+    journal, counts = agent.journal, dict[int, Counts]()
+    numbers = [learner.numbers[name] for name in past.names]
+    places = [{name: i for i, name in enumerate(offer.names)} for offer in past.offers]
+    columns = (past.arm, past.offer, past.reward, past.propensity, past.shares, past.at)
+    for start in range(0, len(past), _STEP):
+        stop = min(start + _STEP, len(past))
+        part = [None if one is None else one[start:stop].tolist() for one in columns]
+        arms, offers, rewards, own, shares, at = part
+        assert arms is not None
+        assert offers is not None
+        assert rewards is not None
+        ids = [journal.new_id() for _ in arms]
+        times = [now] * len(ids) if at is None else at
+        decisions = []
+        for i, id_ in enumerate(ids):
+            offer, name = past.offers[offers[i]], past.names[arms[i]]
+            share = None if own is None else own[i]
+            decision = Decision(id_, offer, places[offers[i]][name], share)
+            packed = None if shares is None else _packed(shares[i], past.names, offer.names)
+            decided = (packed, 0.0, HISTORY, agent._recipe, 0, _GIVEN, 0, times[i])
+            decisions.append((DecisionRow(decision, *decided), numbers[arms[i]]))
+            one = counts.setdefault(numbers[arms[i]], Counts())
+            one.asked += 1
+            one.told += 1
+        journal.add_decisions(decisions)
+        journal.add_tickets([(id_, 0, None, None, t, t) for id_, t in zip(ids, times, strict=True)])
+        told = zip(ids, rewards, times, strict=True)
+        journal.add_events([(id_, 0, "", reward, t) for id_, reward, t in told])
+        packed_rewards = np.array(rewards).astype("<f8")
+        journal.add_outcomes(
+            [(id_, packed_rewards[i].tobytes(), 1) for i, id_ in enumerate(ids)], now
+        )
+        if progress is not None:
+            progress(stop, len(past), "rows written")
+    journal.count(agent.worker, counts)
+
+
+def _packed(shares: Any, names: tuple[str, ...], ordered: tuple[str, ...]) -> bytes:
+    """Return the propensities of all arms as a journal stores them, in the order of the offer."""
+    place = [names.index(name) for name in ordered]
+    return np.array(shares)[place].astype("<f4").tobytes()
+
+
+def _seconds(times: Any) -> Array | None:
+    """Return times in seconds since 1970; dates without a zone are in UTC."""
+    if times is None:
+        return None
+    import pandas
+
+    values = np.asarray(times)
+    if values.dtype.kind in "iuf":
+        found = array("at", values).astype(np.float64)
+    else:
+        try:
+            dates = pandas.to_datetime(pandas.Series(list(times)), utc=True, format="ISO8601")
+        except ValueError as error:
+            raise ValueError(
+                f"at must be seconds since 1970 or dates in ISO 8601: {error}"
+            ) from None
+        exact = dates.dt.tz_localize(None).to_numpy("datetime64[us]")
+        found = np.where(np.isnat(exact), np.nan, exact.astype(np.int64) / 1e6)
+    if np.isnan(found).any():
+        raise ValueError(f"row {int(np.isnan(found).argmax()) + 1} has no time")
+    return found
+
+
+def _date(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(" ", "seconds")

@@ -22,10 +22,11 @@ from tailproof.policies.randomised import Randomised
 from tailproof.policies.state.counts import clip
 from tailproof.policies.thompson import ThompsonSampling
 from tailproof.typing import Array
-from tailproof.wrappers.base import innermost
+from tailproof.wrappers.base import Wrapper, innermost
 from tailproof.wrappers.pilot import Piloted
+from tailproof.wrappers.vigilant import Vigilant, Watched
 
-__all__ = ["RECENT", "Belief", "Choice", "Control", "Learner"]
+__all__ = ["RECENT", "Alarm", "Belief", "Choice", "Control", "Learner"]
 
 _COPIES = 200
 """Choices drawn where the policy does not report propensities; one of them is then taken."""
@@ -33,6 +34,8 @@ _ENOUGH = 100
 """Rewards after which an arm is no longer new, so that the first share of a new one is a tenth."""
 RECENT = 256
 """Latest outcomes that pending rewards are imputed from, and latest decisions that they are for."""
+_LEFT = ("live_left", "live_left_sizes", "live_left_rewards")
+"""The arrays of a snapshot with the rewards that are too few for an update."""
 _VARIED = (Guest, LinTS, Randomised, ThompsonSampling, Uniform)
 """Policies that need no imputed rewards: choices vary by themselves, or a copy is expensive."""
 
@@ -65,6 +68,13 @@ class Choice(NamedTuple):
     def packed(self) -> bytes | None:
         """The propensities as a journal stores them."""
         return None if self.shares is None else self.shares.astype("<f4").tobytes()
+
+
+class Alarm(NamedTuple):
+    """A restart of a policy that is `Vigilant`: after which outcome, and of which arm."""
+
+    outcome: int
+    arm: str
 
 
 @dataclass(frozen=True)
@@ -105,6 +115,13 @@ class Learner:
         self.learned = 0
         self.first_arms = 0
         """The number of arms of the first offer."""
+        self.recipe: int | None = None
+        """The number of the recipe in the journal, None for a policy that never decided there."""
+        self.left: dict[tuple[str, str], Array] = {}
+        """Rewards that are too few for an update, by offer and arm; see `_updates`."""
+        self.alarms: list[Alarm] = []
+        """Restarts that are not yet in the journal."""
+        self._watched = _is_watched(policy)
         self.room = 0
         """How many arms there will be at least, where they have no features."""
         self.told: dict[int, int] = {}
@@ -212,12 +229,37 @@ class Learner:
         Without `remember` it is not used to impute rewards, because many more follow.
         """
         if outcome.rewards is not None:
-            self.teach(self.state, outcome.decision, outcome.rewards)
+            before = _restarts(self.state) if self._watched else 0
+            for rewards in self._updates(outcome.decision, outcome.rewards):
+                self.teach(self.state, outcome.decision, rewards)
+            if self._watched and _restarts(self.state) > before:
+                self.alarms.append(Alarm(outcome.number, outcome.decision.name))
             arm = self.numbers[outcome.decision.name]
             self.told[arm] = min(_ENOUGH, self.told.get(arm, 0) + len(outcome.rewards))
         if remember:
             self.remember(outcome)
         self.learned += 1
+
+    def _updates(self, decision: Decision, rewards: Array) -> list[Array]:
+        """Return the rewards of each update.
+
+        An outcome is one update, unless it is of another recipe or of a history: rewards beyond
+        `pulls` are further updates, and fewer than `least` wait for others of the same arm and
+        offer.
+        """
+        pulls, least = self.policy.pulls, self.policy.least
+        if least <= len(rewards) <= pulls:
+            return [rewards]
+        parts = [rewards[start : start + pulls] for start in range(0, len(rewards), pulls)]
+        if len(parts[-1]) < least:
+            key = decision.offer.key.hex() if self.uses_vectors else "", decision.name
+            left = np.append(self.left.pop(key, np.empty(0)), parts.pop())
+            if len(left) >= pulls:
+                parts.append(left[:pulls])
+                left = left[pulls:]
+            if len(left):
+                self.left[key] = left
+        return parts
 
     def remember(self, outcome: Outcome) -> None:
         """Keep an outcome for imputing pending rewards."""
@@ -361,9 +403,13 @@ class Learner:
 
     def to_bytes(self) -> bytes:
         """Return the state as a snapshot: a SHA-256 digest, then an npz file."""
-        file = io.BytesIO()
+        file, arrays = io.BytesIO(), self.state.to_arrays()
+        if self.left:
+            sizes = [len(rewards) for rewards in self.left.values()]
+            some = np.array(list(self.left)), np.array(sizes), np.concatenate([*self.left.values()])
+            arrays |= dict(zip(_LEFT, some, strict=True))
         told = np.array([self.told.get(arm, 0) for arm in range(1 + max(self.told, default=-1))])
-        np.savez(file, allow_pickle=False, live_told=told, **self.state.to_arrays())
+        np.savez(file, allow_pickle=False, live_told=told, **arrays)
         packed = file.getvalue()
         return hashlib.sha256(packed).digest() + packed
 
@@ -377,9 +423,27 @@ class Learner:
         told = arrays.pop("live_told", None)
         if told is None:
             raise ValueError("snapshot of an earlier version")
+        keys, sizes, rewards = (arrays.pop(name, np.empty(0)) for name in _LEFT)
         self.state = self.policy.restore(arrays)
+        ends = np.cumsum(sizes, dtype=np.int64)[:-1]
+        parts = np.split(rewards, ends) if len(keys) else []
+        self.left = {
+            (str(key), str(arm)): part for (key, arm), part in zip(keys, parts, strict=True)
+        }
         self.told = {arm: n for arm, n in enumerate(told.tolist()) if n}
         self.learned = learned
+
+
+def _is_watched(policy: Policy[Any]) -> bool:
+    inside = isinstance(policy, Wrapper) and _is_watched(policy.policy)
+    return inside or isinstance(policy, Vigilant)
+
+
+def _restarts(state: Any) -> int:
+    """Return how often `Vigilant` has restarted a policy."""
+    own = int(state.restarts[0]) if isinstance(state, Watched) else 0
+    inner = getattr(state, "inner", None)
+    return own if inner is None else own + _restarts(inner)
 
 
 class Belief:

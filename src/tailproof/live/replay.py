@@ -2,19 +2,29 @@
 
 import logging
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from tailproof import recipes
 from tailproof.live.journal import Journal
-from tailproof.live.journal.rows import CANCELLED, Outcome, seal
+from tailproof.live.journal.rows import CANCELLED, DecisionRow, Outcome, seal
 from tailproof.live.learner import RECENT, Belief, Choice, Control, Learner
 from tailproof.live.offers import Offer
 from tailproof.policies.base import Policy
 
-__all__ = ["Verification", "blank", "jump", "replay", "restored", "same_state", "verify"]
+__all__ = [
+    "Verification",
+    "blank",
+    "built",
+    "jump",
+    "replay",
+    "restored",
+    "same_state",
+    "verify",
+]
 
 _LOG = logging.getLogger("tailproof.live")
 _SPOKEN = 5.0
@@ -49,6 +59,10 @@ class Verification:
         By number of outcomes learned, whether the snapshot equals the replayed state.
     state : bool
         Whether the state of the agent equals the replayed state.
+    since : int
+        After how many outcomes the checked decisions begin; above 0 if earlier ones were pruned.
+    unchecked : dict
+        Recipes whose decisions were not made again, by their text, each with the reason.
     """
 
     decisions: int
@@ -57,6 +71,8 @@ class Verification:
     changed: list[str]
     snapshots: dict[int, bool]
     state: bool = True
+    since: int = 0
+    unchecked: dict[str, str] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -77,6 +93,8 @@ def replay(
     """
     said = time.monotonic()
     for outcome in journal.outcomes(learner.learned, stop):
+        if outcome.number > learner.learned:
+            break
         try:
             if outcome.decision.name not in learner.numbers:
                 learner.numbers = journal.arms()
@@ -90,6 +108,12 @@ def replay(
         if learner.learned % 1000 == 0 and time.monotonic() > said + _SPOKEN:
             said = time.monotonic()
             _LOG.info("replayed %s of %s outcomes", learner.learned, stop)
+    if learner.learned < stop:  # what comes next was pruned
+        was = learner.learned
+        jump(learner, journal)
+        if learner.learned == was:
+            raise RuntimeError(f"outcome {was} is not in the journal, nor is a later snapshot")
+        replay(learner, journal, stop, each)
 
 
 def restored(policy: Policy[Any], journal: Journal) -> Learner:
@@ -102,26 +126,38 @@ def restored(policy: Policy[Any], journal: Journal) -> Learner:
 
 def jump(learner: Learner, journal: Journal) -> None:
     """Load the latest intact snapshot, if it is later than what was learned."""
-    for after, state in journal.snapshots(len(journal.recipes()) - 1):
+    if learner.recipe is None:
+        return
+    for after, state in journal.snapshots(learner.recipe):
         if after <= learner.learned:
             return
         try:
-            learner.from_bytes(state, after)
+            _load(learner, journal, after, state)
+            return
         except ValueError as error:
             _LOG.warning("ignoring corrupt snapshot; replaying the journal: %s", error)
-            continue
-        if learner.imputes:
-            for outcome in journal.outcomes(max(0, after - RECENT), after):
-                learner.remember(outcome)
-        return
 
 
-def blank(policy: Policy[Any], journal: Journal, room: int = 0) -> Learner:
+def _load(learner: Learner, journal: Journal, after: int, state: bytes) -> None:
+    learner.from_bytes(state, after)
+    if learner.imputes:
+        for outcome in journal.outcomes(max(0, after - RECENT), after):
+            learner.remember(outcome)
+
+
+def blank(
+    policy: Policy[Any], journal: Journal, room: int = 0, recipe: int | None = None
+) -> Learner:
     """Return a learner that has learned nothing yet but knows the arms of the journal.
 
-    If arms have no features, it has room for at least `room` of them.
+    If arms have no features, it has room for at least `room` of them. If the journal was pruned,
+    it has learned what the snapshot kept for this recipe has, the latest of this policy by default;
+    without one, it begins with the first outcome that is left.
     """
     meta = journal.meta()
+    if recipe is None:
+        same = [number for number, text, *_ in journal.recipes() if text == repr(policy)]
+        recipe = same[-1] if same else None
     learner = Learner(policy, int(meta["seed"]), int(meta["dim"]) if "dim" in meta else None)
     learner.numbers = journal.arms()
     if "arms" in meta:
@@ -129,7 +165,26 @@ def blank(policy: Policy[Any], journal: Journal, room: int = 0) -> Learner:
         if meta["features"] == "no":
             dim = max(dim, room)
         learner.begin(int(meta["arms"]), dim)
+    learner.recipe, learner.learned = recipe, journal.first()
+    kept = None if recipe is None else journal.kept_snapshot(recipe)
+    if kept is not None:
+        try:
+            _load(learner, journal, *kept)
+        except ValueError as error:
+            raise ValueError(
+                f"cannot restore what was learned before the journal was pruned: {error}; use a "
+                "backup of the journal"
+            ) from error
     return learner
+
+
+def built(text: str) -> Policy[Any] | None:
+    """Return the policy of a recipe's text, None if it cannot be built from it."""
+    try:
+        policy: Policy[Any] = recipes.build("policy", text)
+    except ValueError:
+        return None
+    return policy if repr(policy) == text else None
 
 
 def verify(policy: Policy[Any], journal: Journal, own: Learner | None = None) -> Verification:
@@ -139,55 +194,110 @@ def verify(policy: Policy[Any], journal: Journal, own: Learner | None = None) ->
     `own` is an agent's learner. Others may use the journal meanwhile, if it is called within
     `Journal.moment`.
     """
-    outcomes = journal.counts()[0]
-    recipe = len(journal.recipes()) - 1
-    learner, snapshots = blank(policy, journal), dict(journal.snapshots(recipe))
-    found: dict[int, bool] = {}
+    outcomes, known = journal.counts()[0], journal.recipes()
+    pruned: dict[str, Any] = {}
+    for note in journal.notes():
+        pruned = note.text if note.kind == "prune" else pruned
+    found = _Found(differing=journal.unlike())
+    for number, text, *_ in known:
+        rule = policy if text == repr(policy) else built(text)
+        if rule is None:
+            found.unchecked[text] = "it cannot be built from its text"
+        elif number <= pruned.get("recipe", -1) and journal.kept_snapshot(number) is None:
+            found.unchecked[text] = "what it had learned was pruned"
+        elif number == known[-1][0]:
+            _make_again(blank(rule, journal, recipe=number), journal, found, outcomes, own)
+        else:
+            try:
+                _make_again(blank(rule, journal, recipe=number), journal, found)
+            except RuntimeError as error:  # it never had to learn what came after it
+                found.unchecked[text] = str(error)
+    changed = _changed(journal, outcomes) + found.changed
+    ((decisions,),) = journal.execute("SELECT COUNT(*) FROM decision")
+    return Verification(
+        decisions,
+        outcomes,
+        found.differing,
+        changed,
+        found.snapshots,
+        found.state,
+        found.since,
+        found.unchecked,
+    )
+
+
+@dataclass
+class _Found:
+    """What a verification has found so far."""
+
+    differing: list[int] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    snapshots: dict[int, bool] = field(default_factory=dict)
+    unchecked: dict[str, str] = field(default_factory=dict)
+    state: bool = True
+    since: int = 0
+
+
+def _make_again(
+    learner: Learner, journal: Journal, found: _Found, stop: int = 0, own: Learner | None = None
+) -> None:
+    """Make the decisions of one recipe again; replay at least up to outcome `stop`."""
+    assert learner.recipe is not None
     beliefs: dict[int, Belief] = {}
+    snapshots = dict(journal.snapshots(learner.recipe))
+    start = learner.learned
+    found.since = max(found.since, start)
+    before = {outcome.decision.id for outcome in journal.outcomes(journal.first(), start)}
     controls = {
         note.text["worker"]: Control(note.text["arm"], note.text["share"])
         for note in journal.notes()
         if note.kind == "control"
     }
-    differing = journal.unlike()
-    same = True
 
     def learned(outcome: Outcome) -> None:
-        nonlocal same
         for belief in beliefs.values():
             belief.pending.pop(outcome.decision.id, None)
         if learner.learned in snapshots:
-            found[learner.learned] = same_state(learner, snapshots[learner.learned])
+            same = same_state(learner, snapshots[learner.learned])
+            found.snapshots[learner.learned] = same and found.snapshots.get(learner.learned, True)
         if own is not None and learner.learned == own.learned:
-            same = same_state(learner, own.to_bytes())
+            found.state = same_state(learner, own.to_bytes())
 
-    for row in journal.decisions():
+    for row in journal.decisions(learner.recipe):
         decision = row.decision
-        if row.recipe != recipe:
-            continue
         replay(learner, journal, row.after, learned)
         belief = beliefs.setdefault(row.worker, Belief(learner))
         if belief.since != row.since:
             belief.start_at(row.since)
-        if row.group == "fixed":
-            choice = Choice.fixed(decision.offer, decision.name)
-        else:
-            state, control = belief.state(), controls.get(row.worker)
-            choice = learner.choose(
-                decision.id, decision.offer, state, row.explore, control, row.group
-            )
-        if (choice.arm, choice.propensity, choice.packed) != (
+        if row.after >= start and _decide_again(learner, row, belief, controls) != (
             decision.arm,
             decision.propensity,
             row.shares,
         ):
-            differing.append(decision.id)
-        if learner.imputes:
+            found.differing.append(decision.id)
+        if learner.imputes and decision.id not in before:
             belief.add(decision)
-    replay(learner, journal, outcomes, learned)
-    changed = _changed(journal, outcomes)
-    ((decisions,),) = journal.execute("SELECT COUNT(*) FROM decision")
-    return Verification(decisions, outcomes, differing, changed, found, same)
+    replay(learner, journal, stop, learned)
+    if stop:
+        alarms = [note.text for note in journal.notes() if note.kind == "alarm"]
+        noted = {(one["outcome"], one["arm"]) for one in alarms if one["recipe"] == learner.recipe}
+        noted -= set(learner.alarms)
+        found.changed += [f"alarm after outcome {at}" for at, _ in sorted(noted) if at >= start]
+
+
+def _decide_again(
+    learner: Learner, row: DecisionRow, belief: Belief, controls: Mapping[int, Control]
+) -> tuple[Any, ...]:
+    """Return the arm that a decision should have, its propensity, and those of all arms."""
+    decision = row.decision
+    if row.group == "fixed":
+        choice = Choice.fixed(decision.offer, decision.name)
+    else:
+        control = controls.get(row.worker)
+        choice = learner.choose(
+            decision.id, decision.offer, belief.state(), row.explore, control, row.group
+        )
+    return choice.arm, choice.propensity, choice.packed
 
 
 def _changed(journal: Journal, outcomes: int) -> list[str]:
@@ -202,7 +312,9 @@ def _changed(journal: Journal, outcomes: int) -> list[str]:
     ):
         if Offer.from_row(*row).key != bytes(digest):
             found.append(f"offer {number}")
-    chain, count = 0, 0
+    pruned = [note.text for note in journal.notes() if note.kind == "prune"]
+    first, chain = (pruned[-1]["first"], pruned[-1]["seal"]) if pruned else (0, 0)
+    count = first
     for *row, mark in journal.stream(
         "SELECT number, decision, rewards, tickets, at, seal FROM outcome ORDER BY number"
     ):
@@ -211,10 +323,13 @@ def _changed(journal: Journal, outcomes: int) -> list[str]:
             found.append(f"outcome {number}")
         chain, count = mark, number + 1
     told = journal.tally().values()
-    asked, came = sum(one.asked for one in told), sum(one.told + one.late for one in told)
     ((cancelled,),) = journal.execute("SELECT COUNT(*) FROM event WHERE id = ?", (CANCELLED,))
+    cancelled += sum(one["cancelled"] for one in pruned)
+    asked = sum(one.asked for one in told) - sum(one["tickets"] for one in pruned)
+    came = sum(one.told + one.late for one in told) - sum(one["events"] for one in pruned)
+    joined = "JOIN outcome o ON o.decision = id"
     for what, table, where, expected in (
-        ("outcomes without a decision", "decision", "JOIN outcome o ON o.decision = id", outcomes),
+        ("outcomes without a decision", "decision", joined, outcomes - first),
         ("tickets", "ticket", "", asked + cancelled),
         ("events", "event", "WHERE decision >= 0", came + cancelled),
     ):
@@ -241,6 +356,10 @@ def same_state(learner: Learner, snapshot: bytes) -> bool:
     if state.arms > mine.arms:  # the snapshot has room for arms without updates
         mine = learner.policy._resized(mine, state.arms)
     ours, theirs = mine.to_arrays(), state.to_arrays()
+    if learner.left.keys() != other.left.keys():
+        return False
+    ours |= {" ".join(key): rewards for key, rewards in learner.left.items()}
+    theirs |= {" ".join(key): rewards for key, rewards in other.left.items()}
     return all(
         np.array_equal(array, theirs[name], equal_nan=array.dtype.kind == "f")
         for name, array in ours.items()

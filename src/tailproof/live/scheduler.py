@@ -2,22 +2,27 @@
 
 import logging
 import threading
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol, Self
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 
 from tailproof.checks import number, require
-from tailproof.live.journal import Journal, Told
+from tailproof.live.journal import ConflictError, Glance, Journal, Told
 from tailproof.policies.base import Policy
 from tailproof.typing import Array
 
-__all__ = ["Rewards", "Rules", "Scheduler", "grace", "order"]
+__all__ = ["Rewards", "Rules", "Scheduler", "as_orderer", "grace", "order"]
+
+T = TypeVar("T")
 
 Rewards = Literal["first", "sum"]
 _GRACE = 0.5
 """Seconds after a window in which a reward that was told inside it may still be committed."""
+_TRIES = 600
+"""How often a transaction is tried that must give numbers to outcomes, `_EVERY` seconds apart."""
 _EVERY = 0.1
 """Seconds between two looks of a scheduler."""
 _LOG = logging.getLogger("tailproof.live")
@@ -112,12 +117,19 @@ def grace(journal: Journal) -> float:
 
 
 def order(
-    journal: Journal, rules: Rules, now: float, most: int, ready: Collection[int] = ()
+    journal: Journal,
+    rules: Rules,
+    now: float,
+    most: int,
+    ready: Collection[int] = (),
+    *,
+    recipe: int = 0,
 ) -> int:
     """Give numbers to the outcomes of decisions, and return how many were due, up to `most`.
 
-    `ready` are further decisions that may have their outcome now. Only one transaction at a time
-    does this; if two did, the database would refuse the second.
+    `ready` are further decisions that may have their outcome now. One of another recipe than
+    number `recipe` gets no more tickets; its outcome is what they bring. Only one transaction at a
+    time does this; if two did, the database would refuse the second.
     """
     extra = grace(journal)
     dropped: set[str] | None = None
@@ -128,12 +140,15 @@ def order(
     seen, done, later = {decision for _, decision in rows}, set(rows), []
     outcomes = []
     told = journal.told(decisions)
+    others = journal.of_others(decisions, recipe) if recipe else set()
     for decision in decisions:
         tickets = told.get(decision)
         if tickets is None:  # it has an outcome already
             continue
         valid = [ticket for ticket in tickets if not ticket.cancelled]
-        ended, rewards = rules.outcome(valid, now, extra)
+        other = decision in others
+        own = replace(rules, pulls=max(1, len(valid)), least=1) if other else rules
+        ended, rewards = own.outcome(valid, now, extra, last=other)
         ends = {ticket.ends + extra for ticket in tickets}
         if not ended and rules.pulls > 1 and max(ends) <= now:
             if dropped is None:
@@ -153,6 +168,20 @@ def order(
     if later:
         journal.add_due(later)
     return len(rows)
+
+
+def as_orderer(journal: Journal, write: Callable[[Glance], T]) -> T:
+    """Do something in a transaction that may give numbers to outcomes, once it may."""
+    for _ in range(_TRIES):
+        try:
+            with journal.transaction():
+                glance = journal.look()
+                if not glance.orders:
+                    raise ConflictError
+                return write(glance)
+        except ConflictError:
+            time.sleep(_EVERY)
+    raise TimeoutError("others kept writing to the journal for a minute: try again")
 
 
 class _Ticking(Protocol):

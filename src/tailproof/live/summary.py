@@ -10,9 +10,9 @@ import numpy as np
 
 from tailproof.advice import calibrate
 from tailproof.live import words
-from tailproof.live.history import History, plain
 from tailproof.live.journal import Counts, Ended, Journal, Note
 from tailproof.live.scheduler import Rules
+from tailproof.live.timeline import History, plain
 from tailproof.live.worth import CONTROL, OTHER, POLICY, Decided, Worth
 from tailproof.policies.base import Policy
 from tailproof.stats.aims import Aim
@@ -210,7 +210,10 @@ class Summary:
         asked, scale = np.array([row.ticket.asked for row in rows]), self.worth.scale
         if scale is not None:
             rewards = np.clip(rewards, scale.low, scale.high)
-        self._history.add(first, arms, asked, rewards, len(self._arms))
+        live = np.array([row.group != "history" for row in rows])
+        if live.any():
+            own = arms[live], asked[live], rewards[live]
+            self._history.add(self._history.count, *own, len(self._arms))
         self._tickets += len(rows)
 
     def _offered(self, number: int, ticket: int) -> list[int]:

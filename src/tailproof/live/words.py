@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tailproof.live.history import plain
 from tailproof.live.journal import Counts, Note
+from tailproof.live.timeline import plain
 from tailproof.live.worth import Estimate, Scale, Worth, quantile_level
 from tailproof.policies.base import Policy
 from tailproof.stats.aims import Aim, CappedMean

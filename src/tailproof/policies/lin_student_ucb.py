@@ -31,6 +31,9 @@ class LinStudentUCB(Indexed[StudentFit]):
     t with n degrees of freedom has fallen by exp(−L): √(2L) for many pulls, more for few, where the
     tails are those of a median. v is capped by the same bound under the prior, with n = d.
 
+    γ is zero until the buffer is half full: with fewer pulls, a few zeros or outliers make an arm
+    look quiet or loud that is not.
+
     Noise may become louder or quieter. Where the last 8, 16, 32 … pulls follow another s, by a
     likelihood ratio of exp(12.5), a new epoch begins: s and ν are learned again, and what was known
     about θ, b and γ stays, with the deviations of its time.
@@ -96,6 +99,9 @@ class LinStudentUCB(Indexed[StudentFit]):
         nu, variance = SHAPES[state.shape][:, None], state.relative_variance(arms)
         narrow = np.maximum(state.slope[:, None] * square, 1e-300)
         share = t * k / size * narrow / variance.sum(axis=1, keepdims=True)
+        alone = (state.renewal >= 0.5) & (share.max(axis=1) <= k)
+        if alone.all():
+            return mean
         log = self.bonus**2 * np.log1p(share)
         reach = square * _squared_reach(log, nu * (variance / narrow + 1) / 2)
         offset = np.square(arms - arms.sum(axis=1, keepdims=True) / k)
@@ -104,7 +110,6 @@ class LinStudentUCB(Indexed[StudentFit]):
         most = prior * _squared_reach(self.bonus**2 * np.log1p(t / size), np.array(state.dim))
         reach = np.maximum(2 * square * log, np.minimum(reach, most))
         width = state.scale[:, None] * np.sqrt(state.inflation[:, None] * reach)
-        alone = (state.renewal >= 0.5) & (share.max(axis=1) <= k)
         return mean + np.where(alone[:, None], 0.0, width)
 
     def _learn(self, state: StudentFit, arms: Array, chosen: Index, rewards: Array) -> None:

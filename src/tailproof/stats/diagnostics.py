@@ -300,11 +300,6 @@ class Rewards:
         first, *others = sorted(judged, key=lambda arm: arm.tail.alpha)
         return first if first.tail.high < min(arm.tail.low for arm in others) else None
 
-    @property
-    def differ(self) -> bool:
-        """Whether the noise differs between arms, in spread or in tail."""
-        return self.spreads_differ or self.heavier_arm is not None
-
     @cached_property
     def tail_is_known(self) -> bool:
         """Whether there are enough non-atoms to estimate their tail, or rewards are bounded."""

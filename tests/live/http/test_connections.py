@@ -134,7 +134,7 @@ def test_the_oldest_half_sent_request_makes_room(url: str) -> None:
 def test_who_does_not_read_the_log_gives_it_up(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def endless(journal: Journal) -> Iterator[str]:
+    def endless(journal: Journal, *, events: bool) -> Iterator[str]:
         with journal.moment():
             journal.meta()
             while True:

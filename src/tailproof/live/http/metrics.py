@@ -87,6 +87,7 @@ class _Standing(Collector):
             "pending": "Tickets without an outcome.",
             "lost_share": "Share of recent rewards that were lost.",
             "outcomes": "Outcomes so far.",
+            "alarms": "Restarts of the policy because rewards changed, so far.",
         }
         families = {
             key: GaugeMetricFamily(f"tailproof_{key}", text, labels=["experiment"])
@@ -94,7 +95,6 @@ class _Standing(Collector):
         }
         for name, experiment in self._experiments.items():
             standing = experiment.agent.standing()
-            values = (standing.pending, standing.loss, standing.outcomes)
-            for family, value in zip(families.values(), values, strict=True):
+            for family, value in zip(families.values(), standing, strict=True):
                 family.add_metric([name], value)
         return families.values()

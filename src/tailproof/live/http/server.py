@@ -1,5 +1,6 @@
 """Running the service: one process or several workers on one address, stopped gracefully."""
 
+import gc
 import json
 import logging
 import multiprocessing
@@ -33,8 +34,8 @@ TOKEN = "TAILPROOF_TOKEN"
 """The environment variable with the token."""
 _GRACE = 30
 """Seconds that requests in flight get to finish at shutdown."""
-_ACCEPTED, _BACKLOG = 128, 2048
-"""Connections that are accepted at once at most, and that may wait for it."""
+_ACCEPTED, _BACKLOG = 1, 2048
+"""Connections that a worker accepts at once, so that others get their share, and that may wait."""
 _POLL = 0.2
 """Seconds between checks that the workers are alive."""
 _LOG = logging.getLogger("tailproof.live")
@@ -135,6 +136,8 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        gc.collect()
+        gc.freeze()  # a full collection would visit all modules, for a tenth of a second
         for one in sockets or []:
             one.listen(_BACKLOG)
 

@@ -148,6 +148,9 @@ class Journal(ABC):
     READING: ClassVar[str] = "BEGIN"
     """Begins a read-only transaction that sees the database at one point in time."""
 
+    SHARED: ClassVar[str] = ""
+    """Keeps rows that were read from being deleted until the end of the transaction."""
+
     serial = True
     """Whether transactions run one after the other."""
     read_only = False
@@ -156,6 +159,8 @@ class Journal(ABC):
     def __init__(self) -> None:
         self._offers: OrderedDict[int, Offer] = OrderedDict()
         self._ids: OrderedDict[bytes, int] = OrderedDict()
+        self._passing: dict[bytes, int] = {}
+        """Ids of offers with features, for one transaction: later they may be pruned."""
         self._set_clock(time.time())
         self.migrate()
 
@@ -217,6 +222,7 @@ class Journal(ABC):
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Run the body atomically."""
+        self._passing = {}
         try:
             self._begin()
             yield
@@ -321,6 +327,12 @@ class Journal(ABC):
         self.execute("INSERT INTO note VALUES (?, ?, ?, ?, ?)", (*row, seal(*row)))
         return number
 
+    def dims(self) -> tuple[list[int], bool]:
+        """Return the lengths of features, and whether the arms of every offer share theirs."""
+        rows = self.execute("SELECT dim, MAX(LENGTH(features)) FROM offer GROUP BY dim")
+        found = [(dim, size) for dim, size in rows if dim is not None]
+        return [dim for dim, _ in found], all(size == 8 * dim for dim, size in found)
+
     def offer(self, number: int) -> Offer:
         """Return an offer by its id."""
         found = self._offers.get(number)
@@ -352,8 +364,7 @@ class Journal(ABC):
         earlier = [self.execute(_UNIT, (unit,)) for unit in units]
         rows = self._finding(tickets, shared) if tickets else ()
         early = self._cancelled_before(asked) if asked else ()
-        digests = [digest for digest in offers if digest not in self._ids]
-        known = self._identifying(digests) if digests else ()
+        known = self._identifying(offers)
         now, outcomes, orders, notes = state()
         found: dict[str, Found] = {}
         for name, decision, place, ends, arm, share, ended, event, at, told in rows:
@@ -364,8 +375,8 @@ class Journal(ABC):
                 one = found[key] = Found(chosen, place, ends, {}, told, ended is not None)
             if event is not None:
                 one.events[event] = at
-        for number, digest in known:
-            _cache(self._ids, bytes(digest), number)
+        for number, digest, names_only in known:
+            self._identify(bytes(digest), number, names_only=names_only)
         had = {
             unit: Earlier(Chosen(*chosen), None if shares is None else bytes(shares), bytes(key))
             for rows in earlier
@@ -377,6 +388,18 @@ class Journal(ABC):
         marks = ", ".join("?" * len(tickets))
         sql = f"SELECT id FROM event WHERE decision = {BEFORE} AND place = 0 AND id IN ({marks})"
         return self.execute(sql, list(tickets))
+
+    def find_offers(self, digests: Sequence[bytes]) -> None:
+        """Find out which of many offers are stored already, before `add_decisions`."""
+        for start in range(0, len(digests), _CHUNK):
+            for number, digest, names_only in self._identifying(digests[start : start + _CHUNK]):
+                self._identify(bytes(digest), number, names_only=names_only)
+
+    def _identify(self, digest: bytes, number: int, *, names_only: bool) -> None:
+        if names_only:
+            _cache(self._ids, digest, number)
+        else:
+            self._passing[digest] = number
 
     def _finding(self, tickets: Collection[str], shared: bool) -> Any:
         by_place, by_id = _FOUND[shared]
@@ -391,23 +414,31 @@ class Journal(ABC):
                 values.append(ticket)
         return self.execute(parts[0] if len(parts) == 1 else " UNION ALL ".join(parts), values)
 
-    def _identifying(self, digests: Sequence[bytes]) -> Any:
+    def _identifying(self, offers: Collection[bytes]) -> Any:
+        digests = [digest for digest in offers if digest not in self._ids]
+        if not digests:
+            return ()
         marks = ", ".join("?" * len(digests))
-        return self.execute(f"SELECT id, digest FROM offer WHERE digest IN ({marks})", digests)
+        sql = f"SELECT id, digest, features IS NULL FROM offer WHERE digest IN ({marks})"
+        return self.execute(sql + self.SHARED, digests)
 
-    def add_decision(self, row: DecisionRow, arm: int) -> None:
-        """Store a decision, with its offer if that is new; `arm` is the number of the arm."""
-        decision, offer = row.decision, row.decision.offer
-        number = self._ids.get(offer.key)
-        if number is None:
-            number = decision.id
-            stored = (number, offer.key, *offer.row(), row.at)
-            self.execute("INSERT INTO offer VALUES (?, ?, ?, ?, ?, ?)", stored)
-            _cache(self._ids, offer.key, number)
-            _cache(self._offers, number, offer)
-        values = (decision.id, number, arm, decision.propensity, *row[1:])
+    def add_decisions(self, rows: Sequence[tuple[DecisionRow, int]]) -> None:
+        """Store decisions with the numbers of their arms, and offers that are new; see `look`."""
+        offers, sealed = [], []
+        for row, arm in rows:
+            decision, offer = row.decision, row.decision.offer
+            known = self._ids if offer.vectors is None else self._passing
+            number = known.get(offer.key)
+            if number is None:
+                number = decision.id
+                offers.append((number, offer.key, *offer.row(), row.at))
+                self._identify(offer.key, number, names_only=offer.vectors is None)
+                _cache(self._offers, number, offer)
+            values = (decision.id, number, arm, decision.propensity, *row[1:])
+            sealed.append((*values, seal(*values)))
+        self.execute_many("INSERT INTO offer VALUES (?, ?, ?, ?, ?, ?)", offers)
         marks = ", ".join("?" * 13)
-        self.execute(f"INSERT INTO decision VALUES ({marks})", (*values, seal(*values)))
+        self.execute_many(f"INSERT INTO decision VALUES ({marks})", sealed)
 
     def add_tickets(self, rows: Sequence[TicketRow]) -> None:
         """Store tickets: decision, place, id, unit, time, end of the window."""
@@ -499,6 +530,17 @@ class Journal(ABC):
             sealed.append((*row, chain))
         self.execute_many("INSERT INTO outcome VALUES (?, ?, ?, ?, ?, ?)", sealed)
 
+    def first(self) -> int:
+        """Return the number of the first outcome that was not pruned."""
+        ((found,),) = self.execute("SELECT MIN(number) FROM outcome")
+        return found or 0
+
+    def of_others(self, decisions: Sequence[int], recipe: int) -> set[int]:
+        """Return those of some decisions that other recipes made."""
+        marks = ", ".join("?" * len(decisions))
+        sql = f"SELECT id FROM decision WHERE id IN ({marks}) AND recipe <> ?"
+        return {id_ for (id_,) in self.execute(sql, (*decisions, recipe))}
+
     def counts(self) -> tuple[int, int]:
         """Return the number of outcomes, and of the tickets of their decisions."""
         sql = "SELECT number + 1, tickets FROM outcome ORDER BY number DESC LIMIT 1"
@@ -532,15 +574,15 @@ class Journal(ABC):
         found = self.offer(offer)
         return Decision(decision, found, found.names.index(arm), share)
 
-    def decisions(self, first: int = 0) -> Iterator[DecisionRow]:
-        """Yield decisions in the order of what was learned before them; see `DecisionRow`."""
+    def decisions(self, recipe: int = 0) -> Iterator[DecisionRow]:
+        """Yield the decisions of a recipe that can be made again, in the order of `after`."""
         sql = (
             "SELECT d.id, offer, a.name, propensity, shares, explore, grp, recipe, worker, after,"
             " since, at FROM decision d JOIN arm a ON a.number = arm"
-            " WHERE after >= ? ORDER BY after, d.id"
+            " WHERE recipe = ? AND after >= 0 ORDER BY after, d.id"
         )
-        for *decided, shares, explore, group, recipe, worker, after, since, at in self.stream(
-            sql, (first,)
+        for *decided, shares, explore, group, _, worker, after, since, at in self.stream(
+            sql, (recipe,)
         ):
             packed = None if shares is None else bytes(shares)
             decision = self.decided(*decided)
@@ -576,7 +618,7 @@ class Journal(ABC):
             "SELECT f.digest, d.grp, d.id, d.arm, d.propensity, d.after FROM"
             " (SELECT * FROM decision ORDER BY id DESC LIMIT ?) d"
             " JOIN offer f ON f.id = d.offer LEFT JOIN outcome o ON o.decision = d.id"
-            " WHERE o.number IS NULL ORDER BY d.id",
+            " WHERE o.number IS NULL AND d.recipe = (SELECT MAX(number) FROM recipe) ORDER BY d.id",
             (most,),
         )
         return [
@@ -613,7 +655,7 @@ class Journal(ABC):
         """Yield every ticket with its decision and outcome, and its events in order."""
         sql = (
             "SELECT t.id, t.decision, t.place, t.asked, t.ends, a.name, d.propensity, d.shares,"
-            " d.grp, d.recipe, d.offer, o.at, o.rewards IS NOT NULL FROM ticket t"
+            " d.grp, d.recipe, d.offer, t.unit, o.at, o.rewards IS NOT NULL FROM ticket t"
             " JOIN decision d ON d.id = t.decision JOIN arm a ON a.number = d.arm"
             " LEFT JOIN outcome o ON o.decision = t.decision"
             " WHERE (t.decision, t.place) > (?, ?) ORDER BY t.decision, t.place LIMIT ?"
@@ -643,15 +685,79 @@ class Journal(ABC):
         new = "ON CONFLICT DO NOTHING"
         self.execute(f"INSERT INTO snapshot VALUES (?, ?, 0, ?) {new}", (after, recipe, state))
 
-    def last_snapshot(self) -> tuple[int, int]:
+    def last_snapshot(self, recipe: int) -> tuple[int, int]:
         """Return after how many outcomes the latest snapshot was taken, and its size."""
-        rows = self.execute("SELECT after, LENGTH(state) FROM snapshot ORDER BY after DESC LIMIT 1")
+        sql = (
+            "SELECT after, LENGTH(state) FROM snapshot WHERE recipe = ? ORDER BY after DESC LIMIT 1"
+        )
+        rows = self.execute(sql, (recipe,))
         return next(((int(after), int(size)) for after, size in rows), (0, 0))
+
+    def kept_snapshot(self, recipe: int) -> tuple[int, bytes] | None:
+        """Return the snapshot with which the replay of a recipe begins, if it was pruned."""
+        sql = "SELECT after, state FROM snapshot WHERE recipe = ? AND kept = 1"
+        rows = self.execute(sql, (recipe,))
+        return next(((int(after), bytes(state)) for after, state in rows), None)
 
     def snapshots(self, recipe: int = 0) -> list[tuple[int, bytes]]:
         """Return the snapshots of a recipe, latest first."""
         sql = "SELECT after, state FROM snapshot WHERE recipe = ? ORDER BY after DESC"
         return [(after, bytes(state)) for after, state in self.execute(sql, (recipe,))]
+
+    # ---- retention
+
+    def prune(self, first: int, end: float) -> dict[str, Any]:
+        """Remove outcomes before number `first` with their decisions; return what they were.
+
+        Cancellations before the time `end` of tickets that were never asked for go, too.
+        """
+        span = "SELECT decision FROM outcome WHERE number < ?"
+        was = self.first()
+        ((mark,),) = self.execute("SELECT seal FROM outcome WHERE number = ?", (first - 1,))
+        arms: dict[str, dict[str, float]] = {}
+        for table, columns in (
+            ("ticket", {"tickets": "COUNT(*)"}),
+            ("event", {"events": "COUNT(*)", "sum": "SUM(reward)"}),
+        ):
+            for name, *values in self.execute(
+                f"SELECT a.name, {', '.join(columns.values())} FROM {table} t"
+                " JOIN decision d ON d.id = t.decision JOIN arm a ON a.number = d.arm"
+                f" WHERE t.decision IN ({span}) GROUP BY a.name ORDER BY a.name",
+                (first,),
+            ):
+                arms.setdefault(name, {"tickets": 0, "events": 0, "sum": 0.0})
+                arms[name] |= dict(zip(columns, values, strict=True))
+        ((cancelled,),) = self.execute(
+            f"SELECT COUNT(*) FROM event WHERE id = ? AND decision IN ({span})", (CANCELLED, first)
+        )
+        for table in ("event", "ticket", "due"):
+            self.execute(f"DELETE FROM {table} WHERE decision IN ({span})", (first,))
+        self.execute("DELETE FROM event WHERE decision = ? AND at < ?", (BEFORE, end))
+        self.execute(f"DELETE FROM decision WHERE id IN ({span})", (first,))
+        self.execute("DELETE FROM outcome WHERE number < ?", (first,))
+        self.lock_offers()
+        self.execute(
+            "DELETE FROM offer WHERE features IS NOT NULL"
+            " AND id NOT IN (SELECT offer FROM decision)"
+        )
+        self._offers.clear()
+        counts = {key: sum(int(one[key]) for one in arms.values()) for key in ("tickets", "events")}
+        counts |= {"outcomes": first - was, "cancelled": cancelled}
+        return {"first": first, "seal": mark, "arms": arms} | counts
+
+    def keep_snapshots(self, after: int, states: Mapping[int, bytes]) -> None:
+        """Let every replay begin with these states, by recipe."""
+        self.execute("DELETE FROM snapshot WHERE after <= ?", (after,))
+        rows = [(after, recipe, state) for recipe, state in states.items()]
+        self.execute_many("INSERT INTO snapshot VALUES (?, ?, 1, ?)", rows)
+
+    @abstractmethod
+    def lock_offers(self) -> None:
+        """Keep others from deciding on offers with features until the end of the transaction."""
+
+    @abstractmethod
+    def compact(self) -> None:
+        """Give the room of removed rows back to the disk, if nobody is in the way."""
 
 
 def _cache(cache: OrderedDict[Any, Any], key: Any, value: Any) -> None:

@@ -62,6 +62,7 @@ class Postgres(Journal):
     """
 
     READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    SHARED = " FOR KEY SHARE"
     serial = False
 
     def __init__(
@@ -188,10 +189,12 @@ class Postgres(Journal):
         self._queue, self._free = None, range(0)
         idle = self._psycopg.pq.TransactionStatus.IDLE
         if not self._connection.broken and self._connection.info.transaction_status != idle:
-            self._connection.execute("ROLLBACK")
+            self._connection.rollback()  # which also forgets what was to be prepared
 
     def _is_conflict(self, error: BaseException) -> bool:
-        return isinstance(error, self._psycopg.errors.UniqueViolation)
+        errors = self._psycopg.errors
+        # the latter if an earlier pipeline failed before a statement was prepared in it
+        return isinstance(error, errors.UniqueViolation | errors.InvalidSqlStatementName)
 
     def _state(self) -> Callable[[], tuple[float, Callable[[], int], bool, Callable[[], int]]]:
         rows = self.execute(
@@ -225,6 +228,15 @@ class Postgres(Journal):
     def lock_arms(self) -> None:
         """Keep others from adding arms until the end of the transaction."""
         self.execute("SELECT pg_advisory_xact_lock(2, ?::int)", (self._key,))
+
+    def lock_offers(self) -> None:
+        """Keep others from deciding on offers with features until the end of the transaction."""
+        self.execute("LOCK TABLE offer IN EXCLUSIVE MODE")
+
+    def compact(self) -> None:
+        """Let the room of removed rows be used again; the server does so by itself, but later."""
+        for table in ("event", "ticket", "due", "decision", "outcome", "offer", "snapshot"):
+            self.execute(f"VACUUM {table}")
 
     def lock_units(self, units: Collection[str]) -> None:
         """Keep others from deciding for the same units until the end of the transaction."""

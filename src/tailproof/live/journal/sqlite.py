@@ -17,6 +17,8 @@ _PATIENCE = 60.0
 """Seconds to wait for other writers."""
 _PAUSE = 0.0005
 """Seconds between two tries to begin."""
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+"""Changes when a Linux machine starts; in between, its monotonic clock is the same for all."""
 
 
 class SQLite(Journal):
@@ -62,7 +64,10 @@ class SQLite(Journal):
             if not memory and not alone:
                 self.execute("PRAGMA journal_mode = WAL")
             self.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            self._file = None if memory or alone else self._identity()
             super().__init__()
+            if self._file and _BOOT.exists():
+                self._share_clock(_BOOT.read_text().strip())
         except BaseException:
             self.close()
             raise
@@ -74,6 +79,19 @@ class SQLite(Journal):
         ours = ours or (make and not tables)
         if not ours:
             raise ValueError(f"{self.path!r} is a SQLite file, but not a journal of tailproof")
+
+    def _identity(self) -> tuple[int, int]:
+        found = os.stat(self.path)
+        return found.st_dev, found.st_ino
+
+    def _share_clock(self, boot: str) -> None:
+        """Go by the clock of the first who opened the file, if somebody set the machine's since."""
+        with self.transaction():
+            last, _, start = self.meta().get("clock", " ").partition(" ")
+            if last == boot:
+                self._start = float(start)
+            else:
+                self.set_meta(clock=f"{boot} {self._start!r}")
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Any:
         """Run a statement, if need be after other writers, and return its rows.
@@ -100,6 +118,16 @@ class SQLite(Journal):
         return isinstance(error, sqlite3.IntegrityError)
 
     def _begin(self) -> None:
+        if self._file is not None:
+            try:
+                same = self._identity() == self._file
+            except FileNotFoundError:
+                same = False
+            if not same:
+                raise OSError(
+                    f"the file {self.path!r} was deleted or replaced while in use: stop everything "
+                    "that uses it, restore it with its -wal file, and start again"
+                )
         self._next = None
         self.execute("BEGIN IMMEDIATE")
 
@@ -126,6 +154,15 @@ class SQLite(Journal):
 
     def lock_arms(self) -> None:
         """Do nothing: a transaction keeps all other writers out."""
+
+    def lock_offers(self) -> None:
+        """Do nothing: a transaction keeps all other writers out."""
+
+    def compact(self) -> None:
+        """Rewrite the file without what was removed, unless others use it just now."""
+        with suppress(sqlite3.OperationalError):
+            self._connection.execute("VACUUM")
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def lock_units(self, units: Collection[str]) -> None:
         """Do nothing: a transaction keeps all other writers out."""

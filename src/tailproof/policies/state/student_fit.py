@@ -251,7 +251,7 @@ class StudentFit(State):
             self._try_median(x, y, prior, t)
             self._try_least_squares(x, y, prior, np.flatnonzero(t == n))
         before, count = (self.scales, self.lean), n + self.design[:, -1, -1]
-        if n >= 8:
+        if 2 * n >= self.rewards.shape[1]:  # fewer pulls say more about s than about γ
             self._update_lean(x, y)
         scales, variance = self.scales, self.relative_variance(x[..., : self.dim])
         known = _half_resolution(x, y)
@@ -299,7 +299,8 @@ class StudentFit(State):
     def _update_lean(self, x: Array, y: Array) -> None:
         """Update γ and ln s by a step of Fisher scoring, and τ² by MacKay's fixed point.
 
-        One more coordinate of size 0.05 keeps equal noise equal.
+        One more coordinate of size 0.05 keeps equal noise equal. Noise near the floor is as good as
+        none, and has no lean.
         """
         rows, inner = np.arange(self.paths), np.arange(self.dim)
         z, nu = self._placed(x), SHAPES[self.shape][:, None]
@@ -313,6 +314,7 @@ class StudentFit(State):
         root = _inverse_root(matrix)
         step = _covariance_times(root, score)
         step /= np.maximum(np.abs(np.matvec(z, step)).max(axis=1), 1)[:, None]
+        step[self.scale <= 2 * self.floor] = 0
         self.lean = self.lean + step[:, :-1]
         self.scales = self.scales * np.exp(step[:, -1:])
         known = np.maximum(self.dim - np.vecdot(_squares(root[:, :-1]), prior), 0)

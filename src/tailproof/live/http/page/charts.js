@@ -6,7 +6,10 @@ const HUES = ["blue", "orange", "green", "purple", "yellow", "red", "grey"];
 const WORDS = { violet: "purple", pink: "purple", magenta: "purple", gold: "yellow", brown: "yellow", teal: "green", lime: "green", navy: "blue",
   cyan: "blue", crimson: "red", black: "grey", white: "grey", silver: "grey", gray: "grey" };
 const DASHES = ["", "7 4", "2 4"];
-const TICK = 13, CHAR = 7.2;                            // pixels: height of a label, width of one of its characters
+const TICK = 13;                                        // pixels: height of a label
+const PEN = document.createElement("canvas").getContext("2d");
+PEN.font = `${TICK}px system-ui, sans-serif`;
+const wide = text => PEN.measureText(text).width;
 
 // An arm that is named after a colour has this colour, and no other arm has it.
 function hues(names) {
@@ -35,7 +38,7 @@ function hint(text) { return draw("title", {}, text); }
 function chart(id, { height, x, y, zero, inside }) {
   const place = at(id), width = Math.floor(place.getBoundingClientRect().width);
   if (!width) return;
-  const left = 10 + CHAR * Math.max(2, ...y.ticks.map(tick => y.label(tick).length)), right = 14;
+  const left = 10 + Math.max(2 * TICK, ...y.ticks.map(tick => wide(y.label(tick)))), right = 14;
   const bottom = 24 + (x.title ? 18 : 0), top = 8;
   const X = value => left + x.to(value) * (width - left - right);
   const Y = value => top + (1 - y.to(value)) * (height - top - bottom);
@@ -44,12 +47,12 @@ function chart(id, { height, x, y, zero, inside }) {
     marks.append(draw("line", { x1: left, x2: width - right, y1: Y(tick), y2: Y(tick), class: y.bare ? "none" : "grid" }),
       draw("text", { x: left - 6, y: Y(tick) + 4, "text-anchor": "end", class: "ytick" }, y.label(tick)));
   const shown = x.ticks.filter((tick, i, all) => {        // leave out labels that would overlap
-    const half = CHAR * x.label(tick).length / 2;
+    const half = wide(x.label(tick)) / 2;
     return X(tick) - half >= 0 && X(tick) + half <= width && (i === 0 || x.bare || X(tick) - X(all[i - 1]) >= 0);
   });
   let last = -Infinity;
   for (const tick of shown) {
-    const half = CHAR * x.label(tick).length / 2;
+    const half = wide(x.label(tick)) / 2;
     if (X(tick) - half < last + 8) continue;
     last = X(tick) + half;
     marks.append(draw("line", { x1: X(tick), x2: X(tick), y1: top, y2: height - bottom, class: "grid" }),

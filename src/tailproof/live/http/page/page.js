@@ -307,9 +307,9 @@ for (const button of document.querySelectorAll("[data-act]")) button.addEventLis
 });
 
 function meaning({ wait, silence, rewards }) {
-  const what = rewards === "sum" ? "All rewards" : "The first reward", until = span(wait);
-  return silence === null ? `${what} within ${until} count; without one, a request counts as lost.`
-    : `${what} within ${until} count; without one, a request has the reward ${words(silence)}.`;
+  const what = rewards === "sum" ? "All rewards count that come" : "The first reward counts if it comes", until = span(wait);
+  return silence === null ? `${what} within ${until}; without one, a request counts as lost.`
+    : `${what} within ${until}; without one, a request has the reward ${words(silence)}.`;
 }
 
 function showEmpty(found) {
