@@ -220,8 +220,8 @@ class Summary:
             rewards = np.clip(rewards, scale.low, scale.high)
         live = np.array([row.group != "history" for row in rows])
         if live.any():
-            shown = arms[live], asked[live], rewards[live]
-            self._history.add(self._history.count, *shown, len(self._arms))
+            before, known = self._history.count, len(self._arms)
+            self._history.add(before, arms[live], asked[live], rewards[live], known)
         self._tickets += len(rows)
 
     def _offered(self, number: int, ticket: int) -> list[int]:
