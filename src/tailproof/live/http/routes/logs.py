@@ -31,7 +31,7 @@ _Format = Literal["csv", "parquet"]
     "/experiments/{name}/log",
     response_class=StreamingResponse,
     responses={
-        200: {"content": {"text/csv": {"example": _EXAMPLE}, _PARQUET: {}}},
+        200: {"content": {"text/csv": {"example": _EXAMPLE}, _PARQUET: {"example": "PAR1…"}}},
         404: REFUSALS[404],
         501: {"description": "Parquet needs the package pyarrow."},
     },
