@@ -44,9 +44,9 @@ class Clock:
 
 
 def begun(policy: Policy[Any], seed: int) -> tuple[Agent, Clock]:
-    """Return an agent that learns each reward after a second."""
+    """Return an agent that learns each reward a visitor later."""
     clock = Clock()
-    return Agent(policy, ":memory:", wait=0.5, silence=0.0, seed=seed, clock=clock), clock
+    return Agent(policy, ":memory:", wait=1.5, silence=0.0, seed=seed, clock=clock), clock
 
 
 def ask(agent: Agent, clock: Clock, offer: Any) -> Any:

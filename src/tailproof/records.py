@@ -128,7 +128,9 @@ def read_log(
     if at is not None:
         found["at"] = table.times(at)
     if features:
-        found["features"] = np.column_stack([table.filled(name) for name in features])
+        import pandas
+
+        found["features"] = pandas.DataFrame({name: table.filled(name) for name in features})
     return found
 
 

@@ -183,7 +183,8 @@ def feature_table(
         x = array("features", frame[list(given)].to_numpy())
     else:
         x = array("features", given)
-        names = tuple(f"x{i}" for i in range(x.shape[-1]))
+        names = tuple(map(str, getattr(given, "columns", ())))
+        names = names or tuple(f"x{i}" for i in range(x.shape[-1]))
     require(x.ndim == 2 and len(x) == n, "features", f"of shape ({n}, d)", x.shape)
     bad = ~np.isfinite(x)
     if bad.any():

@@ -244,7 +244,8 @@ def _of_table(frame: Any, given: dict[str, Any], agent: Agent) -> _Past:
     own, shares = (None, None) if log.estimated else (log.propensity, log.propensities)
     if shares is not None and not np.allclose(shares.sum(axis=1), 1, atol=1e-6):
         shares = None  # of an arm that does not occur
-    features = log.names if agent.policy.view == "context" else ()
+    named = agent.policy.view == "context" and log.names[:1] != ("x0",)
+    features = log.names if named else ()
     known = (own, shares, _seconds(times), features)
     past = _Past(log.arms, log.arm, log.reward, offers, offer, *known)
     if past.at is None:
