@@ -224,8 +224,8 @@ class Advice:
         words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", _written(inner)).lower()
         chosen = aim or self.aim or Median()
         arms = ", ".join(f'"{arm.name}"' for arm in self.rewards.arms if arm.name)
-        alone = self.dim is None and not self.features
-        listed = [f"arms = [{arms}]"] if arms and alone else []
+        listed = [f"arms = [{arms}]"] if arms and self.dim is None else []
+        first = self.rewards.arms[0].name or "ARM"
         small = ["costs = true"] if self.costs else []
         return "\n".join(
             [
@@ -234,6 +234,8 @@ class Advice:
                 f'aim = "{chosen.name}"',
                 *small,
                 *listed,
+                'wait = "1d"  # within which a reward counts',
+                f'# control = {{ arm = "{first}", share = 0.1 }}  # to know whether it paid',
                 'silence = 0.0  # what a request brought of which nothing is told; "lost": unknown'
                 if self._mostly_zero
                 else 'silence = "lost"  # a reward that never comes is unknown; 0.0: it was zero',

@@ -9,6 +9,7 @@ import ast
 import inspect
 import re
 from collections.abc import Callable
+from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
@@ -103,7 +104,9 @@ def _recipe(kind: str, tree: ast.expr, *first: Any) -> Any:
     key = call.func.id.replace("_", "").lower()
     if key not in known:
         choices = ", ".join(sorted(names(kind)))
-        raise ValueError(f"{kind} must be one of {choices}, got {call.func.id!r}")
+        near = get_close_matches(call.func.id.lower(), among, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise ValueError(f"{kind} must be one of {choices}, got {call.func.id!r}{hint}")
     args = [*first, *(_value(arg, kind) for arg in call.args)]
     keywords = {word.arg: _value(word.value, kind) for word in call.keywords if word.arg}
     signature = inspect.signature(known[key])

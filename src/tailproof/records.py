@@ -165,7 +165,10 @@ class _Table:
 
     def filled(self, column: str) -> Array:
         """Return a column as numbers, none of which is missing."""
-        found = self.numbers(column)
+        try:
+            found = self.numbers(column)
+        except ValueError as error:
+            raise ValueError(f"{error}; write text as columns of 0 and 1") from None
         if np.isnan(found).any():
             row = int(np.isnan(found).argmax()) + 1
             raise ValueError(f"column {column} has no number in row {row}: fill it in")

@@ -1,6 +1,7 @@
 """The commands that start, change and end what a journal knows."""
 
 import shlex
+import time
 from pathlib import Path
 
 import numpy as np
@@ -60,7 +61,9 @@ def test_import_change_verify_and_prune(shop: Path, tmp_path: Path) -> None:
     assert "decides already" in run(f"change {shop} checkout")
     assert "everything matches" in run(f"verify {tmp_path / 'checkout.db'}")
     assert "there is nothing to remove" in run(f"prune {shop} checkout --before 2020-01-01")
-    said = run(f"prune {shop} checkout --before 2999-01-01")
+    assert "a time that has passed" in run(f"prune {shop} checkout --before 2999-01-01", code=2)
+    time.sleep(0.01)
+    said = run(f"prune {shop} checkout --before 0.001s")
     assert "removed 49 outcomes with 49 tickets and 49 events" in said
     said = run(f"verify {tmp_path / 'checkout.db'}")
     assert "checked since outcome 49" in said

@@ -55,7 +55,7 @@ def test_a_journal_becomes_one_page(shop: Path) -> None:
         assert tag not in page
     code, said = run("journals/shop.db", "--aim", "capped_mean(0.99)")
     assert code == 2
-    assert "does not exist yet" in said
+    assert "use --force" in said
 
 
 def test_json_is_that_of_the_file_and_of_the_journal(shop: Path) -> None:

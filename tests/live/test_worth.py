@@ -160,7 +160,7 @@ def test_a_gain_is_told_a_request_in_percent_and_in_all(journal: Journal) -> Non
     assert row["gain"][0] == pytest.approx(row["rule"] - row["other"])
     assert 0 < row["gain"][1] < row["gain"][0] < row["gain"][2]
     for total, percent, gain in zip(row["total"], row["percent"], row["gain"], strict=True):
-        assert total == pytest.approx(gain * row["requests"])
+        assert total == pytest.approx(0.9 * gain * row["requests"])  # a tenth is control
         assert percent == pytest.approx(100 * gain / row["other"])
     assert pay["trail"] == sorted(pay["trail"])
     assert len(pay["trail"]) > 20

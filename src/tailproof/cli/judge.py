@@ -86,6 +86,9 @@ def judge_command(
         require(not plot.exists(), "plot", "a file that does not exist yet", str(plot))
     goal = Location() if aim.strip().lower() == "location" else recipes.build("aim", aim)
     facts: Any = {"silence": silence, "adaptive": adaptive or None, "floor": floor}
+    if is_journal(file) or is_export(file):
+        facts |= {} if group is None else {"group": group}
+        facts |= {} if features is None else {"features": features.split(",")}
     if is_journal(file):
         from tailproof.live import read
 
@@ -93,7 +96,7 @@ def judge_command(
     elif is_export(file):
         import pandas
 
-        log = Log.of(pandas.read_csv(file), **facts)
+        log = Log.of(pandas.read_csv(file, low_memory=False), **facts)
     else:
         from tailproof.records import read_log
 

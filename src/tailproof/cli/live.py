@@ -214,7 +214,7 @@ def import_command(
         if is_export(past):
             import pandas
 
-            columns["history"] = pandas.read_csv(past)
+            columns["history"] = pandas.read_csv(past, low_memory=False)
         elif is_journal(past):
             columns["history"] = past
         else:
@@ -319,6 +319,7 @@ def report_command(
     out: Annotated[
         Path | None, typer.Option(help="A new file, .html; by default NAME.html here.")
     ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
     """Write the page of an experiment as one file: did it pay, who leads, is the data sound.
@@ -340,8 +341,8 @@ def report_command(
     source, name, goal, policy = _reported(file, aim, experiment)
     try:
         out = Path(f"{name}.html") if out is None else out
-        if not json:
-            require(not out.exists(), "out", "a file that does not exist yet", str(out))
+        if not json and not force:
+            require(not out.exists(), "out", "a new file (or use --force)", str(out))
         found = summarised(source, goal, name=name, policy=policy)
     finally:
         source.close()
@@ -367,6 +368,8 @@ def _reported(
     from tailproof.live.experiments import journal_of
 
     if not file.endswith(".toml"):
+        known = is_journal(file) or not Path(file).is_file()
+        require(known, "file", "a journal, a file shop.toml or a folder", file)
         if aim is None:
             raise ValueError("--aim is required for a journal, such as --aim 'capped_mean(0.99)'")
         name = file.rpartition("#")[2] if "://" in file else Path(file).stem

@@ -200,14 +200,16 @@ class Judgement:
             for name, value in self.values.items()
             if value.reason
         ]
-        word = "less" if self.costs else "more"
+        words = ("less", "more") if self.costs else ("more", "less")
         for name, value in self.values.items():
             to, other = value.to_control, self.control
             if self.control is None:
                 to, other = value.to_logged, "what was done"
             if to is None or math.isnan(to.low) or value.verdict == "refused":
                 continue
-            amount, low, high = to[:3] if not self.costs else (-to.value, -to.high, -to.low)
+            turned = (to.value < 0) != self.costs  # so that the amount is not negative
+            amount, low, high = (-to.value, -to.high, -to.low) if turned else to[:3]
+            word = words[to.value < 0]
             found.append(
                 f"{name} earns {amount:,.4g} {word} than {other} ({low:,.4g} to {high:,.4g}): "
                 f"better with probability {_percent(to.better)}."

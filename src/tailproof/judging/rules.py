@@ -156,10 +156,12 @@ def _returned(name: str, given: Any, log: Log) -> Array:
             found[:, _one(name, arm, log)] = given[arm].to_numpy()
     else:
         values = np.asarray(given)
+        if isinstance(given, str):  # the same arm for every visitor
+            values = np.full(log.n, given)
         if values.ndim == 1 and values.dtype.kind in "OUS":
             found = np.zeros((len(values), len(log.arms)))
             unique, place = np.unique(values.astype(str), return_inverse=True)
-            codes = np.array([_one(name, arm, log) for arm in unique])
+            codes = np.array([_one(name, str(arm), log) for arm in unique])
             found[np.arange(len(values)), codes[place]] = 1.0
         else:
             found = array(f"rule {name!r}", given)

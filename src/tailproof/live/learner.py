@@ -173,6 +173,11 @@ class Learner:
                     f"features must have length {self.dim} in this journal, got length {got}"
                 )
             if offer.dim is None and len(self.numbers) + len(new) > self.dim:
+                if not new:
+                    raise ValueError(
+                        f"{self.kind} needs {self.dim} features for each arm in this journal, got "
+                        "none: offer a mapping from arm names to features"
+                    )
                 raise ValueError(
                     f"{self.kind} takes at most {self.dim} arms without features in this journal, "
                     f"and {new} would be too many: begin a journal with a list of all arms (arms) "

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from tailproof.checks import require
 from tailproof.live.agent import Agent, seconds
 from tailproof.live.journal import Glance, Journal
 from tailproof.live.learner import RECENT, Learner
@@ -65,7 +66,9 @@ def prune(agent: Agent, before: str | float | datetime) -> Pruned:
 
     Source: our own. Differences: none.
     """
-    end = _time(before, agent.journal.now())
+    now = agent.journal.now()
+    end = _time(before, now)
+    require(end <= now, "before", "a time that has passed", before)
     journal = agent.journal
     with agent._alone():
         with journal.moment():

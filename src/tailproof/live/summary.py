@@ -414,6 +414,7 @@ class Summary:
             lost=self._rules.silence is None,
             positive=all(arm.sample.lows[0] >= 0 for arm in self._arms if len(arm.sample.lows)),
             scale=worth.scale,
+            ruled=worth.ruled,
         )
         against = worth.against_control() if control else None
         even = worth.even.estimate() if worth.level is None else None

@@ -177,6 +177,8 @@ class About:
     positive: bool
     """Whether no reward below zero was seen, so that percentages mean something."""
     scale: Scale | None
+    ruled: float = 1.0
+    """The share of requests that the rule decided, as lots are drawn: not the control group."""
 
     @property
     def unit(self) -> str:
@@ -215,22 +217,29 @@ def pay(about: About, control: Estimate | None, even: Estimate | None) -> dict[s
     """Say what the rule earned beyond the control group and an even split."""
     rows = []
     if control is not None:
-        rows.append(_gain(about, "control", f"the control group ({about.control})", control))
+        name = f"the control group ({about.control})"
+        rows.append(_gain(about, "control", name, control, about.ruled))
     if even is not None:
-        rows.append(_gain(about, "even", "an even split", even))
+        rows.append(_gain(about, "even", "an even split", even, about.ruled))
     verdict, words = _verdict(about, rows)
     return {"verdict": verdict, "words": words, "how": _pay_how(about, even), "rows": rows}
 
 
-def _gain(about: About, kind: str, name: str, found: Estimate) -> dict[str, Any]:
-    """Return a difference as JSON; more is better, also for costs."""
+def _gain(
+    about: About, kind: str, name: str, found: Estimate, share_of_all: float = 1.0
+) -> dict[str, Any]:
+    """Return a difference as JSON; more is better, also for costs.
+
+    The total is that of a share of all requests.
+    """
     sign = -1 if about.costs else 1
     ends = sorted(sign * end for end in (found.low, found.high))
     gains = [sign * found.difference, *ends]
     whole, known = abs(found.other), quantile_level(about.aim) is None
     share = about.positive and whole > 0
     percents = [100 * gain / whole if share else math.nan for gain in gains]
-    totals = [gain * found.requests if known else math.nan for gain in gains]
+    many = share_of_all * found.requests
+    totals = [gain * many if known else math.nan for gain in gains]
     triples = {"gain": gains, "percent": percents, "total": totals}
     return {
         "against": kind,

@@ -202,6 +202,13 @@ class Worth:
         """Return the number of outcomes after which `settle` must be called next."""
         return (outcomes // self._size + 1) * self._size
 
+    @property
+    def ruled(self) -> float:
+        """The share of requests that are not for the control group, as lots are drawn."""
+        drawn = sum(lots for _, lots in self.lots.values())
+        control = sum(lot * lots for lot, (_, lots) in self.lots.items())
+        return 1 - control / drawn if drawn else 1.0
+
     def add(self, rows: Decided) -> None:
         """Add decisions."""
         counted = rows.group != OTHER

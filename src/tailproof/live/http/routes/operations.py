@@ -55,6 +55,14 @@ class ArmBody(BaseModel):
     arm: Annotated[str, Field(description="name of the arm", examples=["red"])]
 
 
+class PauseBody(BaseModel):
+    """Which arm requests get; by default that of the control group."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{}]})
+
+    arm: Annotated[str | None, Field(description="name of the arm", examples=["red"])] = None
+
+
 class NoBody(BaseModel):
     """Nothing more to say."""
 
@@ -69,7 +77,7 @@ class Done(BaseModel):
     done: bool
 
 
-async def _done(act: Callable[..., None], *given: str) -> Response:
+async def _done(act: Callable[..., None], *given: str | None) -> Response:
     """Do something to an experiment, which its journal then says."""
     try:
         await asyncio.to_thread(act, *given)
@@ -85,8 +93,8 @@ async def drop(experiment: Named, body: ArmBody) -> Response:
 
 
 @router.post("/experiments/{name}/pause", response_model=Done, responses=REFUSALS)
-async def pause(experiment: Named, body: ArmBody) -> Response:
-    """Give every request this arm until the experiment is resumed."""
+async def pause(experiment: Named, body: PauseBody) -> Response:
+    """Give every request this arm, or the control arm, until the experiment is resumed."""
     return await _done(experiment.agent.pause, body.arm)
 
 
