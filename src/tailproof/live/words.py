@@ -404,8 +404,9 @@ def weighted_words(lead: Lead) -> dict[str, str]:
     how = (
         "The policy chose arms by features. So each arm is judged by what it alone would have "
         "earned with all requests that could have got it: a reward weighs 1/p, p the "
-        f"probability of its arm. All intervals together hold with {100 * LEVEL:.0f} % confidence "
-        "at every look. A rule that chooses by features can be better than every single arm."
+        "probability of its arm. Imported rows, which the table counts, are left out. All "
+        f"intervals together hold with {100 * LEVEL:.0f} % confidence at every look. A rule that "
+        "chooses by features can be better than every single arm."
     )
     if lead.arm is None:
         return {"words": TOO_EARLY, "how": how}
