@@ -2,15 +2,20 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+BASE := .venv/.base
 OUT ?= out/reproduce
 
 .PHONY: test test-slow mutants test-browser test-oldest lint bench bench-bestarm bench-calibrate bench-clients bench-drift bench-history bench-judge bench-live bench-money bench-pay bench-peers bench-regret bench-statements examples gauntlet gauntlet-money docs-gauntlet reproduce pictures paper docs dist clean
 .DEFAULT_GOAL := test
 
-$(READY): pyproject.toml
+$(BASE): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo 'tailproof needs Python 3.11 or newer: make PYTHON=python3.x'; exit 2; }
 	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $(BASE)
+
+$(READY): $(BASE)
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $(READY)
 
@@ -104,7 +109,7 @@ docs-gauntlet: gauntlet
 	cp out/gauntlet/gauntlet.md docs/gauntlet.md
 	cp out/gauntlet/gauntlet.png docs/images/gauntlet.png
 
-reproduce: $(READY)
+reproduce: $(BASE)
 	$(BIN)/tailproof reproduce --out $(OUT)
 
 # The picture of the README; the pictures and verdicts of the docs, at the paper's own size.
