@@ -37,7 +37,7 @@ def played(place: str, policy: tp.Policy[Any], rounds: int = 700, **more: Any) -
 
 @pytest.mark.parametrize(
     ("policy", "silence"),
-    [(tp.UCB1(), None), (tp.LinRevenueUCB(), 0.0), (tp.ThompsonSampling(), 0.0)],
+    [(tp.UCB1(), None), (tp.LinRevenueUCB(), 0.0)],
     ids=lambda value: type(value).__name__,
 )
 def test_what_was_learned_stays(place: str, policy: tp.Policy[Any], silence: float | None) -> None:

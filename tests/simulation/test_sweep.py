@@ -547,6 +547,7 @@ sweep(plans, out=Path(out), engine=engine, workers=2, progress=kill_soon)
 """
 
 
+@pytest.mark.slow
 def test_a_killed_sweep_goes_on_and_ends_with_the_same_bytes(tmp_path: Path) -> None:
     """Three kills at random moments, each of a sweep that resumes the one before."""
     whole, cut = tmp_path / "whole", tmp_path / "cut"
