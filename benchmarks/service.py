@@ -14,8 +14,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -39,6 +41,21 @@ def request(path: str, body: object) -> bytes:
     return head.encode() + b"Content-Length: %d\r\n\r\n" % len(text) + text
 
 
+def answered(
+    waiting: selectors.BaseSelector, timeout: float | None = None
+) -> Iterator[tuple[socket.socket, Any]]:
+    """Wait for answers; yield each connection whose answer is complete, and what it says."""
+    for key, _ in waiting.select(timeout):
+        one, answer = key.fileobj, key.data
+        assert isinstance(one, socket.socket)
+        answer += one.recv(65536)
+        if answer.endswith(b"}"):
+            assert answer.startswith(b"HTTP/1.1 200"), bytes(answer)
+            said = json.loads(answer.partition(b"\r\n\r\n")[2])
+            answer.clear()
+            yield one, said
+
+
 def send(sockets: list[socket.socket], text: bytes, times: int) -> None:
     """Send a request many times; each connection sends again when it has its answer."""
     with selectors.DefaultSelector() as waiting:
@@ -47,14 +64,7 @@ def send(sockets: list[socket.socket], text: bytes, times: int) -> None:
             waiting.register(each, selectors.EVENT_READ, bytearray())
         left, open_ = times - len(sockets), len(sockets)
         while open_:
-            for key, _ in waiting.select():
-                one, answer = key.fileobj, key.data
-                assert isinstance(one, socket.socket)
-                answer += one.recv(65536)
-                if not answer.endswith(b"}"):
-                    continue
-                assert answer.startswith(b"HTTP/1.1 200"), bytes(answer)
-                answer.clear()
+            for one, _ in answered(waiting):
                 left, open_ = left - 1, open_ - (left <= 0)
                 if left >= 0:
                     one.sendall(text)

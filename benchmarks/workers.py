@@ -6,7 +6,6 @@ part of them. It needs the ``dev`` extra.
 """
 
 import argparse
-import json
 import selectors
 import socket
 import sys
@@ -18,7 +17,7 @@ from itertools import count
 from pathlib import Path
 
 import numpy as np
-from service import request, send
+from service import answered, request, send
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "live"))
 from servers import postgres_server, running
@@ -70,15 +69,7 @@ def rate(path: str, sockets: list[socket.socket], seconds: float) -> float:
             waiting.register(each, selectors.EVENT_READ, bytearray())
             each.sendall(ask)
         while waiting.get_map():
-            for key, _ in waiting.select():
-                one, answer = key.fileobj, key.data
-                assert isinstance(one, socket.socket)
-                answer += one.recv(65536)
-                if not answer.endswith(b"}"):
-                    continue
-                assert answer.startswith(b"HTTP/1.1 200"), bytes(answer)
-                said = json.loads(answer.partition(b"\r\n\r\n")[2])
-                answer.clear()
+            for one, said in answered(waiting):
                 done += 1
                 if time.monotonic() > start + seconds:
                     waiting.unregister(one)
@@ -94,6 +85,7 @@ def delays(path: str, sockets: list[socket.socket], seconds: float, a_second: fl
     """Send asks at random times, at a given rate; return how long each took, in milliseconds."""
     rng = np.random.default_rng(0)
     ask, free, took = request(f"{path}/ask", {}), list(sockets), []
+    asked: dict[socket.socket, float] = {}
     start = time.monotonic()
     times = iter(start + np.cumsum(rng.exponential(1 / a_second, int(seconds * a_second))))
     due: float | None = next(times)
@@ -102,19 +94,15 @@ def delays(path: str, sockets: list[socket.socket], seconds: float, a_second: fl
             now = time.monotonic()
             while due is not None and due <= now and free:
                 one = free.pop(0)  # in turn, so that none is idle for long
-                waiting.register(one, selectors.EVENT_READ, (due, bytearray()))
+                asked[one] = due
+                waiting.register(one, selectors.EVENT_READ, bytearray())
                 one.sendall(ask)
                 due = next(times, None)
             left = None if due is None or not free else max(0.0, due - time.monotonic())
-            for key, _ in waiting.select(left):
-                owner, (asked, answer) = key.fileobj, key.data
-                assert isinstance(owner, socket.socket)
-                answer += owner.recv(65536)
-                if answer.endswith(b"}"):
-                    assert answer.startswith(b"HTTP/1.1 200"), bytes(answer)
-                    took.append(1e3 * (time.monotonic() - asked))
-                    waiting.unregister(owner)
-                    free.append(owner)
+            for one, _ in answered(waiting, left):
+                took.append(1e3 * (time.monotonic() - asked.pop(one)))
+                waiting.unregister(one)
+                free.append(one)
     return took
 
 

@@ -392,9 +392,9 @@ def test_memory_does_not_grow_with_the_journal() -> None:
     agent = Agent(LinStudentUCB(), ":memory:", clock=clock)
     summary = Summary(agent.journal, agent.policy, Median())
     history, arms = summary._history, 3
-    for first in range(0, 2_000_000, 50_000):
+    for _ in range(40):
         chosen = np.arange(50_000) % arms
-        history.add(first, chosen, np.zeros(50_000), np.ones(50_000), arms)
+        history.add(chosen, np.zeros(50_000), np.ones(50_000), arms)
     assert history._pulls.shape == (64, arms)
     assert 64 * 100 < len(history._rewards) < 64 * 300
     found = history.to_dict(["a", "b", "c"], [0])
@@ -494,7 +494,7 @@ def test_quantiles_of_a_bucket() -> None:
     """Of ten rewards the first, fifth and ninth."""
     history = History(0.5)
     rewards = np.array([3, 1, 2, 10, 9, 8, 7, 6, 5, 4], dtype=float)
-    history.add(0, np.zeros(10, dtype=np.int64), np.zeros(10), rewards, 1)
+    history.add(np.zeros(10, dtype=np.int64), np.zeros(10), rewards, 1)
     (arm,) = history.to_dict(["a"], [0])["arms"]
     assert (arm["low"], arm["middle"], arm["high"]) == ([1], [5], [9])
 

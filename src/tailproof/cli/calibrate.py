@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from tailproof.cli.options import DecimalMark, FeatureNames, column_names
 from tailproof.cli.output import console, empty_table, say_where
 
 __all__ = ["COMMANDS"]
@@ -20,17 +21,13 @@ def calibrate_command(
     ],
     reward: Annotated[str, typer.Option(help="Column of the rewards.")],
     arm: Annotated[str | None, typer.Option(help="Column of the arms, if several.")] = None,
-    features: Annotated[
-        str | None, typer.Option(help="Columns of visitors' features, separated by commas.")
-    ] = None,
+    features: FeatureNames = None,
     aim: Annotated[
         str | None,
         typer.Option(help="median, mean, 'quantile(0.95)' or 'capped_mean(0.99)'."),
     ] = None,
     costs: Annotated[bool, typer.Option("--costs", help="Smaller is better.")] = False,
-    decimal: Annotated[
-        str | None, typer.Option(help="Decimal mark, '.' or ',', if the file is ambiguous.")
-    ] = None,
+    decimal: DecimalMark = None,
     horizon: Annotated[int | None, typer.Option(help="Pulls to come.")] = None,
     dim: Annotated[int | None, typer.Option(help="Length of the arms' vectors, if any.")] = None,
     pulls: Annotated[int | None, typer.Option(help="Pulls per decision, if fixed.")] = None,
@@ -61,7 +58,7 @@ def calibrate_command(
     if plot is not None:
         require(not plot.exists(), "plot", "a file that does not exist yet", str(plot))
     mark: Decimal | None = decimal  # type: ignore[assignment]  # read_columns checks it
-    columns = [name.strip() for name in features.split(",")] if features else []
+    columns = column_names(features)
     if twice := sorted({name for name in columns if [reward, arm, *columns].count(name) > 1}):
         raise ValueError(f"--features names {twice[0]}, which is named elsewhere too")
     rewards, arms, contexts = read_columns(file, reward, arm, columns, decimal=mark)

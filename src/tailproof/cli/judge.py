@@ -6,7 +6,14 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from tailproof.cli.options import is_export, is_journal
+from tailproof.cli.options import (
+    DecimalMark,
+    FeatureNames,
+    column_names,
+    is_export,
+    is_journal,
+    read_export,
+)
 from tailproof.cli.output import console, empty_table, progress_bar, say_where
 
 __all__ = ["COMMANDS"]
@@ -43,9 +50,7 @@ def judge_command(
             "Without, they are estimated from counts, if arms were drawn at random."
         ),
     ] = None,
-    features: Annotated[
-        str | None, typer.Option(help="Columns of visitors' features, separated by commas.")
-    ] = None,
+    features: FeatureNames = None,
     group: Annotated[str | None, typer.Option(help="Column of visitors' groups.")] = None,
     unit: Annotated[
         str | None, typer.Option(help="Column of what was decided together, such as a visitor.")
@@ -65,9 +70,7 @@ def judge_command(
     floor: Annotated[
         float | None, typer.Option(help="The least propensity that an arm can have.")
     ] = None,
-    decimal: Annotated[
-        str | None, typer.Option(help="Decimal mark, '.' or ',', if the file is ambiguous.")
-    ] = None,
+    decimal: DecimalMark = None,
     plot: Annotated[Path | None, typer.Option(help="A new file for a picture, .png.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
@@ -88,15 +91,13 @@ def judge_command(
     facts: Any = {"silence": silence, "adaptive": adaptive or None, "floor": floor}
     if is_journal(file) or is_export(file):
         facts |= {} if group is None else {"group": group}
-        facts |= {} if features is None else {"features": features.split(",")}
+        facts |= {} if features is None else {"features": column_names(features)}
     if is_journal(file):
         from tailproof.live import read
 
         log = Log.of(read(file), **facts)
     elif is_export(file):
-        import pandas
-
-        log = Log.of(pandas.read_csv(file, low_memory=False), **facts)
+        log = Log.of(read_export(file), **facts)
     else:
         from tailproof.records import read_log
 
@@ -106,7 +107,7 @@ def judge_command(
             "propensity": propensity,
             "group": group,
             "unit": unit,
-            "features": [name.strip() for name in features.split(",")] if features else (),
+            "features": column_names(features),
             "decimal": decimal,
         }
         log = Log.of(**read_log(Path(file), **columns), **facts)

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from tailproof.cli.options import is_export, is_journal
+from tailproof.cli.options import (
+    DecimalMark,
+    FeatureNames,
+    column_names,
+    is_export,
+    is_journal,
+    read_export,
+)
 from tailproof.cli.output import console, progress_bar, say_where
 from tailproof.cli.paper import redraw
 from tailproof.extras import import_extra
@@ -185,9 +192,7 @@ def import_command(
             help="Column of the probability of the chosen arm. Columns p:ARM are those of all."
         ),
     ] = None,
-    features: Annotated[
-        str | None, typer.Option(help="Columns of visitors' features, separated by commas.")
-    ] = None,
+    features: FeatureNames = None,
     at: Annotated[
         str | None, typer.Option(help="Column of times: ISO 8601, or seconds since 1970.")
     ] = None,
@@ -195,9 +200,7 @@ def import_command(
         bool,
         typer.Option("--as-is", help="Learn every row, as choices did not depend on visitors."),
     ] = False,
-    decimal: Annotated[
-        str | None, typer.Option(help="Decimal mark, '.' or ',', if the file is ambiguous.")
-    ] = None,
+    decimal: DecimalMark = None,
 ) -> None:
     """Start warm: let an experiment learn past decisions.
 
@@ -212,17 +215,16 @@ def import_command(
     with _opened(file, experiment) as opened, progress_bar("rows written") as step:
         columns: Any = {}
         if is_export(past):
-            import pandas
-
-            columns["history"] = pandas.read_csv(past, low_memory=False)
+            columns["history"] = read_export(past)
         elif is_journal(past):
             columns["history"] = past
         else:
             from tailproof.records import read_log
 
-            wanted = [name.strip() for name in features.split(",")] if features else []
-            names: Any = {"propensity": propensity, "features": wanted, "decimal": decimal}
-            columns = read_log(Path(past), arm=arm, reward=reward, at=at, **names)
+            names: Any = {"features": column_names(features), "decimal": decimal}
+            columns = read_log(
+                Path(past), arm=arm, reward=reward, at=at, propensity=propensity, **names
+            )
             del columns["group"], columns["unit"]
             if "arms" in columns:
                 arms, shares = columns.pop("arms"), columns["propensities"].tolist()

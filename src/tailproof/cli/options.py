@@ -1,20 +1,27 @@
 """Options that several commands have."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+if TYPE_CHECKING:
+    import pandas
+
 __all__ = [
+    "DecimalMark",
     "Engine",
+    "FeatureNames",
     "NoiseText",
     "Out",
     "Paths",
     "PolicyTexts",
     "Seed",
     "Workers",
+    "column_names",
     "is_export",
     "is_journal",
+    "read_export",
 ]
 
 PolicyTexts = Annotated[
@@ -36,6 +43,21 @@ Out = Annotated[
     Path | None,
     typer.Option(help="A new folder for the results. If stopped, the same command continues."),
 ]
+FeatureNames = Annotated[
+    str | None, typer.Option(help="Columns of visitors' features, separated by commas.")
+]
+DecimalMark = Annotated[
+    str | None, typer.Option(help="Decimal mark, '.' or ',', if the file is ambiguous.")
+]
+
+
+def column_names(text: str | None) -> list[str]:
+    """Return the names that are separated by commas.
+
+    >>> column_names("age, country"), column_names(None)
+    (['age', 'country'], [])
+    """
+    return [name.strip() for name in text.split(",")] if text else []
 
 
 def is_journal(file: str) -> bool:
@@ -48,6 +70,13 @@ def is_journal(file: str) -> bool:
 def is_export(file: str) -> bool:
     """Return whether a file is a journal that was exported as CSV."""
     return _begins(file, b"ticket,hold,arm,propensity,reward,fate,")
+
+
+def read_export(file: str) -> "pandas.DataFrame":
+    """Read a journal that was exported as CSV."""
+    import pandas
+
+    return pandas.read_csv(file, low_memory=False)
 
 
 def _begins(file: str, mark: bytes) -> bool:

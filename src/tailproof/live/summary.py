@@ -220,8 +220,7 @@ class Summary:
             rewards = np.clip(rewards, scale.low, scale.high)
         live = np.array([row.group != "history" for row in rows])
         if live.any():
-            before, known = self._history.count, len(self._arms)
-            self._history.add(before, arms[live], asked[live], rewards[live], known)
+            self._history.add(arms[live], asked[live], rewards[live], len(self._arms))
         self._tickets += len(rows)
 
     def _offered(self, number: int, ticket: int) -> list[int]:

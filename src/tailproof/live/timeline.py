@@ -39,12 +39,12 @@ class History:
         self._tickets, self._arms = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
         self._rewards: Array = np.empty(0)
 
-    def add(self, first: int, arms: Index, asked: Array, rewards: Array, known: int) -> None:
-        """Add tickets numbered from `first` on; `known` is the number of arms so far.
+    def add(self, arms: Index, asked: Array, rewards: Array, known: int) -> None:
+        """Add the next tickets; `known` is the number of arms so far.
 
         Rewards are as the aim takes them: those of a mean are capped.
         """
-        self.count = first + len(arms)
+        first, self.count = self.count, self.count + len(arms)
         self._begin = self._begin if first else float(asked[0])
         more = (0, 0), (0, known - self._pulls.shape[1])
         self._pulls, self._known = np.pad(self._pulls, more), np.pad(self._known, more)

@@ -86,12 +86,16 @@ class SQLite(Journal):
 
     def _share_clock(self, boot: str) -> None:
         """Go by the clock of the first who opened the file, if somebody set the machine's since."""
+        if self._took_clock(boot):  # so that whoever only reads waits for no writer
+            return
         with self.transaction():
-            last, _, start = self.meta().get("clock", " ").partition(" ")
-            if last == boot:
-                self._start = float(start)
-            else:
+            if not self._took_clock(boot):
                 self.set_meta(clock=f"{boot} {self._start!r}")
+
+    def _took_clock(self, boot: str) -> bool:
+        last, _, start = self.meta().get("clock", " ").partition(" ")
+        self._start = float(start) if last == boot else self._start
+        return last == boot
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Any:
         """Run a statement, if need be after other writers, and return its rows.
