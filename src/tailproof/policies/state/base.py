@@ -320,9 +320,26 @@ def _declared(kind: type[Any]) -> Declared:
     for part in fields(kind):
         notes = getattr(hints[part.name], "__metadata__", ())
         rules[part.name] = next((note for note in notes if type(note) is Rule), Rule())
-        if get_origin(plain[part.name]) is np.ndarray:
-            dtypes[part.name] = get_args(get_args(plain[part.name])[1])[0]
+        if dtype := dtype_named(plain[part.name]):
+            dtypes[part.name] = dtype
     return Declared(rules, {name: rule for name, rule in rules.items() if rule.buffer}, dtypes)
+
+
+def dtype_named(hint: Any) -> type[np.generic] | None:
+    """Return the type of the elements if the hint is an array's, None otherwise.
+
+    NumPy 2.5 names an array by a lazy alias (``type NDArray[T] = ...``), older ones by the class.
+
+    >>> dtype_named(NDArray[np.int64]).__name__, dtype_named(int)
+    ('int64', None)
+    """
+    alias, arguments = get_origin(hint), get_args(hint)
+    if alias is np.ndarray:
+        element: type[np.generic] = get_args(arguments[1])[0]
+        return element
+    if hasattr(hint, "__value__"):
+        return dtype_named(alias.__value__[arguments] if arguments else hint.__value__)
+    return None
 
 
 def _doubled(room: int, least: int) -> int:
