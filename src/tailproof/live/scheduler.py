@@ -206,7 +206,7 @@ class Scheduler:
     >>> with Scheduler({"shop": agent}):
     ...     ticket = agent.ask(["red", "blue"])
     ...     while agent.standing().outcomes == 0:
-    ...         pass
+    ...         time.sleep(0.01)
     >>> agent.standing().pending
     0
 

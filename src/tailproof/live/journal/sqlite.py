@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import time
+import weakref
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -57,6 +58,8 @@ class SQLite(Journal):
         self._connection = sqlite3.connect(
             where, timeout=0, isolation_level=None, check_same_thread=False, uri=alone
         )
+        # an agent that is dropped closes its file: what it answered is committed
+        self._close = weakref.finalize(self, self._connection.close)
         self.read_only = alone
         self._next: int | None = None
         try:
@@ -177,4 +180,4 @@ class SQLite(Journal):
 
     def close(self) -> None:
         """Close the file."""
-        self._connection.close()
+        self._close()
