@@ -330,19 +330,23 @@ def invariances_hold(policy: Policy[Any]) -> None:
 
     The rewards are multiples of 1/64, so that every change is exact or at least strictly
     increasing; in the second half some are infinite. Other units, even if they cause rounding,
-    change no decision of the first half.
+    change no decision of the first half. All of this for arms with features, and for K arms that
+    are known by their number, where those that were not tried yet are equal.
     """
-    rewards, half = np.round(_rewards(policy) * 64) / 64, _DECISIONS // 2
+    declared, half = invariances(policy), _DECISIONS // 2
+    rewards = np.round(_rewards(policy) * 64) / 64
     rewards[half::10] = np.copysign(math.inf, rewards[half::10])
-    _, trace = _play(policy, _arms(policy), rewards)
-    declared = invariances(policy)
-    for kind in declared:
-        for change in _MAPS[kind]:
-            _, other = _play(policy, _arms(policy), change(rewards))
-            np.testing.assert_array_equal(trace, other, err_msg=kind)
-    if "units" in declared:
-        _, other = _play(policy, _arms(policy)[:half], 1e-6 * rewards[:half])
-        np.testing.assert_array_equal(trace[:half], other, err_msg="units")
+    numbered = np.broadcast_to(np.eye(_ARMS), (_DECISIONS, _PATHS, _ARMS, _ARMS))
+    offers = [_arms(policy)] if _wants_context(policy) else [_arms(policy), numbered]
+    for arms in offers if declared else []:
+        _, trace = _play(policy, arms, rewards)
+        for kind in declared:
+            for change in _MAPS[kind]:
+                _, other = _play(policy, arms, change(rewards))
+                np.testing.assert_array_equal(trace, other, err_msg=kind)
+        if "units" in declared:
+            _, other = _play(policy, arms[:half], 1e-6 * rewards[:half])
+            np.testing.assert_array_equal(trace[:half], other, err_msg="units")
 
 
 @singledispatch
@@ -597,7 +601,7 @@ def _play(
 ) -> tuple[Any, Index]:
     """Play prepared decisions; return what was learned and the choices."""
     rng = np.random.default_rng(1) if rng is None else rng
-    state = policy.init(len(arms[0]), _ARMS, _DIM) if state is None else state
+    state = policy.init(*arms[0].shape) if state is None else state
     trace = []
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -12,6 +12,9 @@ from tailproof.policies.state.student_fit import SHAPES, StudentFit
 
 __all__ = ["LinStudentUCB"]
 
+_TIE = 1e-6
+"""Indices closer than this, in units of the width, are equal: rounding comes up to 1e-9 of it."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class LinStudentUCB(Indexed[StudentFit]):
@@ -86,6 +89,7 @@ class LinStudentUCB(Indexed[StudentFit]):
     def predict(self, state: StudentFit, arms: Array) -> tuple[Array, Array]:
         """Return the location of every arm and its standard deviation s √κ ‖x̃‖: (paths, K) each."""
         mean, square = state.predict(arms)
+        mean = mean + state.origin[:, None]
         return mean, np.sqrt(state.inflation[:, None] * square) * state.scale[:, None]
 
     def _init(self, paths: int, arms: int, dim: int) -> StudentFit:
@@ -110,7 +114,10 @@ class LinStudentUCB(Indexed[StudentFit]):
         most = prior * _squared_reach(self.bonus**2 * np.log1p(t / size), np.array(state.dim))
         reach = np.maximum(2 * square * log, np.minimum(reach, most))
         width = state.scale[:, None] * np.sqrt(state.inflation[:, None] * reach)
-        return mean + np.where(alone[:, None], 0.0, width)
+        index = mean + np.where(alone[:, None], 0.0, width)
+        # arms that nothing tells apart differ by rounding, which is not to choose among them
+        best, tie = index.max(axis=1, keepdims=True), _TIE * width.max(axis=1, keepdims=True)
+        return np.where(index >= best - tie, best, index)
 
     def _learn(self, state: StudentFit, arms: Array, chosen: Index, rewards: Array) -> None:
         state.update(arms, picked(arms, chosen), clip(rewards[:, 0]))

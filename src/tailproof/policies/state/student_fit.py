@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import betaln
 
 from tailproof.policies.state.base import Array, Counts, Finite, Index, Rule, State
@@ -51,6 +52,8 @@ class StudentFit(State):
     renewal, due, kept : arrays of shape (paths,)
         The variation of the middles, relative to that of new vectors each time; the
         decision after which to fit next; the number of pulls in the buffer.
+    origin : array of shape (paths,)
+        Where b = 0: a median of the first rewards, so that a large offset costs no digits.
     contexts, rewards : arrays of shape (paths, room, D) and (paths, room)
         The buffer: the vectors, with a one for the intercept, and the rewards, within ±1e100.
     information, response : arrays of shape (paths, D, D) and (paths, D)
@@ -80,6 +83,7 @@ class StudentFit(State):
     renewal: Finite
     due: Counts
     kept: Counts
+    origin: Finite
     contexts: Finite
     rewards: Finite
     information: Finite
@@ -124,8 +128,19 @@ class StudentFit(State):
 
     @property
     def mean(self) -> Array:
-        """The estimate of (θ, b), of shape (paths, D)."""
+        """The estimate of (θ, b), with b from the origin, of shape (paths, D)."""
         return self.block[..., -1]
+
+    @property
+    def coefficients(self) -> Array:
+        """The estimate of (θ, b), of shape (paths, D)."""
+        found = self.mean.copy()
+        found[:, self.dim :] += self.origin[:, None]
+        return found
+
+    def responses(self, pulls: slice) -> Array:
+        """Return some rewards of the buffer, measured from the origin."""
+        return np.asarray(self.rewards[:, pulls] - self.origin[:, None])
 
     @property
     def scale(self) -> Array:
@@ -133,7 +148,7 @@ class StudentFit(State):
         return self.scales[np.arange(self.paths), self.shape]
 
     def predict(self, arms: Array) -> tuple[Array, Array]:
-        """Return b + xᵀθ and ‖(x, 1)‖² in the norm of SSᵀ for every arm, of shape (paths, K)."""
+        """Return b + xᵀθ from the origin and ‖(x, 1)‖² in the norm of SSᵀ for every arm."""
         product = arms @ self.block[:, : self.dim]
         if self.block.shape[1] > self.dim:
             product += self.block[:, -1:]
@@ -152,7 +167,7 @@ class StudentFit(State):
         self.rewards[rows, self.kept] = y
         x = self.contexts[rows, self.kept]
         self.kept = self.kept + 1
-        self._step(x, y)
+        self._step(x, y - self.origin)
         late = (t >= self.due) | (self.kept == self.rewards.shape[1])
         if late.any():
             rows = np.flatnonzero(late)
@@ -207,7 +222,7 @@ class StudentFit(State):
             return
         sizes = 8 * 2 ** np.arange((recent // 8).bit_length())
         last, nu = slice(n - sizes[-1], n), SHAPES[self.shape][:, None]
-        q = nu / (nu + self._squared_residuals(self.contexts[:, last], self.rewards[:, last]))
+        q = nu / (nu + self._squared_residuals(self.contexts[:, last], self.responses(last)))
         q = np.stack([q[:, -m:].mean(axis=1) for m in sizes], axis=1)
         p, rest = nu / (nu + 1), np.maximum(1 - q, 1e-15)
         ratio = sizes * (nu + 3) / 2 * (p * np.log(p / q) + (1 - p) * np.log((1 - p) / rest))
@@ -246,8 +261,10 @@ class StudentFit(State):
         Each adds the uncertainty of the location to the residual: r² + s²·leverage.
         """
         t, prior = self.decisions + 1, self._prior()
-        x, y = self.contexts[:, :n], self.rewards[:, :n]
         if (t == n).any():  # paths that have discarded nothing yet
+            self._move_origin(n, t == n)
+        x, y = self.contexts[:, :n], self.responses(slice(n))
+        if (t == n).any():
             self._try_median(x, y, prior, t)
             self._try_least_squares(x, y, prior, np.flatnonzero(t == n))
         before, count = (self.scales, self.lean), n + self.design[:, -1, -1]
@@ -257,7 +274,7 @@ class StudentFit(State):
         known = _half_resolution(x, y)
         for _ in range(2):
             residual, leverage = y - np.matvec(x, self.mean), _squares(x @ self.root)
-            offset = np.abs(self.mean[:, self.dim :]).sum(axis=1)
+            offset = np.abs(self.origin) + np.abs(self.mean[:, self.dim :]).sum(axis=1)
             least = 1e-3 * self.scale / np.sqrt(self.penalty) + 1e-14 * offset + 1e-100
             typical = np.sqrt(np.square(residual).mean(axis=1))
             self.floor = np.maximum(least, np.minimum(known, typical))
@@ -335,6 +352,14 @@ class StudentFit(State):
         inner[:, np.arange(self.dim), np.arange(self.dim)] += spread
         return prior
 
+    def _move_origin(self, n: int, rows: NDArray[np.bool_]) -> None:
+        """Measure the rewards of some paths from their median, the lower of two."""
+        if self.block.shape[1] > self.dim:
+            middle = np.partition(self.rewards[:, :n], (n - 1) // 2, axis=1)[:, (n - 1) // 2]
+            moved = np.where(rows, middle - self.origin, 0)
+            self.origin = self.origin + moved
+            self.block[:, -1, -1] -= moved
+
     def _try_median(self, x: Array, y: Array, prior: Array, t: Index) -> None:
         """Start from the median, with the rest as noise: at first, and where this fits better."""
         flat = self.block.shape[1] > self.dim
@@ -347,7 +372,8 @@ class StudentFit(State):
         if len(rows):
             middle, half, off, x = middle[rows], half[rows], off[rows], x[rows]
             scale = np.where(half > 0, half, 1e-3 * off.max(axis=1))
-            self.scales[rows] = (scale + 1e-14 * np.abs(middle) + 1e-100)[:, None]
+            least = np.maximum(1e-14 * np.abs(self.origin[rows] + middle), 1e-100)
+            self.scales[rows] = np.maximum(scale, least)[:, None]
             self.penalty[rows] = self.dim
             self.anchor[rows], self.lean[rows] = self.centre[rows], 0
             self.lean_variance[rows] = _FIRST_LEAN**2
@@ -414,7 +440,7 @@ class StudentFit(State):
     def _discard(self, k: int) -> None:
         """Replace the first k pulls of the buffer by their summary."""
         x = self.contexts[:, :k]
-        residual, leverage = self.rewards[:, :k] - np.matvec(x, self.mean), _squares(x @ self.root)
+        residual, leverage = self.responses(slice(k)) - np.matvec(x, self.mean), _squares(x @ self.root)
         variance, z = self.relative_variance(x[..., : self.dim]), self._placed(x)
         u = self._standardised(residual, leverage, variance, self.scales)
         weights, sums = self._weights(u)
