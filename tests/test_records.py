@@ -149,7 +149,7 @@ def test_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="reward must be one of the columns revenue, variant, "):
         read_columns(file, "cost")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ValueError, match=r"pip install 'tailproof\[parquet\]'"):
+    with pytest.raises(ValueError, match=r"pip install 'pyarrow>=16'"):
         read_columns(file, "revenue")
 
 

@@ -1,6 +1,8 @@
 """Optional packages, imported when they are used."""
 
 from importlib import import_module
+from importlib.metadata import requires
+from shlex import quote
 from typing import Any
 
 __all__ = ["import_extra", "install_command"]
@@ -11,11 +13,11 @@ def import_extra(package: str, extra: str, user: str = "this guest") -> Any:
 
     >>> import_extra("no_such_package", "river")
     Traceback (most recent call last):
-    ImportError: this guest needs no_such_package: pip install 'tailproof[river]', or in a clone
+    ImportError: this guest needs no_such_package: pip install 'river>=0.26', or in a clone
     pip install '.[river]'
     >>> import_extra("no_such_package.part", "postgres", "this journal")
     Traceback (most recent call last):
-    ImportError: this journal needs no_such_package: pip install 'tailproof[postgres]', or in a
+    ImportError: this journal needs no_such_package: pip install 'psycopg[binary]>=3.2.1', or in a
     clone pip install '.[postgres]'
     """
     try:
@@ -26,5 +28,7 @@ def import_extra(package: str, extra: str, user: str = "this guest") -> Any:
 
 
 def install_command(extra: str) -> str:
-    """Return what to type for an extra."""
-    return f"pip install 'tailproof[{extra}]', or in a clone pip install '.[{extra}]'"
+    """Return what to type for an extra: its packages, which pip finds without a clone."""
+    lines = (line.split(";") for line in requires("tailproof") or ())
+    packages = (name for name, *markers in lines if f"'{extra}'" in "".join(markers))
+    return f"pip install {' '.join(map(quote, packages))}, or in a clone pip install '.[{extra}]'"

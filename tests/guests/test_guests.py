@@ -305,7 +305,7 @@ def test_what_a_recipe_cannot_name_is_refused() -> None:
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pymab", None)
-    with pytest.raises(ImportError, match=r"needs pymab: pip install 'tailproof\[pymab\]'"):
+    with pytest.raises(ImportError, match=r"needs pymab: pip install 'pymab>=2.0.1'"):
         guests.pymab(object)
 
 

@@ -63,13 +63,13 @@ def test_the_interval_of_a_quantile_has_all_values_that_the_test_accepts() -> No
     w, y, tau = weights(log), log.reward, 0.5
     found = tp.judge(log, {"mix": MIX}, tp.Median(), model=False)["mix"]
     z = w * ((y <= found.estimate) - tau)
-    bar, typical = student(z, 0.96), w @ w / w.sum()  # with a margin of a fifth
+    bar, typical = student(z, 0.96), float(w @ w / w.sum())  # with a margin of a fifth
 
     def t(q: float, extra: float) -> float:
-        own = w * ((y <= q) - tau)
+        own = w * np.where(y <= q, 1 - tau, -tau)
         return float((own.sum() + extra) / math.sqrt(own @ own + extra**2))
 
-    values = np.sort(y)
+    values: list[float] = np.sort(y).tolist()
     assert found.low == min(q for q in values if t(q, typical * (1 - tau)) > -bar)
     assert found.high == min(q for q in values if t(q, -typical * tau) > bar)
 

@@ -328,7 +328,7 @@ def test_a_journal_that_is_not_there_is_not_made_by_reading(place: str) -> None:
 def test_postgres_is_asked_for_by_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(
-        ImportError, match=r"PostgreSQL journal needs psycopg: pip install 'tailproof\[p"
+        ImportError, match=r"PostgreSQL journal needs psycopg: pip install 'psycopg\["
     ):
         Agent(THREE, "postgresql://localhost/shop")
 

@@ -53,8 +53,8 @@ class Replay(NamedTuple):
         tau = 0.5 if isinstance(aim, Median) else aim.level
         values = np.sort(self.rewards.ravel())
         ranked = np.sort(self.rewards.reshape(parts, -1), axis=1)
-        shares = np.stack([np.searchsorted(own, values, side="right") for own in ranked])
-        shares = shares / ranked.shape[1] - tau
+        ranks = np.stack([np.searchsorted(own, values, side="right") for own in ranked])
+        shares = ranks / ranked.shape[1] - tau
         error = shares.std(axis=0, ddof=1) / math.sqrt(parts)
         middle = shares.mean(axis=0)
         places = [int(np.searchsorted(middle, 0.0))]

@@ -184,8 +184,8 @@ class Learner:
                     "or with room for them (dim), or offer features"
                 )
         if offer.vectors is not None and self.uses_vectors:
-            length, most = np.linalg.norm(offer.vectors, axis=1).max(), self.policy._longest
-            require(length <= most, "the norm of features", f"at most {most:g}", float(length))
+            length, most = float(np.linalg.norm(offer.vectors, axis=1).max()), self.policy._longest
+            require(length <= most, "the norm of features", f"at most {most:g}", length)
         if self.state is None:
             return
         if self.state.fixed_arms and new:

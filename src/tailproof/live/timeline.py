@@ -68,10 +68,9 @@ class History:
         """Merge pairs of buckets, and keep half of the sample."""
         self.size, half = 2 * self.size, _BUCKETS // 2
         with np.errstate(invalid="ignore"):
-            self._pulls, self._known, self._sums = (
-                np.pad(one.reshape(half, 2, -1).sum(axis=1), ((0, half), (0, 0)))
-                for one in (self._pulls, self._known, self._sums)
-            )
+            for name in ("_pulls", "_known", "_sums"):
+                pairs = getattr(self, name).reshape(half, 2, -1).sum(axis=1)
+                setattr(self, name, np.pad(pairs, ((0, half), (0, 0))))
         ends = self._ends.reshape(half, 2).max(axis=1)
         self._ends = np.pad(ends, (0, half), constant_values=-math.inf)
         keep = self._sampled(self._tickets)

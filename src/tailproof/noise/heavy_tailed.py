@@ -118,7 +118,7 @@ class SymmetricPareto(Noise):
         return np.where(x < 0, tail, 1 - tail)
 
     def _quantile(self, s: Array) -> Array:
-        return np.sign(s) * (2 * expit(-np.abs(s))) ** (-1 / self.index)
+        return np.asarray(np.sign(s) * (2 * expit(-np.abs(s))) ** (-1 / self.index))
 
     def _sample(self, rng: np.random.Generator, shape: Shape) -> Array:
         return self._quantile(rng.logistic(size=shape))

@@ -97,11 +97,10 @@ class Ledger(Purse):
         rows = np.flatnonzero(rewards)
         if len(rows):
             self._keep(rows, x[rows], chosen[rows], self.relative(rows, rewards[rows]))
-        due = self.visitors.sum(axis=1) >= self.solve_at
-        due[again] = True
-        due |= self.visitors[path, chosen] == 1
-        due &= self.bought.any(axis=1)
-        due = np.flatnonzero(due)
+        late = self.visitors.sum(axis=1) >= self.solve_at
+        late[again] = True
+        late |= self.visitors[path, chosen] == 1
+        due = np.flatnonzero(late & self.bought.any(axis=1))
         d = x.shape[1]
         for part in chunks(len(due), KEPT * (d * d + self.arms) + 6 * self.arms * d * d):
             self._solve(due[part])

@@ -440,7 +440,10 @@ class StudentFit(State):
     def _discard(self, k: int) -> None:
         """Replace the first k pulls of the buffer by their summary."""
         x = self.contexts[:, :k]
-        residual, leverage = self.responses(slice(k)) - np.matvec(x, self.mean), _squares(x @ self.root)
+        residual, leverage = (
+            self.responses(slice(k)) - np.matvec(x, self.mean),
+            _squares(x @ self.root),
+        )
         variance, z = self.relative_variance(x[..., : self.dim]), self._placed(x)
         u = self._standardised(residual, leverage, variance, self.scales)
         weights, sums = self._weights(u)
