@@ -5,7 +5,7 @@ READY := .venv/.ready
 BASE := .venv/.base
 OUT ?= out/reproduce
 
-.PHONY: test test-slow mutants test-browser test-oldest lint bench bench-bestarm bench-calibrate bench-clients bench-drift bench-history bench-judge bench-live bench-money bench-pay bench-peers bench-regret bench-statements examples gauntlet gauntlet-money docs-gauntlet reproduce pictures paper docs dist clean
+.PHONY: test test-slow mutants test-browser test-oldest test-pythons lint bench bench-bestarm bench-calibrate bench-clients bench-drift bench-history bench-judge bench-live bench-money bench-pay bench-peers bench-regret bench-statements examples gauntlet gauntlet-money docs-gauntlet reproduce pictures paper docs dist clean
 .DEFAULT_GOAL := test
 
 $(BASE): pyproject.toml
@@ -133,13 +133,18 @@ docs: $(DOCS)
 	$(BIN)/python docs/check.py out/docs
 	@echo 'Site: out/docs/index.html'
 
-# What would be released, tried in an empty environment.
+# What would be released, tried in an empty environment of every Python that is here.
 dist: $(READY)
 	rm -rf dist out/dist
-	$(BIN)/python -m pip install --quiet build twine
+	$(BIN)/python -m pip install --quiet build twine uv
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/python -m twine check --strict dist/*
 	$(BIN)/python release/try_wheel.py dist out/dist
+
+# The wheel with the newest dependencies, in an environment of every Python that is here: those on
+# the PATH and in pyenv's folder, or PYTHONS="/a/python3.13 /b/python3.14" (about 6 minutes each).
+test-pythons: $(READY)
+	$(BIN)/python release/pythons.py
 
 # The oldest dependencies that pyproject.toml allows, in an environment of their own. Old packages are
 # deprecated by new ones around them; guests are left out, and what is slow and needs no package.

@@ -2,29 +2,31 @@
 
 import os
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or it asks the network at import
 _NEEDED = {
-    "bayesianbandits": ["src/tailproof/guests/bayesianbandits.py"],
+    "bayesianbandits": ["guests/bayesianbandits.py"],
     "fastapi": [
-        "src/tailproof/live/demo.py",
-        *(f"src/tailproof/live/http/{name}" for name in ("app.py", "metrics.py", "middleware.py")),
-        *(f"src/tailproof/live/http/{name}" for name in ("routes", "schemas.py", "server.py")),
+        "live/demo.py",
+        *(f"live/http/{name}" for name in ("app.py", "metrics.py", "middleware.py")),
+        *(f"live/http/{name}" for name in ("routes", "schemas.py", "server.py")),
     ],
-    "httpx": ["src/tailproof/live/http/client.py"],
-    "coba": ["src/tailproof/guests/coba.py", "src/tailproof/guests/in_coba.py"],
-    "contextualbandits": ["src/tailproof/guests/contextualbandits.py"],
-    "gymnasium": ["src/tailproof/guests/in_gymnasium.py", "src/tailproof/guests/in_river.py"],
-    "mabwiser": ["src/tailproof/guests/mabwiser.py"],
-    "pymab": ["src/tailproof/guests/pymab.py"],
-    "river": ["src/tailproof/guests/river.py", "src/tailproof/guests/in_river.py"],
-    "vowpalwabbit": ["src/tailproof/guests/vw.py"],
+    "httpx": ["live/http/client.py"],
+    "coba": ["guests/coba.py", "guests/in_coba.py"],
+    "contextualbandits": ["guests/contextualbandits.py"],
+    "gymnasium": ["guests/in_gymnasium.py", "guests/in_river.py"],
+    "mabwiser": ["guests/mabwiser.py"],
+    "pymab": ["guests/pymab.py"],
+    "river": ["guests/river.py", "guests/in_river.py"],
+    "vowpalwabbit": ["guests/vw.py"],
 }
 _MISSING = [name for name in _NEEDED if find_spec(name) is None]
-collect_ignore = [file for name in _MISSING for file in _NEEDED[name]]
+_PACKAGE = Path(str(find_spec("tailproof").origin)).parent  # type: ignore[union-attr]
+collect_ignore = [str(_PACKAGE / file) for name in _MISSING for file in _NEEDED[name]]
 
 
 @pytest.fixture(autouse=True)

@@ -1,32 +1,45 @@
-"""Install the wheel of a folder into an empty environment and run the README's examples there.
+"""Install the wheel of a folder with every Python that is here, and take a stranger's first steps.
 
-``python release/try_wheel.py DIST FOLDER``; the environment stays in FOLDER.
+``python release/try_wheel.py DIST FOLDER``; the environments stay in FOLDER. PYTHONS names the
+interpreters, as for `make test-pythons`.
 """
 
 import shutil
 import subprocess
 import sys
-import venv
 from pathlib import Path
+
+from interpreters import found
+
+README = """
+import doctest, sys
+flags = doctest.NORMALIZE_WHITESPACE
+sys.exit(doctest.testfile('README.md', module_relative=False, optionflags=flags).failed)
+"""
+REWARDS = "variant,revenue\n" + "".join(f"{'AB'[i % 2]},{i % 7 * (i % 3)}\n" for i in range(400))
+CALIBRATE = ("calibrate", "visits.csv", "--reward", "revenue", "--arm", "variant")
 
 
 def main(dist: Path, folder: Path) -> None:
     """Try the wheel outside the source tree, so that only its own files are imported."""
-    (wheel,) = dist.glob("*.whl")
+    (wheel,) = (file.resolve() for file in dist.glob("*.whl"))
     shutil.rmtree(folder, ignore_errors=True)
-    venv.create(folder / "env", with_pip=True)
-    scripts = folder.resolve() / "env" / ("Scripts" if sys.platform == "win32" else "bin")
-    python = scripts / "python"
-    subprocess.run([python, "-m", "pip", "install", "--quiet", wheel.resolve()], check=True)
-    place = folder / "empty"
-    place.mkdir()
-    shutil.copy("README.md", place)
-    run = "import doctest, sys; sys.exit(doctest.testfile('README.md', module_relative=False, "
-    run += "optionflags=doctest.NORMALIZE_WHITESPACE).failed)"
-    subprocess.run([python, "-I", "-c", run], cwd=place, check=True)
-    for command in (["--version"], ["list"], ["--help"]):
-        subprocess.run([scripts / "tailproof", *command], cwd=place, check=True)
-    print(f"{wheel.name} works in an empty environment")
+    for version, python in found().items():
+        place = folder / version
+        place.mkdir(parents=True)
+        shutil.copy("README.md", place)
+        (place / "visits.csv").write_text(REWARDS)
+        env = place.resolve() / "env"
+        subprocess.run([python, "-m", "venv", env], check=True)
+        own, command = env / "bin" / "python", env / "bin" / "tailproof"
+        subprocess.run([own, "-m", "pip", "install", "--quiet", wheel], check=True)
+        subprocess.run([own, "-I", "-c", README], cwd=place, check=True)
+        for words in (("--version",), ("list",), ("--help",), CALIBRATE):
+            subprocess.run([command, *words], cwd=place, check=True)
+        uvx = str(Path(sys.executable).with_name("uvx"))
+        alone = (uvx, "--quiet", "--python", own, "--from", wheel, "tailproof")
+        subprocess.run([*alone, *CALIBRATE], cwd=place, check=True)
+        print(f"{wheel.name} works in an empty environment of Python {version}", flush=True)
 
 
 if __name__ == "__main__":

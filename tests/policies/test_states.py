@@ -1,11 +1,14 @@
 """States as plain arrays: copies share nothing, and arrays that no run can produce are refused."""
 
-from typing import Any
+from types import GenericAlias
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from tailproof import OFUL, UCB1, Filtered, Median, Policy, RobustUCB
+from tailproof.policies.state.base import dtype_named
 from tailproof.policies.state.halves import Halves
 from tailproof.policies.state.ranked import Sorted
 
@@ -77,3 +80,30 @@ def test_sums_over_small_rewards_include_the_bound() -> None:
         assert square.tolist() == [[bound * (bound + 1) * (2 * bound + 1) / 6]]
         count, _ = state.small_others(state.unsorted(), np.array([[float(bound**2)]]))
         assert count.tolist() == [[bound]]
+
+
+Element = TypeVar("Element", bound=np.generic)
+
+
+class Lazy:
+    """What the statement ``type NDArray[T] = ...`` makes, which Python 3.11 does not have."""
+
+    __value__ = np.ndarray[tuple[Any, ...], np.dtype[Element]]
+
+
+LAZY: Any = Lazy()
+
+
+@pytest.mark.parametrize(
+    ("hint", "dtype"),
+    [
+        (NDArray[np.int64], np.int64),
+        (np.ndarray[tuple[Any, ...], np.dtype[np.int64]], np.int64),
+        (GenericAlias(LAZY, (np.float64,)), np.float64),
+        (int, None),
+        (tuple[int, ...], None),
+    ],
+)
+def test_an_array_is_seen_in_every_spelling(hint: Any, dtype: type | None) -> None:
+    """NumPy 2.5 made NDArray a lazy alias; before, it was the class itself."""
+    assert dtype_named(hint) is dtype
