@@ -250,6 +250,7 @@ def test_a_new_arm_is_not_flooded(policy: Policy[Any], tmp_path: Path) -> None:
                 assert share["green"] <= ((told["green"] + 1) / 100) ** 0.5 + 1e-6
             assert outcome.rewards is not None
             told[outcome.decision.name] += len(outcome.rewards)
+        agent.tick()  # learns the last reward, which the next ask would have done
         assert agent.verify().ok
         assert agent.learner.told[agent.learner.numbers["green"]] >= least
     with Agent(policy, quick(tmp_path / "a.db"), dim=3) as again:
