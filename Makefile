@@ -32,7 +32,7 @@ test-browser: $(READY)
 	  apt-get -o DPkg::Lock::Timeout=300 update -qq && \
 	  apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends chromium; } \
 	  || { echo 'test-browser: Chromium must be installed, and apt-get could not do it here'; exit 2; }
-	$(BIN)/python -m pytest -q -m browser tests/live/http/browser
+	$(BIN)/python -m pytest -q -m browser tests/service/browser
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -155,8 +155,8 @@ test-oldest: $(READY)
 	out/oldest/bin/python -m pip install --quiet --requirement out/oldest/pins.txt
 	out/oldest/bin/python -m pip install --quiet --no-deps --editable .
 	out/oldest/bin/python -m pytest -q -n auto --dist loadgroup -W ignore::DeprecationWarning \
-	  -W ignore::ResourceWarning src tests -k 'not survives_any_terminal' --ignore tests/test_fuzz.py --ignore tests/guests \
-	  --ignore-glob 'tests/live/test_*' --ignore tests/live/http/browser --ignore tests/live/http/test_service_fuzz.py \
+	  -W ignore::ResourceWarning src tests -k 'not survives_any_terminal' --ignore tests/test_fuzz.py --ignore tests/integrations/guests \
+	  --ignore-glob 'tests/live/test_*' --ignore tests/service/browser --ignore tests/service/test_service_fuzz.py \
 	  --ignore tests/simulation/test_killed_runs.py --ignore tests/simulation/test_guarantees.py
 
 # Small bugs are planted one at a time; the tests of their room must notice (about an hour).

@@ -11,22 +11,24 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or it asks the 
 _NEEDED = {
     "bayesianbandits": ["guests/bayesianbandits.py"],
     "fastapi": [
-        "live/demo.py",
-        *(f"live/http/{name}" for name in ("app.py", "metrics.py", "middleware.py")),
-        *(f"live/http/{name}" for name in ("routes", "schemas.py", "server.py")),
-    ],
-    "httpx": ["live/http/client.py"],
-    "coba": ["guests/coba.py", "guests/in_coba.py"],
+        f"../service/{name}"
+        for name in ("app.py", "demo.py", "metrics.py", "middleware.py", "schemas.py", "server.py")
+    ]
+    + ["../service/routes"],
+    "httpx": ["../service/client.py"],
+    "coba": ["guests/coba.py", "hosts/coba.py"],
     "contextualbandits": ["guests/contextualbandits.py"],
-    "gymnasium": ["guests/in_gymnasium.py", "guests/in_river.py"],
+    "gymnasium": ["hosts/gymnasium.py", "hosts/river.py"],
     "mabwiser": ["guests/mabwiser.py"],
     "pymab": ["guests/pymab.py"],
-    "river": ["guests/river.py", "guests/in_river.py"],
+    "river": ["guests/river.py", "hosts/river.py"],
     "vowpalwabbit": ["guests/vw.py"],
 }
+"""The files that cannot be imported without a package, below the room of integrations."""
 _MISSING = [name for name in _NEEDED if find_spec(name) is None]
 _PACKAGE = Path(str(find_spec("tailproof").origin)).parent  # type: ignore[union-attr]
-collect_ignore = [str(_PACKAGE / file) for name in _MISSING for file in _NEEDED[name]]
+_ROOM = _PACKAGE / "integrations"
+collect_ignore = [str((_ROOM / file).resolve()) for name in _MISSING for file in _NEEDED[name]]
 
 
 @pytest.fixture(autouse=True)

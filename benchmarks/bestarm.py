@@ -29,8 +29,8 @@ from tailproof.bestarm import (
     complexity,
     lower_bound,
 )
+from tailproof.environments.linear import near_tie
 from tailproof.noise import Cauchy, Noise, Normal, StudentT
-from tailproof.simulation.environments import near_tie
 
 PATHS, BUDGET, DELTA = 200, 200_000, 0.05
 WORLD = near_tie(Normal()).start(1, np.random.default_rng(0))

@@ -29,8 +29,7 @@ from tailproof import (
     simulate,
 )
 from tailproof.stats.diagnostics import Rewards
-from tailproof.stats.medians import NoiseQuantile
-from tailproof.stats.medians import scale as scale_of
+from tailproof.stats.medians import NoiseQuantile, scale as scale_of
 from tailproof.typing import Array
 
 SEED, SAMPLES = 2026, 200

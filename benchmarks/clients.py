@@ -23,9 +23,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from tailproof.live import AsyncClient, Client, Ticket
+from tailproof.live import Ticket
+from tailproof.service import AsyncClient, Client
 
-sys.path.append(str(Path(__file__).parents[1] / "tests" / "live"))
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 from faults import KINDS, faulty
 
 

@@ -36,8 +36,8 @@ from tailproof import (
     noise,
     simulate,
 )
-from tailproof.gauntlet import SEEDS, problems
-from tailproof.gauntlet.moving import MovingProblem
+from tailproof.research.gauntlet import SEEDS, problems
+from tailproof.research.gauntlet.moving import MovingProblem
 from tailproof.typing import Array
 
 BONUSES = (0.1, 0.3, 1.0, 3.0)
@@ -180,7 +180,7 @@ def alarms(paths: int, decisions: int) -> None:
     """Print how many paths are restarted though nothing changes, with an exact 99 % interval."""
     title = f"Paths restarted in {decisions} decisions where nothing changes, level {LEVEL}"
     table = start_table(title, "what", "paths", "restarted", "99 % interval")
-    from tailproof.gauntlet import money, moving
+    from tailproof.research.gauntlet import money, moving
 
     watched: list[tuple[str, Policy[Any], environments.Bandit, int, int]] = []
     for name, law in LAWS.items():

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from tailproof import LinRevenueUCB, Policy, RevenueUCB
-from tailproof.gauntlet import money
 from tailproof.live import Agent, import_history
+from tailproof.research.gauntlet import money
 from tailproof.typing import Array
 
 BANNERS = ["control", "summer", "sale", "bundle"]

@@ -452,7 +452,7 @@ def means(given: argparse.Namespace) -> None:
 
 def months(given: argparse.Namespace) -> None:
     """Print coverage for the best rule of a shop with features, from a bandit's own journal."""
-    from tailproof.gauntlet import money
+    from tailproof.research.gauntlet import money
 
     shop: Any = money.REPORT["money-banners"].environment
     paths, n, k, dim = given.logs, 10_000, shop.contexts.arms, shop.contexts.dim

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-sys.path.append(str(Path(__file__).parents[1] / "tests" / "live"))
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 from killing import kill
 from servers import postgres_server
 

@@ -20,13 +20,13 @@ one_core()
 import numpy as np
 
 from tailproof import UCB1, LinRevenueUCB, Mean, Policy, RevenueUCB, Uniform, simulate
-from tailproof.gauntlet import money
-from tailproof.gauntlet.problems import Problem
+from tailproof.environments.shops import Shop
 from tailproof.policies.base import Index, Indexed, KArmed
 from tailproof.policies.state.base import Finite, Rule
 from tailproof.policies.state.counts import Tally
 from tailproof.policies.state.purse import Purse
-from tailproof.simulation.shops import Shop
+from tailproof.research.gauntlet import money
+from tailproof.research.gauntlet.problems import Problem
 from tailproof.typing import Array
 
 BONUSES = (0.12, 0.2, 0.3, 0.42, 0.6, 0.85)

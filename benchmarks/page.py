@@ -25,10 +25,10 @@ from rich.table import Table
 from tailproof import UCB1, CappedMean, Filtered, Median
 from tailproof.live import SQLite
 from tailproof.live.config import Config, Settings
-from tailproof.live.http.app import create_app
 from tailproof.live.journal import Counts, Decision, DecisionRow
 from tailproof.live.offers import Offer
-from tailproof.live.summary import Summary
+from tailproof.service.app import create_app
+from tailproof.service.page.summary import Summary
 from tailproof.stats.aims import Aim
 
 ARMS, PULLS, LOSS, LATE = 20, 15, 0.1, 0.05

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from tailproof import CappedMean, RevenueUCB
-from tailproof.live.worth import CONTROL, POLICY, Decided, Worth
 from tailproof.stats.histograms import Histogram
+from tailproof.stats.uplift import CONTROL, POLICY, Decided, Worth
 from tailproof.typing import Array, Index
 
 DAYS, CONVERSION = 30, 0.03

@@ -32,11 +32,12 @@ from tailproof import (
     Uniform,
     environments,
     guests,
+    hosts,
     noise,
     simulate,
 )
-from tailproof.simulation.arm_sets import SharedContext
-from tailproof.simulation.environments import LinearBandit
+from tailproof.environments.arm_sets import SharedContext
+from tailproof.environments.linear import LinearBandit
 
 SEED = 2026
 HORIZONS = {"normal": 3000, "t1": 6000, "t½": 6000}
@@ -309,7 +310,7 @@ def river_evaluate(pulls: int = 2000) -> Callable[[], int]:
     import gymnasium
     from river import bandit
 
-    guests.register()
+    hosts.register()
     five = k_armed("normal")
     env = gymnasium.make("tailproof/Bandit-v0", bandit=five, max_episode_steps=pulls)
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
-sys.path.append(str(Path(__file__).parents[1] / "tests" / "policies"))
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
 from references import Reference, crt, menu, mom, sup, tofu
 from traces import trace_of
@@ -36,7 +36,7 @@ from tailproof import (
     simulate,
 )
 from tailproof.noise import StudentT
-from tailproof.paper import published
+from tailproof.research.paper import published
 from tailproof.typing import Array
 
 HORIZON, PATHS, DECISIONS = 10_000, 10, 300

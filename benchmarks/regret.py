@@ -1,7 +1,7 @@
 """The recommended tools against their targets: regret, ratios to an oracle, units and cost.
 
-Run with ``make bench-regret``. Problems, oracle and most targets are those of `tailproof.gauntlet`;
-``make gauntlet`` prints the targets over all of its problems.
+Run with ``make bench-regret``. Problems, oracle and most targets are those of
+`tailproof.research.gauntlet`; ``make gauntlet`` prints the targets over all of its problems.
 """
 
 import time
@@ -26,8 +26,8 @@ from tailproof import (
     noise,
     simulate,
 )
-from tailproof.gauntlet import PROBLEMS, RECOMMENDED, Problem, Score, Target
-from tailproof.simulation.environments import neutral
+from tailproof.environments.linear import neutral
+from tailproof.research.gauntlet import PROBLEMS, RECOMMENDED, Problem, Score, Target
 
 LINEAR = "LinStudentUCB"
 DFS, SCALES = (3, 1.02, 1, 0.5), (1, 10, 0.1)

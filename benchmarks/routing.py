@@ -9,7 +9,7 @@ one_core()
 
 import numpy as np
 
-from tailproof.live import Router
+from tailproof.integrations.routing import Router
 
 ARMS, CALLS, WARM = ["a", "b", "c", "d"], 6000, 2000
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from tailproof import LinRevenueUCB, Mean, OrderStatisticUCB, Policy, RevenueUCB
-from tailproof.gauntlet import money
 from tailproof.live import Agent
-from tailproof.live.summary import Summary
+from tailproof.research.gauntlet import money
+from tailproof.service.page.summary import Summary
 
 SHOP = {"A": (0.06, 20.0), "B": (0.03, 30.0)}
 """Conversion and basket: A is worth 1.2 a visitor, B 0.9."""

@@ -11,7 +11,7 @@ from timing import one_core
 one_core()
 
 from tailproof import RMMUCB, LinStudentUCB, OrderStatisticUCB, Policy, gauntlet
-from tailproof.gauntlet.problems import problems
+from tailproof.research.gauntlet.problems import problems
 
 TOOLS: dict[str, Policy[Any]] = {
     "RMMUCB": RMMUCB(),

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from service import answered, request, send
 
-sys.path.append(str(Path(__file__).parents[1] / "tests" / "live"))
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 from servers import postgres_server, running
 
 SETTINGS = """

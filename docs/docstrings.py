@@ -13,13 +13,13 @@ MODULES = (
     "tailproof.noise",
     "tailproof.bestarm",
     "tailproof.features",
-    "tailproof.gauntlet",
-    "tailproof.guests",
+    "tailproof.research.gauntlet",
+    "tailproof.integrations.guests",
     "tailproof.judging",
     "tailproof.live",
     "tailproof.figures",
     "tailproof.testing",
-    "tailproof.simulation.environments",
+    "tailproof.environments.linear",
     "tailproof.stats.theory",
     "tailproof.stats.intervals",
     "tailproof.wrappers.compositions",
@@ -30,7 +30,7 @@ MODULES = (
 )
 """The modules with public names; a name in several of them is documented in the first."""
 ALIASES = {
-    "tailproof.simulation.environments": "tailproof.environments",
+    "tailproof.environments.linear": "tailproof.environments",
     "tailproof.stats.theory": "tailproof.theory",
     "tailproof.stats.intervals": "tailproof.intervals",
     "tailproof.wrappers.compositions": "tailproof.compositions",

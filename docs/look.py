@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "live" / "http" / "browser"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from chromium import Chromium
 
 __all__ = ["Reader", "look", "main", "pages"]

@@ -1,9 +1,9 @@
 """Routing between four LLM providers for an hour, with heavy tails, an outage and a slowdown.
 
 Four ways to choose a provider for each of 18 000 calls see the same latencies: our
-`tailproof.live.Router` for a small 95 % quantile; LiteLLM's own lowest-latency strategy, its real
-code; round robin; and the provider with the smallest 95 % quantile of the moment, which nobody
-knows. Calls overlap, as they do in production: an answer is learned when it comes.
+`tailproof.routing.Router` for a small 95 % quantile; LiteLLM's own lowest-latency strategy, its
+real code; round robin; and the provider with the smallest 95 % quantile of the moment, which
+nobody knows. Calls overlap, as they do in production: an answer is learned when it comes.
 
     python examples/llm_router.py [folder] [--seeds 30] [--first-seed 0]
 """
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from tailproof.live import Router
+from tailproof.integrations.routing import Router
 
 MINUTES, RATE, TIMEOUT = 60, 5.0, 10.0
 """Calls come at random, 5 a second on average; after 10 seconds a call is given up."""
@@ -102,7 +102,7 @@ class Strategy(Protocol):
 
 
 class Ours:
-    """`tailproof.live.Router`, with its defaults unless told otherwise."""
+    """`tailproof.routing.Router`, with its defaults unless told otherwise."""
 
     def __init__(self, trace: Trace, seed: int, **settings: Any) -> None:
         self.router = Router(NAMES, seed=seed, **settings)

@@ -20,7 +20,11 @@ OUT = Path("out/pythons")
 PAGES = ("README.md", "CONTRIBUTING.md", "docs/guests.md", "docs/how-to", "docs/reference")
 SUITE = ("--pyargs", "tailproof", "tests", *PAGES)
 ROOMS = ("policies", "wrappers", "bestarm", "stats", "noise", "simulation")
-CORE = (*(f"tests/{room}" for room in ROOMS), "tests/test_contract.py", "tests/test_advice.py")
+CORE = (
+    *(f"tests/{room}" for room in ROOMS),
+    "tests/test_contract.py",
+    "tests/advice/test_advice.py",
+)
 
 
 def main() -> int:

@@ -300,6 +300,12 @@ _PLAIN = {
     tailproof.Plan,
     tailproof.State,
     tailproof.Verdicts,
+    tailproof.Wrapped,
     tailproof.Wrapper,
 }
-_FOUND = {tailproof.Result, tailproof.Identification}
+_FOUND = {
+    tailproof.Difference,
+    tailproof.Identification,
+    tailproof.Result,
+    tailproof.RuleValue,
+}

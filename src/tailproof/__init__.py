@@ -2,74 +2,79 @@
 
 # ruff: noqa: F401, F403 (type checkers and editors read the imports)
 
+import sys
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-_NAMES = {
-    "tailproof": "bestarm features figures gauntlet guests judging live noise testing",
-    "tailproof.advice": "Advice calibrate",
-    "tailproof.judging": "judge",
-    "tailproof.policies": """
-        AdaRUCB ClippedSGDUCB ConfidenceBall CRT DiscountedUCB FixedArm HeavyOFUL HTINF HvtUCB
-        LinRevenueUCB LinStudentUCB LinTS MedianUCB MENU MoM OFUL OrderStatisticUCB PEGE Policy
-        RevenueUCB RMMUCB RobustUCB SlidingWindowUCB State SupBMM SupBTC SupLinRel SupLinUCB
-        SymmetricOFUL ThompsonSampling TOFU UCB1 Uniform
-    """,
-    "tailproof.results": "Curves Identification Result Verdicts",
-    "tailproof.simulation": "IdentificationPlan Plan environments identify simulate sweep",
-    "tailproof.stats": """
-        Aim Calibration CappedMean Estimator Mean MeanOfMedians Median MedianOfMeans Quantile
-        TrimmedMean TruncatedMean WinsorizedMean intervals mean_of_medians median_of_means theory
-        truncated_mean
-    """,
-    "tailproof.wrappers": """
-        AutoFiltered Capped Filtered FromRegret Intercept Negated Renewed Scaled Vigilant Wrapper
-        compositions
-    """,
+_MODULES = {
+    "bestarm": "bestarm",
+    "environments": "environments",
+    "features": "features",
+    "figures": "figures",
+    "gauntlet": "research.gauntlet",
+    "guests": "integrations.guests",
+    "hosts": "integrations.hosts",
+    "live": "live",
+    "noise": "noise",
+    "recipes": "recipes",
+    "routing": "integrations.routing",
+    "service": "service",
+    "testing": "testing",
 }
-"""The public names, by the module that has them. Each is imported when it is first used."""
-_MODULE = {name: module for module, names in _NAMES.items() for name in names.split()}
-
-__all__ = ["__version__", *_MODULE]
+"""The public modules, and where they are. Each is imported when it is first used."""
+_ROOMS = ("stats", "policies", "wrappers", "results", "simulation", "advice", "judging")
+"""The rooms whose public names are also names of the library, those that import the least first."""
 
 if TYPE_CHECKING:
     from tailproof import (
         bestarm,
+        environments,
         features,
         figures,
-        gauntlet,
-        guests,
-        judging,
         live,
         noise,
+        recipes,
+        service,
         testing,
     )
     from tailproof.advice import *
-    from tailproof.judging import judge as judge
+    from tailproof.integrations import guests as guests, hosts as hosts, routing as routing
+    from tailproof.judging import *
     from tailproof.policies import *
+    from tailproof.research import gauntlet as gauntlet
     from tailproof.results import *
     from tailproof.simulation import *
     from tailproof.stats import *
     from tailproof.wrappers import *
 
+    __all__: list[str]
     __version__: str
 else:  # hidden from type checkers, which would accept any name
 
     def __getattr__(name: str) -> object:
-        from importlib import import_module
-
         if name == "__version__":
             from importlib.metadata import version
 
-            found = version("tailproof")
-        elif name not in _MODULE:
-            raise AttributeError(f"module 'tailproof' has no attribute {name!r}")
-        elif _MODULE[name] == "tailproof":
-            found = import_module(f"tailproof.{name}")
+            value = version("tailproof")
+        elif name == "__all__":
+            rooms = [import_module(f"tailproof.{room}") for room in _ROOMS]
+            public = {name for room in rooms for name in room.__all__}
+            value = sorted({"__version__", *_MODULES, *public})
+        elif name in _MODULES:
+            value = import_module(f"tailproof.{_MODULES[name]}")
         else:
-            found = getattr(import_module(_MODULE[name]), name)
-        globals()[name] = found
-        return found
+            value = _from_a_room(name)
+        globals()[name] = value
+        return value
+
+    def _from_a_room(name: str) -> object:
+        for room in () if name.startswith("_") else _ROOMS:
+            module = import_module(f"tailproof.{room}")
+            if name in module.__all__:
+                return getattr(module, name)
+        message = f"module 'tailproof' has no attribute {name!r}"
+        raise AttributeError(message, name=name, obj=sys.modules[__name__])
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sys.modules[__name__].__all__

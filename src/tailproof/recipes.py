@@ -13,8 +13,8 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
-from tailproof import bestarm, guests, noise, policies, wrappers
-from tailproof.simulation import environments
+from tailproof import bestarm, environments, noise, policies, wrappers
+from tailproof.integrations import guests
 from tailproof.stats import aims, estimators
 
 __all__ = ["build", "names", "snake_case"]

@@ -39,9 +39,9 @@ from tailproof.bestarm import (
 from tailproof.bestarm.base import PENALTY, Race
 from tailproof.bestarm.design import greedy, pairs, rounded
 from tailproof.bestarm.track_and_stop import optimal_proportions
+from tailproof.environments.linear import near_tie
 from tailproof.noise import Cauchy, Noise, Normal, StudentT, Uniform
 from tailproof.policies.base import Recommends
-from tailproof.simulation.environments import near_tie
 from tailproof.stats.medians import median_scale
 from tailproof.stats.order_statistics import rank
 from tailproof.typing import Array

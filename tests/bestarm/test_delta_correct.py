@@ -10,9 +10,9 @@ import pytest
 from scipy.stats import binom
 
 from tailproof import Policy, bestarm, identify
+from tailproof.environments.arm_sets import GivenArms
+from tailproof.environments.linear import LinearBandit
 from tailproof.noise import Normal
-from tailproof.simulation.arm_sets import GivenArms
-from tailproof.simulation.environments import LinearBandit
 
 PATHS, LEVEL = 60, 1e-3
 """A recipe that errs with probability δ exactly fails one setting in a thousand; those here err

@@ -21,7 +21,7 @@ from tailproof import (
     recipes,
 )
 from tailproof.cli import app
-from tailproof.paper import EXHIBITS
+from tailproof.research.paper import EXHIBITS
 
 ROOT = Path(__file__).parents[2]
 SMALL = "--horizon 60 --paths 3 --environment 'neutral(arms=4, dim=3)'"

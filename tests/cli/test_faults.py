@@ -25,7 +25,7 @@ from tailproof.cli import app
 from tailproof.cli.output import identification_table, regret_table
 from tailproof.figures import pulls_figure, regret_figure
 from tailproof.results.files import whole_file
-from tailproof.simulation import Cell
+from tailproof.simulation.cells import Cell
 
 SIMULATE = "simulate --policy oful --filter 5 --horizon 60 --paths 6 --environment 'neutral(dim=3)'"
 IDENTIFY = "identify --policy 'lin_gap_e(norm_bound=2)' --paths 6 --environment 'near_tie(angle=1)'"

@@ -15,7 +15,7 @@ from tailproof import Curves, Identification, Result, Verdicts
 from tailproof.cli import app
 from tailproof.cli.output import _Rate, gauntlet_table, identification_table, regret_table
 from tailproof.cli.saving import write_table
-from tailproof.gauntlet import CHANCE, Score
+from tailproof.research.gauntlet import CHANCE, Score
 
 
 def run(command: str, code: int = 0) -> str:

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from servers import running
 
-from tailproof.live import Agent, Client, SQLite
+from tailproof.live import Agent, SQLite
 from tailproof.live.config import load
+from tailproof.service import Client
 
 _SETTINGS = """
 [service]

@@ -26,8 +26,8 @@ from tailproof import (
     simulate,
     testing,
 )
+from tailproof.environments.linear import neutral
 from tailproof.noise import StudentT
-from tailproof.simulation.environments import neutral
 from tailproof.typing import Array
 
 

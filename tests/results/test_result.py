@@ -17,7 +17,7 @@ from tailproof import (
     noise,
     simulate,
 )
-from tailproof.results import provenance
+from tailproof.results.provenance import provenance
 
 
 @pytest.fixture(scope="module")

@@ -39,11 +39,11 @@ from tailproof.bestarm import (
     XYAllocation,
     behind_filter,
 )
+from tailproof.environments.linear import k_armed, near_tie, neutral, orthant, unit_ball
+from tailproof.environments.streams import stream
 from tailproof.figures import pulls_figure
 from tailproof.noise import Cauchy, Noise, Normal, StudentT
 from tailproof.policies.base import Array, Index, Recommends, State
-from tailproof.simulation.environments import k_armed, near_tie, neutral, orthant, unit_ball
-from tailproof.simulation.streams import stream
 
 FALSE_ALARM = 1e-6
 """The probability with which a statistical test here fails code that keeps its promise."""

@@ -15,7 +15,7 @@ import pytest
 from joblib.externals.loky import get_reusable_executor
 
 from tailproof import OFUL, Filtered, FromRegret, IdentificationPlan, Plan, environments, noise
-from tailproof.paper.reproduction import reproduce
+from tailproof.research.paper.reproduction import reproduce
 from tailproof.simulation.cells import BasePlan
 from tailproof.simulation.sweeps import sweep
 
@@ -100,7 +100,7 @@ def test_a_killed_run_loses_nothing(
     The moments are shares of a whole run's events and time, so that all of it is met.
     """
     context = get_context("forkserver")
-    context.set_forkserver_preload(["pytest", "tailproof.paper.reproduction"])
+    context.set_forkserver_preload(["pytest", "tailproof.research.paper.reproduction"])
     rng = random.Random(f"{job.__name__} {engine}")
 
     def run(out: Path, event: int = -1, delay: float = 600) -> int:

@@ -35,16 +35,17 @@ from tailproof import (
     chunking,
     simulate,
 )
-from tailproof.noise import Cauchy, Normal, PerArm, Rademacher, Stable, StudentT
-from tailproof.results import provenance
-from tailproof.simulation import cells, loop, streams
-from tailproof.simulation.environments import (
+from tailproof.environments import streams
+from tailproof.environments.linear import (
     FreshArms,
     LinearBandit,
     k_armed,
     neutral,
     orthant,
 )
+from tailproof.noise import Cauchy, Normal, PerArm, Rademacher, Stable, StudentT
+from tailproof.results.provenance import provenance
+from tailproof.simulation import cells, loop
 
 ARMS = k_armed(Cauchy(), locations=(0.0, 0.25, 1.0))
 

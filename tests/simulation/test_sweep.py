@@ -28,17 +28,17 @@ from tailproof import (
     simulate,
 )
 from tailproof.bestarm import LinGapE
-from tailproof.noise import Cauchy, Normal, StudentT
-from tailproof.results.files import locked
-from tailproof.simulation import Cell, cells, sweeps
-from tailproof.simulation.cells import BasePlan
-from tailproof.simulation.environments import (
+from tailproof.environments.linear import (
     GivenArms,
     LinearBandit,
     k_armed,
     near_tie,
     neutral,
 )
+from tailproof.noise import Cauchy, Normal, StudentT
+from tailproof.results.files import locked
+from tailproof.simulation import cells, sweeps
+from tailproof.simulation.cells import BasePlan, Cell
 from tailproof.simulation.sweeps import sweep
 
 BANDIT = neutral(Cauchy(), arms=4, dim=3)

@@ -9,8 +9,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.special import betaincinv, ndtri, stdtrit
 from scipy.stats import binom
 

@@ -22,9 +22,9 @@ from tailproof.cli.paper import redraw
 from tailproof.extras import import_extra
 
 if TYPE_CHECKING:
-    from tailproof.live.experiments import Experiment
     from tailproof.live.journal import Journal
     from tailproof.policies.base import Policy
+    from tailproof.service.experiments import Experiment
     from tailproof.stats.aims import Aim
 
 __all__ = ["COMMANDS", "JOURNALS"]
@@ -72,7 +72,7 @@ def serve_command(
     environment and send it with each request: Authorization: Bearer …
     """
     _import_server()
-    from tailproof.live.http.server import serve
+    from tailproof.service.server import serve
 
     def say(url: str, names: list[str]) -> None:
         console.print(f"{url} serves {', '.join(names)}", soft_wrap=True, highlight=False)
@@ -291,7 +291,7 @@ def _opened(file: Path, name: str, *, change: bool = False) -> "Iterator[Experim
     """Open an experiment of a file."""
     from tailproof.checks import require
     from tailproof.live.config import load
-    from tailproof.live.experiments import open_one
+    from tailproof.service.experiments import open_one
 
     config = load(file)
     known = ", ".join(config.experiments)
@@ -337,8 +337,8 @@ def report_command(
         redraw(Path(file))
         return
     from tailproof.checks import require
-    from tailproof.live.offline import offline_page, summarised
     from tailproof.results.files import whole_file
+    from tailproof.service.page.offline import offline_page, summarised
 
     source, name, goal, policy = _reported(file, aim, experiment)
     try:
@@ -367,7 +367,7 @@ def _reported(
     from tailproof.checks import require
     from tailproof.live import open_journal
     from tailproof.live.config import load
-    from tailproof.live.experiments import journal_of
+    from tailproof.service.experiments import journal_of
 
     if not file.endswith(".toml"):
         known = is_journal(file) or not Path(file).is_file()
@@ -401,7 +401,7 @@ def demo_command(
     """
     _import_server()
     from tailproof.checks import number
-    from tailproof.live.demo import demo
+    from tailproof.service.demo import demo
 
     if seconds is not None:
         number("seconds", seconds, above=0)

@@ -24,7 +24,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from tailproof.gauntlet import Block, CheckedTarget, Score
+    from tailproof.research.gauntlet import Block, CheckedTarget, Score
     from tailproof.results import Identification, Result
 
 __all__ = [

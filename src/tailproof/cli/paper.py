@@ -36,7 +36,7 @@ def reproduce_command(
 
         tailproof reproduce 2 7 --size paper --out trial
     """
-    from tailproof.paper.reproduction import reproduce
+    from tailproof.research.paper.reproduction import reproduce
 
     with progress_bar("reproducing") as progress:
         reproduce(
@@ -53,7 +53,7 @@ def reproduce_command(
 
 def redraw(out: Path) -> None:
     """Draw the pictures and write the report again, from saved results."""
-    from tailproof.report import write_report
+    from tailproof.research.report import write_report
 
     table = empty_table("What holds", "figure", "claim", "verdict", left=3)
     colours = {"holds": "green", "mixed": "yellow", "does not hold": "red", "open": "dim"}
@@ -74,7 +74,7 @@ def compare_command(paths: Paths = 10, seed: Seed = 0, workers: Workers = 0) -> 
     """
     from tailproof import simulate
     from tailproof.checks import whole
-    from tailproof.paper import figure_2_3, references
+    from tailproof.research.paper import figure_2_3, references
 
     whole("paths", paths, at_least=2)
     columns = ("noise", "policy", "mean (s.d.)", "reference", "difference")

@@ -200,8 +200,8 @@ def list_command(
     """
     from tailproof import recipes
     from tailproof.checks import require
-    from tailproof.gauntlet.problems import problem_sets
-    from tailproof.paper import EXHIBITS
+    from tailproof.research.gauntlet.problems import problem_sets
+    from tailproof.research.paper import EXHIBITS
 
     rows: dict[str, list[tuple[str, str]]] = {}
     for group in ("policy", "guest", "estimator", "aim", "noise", "environment", "motion"):

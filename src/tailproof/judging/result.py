@@ -218,7 +218,7 @@ class Judgement:
 
     def plot(self) -> "Figure":
         """Draw each rule with its interval, and the difference to control or to what was done."""
-        from tailproof.figures import PALETTE, canvas
+        from tailproof.drawing import PALETTE, canvas
 
         names = list(self.values)[::-1]
         height = 1.1 + 0.32 * len(names)

@@ -3,26 +3,20 @@
 from tailproof.live.agent import Agent, Ask, Cancel, Fate, Tell, Ticket
 from tailproof.live.export import Log, read
 from tailproof.live.history import Imported, import_history
-from tailproof.live.http.client import AsyncClient, Client
 from tailproof.live.journal import Journal, Postgres, SQLite, open_journal
 from tailproof.live.replay import Verification
 from tailproof.live.retention import Pruned, prune
-from tailproof.live.router import Call, Router
 
 __all__ = [
     "Agent",
     "Ask",
-    "AsyncClient",
-    "Call",
     "Cancel",
-    "Client",
     "Fate",
     "Imported",
     "Journal",
     "Log",
     "Postgres",
     "Pruned",
-    "Router",
     "SQLite",
     "Tell",
     "Ticket",

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from tailproof.checks import require
-from tailproof.guests.base import Guest
+from tailproof.integrations.guests.base import Guest
 from tailproof.live.journal.rows import Decision, Outcome
 from tailproof.live.offers import Offer
 from tailproof.policies.base import Policy

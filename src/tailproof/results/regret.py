@@ -125,7 +125,7 @@ class Result(BaseResult[Curves]):
         >>> len(result.plot().axes)
         1
         """
-        from tailproof.figures import regret_figure
+        from tailproof.results.drawing import regret_figure
 
         return regret_figure({"": self})
 

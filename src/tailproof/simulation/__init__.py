@@ -1,9 +1,7 @@
-"""Environments, random streams, and the loops that play policies against them."""
+"""The loops that play policies in environments, for many paths at a time."""
 
-from tailproof.simulation import environments
-from tailproof.simulation.cells import Cell
 from tailproof.simulation.identification import IdentificationPlan, identify
 from tailproof.simulation.plan import Plan, simulate
 from tailproof.simulation.sweeps import sweep
 
-__all__ = ["Cell", "IdentificationPlan", "Plan", "environments", "identify", "simulate", "sweep"]
+__all__ = ["IdentificationPlan", "Plan", "identify", "simulate", "sweep"]

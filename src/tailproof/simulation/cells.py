@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from tailproof.checks import require, whole
+from tailproof.environments.linear import Bandit
+from tailproof.environments.streams import stream
 from tailproof.policies.base import Policy
-from tailproof.results import provenance
 from tailproof.results.base import PolicyResult
-from tailproof.simulation.environments import Bandit
-from tailproof.simulation.streams import stream
+from tailproof.results.provenance import provenance
 
 __all__ = ["CHUNK", "BasePlan", "Cell"]
 

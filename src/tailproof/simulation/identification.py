@@ -9,11 +9,11 @@ import numpy as np
 
 from tailproof.bestarm import FixedConfidence, NearBestArm
 from tailproof.checks import number, require, whole
+from tailproof.environments.arm_sets import UnitBall
+from tailproof.environments.linear import Bandit, LinearBandit
 from tailproof.policies.base import Policy, recommending, unwarned
 from tailproof.results import Identification, Verdicts
-from tailproof.simulation.arm_sets import UnitBall
 from tailproof.simulation.cells import BasePlan, Cell
-from tailproof.simulation.environments import Bandit, LinearBandit
 from tailproof.simulation.loop import Rollout
 from tailproof.simulation.plan import MOST_PULLS
 from tailproof.simulation.sweeps import sweep

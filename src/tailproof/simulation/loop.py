@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tailproof.environments.arm_sets import UnitBall
+from tailproof.environments.streams import drawn_together
 from tailproof.noise import Varying
 from tailproof.policies.base import Policy, proposing
-from tailproof.simulation.arm_sets import UnitBall
 from tailproof.simulation.cells import Cell
-from tailproof.simulation.streams import drawn_together
 from tailproof.stats.estimators import Estimator, Median, Shape, Source
 from tailproof.typing import Array, Index
 from tailproof.wrappers.filtered import Filtered

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from tailproof.checks import whole
+from tailproof.environments.arm_sets import UnitBall
+from tailproof.environments.linear import Bandit
 from tailproof.policies.base import Policy, proposing, unwarned
 from tailproof.results import Curves, Result
-from tailproof.simulation.arm_sets import UnitBall
 from tailproof.simulation.cells import BasePlan, Cell
-from tailproof.simulation.environments import Bandit
 from tailproof.simulation.loop import Rollout
 from tailproof.simulation.sweeps import sweep
 from tailproof.typing import Array, Index

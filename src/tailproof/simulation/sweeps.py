@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tailproof.checks import require
-from tailproof.results import provenance
 from tailproof.results.base import PolicyResult
 from tailproof.results.files import locked, whole_file
+from tailproof.results.provenance import provenance
 from tailproof.simulation.cells import BasePlan, Cell
 from tailproof.simulation.engines import check_engine, running
 

@@ -1,0 +1,5 @@
+"""What recorded rewards say: who leads, how sure that is, and which policy to run next."""
+
+from tailproof.advice.advice import Advice, calibrate
+
+__all__ = ["Advice", "calibrate"]

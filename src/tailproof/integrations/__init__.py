@@ -1,0 +1,1 @@
+"""Other libraries: their bandits behind our contract (`guests`), ours behind theirs (`hosts`)."""

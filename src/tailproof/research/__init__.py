@@ -1,0 +1,1 @@
+"""What measures the rest: the paper's figures, the gauntlet, and the report."""

@@ -1,0 +1,32 @@
+"""The gauntlet: many problems with units, offsets, skew, atoms and outliers, to compare tools.
+
+Each problem has a name that can be typed; `run` plays policies in them and returns a `Score`.
+"report" has problems about locations that stay as they are, "money" has shops, "moving" has worlds
+that change. Tune on "tuning", "money-tuning" and "moving-tuning" only: the reported ones, and their
+seed, are different.
+"""
+
+from tailproof.research.gauntlet.problems import PROBLEMS, Problem, problems
+from tailproof.research.gauntlet.run import RECOMMENDED, SEEDS, SIZES, recommended, run
+from tailproof.research.gauntlet.score import BLOCKS, CHANCE, Block, Row, Score
+from tailproof.research.gauntlet.targets import TARGETS, CheckedTarget, Target, check_targets
+
+__all__ = [
+    "BLOCKS",
+    "CHANCE",
+    "PROBLEMS",
+    "RECOMMENDED",
+    "SEEDS",
+    "SIZES",
+    "TARGETS",
+    "Block",
+    "CheckedTarget",
+    "Problem",
+    "Row",
+    "Score",
+    "Target",
+    "check_targets",
+    "problems",
+    "recommended",
+    "run",
+]

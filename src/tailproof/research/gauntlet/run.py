@@ -1,0 +1,174 @@
+"""Play policies in the problems of the gauntlet."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tailproof.checks import require, whole
+from tailproof.policies import (
+    OFUL,
+    UCB1,
+    LinStudentUCB,
+    OrderStatisticUCB,
+    Policy,
+    SymmetricOFUL,
+    Uniform,
+)
+from tailproof.research.gauntlet.problems import Problem, problems as chosen_by
+from tailproof.research.gauntlet.score import CHANCE, Score
+from tailproof.results import Result
+from tailproof.results.provenance import provenance
+from tailproof.simulation.plan import Plan
+from tailproof.simulation.sweeps import sweep
+from tailproof.wrappers.auto import AutoFiltered
+
+__all__ = ["RECOMMENDED", "SEEDS", "SIZES", "Size", "recommended", "run"]
+
+RECOMMENDED: Mapping[str, Policy[Any]] = {
+    "LinStudentUCB": LinStudentUCB(),
+    "AutoFiltered(OFUL)": AutoFiltered(OFUL(bonus=0.4)),
+    "SymmetricOFUL, practical": SymmetricOFUL(radius="practical", bonus=0.3),
+    "AutoFiltered(UCB1)": AutoFiltered(UCB1(bonus=0.7)),
+    "OrderStatisticUCB": OrderStatisticUCB(),
+}
+"""The tools that `docs/choosing.md` recommends, with the settings that it recommends."""
+SEEDS = {"tuning": 13, "report": 20_211}
+"""For each set of problems; problems of your own use the seed of the report."""
+
+
+class Size(NamedTuple):
+    """The paths of each problem, and the longest horizon."""
+
+    paths: int
+    horizon: float
+
+
+SIZES = {"smoke": Size(3, 60), "quick": Size(8, 2000), "full": Size(100, np.inf)}
+"""Shorter horizons make more paths stuck, since tools have less time to learn."""
+
+
+def run(
+    policies: Mapping[str, Policy[Any]],
+    *,
+    problems: str | Sequence[str | Problem] = "report",
+    size: str = "quick",
+    seed: int | None = None,
+    out: str | Path | None = None,
+    engine: str = "processes",
+    workers: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> Score:
+    """Play policies in the problems of the gauntlet.
+
+    Where there is an oracle, it is OFUL that knows ‖θ‖ and the scale, under normal noise of equal
+    Fisher information and without offset, with the best of a few bonuses; in problems that move,
+    a policy that is restarted when θ changes.
+
+    Parameters
+    ----------
+    policies : mapping from names to policies
+        Those that know arms by number, `view == "arms"`, play if arms are unit vectors or have
+        nothing but the features of a visitor; those that need vectors to tell arms apart do not
+        play in the latter case.
+    problems : str or sequence
+        Sets, "report", "money" or "moving", names, or problems of your own. Tune on "tuning",
+        "money-tuning" and "moving-tuning" only. Delays are cut in proportion to the horizon.
+    size : "smoke", "quick" or "full"
+        Quick takes minutes on two cores: 8 paths and at most 2000 pulls. Full has 100 paths and
+        the horizons of the problems. Those that move are always played to their end, but for
+        the smoke size.
+    seed : int, optional
+        By default that of the set of problems, see `SEEDS`.
+    out, engine, workers, progress :
+        As for `sweep`: a stopped run resumes from its folder.
+
+    Examples
+    --------
+    >>> from tailproof import LinStudentUCB, UCB1
+    >>> score = run(
+    ...     {"linear": LinStudentUCB(), "UCB1": UCB1()},
+    ...     problems=["fixed-quiet-normal", "k3-offset-10"], size="smoke", workers=1,
+    ... )
+    >>> score.row("fixed-quiet-normal", "UCB1") is None
+    True
+    >>> 0 < score.row("k3-offset-10", "UCB1").over_chance < 2
+    True
+    """
+    require(size in SIZES, "size", f"one of {', '.join(SIZES)}", size)
+    ok = isinstance(policies, Mapping) and len(policies) > 0
+    require(ok, "policies", "a mapping with at least one policy", policies)
+    if CHANCE in policies:
+        raise ValueError(f"policies: the name {CHANCE!r} is reserved; rename that policy")
+    chosen = chosen_by(problems)
+    if seed is None:
+        tuning = isinstance(problems, str) and problems.endswith("tuning")
+        seed = SEEDS["tuning" if tuning else "report"]
+    whole("seed", seed, at_least=0)
+    plans: dict[str, Plan] = {}
+    oracles: dict[str, Plan] = {}
+    for problem in chosen:
+        fitting = {name: policy for name, policy in policies.items() if _fits(policy, problem)}
+        fitting[CHANCE] = Uniform()
+        plans[problem.name] = _plan(problem, problem.bandit, fitting, size, seed)
+        oracle = problem.oracle
+        if oracle is not None:
+            forms = problem.oracle_forms()
+            oracles[f"{problem.name}, oracle"] = _plan(problem, oracle, forms, size, seed)
+    found = sweep(plans | oracles, out=out, engine=engine, workers=workers, progress=progress)
+    return Score(
+        regret={
+            problem.name: {
+                name: curves.regret / problem.unit
+                for name, curves in found[problem.name].curves.items()
+            }
+            for problem in chosen
+        },
+        oracle={name.removesuffix(", oracle"): _best(found[name]) for name in oracles},
+        settings={
+            "size": size,
+            "seed": int(seed),
+            "paths": SIZES[size].paths,
+            "horizons": {problem.name: plans[problem.name].horizon for problem in chosen},
+            "tools": {name: repr(policy) for name, policy in policies.items()},
+            "problems": {problem.name: repr(problem) for problem in chosen},
+            "blocks": {problem.name: problem.block for problem in chosen},
+            "versions": provenance(),
+        },
+    )
+
+
+def recommended(problems: str | Sequence[str | Problem]) -> dict[str, Policy[Any]]:
+    """Return the recommended tools for the blocks of these problems."""
+    from tailproof.research.gauntlet import money, moving
+
+    tools = {"": RECOMMENDED, "money": money.RECOMMENDED, "moving": moving.RECOMMENDED}
+    blocks = dict.fromkeys(problem.block for problem in chosen_by(problems))
+    return {name: policy for block in blocks for name, policy in tools[block].items()}
+
+
+def _fits(policy: Policy[Any], problem: Problem) -> bool:
+    if problem.same_vectors:
+        return policy.view != "vectors"
+    return problem.k_armed or policy.view == "vectors"
+
+
+def _plan(
+    problem: Problem, bandit: Any, policies: Mapping[str, Policy[Any]], size: str, seed: int
+) -> Plan:
+    most = np.inf if problem.whole and size != "smoke" else SIZES[size].horizon
+    horizon = int(min(problem.horizon, most))
+    return Plan(
+        policies=policies,
+        environment=bandit,
+        horizon=horizon,
+        paths=SIZES[size].paths,
+        seed=seed,
+        checkpoints=(horizon // 2, horizon),
+        delay=problem.delay * horizon // problem.horizon,
+    )
+
+
+def _best(result: Result) -> float:
+    return min(float(result.mean(name)[-1]) for name in result.curves)

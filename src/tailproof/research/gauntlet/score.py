@@ -1,0 +1,214 @@
+"""The results of tools in the gauntlet, with settings and versions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+
+from tailproof.checks import require
+from tailproof.results.files import opened, write_file
+from tailproof.typing import Array
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["BLOCKS", "CHANCE", "Block", "Row", "Score"]
+
+
+CHANCE = "random arm"
+"""The name of the policy that pulls random arms; it is always run with the tools."""
+
+
+class Block(NamedTuple):
+    """Problems that are shown together."""
+
+    title: str
+    word: str
+    """What a path is whose second half has too much regret."""
+    limit: float
+    """How much is too much, relative to random arms."""
+
+
+BLOCKS = {
+    "": Block("Locations", "stuck", 0.1),
+    "money": Block("Revenue", "lost", 0.5),
+    "moving": Block("Worlds that move", "stuck", 0.1),
+}
+"""By the name that problems give. Revenue is learned slowly, so paths there may regret more."""
+_FORMAT = "tailproof gauntlet 1"
+
+
+class Row(NamedTuple):
+    """One tool in one problem; regrets are means over the paths, divided by the problem's unit."""
+
+    problem: str
+    tool: str
+    regret: float
+    over_chance: float
+    """Regret divided by that of random arms."""
+    over_best: float
+    """Regret divided by that of the best tool in this run."""
+    over_oracle: float
+    """Regret divided by that of the oracle, NaN if there is none."""
+    stuck: float
+    """The share of paths whose second half has too much regret, see `Block`."""
+    worst: float
+    """The largest regret of a path, divided by the mean of random arms."""
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """The regrets of tools in the gauntlet, and the settings behind them.
+
+    Attributes
+    ----------
+    regret : mapping from problems to mappings from tools to arrays of shape (paths, 2)
+        Regret after half of the pulls and after all of them, divided by the problem's unit.
+        Random arms are among the tools, under the name `CHANCE`; a tool that cannot play a
+        problem is missing there.
+    oracle : mapping from problems to floats
+        Mean regret of the oracle, if there is one.
+    settings : mapping
+        Size, seed, paths, horizons, tools, problems and versions, as plain text and numbers.
+
+    Examples
+    --------
+    >>> from tailproof import OFUL, gauntlet
+    >>> score = gauntlet.run(
+    ...     {"OFUL": OFUL()}, problems=["fresh-normal"], size="smoke", workers=1
+    ... )
+    >>> [(row.tool, row.over_best) for row in score.rows()]
+    [('OFUL', 1.0)]
+    """
+
+    regret: Mapping[str, Mapping[str, Array]]
+    oracle: Mapping[str, float]
+    settings: Mapping[str, Any]
+
+    @property
+    def tools(self) -> list[str]:
+        """Their names."""
+        return list(self.settings["tools"])
+
+    @property
+    def problems(self) -> list[str]:
+        """Their names."""
+        return list(self.regret)
+
+    def block(self, problem: str) -> Block:
+        """Return the block of a problem."""
+        return BLOCKS[self.settings.get("blocks", {}).get(problem, "")]
+
+    def parts(self) -> "dict[Block, Score]":
+        """Return the score of the problems of each block that has any."""
+        blocks = dict.fromkeys(map(self.block, self.problems))
+        return {
+            block: replace(
+                self, regret={p: own for p, own in self.regret.items() if self.block(p) == block}
+            )
+            for block in blocks
+        }
+
+    def chance(self, problem: str) -> float:
+        """Return the mean regret of random arms."""
+        require(problem in self.regret, "problem", f"one of {', '.join(self.regret)}", problem)
+        return float(self.regret[problem][CHANCE][:, 1].mean())
+
+    def row(self, problem: str, tool: str) -> Row | None:
+        """Return the results of a tool in a problem, or None if it cannot play it."""
+        chance = self.chance(problem)
+        require(tool in self.tools, "tool", f"one of {', '.join(self.tools)}", tool)
+        found = self.regret[problem]
+        if tool not in found:
+            return None
+        means = {name: float(found[name][:, 1].mean()) for name in self.tools if name in found}
+        half, end = found[tool].T
+        limit = self.block(problem).limit * float(np.diff(found[CHANCE]).mean())
+        return Row(
+            problem=problem,
+            tool=tool,
+            regret=means[tool],
+            over_chance=means[tool] / chance,
+            over_best=_over(means[tool], min(means.values())),
+            over_oracle=_over(means[tool], self.oracle.get(problem, float("nan"))),
+            stuck=float((end - half > limit).mean()),
+            worst=float(end.max()) / chance,
+        )
+
+    def rows(self) -> list[Row]:
+        """Return the results of every tool in every problem that it can play."""
+        pairs = ((problem, tool) for problem in self.regret for tool in self.tools)
+        return [row for pair in pairs if (row := self.row(*pair)) is not None]
+
+    def table(self) -> list[dict[str, Any]]:
+        """Return the rows as mappings, for a table."""
+        return [row._asdict() for row in self.rows()]
+
+    def summary(self) -> dict[str, dict[str, Any]]:
+        """Sum up each tool: its ratios to the best tool, and where it gets stuck."""
+        found: dict[str, dict[str, Any]] = {}
+        for tool in self.tools:
+            own = [row for row in self.rows() if row.tool == tool]
+            if not own:
+                continue
+            worst = max(own, key=lambda row: row.over_best)
+            found[tool] = {
+                "problems": len(own),
+                "median_over_best": float(np.median([row.over_best for row in own])),
+                "worst_over_best": worst.over_best,
+                "worst_problem": worst.problem,
+                "over_chance": float(np.median([row.over_chance for row in own])),
+                "stuck": [row.problem for row in own if row.stuck > 0],
+            }
+        return found
+
+    def plot(self) -> "Figure":
+        """Draw a heat map, see `tailproof.research.gauntlet.picture.gauntlet_figure`."""
+        from tailproof.research.gauntlet.picture import gauntlet_figure
+
+        return gauntlet_figure(self)
+
+    def to_markdown(self, command: str) -> str:
+        """Return the tables as Markdown, with the command that made the score."""
+        from tailproof.research.gauntlet.page import page
+
+        return page(self, command)
+
+    def save(self, path: str | Path) -> Path:
+        """Write a new ``.npz`` file of plain arrays and text."""
+        names = {problem: list(tools) for problem, tools in self.regret.items()}
+        arrays = {
+            f"regret{i}_{j}": regret
+            for i, tools in enumerate(self.regret.values())
+            for j, regret in enumerate(tools.values())
+        }
+        oracle = {"problems": list(self.oracle), "regret": list(self.oracle.values())}
+        settings = dict(self.settings)
+        header = {"format": _FORMAT, "regret": names, "oracle": oracle, "settings": settings}
+        return write_file(path, header, arrays)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what `save` wrote."""
+        with opened(path, _FORMAT) as (header, arrays):
+            shape = (header["settings"]["paths"], 2)
+            regret = {
+                problem: {tool: arrays[f"regret{i}_{j}"] for j, tool in enumerate(tools)}
+                for i, (problem, tools) in enumerate(header["regret"].items())
+            }
+            for found in regret.values():
+                require(CHANCE in found, "regret", f"with {CHANCE}", list(found))
+                for array in found.values():
+                    require(array.shape == shape, "shape", str(shape), array.shape)
+            oracle = header["oracle"]
+            known = dict(zip(oracle["problems"], oracle["regret"], strict=True))
+            return cls(regret=regret, oracle=known, settings=header["settings"])
+
+
+def _over(regret: float, least: float) -> float:
+    """Return the ratio, and 1 for 0/0."""
+    if least == 0:
+        return 1.0 if regret == 0 else float("inf")
+    return regret / least

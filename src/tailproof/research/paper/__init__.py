@@ -1,0 +1,71 @@
+"""The paper's figures and our own experiments, one module for each exhibit.
+
+Every module is an `Exhibit`: settings as data, a `run` that simulates, and `draw` and
+`check_claims`, which only read results.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from tailproof.research.paper import (
+    figure_1,
+    figure_2_3,
+    figure_4_5,
+    figure_6,
+    figure_7,
+    figure_8_9,
+    statements,
+)
+from tailproof.research.paper.exhibit import Exhibit
+from tailproof.research.paper.experiments import (
+    best_arm,
+    bonus,
+    choices,
+    defects,
+    guarantees,
+    overview,
+    pulls,
+    shrinkage,
+)
+
+__all__ = ["EXHIBITS", "SIZES", "select"]
+
+SIZES = ("smoke", "quick", "paper")
+
+EXHIBITS: Mapping[str, Exhibit] = MappingProxyType(
+    {
+        "overview": overview,
+        "1": figure_1,
+        "2-3": figure_2_3,
+        "4-5": figure_4_5,
+        "6": figure_6,
+        "7": figure_7,
+        "8-9": figure_8_9,
+        "statements": statements,
+        "pulls": pulls,
+        "bonus": bonus,
+        "shrinkage": shrinkage,
+        "defects": defects,
+        "choices": choices,
+        "best-arm": best_arm,
+        "guarantees": guarantees,
+    }
+)
+"""By the name that `tailproof reproduce` takes: the numbers of the figures, or a topic."""
+
+
+def select(names: Iterable[str]) -> list[str]:
+    """Return the names of the exhibits asked for, in the order of `EXHIBITS`.
+
+    >>> select(["3", "pulls"])
+    ['2-3', 'pulls']
+    """
+    wanted = set()
+    for name in names:
+        found = [key for key in EXHIBITS if name in ("all", key, *re.findall(r"\d+", key))]
+        if not found:
+            known = ", ".join(EXHIBITS)
+            raise ValueError(f"figure {name!r} is unknown; choose all, or some of {known}")
+        wanted.update(found)
+    return [key for key in EXHIBITS if key in wanted]

@@ -1,0 +1,192 @@
+"""Figures 4 and 5 of the paper: each algorithm alone and behind the filter.
+
+Every algorithm has the horizon that the public scripts give it, so algorithms are compared with one
+another only where they share one.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tailproof.drawing import band, canvas
+from tailproof.policies import CRT, MENU, TOFU, MoM, Policy, SupBMM, SupBTC
+from tailproof.research.paper import published
+from tailproof.research.paper.drawing import legend_below
+from tailproof.research.paper.exhibit import (
+    Claim,
+    Picture,
+    Sweep,
+    below,
+    errors,
+    final,
+    mean_within,
+    means,
+    ratio,
+    student_plan,
+)
+from tailproof.results import Result
+from tailproof.typing import Array
+from tailproof.wrappers.filtered import Filtered
+
+__all__ = ["DIFFERENCES", "SETTINGS", "TITLE", "check_claims", "draw", "run"]
+
+TITLE = "Each baseline against its own filtered form"
+HORIZONS = {
+    "MoM": 1_000_000,
+    "CRT": 20_000,
+    "MENU": 100_000,
+    "TOFU": 10_000,
+    "SupBMM": 100_000,
+    "SupBTC": 10_000,
+}
+"""Those of the public scripts."""
+SETTINGS: Mapping[str, Mapping[str, Any]] = {
+    "smoke": {
+        "horizons": {**dict.fromkeys(HORIZONS, 400), "MENU": 4000, "MoM": 120_000},
+        "paths": {3: 3, 1.02: 3},
+    },
+    "quick": {"horizons": HORIZONS, "paths": {3: 10, 1.02: 5}},
+    "paper": {"horizons": HORIZONS, "paths": {3: 10, 1.02: 10}},
+}
+DIFFERENCES: Sequence[str] = (
+    "The horizons are those of the public scripts (10⁶ pulls for MoM, 2·10⁴ for CRT, 10⁵ for MENU "
+    "and SupBMM, 10⁴ for TOFU and SupBTC); the text does not name them.",
+    "Behind a filter of ñ pulls, MoM, MENU and TOFU are told the horizon T/ñ, as in Theorem 2; "
+    "SupBMM and SupBTC are told T.",
+    "TOFU_mom and MENU_mom are compared at 10⁴ pulls, the longest horizon that both have; by then "
+    "MENU_mom has made three decisions.",
+)
+COMMON = 10_000
+FILTERED: dict[str, tuple[int, Callable[..., Policy[Any]], dict[str, Any]]] = {
+    "MoM": (64, MoM, {"moment_bound": 1 / 500, "blocks": 42, "bonus": 1 / 40}),
+    "CRT": (400, CRT, {"moment_bound": 1, "bonus": 1 / 10}),
+    "MENU": (64, MENU, {"moment_bound": 1, "replicates": 51, "bonus": 1 / 50}),
+    "TOFU": (400, TOFU, {"moment_bound": 1, "exponent": 0.5, "bonus": 1 / 5}),
+    "SupBMM": (64, SupBMM, {"moment_bound": 1, **published.FLAT_BMM}),
+    "SupBTC": (256, SupBTC, {"moment_bound": 0.5, **published.FLAT_BTC}),
+}
+"""The filter length ñ, and the algorithm with its settings for the published curves."""
+ESTIMATORS = ("MoM", "CRT", "MENU", "TOFU")
+"""The algorithms that have one estimate of θ."""
+
+
+def filtered(name: str, horizon: int) -> Policy[Any]:
+    """Return the filtered form of an algorithm."""
+    repeats, algorithm, settings = FILTERED[name]
+    told = horizon if name.startswith("Sup") else horizon // repeats
+    if name != "CRT":
+        settings = settings | {"horizon": max(told, settings.get("replicates", 1))}
+    return Filtered(algorithm(epsilon=1, **settings), repeats=repeats)
+
+
+def run(sweep: Sweep, size: str, seed: int) -> dict[str, Result]:
+    """Simulate each algorithm alone and filtered, under two noises, at its own horizon."""
+    plans = {}
+    for df, paths in SETTINGS[size]["paths"].items():
+        for name, horizon in SETTINGS[size]["horizons"].items():
+            alone = published.policies(df, horizon)[name]
+            forms = {name: alone, f"{name}_mom": filtered(name, horizon)}
+            marks = set(np.linspace(horizon / 200, horizon, 200).round().astype(int).tolist())
+            marks |= {COMMON} if horizon > COMMON else set()
+            checkpoints = tuple(sorted(marks))
+            plans[f"{name}, df = {df}"] = student_plan(
+                forms, df, horizon=horizon, paths=paths, seed=seed, checkpoints=checkpoints
+            )
+    return sweep(plans)
+
+
+def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
+    """Draw one figure for each noise: regret above, the error of θ̂ below."""
+    pictures = {}
+    for file, df in {"figure-4": "df = 3", "figure-5": "df = 1.02"}.items():
+        figure, panels = canvas(4, 3, height=1.9, share=False)
+        for i, name in enumerate(HORIZONS):
+            result = results[f"{name}, {df}"]
+            above, under = panels[2 * (i // 3) : 2 * (i // 3) + 2, i % 3]
+            for place, form in enumerate((name, f"{name}_mom")):
+                curves = result.curves[form]
+                band(above, result.pulls, curves.regret, place, ("alone", "filtered")[place])
+                if curves.error is not None:
+                    band(under, result.pulls, curves.error, place)
+            above.set_title(f"{name}, T = {result.pulls[-1]:,}".replace(",", " "), fontsize=9)
+            above.set_ylim(bottom=0)
+            for axes in (above, under):
+                axes.ticklabel_format(axis="x", style="sci", scilimits=(0, 4))
+            if name in ESTIMATORS:
+                under.set(yscale="log", ylim=(0.02, 20))
+                under.set_xlabel("pulls", fontsize=8)
+            else:
+                under.remove()
+                above.set_xlabel("pulls", fontsize=8)
+        for row, label in enumerate(("regret", "error of θ̂") * 2):
+            panels[row, 0].set_ylabel(label, fontsize=8)
+        legend_below(figure, panels[0, 0], 2)
+        paths = results[f"MoM, {df}"].settings["paths"]
+        figure.suptitle(f"Student-t noise, {df}, {paths} paths", fontsize=10)
+        alt = (
+            f"Regret and error of θ̂ against pulls, alone and filtered, Student-t noise with {df}. "
+        )
+        ends = "; ".join(means(results[f"{name}, {df}"]) for name in HORIZONS)
+        pictures[file] = Picture(figure, f"{alt}Final mean regret: {ends}.")
+    return pictures
+
+
+def check_claims(results: Mapping[str, Result]) -> list[Claim]:
+    """Compare regrets and errors of the two forms, each at its own horizon."""
+    pairs = {name: (name, f"{name}_mom") for name in HORIZONS}
+    wild = {name: results[f"{name}, df = 1.02"] for name in HORIZONS}
+    error = {form: errors(wild[name], form) for name in ESTIMATORS for form in pairs[name]}
+    common = {form: _common(wild[name], form) for name in ("TOFU", "MENU") for form in pairs[name]}
+    tame = {name: errors(results[f"{name}, df = 3"], name)[:, -1] for name in ESTIMATORS}
+    smaller = [
+        below(f"error of {own} minus {name}", error[own][:, -1], error[name][:, -1])
+        for name, own in (pairs[name] for name in ESTIMATORS)
+    ]
+    falling = []
+    for name in ESTIMATORS:
+        own = error[f"{name}_mom"]
+        text = f"error of {name}_mom at the horizon over a quarter of it"
+        falling.append(ratio(text, own[:, -1], own[:, own.shape[1] // 4], at_most=1))
+    comparable = "regret of TOFU over MENU, comparable within a factor of 1.25"
+    return [
+        Claim(
+            "When df = 3, all algorithms make an accurate estimation of θ*, thus perform well.",
+            "the paper, appendix A; “accurate” is our measure, a mean error of at most 0.5",
+            [
+                mean_within(f"mean error of {name} at its horizon", last, 0.0, 0.5)
+                for name, last in tame.items()
+            ],
+        ),
+        Claim(
+            "When df = 1.02, the estimation error of other algorithms seems to vary more and even "
+            "not converge, while the counterparts by our framework have estimation error "
+            "approaching 0 stably.",
+            "the paper, appendix A; “approaching 0” is our measure, an error that still falls over "
+            "the last three quarters of the horizon",
+            [*smaller, *falling],
+        ),
+        Claim(
+            "Under df = 1.02 each algorithm behind the filter has a smaller regret than alone.",
+            "the paper, figure 5, as drawn",
+            [
+                below(f"regret of {own} minus {name}", final(result, own), final(result, name))
+                for result, (name, own) in zip(wild.values(), pairs.values(), strict=True)
+            ],
+        ),
+        Claim(
+            "The performance of TOFU_mom is not as good as MENU_mom, even though TOFU and MENU "
+            "have comparable performance.",
+            "the paper, appendix A; judged at the common horizon",
+            [
+                below("regret of MENU_mom minus TOFU_mom", common["MENU_mom"], common["TOFU_mom"]),
+                ratio(comparable, common["TOFU"], common["MENU"], at_least=0.8, at_most=1.25),
+            ],
+        ),
+    ]
+
+
+def _common(result: Result, form: str) -> Array:
+    """Return the regret at the common horizon, or at the end if that comes first."""
+    place = min(int(np.searchsorted(result.pulls, COMMON)), len(result.pulls) - 1)
+    return result.curves[form].regret[:, place]

@@ -1,0 +1,180 @@
+"""The folder of a reproduction: simulate exhibits into it, stop, resume."""
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+from tailproof.checks import number, require, whole
+from tailproof.research.paper import EXHIBITS, SIZES, select
+from tailproof.research.paper.exhibit import Comparison
+from tailproof.results import Result
+from tailproof.results.files import locked, whole_file
+from tailproof.results.identification import Identification
+from tailproof.results.provenance import provenance
+from tailproof.simulation.engines import check_engine
+from tailproof.simulation.sweeps import sweep
+
+__all__ = ["Reproduction", "reproduce"]
+
+_FORMAT = "tailproof reproduction 1"
+_MOST_BYTES = 1 << 20
+_FILE = re.compile(r"(names|regret)-[\w.-]+\.npz")
+_WRITTEN = re.compile(
+    r"\.lock|cells|results|figures|(report\.html|verdicts\.md|run\.json)(\.\d+\.part)?"
+)
+"""Everything that a reproduction writes into its folder."""
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """The finished exhibits of a folder, all of one size, one seed and one set of versions."""
+
+    out: Path
+    size: str
+    seed: int
+    versions: dict[str, str]
+    seconds: dict[str, float] = field(default_factory=dict)
+    """How long each finished exhibit took."""
+    files: dict[str, dict[str, str]] = field(default_factory=dict)
+    """The files of the results of each exhibit."""
+
+    @classmethod
+    def load(cls, out: Path) -> Self:
+        """Read ``run.json`` as `save` wrote it."""
+        try:
+            with (out / "run.json").open("rb") as file:
+                record: dict[str, Any] = json.loads(file.read(_MOST_BYTES))
+            require(record.pop("format") == _FORMAT, "format", _FORMAT, record)
+            run = cls(out=out, **record)
+            run._check()
+        except Exception as error:  # a foreign or altered file may raise anything
+            raise ValueError(
+                f"out must be a folder written by tailproof reproduce; {str(out)!r} has no "
+                "run.json, or a damaged one"
+            ) from error
+        return run
+
+    def _check(self) -> None:
+        whole("seed", self.seed, at_least=0)
+        for seconds in self.seconds.values():
+            number("seconds", seconds, at_least=0)
+        files = (file for files in self.files.values() for file in files.values())
+        ok = self.size in SIZES and all(_FILE.fullmatch(file) for file in files)
+        ok = ok and self.files.keys() == self.seconds.keys() <= EXHIBITS.keys()
+        ok = ok and all(isinstance(version, str) for version in self.versions.values())
+        require(ok, "run.json", "as save writes it", self)
+
+    def save(self) -> None:
+        """Write ``run.json`` in one step."""
+        record = {"format": _FORMAT, **asdict(self)}
+        del record["out"]
+        with whole_file(self.out / "run.json") as file:
+            file.write(json.dumps(record, indent=2).encode())
+
+    def results(self, name: str) -> dict[str, Comparison]:
+        """Load the results of a finished exhibit."""
+        folder = self.out / "results" / name
+        return {
+            key: (Identification if file.startswith("names") else Result).load(folder / file)
+            for key, file in self.files[name].items()
+        }
+
+    def has(self, name: str) -> bool:
+        """Return whether an exhibit is finished and its results can be read."""
+        try:
+            return name in self.seconds and self.results(name) is not None
+        except (OSError, ValueError, LookupError):
+            return False
+
+    def store(self, name: str, results: Mapping[str, Comparison], seconds: float) -> None:
+        """Save the results of an exhibit, each in one step; an earlier time is not replaced."""
+        folder = self.out / "results" / name
+        files = {}
+        for key, result in results.items():
+            kind = "names" if isinstance(result, Identification) else "regret"
+            files[key] = re.sub(r"[^\w.]+", "-", f"{kind} {key}") + ".npz"
+            folder.mkdir(parents=True, exist_ok=True)
+            for leftover in folder.glob("part*"):
+                leftover.unlink()
+            result.save(folder / "part").replace(folder / files[key])
+        self.files[name] = files
+        self.seconds.setdefault(name, seconds)
+        self.save()
+
+
+def reproduce(
+    names: Iterable[str],
+    out: Path,
+    *,
+    size: str = "quick",
+    seed: int = 0,
+    engine: str = "processes",
+    workers: int = 0,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Reproduction:
+    """Simulate the named exhibits into a folder, except those that it has already.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Keys of `EXHIBITS`, single figures such as "3", or "all".
+    out : Path
+        A new folder, or one of the same size, seed and versions.
+    size : "smoke", "quick" or "paper"
+        The number of paths and pulls.
+    seed, engine, workers :
+        As for `sweep`.
+    progress : callable, optional
+        Called with the exhibit, the number of its finished cells, and of all its cells.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run = reproduce(["overview"], Path(folder) / "new", size="smoke", engine="serial")
+    ...     sorted(run.results("overview"))
+    ['df = 0.5', 'df = 1', 'df = 1.02', 'df = 3']
+    """
+    require(size in SIZES, "size", f"one of {', '.join(SIZES)}", size)
+    whole("seed", seed, at_least=0)
+    check_engine(engine, workers)
+    selected = select(names)
+    new = Reproduction(out=out, size=size, seed=seed, versions=provenance())
+    _resume(new)  # refuses a folder that does not fit before anything is written
+    out.mkdir(parents=True, exist_ok=True)
+    with locked(out):
+        run = _resume(new)
+        for leftover in out.glob("run.json.*.part"):
+            leftover.unlink()
+        run.save()
+        for name in selected:
+            if run.has(name):
+                continue
+            step = None if progress is None else partial(progress, name)
+            begin = time.perf_counter()
+            cells = partial(sweep, out=out / "cells", engine=engine, workers=workers, progress=step)
+            results = EXHIBITS[name].run(cells, size, seed)
+            run.store(name, results, time.perf_counter() - begin)
+    return run
+
+
+def _resume(new: Reproduction) -> Reproduction:
+    """Return the earlier run of the same folder; after an early stop it may have no run.json."""
+    out, file = new.out, new.out / "run.json"
+    empty = not file.exists() or (file.is_file() and not file.stat().st_size)
+    if empty and all(_WRITTEN.fullmatch(path.name) for path in out.glob("*")):
+        return new
+    before = Reproduction.load(out)
+    old, own = ({"size": run.size, "seed": run.seed, **run.versions} for run in (before, new))
+    for name in own | old:
+        if old.get(name) != own.get(name):
+            raise ValueError(
+                f"out {str(out)!r} holds results of {name} {old.get(name)}, not {own.get(name)}; "
+                "choose a new folder"
+            )
+    return before

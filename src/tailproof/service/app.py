@@ -1,0 +1,89 @@
+"""The application: experiments, routes, middleware and error answers."""
+
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager, closing
+from importlib.metadata import version
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from starlette.exceptions import HTTPException
+
+from tailproof.live.config import Config
+from tailproof.live.scheduler import Scheduler
+from tailproof.service.experiments import open_all
+from tailproof.service.health import Health
+from tailproof.service.metrics import Metrics
+from tailproof.service.middleware import Middleware, check_token
+from tailproof.service.page.refresher import Refresher
+from tailproof.service.routes import decisions, logs, operations, page
+from tailproof.service.schemas import REFUSALS, problem, sentence
+
+__all__ = ["create_app"]
+
+_UNREADABLE = (
+    "cannot parse the body as JSON: it is nested too deeply, has a number with too many digits, or "
+    "is not UTF-8"
+)
+
+
+def create_app(config: Config, token: str | None = None) -> FastAPI:
+    """Open all experiments and return the ASGI application.
+
+    ``app.state.experiments`` has each `Experiment` by name.
+    """
+    token = check_token(config.address, token)
+    experiments = open_all(config)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        with ExitStack() as stack:
+            for experiment in experiments.values():
+                stack.callback(experiment.agent.close)
+            app.state.health = stack.enter_context(closing(Health(experiments)))
+            app.state.refresher = stack.enter_context(closing(Refresher(experiments)))
+            stack.enter_context(Scheduler({name: one.agent for name, one in experiments.items()}))
+            yield
+
+    app = FastAPI(
+        title="tailproof",
+        version=version("tailproof"),
+        description="Ask for an arm and tell its reward, at any time and in any order.",
+        docs_url=None,  # these pages would load scripts from another host
+        redoc_url=None,
+        lifespan=lifespan,
+        responses={key: REFUSALS[key] for key in (401, 403)},
+    )
+    app.state.experiments, app.state.metrics = experiments, Metrics(experiments)
+    app.add_middleware(
+        Middleware,
+        token=token,
+        hosts=config.hosts,
+        open_paths={"/health", *page.FILES},
+        answered=app.state.metrics.answered,
+    )
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(Exception, _failed)
+    for routes in (decisions, logs, operations, page):
+        app.include_router(routes.router)
+    if token is not None:
+        schema = app.openapi()
+        schema["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        schema["security"] = [{"token": []}]
+    return app
+
+
+async def _invalid(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    return JSONResponse(problem(sentence(error.errors())), 422)
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    text = _UNREADABLE if error.status_code == 400 else error.detail
+    return JSONResponse(problem(text), error.status_code, error.headers)
+
+
+async def _failed(_: Request, __: Exception) -> Response:
+    return JSONResponse(problem("internal error; see the log of the service"), 500)

@@ -1,0 +1,360 @@
+"""HTTP clients for the service, with a deadline and a default arm."""
+
+import asyncio
+import json
+import logging
+import os
+import threading
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Literal, NamedTuple, Self
+from urllib.parse import quote, urlsplit
+
+from tailproof.checks import number, require
+from tailproof.extras import import_extra
+from tailproof.live.agent import Ask, Fate, Tell, Ticket
+from tailproof.live.offers import Features, Offer
+from tailproof.service.breaker import Breaker
+
+__all__ = ["AsyncClient", "Client"]
+
+_LOG = logging.getLogger("tailproof.live.client")
+_PAUSE = 0.01
+"""Seconds before the first retry, doubled for each further one."""
+_AGAIN = {408, 429, 500, 502, 503, 504}
+"""Statuses after which a request is sent again."""
+_LARGEST = 1 << 20
+"""Bytes that an answer may have."""
+_MARGIN = 0.005
+"""Seconds that the thread of the sync clients gets to report that the time is up."""
+_REPEAT = 60.0
+"""Seconds after which the same failure is logged again."""
+_MOST_ORPHANS = 1000
+_CANCELLED_AT_ONCE = 100
+_FIELDS: Mapping[str, Mapping[str, Any]] = {
+    "ask": {"arm": str, "propensity": float | int | None, "hold": int},
+    "tell": {"fate": str},
+}
+
+
+class _Failure(NamedTuple):
+    """Why a call failed.
+
+    `error` is raised where there is no default; `alive` says that a service answered.
+    """
+
+    error: Exception
+    alive: bool = False
+
+
+_Outcome = dict[str, Any] | _Failure
+
+
+class _Base:
+    """All but the waiting, which the two clients do differently."""
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        timeout: float = 0.2,
+        default: str | None = None,
+    ) -> None:
+        self._httpx = import_extra("httpx", "serve", "the client")
+        self.timeout = number("timeout", timeout, above=0)
+        parts = urlsplit(url)
+        ok = parts.scheme in ("http", "https") and bool(parts.hostname)
+        if parts.password is not None:
+            raise ValueError("url must have no password: pass token=")
+        require(ok, "url", "an http or https URL such as http://127.0.0.1:8000", url)
+        if default is not None:
+            Offer.of([default])
+        self.url, self.default = url.rstrip("/"), default
+        self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._connect()
+        self._breaker = Breaker()
+        self._orphans: dict[str, dict[str, None]] = defaultdict(dict)
+        self._logged: tuple[str, float] = ("", 0.0)
+
+    def _connect(self) -> None:
+        """Make the HTTP client; its own timeouts are off, as there is one for the whole call."""
+        self._http: Any = self._httpx.AsyncClient(
+            base_url=self.url, headers=self._headers, timeout=None, trust_env=False
+        )
+
+    def _asked(
+        self, offer: Features | None, ticket: str | None, unit: str | None
+    ) -> dict[str, Any]:
+        """Return the body of an ask; what is invalid raises ``ValueError``."""
+        name = uuid.uuid4().hex if ticket is None else ticket
+        known = Ask(["any"] if offer is None else offer, name, unit).offer
+        body = {"ticket": name} | ({} if unit is None else {"unit": unit})
+        if offer is None:
+            return body
+        assert isinstance(known, Offer)
+        names, vectors = list(known.names), known.vectors
+        listed = names if vectors is None else dict(zip(names, vectors.tolist(), strict=True))
+        return body | {"offer": listed}
+
+    def _told(self, ticket: str, reward: float, event: str | None) -> dict[str, Any]:
+        """Return the body of a tell; what is invalid raises ``ValueError``."""
+        value = Tell(ticket, reward, event).reward
+        words = {float("inf"): "Infinity", -float("inf"): "-Infinity"}
+        body = {"ticket": ticket, "reward": words.get(value, value)}
+        return body if event is None else body | {"event": event}
+
+    def _ticket(self, name: str, found: _Outcome) -> Ticket:
+        if isinstance(found, dict):
+            return Ticket(name, *(found[key] for key in _FIELDS["ask"]))
+        if self.default is None:
+            raise found.error
+        return Ticket(f"default:{name}"[:200], self.default, None, -1, default=True)
+
+    def _fate(self, found: _Outcome) -> Fate | Literal["failed"]:
+        if isinstance(found, _Failure) and self.default is None:
+            raise found.error
+        return "failed" if isinstance(found, _Failure) else found["fate"]
+
+    async def _call(self, experiment: str, act: str, body: dict[str, Any]) -> _Outcome:
+        """Ask or tell; the ids of asks that were given up before go with it, to be cancelled."""
+        if not self._breaker.allows():
+            text = f"{self.url} keeps failing ({self._logged[0]})"
+            text = f"{text}; the next try is in {self._breaker.left():.1f} s"
+            return _Failure(ConnectionError(text))
+        orphans, name = self._orphans[experiment], body["ticket"]
+        orphans.pop(name, None)
+        cancelled = list(orphans)[:_CANCELLED_AT_ONCE]
+        more = {"cancel": cancelled} if cancelled else {}
+        try:
+            found = await self._answer(experiment, act, body | more)
+        except asyncio.CancelledError:
+            self._give_up(experiment, act, name)
+            raise
+        if isinstance(found, _Failure) and not found.alive:
+            self._fail(found, experiment, act, name)
+            return found
+        for one in cancelled:
+            orphans.pop(one, None)
+        if self._breaker.open:
+            _LOG.warning("%s answers again", self.url)
+        self._breaker.succeeded()
+        if isinstance(found, _Failure):
+            self._log(f"{self.url} refused: {found.error}")
+        return found
+
+    def _give_up(self, experiment: str, act: str, name: str) -> None:
+        """Remember an ask whose answer nobody waits for."""
+        orphans = self._orphans[experiment]
+        if act == "ask":
+            orphans[name] = None
+        if len(orphans) > _MOST_ORPHANS:
+            orphans.pop(next(iter(orphans)), None)
+
+    def _fail(self, failure: _Failure, experiment: str, act: str, name: str) -> None:
+        """Count and log a call that got no answer."""
+        self._give_up(experiment, act, name)
+        was = self._breaker.open
+        self._breaker.failed()
+        self._log(str(failure.error))
+        if self._breaker.open and not was:
+            _LOG.warning("%s keeps failing; one call now and then tries it", self.url)
+
+    def _log(self, reason: str) -> None:
+        """Log a failure, the same one once a minute."""
+        now, (last, at) = time.monotonic(), self._logged
+        if reason != last or now - at > _REPEAT:
+            self._logged = reason, now
+            _LOG.warning("%s", reason)
+
+    async def _answer(self, experiment: str, act: str, body: Mapping[str, Any]) -> _Outcome:
+        """Send a request until there is an answer or the time is up."""
+        path = f"/experiments/{quote(experiment, safe='')}/{act}"
+        reason, pause = "timed out", _PAUSE
+        try:
+            async with asyncio.timeout(self.timeout):
+                while True:
+                    try:
+                        status, text = await self._post(path, body)
+                    except Exception as error:  # any failure of the network or of the other side
+                        reason = f"{type(error).__name__} {error}".strip()
+                    else:
+                        if status not in _AGAIN:
+                            return _understood(status, text, act, body["ticket"])
+                        reason = f"status {status}"
+                    await asyncio.sleep(pause)
+                    pause *= 2
+        except TimeoutError:
+            return self._no_answer(reason)
+
+    def _no_answer(self, reason: str) -> _Failure:
+        text = f"no answer from {self.url} within {self.timeout:g} s ({reason})"
+        return _Failure(ConnectionError(text))
+
+    async def _post(self, path: str, body: Mapping[str, Any]) -> tuple[int, bytes]:
+        text = b""
+        async with self._http.stream("POST", path, json=body) as answer:
+            async for piece in answer.aiter_bytes():
+                text += piece
+                if len(text) > _LARGEST:
+                    raise ValueError("the answer is too long")
+        return answer.status_code, text
+
+
+def _understood(status: int, text: bytes, act: str, ticket: str) -> _Outcome:
+    """Return an answer, or a failure with its `error` if the service refused."""
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError):
+        said = None
+    said = said if isinstance(said, dict) else {}
+    fits = all(isinstance(said.get(key, ...), kind) for key, kind in _FIELDS[act].items())
+    if status == 200 and fits and said.get("ticket") == ticket:
+        return said
+    error = said.get("error")
+    if isinstance(error, str):
+        return _Failure(ValueError(error), alive=True)
+    other = f"unexpected answer, status {status}: is this a tailproof service?"
+    return _Failure(ValueError(other))
+
+
+@cache
+def _loop(_process: int) -> asyncio.AbstractEventLoop:
+    """Return the event loop of a process's sync clients, which runs in a thread."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="tailproof-client", daemon=True).start()
+    return loop
+
+
+class Client(_Base):
+    """Ask and tell over HTTP; see `Agent` for what they do.
+
+    With a `default`, no call raises for what goes wrong on the way or in the service, and none
+    takes longer than `timeout`: `ask` returns the default arm in a ticket with ``default=True`` and
+    an id unknown to the service, `tell` returns ``"failed"`` and may be repeated at any time. The
+    reason is logged. Always tell `Ticket.id`, not an id of your own, so that the reward of a
+    default is not credited to another arm.
+
+    Every ask carries a ticket id, so a retry after a lost answer gets the same arm. If calls keep
+    failing, a circuit breaker lets only one call now and then through; the others fail at once. The
+    service is told of asks that were given up, with the next call that reaches it.
+
+    Threads may share a client. Requests are sent by a thread of its own, so that nothing, not even
+    a slow name server, holds a call up beyond its time.
+
+    Parameters
+    ----------
+    url : str
+        The service, such as ``http://127.0.0.1:8000``.
+    token : str, optional
+    timeout : float
+        Seconds for a whole call, with all retries.
+    default : str, optional
+        The arm to return if there is no answer. Without it, calls raise ``ConnectionError`` if
+        there is no answer, ``ValueError`` with the service's message if it refused.
+
+    Examples
+    --------
+    >>> client = Client("http://127.0.0.1:9", default="red", timeout=0.05)
+    >>> ticket = client.ask("shop", ["red", "blue"])
+    >>> ticket.arm, ticket.default
+    ('red', True)
+    >>> client.tell("shop", "visit 17", 12.5)
+    'failed'
+    >>> client.close()
+
+    Source: our own. Differences: none.
+    """
+
+    def _connect(self) -> None:
+        super()._connect()
+        self._process = os.getpid()
+        self._runs = _loop(self._process)
+
+    def ask(
+        self,
+        experiment: str,
+        offer: Features | None = None,
+        ticket: str | None = None,
+        unit: str | None = None,
+    ) -> Ticket:
+        """Return a ticket with an arm of the offer, or of the experiment's own arms."""
+        body = self._asked(offer, ticket, unit)
+        return self._ticket(body["ticket"], self._wait(experiment, "ask", body))
+
+    def tell(
+        self, experiment: str, ticket: str, reward: float, event: str | None = None
+    ) -> Fate | Literal["failed"]:
+        """Tell a reward of a ticket, and return what happened to it."""
+        body = self._told(ticket, reward, event)
+        return self._fate(self._wait(experiment, "tell", body))
+
+    def _wait(self, experiment: str, act: str, body: dict[str, Any]) -> _Outcome:
+        if self._process != os.getpid():  # the thread and its connections stay with the parent
+            self._connect()
+        call = self._call(experiment, act, body)
+        waiting = asyncio.run_coroutine_threadsafe(call, self._runs)
+        try:
+            return waiting.result(self.timeout + _MARGIN)
+        except TimeoutError:  # the thread is late
+            if not waiting.cancel():
+                return waiting.result()
+            failure = self._no_answer("timed out")
+            self._runs.call_soon_threadsafe(self._fail, failure, experiment, act, body["ticket"])
+            return failure
+
+    def close(self) -> None:
+        """Close the connections."""
+        asyncio.run_coroutine_threadsafe(self._http.aclose(), self._runs).result()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class AsyncClient(_Base):
+    """`Client` for programs with an event loop: ``await client.ask(…)``.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> async def main():
+    ...     async with AsyncClient("http://127.0.0.1:9", default="red", timeout=0.05) as client:
+    ...         return await client.ask("shop", ["red", "blue"])
+    >>> asyncio.run(main()).default
+    True
+
+    Source: our own. Differences: none.
+    """
+
+    async def ask(
+        self,
+        experiment: str,
+        offer: Features | None = None,
+        ticket: str | None = None,
+        unit: str | None = None,
+    ) -> Ticket:
+        """Return a ticket with an arm of the offer, or of the experiment's own arms."""
+        body = self._asked(offer, ticket, unit)
+        return self._ticket(body["ticket"], await self._call(experiment, "ask", body))
+
+    async def tell(
+        self, experiment: str, ticket: str, reward: float, event: str | None = None
+    ) -> Fate | Literal["failed"]:
+        """Tell a reward of a ticket, and return what happened to it."""
+        body = self._told(ticket, reward, event)
+        return self._fate(await self._call(experiment, "tell", body))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()

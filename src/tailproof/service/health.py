@@ -1,0 +1,73 @@
+"""Whether a commit could be made now."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+
+from tailproof.live.journal import Journal
+from tailproof.service.experiments import Experiment
+
+__all__ = ["Health"]
+
+_LOG = logging.getLogger("tailproof.live")
+_LIMIT = 1.0
+"""Seconds that a commit may take."""
+_KEPT = 1.0
+"""Seconds for which a result is used again."""
+
+
+class Health:
+    """Makes a small commit in each journal, over connections of its own, at most once a second.
+
+    Parameters
+    ----------
+    experiments : mapping
+        By name.
+    """
+
+    def __init__(self, experiments: Mapping[str, Experiment]) -> None:
+        self._experiments = experiments
+        self._journals: dict[str, Journal] = {}
+        self._running: asyncio.Future[str | None] | None = None
+        self._problem: str | None = None
+        self._until = 0.0
+
+    async def ok(self) -> bool:
+        """Return whether every journal takes a commit within a second; the log says why not."""
+        if self._running is None and time.monotonic() >= self._until:
+            self._running = asyncio.ensure_future(asyncio.to_thread(self._commit))
+        if self._running is not None:
+            running, before = self._running, self._problem
+            done, _ = await asyncio.wait({running}, timeout=_LIMIT)
+            if running is not self._running:  # another request has taken the result
+                return self._problem is None
+            self._problem = running.result() if done else f"no commit within {_LIMIT:g} s"
+            if done:
+                self._running, self._until = None, time.monotonic() + _KEPT
+            if self._problem is not None and self._problem != before:
+                _LOG.error("unhealthy: %s", self._problem)
+        return self._problem is None
+
+    def _commit(self) -> str | None:
+        """Write to every journal, and return what went wrong."""
+        for name, experiment in self._experiments.items():
+            try:
+                if name not in self._journals:
+                    self._journals[name] = experiment.reader()
+                journal = self._journals[name]
+                with journal.transaction():
+                    journal.set_meta(healthy=f"{time.time():.3f}")
+            except Exception as error:
+                if name in self._journals:
+                    with suppress(Exception):
+                        self._journals.pop(name).close()
+                return f"{name}: {type(error).__name__} {error}"
+        return None
+
+    def close(self) -> None:
+        """Close the connections; one that still waits for a commit is left to its thread."""
+        if self._running is None:
+            for journal in self._journals.values():
+                journal.close()

@@ -1,0 +1,1 @@
+"""The page of the service: one reader of the journal, its sentences, and its files."""

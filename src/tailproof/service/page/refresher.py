@@ -1,0 +1,100 @@
+"""A background thread that refreshes the summaries of a service."""
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from tailproof.service.experiments import Experiment
+from tailproof.service.page.summary import Summary
+
+__all__ = ["Refresher"]
+
+_LOG = logging.getLogger("tailproof.live")
+_INTERVAL = 1.0
+"""Seconds between refreshes while the page is open."""
+_IDLE = 30.0
+"""Seconds between refreshes otherwise, so that there is never much to catch up on."""
+_REST = 19
+"""Once caught up, the thread sleeps at least this many times as long as it worked."""
+
+
+class Refresher:
+    """Refreshes the summaries of all experiments in the background.
+
+    It reads a chunk of each journal in turn, over connections of its own, and uses at most a
+    twentieth of a core, or half a core until it has caught up. A summary is as old as the last
+    refresh: about a second, more if refreshing takes long.
+
+    Parameters
+    ----------
+    experiments : mapping
+        By name.
+    """
+
+    def __init__(self, experiments: Mapping[str, Experiment]) -> None:
+        self._experiments = experiments
+        self._summaries: dict[str, Summary] = {}
+        self._found: dict[str, bytes] = {}
+        self._heads: dict[str, dict[str, Any]] = {name: {"name": name} for name in experiments}
+        self._stop, self._looked = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, name="tailproof-page", daemon=True)
+        self._thread.start()
+
+    def heads(self) -> bytes:
+        """Return a short status of each experiment as JSON."""
+        self._looked.set()
+        return json.dumps({"experiments": list(self._heads.values())}).encode()
+
+    def summary(self, name: str) -> bytes:
+        """Return the summary of an experiment as JSON, at first with nothing but its name."""
+        self._looked.set()
+        return self._found.get(name) or json.dumps({"name": name, "read": 0.0}).encode()
+
+    def close(self) -> None:
+        """Stop the thread."""
+        self._stop.set()
+        self._looked.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._looked.clear()
+            began = time.thread_time()
+            done = [self._follow(experiment) for experiment in self._experiments.values()]
+            took = time.thread_time() - began
+            self._stop.wait(max(_INTERVAL, _REST * took) if all(done) else took)
+            if all(done):
+                self._looked.wait(_IDLE)
+        for summary in self._summaries.values():
+            summary.journal.close()
+
+    def _follow(self, experiment: Experiment) -> bool:
+        """Read a chunk of a journal; after an error, start over at the next refresh."""
+        name = experiment.name
+        try:
+            if name not in self._summaries:
+                self._summaries[name] = Summary(
+                    experiment.reader(),
+                    experiment.agent.policy,
+                    experiment.aim,
+                    costs=experiment.costs,
+                )
+            done = self._summaries[name].refresh()
+            found = {"name": name} | self._summaries[name].to_dict()
+            found |= {"explore": experiment.explore, "at": time.time() if done else None}
+        except Exception as error:
+            _LOG.warning("cannot refresh the summary of %s; retrying: %s", name, error)
+            if name in self._summaries:
+                with suppress(Exception):
+                    self._summaries.pop(name).journal.close()
+            return True
+        if experiment.arms is not None and not found["arms"]:
+            found["offer"] = list(experiment.arms)
+        self._found[name] = json.dumps(found).encode()
+        self._heads[name] = {key: found[key] for key in ("name", "read", "lead", "tickets")}
+        self._heads[name]["pay"] = {key: found["pay"][key] for key in ("verdict", "words")}
+        return done

@@ -1,0 +1,417 @@
+"""What the page says, in sentences."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tailproof.live.journal import Counts, Note
+from tailproof.policies.base import Policy
+from tailproof.service.page.timeline import plain
+from tailproof.stats.aims import Aim, CappedMean
+from tailproof.stats.comparison import (
+    LEVEL,
+    Comparison,
+    Lead,
+    MeanWithin,
+    Statistic,
+    Unbounded,
+)
+from tailproof.stats.estimators import Quantile
+from tailproof.stats.uplift import Estimate, Scale, Worth, quantile_level
+from tailproof.wrappers import AutoFiltered, Filtered
+from tailproof.wrappers.base import Wrapper
+
+__all__ = [
+    "BY_FEATURES",
+    "TOO_EARLY",
+    "About",
+    "aim_words",
+    "exploring",
+    "filter_words",
+    "lead_how",
+    "lead_words",
+    "pay",
+    "sound",
+    "weighted_words",
+]
+
+_RIVALS = 4
+"""With more rivals there is no forecast; it takes up to a tenth of a second for each."""
+_ALARM = math.log(1000)
+"""Evidence that the control group is not drawn as configured."""
+_MANY = 0.05
+"""A share of late money or lost rewards above this is pointed out."""
+TOO_EARLY = "Too early to tell: no arm has enough rewards yet."
+BY_FEATURES = (
+    "The policy chose arms by features, so these estimates cannot tell which arm leads; "
+    "`tailproof judge` can."
+)
+
+
+def aim_words(aim: Aim, costs: bool | None = None) -> str:
+    """Describe an aim.
+
+    >>> from tailproof import Median
+    >>> aim_words(Quantile(0.95)), aim_words(Median(), costs=True)
+    ('the 0.95-quantile', 'the smallest median')
+    """
+    size = "" if costs is None else "smallest " if costs else "largest "
+    if isinstance(aim, Quantile):
+        return f"the {size}{aim.level:g}-quantile"
+    if isinstance(aim, CappedMean):
+        quantile = f"the {aim.share:g}-quantile of those that are not zero"
+        return f"the {size}mean of rewards capped at {quantile}"
+    return f"the {size}{aim.name}"
+
+
+def lead_how(aim: Aim, statistic: Statistic) -> list[str]:
+    """Return sentences on what the intervals and a sure lead assume, and what is proved."""
+    if isinstance(statistic, Unbounded):
+        if isinstance(aim, CappedMean):
+            return ["No finite cap is known yet, so there is no interval."]
+        return [
+            "For a mean of rewards without bounds no interval can hold, so none is given, and no "
+            "lead is sure."
+        ]
+    found = [f"{statistic.words[0].upper()}{statistic.words[1:]}."] if statistic.words else []
+    found.append(
+        "If rewards depend neither on when they are asked for nor on how long they take, all "
+        f"intervals together hold with {100 * LEVEL:.0f} % confidence at every look, whatever the "
+        "policy chose, and so does a sure lead."
+    )
+    proved = "This is proved, for every distribution of rewards."
+    if isinstance(aim, CappedMean):
+        proved = (
+            "This is proved for a fixed cap; for a cap learned from the rewards, as here, only the "
+            "rate of wrong sure leads is measured."
+        )
+    elif isinstance(statistic, MeanWithin):
+        proved = "This is proved if these are the true bounds of the rewards."
+    return [*found, proved]
+
+
+def lead_words(aim: Aim, found: Comparison) -> str:
+    """Say which arm leads, how sure that is, and what would make it sure."""
+    unbounded = isinstance(found.statistic, Unbounded)
+    known = ~np.isnan(found.values) if unbounded else [ends is not None for ends in found.intervals]
+    few = [name for name, enough in zip(found.names, known, strict=True) if not enough]
+    lead, aside = found.lead, set(few)
+    if len(few) == len(found.names):
+        return TOO_EARLY
+    if len(found.names) == 1:
+        return f"{lead.arm} is the only arm."
+    if lead.sure:
+        return (
+            f"{lead.arm} leads, and that is sure: the evidence over every other arm holds at any "
+            "look."
+        )
+    rivals = [name for name in lead.rivals if name not in aside]
+    if lead.arm is None:
+        parts = [f"Nothing leads: {_listed(rivals)} are equal so far"]
+    else:
+        parts = [f"{lead.arm} leads so far"]
+        if isinstance(aim, CappedMean) and unbounded:
+            parts.append("no finite cap is known yet")
+        elif unbounded:
+            parts.append("never sure, as a mean of rewards without bounds has no interval")
+        elif rivals:
+            parts.append(f"not sure yet against {_listed(rivals)}")
+    if few:
+        parts.append(f"{_listed(few)} {'has' if len(few) == 1 else 'have'} too few rewards")
+    words = "; ".join(parts) + "."
+    more = found.forecast() if len(rivals) <= _RIVALS else None
+    if more is None:
+        return words
+    about = float(f"{more.rewards:.0e}")  # one digit, so that the sentence stays for a while
+    return (
+        f"{words} About {about:,.0f} more rewards of these arms would make it sure, if they differ "
+        "as they seem to."
+    )
+
+
+def filter_words(policy: Policy[Any]) -> str:
+    """Describe how many requests share a decision, and how their rewards are used.
+
+    >>> from tailproof import UCB1
+    >>> filter_words(AutoFiltered(UCB1()))  # doctest: +ELLIPSIS
+    "21 requests share a decision: they get the same arm, and Pitman's estimator reduces their..."
+    """
+    if policy.pulls == 1:
+        return "Each request is a decision of its own, and each reward is learned by itself."
+    inside: Policy[Any] = policy
+    while isinstance(inside, Wrapper) and not isinstance(inside, AutoFiltered | Filtered):
+        inside = inside.policy
+    use = "the policy learns their rewards together"
+    if isinstance(inside, AutoFiltered):
+        use = "Pitman's estimator reduces their rewards to one number"
+    elif isinstance(inside, Filtered):
+        use = f"{inside.estimator!r} reduces their rewards to one number"
+    return (
+        f"{policy.pulls} requests share a decision: they get the same arm, and {use}, so that a "
+        f"few extreme rewards do not decide. If rewards are lost, {policy.least} are enough, and "
+        "more requests get the arm."
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names as an English list.
+
+    >>> _listed(["a"]), _listed(["a", "b", "c"]), _listed(list("abcdef"))
+    ('a', 'a, b and c', 'a, b, c and 3 more')
+    """
+    shown = [*names] if len(names) <= 4 else [*names[:3], f"{len(names) - 3} more"]
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+
+
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """What the sentences need to know of an experiment."""
+
+    aim: Aim
+    costs: bool
+    control: str | None
+    lost: bool
+    positive: bool
+    """Whether no reward below zero was seen, so that percentages mean something."""
+    scale: Scale | None
+    ruled: float = 1.0
+    """The share of requests that the rule decided, as lots are drawn: not the control group."""
+
+    @property
+    def unit(self) -> str:
+        """What the numbers are, such as "a request, capped at 300"."""
+        level = quantile_level(self.aim)
+        if level is not None:
+            return "in the median" if level == 0.5 else f"at the {level:g}-quantile"
+        return "a request"
+
+    @property
+    def capped(self) -> str:
+        """How rewards are cut, as a sentence; empty for quantiles."""
+        if self.scale is None:
+            return ""
+        low, high = self.scale.low, self.scale.high
+        ends = f"at {amount(high)}" if low == 0 else f"to {amount(low)} … {amount(high)}"
+        return (
+            f"Rewards are cut {ends} now. The range is learned again whenever there are twice as "
+            "many outcomes, and always from earlier ones."
+        )
+
+
+def amount(x: float) -> str:
+    """Return a number with three digits, whole if it is large.
+
+    >>> amount(0.12345), amount(-1234567.8), amount(math.inf)
+    ('0.123', '−1,234,568', '∞')
+    """
+    if math.isinf(x):
+        return "∞" if x > 0 else "−∞"
+    size = abs(x)
+    return ("−" if x < 0 else "") + (f"{size:,.0f}" if size >= 1000 else f"{size:.3g}")
+
+
+def pay(about: About, control: Estimate | None, even: Estimate | None) -> dict[str, Any]:
+    """Say what the rule earned beyond the control group and an even split."""
+    rows = []
+    if control is not None:
+        name = f"the control group ({about.control})"
+        rows.append(_gain(about, "control", name, control, about.ruled))
+    if even is not None:
+        rows.append(_gain(about, "even", "an even split", even, about.ruled))
+    verdict, words = _verdict(about, rows)
+    return {"verdict": verdict, "words": words, "how": _pay_how(about, even), "rows": rows}
+
+
+def _gain(
+    about: About, kind: str, name: str, found: Estimate, share_of_all: float = 1.0
+) -> dict[str, Any]:
+    """Return a difference as JSON; more is better, also for costs.
+
+    The total is that of a share of all requests.
+    """
+    sign = -1 if about.costs else 1
+    ends = sorted(sign * end for end in (found.low, found.high))
+    gains = [sign * found.difference, *ends]
+    whole, known = abs(found.other), quantile_level(about.aim) is None
+    share = about.positive and whole > 0
+    percents = [100 * gain / whole if share else math.nan for gain in gains]
+    many = share_of_all * found.requests
+    totals = [gain * many if known else math.nan for gain in gains]
+    triples = {"gain": gains, "percent": percents, "total": totals}
+    return {
+        "against": kind,
+        "name": name,
+        "rule": plain(found.first),
+        "other": plain(found.other),
+        "requests": int(found.requests),
+        **{key: [plain(x) for x in values] for key, values in triples.items()},
+    }
+
+
+def _verdict(about: About, rows: Sequence[dict[str, Any]]) -> tuple[str, str]:
+    if about.control is None:
+        hint = (
+            "There is no control group, so nobody can tell what one arm alone would have earned: "
+            'add control = { arm = "…", share = 0.1 } to the file.'
+        )
+        return ("none", f"{hint} {_sentence(about, rows[0])[1]}" if rows else hint)
+    if not rows or rows[0]["against"] != "control" or "Infinity" in rows[0]["gain"]:
+        return "early", "Too early to tell: there are too few outcomes in the two groups."
+    return _sentence(about, rows[0])
+
+
+def _sentence(about: About, row: dict[str, Any]) -> tuple[str, str]:
+    """Return a verdict and a sentence on one difference."""
+    gain, low, high = (float(x) for x in row["gain"])
+    verb = "saved" if about.costs else "earned"
+    percent = row["percent"][0]
+    about_percent = "" if percent is None else f", {_signed(float(percent))} %"
+    between = f"between {amount(low)} and {amount(high)}"
+    more = f"{amount(abs(gain))} {'more' if gain >= 0 else 'less'} {about.unit} than {row['name']}"
+    if math.isinf(low) and math.isinf(high):
+        return "unsure", (
+            f"Cannot tell against {row['name']}: some arms had no chance. Set explore or floor."
+        )
+    if low > 0:
+        return "paid", f"It paid: the rule {verb} {more}{about_percent}; {between}."
+    if high < 0:
+        return "cost", f"It did not pay: the rule {verb} {more}{about_percent}; {between}."
+    return "unsure", f"Not sure yet: the rule {verb} {more}{about_percent}; {between}."
+
+
+def _signed(x: float) -> str:
+    """Return a rounded percentage with its sign.
+
+    >>> _signed(14.6), _signed(-0.2), _signed(0)
+    ('+15', '−0.2', '0')
+    """
+    text = f"{abs(x):.2g}" if abs(x) < 10 else f"{abs(x):,.0f}"
+    return text if float(text.replace(",", "")) == 0 else ("−" if x < 0 else "+") + text
+
+
+def _pay_how(about: About, even: Estimate | None) -> str:
+    level = f"{100 * LEVEL:.0f} %"
+    if quantile_level(about.aim) is not None:
+        return (
+            f"Each request drew by lot whether it belongs to the control group. The interval holds "
+            f"with {level} confidence at every look, for every distribution of rewards, whatever "
+            "the policy learned (Howard and Ramdas 2022): it is about the quantiles of all rewards "
+            f"of each group so far. {_assumed(about)}"
+        )
+    parts = [
+        "Each request got its arm by a lot whose probability p is in the journal. A reward weighs "
+        "1/p, so that the mean of its terms is the difference between two rules, whatever the "
+        f"policy had learned and whoever asked. The interval holds with {level} confidence at "
+        "every look, also if rewards or visitors change with time: it is about what the requests "
+        "so far could expect (proved by bets that cannot be won at the truth; Ville 1939).",
+        about.capped,
+        "Percentages divide by the estimate for the other rule.",
+    ]
+    if even is not None:
+        parts.append("An even split gives every arm on offer the same share of requests.")
+    return " ".join(part for part in [*parts, _assumed(about)] if part)
+
+
+def _assumed(about: About) -> str:
+    """Name the conditions."""
+    found = (
+        "Where requests name a unit, its first one counts, as the others get the same arm. "
+        "Assumed: one request does not change the reward of another"
+    )
+    if about.lost:
+        found += "; whether a reward is lost or slow does not depend on the arm and its size"
+    return found + "."
+
+
+def exploring(about: About, found: Estimate | None, worth: Worth) -> dict[str, Any]:
+    """Say what the requests that did not get the policy's own choice would have earned more."""
+    drawn, lots = (sum(part) for part in zip((0, 0), *worth.lots.values(), strict=True))
+    said = f"{drawn:,} of {lots:,} decisions were the control group"
+    how = (
+        "This compares what the policy would have chosen by itself, at each request, with what the "
+        "request got: control, explore and floor together. It leaves out what was learned thanks "
+        f"to them. The interval is of the same kind as above. {about.capped}"
+    )
+    blank = {"words": "", "how": how.strip(), "row": None}
+    if quantile_level(about.aim) is not None:
+        return blank | {"words": f"{said}. For a quantile the cost is not estimated.", "how": ""}
+    if found is None:
+        return blank | {"words": "Too early to tell, or the propensities are not known.", "how": ""}
+    row = _gain(about, "served", "what the requests got", found)
+    gain, low, high = (float(x) for x in row["gain"])
+    total = [float(x) for x in row["total"]]
+    spread = f"between {amount(low)} and {amount(high)}"
+    if low > 0:
+        words = f"Exploring cost {amount(gain)} a request, {spread}; {amount(total[0])} in all."
+    else:
+        words = f"Exploring cost about {amount(gain)} a request; {spread}, so nothing is sure yet."
+    control = f" {said}." if lots else ""
+    return {"words": words + control, "how": how.strip(), "row": row}
+
+
+def sound(
+    about: About, worth: Worth, arms: Sequence[tuple[str, Counts, int]], notes: Sequence[Note]
+) -> dict[str, Any]:
+    """Say whether the data can be trusted; each check is fine, a warning, or a number to know."""
+    checks = []
+    if worth.lots:
+        evidence = worth.ratio_evidence()
+        found = "; ".join(
+            f"{drawn:,} of {lots:,} decisions, {drawn / lots:.2%}, were control, and {lot:.2%} "
+            "are configured"
+            for lot, (drawn, lots) in worth.lots.items()
+        )
+        if evidence >= _ALARM:
+            found += (
+                ". That is no chance (evidence above 1000 to 1): requests are lost or sent "
+                "elsewhere after they drew their lot"
+            )
+        checks.append(("control group", evidence < _ALARM, found))
+    late = sum(one.late for _, one, _ in arms)
+    told = sum(one.told for _, one, _ in arms)
+    if late:
+        by_arm = ", ".join(
+            f"{name} {one.late:,} ({amount(one.late_sum)})" for name, one, _ in arms[:6] if one.late
+        )
+        checks.append(
+            ("late rewards", late <= _MANY * (late + told), f"{late:,} came too late: {by_arm}")
+        )
+    else:
+        checks.append(("late rewards", True, "none"))
+    if about.lost:
+        missing, asked = sum(lost for *_, lost in arms), sum(one.asked for _, one, _ in arms)
+        checks.append(
+            ("lost rewards", missing <= _MANY * asked, f"{missing:,} of {asked:,} never came")
+        )
+    alarms = [note for note in notes if note.kind == "alarm"]
+    said = f"{len(alarms)} so far; the last one: {_note(alarms[-1])}" if alarms else "none so far"
+    checks.append(("drift alarms", not alarms, said))
+    bad = [name for name, fine, _ in checks if not fine]
+    words = f"Look at: {_listed(bad)}." if bad else "Nothing looks wrong."
+    listed = [{"name": name, "fine": fine, "words": said} for name, fine, said in checks]
+    return {"fine": not bad, "words": words, "checks": listed}
+
+
+def _note(note: Note) -> str:
+    return ", ".join(f"{key} {value}" for key, value in note.text.items()) or note.kind
+
+
+def weighted_words(lead: Lead) -> dict[str, str]:
+    """Say which arm alone would have earned most."""
+    how = (
+        "The policy chose arms by features. So each arm is judged by what it alone would have "
+        "earned with all requests that could have got it: a reward weighs 1/p, p the "
+        "probability of its arm. Imported rows, which the table counts, are left out. All "
+        f"intervals together hold with {100 * LEVEL:.0f} % confidence at every look. A rule that "
+        "chooses by features can be better than every single arm."
+    )
+    if lead.arm is None:
+        return {"words": TOO_EARLY, "how": how}
+    if lead.sure:
+        said = f"Alone, {lead.arm} would earn most, and that is sure."
+    else:
+        said = f"Alone, {lead.arm} would earn most so far; not sure against {_listed(lead.rivals)}."
+    return {"words": said, "how": how}

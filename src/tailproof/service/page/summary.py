@@ -1,0 +1,492 @@
+"""A summary of a journal: did it pay, who leads, what exploring cost, and is the data sound."""
+
+import json
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from tailproof.advice import calibrate
+from tailproof.live.journal import Counts, Ended, Journal, Note
+from tailproof.live.scheduler import Rules
+from tailproof.policies.base import Policy
+from tailproof.service.page import sentences
+from tailproof.service.page.timeline import History, plain
+from tailproof.stats.aims import Aim
+from tailproof.stats.comparison import LEVEL, Comparison, Lead, Unbounded
+from tailproof.stats.diagnostics import LEAST
+from tailproof.stats.estimators import Mean
+from tailproof.stats.histograms import FEWEST, Histogram
+from tailproof.stats.uplift import CONTROL, OTHER, POLICY, Decided, Worth
+from tailproof.typing import Array
+
+__all__ = ["Summary"]
+
+_WINDOW = 1000
+"""The latest rewards of an arm, from which the tail is estimated."""
+_ALL_WINDOWS = 1_000_000
+"""The most rewards in all windows, 8 MB; with many arms each has fewer, at least `LEAST`."""
+_ALL_CELLS = 2**20
+"""Cells in all histograms, 24 MB; with more than 64 arms each has fewer than 2¹⁴, at least 2¹²."""
+_CHUNK = 20_000
+"""About how many tickets are read at once, in a few hundredths of a second."""
+_LATELY = 1000
+"""An arm is no longer on offer if none of this many latest tickets could have got it."""
+_LISTED = 50
+"""The most arms in tables; if there are more, none gets a value by weights."""
+_JUDGED = 20_000
+"""The tail is estimated from about this many rewards; again after 10 % or this many more."""
+_GROUPS = {None: POLICY, "control": CONTROL}
+
+
+@dataclass
+class _Arm:
+    """One arm: its tickets and rewards in ended decisions, and its latest rewards.
+
+    `rewards` includes those of silence; `came` does not.
+    """
+
+    name: str
+    tickets: int = 0
+    rewards: int = 0
+    came: int = 0
+    offered: int = -1
+    """The number of the last ticket that could have got it."""
+    sample: Histogram = field(default_factory=Histogram)
+    window: Array = field(default_factory=lambda: np.empty(0))
+    counts: Counts = field(default_factory=Counts)
+    """All tickets and events so far."""
+    pruned: int = 0
+    """Tickets that were removed from the journal before they were read."""
+
+    @property
+    def open(self) -> int:
+        """Tickets without an outcome."""
+        return max(0, self.counts.asked - self.tickets - self.pruned)
+
+
+class Summary:
+    """A summary of an experiment, in memory that does not grow with its journal.
+
+    `refresh` reads a chunk of what is new in the journal, and `to_dict` returns what is known so
+    far. Once all is read, the result depends on the journal only, not on how often it was
+    refreshed, except for the verdict on the tail, which is updated now and then.
+
+    Whether it paid, and what exploring cost, is told by `Worth`: from the lots by which requests
+    got their arms, so that no law of the rewards is assumed.
+
+    An arm is judged by all its rewards that came in time, in ended decisions, from a `Histogram`.
+    Only while arms are compared does each reward take 8 or 16 bytes. The arm on offer with the best
+    estimate leads; it is sure if there is enough evidence over every other arm on offer. For a
+    given set of arms, all intervals together hold at all looks with 95 % confidence, and so does a
+    sure lead, whatever the policy chose, if rewards depend neither on when they are asked for nor
+    on how long they take; what of this is proved depends on the aim, see `tailproof.intervals`. If
+    requests have features, a policy may choose arms by them: then an arm is judged by what it alone
+    would have earned, by weights, and a lead is sure if its interval is above all others.
+
+    The tail is estimated from the latest rewards of each arm, up to 1000. The history is kept in
+    buckets with equal numbers of tickets; when 64 are full, neighbours are merged.
+
+    Parameters
+    ----------
+    journal : Journal
+        Read in short transactions that block nobody; not the agent's own connection.
+    policy : Policy
+    aim : Aim
+        The statistic that arms are compared by.
+    costs : bool
+        Whether rewards are costs, so that smaller is better.
+
+    Examples
+    --------
+    >>> from tailproof import UCB1, AutoFiltered, Median
+    >>> from tailproof.live import Agent
+    >>> agent = Agent(AutoFiltered(UCB1()), ":memory:")
+    >>> for reward in range(126):
+    ...     fate = agent.tell(agent.ask(["red", "blue"]).id, reward % 7)
+    >>> summary = Summary(agent.journal, agent.policy, Median())
+    >>> summary.refresh()
+    True
+    >>> found = summary.to_dict()
+    >>> found["tickets"]["rewards"], [arm["estimate"] for arm in found["arms"]]
+    (126, [3.0, 3.0])
+    >>> found["lead"]["words"]
+    'Nothing leads: blue and red are equal so far.'
+
+    Source: our own. Differences: none.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        policy: Policy[Any],
+        aim: Aim,
+        *,
+        costs: bool = False,
+    ) -> None:
+        self.journal, self.policy, self.aim, self.costs = journal, policy, aim, costs
+        self._arms: list[_Arm] = []
+        self._numbers: dict[str, int] = {}
+        self.read = self.ended = self._start = 0
+        self._tickets = self._rewards = self._came = self._cancelled = 0
+        self._features = False
+        self.worth = Worth(aim)
+        self._history = History(self.worth.level)
+        self._rules, self._control = Rules.of({}, policy), dict[str, Any]()
+        self._explore = self._floor = 0.0
+        self._notes: list[Note] = []
+        self._controls: dict[int, dict[str, Any]] = {}
+        self._judged, self._tail, self._advice = 0, "", ""
+        self._seen: tuple[Any, ...] = (0, None)  # nothing was compared yet
+        self._table: Array = np.empty((0, 3))
+        self._lead: dict[str, Any] = {}
+
+    def refresh(self) -> bool:
+        """Read a chunk of what is new, and return whether that was all."""
+        chunk = max(1, _CHUNK // self.policy.pulls)
+        with self.journal.moment():
+            self.ended = self.journal.counts()[0]
+            meta = self.journal.meta()
+            self._rules = Rules.of(meta, self.policy)
+            self._control = json.loads(meta.get("control") or "{}") or {}
+            self._notes += self.journal.notes(len(self._notes))
+            self._controls = {
+                note.text["worker"]: note.text for note in self._notes if note.kind == "control"
+            }
+            self._floor = float(meta.get("floor") or 0.0)
+            self._meet(self.journal.arms(since=len(self._arms)))
+            if self.read == 0:
+                self.read = self._start = self.journal.first()
+                gone = [note.text["arms"] for note in self._notes if note.kind == "prune"]
+                for arm in self._arms:
+                    arm.pruned = sum(one[arm.name]["tickets"] for one in gone if arm.name in one)
+            stop = min(self.read + chunk, self.ended)
+            while self.read < stop:
+                pause = self._start + self.worth.until(self.read - self._start)
+                rows = self.journal.ended(self.read, min(pause, stop))
+                self._take(rows)
+                self.read = min(pause, stop)
+                if self.read == pause:
+                    samples = [arm.sample for arm in self._arms]
+                    at = rows[-1].ticket.asked if rows else 0.0
+                    self.worth.settle(pause - self._start, samples, at)
+            if self.read == self.ended:
+                self._cancelled = self.journal.cancelled()
+                for number, counts in self.journal.tally().items():
+                    self._arms[number].counts = counts
+        if self.read < self.ended:
+            return False
+        self._judge()
+        return True
+
+    def _meet(self, names: Collection[str]) -> None:
+        """Add new arms; all arms together share the cells."""
+        for name in names:
+            self._numbers[name] = len(self._arms)
+            self._arms.append(_Arm(name))
+        for arm in self._arms if names else []:
+            arm.sample.limit(max(FEWEST, _ALL_CELLS // len(self._arms)))
+
+    def _take(self, rows: Sequence[Ended]) -> None:
+        """Add tickets of ended decisions."""
+        rows = [row for row in rows if not row.ticket.cancelled]
+        if not rows:
+            return
+        first = self._tickets
+        last = {row.offer: first + i for i, row in enumerate(rows)}
+        offers = {number: self._offered(number, ticket) for number, ticket in last.items()}
+        arms = np.array([row.arm for row in rows])
+        found = [self._rules.came(row.ticket, row.at) for row in rows]
+        came = np.array(found, dtype=np.float64)  # None is NaN
+        silence = math.nan if self._rules.silence is None else self._rules.silence
+        rewards = np.where(np.isnan(came), silence, came)
+        self._add_worth(rows, rewards, offers)
+        order, width = np.argsort(arms, kind="stable"), self._width
+        numbers, starts = np.unique(arms[order], return_index=True)
+        for number, own in zip(numbers, np.split(order, starts[1:]), strict=True):
+            arm, values = self._arms[number], rewards[own]
+            values = values[~np.isnan(values)]
+            arm.tickets += len(own)
+            arm.came += int((~np.isnan(came[own])).sum())
+            arm.rewards += len(values)
+            arm.sample.add(values)
+            arm.window = np.concatenate([arm.window, values])[-width:]
+        self._came += int((~np.isnan(came)).sum())
+        self._rewards += int((~np.isnan(rewards)).sum())
+        asked, scale = np.array([row.ticket.asked for row in rows]), self.worth.scale
+        if scale is not None:
+            rewards = np.clip(rewards, scale.low, scale.high)
+        live = np.array([row.group != "history" for row in rows])
+        if live.any():
+            self._history.add(arms[live], asked[live], rewards[live], len(self._arms))
+        self._tickets += len(rows)
+
+    def _offered(self, number: int, ticket: int) -> list[int]:
+        """Return the numbers of the arms of an offer, that of this ticket among them."""
+        offer = self.journal.offer(number)
+        self._features |= offer.vectors is not None
+        arms = [self._numbers[name] for name in offer.names]
+        for arm in arms:
+            self._arms[arm].offered = ticket
+        return arms
+
+    def _add_worth(
+        self, rows: Sequence[Ended], rewards: Array, offers: dict[int, list[int]]
+    ) -> None:
+        """Add decisions, each with the mean of its rewards."""
+        starts = np.flatnonzero(
+            [i == 0 or rows[i - 1].decision != row.decision for i, row in enumerate(rows)]
+        )
+        known = np.add.reduceat(~np.isnan(rewards), starts, dtype=np.float64)
+        with np.errstate(invalid="ignore", over="ignore"):
+            sums = np.add.reduceat(np.nan_to_num(rewards, posinf=np.inf, neginf=-np.inf), starts)
+            means = np.where(known > 0, sums / np.maximum(known, 1), math.nan)
+        some = [rows[i] for i in starts.tolist()]
+        self._explore = some[-1].explore
+        share = [math.nan if row.propensity is None else row.propensity for row in some]
+        lots = [self._lot(row, offers[row.offer]) for row in some]
+        groups = [OTHER if row.again else _GROUPS.get(row.group, OTHER) for row in some]
+        there = np.zeros((len(some), self._by_arm), dtype=bool)
+        if self._by_arm:
+            for i, row in enumerate(some):
+                there[i, offers[row.offer]] = True
+        self.worth.add(
+            Decided(
+                arm=np.array([row.arm for row in some]),
+                offered=np.array([len(offers[row.offer]) for row in some], dtype=np.float64),
+                share=np.array(share),
+                least=np.array([_least(row.shares) for row in some]),
+                explore=np.array([row.explore for row in some]),
+                group=np.array(groups),
+                lot=np.array([lot for lot, _ in lots]),
+                own=np.array([own for _, own in lots]),
+                reward=means,
+                there=there,
+                times=np.ones(len(some)),
+            )
+        )
+        drawn = np.where(np.array([lot for lot, _ in lots]) > 0, groups, OTHER)
+        self.worth.add_rewards(np.repeat(drawn, np.diff([*starts, len(rows)])), rewards)
+
+    def _lot(self, row: Ended, offer: Collection[int]) -> tuple[float, bool]:
+        """Return the probability of the control group, and whether the arm is that of it."""
+        control = self._controls.get(row.worker, {} if self._controls else self._control)
+        arm = self._numbers.get(control.get("arm", ""), -1)
+        return (float(control["share"]), row.arm == arm) if arm in offer else (0.0, False)
+
+    @property
+    def _by_arm(self) -> int:
+        """For how many arms values are estimated by weights."""
+        wanted = self._features and self.worth.level is None and len(self._arms) <= _LISTED
+        return len(self._arms) if wanted else 0
+
+    @property
+    def _width(self) -> int:
+        """Latest rewards kept of each arm."""
+        return min(_WINDOW, max(LEAST, _ALL_WINDOWS // max(1, len(self._arms))))
+
+    def _judge(self) -> None:
+        """Estimate the tail again, if there are many new rewards."""
+        more = self._rewards - self._judged
+        if self._rewards < LEAST or more < min(self._judged / 10 or 1, _JUDGED):
+            return
+        self._judged = self._rewards
+        arms = [arm for arm in self._arms if len(arm.window) > 1]
+        size = max(LEAST, _JUDGED // max(1, len(arms)))
+        windows = [arm.window[-size:] for arm in arms]
+        names = np.repeat([arm.name for arm in arms], [len(x) for x in windows])
+        try:
+            found = calibrate(rewards=np.concatenate([*windows, []]), arms=names, costs=self.costs)
+        except ValueError as error:  # too few of each arm, or all equal
+            self._tail, self._advice = f"No verdict: {error}.", ""
+            return
+        shown = f"This describes the latest rewards of each arm, up to {min(size, self._width)}."
+        self._tail = f"{found.rewards.verdict} {shown}"
+        self._advice = found.calibration.choice if found.calibration else f"{found.refusal}."
+
+    def _compare(self, here: list[int]) -> None:
+        """Compare the arms with all their rewards, if there is anything new.
+
+        While the journal is still being read, this waits until there are twice as many rewards.
+        """
+        seen = self._rewards, self._features, len(self._arms), here
+        early = self.read < self.ended and self._rewards < 2 * self._seen[0]
+        if seen == self._seen or (early and self._features == self._seen[1]):
+            return
+        self._seen = seen
+        names, samples = [arm.name for arm in self._arms], [arm.sample for arm in self._arms]
+        how = [f"Each arm is judged by all its rewards: {sentences.aim_words(self.aim)}."]
+        self._lead = {"arm": None, "sure": False, "words": sentences.TOO_EARLY, "how": how[0]}
+        if not here:
+            self._table = np.empty((0, 3))
+            return
+        if self._by_arm:
+            self._table = self._weighted()
+            lead = _first(names, here, self._table, costs=self.costs)
+            told = sentences.weighted_words(lead)
+            self._lead = {"arm": lead.arm, "sure": lead.sure} | told
+            return
+        found = compared(self.aim, names, samples, costs=self.costs)
+        if self._features:
+            self._table = np.column_stack([found.values, np.full((len(names), 2), np.nan)])
+            how.append("They are for the requests that got the arm, not for all requests.")
+            self._lead |= {"words": sentences.BY_FEATURES, "how": " ".join(how)}
+            return
+        self._table = found.table
+        if len(here) < len(names):
+            names, lows, highs = (
+                [part[i] for i in here] for part in (names, found.lows, found.highs)
+            )
+            found = replace(found, names=names, lows=lows, highs=highs)
+        how += sentences.lead_how(self.aim, found.statistic)
+        if not all(sample.exact for sample in samples):
+            how.append("Rewards are rounded to save memory; what is said here allows for that.")
+        self._lead = {"words": sentences.lead_words(self.aim, found), "how": " ".join(how)}
+        self._lead |= {"arm": found.lead.arm, "sure": found.lead.sure}
+
+    def _weighted(self) -> Array:
+        """Return what each arm alone would have earned, with its interval, by weights."""
+        table, scale = np.full((len(self._arms), 3), math.nan), self.worth.scale
+        level = 1 - (1 - LEVEL) / len(self._arms)
+        for row, gain in zip(table, self.worth.arms, strict=False):
+            found = gain.estimate(level)
+            if found is not None and scale is not None:
+                ends = np.clip([found.low, found.high], scale.low - found.other, math.inf)
+                row[:] = found.first, *np.minimum(found.other + ends, scale.high)
+        return table
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything that the page shows, as JSON values; infinities are strings."""
+        here = [self._on_offer(arm) for arm in self._arms]
+        self._compare([i for i, yes in enumerate(here) if yes])
+        table = np.full((len(self._arms), 3), np.nan)
+        table[: len(self._table)] = self._table
+        signed = -table[:, 0] if self.costs else table[:, 0]
+        order = sorted(
+            range(len(self._arms)),
+            key=lambda i: (not here[i], math.isnan(signed[i]), -signed[i], i),
+        )
+        every = [arm.counts for arm in self._arms]
+        missing = self._tickets - self._came
+        silent = 0 if self._rules.silence is None else missing
+        return {
+            "read": 1.0 if self.read == self.ended else self.read / self.ended,
+            "recipe": repr(self.policy),
+            "aim": self.aim.name,
+            "mean": self.worth.level is None,
+            "wait": plain(self._rules.wait),
+            "explore": self._explore,
+            "floor": self._floor,
+            "aim_words": sentences.aim_words(self.aim, self.costs),
+            "costs": self.costs,
+            "outcomes": self.ended,
+            "silence": self._rules.silence,
+            "rewards": self._rules.rewards,
+            "tickets": {
+                "asked": sum(one.asked for one in every),
+                "rewards": sum(one.told for one in every),
+                "pending": sum(arm.open for arm in self._arms),
+                "late": sum(one.late for one in every),
+                "late_sum": plain(sum(one.late_sum for one in every)),
+                "silent": silent,
+                "lost": missing - silent,
+                "cancelled": self._cancelled,
+            },
+            **self._paid(),
+            "lead": self._lead,
+            "arms": [self._row(i, table[i], here[i]) for i in order[:_LISTED]],
+            "more_arms": max(0, len(order) - _LISTED),
+            "history": self._history.to_dict([arm.name for arm in self._arms], order[:1]),
+            "tail": {"words": self._tail, "rewards": self._judged, "least": LEAST},
+            "filter": {"words": sentences.filter_words(self.policy), "advice": self._advice},
+        }
+
+    def _paid(self) -> dict[str, Any]:
+        """Return what says whether it paid, what exploring cost, and whether the data is sound."""
+        worth, control = self.worth, self._control
+        about = sentences.About(
+            aim=self.aim,
+            costs=self.costs,
+            control=control.get("arm"),
+            lost=self._rules.silence is None,
+            positive=all(arm.sample.lows[0] >= 0 for arm in self._arms if len(arm.sample.lows)),
+            scale=worth.scale,
+            ruled=worth.ruled,
+        )
+        against = worth.against_control() if control else None
+        even = worth.even.estimate() if worth.level is None else None
+        arms = [(arm.name, arm.counts, arm.tickets - arm.came) for arm in self._arms]
+        return {
+            "control": control or None,
+            "pay": sentences.pay(about, against, even)
+            | {"trail": [(at, *map(plain, found[2:5])) for at, found in worth.trail]},
+            "exploring": sentences.exploring(about, worth.exploring.estimate(), worth),
+            "sound": sentences.sound(about, worth, arms[:_LISTED], self._notes),
+            "state": _state(self._notes),
+            "notes": [one._asdict() for one in self._notes if one.kind != "control"][-_LISTED:],
+        }
+
+    def _row(self, number: int, found: Array, here: bool) -> dict[str, Any]:
+        arm = self._arms[number]
+        return {
+            "name": arm.name,
+            "here": here,
+            "pulls": max(arm.counts.asked, arm.tickets),
+            "rewards": arm.rewards,
+            "pending": arm.open,
+            "missing": arm.tickets - arm.came,
+            "late": arm.counts.late,
+            "late_sum": plain(arm.counts.late_sum),
+            **dict(zip(("estimate", "low", "high"), map(plain, found.tolist()), strict=True)),
+        }
+
+    def _on_offer(self, arm: _Arm) -> bool:
+        return arm.open > 0 or arm.offered >= self._tickets - _LATELY
+
+
+def _state(notes: Sequence[Note]) -> dict[str, Any]:
+    """Return the arm that every request gets now, if any, and the arms that were dropped."""
+    fixed: dict[str, Any] | None = None
+    for note in notes:
+        if note.kind in ("fix", "resume"):
+            fixed = note.text if note.kind == "fix" else None
+    return {"fixed": fixed, "dropped": [one.text["arm"] for one in notes if one.kind == "drop"]}
+
+
+def _least(shares: bytes | None) -> float:
+    """Return a lower bound on the propensities, which are rounded; NaN if they are not known."""
+    if shares is None:
+        return math.nan
+    return float(np.nextafter(np.frombuffer(shares, "<f4").min(), np.float32(0)))
+
+
+def _first(names: Sequence[str], here: Sequence[int], table: Array, *, costs: bool) -> Lead:
+    """Return the arm on offer with the best value, sure if its interval is above all others."""
+    value, low, high = -table[here][:, [0, 2, 1]].T if costs else table[here].T
+    if np.isnan(value).any():
+        return Lead(None, False, tuple(names[arm] for arm in here))
+    best = int(value.argmax())
+    rivals = [i for i in range(len(here)) if i != best and high[i] >= low[best]]
+    return Lead(names[here[best]], not rivals, tuple(names[here[i]] for i in rivals))
+
+
+def compared(
+    aim: Aim, names: Sequence[str], samples: Sequence[Histogram], *, costs: bool = False
+) -> Comparison:
+    """Compare arms by all their rewards, for any look.
+
+    >>> red, blue = Histogram(), Histogram()
+    >>> red.add([0, 0, 1] * 100)
+    >>> blue.add([0, 1, 1] * 100)
+    >>> compared(Mean(), ["red", "blue"], [red, blue]).lead
+    Lead(arm='blue', sure=True, rivals=())
+    """
+    exact = all(sample.exact for sample in samples)
+    lows = [sample.low for sample in samples]
+    statistic = aim.among(lows)
+    if isinstance(aim, Mean) and not exact:
+        statistic = Unbounded()  # a frequent largest reward may be an effect of rounding
+    highs = None if exact else [sample.high for sample in samples]
+    return Comparison.of(statistic, names, lows, highs, costs=costs, any_look=True)
