@@ -5,7 +5,7 @@ is. The arms are the same at every decision.
 """
 
 from tailproof.bestarm.allocation import GAllocation, XYAllocation
-from tailproof.bestarm.base import BestArm, FixedConfidence, NearBestArm
+from tailproof.bestarm.base import BestArm
 from tailproof.bestarm.behind_filter import behind_filter
 from tailproof.bestarm.design import complexity, lower_bound, optimal_design
 from tailproof.bestarm.lazy_track_and_stop import LazyTrackAndStop
@@ -20,11 +20,9 @@ from tailproof.bestarm.xy_adaptive import XYAdaptive
 __all__ = [
     "RAGE",
     "BestArm",
-    "FixedConfidence",
     "GAllocation",
     "LazyTrackAndStop",
     "LinGapE",
-    "NearBestArm",
     "QuantileElimination",
     "QuantileLUCB",
     "SuccessiveElimination",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tailproof.bestarm import FixedConfidence, NearBestArm
+from tailproof.bestarm import BestArm
 from tailproof.checks import number, require, whole
 from tailproof.environments.arm_sets import UnitBall
 from tailproof.environments.linear import Bandit, LinearBandit
@@ -121,7 +121,7 @@ class IdentificationPlan(BasePlan[Verdicts, Identification]):
     def play(self, cell: Cell) -> Verdicts:
         """Play the policy of a cell on each path until it recommends an arm."""
         run, recipe = Rollout(cell, f"noise {cell.name}", ahead=False), innermost(cell.policy)
-        margin = recipe.gap_tolerance if isinstance(recipe, NearBestArm) else 0.0
+        margin = getattr(recipe, "gap_tolerance", 0.0)  # most ask for nothing but the best arm
         near = run.world.best[:, None] - run.world.locations <= margin
         single = margin > 0 or bool((near.sum(axis=1) == 1).all())
         require(single, "environment", "one with a single best arm", self.environment)
@@ -151,7 +151,7 @@ def _ready(name: str, policy: Policy[Any], delta: float | None) -> Policy[Any]:
     if delta is None:
         return policy
     number("delta", delta, above=0, below=1)
-    if not isinstance(policy, FixedConfidence):
+    if not isinstance(policy, BestArm):
         raise ValueError(
             f"delta cannot replace that of policies[{name!r}], which is {policy!r}: "
             "leave out delta, and set it on the best-arm recipe itself"
