@@ -9,11 +9,11 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
+from instances import BEST_ARM
 from rotation import Check, briefly, by_class, everything, sample
 from scipy.integrate import quad
 from scipy.optimize import minimize
 from scipy.special import betainc, betaincinv, betaln
-from test_contract import BEST_ARM
 from traces import play, race
 
 from tailproof import OFUL, UCB1, Filtered, FromRegret, Mean, Median, Policy, bestarm, testing
