@@ -4,7 +4,7 @@
 is. The arms are the same at every decision.
 """
 
-from tailproof.bestarm.base import BestArm, FixedConfidence, NearBestArm
+from tailproof.bestarm.base import BestArm
 from tailproof.bestarm.behind_filter import behind_filter
 from tailproof.bestarm.design import complexity, lower_bound, optimal_design
 from tailproof.discovery import declared
@@ -15,8 +15,6 @@ globals().update(_POLICIES)
 
 __all__ = [
     "BestArm",
-    "FixedConfidence",
-    "NearBestArm",
     "behind_filter",
     "complexity",
     "lower_bound",

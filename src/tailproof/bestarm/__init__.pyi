@@ -3,8 +3,6 @@
 from tailproof.bestarm.allocation import GAllocation
 from tailproof.bestarm.allocation import XYAllocation
 from tailproof.bestarm.base import BestArm
-from tailproof.bestarm.base import FixedConfidence
-from tailproof.bestarm.base import NearBestArm
 from tailproof.bestarm.behind_filter import behind_filter
 from tailproof.bestarm.design import complexity
 from tailproof.bestarm.design import lower_bound
@@ -20,11 +18,9 @@ from tailproof.bestarm.xy_adaptive import XYAdaptive
 
 __all__ = [
     "BestArm",
-    "FixedConfidence",
     "GAllocation",
     "LazyTrackAndStop",
     "LinGapE",
-    "NearBestArm",
     "QuantileElimination",
     "QuantileLUCB",
     "RAGE",

@@ -74,6 +74,7 @@ class LazyTrackAndStop(BestArm[_Tracking]):
     Learns without a mean: no.
     """
 
+    noise_scale: Positive = 1.0
     u: Positive = 0.1
 
     def estimate(self, state: _Tracking) -> Array:
