@@ -87,6 +87,11 @@ class LinStudentUCB(Indexed[StudentFit]):
     intercept: bool = True
     room: Annotated[int, Range(at_least=4, at_most=1e15)] = 16
 
+    @property
+    def invariances(self) -> frozenset[str]:
+        """The unit does not matter, nor an offset if there is an intercept."""
+        return frozenset({"units", "offset"} if self.intercept else {"units"})
+
     def estimate(self, state: StudentFit) -> Array:
         """Return the estimate of θ."""
         return state.mean[:, : state.dim]
