@@ -131,6 +131,11 @@ class AutoFiltered(Repeating[Tuned], Relearning[Tuned]):
     settle: Count = field(kw_only=True, default=16)
     intercept: bool = field(kw_only=True, default=True)
 
+    @property
+    def invariances(self) -> frozenset[str]:
+        """The unit does not matter, nor an offset if there is an intercept."""
+        return frozenset({"units", "offset"} if self.intercept else {"units"})
+
     def with_scale(self, scale: float) -> Self:
         """Raise ``ValueError``: this filter learns the scale of the noise by itself."""
         raise ValueError(f"the noise scale cannot be set: {self!r} learns it")

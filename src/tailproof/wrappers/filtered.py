@@ -68,6 +68,14 @@ class Filtered(Repeating[Wrapped]):
         require(isinstance(self.estimator, Estimator), "estimator", "an estimator", self.estimator)
         self.estimator.check(self.repeats)
 
+    @property
+    def invariances(self) -> frozenset[str]:
+        """Those of A that also pass through the estimator."""
+        inside = self.policy.invariances
+        if "increasing" in inside:
+            inside |= {"units", "offset"}
+        return inside - {"increasing"} if self.estimator.equivariant else frozenset()
+
     @classmethod
     def from_theory(
         cls,
