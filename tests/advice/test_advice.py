@@ -685,7 +685,7 @@ def test_features_of_visitors_are_read_and_checked(tmp_path: Path) -> None:
     )
     file.write_text(file.read_text().replace(",0,0\n", ",,0\n", 1))
     assert "column age has no number in line 2: mend it" in run(f"{start} --features age", 2)
-    with pytest.raises(ValueError, match="features must be of shape \(60, d\)"):
+    with pytest.raises(ValueError, match=r"features must be of shape \(60, d\)"):
         calibrate(reward=np.arange(60.0), features=np.ones((59, 2)))
 
 
