@@ -153,11 +153,7 @@ def quantile(given: Weighted, tau: float, level: float) -> Estimate:
 
 
 def mean(given: Weighted, level: float, ends: tuple[float, float] | None = None) -> Estimate:
-    """Return the mean, of rewards cut to `ends` if given: ψ = y − θ (Fieller 1954).
-
-    With units the ends are those of a unit's total, and rewards were scaled so that totals keep to
-    them: the made-up unit has the mean number of rows, and one end as its total.
-    """
+    """Return the mean, of rewards cut to `ends` if given: ψ = y − θ (Fieller 1954)."""
     y = given.reward if ends is None else np.clip(given.reward, *ends)
     largest = [float(np.abs(y).max()), *(abs(end) for end in ends or ())]
     unit_of_reward = max(largest) or 1.0  # so that squares are numbers
@@ -184,10 +180,9 @@ def mean(given: Weighted, level: float, ends: tuple[float, float] | None = None)
     if bounds is None:
         low, high = roots(0.0)
     else:
-        size, rows = _typical(w, None), len(w) / len(units)
+        size = _typical(w, given.unit)
         made_up = [
-            size * np.array([e, rows, size * e * e, size * e * rows, size * rows**2])
-            for e in bounds
+            np.array([size * e, size, (size * e) ** 2, size**2 * e, size**2]) for e in bounds
         ]
         low = max(float(roots(made_up[0])[0]), bounds[0])
         high = min(float(roots(made_up[1])[1]), bounds[1])

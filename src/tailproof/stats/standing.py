@@ -136,12 +136,12 @@ class Standing:
     def moved(self) -> Moved:
         """Whether shares of arms moved, or rewards."""
         found = self.customers
-        return moved(found.arm, found.total, found.arms, self.day)
+        return moved(found.arm, self.capped, found.arms, self.day)
 
     @cached_property
     def judged_for(self) -> Looks:
         """The looks that statements hold for: any, where the shares followed the rewards."""
-        adaptive = self.moved.within and self.customers.weight is None
+        adaptive = self.moved.followed and self.customers.weight is None
         return "any" if adaptive and self.customers.case != "visits" else self.looks
 
     @cached_property
@@ -235,7 +235,7 @@ class Standing:
             period, kept = shared_periods(self.day[mine], first)
             mine, first, period = mine[kept], first[kept], period[kept]
         weight = None if found.weight is None else found.weight[mine]
-        if weight is not None and self.moved.within:
+        if weight is not None and self.moved.followed:
             weight = np.sqrt(weight)  # each reward of a policy's log then has about one variance
         return mine, first, period, weight
 
@@ -354,11 +354,10 @@ class Standing:
 
     def _about_time(self) -> list[str]:
         drift = self.moved
-        if drift.within and drift.rewards and self.customers.weight is None:
-            where = "along the file" if self.day is None else "within days"
+        if drift.followed and drift.rewards and self.customers.weight is None:
             return [
-                f"both the shares of the arms (changed {where}) and the rewards moved with time, "
-                "so arms met different customers; give the times, or propensities"
+                "both the shares of the arms and the rewards moved with time, so arms met other "
+                "customers; give the times, or propensities if a policy chose the arms"
             ]
         if drift.runs:
             return [
