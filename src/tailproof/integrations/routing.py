@@ -349,7 +349,7 @@ class _Memory:
     def ask(self, places: list[int]) -> tuple[int, int]:
         with self._lock:
             if max(places) >= self.state.arms:
-                self.state = self.policy._resized(self.state, max(places) + 1)
+                self.state = self.policy.resized(self.state, max(places) + 1)
             state = self.state
             if len(places) < state.arms:
                 state = state.among(np.array(places))
