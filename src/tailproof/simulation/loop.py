@@ -57,11 +57,10 @@ class Rollout:
                 self._arms = policy.check_arms(self.state, world.arms)
             self._known = world.locations
             self._locations, self.best = world.locations.reshape(-1, 1), world.best[:, None]
-        chosen = (
-            self._rows * 0
-            if self._ball
-            else policy.choose_unchecked(self.state, self._arms, self._rng)
-        )
+        if self._ball:
+            chosen = self._rows * 0
+        else:
+            chosen = policy.choose_unchecked(self.state, self._arms, self._rng)
         return chosen, self._locations.take(self._rows + chosen, axis=0)
 
     def learn(self, chosen: Index, location: Array) -> None:
