@@ -15,8 +15,10 @@ MODULES = (
     "tailproof.features",
     "tailproof.research.gauntlet",
     "tailproof.integrations.guests",
-    "tailproof.judging",
+    "tailproof.integrations.hosts",
+    "tailproof.integrations.routing",
     "tailproof.live",
+    "tailproof.service",
     "tailproof.figures",
     "tailproof.testing",
     "tailproof.environments.linear",
@@ -30,6 +32,10 @@ MODULES = (
 )
 """The modules with public names; a name in several of them is documented in the first."""
 ALIASES = {
+    "tailproof.research.gauntlet": "tailproof.gauntlet",
+    "tailproof.integrations.guests": "tailproof.guests",
+    "tailproof.integrations.hosts": "tailproof.hosts",
+    "tailproof.integrations.routing": "tailproof.routing",
     "tailproof.environments.linear": "tailproof.environments",
     "tailproof.stats.theory": "tailproof.theory",
     "tailproof.stats.intervals": "tailproof.intervals",

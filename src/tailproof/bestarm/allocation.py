@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailproof.bestarm.base import PENALTY, NearBestArm, Race, in_unit, lead, rivals
+from tailproof.bestarm.base import PENALTY, BestArm, Race, in_unit, lead, rivals
 from tailproof.bestarm.design import greedy, pairs
+from tailproof.checks import NonNegative, Positive
 from tailproof.policies.base import Array, Index, pick_largest, picked
 from tailproof.policies.state.regression import squared_norms
 
@@ -15,8 +16,11 @@ __all__ = ["GAllocation", "XYAllocation"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Allocation(NearBestArm[Race]):
+class _Allocation(BestArm[Race]):
     """Pull argmin_x max_y ‖y‖_{(A + x xᵀ)⁻¹}; a subclass defines the directions y."""
+
+    noise_scale: Positive = 1.0
+    gap_tolerance: NonNegative = 0.0
 
     @abstractmethod
     def directions(self, arms: Array) -> Array:

@@ -69,6 +69,7 @@ class LazyTrackAndStop(BestArm[_Tracking]):
     Differences: A₀ is found by pivoting and not drawn; it enters A only when pulled.
     """
 
+    noise_scale: Positive = 1.0
     u: Positive = 0.1
 
     def estimate(self, state: _Tracking) -> Array:

@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 
 from tailproof.bestarm.base import BestArm, TallyRace, lead
+from tailproof.checks import Positive
 from tailproof.policies.base import Array, Index, KArmed
 
 __all__ = ["TrackAndStop", "optimal_proportions"]
@@ -41,6 +42,7 @@ class TrackAndStop(KArmed[TallyRace], BestArm[TallyRace]):
     to a constant factor in t; each arm once first, in order. The vectors of the arms are ignored.
     """
 
+    noise_scale: Positive = 1.0
     threshold: Literal["proved", "experiments"] = "proved"
 
     def _init(self, paths: int, arms: int, dim: int) -> TallyRace:
