@@ -35,9 +35,7 @@ def start_tally(s: Array, p: Array) -> None:
         s[i] = 0.0
 
 
-def learn_tally(
-    s: Array, p: Array, offers: Array, k: int, y: Array, t: int, work: Array
-) -> None:
+def learn_tally(s: Array, p: Array, offers: Array, k: int, y: Array, t: int, work: Array) -> None:
     s[k] += 1.0
     s[s.shape[0] // 2 + k] += y[0]
 
@@ -73,7 +71,5 @@ def no_index(
         values[k] = 0.0
 
 
-def learn_nothing(
-    s: Array, p: Array, offers: Array, k: int, y: Array, t: int, work: Array
-) -> None:
+def learn_nothing(s: Array, p: Array, offers: Array, k: int, y: Array, t: int, work: Array) -> None:
     return

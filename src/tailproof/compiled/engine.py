@@ -1,6 +1,7 @@
 """Which policies have a compiled form, and how one is played."""
 
 import os
+import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -36,7 +37,6 @@ _THREADS = 64  # of a block: as many as two warps, which leave the most register
 def form_of(policy: Policy[Any], sizes: Sizes) -> Form:
     """Return the compiled form of a policy, or raise if it has none.
 
-    >>> from tailproof import HvtUCB
     >>> form_of(UCB1(), Sizes(arms=3, dim=3, decisions=100)).state
     6
     """
@@ -163,7 +163,9 @@ class Game:
         simulated = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
         threads = min(_THREADS, len(regret)) if simulated else _THREADS
         device = [cuda.to_device(array) for array in (regret, error)]
-        with np.errstate(all="ignore") if simulated else nullcontext():
+        with warnings.catch_warnings():
+            if simulated:  # in Python, where words of 64 bits warn when they wrap around
+                warnings.simplefilter("ignore", RuntimeWarning)
             kernel[blocks, threads](first, *map(cuda.to_device, self.inputs()), *device)
         for array, found in zip((regret, error), device, strict=True):
             found.copy_to_host(array)

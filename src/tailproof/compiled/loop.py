@@ -26,16 +26,12 @@ def start(s: Array, p: Array) -> None:
     raise NotImplementedError
 
 
-def index(
-    s: Array, p: Array, offers: Array, t: int, g: Words, values: Array, work: Array
-) -> None:
+def index(s: Array, p: Array, offers: Array, t: int, g: Words, values: Array, work: Array) -> None:
     """Write the index of each arm; a placeholder."""
     raise NotImplementedError
 
 
-def learn(
-    s: Array, p: Array, offers: Array, k: int, y: Array, t: int, work: Array
-) -> None:
+def learn(s: Array, p: Array, offers: Array, k: int, y: Array, t: int, work: Array) -> None:
     """Learn rewards; a placeholder."""
     raise NotImplementedError
 
@@ -196,7 +192,12 @@ def on_cores(
     """Play the paths from `first` on, one after another."""
     own, g, noise = np.empty(2, np.uint64), np.empty(2, np.uint64), np.empty(2, np.uint64)
     s, work, values = np.empty(STATE), np.empty(WORK), np.empty(ARMS)
-    theta, found, offers, locations = np.empty((1, DIM)), np.empty(DIM), np.empty(OFFERS), np.empty(ARMS)
+    theta, found, offers, locations = (
+        np.empty((1, DIM)),
+        np.empty(DIM),
+        np.empty(OFFERS),
+        np.empty(ARMS),
+    )
     y, late = np.empty(PULLS), np.empty(LATE)
     for at in range(regret.shape[0]):
         play(

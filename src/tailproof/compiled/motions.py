@@ -30,6 +30,7 @@ COS, SIN = 1.0, 0.0
 
 
 def still(theta: Array, size: float, g: Words) -> None:
+    """Leave θ where it is."""
     return
 
 

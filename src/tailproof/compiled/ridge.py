@@ -94,9 +94,7 @@ def update_root(s: Array, offers: Array, k: int, y: float, work: Array) -> float
     return growth
 
 
-def learn_ridge(
-    s: Array, p: Array, offers: Array, k: int, y: Array, t: int, work: Array
-) -> None:
+def learn_ridge(s: Array, p: Array, offers: Array, k: int, y: Array, t: int, work: Array) -> None:
     s[s.shape[0] - 1] += math.log(update_root(s, offers, k, y[0], work))
 
 

@@ -21,8 +21,8 @@ __all__ = [
     "exponential",
     "normal",
     "normal_pair",
-    "student",
     "stream_keys",
+    "student",
     "uniform",
     "word",
 ]
@@ -51,7 +51,8 @@ def stream_keys(seed: int, purpose: str) -> Words:
     """
     words = np.frombuffer(sha256(purpose.encode()).digest(), dtype=">u4")
     sequence = np.random.SeedSequence(seed, spawn_key=tuple(words.tolist()))
-    return sequence.generate_state(2, np.uint64)
+    keys: Words = sequence.generate_state(2, np.uint64).astype(np.uint64)
+    return keys
 
 
 def begin_stream(g: Words, keys: Words, path: int) -> None:

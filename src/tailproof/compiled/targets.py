@@ -12,6 +12,7 @@ from dis import get_instructions
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from threading import RLock
 from types import FunctionType
 from typing import Any, Literal
 
@@ -64,9 +65,11 @@ def compile_for(target: Target, tree: Bound, *, entry: bool = False) -> Any:
     The `entry` is what Python calls: on cores it lets other threads run and is kept on disk, in the
     folder where Numba keeps what it compiled; on a GPU it is a kernel.
     """
-    return _compiled(target, tree, (), entry)
+    with _LOCK:  # two threads would compile the same twice
+        return _compiled(target, tree, (), entry)
 
 
+_LOCK = RLock()
 Numbers = tuple[tuple[str, Any], ...]
 
 
@@ -147,5 +150,3 @@ def _digest(tree: Bound) -> str:
 @cache
 def _sources() -> tuple[str, ...]:
     return tuple(file.read_text() for file in sorted(Path(__file__).parent.glob("*.py")))
-
-
