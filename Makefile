@@ -136,7 +136,7 @@ $(DOCS): $(READY)
 	@touch $(DOCS)
 
 docs: $(DOCS)
-	rm -rf out/docs docs/api/generated
+	rm -rf out/docs docs/api
 	$(BIN)/python -m sphinx -q -b html -W --keep-going -d out/doctrees -E docs out/docs
 	$(BIN)/python docs/check.py out/docs
 	@echo 'Site: out/docs/index.html'

@@ -79,6 +79,11 @@ class GAllocation(_Allocation):
     Source: Soare, Lazaric and Munos 2014, figure 1 and section 3.
     Differences: until the arms pulled span the space a ridge penalty of 10⁻⁴ of the longest arm's
     square affects the pulls, not the answer. Ties are broken at random; ε.
+
+    Kind: best arm, linear.
+    Needs: σ, δ.
+    Accepts a near-best arm: with `gap_tolerance`.
+    Learns without a mean: no.
     """
 
     def directions(self, arms: Array) -> Array:
@@ -103,6 +108,11 @@ class XYAllocation(_Allocation):
     ([1], [106])
 
     Source: Soare, Lazaric and Munos 2014, section 4. Differences: as in `GAllocation`.
+
+    Kind: best arm, linear.
+    Needs: σ, δ.
+    Accepts a near-best arm: with `gap_tolerance`.
+    Learns without a mean: no.
     """
 
     def directions(self, arms: Array) -> Array:

@@ -50,6 +50,11 @@ class LinGapE(BestArm[_Contenders]):
 
     Source: Xu, Honda and Sugiyama 2018, algorithm 1. Differences: the greedy choice of the
     source's experiments, not the ratio rule of its proof; first each arm once, in order.
+
+    Kind: best arm, linear.
+    Needs: σ, δ, λ, S.
+    Accepts a near-best arm: with `gap_tolerance`.
+    Learns without a mean: no.
     """
 
     noise_scale: Positive = 1.0

@@ -52,6 +52,11 @@ class RAGE(BestArm[_Planned]):
     Source: Fiez, Jain, Jamieson and Ratliff 2019, algorithm 1, with η = 1/10.
     Differences: 2K² for K² in the logarithm and the width itself for its bound 2^−(t+2), both as
     in the authors' code, so that the phases add up to less than δ; σ; ε.
+
+    Kind: best arm, linear.
+    Needs: σ, δ.
+    Accepts a near-best arm: with `gap_tolerance`.
+    Learns without a mean: no.
     """
 
     noise_scale: Positive = 1.0

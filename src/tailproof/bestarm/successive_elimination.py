@@ -42,6 +42,11 @@ class SuccessiveElimination(KArmed[_Remaining], BestArm[_Remaining]):
 
     Source: Even-Dar, Mannor and Mansour 2006, algorithm 3, where c > 4 for rewards in [0, 1].
     Differences: σ-sub-Gaussian rewards, for which c = 4 is enough: 2K Σ_t δ/(4Kt²) < δ; ε.
+
+    Kind: best arm, K arms.
+    Needs: σ, δ, K arms.
+    Accepts a near-best arm: with `gap_tolerance`.
+    Learns without a mean: no.
     """
 
     noise_scale: Positive = 1.0

@@ -40,6 +40,11 @@ class TrackAndStop(KArmed[TallyRace], BestArm[TallyRace]):
     Source: Garivier and Kaufmann 2016, D-tracking and Chernoff's stopping rule; both thresholds
     from memory. Differences: for normal rewards, for which the source proves its threshold only up
     to a constant factor in t; each arm once first, in order. The vectors of the arms are ignored.
+
+    Kind: best arm, K arms.
+    Needs: σ, δ, K arms.
+    Accepts a near-best arm: no.
+    Learns without a mean: no.
     """
 
     noise_scale: Positive = 1.0

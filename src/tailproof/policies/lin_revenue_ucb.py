@@ -61,6 +61,10 @@ class LinRevenueUCB(Randomised[Ledger]):
     algorithm 1; one draw for all arms RandUCB of Vaswani, Mehrabian, Durand and Kveton 2020; the
     sandwich White's of 1980. Differences: all that these do not share; M has y² in place of squared
     residuals; regressions are solved when visitors are 1 % more. Only measured, not proved.
+
+    Kind: revenue.
+    Needs: nothing; one vector of features for all arms.
+    Learns without a mean: yes, as measured; units do not matter.
     """
 
     share: Annotated[float, Range(above=0.5, below=1)] = 0.99

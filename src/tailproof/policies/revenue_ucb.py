@@ -78,6 +78,10 @@ class RevenueUCB(KArmed[Purse], Randomised[Purse]):
     arms, and the logarithm of MOSS (Audibert and Bubeck 2009). Differences: a normal law without an
     end; cap and σ̂ are learned; the factor 0.4 and the two purchases were tuned. Only measured, not
     proved. If the first purchase is 2³² times larger than most others, these are not told apart.
+
+    Kind: revenue.
+    Needs: nothing; zero means no purchase.
+    Learns without a mean: yes, as measured; units do not matter.
     """
 
     share: Annotated[float, Range(above=0.5, below=1)] = 0.99

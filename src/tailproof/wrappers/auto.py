@@ -120,6 +120,11 @@ class AutoFiltered(Repeating[Tuned], Relearning[Tuned]):
     estimator; Huber 1967 for the standard error. Differences: Pitman's estimator in place of the
     mean of medians; all units. E ψ' is taken to be at least E w/4, w(z) = 2/(1 + z²), so that it
     is positive whatever the rewards are.
+
+    Kind: around a policy.
+    Needs: nothing.
+    Pulls: 21 by default (`repeats`).
+    Learns without a mean: yes.
     """
 
     repeats: Annotated[int, Range(at_least=3, at_most=1e15)] = field(kw_only=True, default=21)

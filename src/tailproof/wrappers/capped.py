@@ -88,6 +88,11 @@ class Capped(Relearning[Ranged]):
     Source: capping at a percentile is common in experiment platforms; Dixon 1960 for winsorising.
     Differences: the range is learned, not given; later changes of it hold for new rewards only.
     Rewards beyond 2³² times the first that is not zero count as that.
+
+    Kind: around a policy.
+    Needs: nothing.
+    Pulls: as its policy.
+    Learns without a mean: yes.
     """
 
     share: Annotated[float, Range(above=0.5, below=1)] = field(kw_only=True, default=0.99)

@@ -69,7 +69,9 @@ class Score:
         Random arms are among the tools, under the name `CHANCE`; a tool that cannot play a
         problem is missing there.
     oracle : mapping from problems to floats
-        Mean regret of the oracle, if there is one.
+        Mean regret of the oracle, if there is one: OFUL that knows ‖θ‖ and the scale, under normal
+        noise of equal Fisher information and without offset, with the best of a few bonuses. In
+        problems that move it is a policy that is restarted when θ changes.
     settings : mapping
         Size, seed, paths, horizons, tools, problems and versions, as plain text and numbers.
 
