@@ -98,16 +98,14 @@ class Game:
             loop.play,
             start=form.start,
             index=form.index,
-            learn=form.learn,
-            miss=bind(loop.miss, estimate=form.estimate or none_to_estimate),
             begin=world.begin,
             renew=world.renew,
             move=world.move,
-            draw=world.draw,
-            PULLS=form.pulls,
-            FRESH=world.fresh,
-            PAYS_LOCATION=world.pays_location,
-            ESTIMATES=form.estimate is not None,
+            judge=bind(
+                loop.judge, miss=bind(loop.miss, estimate=form.estimate or none_to_estimate)
+            ),
+            pay=bind(loop.pay, draw=world.draw),
+            learn_in_time=bind(loop.learn_in_time, learn=form.learn),
         )
         return bind(
             loop_over,
@@ -119,6 +117,9 @@ class Game:
             WORK=form.work,
             PULLS=form.pulls,
             LATE=max(1, self.delay * (form.pulls + 1)),
+            FRESH=world.fresh,
+            PAYS_LOCATION=world.pays_location,
+            ESTIMATES=form.estimate is not None,
         )
 
     def inputs(self) -> tuple[Any, ...]:

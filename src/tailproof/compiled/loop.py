@@ -16,7 +16,6 @@ ARMS, DIM, OFFERS, STATE, WORK, PULLS, LATE = 1, 1, (1, 1), 1, 1, 1, 1
 FRESH, PAYS_LOCATION, ESTIMATES = False, True, False
 cuda: Any = None
 """A placeholder: the module of Numba."""
-_ENVIRONMENT, _NOISE, _POLICY = range(3)  # places of keys
 _HORIZON, _COST, _DELAY = range(3)  # places of plan
 _OFFSET = 4  # place in w
 
@@ -82,54 +81,65 @@ def miss(s: Array, p: Array, theta: Array, values: Array) -> float:
     return math.sqrt(error / size) if size > 0.0 else math.nan
 
 
-def play(
-    path: int,
-    at: int,
-    plan: Index,
-    marks: Index,
-    keys: Words,
-    p: Array,
-    w: Array,
-    vectors: Array,
-    laws: Array,
-    table: Array,
-    rows: Index,
-    changes: Index,
-    moves: Index,
-    regret: Array,
-    error: Array,
-    own: Words,
-    g: Words,
-    noise: Words,
-    s: Array,
-    work: Array,
-    values: Array,
-    theta: Array,
-    found: Array,
-    offers: Array,
-    locations: Array,
-    y: Array,
-    late: Array,
-) -> None:
+def judge(at: int, judged: int, t: int, shared: Any, error: Array, room: Any) -> int:
+    """Write the error of the estimate at marks that decision t comes first after."""
+    plan, marks = shared[0], shared[1]
+    while judged < marks.shape[0] and marks[judged] // plan[_COST] <= t:
+        error[at, judged] = miss(room[3], shared[3], room[6], room[7])
+        judged += 1
+    return judged
+
+
+def pay(k: int, location: float, pulled: int, passed: int, shared: Any, room: Any) -> int:
+    """Write the rewards of arm k, and return how many changes of the noise are over."""
+    w, laws, table, rows, changes = shared[4], shared[6], shared[7], shared[8], shared[9]
+    noise, y = room[2], room[10]
+    base = w[_OFFSET] + location if PAYS_LOCATION else w[_OFFSET]
+    for i in range(PULLS):
+        while passed < changes.shape[0] and changes[passed] <= pulled + i:
+            passed += 1
+        y[i] = base + draw(noise, laws, rows[passed, k], table)
+    return passed
+
+
+def learn_in_time(k: int, t: int, known: int, shared: Any, room: Any) -> int:
+    """Learn the rewards that are known by now, and return how many decisions are learned."""
+    plan, p = shared[0], shared[3]
+    s, work, offers, y, late = room[3], room[4], room[8], room[10], room[11]
+    arm, delay = k, plan[_DELAY]
+    if delay > 0:
+        slot = (t % delay) * (PULLS + 1)
+        arm, late[slot] = int(late[slot]), float(k)
+        for i in range(PULLS):
+            y[i], late[slot + 1 + i] = late[slot + 1 + i], y[i]
+    if t < delay:
+        return known
+    learn(s, p, offers, arm, y, known, work)
+    return known + 1
+
+
+def play(path: int, at: int, shared: Any, results: Any, room: Any) -> None:
     """Play one path, and write its row of results.
 
-    Numbers after `error` are room of this path. The rewards of a decision are learned `delay`
-    decisions later, and wait in `late` until then.
+    `shared` is what all paths share, in the order of the parameters of `on_cores`, and `room` what
+    this path writes to.
     """
-    horizon, cost, delay = plan[_HORIZON], plan[_COST], plan[_DELAY]
-    begin_stream(g, keys[_ENVIRONMENT], path)
-    begin_stream(noise, keys[_NOISE], path)
-    begin_stream(own, keys[_POLICY], path)
+    plan, marks, keys, p, w, vectors, _, _, _, _, moves = shared
+    own, g, noise, s, work, values, theta, _, offers, locations, _, late = room
+    regret, error = results
+    horizon, cost = plan[_HORIZON], plan[_COST]
+    begin_stream(g, keys[0], path)
+    begin_stream(noise, keys[1], path)
+    begin_stream(own, keys[2], path)
     begin(theta, offers, locations, w, vectors, g)
     start(s, p)
-    best, total, known, pulled = largest(locations), 0.0, 0, 0
-    mark, judged, passed, moved = 0, 0, 0, 0
-    full = horizon // cost
+    for i in range(late.shape[0]):
+        late[i] = 0.0
+    best, total = largest(locations), 0.0
+    known, pulled, mark, judged, passed, moved = 0, 0, 0, 0, 0, 0
     for t in range((horizon + cost - 1) // cost):
         if ESTIMATES:
-            while judged < marks.shape[0] and marks[judged] // cost == t:
-                error[at, judged] = miss(s, p, theta, found)
-                judged += 1
+            judged = judge(at, judged, t, shared, error, room)
         index(s, p, offers, known, own, values, work)
         k = pick_largest(values, own)
         location = locations[k]
@@ -138,27 +148,9 @@ def play(
             regret[at, mark] = total + gap * (marks[mark] - pulled)
             mark += 1
         total += gap * cost
-        if t < full:
-            base = w[_OFFSET] + location if PAYS_LOCATION else w[_OFFSET]
-            for i in range(PULLS):
-                while passed < changes.shape[0] and changes[passed] <= pulled + i:
-                    passed += 1
-                y[i] = base + draw(noise, laws, rows[passed, k], table)
-            if delay == 0:
-                learn(s, p, offers, k, y, known, work)
-                known += 1
-            else:
-                slot = (t % delay) * (PULLS + 1)
-                if t >= delay:
-                    arm, late[slot] = int(late[slot]), float(k)
-                    for i in range(PULLS):
-                        y[i], late[slot + 1 + i] = late[slot + 1 + i], y[i]
-                    learn(s, p, offers, arm, y, known, work)
-                    known += 1
-                else:
-                    late[slot] = float(k)
-                    for i in range(PULLS):
-                        late[slot + 1 + i] = y[i]
+        if pulled + cost <= horizon:  # or else the last decision does not fit
+            passed = pay(k, location, pulled, passed, shared, room)
+            known = learn_in_time(k, t, known, shared, room)
         pulled += cost
         if FRESH:
             renew(theta, offers, locations, w, vectors, g)
@@ -168,9 +160,7 @@ def play(
             best = largest(locations)
             moved += 1
     if ESTIMATES:
-        while judged < marks.shape[0]:
-            error[at, judged] = miss(s, p, theta, found)
-            judged += 1
+        judge(at, judged, horizon, shared, error, room)
 
 
 def on_cores(
@@ -190,20 +180,15 @@ def on_cores(
     error: Array,
 ) -> None:
     """Play the paths from `first` on, one after another."""
+    shared = (plan, marks, keys, p, w, vectors, laws, table, rows, changes, moves)
     own, g, noise = np.empty(2, np.uint64), np.empty(2, np.uint64), np.empty(2, np.uint64)
     s, work, values = np.empty(STATE), np.empty(WORK), np.empty(ARMS)
-    theta, found, offers, locations = (
-        np.empty((1, DIM)),
-        np.empty(DIM),
-        np.empty(OFFERS),
-        np.empty(ARMS),
-    )
+    theta, found = np.empty((1, DIM)), np.empty(DIM)
+    offers, locations = np.empty(OFFERS), np.empty(ARMS)
     y, late = np.empty(PULLS), np.empty(LATE)
+    room = (own, g, noise, s, work, values, theta, found, offers, locations, y, late)
     for at in range(regret.shape[0]):
-        play(
-            first + at, at, plan, marks, keys, p, w, vectors, laws, table, rows, changes, moves,
-            regret, error, own, g, noise, s, work, values, theta, found, offers, locations, y, late,
-        )  # fmt: skip
+        play(first + at, at, shared, (regret, error), room)
 
 
 def on_gpu(
@@ -225,6 +210,7 @@ def on_gpu(
     """Play the paths from `first` on, each on a thread of the GPU; a kernel."""
     at = cuda.grid(1)
     if at < regret.shape[0]:
+        shared = (plan, marks, keys, p, w, vectors, laws, table, rows, changes, moves)
         own = cuda.local.array(2, np.uint64)
         g = cuda.local.array(2, np.uint64)
         noise = cuda.local.array(2, np.uint64)
@@ -237,7 +223,5 @@ def on_gpu(
         locations = cuda.local.array(ARMS, np.float64)
         y = cuda.local.array(PULLS, np.float64)
         late = cuda.local.array(LATE, np.float64)
-        play(
-            first + at, at, plan, marks, keys, p, w, vectors, laws, table, rows, changes, moves,
-            regret, error, own, g, noise, s, work, values, theta, found, offers, locations, y, late,
-        )  # fmt: skip
+        room = (own, g, noise, s, work, values, theta, found, offers, locations, y, late)
+        play(first + at, at, shared, (regret, error), room)

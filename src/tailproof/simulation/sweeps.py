@@ -47,10 +47,9 @@ def sweep(
     engine : "serial", "processes", "dask", "ray", "compiled" or "cuda"
         Results of the first four are the same bit for bit. "dask" and "ray" use the client or
         cluster you are connected to, or start a local one and stop it again; a script that lets
-        dask start one needs the line ``if __name__ == "__main__":``. "compiled" plays whole paths
-        as machine code, on one thread for each worker, and "cuda" on a GPU: many times faster, for
-        the policies in `tailproof.compiled.FORMS`, with other random numbers of the same laws. A
-        path is then the same in any number of paths.
+        dask start one needs the line ``if __name__ == "__main__":``. "compiled" (on cores) and
+        "cuda" (on a GPU) play the policies of `tailproof.compiled.FORMS` as machine code, with
+        other random numbers of the same laws; a path is the same in any number of paths.
     workers : int
         Processes or threads to start; 0 means one for each core. A dask client keeps those it has.
     progress : callable, optional
@@ -72,14 +71,11 @@ def sweep(
     >>> bool(results["df = 3"].mean("OFUL")[-1] == again["df = 3"].mean("OFUL")[-1])
     True
     """
-    ok = isinstance(plans, Mapping) and len(plans) > 0
-    require(ok, "plans", "a mapping with at least one plan", plans)
-    for name, plan in plans.items():
-        require(isinstance(plan, BasePlan), f"plans[{name!r}]", "a plan", plan)
+    _check(plans)
     check_engine(engine, workers)
     folder = None if out is None else Path(out)
-    code, keep = code_of(engine), folder is not None
-    keyed = {name: _keyed(name, plan, code, keep=keep) for name, plan in plans.items()}
+    code = code_of(engine)
+    keyed = {name: _keyed(name, plan, code, keep=out is not None) for name, plan in plans.items()}
     cells = {key: cell for by_key in keyed.values() for key, cell in by_key.items()}
     if folder is not None:
         require(folder.is_dir() or not folder.exists(), "out", "a folder", str(out))
@@ -87,6 +83,13 @@ def sweep(
     with nullcontext() if folder is None else locked(folder):
         parts = _run(cells, folder, engine, workers, progress or (lambda done, total: None))
     return {name: plan.join([parts[k] for k in keyed[name]], code) for name, plan in plans.items()}
+
+
+def _check(plans: Any) -> None:
+    ok = isinstance(plans, Mapping) and len(plans) > 0
+    require(ok, "plans", "a mapping with at least one plan", plans)
+    for name, plan in plans.items():
+        require(isinstance(plan, BasePlan), f"plans[{name!r}]", "a plan", plan)
 
 
 def _run(
