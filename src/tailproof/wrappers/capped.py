@@ -97,6 +97,11 @@ class Capped(Relearning[Ranged]):
 
     share: Annotated[float, Range(above=0.5, below=1)] = field(kw_only=True, default=0.99)
 
+    @property
+    def invariances(self) -> frozenset[str]:
+        """The unit does not matter; zero means no purchase, so that an offset does."""
+        return frozenset({"units"})
+
     def with_scale(self, scale: float) -> Self:
         """Raise ``ValueError``: capped rewards are brought to a scale of one."""
         raise ValueError(f"the noise scale cannot be set: {self!r} learns it")
@@ -142,7 +147,7 @@ class Capped(Relearning[Ranged]):
         known: Array | None,
     ) -> None:
         cut = self._rewards(state, raw)
-        self.policy._update(inner, arms[rows], chosen[rows], cut[rows], known)
+        self.policy.learn_unchecked(inner, arms[rows], chosen[rows], cut[rows], known)
 
     def _learn_again(self, part: Ranged, age: int) -> None:
         rewards = part.pilot_rewards[:, :age].reshape(part.paths, -1)
