@@ -5,7 +5,7 @@ READY := .venv/.ready
 BASE := .venv/.base
 OUT ?= out/reproduce
 
-.PHONY: test test-slow mutants stubs test-browser test-oldest test-pythons lint bench bench-bestarm bench-calibrate bench-clients bench-drift bench-history bench-judge bench-live bench-money bench-pay bench-peers bench-regret bench-statements bench-worlds examples gauntlet gauntlet-money docs-gauntlet reproduce pictures paper docs dist clean
+.PHONY: test test-slow mutants stubs test-browser test-oldest test-pythons lint bench bench-bestarm bench-calibrate bench-clients bench-compiled bench-drift bench-history bench-judge bench-live bench-money bench-pay bench-peers bench-regret bench-statements bench-worlds examples gauntlet gauntlet-money docs-gauntlet reproduce pictures paper docs dist clean
 .DEFAULT_GOAL := test
 
 $(BASE): pyproject.toml
@@ -53,6 +53,10 @@ bench-bestarm: $(READY)
 
 bench-calibrate: $(READY)
 	$(BIN)/python benchmarks/calibrate.py
+
+# Compiled code against arrays; benchmarks/compiled.py --cuda measures a GPU, too.
+bench-compiled: $(READY)
+	$(BIN)/python benchmarks/compiled.py
 
 # Worlds that move: our wrappers beside peers, false restarts and cost (about two hours).
 bench-drift: $(READY)

@@ -28,9 +28,12 @@ NoiseText = Annotated[
 ]
 Paths = Annotated[int, typer.Option(help="Number of independent paths.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same result.")]
-Workers = Annotated[int, typer.Option(help="Number of processes; 0 for one per core.")]
+Workers = Annotated[int, typer.Option(help="Number of processes or threads; 0 for one per core.")]
 Engine = Annotated[
-    str, typer.Option(help="serial, processes, dask or ray; the results are the same.")
+    str,
+    typer.Option(
+        help="serial, processes, dask or ray, with the same results; compiled or cuda, much faster."
+    ),
 ]
 Out = Annotated[
     Path | None,
