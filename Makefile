@@ -5,7 +5,7 @@ READY := .venv/.ready
 BASE := .venv/.base
 OUT ?= out/reproduce
 
-.PHONY: test test-slow mutants stubs test-browser test-oldest test-pythons lint bench bench-bestarm bench-calibrate bench-clients bench-compiled bench-drift bench-history bench-judge bench-live bench-money bench-pay bench-peers bench-regret bench-statements bench-worlds examples gauntlet gauntlet-money docs-gauntlet reproduce pictures paper docs dist clean
+.PHONY: test test-slow mutants mutants-changed stubs test-browser test-oldest test-pythons lint bench bench-bestarm bench-calibrate bench-clients bench-compiled bench-drift bench-history bench-judge bench-live bench-money bench-pay bench-peers bench-regret bench-statements bench-worlds examples gauntlet gauntlet-money docs-gauntlet reproduce pictures paper docs dist clean
 .DEFAULT_GOAL := test
 
 $(BASE): pyproject.toml
@@ -173,9 +173,14 @@ test-oldest: $(READY)
 	  --ignore-glob 'tests/live/test_*' --ignore tests/service/browser --ignore tests/service/test_service_fuzz.py \
 	  --ignore tests/simulation/test_killed_runs.py --ignore tests/simulation/test_guarantees.py
 
-# Small bugs are planted one at a time; the tests of their room must notice (about an hour).
+# Promises are broken one at a time; the test of each must notice. mutants-changed: only promises
+# kept by files that differ from SINCE.
+SINCE ?= main
 mutants: $(READY)
 	$(BIN)/python mutants/run.py
+
+mutants-changed: $(READY)
+	$(BIN)/python mutants/run.py --changed $(SINCE)
 
 clean:
 	rm -rf .venv out
