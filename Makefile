@@ -5,7 +5,7 @@ READY := .venv/.ready
 BASE := .venv/.base
 OUT ?= out/reproduce
 
-.PHONY: test test-slow mutants test-browser test-oldest test-pythons lint bench bench-bestarm bench-calibrate bench-clients bench-drift bench-history bench-judge bench-live bench-money bench-pay bench-peers bench-regret bench-statements examples gauntlet gauntlet-money docs-gauntlet reproduce pictures paper docs dist clean
+.PHONY: test test-slow mutants stubs test-browser test-oldest test-pythons lint bench bench-bestarm bench-calibrate bench-clients bench-drift bench-history bench-judge bench-live bench-money bench-pay bench-peers bench-regret bench-statements examples gauntlet gauntlet-money docs-gauntlet reproduce pictures paper docs dist clean
 .DEFAULT_GOAL := test
 
 $(BASE): pyproject.toml
@@ -39,6 +39,10 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The names of the rooms that read them from their files, for type checkers and editors.
+stubs: $(BASE)
+	$(BIN)/python release/stubs.py
 
 bench: $(READY)
 	$(BIN)/python benchmarks/core.py
@@ -128,7 +132,7 @@ $(DOCS): $(READY)
 	@touch $(DOCS)
 
 docs: $(DOCS)
-	rm -rf out/docs docs/api/generated
+	rm -rf out/docs docs/api
 	$(BIN)/python -m sphinx -q -b html -W --keep-going -d out/doctrees -E docs out/docs
 	$(BIN)/python docs/check.py out/docs
 	@echo 'Site: out/docs/index.html'

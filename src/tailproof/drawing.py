@@ -23,6 +23,7 @@ PALETTE = (
     "#882255",
     "#999999",
 )
+"""The colours, distinguishable with any kind of colour vision."""
 """After Okabe and Ito: distinct for any kind of colour vision; wine instead of their yellow."""
 
 

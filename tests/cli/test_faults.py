@@ -390,7 +390,7 @@ def test_a_cell_that_is_a_folder_costs_one_sentence(tmp_path: Path) -> None:
 
 
 def test_the_largest_simulation_starts_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    def stop(cell: Cell) -> None:
+    def stop(cell: Cell[Any]) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Cell, "run", stop)

@@ -106,7 +106,7 @@ def identify_command(
     policies = _policies(policy)
     if delta is not None:
         for text, recipe in policies.items():
-            if not isinstance(recipe, bestarm.FixedConfidence):
+            if not isinstance(recipe, bestarm.BestArm):
                 raise ValueError(f"--delta needs best-arm policies without a filter, not {text}")
             policies[text] = recipe.at(delta)
     if block is not None:

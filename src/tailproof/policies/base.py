@@ -178,7 +178,7 @@ class Policy(ABC, Generic[S]):
                 ok = bool(np.all((propensity > 0) & (propensity <= 1)))
                 require(ok, "propensity", "above 0 and at most 1", propensity.tolist())
             if offered > state.arms:
-                vars(state).update(vars(self._resized(state, offered)))
+                state.become(self._resized(state, offered))
             self._update(state, vectors, index, values, propensity)
 
     def estimate(self, state: S) -> Array | None:

@@ -33,6 +33,10 @@ class Uniform(_Baseline):
     (4,)
 
     Source: elementary. Differences: none.
+
+    Kind: baseline.
+    Needs: nothing.
+    Learns without a mean: no.
     """
 
     def _choose(self, state: State, arms: Array, rng: np.random.Generator) -> Index:
@@ -54,6 +58,10 @@ class FixedArm(_Baseline):
     [1, 1]
 
     Source: elementary. Differences: none.
+
+    Kind: baseline.
+    Needs: nothing.
+    Learns without a mean: no.
     """
 
     arm: Annotated[int, Range(at_least=0, at_most=1e15)] = 0

@@ -76,6 +76,11 @@ class LinStudentUCB(Indexed[StudentFit]):
     known scale and its best bonus under normal noise of the same Fisher information. Rewards need
     not be symmetric if all arms share their law: the intercept absorbs the skew. Differences: no
     algorithm was published under this name.
+
+    Kind: single pulls without a mean.
+    Needs: nothing; one distribution for all arms, may be skewed, with a scale that may lean with x
+    and change over time.
+    Learns without a mean: yes, as measured; units, offset and units of contexts do not matter.
     """
 
     bonus: NonNegative = 1.0

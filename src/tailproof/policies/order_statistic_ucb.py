@@ -58,6 +58,11 @@ class OrderStatisticUCB(KArmed[Ranked], Indexed[Ranked]):
     Source: our own. It follows KL-UCB (Garivier and Cappé 2011), with quantile confidence
     sequences (Howard and Ramdas 2022) in place of those for means; the sketch is in the manner of
     Greenwald and Khanna 2001. Differences: no published algorithm.
+
+    Kind: single pulls without a mean.
+    Needs: nothing, any distribution.
+    Regret: ln T/kl for quantiles, asymptotically optimal.
+    Learns without a mean: yes, proved.
     """
 
     quantile: Fraction = 0.5

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from itertools import chain
+from typing import Any
 
 from tailproof.checks import require, whole
 from tailproof.extras import install_command
@@ -32,7 +33,7 @@ def check_engine(engine: str, workers: int) -> None:
 
 @contextmanager
 def running(
-    work: Sequence[tuple[str, Cell]], engine: str, workers: int
+    work: Sequence[tuple[str, Cell[Any]]], engine: str, workers: int
 ) -> Iterator[Iterable[tuple[str, PolicyResult]]]:
     """Run cells, each with a key; yields an iterator over keys and results as they finish."""
     if not work or engine == "serial" or (engine == "processes" and workers == 1):
@@ -57,7 +58,7 @@ def running(
                 runs.close()
 
 
-def _run(key: str, cell: Cell) -> tuple[str, PolicyResult]:
+def _run(key: str, cell: Cell[Any]) -> tuple[str, PolicyResult]:
     return key, cell.run()
 
 

@@ -542,6 +542,7 @@ POLICY_CHECKS: tuple[Callable[[Policy[Any]], None], ...] = (
     view_is_as_declared,
     invariances_hold,
 )
+"""The checks of a policy, one function each."""
 NOISE_CHECKS: tuple[Callable[[Noise], None], ...] = (
     recipe_is_frozen,
     law_is_symmetric,
@@ -551,6 +552,7 @@ NOISE_CHECKS: tuple[Callable[[Noise], None], ...] = (
     samples_follow_the_law,
     tail_is_as_declared,
 )
+"""The checks of a noise law, one function each."""
 ESTIMATOR_CHECKS: tuple[Callable[[Estimator], None], ...] = (
     recipe_is_frozen,
     last_axis_is_reduced,
@@ -558,6 +560,7 @@ ESTIMATOR_CHECKS: tuple[Callable[[Estimator], None], ...] = (
     shift_is_as_declared,
     draw_has_the_law,
 )
+"""The checks of an estimator, one function each."""
 
 
 def _around(noise: Noise, x: Array) -> tuple[Array, Array]:

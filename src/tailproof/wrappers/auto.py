@@ -14,7 +14,7 @@ from tailproof.stats.estimators import Median
 from tailproof.stats.pitman import pitman
 from tailproof.wrappers.base import Repeating
 from tailproof.wrappers.intercept import direction, with_constant
-from tailproof.wrappers.pilot import Piloted
+from tailproof.wrappers.pilot import Piloted, Relearning
 
 __all__ = ["AutoFiltered"]
 
@@ -62,7 +62,7 @@ class Tuned(Piloted):
 
 
 @dataclass(frozen=True)
-class AutoFiltered(Repeating[Tuned]):
+class AutoFiltered(Repeating[Tuned], Relearning[Tuned]):
     """Any policy A, given one robust estimate instead of ñ rewards, in units that suit A.
 
     A learns (r_t − centre)/unit and sees stretch·(x/length, 1) in place of x, where
@@ -120,6 +120,11 @@ class AutoFiltered(Repeating[Tuned]):
     estimator; Huber 1967 for the standard error. Differences: Pitman's estimator in place of the
     mean of medians; all units. E ψ' is taken to be at least E w/4, w(z) = 2/(1 + z²), so that it
     is positive whatever the rewards are.
+
+    Kind: around a policy.
+    Needs: nothing.
+    Pulls: 21 by default (`repeats`).
+    Learns without a mean: yes.
     """
 
     repeats: Annotated[int, Range(at_least=3, at_most=1e15)] = field(kw_only=True, default=21)
@@ -161,26 +166,6 @@ class AutoFiltered(Repeating[Tuned]):
     def _arms(self, state: Tuned, arms: Array) -> Array:
         return self._seen(arms, state.units())
 
-    def _learn_weighted(
-        self, state: Tuned, arms: Array, chosen: Index, rewards: Array, propensity: Array | None
-    ) -> None:
-        raw = rewards.reshape(state.paths, self.policy.pulls, self.repeats)
-        young = state.decisions < self.settle
-        if not young.any():
-            self._learn_on(state, state.inner, slice(None), arms, chosen, raw, propensity)
-            return
-        known = np.ones(state.paths) if propensity is None else propensity
-        if not young.all():  # some paths have settled: they need no pilot
-            rows = np.flatnonzero(~young)
-            settled = state.inner.take(rows)
-            self._learn_on(state, settled, rows, arms, chosen, raw, known[rows])
-            state.inner.put(rows, settled)
-        for age in np.unique(state.decisions[young]):
-            rows = np.flatnonzero(state.decisions == age)
-            self._learn_again(state, rows, arms, chosen, raw, known)
-        if (state.decisions + 1 >= self.settle).all():
-            state.forget()
-
     def _learn_on(
         self,
         state: Tuned,
@@ -191,25 +176,18 @@ class AutoFiltered(Repeating[Tuned]):
         raw: Array,
         known: Array | None,
     ) -> None:
-        """Let A learn one more decision of settled paths."""
         units = self._woken(state.units(rows), raw[rows])
         seen, filtered = self._seen(arms[rows], units), self._filtered(raw[rows], units)
         self.policy._update(inner, seen, chosen[rows], filtered, known)
         state.note(rows, units)
 
-    def _learn_again(
-        self, state: Tuned, rows: Index, arms: Array, chosen: Index, raw: Array, known: Array
-    ) -> None:
-        """Estimate the units of unsettled paths of one age, and let A learn all decisions again."""
-        part, age = state.take(rows), int(state.decisions[rows[0]]) + 1
-        part.keep(np.arange(len(rows)), arms[rows], chosen[rows], raw[rows], known[rows])
+    def _learn_again(self, part: Tuned, age: int) -> None:
         units = self._tuned(part, age)
         seen = np.stack([self._seen(part.pilot_arms[:, t], units) for t in range(age)], axis=1)
-        part.inner = self._blank(len(rows), state.arms, state.dim)
+        part.inner = self._blank(part.paths, part.arms, part.dim)
         filtered = self._filtered(part.pilot_rewards[:, :age], units)
         part.replay(self.policy, part.inner, seen, filtered)
         part.note(slice(None), units)
-        state.put(rows, part)
 
     def _seen(self, arms: Array, units: Units) -> Array:
         """Return the arms for A."""

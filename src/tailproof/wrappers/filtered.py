@@ -52,6 +52,12 @@ class Filtered(Repeating[Wrapped]):
 
     Source: Algorithm 2 of Zhong et al. 2021. Differences: any estimator may take the place of the
     mean of medians.
+
+    Kind: around a policy.
+    Needs: T, α, its constant, δ, for `Filtered.from_theory`.
+    Pulls: ñ times those of its policy.
+    Regret: k·R_A(⌈T/k⌉), proved for `Filtered.from_theory`.
+    Learns without a mean: yes, proved.
     """
 
     repeats: Count = field(kw_only=True)

@@ -41,6 +41,12 @@ class Scaled(Wrapper[Wrapped]):
     [[2.0, 0.0]]
 
     Source: elementary. Differences: none.
+
+    Kind: around a policy.
+    Needs: a centre and a unit.
+    Pulls: as its policy.
+    Regret: as its policy.
+    Learns without a mean: as its policy.
     """
 
     centre: Annotated[float, Range()] = field(kw_only=True, default=0.0)

@@ -321,6 +321,7 @@ PROBLEMS = named(
     _arms("t1", Cauchy(), tuple(np.linspace(0, 2, 20).tolist()), 5000),
     _arms("short", Cauchy(0.5), (0, 1), 300),
 )
+"""Every problem, by its name."""
 TUNING = named(
     *(
         replace(problem, name=f"tuning-{problem.name}")

@@ -123,3 +123,4 @@ TARGETS: tuple[Target, ...] = (
     Target(ALL, _LINEAR, "median_over_best", 1.15),
     Target(ALL, _LINEAR, "worst_over_best", 2.5),
 )
+"""What the recommended tools should achieve."""
