@@ -83,6 +83,7 @@ class ALBA(BestArm[_Race]):
     """
 
     value_bound: Positive = 1.0
+    noise_scale: Positive = 1.0
 
     def _init(self, paths: int, arms: int, dim: int) -> _Race:
         return _Race.start(paths, arms, dim)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailproof.bestarm.base import Answer, FixedConfidence, lead
+from tailproof.bestarm.base import Answer, BestArm, lead
 from tailproof.checks import MomentOrder, Positive
 from tailproof.policies.base import Array, Index, KArmed
 from tailproof.policies.state.base import ArmValues
@@ -25,7 +25,7 @@ class _Evidence(Answer, MomentBets):
 
 
 @dataclass(frozen=True, kw_only=True)
-class HeavyTrackAndStop(KArmed[_Evidence], FixedConfidence[_Evidence]):
+class HeavyTrackAndStop(KArmed[_Evidence], BestArm[_Evidence]):
     """Stop when the rewards contradict every law under which another arm is the best.
 
     Z_b = min_x n_â KL_inf⁻(F̂_â, x) + n_b KL_inf⁺(F̂_b, x) for the leader â and each other arm b;

@@ -2,7 +2,8 @@
 
 import math
 from dataclasses import dataclass
-from typing import Annotated
+from functools import cache
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from scipy.special import expit, gamma, gammaln
@@ -10,6 +11,9 @@ from scipy.special import expit, gamma, gammaln
 from tailproof.checks import Range
 from tailproof.noise.base import Array, Noise, Shape
 from tailproof.noise.heavy_tailed import Cauchy
+
+if TYPE_CHECKING:
+    from scipy.interpolate import PPoly
 
 __all__ = ["Stable"]
 
@@ -30,8 +34,8 @@ class Stable(Noise):
 
     Source: samples by Chambers, Mallows and Stuck 1976; given its uniform angle θ that formula
     leaves one exponential variable, so P(η > x) is a one-dimensional integral (Zolotarev, Nolan).
-    Differences: use `Normal` for α = 2, whose tail is light; α < 0.02 is not supported, and α within
-    0.01 of 1 only without skewness, as the location of skewed laws tends to infinity there.
+    Differences: use `Normal` for α = 2, whose tail is light; α < 0.02 is not supported, and α
+    within 0.01 of 1 only without skewness: the location of skewed laws tends to infinity there.
     """
 
     index: Annotated[float, Range(at_least=0.02, below=2)]
@@ -89,6 +93,15 @@ class Stable(Noise):
         below = _stable(self.index, -self.skewness, np.maximum(-x, 0), density=False)
         return np.where(x > 0, 1 - above, below)
 
+    def _quantile(self, s: Array) -> Array:
+        if self.symmetric or any(map(math.isfinite, self._support)):
+            return super()._quantile(s)
+        positive, right = _half_curve(self.index, self.skewness)
+        negative, left = _half_curve(self.index, -self.skewness)
+        above = np.sinh(right(np.maximum(s, positive)))
+        below = np.sinh(left(np.maximum(-s, negative)))
+        return np.where(s >= positive, above, -below)
+
     def _sample(self, rng: np.random.Generator, shape: Shape) -> Array:
         alpha, shift = self.index, _shift(self.index, self.skewness)
         angle = rng.uniform(-math.pi / 2, math.pi / 2, shape)
@@ -98,6 +111,27 @@ class Stable(Noise):
             log_size -= (np.log(np.cos(angle)) + math.log(math.cos(alpha * shift))) / alpha
             spread = np.log(np.cos(angle - turned)) - np.log(rng.standard_exponential(shape))
             return np.copysign(np.exp(log_size + (1 - alpha) / alpha * spread), turned)
+
+
+@cache
+def _half_curve(alpha: float, skewness: float) -> tuple[float, "PPoly"]:
+    """Tabulate asinh x against s = logit P(η ≤ x) for x ≥ 0, and return the s at which it begins.
+
+    A cubic through exact values and slopes, straight beyond the last, as for symmetric laws.
+    """
+    from scipy.interpolate import CubicHermiteSpline
+
+    v = np.sinh(np.linspace(0, math.asinh(650), 4096))
+    x = np.sinh(v)
+    tail = _stable(alpha, skewness, x, density=False)
+    density = _stable(alpha, skewness, x, density=True)
+    seen = (tail > 1e-300) & (density > 1e-300)
+    v, tail, density = v[seen], tail[seen], density[seen]
+    s = np.log1p(-tail) - np.log(tail)
+    slope = tail * (1 - tail) / (density * np.cosh(v))
+    curve = CubicHermiteSpline(s, v, slope)
+    curve.extend(np.array([[0.0], [0.0], [slope[-1]], [v[-1]]]), np.array([np.inf]))
+    return float(s[0]), curve
 
 
 def _shift(alpha: float, skewness: float) -> float:
@@ -113,8 +147,8 @@ def _stable(alpha: float, skewness: float, x: Array, density: bool) -> Array:
     ln cos((α−1)θ + αθ₀), monotone in θ.
 
     Over t = logit((θ + θ₀)/(π/2 + θ₀)) the integrand is smooth and vanishes on both sides of the t
-    where z = 1. The trapezoid rule is centred there; its steps are of order |1 − α| near it and even
-    far out.
+    where z = 1. The trapezoid rule is centred there; its steps are of order |1 − α| near it and
+    even far out.
     """
     shift = _shift(alpha, skewness)
     width = math.pi / 2 + shift  # of the range of θ; 0 if no value is positive

@@ -80,7 +80,7 @@ class AbeLong(Policy[_Weights]):
         share[rows, best] = 0.0
         share[rows, best] = 1 - share.sum(axis=1)
         known = np.isfinite(value).all(axis=1, keepdims=True)
-        return np.where(known, share, 1 / count)
+        return np.asarray(np.where(known, share, 1 / count))
 
     def _choose(self, state: _Weights, arms: Array, rng: np.random.Generator) -> Index:
         reached = self._propensities(state, arms).cumsum(axis=1)

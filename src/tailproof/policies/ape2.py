@@ -108,7 +108,7 @@ class APE2(KArmed[_Means]):
         if self.perturbation == "pareto":
             return rng.pareto(self._p**2 / (self._p - 1), n.shape)
         log = np.maximum(np.log((self.horizon or 1) / (n.shape[1] * n)), 0.0)
-        return log if self.perturbation == "none" else 2 * rng.random(n.shape) * log
+        return np.asarray(log if self.perturbation == "none" else 2 * rng.random(n.shape) * log)
 
     def _learn(self, state: _Means, arms: Array, chosen: Index, rewards: Array) -> None:
         state.append(chosen, rewards[:, 0])

@@ -56,10 +56,10 @@ class StableTS(KArmed[_Posterior]):
 
     A reward adds its log-density to 513 points; no reward is kept.
 
-    Source: Dubey and Pentland 2019 (α-TS). Differences: the source draws from the posterior by Gibbs
-    sampling, with a hidden variance for every reward; here the same posterior is computed on a grid
-    and drawn from it exactly, up to its steps of 0.02 prior scales. Their second algorithm, which
-    truncates rewards for the sake of its proof, is left out.
+    Source: Dubey and Pentland 2019 (α-TS). Differences: the source draws from the posterior by
+    Gibbs sampling, with a hidden variance for every reward; here the same posterior is computed on
+    a grid and drawn from exactly, up to its steps of 0.02 prior scales. Their second algorithm,
+    which truncates rewards for the sake of its proof, is left out.
     """
 
     index: Annotated[float, Range(at_least=0.1, at_most=2)] = 1.0

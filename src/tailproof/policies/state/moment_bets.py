@@ -58,7 +58,7 @@ class MomentClass(NamedTuple):
 
     @property
     def start(self) -> Array:
-        """s + τ(1 − z^p) + z for every bet."""
+        """S + τ(1 − z^p) + z for every bet."""
         return np.asarray(_S * _Z + self._tau * (1 - _Z**self.order) + _Z)
 
     @property
@@ -73,12 +73,12 @@ class MomentClass(NamedTuple):
         n = np.maximum(counts, 1)
         room = (logs - evidence[..., None, None]) / n[..., None, None]
         bound = (self.start - np.exp(np.minimum(room, 700))).min(axis=(-2, -1))
-        return np.where(counts == 0, np.inf, np.clip(bound, -1, 1))
+        return np.asarray(np.where(counts == 0, np.inf, np.clip(bound, -1, 1)))
 
     def evidence(self, logs: Array, counts: Index, mean: Array) -> Array:
         """Return n KL_inf(m), at least 0: the evidence of n rewards against a mean of m or more."""
         left = np.log(np.maximum(self.start - mean[..., None, None], 1e-300))
-        return np.maximum((logs - counts[..., None, None] * left).max(axis=(-2, -1)), 0)
+        return np.asarray(np.maximum((logs - counts[..., None, None] * left).max(axis=(-2, -1)), 0))
 
 
 def overhead(counts: Index) -> Array:
