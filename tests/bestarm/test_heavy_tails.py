@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binom
 from traces import race
 
-from tailproof import bestarm, environments, identify, noise
+from tailproof import Policy, bestarm, environments, identify, noise
 from tailproof.environments.arm_sets import GivenArms
 from tailproof.environments.linear import LinearBandit
 from tailproof.policies.state.moment_bets import MomentClass, overhead
@@ -69,10 +69,7 @@ def test_alba_pays_for_near_arms_only() -> None:
     for d in (4, 12):
         theta = (0.9, 0.6, *(d - 2) * (-0.5,))
         bandit = LinearBandit(contexts=GivenArms(np.eye(d)), theta=theta, noise=noise.Normal())
-        tools: dict[str, bestarm.BestArm[Any]] = {
-            "alba": bestarm.ALBA(),
-            "g": bestarm.GAllocation(),
-        }
+        tools: dict[str, Policy[Any]] = {"alba": bestarm.ALBA(), "g": bestarm.GAllocation()}
         result = identify(tools, bandit, paths=10, max_pulls=200_000, seed=1)
         assert all(result.verdicts[name].correct.all() for name in tools)
         pulls.append([result.verdicts[name].pulls.mean() for name in tools])

@@ -16,6 +16,7 @@ from tailproof.policies.revenue_ucb import BONUS
 from tailproof.policies.state.ledger import KEPT, LENT
 from tailproof.policies.state.purse import Purse
 from tailproof.policies.state.silence import ERROR, FIRST, PACE
+from tailproof.testing import games
 from tailproof.typing import Array
 
 BIN = 2**0.25
@@ -476,11 +477,11 @@ def test_golden_trace(policy: Policy[Any], golden: str) -> None:
 @pytest.mark.parametrize("policy", [RevenueUCB(share=0.9), LinRevenueUCB(share=0.9)])
 def test_contract_with_zeros(policy: Policy[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """The checks of the contract once more, on rewards of which 80 % are zero."""
-    dense = testing._rewards
+    dense = games.rewards
 
     def sparse(policy: Policy[Any], seed: int = 4) -> Array:
         rewards = dense(policy, seed)
         return np.where(np.abs(rewards) > 1.28, rewards, 0.0)
 
-    monkeypatch.setattr(testing, "_rewards", sparse)
+    monkeypatch.setattr(games, "rewards", sparse)
     testing.check_policy(policy)

@@ -44,6 +44,11 @@ class QuantileBestArm(KArmed[Intervals], BestArm[Intervals], ABC):
 
     quantile: Fraction = 0.5
 
+    @property
+    def invariances(self) -> frozenset[str]:
+        """Nothing but the order of rewards matters."""
+        return frozenset({"increasing"})
+
     def _init(self, paths: int, arms: int, dim: int) -> Intervals:
         up, down = (Sorted.start(paths, arms, dim) for _ in range(2))
         return Intervals.start(paths, arms, dim, up=up, down=down)

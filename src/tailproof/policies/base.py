@@ -82,6 +82,15 @@ class Policy(ABC, Generic[S]):
         """
         return "vectors"
 
+    @property
+    def invariances(self) -> frozenset[str]:
+        """The changes of all rewards that change no decision; `tailproof.testing` checks them.
+
+        "units" (multiples), "offset" (a constant is added), "increasing" (these and all other
+        strictly increasing functions).
+        """
+        return frozenset()
+
     @final
     def init(self, paths: int, arms: int, dim: int) -> S:
         """Return the state of a policy that has learned nothing yet."""

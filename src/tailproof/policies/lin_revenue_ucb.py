@@ -75,6 +75,11 @@ class LinRevenueUCB(Randomised[Ledger]):
         """The numbers of the arms and one context for all."""
         return "context"
 
+    @property
+    def invariances(self) -> frozenset[str]:
+        """The unit does not matter; an offset does, as zero means no purchase."""
+        return frozenset({"units"})
+
     def _init(self, paths: int, arms: int, dim: int) -> Ledger:
         return Ledger.start(paths, arms, dim)
 

@@ -70,6 +70,11 @@ class OrderStatisticUCB(KArmed[Ranked], Indexed[Ranked]):
     sketch: Annotated[int, Range(at_least=16, at_most=1e7)] | None = None
     bonus: NonNegative = 1.0
 
+    @property
+    def invariances(self) -> frozenset[str]:
+        """Nothing but the order of rewards matters."""
+        return frozenset({"increasing"})
+
     def evidence(self, n: Index, s: Index) -> Array:
         """Return the log evidence of s of n rewards below a value against it as the quantile."""
         kind = log_mixture if self.index == "proved" else log_binomial

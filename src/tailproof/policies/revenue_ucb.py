@@ -87,6 +87,11 @@ class RevenueUCB(KArmed[Purse], Randomised[Purse]):
     share: Annotated[float, Range(above=0.5, below=1)] = 0.99
     largest: Annotated[float, Range(above=0)] | None = None
 
+    @property
+    def invariances(self) -> frozenset[str]:
+        """The unit does not matter; an offset does, as zero means no purchase."""
+        return frozenset({"units"})
+
     def _init(self, paths: int, arms: int, dim: int) -> Purse:
         return Purse.start(paths, arms, dim)
 

@@ -68,7 +68,7 @@ class BasePlan(ABC, Generic[F, R]):
         """Put together the results of the cells, in the order of the cells."""
         count = len(parts) // len(self.policies)
         chunks = {name: parts[i * count :][:count] for i, name in enumerate(self.policies)}
-        return self._result({name: some[0].joined(some) for name, some in chunks.items()})
+        return self._result({name: pieces[0].joined(pieces) for name, pieces in chunks.items()})
 
     @abstractmethod
     def _cell(self, name: str, chunk: int, paths: int) -> "Cell[F]": ...

@@ -70,26 +70,33 @@ def _backend(engine: str, workers: int) -> Iterator[None]:
     cores = workers or joblib.cpu_count()
     with ExitStack() as stack:
         if engine == "processes":
-            options = {"backend": "loky", "n_jobs": workers or -1, "inner_max_num_threads": 1}
+            backend = joblib.parallel_config("loky", n_jobs=workers or -1, inner_max_num_threads=1)
         elif engine == "dask":
             import distributed
 
             try:
                 client = distributed.get_client()
             except ValueError:  # there is none yet
-                local = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
-                client = stack.enter_context(distributed.Client(n_workers=cores, **local))
-            options = {"backend": "dask", "client": client}
+                local = distributed.Client(
+                    n_workers=cores, threads_per_worker=1, dashboard_address="127.0.0.1:0"
+                )
+                client = stack.enter_context(local)
+            backend = joblib.parallel_config("dask", client=client)
         else:
             import ray
             from ray.util.joblib import register_ray
 
             if not ray.is_initialized():
                 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry
-                quiet = {"include_dashboard": False, "log_to_driver": False}
-                ray.init(address="local", num_cpus=cores, logging_level="ERROR", **quiet)
+                ray.init(
+                    address="local",
+                    num_cpus=cores,
+                    logging_level="ERROR",
+                    include_dashboard=False,
+                    log_to_driver=False,
+                )
                 stack.callback(ray.shutdown)
             register_ray()
-            options = {"backend": "ray", "n_jobs": workers or -1}
-        with joblib.parallel_config(**options):
+            backend = joblib.parallel_config("ray", n_jobs=workers or -1)
+        with backend:
             yield

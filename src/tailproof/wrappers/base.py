@@ -72,6 +72,11 @@ class Wrapper(Policy[W], Generic[W]):
         """The view of A."""
         return self.policy.view
 
+    @property
+    def invariances(self) -> frozenset[str]:
+        """The changes of rewards that change no decision of A."""
+        return self.policy.invariances
+
     def propose(self, state: W, rng: np.random.Generator) -> Array:
         """Return the proposal of A."""
         return proposing(self.policy).propose(state.inner, rng)

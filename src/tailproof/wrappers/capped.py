@@ -97,6 +97,11 @@ class Capped(Relearning[Ranged]):
 
     share: Annotated[float, Range(above=0.5, below=1)] = field(kw_only=True, default=0.99)
 
+    @property
+    def invariances(self) -> frozenset[str]:
+        """The unit does not matter; zero means no purchase, so that an offset does."""
+        return frozenset({"units"})
+
     def with_scale(self, scale: float) -> Self:
         """Raise ``ValueError``: capped rewards are brought to a scale of one."""
         raise ValueError(f"the noise scale cannot be set: {self!r} learns it")
