@@ -80,6 +80,11 @@ class ALBA(BestArm[_Race]):
     values. With a = xᵀA⁻¹x_i, |a| ≤ ρ and Ea² ≤ ρ, so that |s| ρ max(S, σ) ≤ ½ gives
     ln E exp(s(a y − xᵀθ)) ≤ s² ρ (0.6 S² + 0.9 σ²), and then Chernoff's bound at ε_s/2. The steps
     of ε_s by 1.1 are those of the public implementation.
+
+    Kind: best arm, linear.
+    Needs: σ, S, δ.
+    Accepts a near-best arm: no.
+    Learns without a mean: no.
     """
 
     value_bound: Positive = 1.0

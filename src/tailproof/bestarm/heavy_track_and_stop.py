@@ -12,16 +12,26 @@ from tailproof.policies.state.moment_bets import BetLogs, MomentBets, MomentClas
 
 __all__ = ["HeavyTrackAndStop"]
 
-_STEPS, _GOLDEN = 14, (5**0.5 - 1) / 2
-"""A golden-section search whose last bracket is a thousandth of the first."""
+_STEPS, _GOLDEN = 10, (5**0.5 - 1) / 2
+"""A golden-section search whose last bracket is a hundredth of the first."""
 
 
 @dataclass(eq=False)
 class _Evidence(Answer, MomentBets):
-    """The bets of every arm on means below its own (`logs`) and above it (`losses`), and sums."""
+    """The evidence of every arm, and what it says.
+
+    Attributes
+    ----------
+    logs, losses : arrays of shape (paths, K, bets)
+        The bets against larger means, and those against smaller ones.
+    sums, total, share : arrays of shape (paths, K)
+        Sums of rewards; Z_b, ∞ for the leader; and the share of Z_b that the leader's pulls bring.
+    """
 
     losses: BetLogs
     sums: ArmValues
+    total: ArmValues
+    share: ArmValues
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +71,11 @@ class HeavyTrackAndStop(KArmed[_Evidence], BestArm[_Evidence]):
     reward is kept and there are no batches; the pulls follow the balance of evidence (top-two
     sampling with the shares of You, Qin, Wang and Yang 2023) in place of an optimal allocation
     solved again and again; the vectors of the arms are ignored.
+
+    Kind: best arm, K arms.
+    Needs: ε, raw moment B, δ.
+    Accepts a near-best arm: no.
+    Learns without a mean: no.
     """
 
     epsilon: MomentOrder = 1.0
@@ -70,12 +85,11 @@ class HeavyTrackAndStop(KArmed[_Evidence], BestArm[_Evidence]):
         return _Evidence.start(paths, arms, dim)
 
     def _choose(self, state: _Evidence, arms: Array, rng: np.random.Generator) -> Index:
-        leader, total, share = self._balance(state)
         rows, draw = np.arange(state.paths), rng.random(state.paths)
-        rival = total.argmin(axis=1)
-        chosen = np.where(draw < share[rows, rival], leader, rival)
+        rival = state.total.argmin(axis=1)
+        chosen = np.where(draw < state.share[rows, rival], state.total.argmax(axis=1), rival)
         fewest = state.counts.min(axis=1)
-        few = fewest < np.maximum(np.sqrt(state.decisions) - state.arms / 2, 1)
+        few = fewest < np.maximum(np.sqrt(state.decisions) - state.arms / 2, 1)  # first each once
         return np.where(few, state.counts.argmin(axis=1), chosen)
 
     def _learn(self, state: _Evidence, arms: Array, chosen: Index, rewards: Array) -> None:
@@ -84,11 +98,11 @@ class HeavyTrackAndStop(KArmed[_Evidence], BestArm[_Evidence]):
         state.add(chosen, law.growth(y))
         state.losses[at] += law.growth(-y)
         state.sums[at] += y
-        leader, total, _ = self._balance(state)
+        leader, state.total, state.share = self._balance(state)
         spare = overhead(state.counts)
         most = np.log((state.arms - 1) / self.delta) + spare
         most += spare[np.arange(state.paths), leader][:, None]
-        beaten = total > most
+        beaten = state.total > most
         beaten[np.arange(state.paths), leader] = True
         state.settle(beaten.all(axis=1) & (state.counts.min(axis=1) > 0), leader)
 

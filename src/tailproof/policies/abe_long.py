@@ -56,6 +56,11 @@ class AbeLong(Policy[_Weights]):
     from it; its text could not be read. Differences: γ follows from the regret √T of Widrow–Hoff
     in squared error, as in the later source; rewards of any size, in units of `unit`. An infinite
     reward leaves a path without an estimate; it then draws uniformly.
+
+    Kind: linear.
+    Needs: T, size of rewards.
+    Regret: Õ(√K T^{3/4}).
+    Learns without a mean: no.
     """
 
     horizon: Horizon

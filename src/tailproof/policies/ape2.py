@@ -64,6 +64,11 @@ class APE2(KArmed[_Means]):
     Source: Lee, Yang, Lim and Oh 2020 (APE²) and Lee and Lim 2022 (MR-UCB, MR-APE), from public
     code of the authors. Differences: ties and the order of first pulls are random; ln(T/(K n)) is
     0 where T < K n; a reward beyond ±1e100, infinite ones included, counts as ±1e100.
+
+    Kind: K arms, heavy tails.
+    Needs: ε; T for MR-APE and MR-UCB.
+    Regret: Õ(K^{ε/(1+ε)} T^{1/(1+ε)}).
+    Learns without a mean: no.
     """
 
     epsilon: MomentOrder = 1.0

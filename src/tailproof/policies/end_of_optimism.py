@@ -82,6 +82,11 @@ class EndOfOptimism(Policy[_Plan]):
     Source: Lattimore and Szepesvári 2017, algorithm 1, from its abstract and from memory; its text
     could not be read. Differences: `spanning` arms in place of a barycentric spanner; the constant
     of d ln(d ln T) is `slack`; in the recovery UCB is `UCB1` with index mean + σ√(2 ln t/n).
+
+    Kind: linear.
+    Needs: T, σ, fixed arms.
+    Regret: least possible as T → ∞.
+    Learns without a mean: no.
     """
 
     horizon: Horizon

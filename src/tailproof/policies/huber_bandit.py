@@ -67,6 +67,11 @@ class HuberBandit(Policy[_Pulls]):
     schedule of τ is that of adaptive Huber regression (Sun, Zhou and Fan 2020), from memory; that
     of q is ours, the largest whose cost is within the published order; the penalty `ridge`; fits
     as rare as in `SymmetricOFUL`.
+
+    Kind: linear, heavy tails.
+    Needs: ε, moment v; contexts that vary in every direction.
+    Regret: Õ(√d T^{1/(1+ε)}).
+    Learns without a mean: no.
     """
 
     epsilon: MomentOrder = 1.0

@@ -53,6 +53,11 @@ class KLInfUCB(KArmed[MomentBets], Indexed[MomentBets]):
     be read. c_n was derived again. Differences: the grid in place of the exact maximum, and hence
     no batches; no truncation of the rewards before F̂ is formed; an index beyond ±B^{1/(1+ε)}, which
     no mean can exceed, counts as that; a reward beyond 1e30 B^{1/(1+ε)} counts as that large.
+
+    Kind: K arms, heavy tails.
+    Needs: ε, raw moment B.
+    Regret: least possible as T → ∞.
+    Learns without a mean: no.
     """
 
     epsilon: MomentOrder = 1.0

@@ -79,6 +79,11 @@ class OSSB(Policy[_Rates]):
     when t or s grew by a sixteenth; a gap below σ√(ln t/t) counts as that large, since a smaller
     one cannot be seen by t and would ask for more than t pulls; the first d decisions pull arms
     that span the space. After an infinite reward a path has no estimate and plays at random.
+
+    Kind: linear.
+    Needs: σ, fixed arms.
+    Regret: least possible as T → ∞.
+    Learns without a mean: no.
     """
 
     noise_scale: Positive = 1.0

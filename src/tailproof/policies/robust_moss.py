@@ -58,6 +58,11 @@ class RobustMOSS(KArmed[_Saturated], Indexed[_Saturated]):
     Source: Wei and Srivastava 2020, from its abstract and from memory; its text could not be read,
     and a = 1.1 with ζ = 2.2, for which the condition holds, are from memory too. Differences:
     the multiplier `bonus`; an infinite reward counts as ±1e100, and so as ±B.
+
+    Kind: K arms, heavy tails.
+    Needs: T, ε, raw moment u.
+    Regret: O(K^{ε/(1+ε)} T^{1/(1+ε)}).
+    Learns without a mean: no.
     """
 
     horizon: Horizon

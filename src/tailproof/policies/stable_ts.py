@@ -60,6 +60,11 @@ class StableTS(KArmed[_Posterior]):
     Gibbs sampling, with a hidden variance for every reward; here the same posterior is computed on
     a grid and drawn from exactly, up to its steps of 0.02 prior scales. Their second algorithm,
     which truncates rewards for the sake of its proof, is left out.
+
+    Kind: K arms, heavy tails.
+    Needs: α, scale, prior.
+    Regret: polynomial in T, in Bayes's sense, for α > 1.
+    Learns without a mean: yes, by its likelihood; no bound.
     """
 
     index: Annotated[float, Range(at_least=0.1, at_most=2)] = 1.0
