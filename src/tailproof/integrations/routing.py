@@ -349,7 +349,7 @@ class _Memory:
     def ask(self, indices: list[int]) -> tuple[int, int]:
         with self._lock:
             if max(indices) >= self.state.arms:
-                self.state = self.policy._resized(self.state, max(indices) + 1)
+                self.state = self.policy.resized(self.state, max(indices) + 1)
             state = self.state
             if len(indices) < state.arms:
                 state = state.among(np.array(indices))

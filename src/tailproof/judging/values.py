@@ -10,8 +10,8 @@ from scipy.special import ndtr, stdtrit
 
 from tailproof.checks import number, require
 from tailproof.judging.bets import Bets
-from tailproof.judging.log import Log
 from tailproof.judging.models import CrossFit
+from tailproof.judging.propensities import with_propensities
 from tailproof.judging.replay import PARTS, replay
 from tailproof.judging.result import LOGGED, Difference, Judgement, RuleValue
 from tailproof.judging.rules import named, probabilities
@@ -37,6 +37,7 @@ from tailproof.judging.verdicts import (
 from tailproof.policies.base import Policy
 from tailproof.stats import CappedMean, Mean, Median, Quantile
 from tailproof.stats.aims import Aim
+from tailproof.tables import Records, records
 from tailproof.typing import Array
 
 __all__ = ["Location", "judge"]
@@ -93,8 +94,10 @@ def judge(
 
     Parameters
     ----------
-    log : Log, DataFrame or journal
-        See `Log.of`; ``**columns`` go there: ``features=["age"]``, ``unit="visitor"``, …
+    log : Records, path, data frame or journal
+        See `tailproof.records`; ``**columns`` go there: ``reward="revenue"``, ``unit="customer"``.
+        Without propensities they are estimated from counts, within each group if there are groups;
+        this needs a log in which arms were drawn at random.
     rules : rule, sequence or mapping of names to rules
         A rule is the name of an arm; "even"; a mapping of arms to probabilities; a mapping of
         groups to arms or to such mappings; an array of shape (n, K); a function of the features
@@ -129,7 +132,7 @@ def judge(
     >>> rng = np.random.default_rng(1)
     >>> arm = rng.choice(["A", "B"], size=3000, p=[0.8, 0.2])
     >>> buys = rng.random(3000) < np.where(arm == "A", 0.2, 0.3)
-    >>> log = tp.judging.Log.of(
+    >>> log = tp.records(
     ...     arm=arm, reward=np.where(buys, rng.lognormal(3, 1, 3000), 0.0),
     ...     propensity=np.where(arm == "A", 0.8, 0.2),
     ... )
@@ -141,9 +144,7 @@ def judge(
     intervals: see `tailproof.judging.bets`; weights of adaptive logs: Hadad et al. 2021.
     Differences: one equation for all aims, and a made-up reward at each end.
     """
-    if columns and isinstance(log, Log):
-        raise ValueError(f"{', '.join(columns)}: these belong to Log.of, and log is a Log already")
-    table = Log.of(log, **columns)
+    table = with_propensities(_table(log, columns))
     _check(table, aim, interval, unknown, cap)
     number("level", level, at_least=0.5, below=1)
     asked = named(rules)
@@ -210,7 +211,15 @@ def judge(
     )
 
 
-def _check(log: Log, aim: Any, interval: str, unknown: str, cap: Ends | None) -> None:
+def _table(log: Any, columns: dict[str, Any]) -> Records:
+    if columns and isinstance(log, Records):
+        raise ValueError(
+            f"{', '.join(columns)}: these belong to tailproof.records, and log is Records already"
+        )
+    return records(log, **columns)
+
+
+def _check(log: Records, aim: Any, interval: str, unknown: str, cap: Ends | None) -> None:
     ok = isinstance(aim, Median | Quantile | CappedMean | Mean | Location)
     require(ok, "aim", "Median(), Quantile(…), CappedMean(…), Mean() or Location()", aim)
     kinds = ("score", "exact", "anytime")
@@ -265,7 +274,7 @@ class _Bench:
 
     def __init__(
         self,
-        log: Log,
+        log: Records,
         aim: Any,
         cap: Ends | None,
         *,
@@ -295,7 +304,7 @@ class _Bench:
         log = self.log
         if not log.n:
             return _refused("no reward of the log is known")
-        raw = np.ones(log.n) if pi is None else pi[np.arange(log.n), log.arm] / log.propensity
+        raw = np.ones(log.n) if pi is None else pi[np.arange(log.n), log.arm] / log.known_propensity
         if not raw.any():
             return _refused("the log has no reward of this rule: no overlap")
         steady = _steady(log, pi)
@@ -411,7 +420,7 @@ def _refused(reason: str, **about: Any) -> _Answer:
     return _Answer(RuleValue(verdict="refused", reason=reason, **about))
 
 
-def _steady(log: Log, pi: Array | None) -> Array | float:
+def _steady(log: Records, pi: Array | None) -> Array | float:
     """Return 1/√E[w_t² | past], with which every row of an adaptive log has the same variance.
 
     It may depend on the past but not on the visitor: only if neither the log nor the rule looks at
@@ -425,7 +434,7 @@ def _steady(log: Log, pi: Array | None) -> Array | float:
     if log.propensities is not None:
         possible = np.where(pi > 0, log.propensities, 1.0)
         return np.asarray(1 / np.sqrt((np.square(pi) / np.maximum(possible, 1e-300)).sum(axis=1)))
-    return np.sqrt(log.propensity) if pi[0].max() == 1 else 1.0
+    return np.sqrt(log.known_propensity) if pi[0].max() == 1 else 1.0
 
 
 def _difference(a: _Answer, b: _Answer, level: float, costs: bool, *, loose: bool) -> Difference:

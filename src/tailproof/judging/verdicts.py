@@ -6,7 +6,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from tailproof.judging.log import Log
 from tailproof.judging.scores import by_unit
 from tailproof.stats import Median, Quantile
 from tailproof.stats.diagnostics import (
@@ -16,6 +15,7 @@ from tailproof.stats.diagnostics import (
     Tail,
     asymmetry,
 )
+from tailproof.tables import Records
 from tailproof.typing import Array
 
 __all__ = ["Doubt", "Overlap", "about_errors", "about_mean", "about_overlap"]
@@ -78,7 +78,7 @@ class Overlap(NamedTuple):
     unsupported: float
 
     @classmethod
-    def of(cls, log: Log, raw: Array, steady: Array | float, pi: Array | None) -> "Overlap":
+    def of(cls, log: Records, raw: Array, steady: Array | float, pi: Array | None) -> "Overlap":
         """Return the overlap of a rule with these probabilities and weights."""
         weight = np.asarray(raw * steady)
         names, features = log.contexts

@@ -2,7 +2,7 @@
 
 from tailproof.stats import intervals, theory
 from tailproof.stats.aims import Aim, CappedMean
-from tailproof.stats.calibration import Calibration
+from tailproof.stats.calibration import Calibration, calibrate_filter
 from tailproof.stats.estimators import (
     Estimator,
     Mean,
@@ -31,6 +31,7 @@ __all__ = [
     "TrimmedMean",
     "TruncatedMean",
     "WinsorizedMean",
+    "calibrate_filter",
     "intervals",
     "mean_of_medians",
     "median_of_means",

@@ -193,7 +193,7 @@ def contrast(
         harmonic mean of counts: each period has the same variance, whatever made its shares.
     level : float
     draws, seed : int
-        Of permutations.
+        Of permutations; none with 0.
 
     Source: Satterthwaite 1946 for ν; Janssen 1997, Chung and Romano 2013 for the permutation;
     Hadad, Hirshberg, Zhan, Wager and Athey 2021 for the weights of periods. Differences: the two
@@ -218,7 +218,7 @@ def contrast(
     low, high = difference - half, difference + half
     better = float(stdtr(freedom, -difference / error))
     worse = float(stdtr(freedom, difference / error))
-    if weight is None:
+    if weight is None and draws:
         drawn = _permuted(cells, draws, np.random.default_rng(seed))
         tail = int((1 - level) / 2 * (draws + 1))
         t, slack = difference / error, 1e-9

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailproof.checks import number, require
-from tailproof.stats.contrasts import Contrast, contrast, holm, of_scores
+from tailproof.stats.contrasts import Contrast, Flags, contrast, holm, of_scores
 from tailproof.stats.customers import Concentration, Customers, cap_of_totals
 from tailproof.stats.intervals import (
     BoundedSample,
@@ -136,12 +136,12 @@ class Standing:
     def moved(self) -> Moved:
         """Whether shares of arms moved, or rewards."""
         found = self.customers
-        return moved(found.arm, found.total, found.arms, self.day)
+        return moved(found.arm, self.capped, found.arms, self.day)
 
     @cached_property
     def judged_for(self) -> Looks:
         """The looks that statements hold for: any, where the shares followed the rewards."""
-        adaptive = self.moved.within and self.customers.weight is None
+        adaptive = self.moved.followed and self.customers.weight is None
         return "any" if adaptive and self.customers.case != "visits" else self.looks
 
     @cached_property
@@ -215,17 +215,9 @@ class Standing:
             self.bounded and min(found.sold[[one, other]]) < LEAST_SOLD
         ):
             return self._at_any_look(one, other)
-        mine = (found.arm == one) | (found.arm == other)
-        weight = None if found.weight is None else found.weight[mine]
-        if weight is not None and self.moved.within:
-            weight = np.sqrt(weight)  # each reward of a policy's log then has about one variance
-        first, period, x = found.arm[mine] == one, None, self.capped[mine]
-        if self.day is not None:
-            period, kept = shared_periods(self.day[mine], first)
-            x, first, period = x[kept], first[kept], period[kept]
-            weight = None if weight is None else weight[kept]
+        mine, first, period, weight = self._matched(one, other)
         return contrast(
-            x,
+            self.capped[mine],
             first,
             period=period,
             weight=weight,
@@ -233,6 +225,37 @@ class Standing:
             level=self.level,
             seed=self.seed,
         )
+
+    def _matched(self, one: int, other: int) -> tuple[Index, Flags, Index | None, Array | None]:
+        """Return the customers of two arms, who has the first, their periods and weights."""
+        found = self.customers
+        mine = np.flatnonzero((found.arm == one) | (found.arm == other))
+        first, period = found.arm[mine] == one, None
+        if self.day is not None:
+            period, kept = shared_periods(self.day[mine], first)
+            mine, first, period = mine[kept], first[kept], period[kept]
+        weight = None if found.weight is None else found.weight[mine]
+        if weight is not None and self.moved.followed:
+            weight = np.sqrt(weight)  # each reward of a policy's log then has about one variance
+        return mine, first, period, weight
+
+    def uncapped(self, one: int, other: int) -> float:
+        """Return what the first arm earned beyond the other, per customer, without a cap."""
+        found = self.customers
+        if found.case == "visits":
+            return float(found.visit_scores(-math.inf, math.inf, one, other).mean())
+        if self.judged_for == "any":
+            means = [float(found.total[found.arm == arm].mean()) for arm in (one, other)]
+            return means[0] - means[1]
+        mine, first, period, weight = self._matched(one, other)
+        return contrast(
+            found.total[mine],
+            first,
+            period=period,
+            weight=weight,
+            moved=self.moved.shares,
+            draws=0,
+        ).difference
 
     def _at_any_look(self, one: int, other: int) -> Contrast:
         """Compare by evidence; p values are those of Ville's inequality."""
@@ -331,11 +354,10 @@ class Standing:
 
     def _about_time(self) -> list[str]:
         drift = self.moved
-        if drift.within and drift.rewards and self.customers.weight is None:
-            where = "along the file" if self.day is None else "within days"
+        if drift.followed and drift.rewards and self.customers.weight is None:
             return [
-                f"both the shares of the arms (changed {where}) and the rewards moved with time, "
-                "so arms met different customers; give the times, or propensities"
+                "both the shares of the arms and the rewards moved with time, so arms met other "
+                "customers; give the times, or propensities if a policy chose the arms"
             ]
         if drift.runs:
             return [
@@ -352,6 +374,15 @@ class Standing:
         if never:
             return [f"{self.leader} and {', '.join(never)} were never there on the same days"]
         return []
+
+    @cached_property
+    def closest(self) -> int | None:
+        """The rival that is hardest to tell from the leader; None without one."""
+        others = [arm for arm in range(len(self.names)) if arm != self.best]
+        if self.best is None or not others:
+            return None
+        best = self.best
+        return max(others, key=lambda arm: self._p(best, arm))
 
     @property
     def sure(self) -> bool:

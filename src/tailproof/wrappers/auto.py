@@ -183,7 +183,7 @@ class AutoFiltered(Repeating[Tuned], Relearning[Tuned]):
     ) -> None:
         units = self._woken(state.units(rows), raw[rows])
         seen, filtered = self._seen(arms[rows], units), self._filtered(raw[rows], units)
-        self.policy._update(inner, seen, chosen[rows], filtered, known)
+        self.policy.learn_unchecked(inner, seen, chosen[rows], filtered, known)
         state.note(rows, units)
 
     def _learn_again(self, part: Tuned, age: int) -> None:

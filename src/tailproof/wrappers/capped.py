@@ -147,7 +147,7 @@ class Capped(Relearning[Ranged]):
         known: Array | None,
     ) -> None:
         cut = self._rewards(state, raw)
-        self.policy._update(inner, arms[rows], chosen[rows], cut[rows], known)
+        self.policy.learn_unchecked(inner, arms[rows], chosen[rows], cut[rows], known)
 
     def _learn_again(self, part: Ranged, age: int) -> None:
         rewards = part.pilot_rewards[:, :age].reshape(part.paths, -1)

@@ -77,7 +77,7 @@ class Piloted(Wrapped):
         for t in range(rewards.shape[1]):
             chosen, known = self.pilot_chosen[:, t], self.pilot_propensity[:, t]
             offered = arms[:, t, : self.pilot_offered[:, t].max()]
-            policy._update(inner, offered, chosen, rewards[:, t], known)
+            policy.learn_unchecked(inner, offered, chosen, rewards[:, t], known)
 
 
 P = TypeVar("P", bound=Piloted)

@@ -298,7 +298,7 @@ class Summary:
         windows = [arm.window[-size:] for arm in arms]
         names = np.repeat([arm.name for arm in arms], [len(x) for x in windows])
         try:
-            found = calibrate(rewards=np.concatenate([*windows, []]), arms=names, costs=self.costs)
+            found = calibrate(reward=np.concatenate([*windows, []]), arm=names, costs=self.costs)
         except ValueError as error:  # too few of each arm, or all equal
             self._tail, self._advice = f"No verdict: {error}.", ""
             return
