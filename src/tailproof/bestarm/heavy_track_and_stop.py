@@ -89,8 +89,8 @@ class HeavyTrackAndStop(KArmed[_Evidence], BestArm[_Evidence]):
         rival = state.total.argmin(axis=1)
         chosen = np.where(draw < state.share[rows, rival], state.total.argmax(axis=1), rival)
         fewest = state.counts.min(axis=1)
-        few = fewest < np.maximum(np.sqrt(state.decisions) - state.arms / 2, 1)  # first each once
-        return np.where(few, state.counts.argmin(axis=1), chosen)
+        few = fewest < np.maximum(np.sqrt(state.decisions) - state.arms / 2, 1)
+        return np.asarray(np.where(few, state.counts.argmin(axis=1), chosen))
 
     def _learn(self, state: _Evidence, arms: Array, chosen: Index, rewards: Array) -> None:
         at, law = (np.arange(state.paths), chosen), MomentClass(1 + self.epsilon)
