@@ -35,8 +35,8 @@ class LiteLLMStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
     """A routing strategy for `litellm.Router`: a small 95 % quantile of what calls cost.
 
     Each model group has a `tailproof.routing.Router` among its deployments. Cooldowns, retries and
-    fallbacks remain LiteLLM's, and so do its checks before a call. Each attempt is learned alone: the
-    failure of a deployment does not count against the one that answers in its place.
+    fallbacks remain LiteLLM's, and so do its checks before a call. Each attempt is learned alone:
+    the failure of a deployment does not count against the one that answers in its place.
 
     Parameters
     ----------
