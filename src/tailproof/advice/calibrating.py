@@ -1,6 +1,6 @@
 """`calibrate`: advice from recorded rewards."""
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from tailproof.checks import number, require, whole
 from tailproof.stats.aims import Aim, check_aim
 from tailproof.stats.calibration import Calibration, calibrate_filter
 from tailproof.stats.diagnostics import Rewards
-from tailproof.tables import Records, records
+from tailproof.tables import Reading, Records, records
 
 __all__ = ["calibrate"]
 
@@ -32,7 +32,7 @@ def calibrate(
     scale: float | None = None,
     efficiency: float | None = None,
     delta: float = 0.01,
-    **reading: Any,
+    **reading: Unpack[Reading],
 ) -> Advice:
     """Advise which policy to run, from recorded rewards.
 
