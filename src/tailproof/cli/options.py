@@ -69,7 +69,8 @@ def is_journal(file: str) -> bool:
 
 def is_export(file: str) -> bool:
     """Return whether a file is a journal that was exported as CSV."""
-    return _begins(file, b"ticket,hold,arm,propensity,reward,fate,")
+    heads = b"ticket,arm,propensity,reward,status,", b"ticket,hold,arm,propensity,reward,fate,"
+    return any(_begins(file, head) for head in heads)
 
 
 def read_export(file: str) -> "pandas.DataFrame":

@@ -37,7 +37,7 @@ _GROUPS = 20
 _OPEN = ("pending", "kept")
 """The fates of rows that wait for a reward, or for others of the same decision."""
 _TIMES = ("at", "asked")
-_EXPORT = {"ticket", "hold", "arm", "fate", "ends", "shares"}
+_EXPORT = {"ticket", "arm", "ends", "shares"}
 """Columns that together are those of an exported journal."""
 
 
@@ -188,7 +188,7 @@ class Log:
         if not n:
             raise ValueError("log has no rows: there is nothing to judge")
         known, codes = arm_numbers(column(arm, "arm", needed=True), arms, n)
-        fate = column("fate", "fate")
+        fate = column(_status(frame), "status")
         given, silence = silence, getattr(table, "silence", None) if silence is None else silence
         if silence is not None:
             blank = np.isnan(rewards)
@@ -327,8 +327,9 @@ def _of_journal(frame: "pandas.DataFrame") -> "pandas.DataFrame":
 
     Imported rows of unknown propensity are left out, and tickets that were cancelled.
     """
-    if "fate" in frame.columns:
-        frame = frame[frame["fate"] != "cancelled"]
+    status = _status(frame)
+    if status is not None:
+        frame = frame[frame[status] != "cancelled"]
     if "propensity" in frame.columns and "group" in frame.columns:
         frame = frame[frame["propensity"].notna() | (frame["group"] != "history")]
     found = frame.copy(deep=False)
@@ -339,13 +340,20 @@ def _of_journal(frame: "pandas.DataFrame") -> "pandas.DataFrame":
             bare = frame["arm"].astype(str).str[1:]
             known = [arm in own for arm, own in zip(bare, found["offer"], strict=True)]
             found["arm"] = frame["arm"].where(~(escaped & np.array(known)), bare)
-    if "unit" in frame.columns and "hold" in frame.columns:
+    if "unit" in frame.columns:
         own = frame["unit"].astype(object).where(frame["unit"].notna(), None)
+        decisions = frame["hold"] if "hold" in frame.columns else range(len(frame))
         found["unit"] = [
-            f"decision {hold}" if unit is None else f"unit {unit}"
-            for hold, unit in zip(frame["hold"], own, strict=True)
+            f"decision {decision}" if unit is None else f"unit {unit}"
+            for decision, unit in zip(decisions, own, strict=True)
         ]
     return found
+
+
+def _status(frame: "pandas.DataFrame | None") -> str | None:
+    """Return the column that says what became of a row; "fate" in exports of 0.3."""
+    names = () if frame is None else frame.columns
+    return next((name for name in ("status", "fate") if name in names), None)
 
 
 def _frame(table: Any) -> "pandas.DataFrame | None":

@@ -367,6 +367,10 @@ class Learner:
                 arms, chosen = seen.arms[:, [place] * known], self.numbers[arm]
             else:
                 arms, chosen = seen.arms, place
+        if self.state.fixed_arms and arms.shape[1] != self.state.arms:
+            raise ValueError(
+                f"{self.kind} must keep its {self.state.arms} arms, got {arms.shape[1]}"
+            )
         if arms.shape[1] > self.state.arms:
             vars(self.state).update(vars(policy._resized(self.state, arms.shape[1])))
         with unwarned():

@@ -169,8 +169,7 @@ def _again(
         if group != group_of(learner.seed, id_, unit, recipe.control, offer):
             return False
         control: Any = recipe.control
-        with learner.meeting(offer):
-            choice = learner.choose(id_, offer, recipe.even(offer), control, group)
+        choice = learner.choose(id_, offer, recipe.even(offer), control, group)
     chosen = (offer.names[choice.arm], choice.propensity, choice.packed)
     return chosen == (names[arm], share, shares)
 
