@@ -105,7 +105,7 @@ class Settings:
             recipe = Recipe(
                 policy=Negated(policy) if costs else policy,
                 wait=table.get("wait", "1d"),
-                silence=_silence(table),
+                silence=table.get("silence", "lost"),
                 rewards=table.get("rewards", "first"),
                 control=_control(table.get("control")),
                 floor=table.get("floor", 0.0),
@@ -115,6 +115,8 @@ class Settings:
                 dim=table.get("dim"),
             )
             aim = recipes.build("aim", table.get("aim", "median"))
+            if "silence" not in table:
+                raise ValueError(_SILENCE)
             return cls(name=name, recipe=recipe, aim=aim, costs=costs, arms=arms)
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
@@ -205,14 +207,6 @@ def _check(where: str, table: Mapping[str, Any], known: Mapping[str, Any]) -> No
         ok = isinstance(value, (int, float) if kind is float else kind)
         ok = ok and (kind in (bool, object) or not isinstance(value, bool))
         require(ok, path, _WORDS.get(kind, "a table"), value)
-
-
-def _silence(table: Mapping[str, Any]) -> float | str:
-    """Return the reward of silence, or "lost"; there is no default."""
-    if "silence" not in table:
-        raise ValueError(_SILENCE)
-    silence: float | str = table["silence"]
-    return silence
 
 
 def _control(table: Mapping[str, Any] | None) -> tuple[str, float] | None:
