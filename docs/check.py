@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from docstrings import ALIASES, MODULES, public_names
+from api_pages import HANDLES, PAGES, public_names
 
 SEARCHES = {
     "heavy tail": "heavy-tails",
@@ -75,7 +75,9 @@ def missing_names(site: Path) -> list[str]:
     """Return the public names and modules without an entry in the site's inventory."""
     inventory = (site / "objects.inv").read_bytes().split(b"\n", 4)[4]
     known = {line.split(" ")[0] for line in zlib.decompress(inventory).decode().splitlines()}
-    rooms = [ALIASES.get(module, module) for module in MODULES]
+    rooms = [
+        HANDLES.get(room, f"tailproof.{room}") for page in PAGES.values() for room in page.rooms
+    ]
     wanted = [*public_names(), *(room for room in rooms if room in _described())]
     return [f"{name} has no page" for name in wanted if name not in known]
 

@@ -11,14 +11,17 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or it asks the network at import
 
+import api_pages
 import command_line
 import docstrings
 import excerpts
+import policy_tables
 
-from tailproof import __version__
+import tailproof
 
-for file, public in docstrings.ALIASES.items():  # so that autodoc can import the public name
-    sys.modules[public] = import_module(file)
+api_pages.write(Path(__file__).parent / "api")
+for file, public in api_pages.HANDLES.items():  # so that autodoc can import the public name
+    sys.modules[public] = import_module(f"tailproof.{file}") if public != "tailproof" else tailproof
 
 # Tutorials use the command of this environment, with room for its tables.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
@@ -33,7 +36,7 @@ logging.getLogger("traitlets").setLevel(logging.WARNING)
 project = "tailproof"
 author = "The tailproof authors"
 project_copyright = f"2026, {author}"
-version = release = __version__
+version = release = tailproof.__version__
 
 # No intersphinx: the build must work offline.
 extensions = [
@@ -84,5 +87,6 @@ def setup(app: Any) -> None:
     """Register the converters of docstrings and commands, and the excerpts of the search."""
     app.connect("autodoc-process-docstring", docstrings.to_rst, priority=100)
     app.connect("source-read", command_line.fill)
+    app.connect("source-read", policy_tables.fill)
     app.connect("html-page-context", excerpts.add_script)
     app.connect("build-finished", excerpts.write)

@@ -2,59 +2,12 @@
 
 import inspect
 import re
-from importlib import import_module
-from types import ModuleType
 from typing import Any
 
-__all__ = ["MODULES", "public_names", "to_rst"]
+from api_pages import public_names
+from policy_tables import LABELS
 
-MODULES = (
-    "tailproof",
-    "tailproof.noise",
-    "tailproof.bestarm",
-    "tailproof.features",
-    "tailproof.research.gauntlet",
-    "tailproof.integrations.guests",
-    "tailproof.judging",
-    "tailproof.live",
-    "tailproof.figures",
-    "tailproof.testing",
-    "tailproof.environments.linear",
-    "tailproof.stats.theory",
-    "tailproof.stats.intervals",
-    "tailproof.wrappers.compositions",
-    "tailproof.checks",
-    "tailproof.results",
-    "tailproof.simulation",
-    "tailproof.wrappers",
-)
-"""The modules with public names; a name in several of them is documented in the first."""
-ALIASES = {
-    "tailproof.environments.linear": "tailproof.environments",
-    "tailproof.stats.theory": "tailproof.theory",
-    "tailproof.stats.intervals": "tailproof.intervals",
-    "tailproof.wrappers.compositions": "tailproof.compositions",
-}
-"""Modules whose public name differs from that of their file."""
-
-
-def public_names() -> dict[str, Any]:
-    """Return every public object by the name of its page, without aliases."""
-    found: dict[str, Any] = {}
-    for file in MODULES:
-        module = import_module(file)
-        for name in module.__all__:
-            try:
-                thing = getattr(module, name)
-            except ImportError:  # what is made of another library that is not installed
-                thing = None
-            known = isinstance(thing, ModuleType) or any(
-                thing is other for other in found.values() if callable(thing)
-            )
-            if not known:
-                found[f"{ALIASES.get(file, file)}.{name}"] = thing
-    return found
-
+__all__ = ["to_rst"]
 
 _PUBLIC = public_names()
 
@@ -78,7 +31,7 @@ def _paragraph(text: str, name: str) -> str:
         return text
     ended = text.rstrip().endswith((".", ":", "?")) and not re.match(r"\w+ = .*\n", text)
     if ended or text.startswith(" ") or re.search(r"\n-+\n", text) or not text.strip():
-        return re.sub(r"\b(Source|Differences):", r"**\1:**", _prose(text, name))
+        return re.sub(rf"\b({'|'.join(LABELS)}):", r"**\1:**", _prose(text, name))
     return ".. code-block:: text\n\n" + "\n".join(f"    {line}" for line in text.split("\n"))
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from instances import ALL
 from numpy.typing import NDArray
-from test_contract import ALL, OTHER_SETTINGS, SAMPLED, VARIANTS
+from test_contract import OTHER_SETTINGS, SAMPLED, VARIANTS
 
 from tailproof import Policy, State
 

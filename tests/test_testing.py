@@ -10,10 +10,11 @@ import pytest
 from numpy.typing import ArrayLike
 from rotation import briefly
 
-from tailproof import UCB1, Median, Uniform, noise, testing
+from tailproof import UCB1, Median, Uniform, noise
 from tailproof.policies.base import Array, Index
 from tailproof.policies.state.base import ArmCounts
 from tailproof.policies.state.counts import Tally
+from tailproof.testing import estimators, laws, policies as checks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,14 +85,14 @@ class ShyMedian(Median):
 @pytest.mark.parametrize(
     ("check", "broken"),
     [
-        (testing.paths_do_not_mix, OtherPathsTell()),
-        (testing.choose_is_pure, CountsItsCalls()),
-        (testing.choose_is_pure, ChoosingIsLearning()),
-        (testing.propensities_are_frequencies, WrongShares()),
-        (testing.state_round_trips, RestoresHalf()),
-        (testing.foreign_states_are_refused, TakesMore()),
-        (testing.tail_is_as_declared, LooseTail()),
-        (testing.shift_is_as_declared, ShyMedian()),
+        (checks.paths_do_not_mix, OtherPathsTell()),
+        (checks.choose_is_pure, CountsItsCalls()),
+        (checks.choose_is_pure, ChoosingIsLearning()),
+        (checks.propensities_are_frequencies, WrongShares()),
+        (checks.state_round_trips, RestoresHalf()),
+        (checks.foreign_states_are_refused, TakesMore()),
+        (laws.tail_is_as_declared, LooseTail()),
+        (estimators.shift_is_as_declared, ShyMedian()),
     ],
     ids=lambda thing: getattr(thing, "__name__", type(thing).__name__),
 )

@@ -77,4 +77,5 @@ else:  # hidden from type checkers, which would accept any name
 
 
 def __dir__() -> list[str]:
-    return sys.modules[__name__].__all__
+    names: list[str] = sys.modules[__name__].__all__
+    return names

@@ -118,12 +118,15 @@ class Range:
 
 
 Positive = Annotated[float, Range(above=0)]
+"""A finite number above 0."""
 NonNegative = Annotated[float, Range(at_least=0)]
+"""A finite number, 0 or more."""
 Fraction = Annotated[float, Range(above=0, below=1)]
 """Strictly between 0 and 1."""
 Penalty = Annotated[float, Range(at_least=1e-8)]
 """A ridge penalty; one below 1e-8 would be lost to rounding when added to squares near 1."""
 Count = Annotated[int, Range(at_least=1, at_most=1e15)]
+"""A whole number, 1 or more."""
 Horizon = Annotated[int, Range(at_least=2, at_most=1e15)]
 """The total number of pulls, for algorithms that use its logarithm."""
 MomentOrder = Annotated[float, Range(above=0, at_most=1)]

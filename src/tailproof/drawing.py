@@ -23,6 +23,7 @@ PALETTE = (
     "#882255",
     "#999999",
 )
+"""The colours, distinguishable with any kind of colour vision."""
 """After Okabe and Ito: distinct for any kind of colour vision; wine instead of their yellow."""
 
 
@@ -45,7 +46,7 @@ def band(
     axes: "Axes",
     x: Sequence[float] | NDArray[np.generic],
     sample: NDArray[np.float64],
-    place: int,
+    number: int,
     label: str | None = None,
     *,
     crowded: bool = False,
@@ -55,12 +56,12 @@ def band(
     Fewer than five paths get no band. Later lines are drawn below earlier ones; with `crowded`,
     lines have gaps through which those below can be seen.
     """
-    colour = PALETTE[place % len(PALETTE)]
-    style = _GAPS[place % len(_GAPS)] if crowded else ("-", "-.")[place // len(PALETTE) % 2]
+    colour = PALETTE[number % len(PALETTE)]
+    style = _GAPS[number % len(_GAPS)] if crowded else ("-", "-.")[number // len(PALETTE) % 2]
     low, middle, high = np.quantile(sample, (0.1, 0.5, 0.9), axis=0)
     if len(sample) >= 5:
         axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
-    axes.plot(x, middle, linestyle=style, color=colour, label=label, zorder=3 - 0.01 * place)
+    axes.plot(x, middle, linestyle=style, color=colour, label=label, zorder=3 - 0.01 * number)
     axes.plot(x, sample.mean(axis=0), "--", color=colour, linewidth=0.7)
 
 

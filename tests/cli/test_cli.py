@@ -21,7 +21,7 @@ from tailproof import (
     recipes,
 )
 from tailproof.cli import app
-from tailproof.research.paper import EXHIBITS
+from tailproof.research.paper import STUDIES
 
 ROOT = Path(__file__).parents[2]
 SMALL = "--horizon 60 --paths 3 --environment 'neutral(arms=4, dim=3)'"
@@ -198,7 +198,7 @@ def test_list_finds_a_word() -> None:
 
 def test_list_names_everything() -> None:
     words = set(re.findall(r"[\w.-]+", run("list")))
-    assert words >= set(EXHIBITS)
+    assert words >= set(STUDIES)
     for kind in ("policy", "estimator", "noise", "environment"):
         assert words >= set(recipes.names(kind))
 

@@ -76,10 +76,10 @@ def test_a_full_disk_loses_no_table_and_blocks_nothing(
     assert complaint.startswith("tailproof: ")
     assert "File too large" in complaint
     assert "Traceback" not in complaint
-    kept = list(tmp_path.glob("new.unfinished/cells/*.cell"))
+    kept = list(tmp_path.glob("new/cells/*.cell"))
     assert bool(kept) == fits
-    assert not (tmp_path / "new").exists()
-    (tmp_path / "new").mkdir()  # an empty folder is as good as none
+    assert (tmp_path / "new").exists() == fits
+    (tmp_path / "new").mkdir(exist_ok=True)  # an empty folder is as good as none
     again = run(command)
     assert table.splitlines()[-3].split()[-2] in again
     assert file in tree(tmp_path / "new")
@@ -107,16 +107,16 @@ def test_a_stopped_command_goes_on(
     with monkeypatch.context() as patch:
         patch.setattr(sweeps, "_keep", stop)
         assert "tailproof: stopped" in run(command, code=130)
-    cells = list(tmp_path.glob("new.unfinished/cells/*.cell"))
+    cells = list(tmp_path.glob("new/cells/*.cell"))
     assert len(cells) == 2
-    (tmp_path / "new.unfinished" / file).write_bytes(b"half a resul")
+    (tmp_path / "new" / file).write_bytes(b"half a resul")
     kept: list[str] = []
     monkeypatch.setattr(sweeps, "_keep", lambda folder, key, found: kept.append(key))
     run(command)
     assert len(kept) == (4 if file == "result.npz" else 1)
     assert not {path.stem for path in cells} & set(kept)
-    assert file in tree(tmp_path / "new")
-    assert not (tmp_path / "new.unfinished").exists()
+    assert (tmp_path / "new" / file).read_bytes() != b"half a resul"
+    assert not (tmp_path / "new" / "cells").exists()
 
 
 def test_a_full_disk_leaves_no_half_picture(tmp_path: Path) -> None:
@@ -130,11 +130,11 @@ def test_a_full_disk_leaves_no_half_picture(tmp_path: Path) -> None:
 
 
 def test_other_peoples_folders_are_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "new.unfinished").mkdir()
-    (tmp_path / "new.unfinished" / "letter.txt").write_text("dear")
+    (tmp_path / "new" / "cells").mkdir(parents=True)
+    (tmp_path / "new" / "letter.txt").write_text("dear")
     output = run(f"{SIMULATE} --out {tmp_path / 'new'}", code=2)
-    assert "new.unfinished contains other files: letter.txt" in output
-    assert tree(tmp_path) == {"new.unfinished", "new.unfinished/letter.txt"}
+    assert "new contains other files: letter.txt" in output
+    assert tree(tmp_path) == {"new", "new/cells", "new/letter.txt"}
     (tmp_path / "file").touch()
     assert "out must be a folder that does not" in run(f"{SIMULATE} --out {tmp_path}/file", code=2)
 
@@ -390,7 +390,7 @@ def test_a_cell_that_is_a_folder_costs_one_sentence(tmp_path: Path) -> None:
 
 
 def test_the_largest_simulation_starts_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    def stop(cell: Cell) -> None:
+    def stop(cell: Cell[Any]) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Cell, "run", stop)

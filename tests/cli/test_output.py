@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from tailproof import Curves, Identification, Result, Verdicts
 from tailproof.cli import app
-from tailproof.cli.output import _Rate, gauntlet_table, identification_table, regret_table
+from tailproof.cli.output import _Rate, identification_table, regret_table, score_tables
 from tailproof.cli.saving import write_table
 from tailproof.research.gauntlet import CHANCE, Score
 
@@ -45,7 +45,10 @@ def test_errors_are_per_cent() -> None:
 def test_regret_over_chance_is_per_cent() -> None:
     regret = {"p": {"t": np.array([[1.0, 5.0]]), CHANCE: np.array([[50.0, 100.0]])}}
     settings = {"size": "full", "paths": 1, "tools": {"t": ""}}
-    assert cells(gauntlet_table(Score(regret=regret, oracle={}, settings=settings))) == ["p", "5"]
+    assert cells(next(score_tables(Score(regret=regret, oracle={}, settings=settings)))) == [
+        "p",
+        "5",
+    ]
 
 
 def test_the_rate_is_by_the_minute() -> None:

@@ -37,7 +37,7 @@ from tailproof.noise import (
     ZeroInflated,
 )
 from tailproof.stats.medians import NoiseMedian, median_scale
-from tailproof.testing import recipe_is_frozen
+from tailproof.testing.asserting import recipe_is_frozen
 from tailproof.typing import Array
 
 FALSE_ALARM = 1e-4  # of each statistical test, all with fixed seeds

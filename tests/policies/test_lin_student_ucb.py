@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import t as student_t
+from scipy.stats import binom, t as student_t
 from traces import offers, play, row, trace_of
 
 from tailproof import LinStudentUCB, Uniform, environments, noise, simulate
@@ -489,3 +489,45 @@ def test_it_beats_uniform_play(name: str) -> None:
     mine, uniform = (result.curves[name].regret[:, -1] for name in ("policy", "uniform"))
     gain = uniform / 2 - mine
     assert gain.mean() > 5 * gain.std(ddof=1) / math.sqrt(len(gain))
+
+
+@pytest.mark.parametrize("fresh", [False, True], ids=["arms", "contexts"])
+def test_propensities_of_the_random_form_are_frequencies(fresh: bool) -> None:
+    """In eight paths; false-alarm rate 10⁻⁶ over all 32 shares together.
+
+    Some paths hesitate between arms, also where offers are new each time.
+    """
+    policy, rng, draws = LinStudentUCB(random=True), np.random.default_rng(9), 2000
+    arms = rng.standard_normal((10, 8, 4, 3)) if fresh else np.tile(np.eye(4), (10, 8, 1, 1))
+    state, _ = play(policy, arms, rng.standard_cauchy((10, 8, 4)))
+    share = policy.propensities(state, arms[0])
+    assert share is not None
+    np.testing.assert_allclose(share.sum(axis=1), 1, rtol=1e-9)
+    assert np.count_nonzero((share > 0.02) & (share < 0.98)) >= 4
+    chosen = np.stack([policy.choose(state, arms[0], rng) for _ in range(draws)])
+    seen = (chosen[..., None] == np.arange(4)).sum(axis=0)
+    tail = np.minimum(binom.cdf(seen, draws, share), binom.sf(seen - 1, draws, share))
+    assert tail.min() > 1e-6 / (2 * share.size)
+
+
+def test_arms_that_nothing_tells_apart_have_equal_propensities() -> None:
+    """Rounding shows two arms apart; the vectors of both are the same."""
+    policy, rng = LinStudentUCB(random=True), np.random.default_rng(2)
+    arms = np.tile(np.array([[1.0, 0], [1 + 1e-15, 0], [0, 1]]), (40, 1, 1, 1))
+    state, _ = play(policy, arms, rng.standard_normal((40, 1, 3)))
+    share = policy.propensities(state, arms[0])
+    assert share is not None
+    assert share[0, 0] == pytest.approx(share[0, 1])
+
+
+def test_the_random_form_spreads_visitors_who_come_late() -> None:
+    """200 choices between two rewards: of one arm in the plain form, of several in the random one.
+
+    The state is the same, so that a policy may go on in the other form.
+    """
+    rng = np.random.default_rng(4)
+    plain, spread = LinStudentUCB(), LinStudentUCB(random=True)
+    state, _ = play(plain, np.tile(np.eye(5), (10, 1, 1, 1)), rng.standard_cauchy((10, 1, 5)))
+    arms = np.eye(5)[None]
+    assert len({int(plain.choose(state, arms, rng)[0]) for _ in range(200)}) == 1
+    assert len({int(spread.choose(state, arms, rng)[0]) for _ in range(200)}) >= 2

@@ -14,7 +14,7 @@ from scipy.integrate import quad
 from scipy.stats import binom
 from traces import play, row, trace_of
 
-from tailproof import MedianUCB, OrderStatisticUCB, Policy, testing
+from tailproof import MedianUCB, OrderStatisticUCB, Policy
 from tailproof.bestarm import QuantileElimination, QuantileLUCB
 from tailproof.policies.state.ranked import Ranked, Sketch, Sorted
 from tailproof.stats.order_statistics import (
@@ -26,6 +26,7 @@ from tailproof.stats.order_statistics import (
     pulls_rate,
     rank,
 )
+from tailproof.testing.policies import invariances_hold
 from tailproof.typing import Array
 
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Array]
@@ -356,15 +357,14 @@ def test_increasing_maps_change_nothing(policy: Policy[Any]) -> None:
 class Boaster(MedianUCB):
     """Says that units do not matter to it."""
 
-
-@testing.invariances.register
-def _(policy: Boaster) -> frozenset[str]:
-    return frozenset({"units"})
+    @property
+    def invariances(self) -> frozenset[str]:
+        return frozenset({"units"})
 
 
 def test_a_false_declaration_is_found() -> None:
     with pytest.raises(AssertionError, match="units"):
-        testing.invariances_hold(Boaster())
+        invariances_hold(Boaster())
 
 
 def race(policy: Any, draw: Draw, paths: int, seed: int, gap: float = 1.0) -> Any:

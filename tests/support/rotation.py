@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 
 from tailproof import Policy, testing
+from tailproof.testing import games
 
 Check = Callable[[Any], None]
 Groups = Mapping[str, Sequence[Policy[Any]]]
@@ -69,5 +70,5 @@ def by_class(policies: Sequence[Policy[Any]]) -> Groups:
 def briefly(check: Check, policy: Policy[Any], decisions: int = BRIEFLY) -> None:
     """Check a promise on fewer decisions."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(testing, "_DECISIONS", decisions)
+        patch.setattr(games, "DECISIONS", decisions)
         check(policy)

@@ -45,6 +45,7 @@ from tailproof import (
 )
 from tailproof.noise import Cauchy
 from tailproof.policies.base import recommending
+from tailproof.testing.policies import invariances_hold
 from tailproof.wrappers.base import altered, innermost
 
 MEDIAN: Any = {"repeats": 3, "estimator": Median()}
@@ -93,7 +94,14 @@ def test_a_wrapper_forwards_the_whole_contract() -> None:
         and (inspect.isfunction(thing) or isinstance(thing, property))
         and not getattr(thing, "__final__", False)
     }
-    assert open_methods == {"estimate", "with_scale", "pulls", "least", "view"}
+    assert open_methods == {
+        "estimate",
+        "with_scale",
+        "pulls",
+        "least",
+        "view",
+        "invariances",
+    }
     assert open_methods <= vars(Wrapper).keys()
 
 
@@ -386,8 +394,8 @@ def test_scaled_rewards_and_arms() -> None:
     ids=lambda value: " ".join(sorted(value)) if isinstance(value, set) else repr(value),
 )
 def test_a_wrapper_says_what_it_keeps(policy: Policy[Any], kept: set[str]) -> None:
-    assert testing.invariances(policy) == kept
-    briefly(testing.invariances_hold, policy)
+    assert policy.invariances == kept
+    briefly(invariances_hold, policy)
 
 
 # The scale that a filter leaves

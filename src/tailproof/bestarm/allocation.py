@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailproof.bestarm.base import PENALTY, NearBestArm, Race, in_unit, lead, rivals
+from tailproof.bestarm.base import PENALTY, BestArm, Race, in_unit, lead, rivals
 from tailproof.bestarm.design import greedy, pairs
+from tailproof.checks import NonNegative, Positive
 from tailproof.policies.base import Array, Index, pick_largest, picked
 from tailproof.policies.state.regression import squared_norms
 
@@ -15,8 +16,11 @@ __all__ = ["GAllocation", "XYAllocation"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Allocation(NearBestArm[Race]):
+class _Allocation(BestArm[Race]):
     """Pull argmin_x max_y ‖y‖_{(A + x xᵀ)⁻¹}; a subclass defines the directions y."""
+
+    noise_scale: Positive = 1.0
+    gap_tolerance: NonNegative = 0.0
 
     @abstractmethod
     def directions(self, arms: Array) -> Array:
@@ -75,6 +79,11 @@ class GAllocation(_Allocation):
     Source: Soare, Lazaric and Munos 2014, figure 1 and section 3.
     Differences: until the arms pulled span the space a ridge penalty of 10⁻⁴ of the longest arm's
     square affects the pulls, not the answer. Ties are broken at random; ε.
+
+    Kind: best arm, linear.
+    Needs: σ, δ.
+    Accepts a near-best arm: with `gap_tolerance`.
+    Learns without a mean: no.
     """
 
     def directions(self, arms: Array) -> Array:
@@ -99,6 +108,11 @@ class XYAllocation(_Allocation):
     ([1], [106])
 
     Source: Soare, Lazaric and Munos 2014, section 4. Differences: as in `GAllocation`.
+
+    Kind: best arm, linear.
+    Needs: σ, δ.
+    Accepts a near-best arm: with `gap_tolerance`.
+    Learns without a mean: no.
     """
 
     def directions(self, arms: Array) -> Array:

@@ -1,4 +1,4 @@
-"""What best-arm policies share: δ, a final answer, and for most of them the noise scale."""
+"""What best-arm policies share: δ and a final answer."""
 
 from abc import ABC
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ from typing import Annotated, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tailproof.checks import Fraction, NonNegative, Positive
+from tailproof.checks import Fraction
 from tailproof.policies.base import Array, Index, Policy, Recommends, State, picked
 from tailproof.policies.state.base import Arms, Rule
 from tailproof.policies.state.counts import Tally
@@ -18,8 +18,6 @@ __all__ = [
     "Active",
     "Answer",
     "BestArm",
-    "FixedConfidence",
-    "NearBestArm",
     "Race",
     "TallyRace",
     "in_unit",
@@ -107,8 +105,11 @@ A = TypeVar("A", bound=Answer)
 
 
 @dataclass(frozen=True, kw_only=True)
-class FixedConfidence(Policy[A], Recommends, ABC):
+class BestArm(Policy[A], Recommends, ABC):
     """A policy that finds the best arm, wrong with probability at most δ.
+
+    Those that assume noise of a known scale have a field `noise_scale`, and those that accept an
+    arm whose location is within ε of the best a field `gap_tolerance`.
 
     Parameters
     ----------
@@ -125,32 +126,6 @@ class FixedConfidence(Policy[A], Recommends, ABC):
     def recommend(self, state: A) -> Index:
         """Return the recommended arm in each path, −1 before there is one."""
         return state.answer.copy()
-
-
-@dataclass(frozen=True, kw_only=True)
-class BestArm(FixedConfidence[A], ABC):
-    """A policy that finds the best arm under noise of a known scale.
-
-    Parameters
-    ----------
-    noise_scale : float
-        σ, the sub-Gaussian scale of the noise.
-    """
-
-    noise_scale: Positive = 1.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class NearBestArm(BestArm[A], ABC):
-    """A policy that accepts an arm whose location is within ε of the best.
-
-    Parameters
-    ----------
-    gap_tolerance : float
-        ε; 0 accepts only the best arm.
-    """
-
-    gap_tolerance: NonNegative = 0.0
 
 
 def in_unit(arms: Array) -> tuple[Array, Array]:

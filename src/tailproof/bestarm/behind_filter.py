@@ -1,6 +1,5 @@
 """Best-arm identification behind a filter: the noise scale to use, and how δ is split."""
 
-from dataclasses import replace
 from typing import Any
 
 from tailproof.bestarm.base import BestArm
@@ -25,7 +24,7 @@ def behind_filter(
     Parameters
     ----------
     policy : BestArm
-        The policy, with the total δ; its noise scale is replaced.
+        A policy that has a noise scale, which is replaced, and the total δ.
     noise : Noise
         The law of the raw rewards around their location.
     block, blocks : int
@@ -40,12 +39,11 @@ def behind_filter(
     >>> policy = behind_filter(LinGapE(), Cauchy(), block=41, max_pulls=10**5)
     >>> policy.pulls, policy.policy.delta, round(policy.policy.noise_scale, 3)
     (41, 0.025, 0.294)
-
-    Source: our own. Differences: none.
     """
-    require(isinstance(policy, BestArm), "policy", "a BestArm such as LinGapE()", policy)
+    ok = isinstance(policy, BestArm) and hasattr(policy, "noise_scale")
+    require(ok, "policy", "a best-arm policy with a noise scale, such as LinGapE()", policy)
     medians = whole("max_pulls", max_pulls, at_least=whole("block", block)) // block
     share = policy.delta / 2
     scale = median_scale(noise, block=block, failure=share / medians)
-    inner = replace(policy, delta=share, noise_scale=scale / whole("blocks", blocks) ** 0.5)
+    inner = policy.at(share).with_scale(scale / whole("blocks", blocks) ** 0.5)
     return Filtered(inner, repeats=block * blocks, estimator=MeanOfMedians(block=block))

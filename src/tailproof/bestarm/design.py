@@ -10,6 +10,7 @@ from tailproof.policies.base import Array, Index
 __all__ = ["complexity", "greedy", "lower_bound", "optimal_design", "pairs", "rounded"]
 
 _SMALLEST = 1e-5  # smaller weights are dropped, as in the sources
+_FLOOR = 1e-12  # keeps A(w) invertible in directions without an arm, far below any other weight
 
 
 def optimal_design(
@@ -50,7 +51,7 @@ def optimal_design(
     unit = np.where(longest > 0, longest, 1.0)  # ρ is the same in any unit
     x, y = arms / unit, directions / unit
     p = np.full(y.shape[:2], 1 / y.shape[1])
-    floor = 1e-12 * count * np.eye(dim)
+    floor = _FLOOR * count * np.eye(dim)
     for _ in range(steps):
         inverse = np.linalg.inv(x.mT @ (w[:, :, None] * x) + floor)
         half = y @ inverse
@@ -69,12 +70,14 @@ def optimal_design(
             use, variance = use[going], variance[going]
             if not len(rows):
                 break
-        w = w * np.sqrt(use)
-        w /= w.sum(axis=1, keepdims=True)
-        p = p * variance
-        p /= p.sum(axis=1, keepdims=True)
+        w, p = _shares(w * np.sqrt(use)), _shares(p * variance)
     weights[weights < _SMALLEST] = 0.0
-    return weights / weights.sum(axis=1, keepdims=True), value
+    return _shares(weights), value
+
+
+def _shares(weights: Array) -> Array:
+    """Return the weights divided by their sum in each path."""
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 def pairs(arms: Array) -> tuple[Index, Index, Array]:

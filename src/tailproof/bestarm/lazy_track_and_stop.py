@@ -67,8 +67,14 @@ class LazyTrackAndStop(BestArm[_Tracking]):
 
     Source: Jedra and Proutière 2020, algorithm 1, constants from the authors' code.
     Differences: A₀ is found by pivoting and not drawn; it enters A only when pulled.
+
+    Kind: best arm, linear.
+    Needs: σ, δ.
+    Accepts a near-best arm: no.
+    Learns without a mean: no.
     """
 
+    noise_scale: Positive = 1.0
     u: Positive = 0.1
 
     def estimate(self, state: _Tracking) -> Array:

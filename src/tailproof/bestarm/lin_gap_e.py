@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailproof.bestarm.base import NearBestArm, Race, lead, rivals
+from tailproof.bestarm.base import BestArm, Race, lead, rivals
 from tailproof.bestarm.design import greedy
-from tailproof.checks import NonNegative, Penalty
+from tailproof.checks import NonNegative, Penalty, Positive
 from tailproof.policies.base import Array, Index, pick_largest, picked
 from tailproof.policies.state.base import Arms
 from tailproof.policies.state.regression import squared_norms
@@ -24,7 +24,7 @@ class _Contenders(Race):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinGapE(NearBestArm[_Contenders]):
+class LinGapE(BestArm[_Contenders]):
     """Pull the arm that best separates the leader from its strongest rival.
 
     i = argmax_a x_aᵀθ̂,  j = argmax_a (x_a − x_i)ᵀθ̂ + C ‖x_a − x_i‖_{A⁻¹},
@@ -50,8 +50,15 @@ class LinGapE(NearBestArm[_Contenders]):
 
     Source: Xu, Honda and Sugiyama 2018, algorithm 1. Differences: the greedy choice of the
     source's experiments, not the ratio rule of its proof; first each arm once, in order.
+
+    Kind: best arm, linear.
+    Needs: σ, δ, λ, S.
+    Accepts a near-best arm: with `gap_tolerance`.
+    Learns without a mean: no.
     """
 
+    noise_scale: Positive = 1.0
+    gap_tolerance: NonNegative = 0.0
     norm_bound: NonNegative = 1.0
     ridge: Penalty = 1.0
 

@@ -36,6 +36,11 @@ class QuantileElimination(QuantileBestArm):
     Source: successive elimination (Even-Dar, Mannor and Mansour 2006) for quantiles, as of Szörényi
     et al. 2015 and Nikolakakis et al. 2021. Differences: intervals that hold at all times at once,
     from the mixture of `tailproof.OrderStatisticUCB`.
+
+    Kind: best arm, K arms.
+    Needs: δ, any distribution, K arms.
+    Accepts a near-best arm: no.
+    Learns without a mean: yes, proved.
     """
 
     def _choose(self, state: Intervals, arms: Array, rng: np.random.Generator) -> Index:

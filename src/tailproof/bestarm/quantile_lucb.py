@@ -39,6 +39,11 @@ class QuantileLUCB(QuantileBestArm):
 
     Source: QLUCB of Howard and Ramdas 2022, after Kalyanakrishnan et al. 2012. Differences: the
     whole mixture in place of a bound on it; one pull per decision in place of both arms; no ε.
+
+    Kind: best arm, K arms.
+    Needs: δ, any distribution, K arms.
+    Accepts a near-best arm: no.
+    Learns without a mean: yes, proved.
     """
 
     def _choose(self, state: Intervals, arms: Array, rng: np.random.Generator) -> Index:

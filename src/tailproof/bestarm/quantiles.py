@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from tailproof.bestarm.base import Active, Answer, FixedConfidence
+from tailproof.bestarm.base import Active, Answer, BestArm
 from tailproof.checks import Fraction
 from tailproof.policies.base import Array, Index, KArmed
 from tailproof.policies.state.ranked import Sorted
@@ -39,10 +39,15 @@ class Intervals(Answer):
 
 
 @dataclass(frozen=True, kw_only=True)
-class QuantileBestArm(KArmed[Intervals], FixedConfidence[Intervals], ABC):
+class QuantileBestArm(KArmed[Intervals], BestArm[Intervals], ABC):
     """Identify the arm with the largest `quantile` π, for rewards of any law."""
 
     quantile: Fraction = 0.5
+
+    @property
+    def invariances(self) -> frozenset[str]:
+        """Nothing but the order of rewards matters."""
+        return frozenset({"increasing"})
 
     def _init(self, paths: int, arms: int, dim: int) -> Intervals:
         up, down = (Sorted.start(paths, arms, dim) for _ in range(2))

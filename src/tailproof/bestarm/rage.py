@@ -5,10 +5,10 @@ from typing import Annotated
 
 import numpy as np
 
-from tailproof.bestarm.base import PENALTY, NearBestArm, in_unit
+from tailproof.bestarm.base import PENALTY, BestArm, in_unit
 from tailproof.bestarm.design import optimal_design, rounded
 from tailproof.bestarm.elimination import Phases, active_pairs
-from tailproof.checks import Range
+from tailproof.checks import NonNegative, Positive, Range
 from tailproof.policies.base import Array, Index, picked
 from tailproof.policies.state.base import ArmCounts
 
@@ -25,7 +25,7 @@ class _Planned(Phases):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RAGE(NearBestArm[_Planned]):
+class RAGE(BestArm[_Planned]):
     """In phase t, measure the differences of the remaining arms to a precision of 2^−(t+2).
 
     w = argmin_w max_{y ∈ Y(Z_t)} ‖y‖²_{A(w)⁻¹} with value ρ,  δ_t = δ/t²,
@@ -52,8 +52,15 @@ class RAGE(NearBestArm[_Planned]):
     Source: Fiez, Jain, Jamieson and Ratliff 2019, algorithm 1, with η = 1/10.
     Differences: 2K² for K² in the logarithm and the width itself for its bound 2^−(t+2), both as
     in the authors' code, so that the phases add up to less than δ; σ; ε.
+
+    Kind: best arm, linear.
+    Needs: σ, δ.
+    Accepts a near-best arm: with `gap_tolerance`.
+    Learns without a mean: no.
     """
 
+    noise_scale: Positive = 1.0
+    gap_tolerance: NonNegative = 0.0
     offset: Annotated[int, Range(at_least=-10, at_most=10)] = 1
 
     def _init(self, paths: int, arms: int, dim: int) -> _Planned:

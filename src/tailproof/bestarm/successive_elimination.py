@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailproof.bestarm.base import Active, NearBestArm, TallyRace, lead
+from tailproof.bestarm.base import Active, BestArm, TallyRace, lead
+from tailproof.checks import NonNegative, Positive
 from tailproof.policies.base import Array, Index, KArmed
 
 __all__ = ["SuccessiveElimination"]
@@ -18,7 +19,7 @@ class _Remaining(TallyRace):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SuccessiveElimination(KArmed[_Remaining], NearBestArm[_Remaining]):
+class SuccessiveElimination(KArmed[_Remaining], BestArm[_Remaining]):
     """Pull the arms in turn, and eliminate those whose mean is clearly below the largest.
 
     After t rounds eliminate a if max_b μ̂_b − μ̂_a ≥ 2α_t, α_t = σ √(2 ln(4Kt²/δ)/t); recommend the
@@ -41,7 +42,15 @@ class SuccessiveElimination(KArmed[_Remaining], NearBestArm[_Remaining]):
 
     Source: Even-Dar, Mannor and Mansour 2006, algorithm 3, where c > 4 for rewards in [0, 1].
     Differences: σ-sub-Gaussian rewards, for which c = 4 is enough: 2K Σ_t δ/(4Kt²) < δ; ε.
+
+    Kind: best arm, K arms.
+    Needs: σ, δ, K arms.
+    Accepts a near-best arm: with `gap_tolerance`.
+    Learns without a mean: no.
     """
+
+    noise_scale: Positive = 1.0
+    gap_tolerance: NonNegative = 0.0
 
     def _init(self, paths: int, arms: int, dim: int) -> _Remaining:
         return _Remaining.start(paths, arms, dim)

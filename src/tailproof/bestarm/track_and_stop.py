@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 
 from tailproof.bestarm.base import BestArm, TallyRace, lead
+from tailproof.checks import Positive
 from tailproof.policies.base import Array, Index, KArmed
 
 __all__ = ["TrackAndStop", "optimal_proportions"]
@@ -39,8 +40,14 @@ class TrackAndStop(KArmed[TallyRace], BestArm[TallyRace]):
     Source: Garivier and Kaufmann 2016, D-tracking and Chernoff's stopping rule; both thresholds
     from memory. Differences: for normal rewards, for which the source proves its threshold only up
     to a constant factor in t; each arm once first, in order. The vectors of the arms are ignored.
+
+    Kind: best arm, K arms.
+    Needs: σ, δ, K arms.
+    Accepts a near-best arm: no.
+    Learns without a mean: no.
     """
 
+    noise_scale: Positive = 1.0
     threshold: Literal["proved", "experiments"] = "proved"
 
     def _init(self, paths: int, arms: int, dim: int) -> TallyRace:

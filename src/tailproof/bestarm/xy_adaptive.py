@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailproof.bestarm.base import PENALTY, NearBestArm, in_unit
+from tailproof.bestarm.base import PENALTY, BestArm, in_unit
 from tailproof.bestarm.design import greedy
 from tailproof.bestarm.elimination import Phases, active_pairs
-from tailproof.checks import Fraction
+from tailproof.checks import Fraction, NonNegative, Positive
 from tailproof.policies.base import Array, Index, pick_largest, picked
 from tailproof.policies.state.regression import squared_norms
 
@@ -24,7 +24,7 @@ class _Goals(Phases):
 
 
 @dataclass(frozen=True, kw_only=True)
-class XYAdaptive(NearBestArm[_Goals]):
+class XYAdaptive(BestArm[_Goals]):
     """XY-allocation in phases, each for the remaining arms and with its own samples.
 
     In phase j pull argmin_x max_{y ∈ Y_j} ‖y‖_{(A + x xᵀ)⁻¹} until ρ_j/n_j ≤ α ρ_{j−1}/n_{j−1},
@@ -51,8 +51,15 @@ class XYAdaptive(NearBestArm[_Goals]):
     Source: Soare, Lazaric and Munos 2014, figure 3; logarithm from the public code of Fiez et al.
     Differences: the ridge penalty of `GAllocation` instead of 1, which would have to widen the
     confidence bounds; ties are broken at random; ε.
+
+    Kind: best arm, linear.
+    Needs: σ, δ.
+    Accepts a near-best arm: with `gap_tolerance`.
+    Learns without a mean: no.
     """
 
+    noise_scale: Positive = 1.0
+    gap_tolerance: NonNegative = 0.0
     alpha: Fraction = 0.1
 
     def _init(self, paths: int, arms: int, dim: int) -> _Goals:

@@ -22,6 +22,7 @@ __all__ = [
     "is_export",
     "is_journal",
     "read_export",
+    "require_option",
 ]
 
 PolicyTexts = Annotated[
@@ -49,6 +50,17 @@ FeatureNames = Annotated[
 DecimalMark = Annotated[
     str | None, typer.Option(help="Decimal mark, '.' or ',', if the file is ambiguous.")
 ]
+
+
+def require_option(option: str, ok: bool, other: str) -> None:
+    """Refuse an option that makes no sense without another.
+
+    >>> require_option("--plot", False, "--out")
+    Traceback (most recent call last):
+    ValueError: --plot needs --out
+    """
+    if not ok:
+        raise ValueError(f"{option} needs {other}")
 
 
 def column_names(text: str | None) -> list[str]:

@@ -28,16 +28,15 @@ if TYPE_CHECKING:
     from tailproof.results import Identification, Result
 
 __all__ = [
+    "ReportProgress",
     "clear_errors",
     "console",
     "empty_table",
-    "gauntlet_table",
     "identification_table",
     "progress_bar",
     "regret_table",
     "say_where",
-    "summary_table",
-    "targets_table",
+    "score_tables",
 ]
 
 console = Console(emoji=False)
@@ -71,16 +70,16 @@ def _say(message: object) -> None:
     print(f"tailproof: {message}", file=sys.stderr)
 
 
-def say_where(words: str, place: Path) -> None:
+def say_where(label: str, path: Path) -> None:
     """Print where something was written, on one line."""
-    console.print(f"{words} {escape(str(place))}", soft_wrap=True)
+    console.print(f"{label} {escape(str(path))}", soft_wrap=True)
 
 
 def empty_table(title: str, *columns: str, left: int = 1) -> Table:
     """Return a table that folds in narrow terminals; `left` columns are aligned to the left."""
     table = Table(title=escape(title))
-    for place, column in enumerate(columns):
-        justify: Any = "left" if place < left else "right"
+    for number, column in enumerate(columns):
+        justify: Any = "left" if number < left else "right"
         table.add_column(escape(column), justify=justify, overflow="fold")
     return table
 
@@ -100,10 +99,10 @@ def regret_table(title: str, setting: str, result: "Result") -> Table:
     return table
 
 
-def identification_table(title: str, found: "Identification") -> Table:
+def identification_table(title: str, result: "Identification") -> Table:
     """Return how often every policy was wrong, and its pulls."""
     table = empty_table(title, "policy", "wrong (95 %)", "undecided", "mean pulls", "median")
-    for name, row in found.summary().items():
+    for name, row in result.summary().items():
         table.add_row(
             escape(name),
             f"{row['error']:.1%} ({row['low']:.1%} – {row['high']:.1%})",
@@ -114,7 +113,18 @@ def identification_table(title: str, found: "Identification") -> Table:
     return table
 
 
-def gauntlet_table(score: "Score") -> Table:
+def score_tables(score: "Score") -> Iterator[Table]:
+    """Return the tables of a score: every problem, a summary of each block, and the targets."""
+    from tailproof.research.gauntlet import check_targets
+
+    yield _gauntlet_table(score)
+    for block, part in score.parts().items():
+        yield _summary_table(part, block)
+    if score.settings["size"] == "full":
+        yield _targets_table(check_targets(score))
+
+
+def _gauntlet_table(score: "Score") -> Table:
     """Return the regret of every tool in every problem, in per cent of that of random arms."""
     size = f"{score.settings['paths']} paths, size {score.settings['size']}"
     table = empty_table(f"Regret in % of random arms, {size}", "problem", *score.tools)
@@ -132,7 +142,7 @@ def gauntlet_table(score: "Score") -> Table:
     return table
 
 
-def summary_table(score: "Score", block: "Block") -> Table:
+def _summary_table(score: "Score", block: "Block") -> Table:
     """Return the regret of each tool relative to the best one, and where it gets stuck."""
     title = f"{block.title}: regret relative to the best tool of each problem"
     columns = ("tool", "problems", "median", "worst", "where", f"{block.word} in")
@@ -149,10 +159,10 @@ def summary_table(score: "Score", block: "Block") -> Table:
     return table
 
 
-def targets_table(found: Sequence["CheckedTarget"]) -> Table:
-    """Return each target with the value found and whether it is met."""
+def _targets_table(targets: Sequence["CheckedTarget"]) -> Table:
+    """Return each target with the measured value and whether it is met."""
     table = empty_table("Targets", "what", "tool", "at most", "found", "")
-    for checked in found:
+    for checked in targets:
         target = checked.target
         table.add_row(
             escape(target.text),
@@ -172,14 +182,15 @@ class _Rate(ProgressColumn):
         return Text(f"{60 * task.speed:.3g} a minute" if task.speed else "", style="dim")
 
 
-class _Step(Protocol):
-    """Reports progress: steps done, steps in all, and the task if it is another one."""
+class ReportProgress(Protocol):
+    """Reports progress: steps done, steps in all, and the task if it is another."""
 
-    def __call__(self, done: int, total: int, task: str = ...) -> None: ...
+    def __call__(self, done: int, total: int, task: str = ...) -> None:
+        """Show it."""
 
 
 @contextmanager
-def progress_bar(first: str) -> Iterator[_Step]:
+def progress_bar(first: str) -> Iterator[ReportProgress]:
     """Show a progress bar on a terminal, and nothing elsewhere."""
     if not console.is_terminal:  # even a hidden bar leaves a blank line in older versions of rich
         yield lambda done, total, task=first: None
@@ -196,8 +207,8 @@ def progress_bar(first: str) -> Iterator[_Step]:
 
         def step(done: int, total: int, task: str = first) -> None:
             if task not in shown:
-                for other in shown.values():
-                    bar.update(other, visible=False)
+                for earlier in shown.values():
+                    bar.update(earlier, visible=False)
                 shown[task] = bar.add_task(task, total=total)
             bar.update(shown[task], completed=done, total=total)
 

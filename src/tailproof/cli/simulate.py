@@ -9,33 +9,74 @@ import typer
 from rich.markup import escape
 
 from tailproof.cli import output
-from tailproof.cli.options import Engine, NoiseText, Out, Paths, PolicyTexts, Seed, Workers
-from tailproof.cli.saving import prepared, write_table
+from tailproof.cli.options import (
+    Engine,
+    NoiseText,
+    Out,
+    Paths,
+    PolicyTexts,
+    Seed,
+    Workers,
+    require_option,
+)
+from tailproof.cli.saving import prepared, save_result, save_score
 
 __all__ = ["COMMANDS"]
 
 
+FilterPulls = Annotated[
+    int | None,
+    typer.Option("--filter", help="Also run each policy behind a filter of this many pulls."),
+]
+FilterBlock = Annotated[
+    int | None, typer.Option(help="Block length of that filter, by default ⌈√pulls⌉.")
+]
+Block = Annotated[
+    int | None, typer.Option(help="Also run each policy behind medians of this many pulls.")
+]
+BanditText = Annotated[
+    str, typer.Option(help="neutral, orthant, 'neutral(fresh=false)', 'k_armed(locations=(0, 1))'.")
+]
+FixedArmsText = Annotated[
+    str, typer.Option(help="near_tie, 'near_tie(angle=0.1)', 'k_armed(locations=(0, 1))'.")
+]
+Horizon = Annotated[int, typer.Option(help="Pulls per path.")]
+MostPulls = Annotated[int, typer.Option(help="Most pulls per path.")]
+Plot = Annotated[bool, typer.Option("--plot", help="Also draw regret.png there.")]
+Delta = Annotated[float | None, typer.Option(help="δ of every policy, by default its own.")]
+ProblemNames = Annotated[
+    str,
+    typer.Option(
+        help="report, money or moving, tuning, money-tuning or moving-tuning, or names: "
+        "fresh-t1,k5-t1."
+    ),
+]
+Size = Annotated[str, typer.Option(help="quick (minutes; few paths, at most 2000 pulls) or full.")]
+ProblemSeed = Annotated[
+    int | None, typer.Option(help="By default the seed of the set of problems.")
+]
+Word = Annotated[str | None, typer.Argument(help="Only names and descriptions that contain this.")]
+Kind = Annotated[
+    str | None,
+    typer.Option(
+        help="policy, guest, estimator, aim, noise, environment, motion, figure or problem."
+    ),
+]
+
+
 def simulate_command(
     policy: PolicyTexts = ["oful"],  # noqa: B006
-    filter_pulls: Annotated[
-        int | None,
-        typer.Option("--filter", help="Also run each policy behind a filter of this many pulls."),
-    ] = None,
-    block: Annotated[
-        int | None, typer.Option(help="Block length of that filter, by default ⌈√pulls⌉.")
-    ] = None,
+    filter_pulls: FilterPulls = None,
+    block: FilterBlock = None,
     noise: NoiseText = "cauchy",
-    environment: Annotated[
-        str,
-        typer.Option(help="neutral, orthant, 'neutral(fresh=false)', 'k_armed(locations=(0, 1))'."),
-    ] = "neutral",
-    horizon: Annotated[int, typer.Option(help="Pulls per path.")] = 10_000,
+    environment: BanditText = "neutral",
+    horizon: Horizon = 10_000,
     paths: Paths = 100,
     seed: Seed = 0,
     workers: Workers = 1,
     engine: Engine = "processes",
     out: Out = None,
-    plot: Annotated[bool, typer.Option("--plot", help="Also draw regret.png there.")] = False,
+    plot: Plot = False,
 ) -> None:
     """Simulate policies and compare their regret.
 
@@ -50,42 +91,26 @@ def simulate_command(
     if filter_pulls is not None:
         estimator = MeanOfMedians(block=block)
         _add_filtered(policies, partial(Filtered, repeats=filter_pulls, estimator=estimator))
-    elif block is not None:
-        raise ValueError("--block needs --filter")
-    if plot and out is None:
-        raise ValueError("--plot needs --out")
+    require_option("--block", block is None or filter_pulls is not None, "--filter")
+    require_option("--plot", not plot or out is not None, "--out")
     bandit = recipes.build("environment", environment, recipes.build("noise", noise))
-    settings = {"paths": paths, "seed": seed, "workers": workers, "engine": engine}
-
     with prepared(out, "result.npz", "table.csv", "regret.png") as run:
-        result = run("simulating", simulate, policies, bandit, horizon=horizon, **settings)
+        simulation = partial(simulate, policies, bandit, horizon=horizon, paths=paths, seed=seed)
+        result = run("simulating", partial(simulation, workers=workers, engine=engine))
         title = f"Cumulative regret after {horizon} pulls, {paths} paths"
         output.console.print(output.regret_table(title, noise, result))
         if run.folder is not None:
-            result.save(run.folder / "result.npz")
-            write_table(noise, result, run.folder / "table.csv")
-            if plot:
-                from tailproof.figures import regret_figure
-
-                picture = regret_figure({f"{environment}, {noise}": result})
-                picture.savefig(run.folder / "regret.png")
+            save_result(result, noise, run.folder, f"{environment}, {noise}" if plot else None)
 
 
 def identify_command(
     policy: PolicyTexts = ["lin_gap_e(norm_bound=2, ridge=0.1)"],  # noqa: B006
-    block: Annotated[
-        int | None,
-        typer.Option(help="Also run each policy behind medians of this many pulls."),
-    ] = None,
+    block: Block = None,
     noise: NoiseText = "cauchy",
-    environment: Annotated[
-        str, typer.Option(help="near_tie, 'near_tie(angle=0.1)', 'k_armed(locations=(0, 1))'.")
-    ] = "near_tie",
-    delta: Annotated[
-        float | None, typer.Option(help="δ of every policy, by default its own.")
-    ] = None,
+    environment: FixedArmsText = "near_tie",
+    delta: Delta = None,
     paths: Paths = 200,
-    max_pulls: Annotated[int, typer.Option(help="Most pulls per path.")] = 100_000,
+    max_pulls: MostPulls = 100_000,
     seed: Seed = 0,
     workers: Workers = 1,
     engine: Engine = "processes",
@@ -97,47 +122,30 @@ def identify_command(
 
         tailproof identify --policy "lin_gap_e(norm_bound=2, ridge=0.1)" --block 41
     """
-    from tailproof import bestarm, identify, recipes
+    from tailproof import identify, recipes
+    from tailproof.bestarm import behind_filter
     from tailproof.checks import whole
     from tailproof.simulation.plan import MOST_PULLS
 
     whole("max_pulls", max_pulls, at_most=MOST_PULLS)
-    law = recipes.build("noise", noise)
-    policies = _policies(policy)
-    if delta is not None:
-        for text, recipe in policies.items():
-            if not isinstance(recipe, bestarm.FixedConfidence):
-                raise ValueError(f"--delta needs best-arm policies without a filter, not {text}")
-            policies[text] = recipe.at(delta)
+    law, policies = recipes.build("noise", noise), _at(delta, _policies(policy))
     if block is not None:
-        wrap = partial(bestarm.behind_filter, noise=law, block=block, max_pulls=max_pulls)
-        _add_filtered(policies, wrap)
+        _add_filtered(policies, partial(behind_filter, noise=law, block=block, max_pulls=max_pulls))
     bandit = recipes.build("environment", environment, law)
-    settings = {"paths": paths, "seed": seed, "workers": workers, "engine": engine}
-
     with prepared(out, "identification.npz") as run:
-        found = run("identifying", identify, policies, bandit, max_pulls=max_pulls, **settings)
+        race = partial(identify, policies, bandit, max_pulls=max_pulls, paths=paths, seed=seed)
+        result = run("identifying", partial(race, workers=workers, engine=engine))
         title = f"Finding the best arm, {environment}, {noise}, {paths} paths"
-        output.console.print(output.identification_table(title, found))
+        output.console.print(output.identification_table(title, result))
         if run.folder is not None:
-            found.save(run.folder / "identification.npz")
+            result.save(run.folder / "identification.npz")
 
 
 def gauntlet_command(
     policy: PolicyTexts = [],  # noqa: B006
-    problems: Annotated[
-        str,
-        typer.Option(
-            help="report, money or moving, tuning, money-tuning or moving-tuning, or names: "
-            "fresh-t1,k5-t1."
-        ),
-    ] = "report",
-    size: Annotated[
-        str, typer.Option(help="quick (minutes; few paths, at most 2000 pulls) or full.")
-    ] = "quick",
-    seed: Annotated[
-        int | None, typer.Option(help="By default the seed of the set of problems.")
-    ] = None,
+    problems: ProblemNames = "report",
+    size: Size = "quick",
+    seed: ProblemSeed = None,
     workers: Workers = 0,
     engine: Engine = "processes",
     out: Out = None,
@@ -157,39 +165,20 @@ def gauntlet_command(
     """
     from tailproof import gauntlet
 
-    typed = ["tailproof", "gauntlet", "--problems", problems, "--size", size]
-    for text in policy:
-        typed += ["--policy", text]
-    if seed is not None:
-        typed += ["--seed", str(seed)]
     tools = _policies(policy) or gauntlet.recommended(problems)
-    settings = {"size": size, "seed": seed, "workers": workers, "engine": engine}
-
     with prepared(out, "score.npz", "gauntlet.md", "gauntlet.png") as run:
-        score = run("running the gauntlet", gauntlet.run, tools, problems=problems, **settings)
-        output.console.print(output.gauntlet_table(score))
-        for block, part in score.parts().items():
-            output.console.print(output.summary_table(part, block))
-        if size == "full":
-            output.console.print(output.targets_table(gauntlet.check_targets(score)))
+        games = partial(gauntlet.run, tools, problems=problems, size=size, seed=seed)
+        score = run("running the gauntlet", partial(games, workers=workers, engine=engine))
+        for table in output.score_tables(score):
+            output.console.print(table)
         if run.folder is not None:
-            score.save(run.folder / "score.npz")
-            page = score.to_markdown(shlex.join(typed))
-            (run.folder / "gauntlet.md").write_text(page, encoding="utf-8")
-            score.plot().savefig(run.folder / "gauntlet.png")
+            typed = ["tailproof", "gauntlet", "--problems", problems, "--size", size]
+            typed += [word for text in policy for word in ("--policy", text)]
+            typed += [] if seed is None else ["--seed", str(seed)]
+            save_score(score, shlex.join(typed), run.folder)
 
 
-def list_command(
-    word: Annotated[
-        str | None, typer.Argument(help="Only names and descriptions that contain this.")
-    ] = None,
-    kind: Annotated[
-        str | None,
-        typer.Option(
-            help="policy, guest, estimator, aim, noise, environment, motion, figure or problem."
-        ),
-    ] = None,
-) -> None:
+def list_command(word: Word = None, kind: Kind = None) -> None:
     """List what can be named: policies, noise laws, environments, aims, figures and problems.
 
     Without a word or a kind the names alone; with one of them, also what each is.
@@ -198,31 +187,23 @@ def list_command(
 
         tailproof list --kind policies
     """
-    from tailproof import recipes
     from tailproof.checks import require
-    from tailproof.research.gauntlet.problems import problem_sets
-    from tailproof.research.paper import EXHIBITS
 
-    rows: dict[str, list[tuple[str, str]]] = {}
-    for group in ("policy", "guest", "estimator", "aim", "noise", "environment", "motion"):
-        known = sorted(recipes.names(group).items())
-        rows[group] = [(name, (thing.__doc__ or "").split("\n", 1)[0]) for name, thing in known]
-    rows["figure"] = [(name, exhibit.TITLE) for name, exhibit in EXHIBITS.items()]
-    rows["problem"] = [(p.name, p.text) for own in problem_sets().values() for p in own.values()]
-    plural = {"policies": "policy"} | {f"{group}s": group for group in rows}
+    described = _described_names()
+    plural = {"policies": "policy"} | {f"{group}s": group for group in described}
     chosen = plural.get(str(kind), kind)
-    require(chosen is None or chosen in rows, "kind", f"one of {', '.join(rows)}", kind)
+    require(chosen is None or chosen in described, "kind", f"one of {', '.join(described)}", kind)
     if word is None and chosen is None:
         title = "Names for --policy, --noise, --environment, --aim, --problems and reproduce"
         table = output.empty_table(title, "kind", "names", left=2)
-        for group, own in rows.items():
-            table.add_row(group, escape(", ".join(name for name, _ in own)), end_section=True)
+        for group, things in described.items():
+            table.add_row(group, escape(", ".join(things)), end_section=True)
         output.console.print(table)
         output.console.print("What they are: tailproof list WORD, or tailproof list --kind noise")
         return
     table = output.empty_table("Names and what they are", "kind", "name", "what it is", left=3)
-    for group in [chosen] if chosen else rows:
-        for name, what in rows[group]:
+    for group in [chosen] if chosen else described:
+        for name, what in described[group].items():
             if word is None or word.lower() in f"{name} {what}".lower():
                 table.add_row(group, escape(name), escape(what))
     if not table.row_count:
@@ -238,13 +219,41 @@ def _policies(texts: list[str]) -> dict[str, Any]:
     from tailproof import recipes
     from tailproof.checks import require
 
-    found: dict[str, Any] = {}
+    policies: dict[str, Any] = {}
     for text in texts:
-        require(text not in found, "policy", "given only once", text)
-        found[text] = recipes.build("policy", text)
-    return found
+        require(text not in policies, "policy", "given only once", text)
+        policies[text] = recipes.build("policy", text)
+    return policies
 
 
 def _add_filtered(policies: dict[str, Any], wrap: Callable[[Any], Any]) -> None:
     """Add each policy behind a filter."""
     policies |= {f"{name}, filtered": wrap(policy) for name, policy in policies.items()}
+
+
+def _at(delta: float | None, policies: dict[str, Any]) -> dict[str, Any]:
+    """Return the policies with another δ, if one is given."""
+    from tailproof.bestarm import BestArm
+
+    if delta is None:
+        return policies
+    for text, policy in policies.items():
+        if not isinstance(policy, BestArm):
+            raise ValueError(f"--delta needs best-arm policies without a filter, not {text}")
+    return {text: policy.at(delta) for text, policy in policies.items()}
+
+
+def _described_names() -> dict[str, dict[str, str]]:
+    """Return what can be named on the command line and what it is, by its kind."""
+    from tailproof import recipes
+    from tailproof.research.gauntlet.problems import problem_sets
+    from tailproof.research.paper import STUDIES
+
+    described = {}
+    for group in ("policy", "guest", "estimator", "aim", "noise", "environment", "motion"):
+        things = sorted(recipes.names(group).items())
+        described[group] = {name: (thing.__doc__ or "").split("\n", 1)[0] for name, thing in things}
+    described["figure"] = {name: study.TITLE for name, study in STUDIES.items()}
+    sets = problem_sets().values()
+    described["problem"] = {p.name: p.text for problems in sets for p in problems.values()}
+    return described

@@ -1,6 +1,6 @@
 """Worlds to play in: linear bandits, K arms, recorded rewards, shops, and how they move."""
 
-from tailproof.environments import motions
+from tailproof.environments import motions, traffic
 from tailproof.environments.arm_sets import ArmSet, FixedArms, FreshArms, GivenArms, UnitBall
 from tailproof.environments.linear import (
     Bandit,
@@ -27,5 +27,6 @@ __all__ = [
     "near_tie",
     "neutral",
     "orthant",
+    "traffic",
     "unit_ball",
 ]

@@ -176,8 +176,8 @@ class World:
             self.advance()
         else:  # a read-only copy, so that nobody can change fixed arms
             drawn = self._contexts.draw(rng, paths)
-            own = drawn[: 1 if drawn.strides[0] == 0 else paths].copy(order="K")
-            self.arms = np.broadcast_to(own, drawn.shape)
+            stored = drawn[: 1 if drawn.strides[0] == 0 else paths].copy(order="K")
+            self.arms = np.broadcast_to(stored, drawn.shape)
             self._locate()
 
     def _offers(self) -> Iterator[tuple[Array, Array, Array]]:
@@ -355,5 +355,7 @@ def from_records(
     samples = Rewards.of(-np.asarray(rewards) if costs else rewards, arms).samples
     locations = (counted.mirrored if costs else counted).values(samples)
     require(bool(np.isfinite(locations).all()), "aim", "finite for every arm", locations)
-    laws = (Empirical(own - location) for own, location in zip(samples, locations, strict=True))
+    laws = (
+        Empirical(sample - location) for sample, location in zip(samples, locations, strict=True)
+    )
     return k_armed(PerArm(tuple(laws)), locations=locations)

@@ -216,14 +216,14 @@ class _Sales(Varying):
             self._draw(rng, len(chosen) * pulls)
         now = slice(*self._starts[-1 - self._left :][:2])
         self._left -= 1
-        who, chance, basket = self._who[now], self._chance[now], self._basket[now]
-        path = who // pulls
+        visitor, chance, basket = self._who[now], self._chance[now], self._basket[now]
+        path = visitor // pulls
         arm = chosen[path]
         expected = self._world.locations[np.arange(len(chosen)), chosen]
-        found = np.repeat(-expected, pulls)
+        noise = np.repeat(-expected, pulls)
         buys = chance < self._world.conversion[path, arm]
-        found[who[buys]] += basket[np.arange(len(who)), arm][buys]
-        return found.reshape(len(chosen), pulls)
+        noise[visitor[buys]] += basket[np.arange(len(visitor)), arm][buys]
+        return noise.reshape(len(chosen), pulls)
 
     def _draw(self, rng: np.random.Generator, visitors: int) -> None:
         """Draw the chances of visitors in many decisions, and the baskets of those who may buy."""

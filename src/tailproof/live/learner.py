@@ -271,7 +271,7 @@ class Learner:
         expensive, one has it all, and its propensity is not known.
         """
         seen = self._sees(offer)
-        state = self.policy._resized(self._among(seen), len(seen.order))
+        state = self.policy.resized(self._among(seen), len(seen.order))
         reported = self.policy._propensities(state, seen.arms)
         known = reported is not None or not self._guest
         if reported is None:
@@ -319,7 +319,7 @@ class Learner:
         if len(numbers) >= state.arms and numbers[-1] == len(numbers) - 1:
             return state
         if state.arms <= numbers[-1]:
-            state = self.policy._resized(state, numbers[-1] + 1)
+            state = self.policy.resized(state, numbers[-1] + 1)
         return state.among(np.array(numbers))
 
     def _width(self) -> int:
@@ -372,7 +372,7 @@ class Learner:
                 f"{self.kind} must keep its {self.state.arms} arms, got {arms.shape[1]}"
             )
         if arms.shape[1] > self.state.arms:
-            vars(self.state).update(vars(policy._resized(self.state, arms.shape[1])))
+            vars(self.state).update(vars(policy.resized(self.state, arms.shape[1])))
         with unwarned():
             propensity = None if share is None else np.array([share])
             policy._update(self.state, arms, np.array([chosen]), rewards, propensity)
@@ -418,7 +418,7 @@ class Learner:
             return False
         mine, state = self.state, other.state
         if state.arms > mine.arms:  # the snapshot has room for arms without updates
-            mine = self.policy._resized(mine, state.arms)
+            mine = self.policy.resized(mine, state.arms)
         if self.told != other.told or self.left.keys() != other.left.keys():
             return False
         ours, theirs = mine.to_arrays(), state.to_arrays()

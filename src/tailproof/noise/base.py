@@ -194,14 +194,14 @@ class Noise(ABC):
         grid = np.linspace(-100, 700, 3201)
         heights = height(grid)
         peak = int(np.argmax(heights))
-        found = minimize_scalar(
+        minimum = minimize_scalar(
             lambda log_y: -max(float(height(log_y)), -1e300),
             bounds=(grid[max(peak - 1, 0)], grid[min(peak + 1, len(grid) - 1)]),
             method="bounded",
             options={"xatol": 1e-10},
         )
         limit = self._log_tail_limit if alpha == self.alpha else -math.inf
-        return max(limit, float(heights[peak]), -float(found.fun)) + alpha * math.log(self.scale)
+        return max(limit, float(heights[peak]), -float(minimum.fun)) + alpha * math.log(self.scale)
 
     def _log_tail(self, y: Array) -> Array:
         """Logarithm of P(|η| > y) of the standard law."""
@@ -251,10 +251,10 @@ class Noise(ABC):
 
 def check_laws(laws: Sequence[Noise]) -> tuple[Noise, ...]:
     """Return the laws as a tuple, or raise if there are none or one of them is not a law."""
-    found = tuple(laws)
-    ok = len(found) > 0 and all(isinstance(law, Noise) for law in found)
+    checked = tuple(laws)
+    ok = len(checked) > 0 and all(isinstance(law, Noise) for law in checked)
     require(ok, "laws", "one or more noise laws", laws)
-    return found
+    return checked
 
 
 def _bits(x: Array) -> Index:
@@ -278,8 +278,8 @@ def _quantile_curve(law: Noise) -> "PPoly":
     """
     from scipy.interpolate import CubicHermiteSpline
 
-    some = np.geomspace(1e-2, 1e2, 9)
-    if not np.allclose(law._cdf(some), 1 - law._cdf(-some), atol=1e-9):
+    points = np.geomspace(1e-2, 1e2, 9)
+    if not np.allclose(law._cdf(points), 1 - law._cdf(-points), atol=1e-9):
         raise ValueError(f"{law} is not symmetric about zero: set symmetric = False in its class")
     height = law._pdf(np.zeros(()))
     v = np.sinh(np.linspace(0, math.asinh(650), 4096))

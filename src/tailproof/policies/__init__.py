@@ -1,68 +1,14 @@
-"""Bandit algorithms, one file each; `base` holds the contract."""
+"""Bandit algorithms, one file each; `base` holds the contract.
 
-from tailproof.policies.ada_r_ucb import AdaRUCB
+The names are read from the files, see `tailproof.discovery`; ``__init__.pyi`` says them to type
+checkers and editors, and ``make stubs`` writes it.
+"""
+
+from tailproof.discovery import declared
 from tailproof.policies.base import Policy, State
-from tailproof.policies.baselines import FixedArm, Uniform
-from tailproof.policies.clipped_sgd import ClippedSGDUCB
-from tailproof.policies.confidence_ball import ConfidenceBall
-from tailproof.policies.crt import CRT
-from tailproof.policies.forgetting_ucb import DiscountedUCB, SlidingWindowUCB
-from tailproof.policies.heavy_oful import HeavyOFUL
-from tailproof.policies.htinf import HTINF
-from tailproof.policies.hvt_ucb import HvtUCB
-from tailproof.policies.lin_revenue_ucb import LinRevenueUCB
-from tailproof.policies.lin_student_ucb import LinStudentUCB
-from tailproof.policies.lin_ts import LinTS
-from tailproof.policies.median_ucb import MedianUCB
-from tailproof.policies.menu import MENU
-from tailproof.policies.mom import MoM
-from tailproof.policies.oful import OFUL
-from tailproof.policies.order_statistic_ucb import OrderStatisticUCB
-from tailproof.policies.pege import PEGE
-from tailproof.policies.revenue_ucb import RevenueUCB
-from tailproof.policies.rmm_ucb import RMMUCB
-from tailproof.policies.robust_ucb import RobustUCB
-from tailproof.policies.sup_bmm import SupBMM
-from tailproof.policies.sup_btc import SupBTC
-from tailproof.policies.sup_lin_rel import SupLinRel
-from tailproof.policies.sup_lin_ucb import SupLinUCB
-from tailproof.policies.symmetric_oful import SymmetricOFUL
-from tailproof.policies.thompson import ThompsonSampling
-from tailproof.policies.tofu import TOFU
-from tailproof.policies.ucb1 import UCB1
 
-__all__ = [
-    "CRT",
-    "HTINF",
-    "MENU",
-    "OFUL",
-    "PEGE",
-    "RMMUCB",
-    "TOFU",
-    "UCB1",
-    "AdaRUCB",
-    "ClippedSGDUCB",
-    "ConfidenceBall",
-    "DiscountedUCB",
-    "FixedArm",
-    "HeavyOFUL",
-    "HvtUCB",
-    "LinRevenueUCB",
-    "LinStudentUCB",
-    "LinTS",
-    "MedianUCB",
-    "MoM",
-    "OrderStatisticUCB",
-    "Policy",
-    "RevenueUCB",
-    "RobustUCB",
-    "SlidingWindowUCB",
-    "State",
-    "SupBMM",
-    "SupBTC",
-    "SupLinRel",
-    "SupLinUCB",
-    "SymmetricOFUL",
-    "ThompsonSampling",
-    "Uniform",
-]
+_POLICIES = declared(__name__, Policy)
+globals().update(_POLICIES)
+
+__all__ = ["Policy", "State"]
+__all__ += _POLICIES

@@ -65,6 +65,12 @@ class AdaRUCB(KArmed[_Adapted], Indexed[_Adapted]):
     "4 log t⁻³", and M comes from X' alone, as the proof needs it, where lines 7 and 8 print X for
     both. Ties and the order of first pulls are random; the multiplier `bonus`; a reward beyond
     ±1e100, infinite ones included, counts as ±1e100, and one within ±1e-150 as zero.
+
+    Kind: K arms, heavy tails.
+    Needs: neither ε nor a moment; gains must not have a heavier tail than losses.
+    Pulls: 2.
+    Regret: Õ(T^{1/(1+ε)}).
+    Learns without a mean: no.
     """
 
     bonus: NonNegative = 1.0

@@ -14,6 +14,11 @@ __all__ = ["FixedArm", "Uniform"]
 class _Baseline(KArmed[State]):
     """A policy that only counts its decisions."""
 
+    @property
+    def invariances(self) -> frozenset[str]:
+        """Rewards do not matter."""
+        return frozenset({"increasing"})
+
     def _init(self, paths: int, arms: int, dim: int) -> State:
         return State.start(paths, arms, dim)
 
@@ -33,6 +38,10 @@ class Uniform(_Baseline):
     (4,)
 
     Source: elementary. Differences: none.
+
+    Kind: baseline.
+    Needs: nothing.
+    Learns without a mean: no.
     """
 
     def _choose(self, state: State, arms: Array, rng: np.random.Generator) -> Index:
@@ -54,6 +63,10 @@ class FixedArm(_Baseline):
     [1, 1]
 
     Source: elementary. Differences: none.
+
+    Kind: baseline.
+    Needs: nothing.
+    Learns without a mean: no.
     """
 
     arm: Annotated[int, Range(at_least=0, at_most=1e15)] = 0

@@ -57,6 +57,12 @@ class ClippedSGDUCB(KArmed[Iterates], Indexed[Iterates]):
     decision (the code pulls 3 times there), clipped to ±mean_bound; no Gaussian smoothing of the
     block means (of scale 0.001 in the code); ties and the order of first pulls are random; a reward
     beyond ±1e100 counts as ±1e100.
+
+    Kind: K arms, heavy tails.
+    Needs: T, a bound on locations.
+    Pulls: (2m+1)n.
+    Regret: Õ(√(KT)) for symmetric noise.
+    Learns without a mean: yes.
     """
 
     horizon: Count

@@ -41,6 +41,11 @@ class ConfidenceBall(Optimism):
     ridge·I, where the source sums b bᵀ over a barycentric spanner of its one decision set, which
     changing arms do not have; a finite arm set at each decision; the multiplier `bonus`. Rewards
     are assumed bounded by 1: after an infinite one a path has no estimate and plays at random.
+
+    Kind: linear.
+    Needs: δ.
+    Regret: Õ(d √T).
+    Learns without a mean: no.
     """
 
     delta: Fraction = 0.01

@@ -38,6 +38,11 @@ class CRT(Optimism):
 
     Source: Medina and Yang 2016, confidence region with truncation; constants from the public
     scripts of Zhong et al. 2021. Differences: the multiplier `bonus`.
+
+    Kind: linear, heavy tails.
+    Needs: ε, moment v, δ.
+    Regret: Õ(T^{(2+ε)/(2(1+ε))}).
+    Learns without a mean: no.
     """
 
     epsilon: MomentOrder

@@ -89,6 +89,11 @@ class DiscountedUCB(KArmed[Discounted], Indexed[Discounted]):
     Source: D-UCB of Garivier and Moulines 2011, figure 1; the defaults of B and ξ are from memory.
     Differences: ties and the order of first pulls are random; the multiplier `bonus`; a reward
     beyond ±1e100 counts as that; an arm whose weight is below 10⁻¹² is pulled as if it were new.
+
+    Kind: K arms.
+    Needs: rewards in a range B, γ; arms may change.
+    Regret: Õ(√(ΥT)), Υ changes.
+    Learns without a mean: no.
     """
 
     gamma: Annotated[float, Range(above=0, at_most=1)]
@@ -147,6 +152,11 @@ class SlidingWindowUCB(KArmed[Window], Indexed[Window]):
     Source: SW-UCB of Garivier and Moulines 2011, figure 2; the defaults of B and ξ are from memory.
     Differences: ties and the order of first pulls are random; the multiplier `bonus`; a reward
     beyond ±1e100 counts as that.
+
+    Kind: K arms.
+    Needs: rewards in a range B, τ; arms may change.
+    Regret: Õ(√(ΥT)), Υ changes.
+    Learns without a mean: no.
     """
 
     window: Horizon

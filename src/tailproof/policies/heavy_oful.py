@@ -77,6 +77,11 @@ class HeavyOFUL(Huber[HuberHistory]):
     its experiments; λ is from memory. Differences: S in σ, which the code (S = 1) omits, placed as
     the units require; ‖x‖ ≤ 1; one ν for all decisions; the multiplier `bonus`. The code starts its
     optimiser at the true θ, this one never does. An infinite reward counts as one of size στ.
+
+    Kind: linear, heavy tails.
+    Needs: T in decisions, ε, ν, δ, S.
+    Regret: Õ(d T^{(1−ε)/(2(1+ε))} √(Σν²)).
+    Learns without a mean: not proved.
     """
 
     def radius(self, state: HuberHistory) -> Array:

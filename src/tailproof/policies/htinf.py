@@ -53,6 +53,11 @@ class HTINF(KArmed[_Losses]):
     Source: Huang, Dai and Huang 2022, algorithm 1, from memory and public code, which agree.
     Differences: none known; x_t is solved to rounding. AdaTINF of the same paper is left out, see
     the page on algorithms.
+
+    Kind: K arms, heavy tails.
+    Needs: ε, raw moment of the losses; K arms, also chosen by an adversary.
+    Regret: Õ(K^{ε/(1+ε)} T^{1/(1+ε)}) against an adversary, logarithmic with a law.
+    Learns without a mean: no.
     """
 
     epsilon: MomentOrder = 1.0

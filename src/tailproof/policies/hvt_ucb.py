@@ -49,6 +49,11 @@ class HvtUCB(Huber[HuberState]):
     note on the paper; λ, 1/√T, α = 4 and β are from memory; κ is what bounds Σw²/2 for this V.
     Differences: δ is a parameter (1/(8T) in the source, from memory); the multiplier `bonus`, also
     where β enters σ; one ν for all decisions.
+
+    Kind: linear, heavy tails.
+    Needs: T in decisions, ε, ν, δ, S.
+    Regret: as `HeavyOFUL`, one pass.
+    Learns without a mean: not proved.
     """
 
     alpha: ClassVar[float] = 4.0

@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-import numpy as np
-
 from tailproof.checks import Range
 from tailproof.policies.base import Array, Index, View, picked
-from tailproof.policies.randomised import Randomised
+from tailproof.policies.randomised import EXCLUDED, Randomised
 from tailproof.policies.state.ledger import Ledger
+from tailproof.policies.state.silence import silent_looks
 
 __all__ = ["LinRevenueUCB"]
 
@@ -24,6 +23,9 @@ class LinRevenueUCB(Randomised[Ledger]):
     constant, and G, b and M are lent eight purchases of the pool of all arms. C_a is the sandwich
     estimate of the error: noise differs much between visitors who may buy and those who will not.
 
+    An arm is not judged before it sold twice or its silence counts, as in `RevenueUCB`: until then
+    one visitor in K, drawn at random, sees it.
+
     The view is "context": an arm has a number, and a vector of features comes with every offer,
     usually that of the visitor, the same for all arms. Each arm has a regression of its own, so
     that nothing has to be crossed with the arms, and arms may come later. Multiples of all rewards
@@ -33,9 +35,13 @@ class LinRevenueUCB(Randomised[Ledger]):
     ----------
     share : float
         The share of purchases below the cap, above ½.
+    largest : float, optional
+        No purchase is larger, in the unit of the rewards. Without it, an arm that never sells is
+        shown to about 28 √(t/K) of t visitors.
 
     Examples
     --------
+    >>> import numpy as np
     >>> policy, rng = LinRevenueUCB(), np.random.default_rng(0)
     >>> state = policy.init(paths=1, arms=2, dim=1)
     >>> for _ in range(5000):
@@ -55,24 +61,34 @@ class LinRevenueUCB(Randomised[Ledger]):
     algorithm 1; one draw for all arms RandUCB of Vaswani, Mehrabian, Durand and Kveton 2020; the
     sandwich White's of 1980. Differences: all that these do not share; M has y² in place of squared
     residuals; regressions are solved when visitors are 1 % more. Only measured, not proved.
+
+    Kind: revenue.
+    Needs: nothing; one vector of features for all arms.
+    Learns without a mean: yes, as measured; units do not matter.
     """
 
     share: Annotated[float, Range(above=0.5, below=1)] = 0.99
+    largest: Annotated[float, Range(above=0)] | None = None
 
     @property
     def view(self) -> View:
         """The numbers of the arms and one context for all."""
         return "context"
 
+    @property
+    def invariances(self) -> frozenset[str]:
+        """The unit does not matter; an offset does, as zero means no purchase."""
+        return frozenset({"units"})
+
     def _init(self, paths: int, arms: int, dim: int) -> Ledger:
         return Ledger.start(paths, arms, dim)
 
-    def _lines(self, state: Ledger, arms: Array) -> tuple[Array, Array]:
+    def _lines(self, state: Ledger, arms: Array) -> tuple[Array, Array, Array | None]:
         mean, width = state.predict(arms)
-        blind = state.bought.max(axis=1) == 0
-        if np.count_nonzero(blind):
-            mean[blind], width[blind] = -state.visitors[blind], 0.0
-        return mean, width
+        looks, unjudged = silent_looks(state, self.largest)
+        if looks is not None:
+            mean[unjudged], width[unjudged] = EXCLUDED, 0.0
+        return mean, width, looks
 
     def _learn(self, state: Ledger, arms: Array, chosen: Index, rewards: Array) -> None:
         state.learn(picked(arms, chosen), chosen, rewards[:, 0], self.share)

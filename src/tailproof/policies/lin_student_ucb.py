@@ -6,7 +6,9 @@ from typing import Annotated
 import numpy as np
 
 from tailproof.checks import NonNegative, Range
-from tailproof.policies.base import Array, Index, Indexed, picked
+from tailproof.chunking import chunks
+from tailproof.policies.base import Array, Index, Policy, pick_largest, picked
+from tailproof.policies.randomised import shares_of_lines
 from tailproof.policies.state.counts import clip
 from tailproof.policies.state.student_fit import SHAPES, StudentFit
 
@@ -17,7 +19,7 @@ _TIE = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinStudentUCB(Indexed[StudentFit]):
+class LinStudentUCB(Policy[StudentFit]):
     """Optimism on a Student-t regression that learns its noise, coefficients and offset.
 
     y = b + xᵀθ + s·a·t_ν,  ln a = (x − x₀)ᵀγ,  θ ~ N(0, s²/ρ P⁻¹), γ ~ N(0, τ²(dV)⁻¹), b flat;
@@ -42,8 +44,9 @@ class LinStudentUCB(Indexed[StudentFit]):
     about θ, b and γ stays, with the deviations of its time.
 
     When every offer has new vectors and every arm offered has at least a K-th of its fair share,
-    the offers explore by themselves and the choice is greedy. K arms are the case of unit vectors.
-    The unit of the rewards, their offset, and the units of the coordinates change no decision.
+    the offers explore by themselves and the choice is greedy, unless `random` is set. K arms are
+    the case of unit vectors. The unit of the rewards, their offset, and the units of the
+    coordinates change no decision.
 
     Parameters
     ----------
@@ -54,6 +57,13 @@ class LinStudentUCB(Indexed[StudentFit]):
         contexts in one orthant get their common direction for free.
     room : int
         Pulls kept per dimension; when full, a normal summary replaces the half of least leverage.
+    random : bool
+        Multiplies the widths √(κ v) s of all arms by one U ~ Uniform(0, 1), drawn for each
+        decision, and is never greedy: x_t = argmax_x b̂ + xᵀθ̂ + U s √(κ v). So visitors who come
+        before the next reward are not all sent to one arm, and `propensities` are exact and between
+        0 and 1, also where every offer has new vectors. Take it where rewards come late or the log
+        is to judge other rules. The state is the same, so that a policy may be continued with the
+        other form.
 
     Examples
     --------
@@ -70,17 +80,29 @@ class LinStudentUCB(Indexed[StudentFit]):
     Source: our own, from known parts: score and Fisher scoring of Student's t (Lange, Little and
     Taylor 1989), the variational treatment of an uncertain location, MacKay's fixed point for the
     size of the coefficients (1992), Huber's sandwich for the variance (κ), MOSS's logarithm (2009),
-    all from memory. Proved elsewhere: for independent pulls of a symmetric unimodal law such
-    estimates are asymptotically normal with the variance that κ states. Only measured here, over
-    the gauntlet: regret, coverage, and how many paths get stuck: about as many as of OFUL with a
-    known scale and its best bonus under normal noise of the same Fisher information. Rewards need
-    not be symmetric if all arms share their law: the intercept absorbs the skew. Differences: no
-    algorithm was published under this name.
+    RandUCB for `random` (Vaswani, Mehrabian, Durand and Kveton 2020), all from memory. Proved
+    elsewhere: for independent pulls of a symmetric unimodal law such estimates are asymptotically
+    normal with the variance that κ states. Only measured here, over the gauntlet: regret, coverage,
+    and how many paths get stuck: about as many as of OFUL with a known scale and its best bonus
+    under normal noise of the same Fisher information. Rewards need not be symmetric if all arms
+    share their law: the intercept absorbs the skew. Differences: no algorithm was published under
+    this name.
+
+    Kind: single pulls without a mean.
+    Needs: nothing; one distribution for all arms, may be skewed, with a scale that may lean with x
+    and change over time.
+    Learns without a mean: yes, as measured; units, offset and units of contexts do not matter.
     """
 
     bonus: NonNegative = 1.0
     intercept: bool = True
     room: Annotated[int, Range(at_least=4, at_most=1e15)] = 16
+    random: bool = False
+
+    @property
+    def invariances(self) -> frozenset[str]:
+        """The unit does not matter, nor an offset if there is an intercept."""
+        return frozenset({"units", "offset"} if self.intercept else {"units"})
 
     def estimate(self, state: StudentFit) -> Array:
         """Return the estimate of θ."""
@@ -97,15 +119,33 @@ class LinStudentUCB(Indexed[StudentFit]):
         # fewer than 48 say nothing about a tail
         return StudentFit.start(paths, arms, dim, size, max(self.room * size, 48))
 
-    def _index(self, state: StudentFit, arms: Array) -> Array:
+    def _choose(self, state: StudentFit, arms: Array, rng: np.random.Generator) -> Index:
+        mean, width = self._lines(state, arms)
+        luck = rng.random((state.paths, 1)) if self.random else 1.0
+        return pick_largest(_tied(mean + luck * width, width), rng)
+
+    def _propensities(self, state: StudentFit, arms: Array) -> Array:
+        mean, width = self._lines(state, arms)
+        if not self.random:
+            index = _tied(mean + width, width)
+            best = index == index.max(axis=1, keepdims=True)
+            return np.asarray(best / np.count_nonzero(best, axis=1)[:, None])
+        paths, k = mean.shape
+        shares = np.empty((paths, k))
+        for rows in chunks(paths, k * k):
+            shares[rows] = shares_of_lines(*_alike(mean[rows], width[rows]), _beyond)
+        return shares
+
+    def _lines(self, state: StudentFit, arms: Array) -> tuple[Array, Array]:
+        """Return the mean and the width of every arm, of shape (paths, K) each."""
         mean, square = state.predict(arms)
         size, t, k = state.block.shape[1], state.decisions[:, None] + 1, arms.shape[1]
         nu, variance = SHAPES[state.shape][:, None], state.relative_variance(arms)
         narrow = np.maximum(state.slope[:, None] * square, 1e-300)
         share = t * k / size * narrow / variance.sum(axis=1, keepdims=True)
         alone = (state.renewal >= 0.5) & (share.max(axis=1) <= k)
-        if alone.all():
-            return mean
+        if alone.all() and not self.random:
+            return mean, np.zeros(mean.shape)
         log = self.bonus**2 * np.log1p(share)
         reach = square * _squared_reach(log, nu * (variance / narrow + 1) / 2)
         offset = np.square(arms - arms.sum(axis=1, keepdims=True) / k)
@@ -114,13 +154,30 @@ class LinStudentUCB(Indexed[StudentFit]):
         most = prior * _squared_reach(self.bonus**2 * np.log1p(t / size), np.array(state.dim))
         reach = np.maximum(2 * square * log, np.minimum(reach, most))
         width = state.scale[:, None] * np.sqrt(state.inflation[:, None] * reach)
-        index = mean + np.where(alone[:, None], 0.0, width)
-        # arms that nothing tells apart differ by rounding, which is not to choose among them
-        best, tie = index.max(axis=1, keepdims=True), _TIE * width.max(axis=1, keepdims=True)
-        return np.where(index >= best - tie, best, index)
+        return mean, width if self.random else np.where(alone[:, None], 0.0, width)
 
     def _learn(self, state: StudentFit, arms: Array, chosen: Index, rewards: Array) -> None:
         state.update(arms, picked(arms, chosen), clip(rewards[:, 0]))
+
+
+def _tied(index: Array, width: Array) -> Array:
+    """Return the indices, the largest for arms that nothing tells apart but rounding."""
+    best, tie = index.max(axis=1, keepdims=True), _TIE * width.max(axis=1, keepdims=True)
+    return np.where(index >= best - tie, best, index)
+
+
+def _alike(mean: Array, width: Array) -> tuple[Array, Array]:
+    """Return the lines, equal where nothing but rounding tells two arms apart."""
+    tie = _TIE * width.max(axis=1)[:, None, None]
+    close = np.abs(mean[:, :, None] - mean[:, None, :]) <= tie
+    close &= np.abs(width[:, :, None] - width[:, None, :]) <= tie
+    first = close.argmax(axis=2)
+    return np.take_along_axis(mean, first, axis=1), np.take_along_axis(width, first, axis=1)
+
+
+def _beyond(place: Array) -> Array:
+    """Return P(U > place) for U ~ Uniform(0, 1)."""
+    return np.asarray(np.maximum(1 - place, 0))
 
 
 def _squared_reach(log: Array, df: Array) -> Array:

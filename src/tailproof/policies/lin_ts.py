@@ -40,7 +40,12 @@ class LinTS(Policy[Ridge]):
     Source: Agrawal and Goyal 2013, algorithm 1; the constant 9 of v is confirmed in public text,
     there with ln(T/δ) for a horizon T. Differences: the penalty `ridge` (1 in the source) and the
     multiplier `bonus`. The noise is assumed sub-Gaussian: after an infinite reward a path has no
-    estimate and plays at random.
+    estimate and plays at random. The constant 9 is from memory.
+
+    Kind: linear.
+    Needs: noise scale R, δ.
+    Regret: Õ(d^{3/2} √T).
+    Learns without a mean: no.
     """
 
     noise_scale: Positive = 1.0

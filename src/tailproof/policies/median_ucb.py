@@ -42,6 +42,11 @@ class MedianUCB(KArmed[Medians], Indexed[Medians]):
     Differences: ties and the order of first pulls are random; one `hazard` for all arms, given and
     not estimated; a reward beyond ±1e100 counts as ±1e100. The default of `confidence` is the 4 of
     the authors' simulation notebooks; other notebooks of theirs have smaller values.
+
+    Kind: K arms, heavy tails.
+    Needs: a hazard bound.
+    Regret: logarithmic, for medians.
+    Learns without a mean: yes.
     """
 
     hazard: Positive = 1.0

@@ -41,6 +41,12 @@ class MENU(Indexed[Design]):
 
     Source: Shao, Yu, King and Lyu 2018, algorithm 1; constants agree in three public codes.
     Differences: the multiplier `bonus`; `replicates` may be given.
+
+    Kind: linear, heavy tails.
+    Needs: T, ε, central moment c, δ, λ, S.
+    Pulls: ⌈24 ln(eT/δ)⌉.
+    Regret: Õ(T^{1/(1+ε)}).
+    Learns without a mean: no.
     """
 
     horizon: Count

@@ -42,6 +42,12 @@ class MoM(Optimism):
     Source: Medina and Yang 2016, median of means; β from the public scripts of Zhong et al. 2021,
     k from memory: with that many blocks β bounds the error of every decision.
     Differences: the multiplier `bonus`; `decisions` and `blocks` may be given.
+
+    Kind: linear, heavy tails.
+    Needs: T, ε, central moment v, δ.
+    Pulls: r = ⌊T/m⌋, m = T^{2ε/(1+3ε)}.
+    Regret: Õ(T^{(1+2ε)/(1+3ε)}).
+    Learns without a mean: no.
     """
 
     horizon: Count

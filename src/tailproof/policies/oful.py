@@ -43,6 +43,11 @@ class OFUL(Optimism):
     Source: Abbasi-Yadkori, Pál and Szepesvári 2011, figure 1 and theorem 2.
     Differences: a finite arm set at each decision; the multiplier `bonus`. The noise is assumed
     sub-Gaussian: after an infinite reward the path has no estimate and plays at random.
+
+    Kind: linear.
+    Needs: noise scale R, δ, λ, S.
+    Regret: Õ(d √T).
+    Learns without a mean: no.
     """
 
     noise_scale: Positive = 1.0

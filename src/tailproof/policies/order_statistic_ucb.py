@@ -58,12 +58,22 @@ class OrderStatisticUCB(KArmed[Ranked], Indexed[Ranked]):
     Source: our own. It follows KL-UCB (Garivier and Cappé 2011), with quantile confidence
     sequences (Howard and Ramdas 2022) in place of those for means; the sketch is in the manner of
     Greenwald and Khanna 2001. Differences: no published algorithm.
+
+    Kind: single pulls without a mean.
+    Needs: nothing, any distribution.
+    Regret: ln T/kl for quantiles, asymptotically optimal.
+    Learns without a mean: yes, proved.
     """
 
     quantile: Fraction = 0.5
     index: Literal["proved", "binomial"] = "proved"
     sketch: Annotated[int, Range(at_least=16, at_most=1e7)] | None = None
     bonus: NonNegative = 1.0
+
+    @property
+    def invariances(self) -> frozenset[str]:
+        """Nothing but the order of rewards matters."""
+        return frozenset({"increasing"})
 
     def evidence(self, n: Index, s: Index) -> Array:
         """Return the log evidence of s of n rewards below a value against it as the quantile."""

@@ -58,6 +58,11 @@ class PEGE(Policy[_Explored]):
     decisions alone cost of that order. Differences: ties are broken at random; the basis, which the
     source leaves open, is found by pivoting at the first decision; a penalty of 10⁻¹⁰, in the unit
     of the longest arm; where the estimate has no direction, a random one is played on the ball.
+
+    Kind: linear.
+    Needs: nothing; a fixed arm set or the unit ball.
+    Regret: O(d √T) on the unit ball.
+    Learns without a mean: no.
     """
 
     def estimate(self, state: _Explored) -> Array:

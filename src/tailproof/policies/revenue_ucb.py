@@ -7,15 +7,14 @@ import numpy as np
 
 from tailproof.checks import Range
 from tailproof.policies.base import Array, Index, KArmed
-from tailproof.policies.randomised import Randomised
+from tailproof.policies.randomised import EXCLUDED, Randomised
 from tailproof.policies.state.purse import Purse
+from tailproof.policies.state.silence import silent_looks
 
-__all__ = ["BONUS", "FIRST", "RevenueUCB"]
+__all__ = ["BONUS", "RevenueUCB"]
 
 BONUS = 0.4
 """Chosen on the tuning problems of gauntlet/money.py, on time and 1000 visitors late."""
-FIRST = 2
-"""Purchases for each arm before anything but the fewest visitors decides; chosen as BONUS was."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +29,14 @@ class RevenueUCB(KArmed[Purse], Randomised[Purse]):
     that a visitor bought nothing. X̄_a and n_a are the mean and the number of arm a's rewards, q_a
     the mean of their squares after one purchase of the mean square of all purchases was added to
     their sum; q̄ and X̄ are the means of q_a and X̄_a over the arms. The logarithm is small once an
-    arm has its fair share t/K of visitors. Until there are two purchases for each arm on average,
-    the arm with the fewest visitors is pulled.
+    arm has its fair share t/K of visitors.
+
+    An arm is not judged before it sold twice: until then one visitor in K, drawn at random, sees
+    it, and nobody else does. Its silence ends that when u/n_a times the largest purchase is below
+    X̄_b − 2.3 σ_b/√n_b of an arm b, where u = 4.6 (6.6 after one purchase) is the mean of a Poisson
+    law that is so small with probability 1 %. The largest purchase is `largest`, or the largest
+    that any arm made. The latter is no bound on what the silent arm would sell for, so that such an
+    arm goes on being looked at, by 14/√(K t) of the visitors.
 
     Why the larger of two variances: an arm that has hardly sold anything does not know its own, so
     it takes that of all arms and the added purchase; an arm that is wider than the others needs
@@ -51,6 +56,9 @@ class RevenueUCB(KArmed[Purse], Randomised[Purse]):
     ----------
     share : float
         The share of purchases below the cap, above ½.
+    largest : float, optional
+        No purchase is larger, in the unit of the rewards. Without it, an arm that never sells is
+        shown to about 28 √(t/K) of t visitors.
 
     Examples
     --------
@@ -70,28 +78,40 @@ class RevenueUCB(KArmed[Purse], Randomised[Purse]):
     arms, and the logarithm of MOSS (Audibert and Bubeck 2009). Differences: a normal law without an
     end; cap and σ̂ are learned; the factor 0.4 and the two purchases were tuned. Only measured, not
     proved. If the first purchase is 2³² times larger than most others, these are not told apart.
+
+    Kind: revenue.
+    Needs: nothing; zero means no purchase.
+    Learns without a mean: yes, as measured; units do not matter.
     """
 
     share: Annotated[float, Range(above=0.5, below=1)] = 0.99
+    largest: Annotated[float, Range(above=0)] | None = None
+
+    @property
+    def invariances(self) -> frozenset[str]:
+        """The unit does not matter; an offset does, as zero means no purchase."""
+        return frozenset({"units"})
 
     def _init(self, paths: int, arms: int, dim: int) -> Purse:
         return Purse.start(paths, arms, dim)
 
-    def _lines(self, state: Purse, arms: Array) -> tuple[Array, Array]:
-        k, bought = state.arms, _sum(state.bought)
+    def _lines(self, state: Purse, arms: Array) -> tuple[Array, Array, Array | None]:
         n = np.maximum(state.visitors, 1.0)
         own = state.sums / n
-        lent = _sum(state.squares) / np.maximum(bought, 1)
+        lent = _sum(state.squares) / np.maximum(_sum(state.bought), 1)
         raw = (state.squares + lent[:, None]) / n
-        even = _sum(raw) / k - np.square(_sum(own) / k)
+        looks, unjudged = silent_looks(state, self.largest)
+        if looks is None:
+            even = _sum(raw) / state.arms - np.square(_sum(own) / state.arms)
+        else:  # arms that are not judged yet do not judge the others
+            k = np.maximum(np.count_nonzero(~unjudged, axis=1), 1)
+            even = _sum(raw * ~unjudged) / k - np.square(_sum(own * ~unjudged) / k)
         spread = np.maximum(raw - own * own, even[:, None])
-        width = np.sqrt(2 * BONUS * BONUS * spread * np.log1p(_sum(n)[:, None] / (k * n)) / n)
-        blind = bought < FIRST * k
-        if np.count_nonzero(state.visitors) < n.size:
-            blind |= state.visitors.min(axis=1) == 0
-        if np.count_nonzero(blind):
-            own[blind], width[blind] = -state.visitors[blind], 0.0
-        return own, width
+        log = np.log1p(_sum(n)[:, None] / (state.arms * n))
+        width = np.sqrt(2 * BONUS * BONUS * spread * log / n)
+        if looks is not None:
+            own[unjudged], width[unjudged] = EXCLUDED, 0.0
+        return own, width, looks
 
     def _learn(self, state: Purse, arms: Array, chosen: Index, rewards: Array) -> None:
         state.update(chosen, rewards[:, 0], self.share)

@@ -76,6 +76,11 @@ class RMMUCB(KArmed[_Flipped], Indexed[_Flipped]):
     not claimed. The confidence of the bound and the formula for θ_j were derived again. Reward i of
     an arm goes to block i mod k; ties count against the bound; a reward beyond ±1e100, infinite
     ones included, counts as ±1e100.
+
+    Kind: K arms, heavy tails.
+    Needs: symmetric noise; K arms.
+    Regret: near-optimal, for a schedule that we could not read.
+    Learns without a mean: yes, as measured.
     """
 
     blocks: Annotated[int, Range(at_least=1, at_most=1001)] = 15

@@ -56,6 +56,11 @@ class RobustUCB(KArmed[RobustMeans], Indexed[RobustMeans]):
     of public code for the first two estimators, and from memory for Catoni's, whose width was
     derived again: √(2v ln(1/δ)/(n − 2 ln(1/δ))) is at most w once n ≥ 4 ln(1/δ). The printed proof
     sums failures over t and n, for which δ = t⁻⁴ would be needed; the published index has t⁻².
+
+    Kind: K arms, heavy tails.
+    Needs: ε, moment v, an estimator.
+    Regret: Õ(T^{1/(1+ε)}).
+    Learns without a mean: no.
     """
 
     estimator: Estimator = "median_of_means"

@@ -43,6 +43,12 @@ class SupBMM(LayeredRegression):
     Source: Xue, Wang, Wang and Zhang 2020, algorithms BMM and SupBMM; constants agree in two
     public codes. Differences: the multiplier `bonus`; +inf from a replicate with an infinite
     reward; elimination ends on the last level.
+
+    Kind: linear, heavy tails.
+    Needs: T, K, ε, central moment v, δ.
+    Pulls: ⌈8 ln(2KT ln T/δ)⌉.
+    Regret: Õ(d^{1/2} T^{1/(1+ε)}).
+    Learns without a mean: no.
     """
 
     horizon: Horizon

@@ -48,6 +48,11 @@ class SupBTC(Layered[Samples]):
     Source: Xue, Wang, Wang and Zhang 2020, algorithms BTC and SupBTC; α_t from one public code.
     Differences: the multiplier `bonus`; elimination ends on the last level. Summing
     untruncatable rewards only once changes no value.
+
+    Kind: linear, heavy tails.
+    Needs: T, ε, raw moment v, δ.
+    Regret: Õ(d^{1/2} T^{1/(1+ε)}).
+    Learns without a mean: no.
     """
 
     horizon: Horizon

@@ -36,6 +36,11 @@ class SupLinRel(LayeredRegression):
 
     Source: Auer 2002, algorithms LinRel and SupLinRel, from memory.
     Differences: the multiplier `bonus`; ⌊ln T⌋ levels; the widest arm is explored.
+
+    Kind: linear.
+    Needs: T, δ.
+    Regret: Õ(√(dT)).
+    Learns without a mean: no.
     """
 
     horizon: Horizon

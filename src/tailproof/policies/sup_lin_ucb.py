@@ -34,6 +34,11 @@ class SupLinUCB(LayeredRegression):
 
     Source: Chu, Li, Reyzin and Schapire 2011, algorithms 1 and 3; α as commonly stated. The
     analysis adds 1 to α. Differences: the multiplier `bonus`; the widest arm is explored.
+
+    Kind: linear.
+    Needs: T, δ.
+    Regret: Õ(√(dT)).
+    Learns without a mean: no.
     """
 
     horizon: Horizon

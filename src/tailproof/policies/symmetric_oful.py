@@ -97,6 +97,11 @@ class SymmetricOFUL(Indexed[HuberFit]):
     self-normalised bound of Abbasi-Yadkori, Pál and Szepesvári 2011 and their rare switching, and
     de la Peña 1999 for symmetric variables.
     Differences: no algorithm was published under this name.
+
+    Kind: single pulls without a mean.
+    Needs: symmetry, S; τ or a pilot.
+    Regret: Õ((τ/κ) d √T), proved there.
+    Learns without a mean: yes, proved.
     """
 
     tau: Positive | None = None

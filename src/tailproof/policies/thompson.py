@@ -37,6 +37,11 @@ class ThompsonSampling(KArmed[Tally]):
     Source: Thompson 1933 in idea; Agrawal and Goyal 2013, algorithm 2 (Gaussian priors), which
     is ``noise_scale=1, prior_scale=1``: N(Σ reward/(n + 1), 1/(n + 1)). Differences: both scales
     can be set. Noise is assumed Gaussian: an infinite reward leaves no finite average of its arm.
+
+    Kind: K arms.
+    Needs: noise and prior scale.
+    Regret: Õ(√(KT)).
+    Learns without a mean: no.
     """
 
     noise_scale: Positive = 1.0

@@ -46,6 +46,11 @@ class TOFU(Indexed[Samples]):
     one that balances bias b/b_t^ε against b_t ln(2T/δ), agrees with three public codes at ε = 1 and
     with the dimension of a reward; the ½ and 1/ε of public codes do not.
     Differences: the multiplier `bonus`. Summing untruncatable rewards only once changes no value.
+
+    Kind: linear, heavy tails.
+    Needs: T, ε, raw moment b, δ, λ, S.
+    Regret: Õ(T^{1/(1+ε)}).
+    Learns without a mean: no.
     """
 
     horizon: Count

@@ -34,6 +34,11 @@ class UCB1(KArmed[Tally], Indexed[Tally]):
 
     Source: Auer, Cesa-Bianchi and Fischer 2002, figure 1.
     Differences: ties and the order of first pulls are random; the multiplier `bonus`.
+
+    Kind: K arms.
+    Needs: rewards in [0, 1].
+    Regret: O(√(KT ln T)).
+    Learns without a mean: no.
     """
 
     bonus: NonNegative = 1.0

@@ -75,7 +75,7 @@ class Result(BaseResult[Curves]):
     curves: Mapping[str, Curves]
     settings: Mapping[str, Any]
     _format = "tailproof result 1"
-    _each = ("curves", Curves)
+    _by_policy = ("curves", Curves)
     _common = ("pulls",)
 
     def mean(self, policy: str) -> Array:

@@ -1,4 +1,4 @@
-"""A plan, and the cells it is cut into: one policy on one chunk of paths each."""
+"""What a simulation consists of: a plan, cut into cells of one policy on one chunk of paths."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,8 +28,6 @@ R = TypeVar("R")
 class BasePlan(ABC, Generic[F, R]):
     """Policies to be played against an environment on many paths."""
 
-    kind: ClassVar[type[PolicyResult]]
-    """The type of the result of one policy."""
     policies: Mapping[str, Policy[Any]]
     environment: Bandit
     paths: int
@@ -60,24 +58,23 @@ class BasePlan(ABC, Generic[F, R]):
         """Return when results are taken and rewards are known."""
         return (self.marks(),)
 
-    def cells(self) -> Iterator["Cell"]:
+    def cells(self) -> Iterator["Cell[F]"]:
         """Cut the plan by policy and chunk of paths."""
         for name in self.policies:
             for chunk, start in enumerate(range(0, self.paths, CHUNK)):
-                yield Cell(self, name, chunk, min(CHUNK, self.paths - start))
+                yield self._cell(name, chunk, min(CHUNK, self.paths - start))
+
+    def join(self, parts: Sequence[F]) -> R:
+        """Put together the results of the cells, in the order of the cells."""
+        count = len(parts) // len(self.policies)
+        chunks = {name: parts[i * count :][:count] for i, name in enumerate(self.policies)}
+        return self._result({name: pieces[0].joined(pieces) for name, pieces in chunks.items()})
 
     @abstractmethod
-    def play(self, cell: "Cell") -> F:
-        """Play the policy of a cell on its paths."""
-
-    def join(self, found: Sequence[F]) -> R:
-        """Put together what the cells found, in the order of the cells."""
-        each = len(found) // len(self.policies)
-        chunks = {name: found[i * each :][:each] for i, name in enumerate(self.policies)}
-        return self._result({name: own[0].joined(own) for name, own in chunks.items()})
+    def _cell(self, name: str, chunk: int, paths: int) -> "Cell[F]": ...
 
     @abstractmethod
-    def _result(self, found: Mapping[str, F]) -> R: ...
+    def _result(self, by_policy: Mapping[str, F]) -> R: ...
 
     def settings(self) -> dict[str, Any]:
         """Return what the results depend on, as plain text and numbers."""
@@ -91,33 +88,40 @@ class BasePlan(ABC, Generic[F, R]):
         }
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One policy of a plan on one chunk of paths; it gives the same bits wherever it runs."""
+@dataclass(frozen=True, kw_only=True)
+class Cell(ABC, Generic[F]):
+    """One policy in an environment on one chunk of paths; the same bits wherever it runs.
 
-    plan: BasePlan[Any, Any]
+    A cell knows nothing of its plan: what changes no result of a cell is not in it.
+    """
+
+    kind: ClassVar[type[PolicyResult]]
+    """The type of its result."""
     name: str
+    policy: Policy[Any]
+    environment: Bandit
+    seed: int
     chunk: int
     paths: int
-
-    @property
-    def policy(self) -> Policy[Any]:
-        """The policy that is played."""
-        return self.plan.policies[self.name]
+    budget: int
+    """The most raw pulls on each path."""
 
     @property
     def decisions(self) -> int:
         """The most decisions that the policy can learn from."""
-        return self.plan.budget // self.policy.pulls
+        return self.budget // self.policy.pulls
 
     def stream(self, purpose: str) -> np.random.Generator:
         """Return the random stream of a purpose for this chunk of paths."""
-        return stream(self.plan.seed, purpose, self.chunk)
+        return stream(self.seed, purpose, self.chunk)
 
-    def run(self) -> PolicyResult:
+    def run(self) -> F:
         """Play the policy, on one thread: linear algebra on several may round differently."""
         from threadpoolctl import threadpool_limits
 
         with threadpool_limits(limits=1, user_api="blas"):
-            found: PolicyResult = self.plan.play(self)
-        return found
+            return self.play()
+
+    @abstractmethod
+    def play(self) -> F:
+        """Play the policy on these paths."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from itertools import chain
+from typing import Any
 
 from tailproof.checks import require, whole
 from tailproof.extras import install_command
@@ -32,7 +33,7 @@ def check_engine(engine: str, workers: int) -> None:
 
 @contextmanager
 def running(
-    work: Sequence[tuple[str, Cell]], engine: str, workers: int
+    work: Sequence[tuple[str, Cell[Any]]], engine: str, workers: int
 ) -> Iterator[Iterable[tuple[str, PolicyResult]]]:
     """Run cells, each with a key; yields an iterator over keys and results as they finish."""
     if not work or engine == "serial" or (engine == "processes" and workers == 1):
@@ -57,7 +58,7 @@ def running(
                 runs.close()
 
 
-def _run(key: str, cell: Cell) -> tuple[str, PolicyResult]:
+def _run(key: str, cell: Cell[Any]) -> tuple[str, PolicyResult]:
     return key, cell.run()
 
 
@@ -69,26 +70,33 @@ def _backend(engine: str, workers: int) -> Iterator[None]:
     cores = workers or joblib.cpu_count()
     with ExitStack() as stack:
         if engine == "processes":
-            options = {"backend": "loky", "n_jobs": workers or -1, "inner_max_num_threads": 1}
+            backend = joblib.parallel_config("loky", n_jobs=workers or -1, inner_max_num_threads=1)
         elif engine == "dask":
             import distributed
 
             try:
                 client = distributed.get_client()
             except ValueError:  # there is none yet
-                local = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
-                client = stack.enter_context(distributed.Client(n_workers=cores, **local))
-            options = {"backend": "dask", "client": client}
+                local = distributed.Client(
+                    n_workers=cores, threads_per_worker=1, dashboard_address="127.0.0.1:0"
+                )
+                client = stack.enter_context(local)
+            backend = joblib.parallel_config("dask", client=client)
         else:
             import ray
             from ray.util.joblib import register_ray
 
             if not ray.is_initialized():
                 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry
-                quiet = {"include_dashboard": False, "log_to_driver": False}
-                ray.init(address="local", num_cpus=cores, logging_level="ERROR", **quiet)
+                ray.init(
+                    address="local",
+                    num_cpus=cores,
+                    logging_level="ERROR",
+                    include_dashboard=False,
+                    log_to_driver=False,
+                )
                 stack.callback(ray.shutdown)
             register_ray()
-            options = {"backend": "ray", "n_jobs": workers or -1}
-        with joblib.parallel_config(**options):
+            backend = joblib.parallel_config("ray", n_jobs=workers or -1)
+        with backend:
             yield

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tailproof.bestarm import FixedConfidence, NearBestArm
+from tailproof.bestarm import BestArm
 from tailproof.checks import number, require, whole
 from tailproof.environments.arm_sets import UnitBall
 from tailproof.environments.linear import Bandit, LinearBandit
@@ -94,7 +94,6 @@ class IdentificationPlan(BasePlan[Verdicts, Identification]):
     [500, 100]
     """
 
-    kind = Verdicts
     max_pulls: int
     delta: float | None = None
 
@@ -118,32 +117,51 @@ class IdentificationPlan(BasePlan[Verdicts, Identification]):
         """The most raw pulls on each path."""
         return self.max_pulls
 
-    def play(self, cell: Cell) -> Verdicts:
-        """Play the policy of a cell on each path until it recommends an arm."""
-        run, recipe = Rollout(cell, f"noise {cell.name}", ahead=False), innermost(cell.policy)
-        margin = recipe.gap_tolerance if isinstance(recipe, NearBestArm) else 0.0
-        near = run.world.best[:, None] - run.world.locations <= margin
+    def _cell(self, name: str, chunk: int, paths: int) -> "IdentificationCell":
+        return IdentificationCell(
+            name=name,
+            policy=self.policies[name],
+            environment=self.environment,
+            seed=self.seed,
+            chunk=chunk,
+            paths=paths,
+            budget=self.max_pulls,
+        )
+
+    def _result(self, by_policy: Mapping[str, Verdicts]) -> Identification:
+        settings = {"max_pulls": self.max_pulls, "delta": self.delta, **self.settings()}
+        return Identification(verdicts=by_policy, settings=settings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdentificationCell(Cell[Verdicts]):
+    """A policy to be played on each path until it recommends an arm."""
+
+    kind = Verdicts
+
+    def play(self) -> Verdicts:
+        """Play the policy, and stop each path at its answer."""
+        rollout = Rollout(self, f"noise {self.name}", ahead=False)
+        world, policy = rollout.world, recommending(rollout.policy)
+        margin = getattr(innermost(self.policy), "gap_tolerance", 0.0)
+        near = world.best[:, None] - world.locations <= margin
         single = margin > 0 or bool((near.sum(axis=1) == 1).all())
         require(single, "environment", "one with a single best arm", self.environment)
-        answer, decisions = np.full(cell.paths, -1), np.full(cell.paths, cell.decisions)
-        racing, policy = np.arange(cell.paths), recommending(run.policy)
+        answer, decisions = np.full(self.paths, -1), np.full(self.paths, self.decisions)
+        racing = np.arange(self.paths)
         with unwarned():
-            for decision in range(1, cell.decisions + 1):
-                run.learn(*run.choose())
-                named = policy.recommend(run.state)
+            for decision in range(1, self.decisions + 1):
+                rollout.learn(*rollout.choose())
+                named = policy.recommend(rollout.state)
                 stopped = named >= 0
                 if stopped.any():
                     done, racing = racing[stopped], racing[~stopped]
                     answer[done], decisions[done] = named[stopped], decision
                     if not len(racing):
                         break
-                    run.keep(~stopped)
-        correct = (answer >= 0) & near[np.arange(cell.paths), answer]
-        return Verdicts(answer, correct, decisions * cell.policy.pulls, decisions)
-
-    def _result(self, found: Mapping[str, Verdicts]) -> Identification:
-        settings = {"max_pulls": self.max_pulls, "delta": self.delta, **self.settings()}
-        return Identification(verdicts=found, settings=settings)
+                    rollout.keep(~stopped)
+        correct = (answer >= 0) & near[np.arange(self.paths), answer]
+        return Verdicts(answer, correct, decisions * self.policy.pulls, decisions)
 
 
 def _ready(name: str, policy: Policy[Any], delta: float | None) -> Policy[Any]:
@@ -151,7 +169,7 @@ def _ready(name: str, policy: Policy[Any], delta: float | None) -> Policy[Any]:
     if delta is None:
         return policy
     number("delta", delta, above=0, below=1)
-    if not isinstance(policy, FixedConfidence):
+    if not isinstance(policy, BestArm):
         raise ValueError(
             f"delta cannot replace that of policies[{name!r}], which is {policy!r}: "
             "leave out delta, and set it on the best-arm recipe itself"

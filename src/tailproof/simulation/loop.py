@@ -25,15 +25,15 @@ class Rollout:
     """The policy of a cell in its environment.
 
     Filters are moved from the policy into the noise. Arms are checked when they change, noise when
-    it is drawn, and the first update by `Policy.learn`; later updates have the same shapes and
-    types and are not checked again.
+    it is drawn, and all arguments of the first decision that the policy learns; later ones have the
+    same shapes and types and are not checked again.
 
     `noise` names the random stream of the noise. With `ahead` it is drawn for several decisions at
     a time, if all have the same law. The rewards of a decision are learned `delay` decisions later.
     """
 
-    def __init__(self, cell: Cell, noise: str, *, ahead: bool, delay: int = 0) -> None:
-        bandit, paths, self._cost = cell.plan.environment, cell.paths, cell.policy.pulls
+    def __init__(self, cell: Cell[Any], noise: str, *, ahead: bool, delay: int = 0) -> None:
+        bandit, paths, self._cost = cell.environment, cell.paths, cell.policy.pulls
         contexts = bandit.contexts
         self.world = bandit.start(paths, cell.stream("environment"))
         self.policy, law = _unfiltered(cell.policy, self.world.noise)
@@ -45,7 +45,7 @@ class Rollout:
         self._rows, self._pulled = np.arange(paths) * contexts.arms, 0
         self._arms = self._known = np.empty(0)  # the arms that are checked, and their locations
         self._delay, self._waiting = delay, deque[tuple[Any, ...]]()
-        self._learn: Callable[..., None] = self.policy.learn
+        self._checked = False
 
     def choose(self) -> tuple[Index, Array]:
         """Return the chosen arms, and their locations as a column."""
@@ -54,10 +54,13 @@ class Rollout:
             world.offer(proposing(policy).propose(self.state, self._rng))
         if world.locations is not self._known:
             if world.arms is not self._arms:
-                self._arms = policy._checked_arms(self.state, world.arms)
+                self._arms = policy.check_arms(self.state, world.arms)
             self._known = world.locations
             self._locations, self.best = world.locations.reshape(-1, 1), world.best[:, None]
-        chosen = self._rows * 0 if self._ball else policy._choose(self.state, self._arms, self._rng)
+        if self._ball:
+            chosen = self._rows * 0
+        else:
+            chosen = policy.choose_unchecked(self.state, self._arms, self._rng)
         return chosen, self._locations.take(self._rows + chosen, axis=0)
 
     def learn(self, chosen: Index, location: Array) -> None:
@@ -66,8 +69,9 @@ class Rollout:
         rewards = location + self._offset + noise if self._offset else location + noise
         self._waiting.append((self._arms, chosen, rewards))
         if len(self._waiting) > self._delay:
-            self._learn(self.state, *self._waiting.popleft())
-            self._learn = self.policy._update
+            learn = self.policy.learn_unchecked if self._checked else self.policy.learn
+            learn(self.state, *self._waiting.popleft())
+            self._checked = True
         self._pulled += self._cost
         if self._changes:
             self.world.advance(self._pulled)

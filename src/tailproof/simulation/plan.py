@@ -58,11 +58,9 @@ def simulate(
         A `LinearBandit` or a `Shop`.
     horizon : int
         T, in pulls.
-    paths : int
-    seed : int
+    paths, seed : int
     checkpoints : int or sequence of int
-        How many checkpoints, evenly spaced, or the pulls after which to record; the
-        horizon is always among them.
+        How many, evenly spaced, or the pulls after which to record; the horizon is always one.
     delay : int
         The rewards of a decision are learned when this many more decisions were made. Decisions
         whose rewards are not known at the end are charged like all others.
@@ -71,12 +69,10 @@ def simulate(
 
     Examples
     --------
-    >>> from tailproof import Filtered, Median, OFUL, environments, noise
-    >>> result = simulate(
-    ...     {"OFUL": OFUL(), "filtered": Filtered(OFUL(), repeats=15, estimator=Median())},
-    ...     environments.neutral(noise.Cauchy(), arms=5, dim=3),
-    ...     horizon=3000, paths=20, seed=1,
-    ... )
+    >>> from tailproof import Filtered, OFUL, environments, noise
+    >>> policies = {"OFUL": OFUL(), "filtered": Filtered(OFUL(), repeats=15)}
+    >>> bandit = environments.neutral(noise.Cauchy(), arms=5, dim=3)
+    >>> result = simulate(policies, bandit, horizon=3000, paths=20, seed=1)
     >>> bool(result.median("filtered")[-1] < result.median("OFUL")[-1])
     True
     """
@@ -105,7 +101,6 @@ class Plan(BasePlan[Curves, Result]):
     (600, 50)
     """
 
-    kind = Curves
     horizon: int
     checkpoints: int | Sequence[int] = 200
     delay: int = 0
@@ -142,49 +137,72 @@ class Plan(BasePlan[Curves, Result]):
         """Return the checkpoints and the delay."""
         return (*super().timing(), self.delay)
 
-    def play(self, cell: Cell) -> Curves:
-        """Play the policy of a cell, and charge each decision for the pulls it made."""
-        run = Rollout(cell, "noise", ahead=True, delay=self.delay)
-        cost, full = cell.policy.pulls, cell.decisions
-        marks, total = np.array(self.marks()), np.zeros((cell.paths, 1))
-        inside, learned = _places((marks - 1) // cost), _places(marks // cost)
-        regret, error = np.empty((2, cell.paths, len(marks)))
-        estimates = run.world.theta is not None and run.policy.estimate(run.state) is not None
+    def _cell(self, name: str, chunk: int, paths: int) -> "RegretCell":
+        return RegretCell(
+            name=name,
+            policy=self.policies[name],
+            environment=self.environment,
+            seed=self.seed,
+            chunk=chunk,
+            paths=paths,
+            budget=self.horizon,
+            marks=self.marks(),
+            delay=self.delay,
+        )
+
+    def _result(self, by_policy: Mapping[str, Curves]) -> Result:
+        settings = {"horizon": self.horizon, "delay": self.delay, **self.settings()}
+        return Result(pulls=np.array(self.marks()), curves=by_policy, settings=settings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegretCell(Cell[Curves]):
+    """A policy to be played for a number of pulls: its regret and error after the `marks`."""
+
+    kind = Curves
+    marks: tuple[int, ...]
+    delay: int
+
+    def play(self) -> Curves:
+        """Play the policy, and charge each decision for the pulls it made."""
+        rollout = Rollout(self, "noise", ahead=True, delay=self.delay)
+        cost, full = self.policy.pulls, self.decisions
+        marks, total = np.array(self.marks), np.zeros((self.paths, 1))
+        inside, learned = _slices((marks - 1) // cost), _slices(marks // cost)
+        regret, error = np.empty((2, self.paths, len(marks)))
+        theta = rollout.world.theta
+        estimates = theta is not None and rollout.policy.estimate(rollout.state) is not None
         with unwarned():
-            for decision in range(-(-self.horizon // cost)):
+            for decision in range(-(-self.budget // cost)):
                 if decision in learned and estimates:
-                    error[:, learned[decision]] = _miss(run)
-                chosen, location = run.choose()
-                gap = run.best - location
+                    error[:, learned[decision]] = _estimation_error(rollout)
+                chosen, location = rollout.choose()
+                gap = rollout.best - location
                 if decision in inside:
                     here = inside[decision]
                     regret[:, here] = total + gap * (marks[here] - decision * cost)
                 total += gap if cost == 1 else gap * cost
                 if decision < full:
-                    run.learn(chosen, location)
+                    rollout.learn(chosen, location)
             if estimates:
-                error[:, learned[full]] = _miss(run)
+                error[:, learned[full]] = _estimation_error(rollout)
         known = np.maximum(marks // cost - self.delay, 0)
         return Curves(regret=regret, decisions=known, error=error if estimates else None)
 
-    def _result(self, found: Mapping[str, Curves]) -> Result:
-        settings = {"horizon": self.horizon, "delay": self.delay, **self.settings()}
-        return Result(pulls=np.array(self.marks()), curves=found, settings=settings)
 
-
-def _places(keys: Index) -> dict[int, slice]:
+def _slices(keys: Index) -> dict[int, slice]:
     """Return where each number is in a sorted array.
 
-    >>> _places(np.array([0, 0, 3]))
+    >>> _slices(np.array([0, 0, 3]))
     {0: slice(0, 2, None), 3: slice(2, 3, None)}
     """
-    found, start = (array.tolist() for array in np.unique(keys, return_index=True))
-    return dict(zip(found, map(slice, start, [*start[1:], len(keys)]), strict=True))
+    numbers, starts = (array.tolist() for array in np.unique(keys, return_index=True))
+    return dict(zip(numbers, map(slice, starts, [*starts[1:], len(keys)]), strict=True))
 
 
-def _miss(run: Rollout) -> Array:
+def _estimation_error(rollout: Rollout) -> Array:
     """Return ‖θ̂ − θ‖/‖θ‖ on each path as a column, NaN for θ = 0."""
-    theta = run.world.theta
+    theta, estimate = rollout.world.theta, rollout.policy.estimate(rollout.state)
     size = np.linalg.norm(theta, axis=1, keepdims=True)
-    miss = np.linalg.norm(run.policy.estimate(run.state) - theta, axis=1, keepdims=True)
-    return np.asarray(miss / np.where(size == 0, np.nan, size))
+    distance = np.linalg.norm(estimate - theta, axis=1, keepdims=True)
+    return np.asarray(distance / np.where(size == 0, np.nan, size))

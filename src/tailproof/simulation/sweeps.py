@@ -57,12 +57,10 @@ def sweep(
     --------
     >>> from tempfile import TemporaryDirectory
     >>> from tailproof import OFUL, Plan, environments, noise
+    >>> bandits = {df: environments.neutral(noise.StudentT(df), arms=5, dim=3) for df in (3, 1)}
     >>> plans = {
-    ...     f"df = {df}": Plan(
-    ...         policies={"OFUL": OFUL()}, horizon=100, paths=10,
-    ...         environment=environments.neutral(noise.StudentT(df), arms=5, dim=3),
-    ...     )
-    ...     for df in (3, 1)
+    ...     f"df = {df}": Plan(policies={"OFUL": OFUL()}, environment=bandit, horizon=100, paths=10)
+    ...     for df, bandit in bandits.items()
     ... }
     >>> with TemporaryDirectory() as folder:
     ...     results = sweep(plans, out=folder, engine="serial")
@@ -78,33 +76,43 @@ def sweep(
     check_engine(engine, workers)
     folder = None if out is None else Path(out)
     keyed = {name: _keyed(name, plan, keep=folder is not None) for name, plan in plans.items()}
-    cells = {key: cell for own in keyed.values() for key, cell in own.items()}
+    cells = {key: cell for by_key in keyed.values() for key, cell in by_key.items()}
     if folder is not None:
         require(folder.is_dir() or not folder.exists(), "out", "a folder", str(out))
         folder.mkdir(parents=True, exist_ok=True)
-
     with nullcontext() if folder is None else locked(folder):
-        found = {} if folder is None else _kept(folder, cells)
-        work = [(key, cell) for key, cell in cells.items() if key not in found]
-        work.sort(key=lambda item: _cost(item[1]), reverse=True)  # the longest first, for balance
-        report = progress or (lambda done, total: None)
-        report(len(found), len(cells))
-        with running(work, engine, workers) as runs:
-            for key, part in runs:
-                if folder is not None:
-                    _keep(folder, key, part)
-                found[key] = part
-                report(len(found), len(cells))
-    return {name: plan.join([found[key] for key in keyed[name]]) for name, plan in plans.items()}
+        parts = _run(cells, folder, engine, workers, progress or (lambda done, total: None))
+    return {name: plan.join([parts[key] for key in keyed[name]]) for name, plan in plans.items()}
 
 
-def _keyed(name: str, plan: BasePlan[Any, Any], *, keep: bool) -> dict[str, Cell]:
+def _run(
+    cells: Mapping[str, Cell[Any]],
+    folder: Path | None,
+    engine: str,
+    workers: int,
+    report: Callable[[int, int], None],
+) -> dict[str, PolicyResult]:
+    """Return the results of cells: those that the folder has, and those that have to be run."""
+    parts = {} if folder is None else _kept(folder, cells)
+    work = [(key, cell) for key, cell in cells.items() if key not in parts]
+    work.sort(key=lambda item: _cost(item[1]), reverse=True)  # the longest first, for balance
+    report(len(parts), len(cells))
+    with running(work, engine, workers) as runs:
+        for key, part in runs:
+            if folder is not None:
+                _keep(folder, key, part)
+            parts[key] = part
+            report(len(parts), len(cells))
+    return parts
+
+
+def _keyed(name: str, plan: BasePlan[Any, Any], *, keep: bool) -> dict[str, Cell[Any]]:
     """Return the cells of a plan, those to keep by a hash of all that their results depend on."""
     if not keep:
-        return {f"{name} {place}": cell for place, cell in enumerate(plan.cells())}
+        return {f"{name} {number}": cell for number, cell in enumerate(plan.cells())}
     with np.printoptions(threshold=sys.maxsize, floatmode="unique"):  # arrays to the last digit
-        bandit, own = repr(plan.environment), {k: repr(p) for k, p in plan.policies.items()}
-    for text in (bandit, *own.values()):
+        bandit, recipes = repr(plan.environment), {k: repr(p) for k, p in plan.policies.items()}
+    for text in (bandit, *recipes.values()):
         if " at 0x" in text:
             raise ValueError(
                 f"out cannot be used with {text}: its repr shows an address in place of a setting, "
@@ -112,14 +120,14 @@ def _keyed(name: str, plan: BasePlan[Any, Any], *, keep: bool) -> dict[str, Cell
             )
     shared, keyed = (type(plan).__name__, bandit, plan.seed, plan.timing(), provenance()), {}
     for cell in plan.cells():
-        settings = (*shared, cell.name, own[cell.name], cell.chunk, cell.paths)
+        settings = (*shared, cell.name, recipes[cell.name], cell.chunk, cell.paths)
         keyed[sha256(repr(settings).encode()).hexdigest()] = cell
     return keyed
 
 
-def _cost(cell: Cell) -> int:
+def _cost(cell: Cell[Any]) -> int:
     """Guess how long a cell takes compared to others."""
-    contexts = cell.plan.environment.contexts
+    contexts = cell.environment.contexts
     return cell.decisions * cell.paths * contexts.arms * contexts.dim
 
 
@@ -129,10 +137,10 @@ def _sealed(key: str, body: bytes) -> bytes:
     return head + sha256(head + body).hexdigest().encode() + b"\n" + body
 
 
-def _keep(folder: Path, key: str, found: PolicyResult) -> None:
+def _keep(folder: Path, key: str, result: PolicyResult) -> None:
     """Write the file of a cell, all of it or nothing."""
     body = io.BytesIO()
-    np.savez(body, allow_pickle=False, **found.arrays())
+    np.savez(body, allow_pickle=False, **result.arrays())
     try:
         with whole_file(folder / f"{key}.cell") as file:
             file.write(_sealed(key, body.getvalue()))
@@ -140,16 +148,16 @@ def _keep(folder: Path, key: str, found: PolicyResult) -> None:
         warnings.warn(f"a finished cell could not be kept: {error}", RuntimeWarning, stacklevel=3)
 
 
-def _kept(folder: Path, cells: Mapping[str, Cell]) -> dict[str, PolicyResult]:
+def _kept(folder: Path, cells: Mapping[str, Cell[Any]]) -> dict[str, PolicyResult]:
     """Read what `_keep` wrote for these cells; damaged and foreign files do not count."""
     for leftover in folder.glob("*.cell.*.part"):
         leftover.unlink()
-    found = {}
+    parts = {}
     for key, cell in cells.items():
         file = folder / f"{key}.cell"
         data = file.read_bytes() if file.is_file() else b""
         body = data[len(_sealed(key, b"")) :]
         if data == _sealed(key, body):
             with np.load(io.BytesIO(body), allow_pickle=False) as arrays:
-                found[key] = cell.plan.kind(**arrays)
-    return found
+                parts[key] = cell.kind(**arrays)
+    return parts

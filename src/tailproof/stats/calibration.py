@@ -184,8 +184,7 @@ def calibrate_filter(
         Find the fewest pulls with this efficiency.
     horizon, dim : int, optional
         Minimise d·pulls + d·scale·√(pulls·T): d uninformed decisions between locations of size
-        one, plus the regret of OFUL under the filtered noise. The horizon must have room for two
-        decisions per dimension.
+        one, plus the regret of OFUL under the filtered noise. T must have room for 2d decisions.
     delta : float
         δ, the level of `scale`.
 
@@ -196,42 +195,55 @@ def calibrate_filter(
     Pull each chosen arm 25 times and use the median of the rewards: this balances the cost of a
     decision against its noise over 10000 pulls in 10 dimensions. Expect noise of scale 0.363 (level
     0.01), tail index 13 and efficiency 0.72 relative to the Cramér–Rao bound.
-    >>> import numpy as np
-    >>> seen = calibrate_filter(rewards=5 + np.random.default_rng(0).standard_cauchy(1000))
-    >>> seen.source.mean_is_safe
-    False
     """
-    if (noise is None) == (rewards is None):
-        raise ValueError("pass either noise or rewards, and not both")
-    if rewards is None and arms is not None:
-        raise ValueError("arms was given without rewards; pass the arm of each reward with them")
     number("delta", delta, above=0, below=1)
-    source: Source
-    if noise is not None:
-        require(isinstance(noise, Noise), "noise", "a noise law such as Cauchy()", noise)
-        source = noise
+    _check_targets(pulls or block, scale, efficiency, horizon, dim)
+    source = _source(noise, rewards, arms)
+    costs = {k: k * _median(source, k).variance for k in _candidate_blocks(source)}
+    if pulls is not None or block is not None:
+        choice = _as_requested(source, costs, pulls, block)
+    elif scale is not None:
+        choice = _for_scale(source, costs, scale, delta)
+    elif dim is not None:
+        choice = _for_horizon(source, costs, whole("horizon", horizon), whole("dim", dim), delta)
     else:
-        source = rewards if isinstance(rewards, Rewards) else Rewards.of(rewards, arms)  # type: ignore[arg-type]
-    targets = {"pulls": pulls or block, "scale": scale, "efficiency": efficiency, "dim": dim}
+        choice = _for_efficiency(source, costs, efficiency)
+    pulls, block, reason = choice
+    return Calibration(
+        source=source, pulls=pulls, block=block, delta=delta, reason=reason, costs=costs
+    )
+
+
+def _check_targets(
+    pulls: int | None,
+    scale: float | None,
+    efficiency: float | None,
+    horizon: int | None,
+    dim: int | None,
+) -> None:
+    """Refuse two targets at once, and half of one."""
+    targets = {"pulls": pulls, "scale": scale, "efficiency": efficiency, "dim": dim}
     given = [name for name, target in targets.items() if target is not None]
     if len(given) > 1:
         raise ValueError(f"pass only one of {' and '.join(given)}: each determines the pulls")
     if (horizon is None) != (dim is None):
         raise ValueError(f"pass horizon and dim together, got horizon={horizon}, dim={dim}")
-    costs = {k: k * _median(source, k).variance for k in _candidate_blocks(source)}
-    if pulls is not None or block is not None:
-        found = _as_requested(source, costs, pulls, block)
-    elif scale is not None:
-        found = _for_scale(source, costs, number("scale", scale, above=0), delta)
-    elif dim is not None:
-        found = _for_horizon(source, costs, whole("horizon", horizon), whole("dim", dim), delta)
-    else:
-        share = None if efficiency is None else number("efficiency", efficiency, above=0, at_most=1)
-        found = _for_efficiency(source, costs, share)
-    pulls, block, reason = found
-    return Calibration(
-        source=source, pulls=pulls, block=block, delta=delta, reason=reason, costs=costs
-    )
+
+
+def _source(
+    noise: Noise | None, rewards: ArrayLike | Rewards | None, arms: ArrayLike | None
+) -> Source:
+    """Return the noise law, or what recorded rewards tell of it."""
+    if (noise is None) == (rewards is None):
+        raise ValueError("pass either noise or rewards, and not both")
+    if noise is not None:
+        if arms is not None:
+            raise ValueError(
+                "arms was given without rewards; pass the arm of each reward with them"
+            )
+        require(isinstance(noise, Noise), "noise", "a noise law such as Cauchy()", noise)
+        return noise
+    return rewards if isinstance(rewards, Rewards) else Rewards.of(rewards, arms)  # type: ignore[arg-type]
 
 
 Choice = tuple[int, int, str]  # pulls, block and the reason
@@ -266,6 +278,7 @@ def _for_efficiency(source: Source, costs: Costs, share: float | None) -> Choice
         needed = min(costs.values()) / _NEAR_BEST
         reason = f"this is the shortest block with {_NEAR_BEST:g} of the best efficiency{mean}"
     else:
+        number("efficiency", share, above=0, at_most=1)
         needed = _least_cost(source, costs) / share
         reason = f"this is the shortest block with an efficiency of {share:g}"
     enough = [k for k, cost in costs.items() if cost <= needed]
@@ -277,6 +290,7 @@ def _for_efficiency(source: Source, costs: Costs, share: float | None) -> Choice
 
 def _for_scale(source: Source, costs: Costs, target: float, delta: float) -> Choice:
     """Count pulls exactly for the six blocks that need the fewest according to their variance."""
+    number("scale", target, above=0)
     least = 1e-6 * math.sqrt(min(costs.values()))
     require(target >= least, "scale", f"at least {least:.3g}, which takes 10¹² pulls", target)
     need = {k: math.ceil(cost / k / target**2) for k, cost in costs.items() if cost < math.inf}

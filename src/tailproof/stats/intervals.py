@@ -579,7 +579,7 @@ class Largest(NamedTuple):
 
 
 def share_of_largest(sample: ArrayLike, count: int = 10) -> Largest:
-    """Return how much a mean depends on its largest rewards, for means without an interval.
+    """Return how much a mean depends on its largest rewards (Lorenz 1905), for lack of an interval.
 
     share = Σ |x| over the `count` rewards with the largest |x| / Σ |x|
     one_more = (Σ x + x_max)/(n + 1), the mean if the reward with the largest |x| occurred once more
@@ -587,8 +587,6 @@ def share_of_largest(sample: ArrayLike, count: int = 10) -> Largest:
     >>> share, mean, one_more = share_of_largest([0] * 95 + [10] * 4 + [1000], count=1)
     >>> round(share, 3), round(mean, 2), round(one_more, 2)
     (0.962, 10.4, 20.2)
-
-    Source: our own; the share is that of Lorenz 1905. Differences: none.
     """
     x = _ranked("sample", sample)
     require(len(x) > 0 and bool(np.isfinite(x[[0, -1]]).all()), "sample", "finite rewards", sample)

@@ -1,28 +1,11 @@
 """Policies around policies: each is a policy that forwards what it does not change."""
 
+from tailproof.discovery import declared
 from tailproof.wrappers import compositions
-from tailproof.wrappers.auto import AutoFiltered
 from tailproof.wrappers.base import Wrapped, Wrapper
-from tailproof.wrappers.capped import Capped
-from tailproof.wrappers.filtered import Filtered
-from tailproof.wrappers.from_regret import FromRegret
-from tailproof.wrappers.intercept import Intercept
-from tailproof.wrappers.negated import Negated
-from tailproof.wrappers.renewed import Renewed
-from tailproof.wrappers.scaled import Scaled
-from tailproof.wrappers.vigilant import Vigilant
 
-__all__ = [
-    "AutoFiltered",
-    "Capped",
-    "Filtered",
-    "FromRegret",
-    "Intercept",
-    "Negated",
-    "Renewed",
-    "Scaled",
-    "Vigilant",
-    "Wrapped",
-    "Wrapper",
-    "compositions",
-]
+_WRAPPERS = declared(__name__, Wrapper)  # `tailproof.discovery` says where the names are from
+globals().update(_WRAPPERS)
+
+__all__ = ["Wrapped", "Wrapper", "compositions"]
+__all__ += _WRAPPERS

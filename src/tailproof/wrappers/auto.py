@@ -14,7 +14,7 @@ from tailproof.stats.estimators import Median
 from tailproof.stats.pitman import pitman
 from tailproof.wrappers.base import Repeating
 from tailproof.wrappers.intercept import direction, with_constant
-from tailproof.wrappers.pilot import Piloted
+from tailproof.wrappers.pilot import Piloted, Relearning
 
 __all__ = ["AutoFiltered"]
 
@@ -62,7 +62,7 @@ class Tuned(Piloted):
 
 
 @dataclass(frozen=True)
-class AutoFiltered(Repeating[Tuned]):
+class AutoFiltered(Repeating[Tuned], Relearning[Tuned]):
     """Any policy A, given one robust estimate instead of ñ rewards, in units that suit A.
 
     A learns (r_t − centre)/unit and sees stretch·(x/length, 1) in place of x, where
@@ -120,11 +120,21 @@ class AutoFiltered(Repeating[Tuned]):
     estimator; Huber 1967 for the standard error. Differences: Pitman's estimator in place of the
     mean of medians; all units. E ψ' is taken to be at least E w/4, w(z) = 2/(1 + z²), so that it
     is positive whatever the rewards are.
+
+    Kind: around a policy.
+    Needs: nothing.
+    Pulls: 21 by default (`repeats`).
+    Learns without a mean: yes.
     """
 
     repeats: Annotated[int, Range(at_least=3, at_most=1e15)] = field(kw_only=True, default=21)
     settle: Count = field(kw_only=True, default=16)
     intercept: bool = field(kw_only=True, default=True)
+
+    @property
+    def invariances(self) -> frozenset[str]:
+        """The unit does not matter, nor an offset if there is an intercept."""
+        return frozenset({"units", "offset"} if self.intercept else {"units"})
 
     def with_scale(self, scale: float) -> Self:
         """Raise ``ValueError``: this filter learns the scale of the noise by itself."""
@@ -161,26 +171,6 @@ class AutoFiltered(Repeating[Tuned]):
     def _arms(self, state: Tuned, arms: Array) -> Array:
         return self._seen(arms, state.units())
 
-    def _learn_weighted(
-        self, state: Tuned, arms: Array, chosen: Index, rewards: Array, propensity: Array | None
-    ) -> None:
-        raw = rewards.reshape(state.paths, self.policy.pulls, self.repeats)
-        young = state.decisions < self.settle
-        if not young.any():
-            self._learn_on(state, state.inner, slice(None), arms, chosen, raw, propensity)
-            return
-        known = np.ones(state.paths) if propensity is None else propensity
-        if not young.all():  # some paths have settled: they need no pilot
-            rows = np.flatnonzero(~young)
-            settled = state.inner.take(rows)
-            self._learn_on(state, settled, rows, arms, chosen, raw, known[rows])
-            state.inner.put(rows, settled)
-        for age in np.unique(state.decisions[young]):
-            rows = np.flatnonzero(state.decisions == age)
-            self._learn_again(state, rows, arms, chosen, raw, known)
-        if (state.decisions + 1 >= self.settle).all():
-            state.forget()
-
     def _learn_on(
         self,
         state: Tuned,
@@ -191,25 +181,18 @@ class AutoFiltered(Repeating[Tuned]):
         raw: Array,
         known: Array | None,
     ) -> None:
-        """Let A learn one more decision of settled paths."""
         units = self._woken(state.units(rows), raw[rows])
         seen, filtered = self._seen(arms[rows], units), self._filtered(raw[rows], units)
-        self.policy._update(inner, seen, chosen[rows], filtered, known)
+        self.policy.learn_unchecked(inner, seen, chosen[rows], filtered, known)
         state.note(rows, units)
 
-    def _learn_again(
-        self, state: Tuned, rows: Index, arms: Array, chosen: Index, raw: Array, known: Array
-    ) -> None:
-        """Estimate the units of unsettled paths of one age, and let A learn all decisions again."""
-        part, age = state.take(rows), int(state.decisions[rows[0]]) + 1
-        part.keep(np.arange(len(rows)), arms[rows], chosen[rows], raw[rows], known[rows])
+    def _learn_again(self, part: Tuned, age: int) -> None:
         units = self._tuned(part, age)
         seen = np.stack([self._seen(part.pilot_arms[:, t], units) for t in range(age)], axis=1)
-        part.inner = self._blank(len(rows), state.arms, state.dim)
+        part.inner = self._blank(part.paths, part.arms, part.dim)
         filtered = self._filtered(part.pilot_rewards[:, :age], units)
         part.replay(self.policy, part.inner, seen, filtered)
         part.note(slice(None), units)
-        state.put(rows, part)
 
     def _seen(self, arms: Array, units: Units) -> Array:
         """Return the arms for A."""
@@ -257,13 +240,13 @@ class AutoFiltered(Repeating[Tuned]):
         middle, error = (part.reshape(len(raw), -1) for part in _split(raw))
         size = np.abs(error)
         spread = Median()(size)
-        some = _median(size, (size > 0) & np.isfinite(size))
-        spread = np.where((spread > 0) & np.isfinite(spread), spread, some)
+        nonzero_median = _median(size, (size > 0) & np.isfinite(size))
+        spread = np.where((spread > 0) & np.isfinite(spread), spread, nonzero_median)
         signal = _rms(np.where(np.isfinite(middle), middle - centre[:, None], 0.0))
         spread = np.maximum(spread, FINEST * signal * math.sqrt(self.repeats / 2))
         scale = _or_one(spread)[:, None]
-        each = error.reshape(len(raw), -1, self.repeats)
-        z = (each - pitman(each, scale)[..., None]).reshape(error.shape) / scale
+        by_decision = error.reshape(len(raw), -1, self.repeats)
+        z = (by_decision - pitman(by_decision, scale)[..., None]).reshape(error.shape) / scale
         w = 2 / (1 + z * z)  # ψ = z w, ψ² = w (2 − w), ψ' = w (w − 1)
         slope = np.maximum((w * (w - 1)).mean(axis=1), w.mean(axis=1) / 4)
         noise = spread * np.sqrt((w * (2 - w)).mean(axis=1) / (self.repeats - 1)) / slope

@@ -72,6 +72,11 @@ class Wrapper(Policy[W], Generic[W]):
         """The view of A."""
         return self.policy.view
 
+    @property
+    def invariances(self) -> frozenset[str]:
+        """The changes of rewards that change no decision of A."""
+        return self.policy.invariances
+
     def propose(self, state: W, rng: np.random.Generator) -> Array:
         """Return the proposal of A."""
         return proposing(self.policy).propose(state.inner, rng)
@@ -115,16 +120,16 @@ class Wrapper(Policy[W], Generic[W]):
         return rewards
 
     def _choose(self, state: W, arms: Array, rng: np.random.Generator) -> Index:
-        return self.policy._choose(state.inner, self._arms(state, arms), rng)
+        return self.policy.choose_unchecked(state.inner, self._arms(state, arms), rng)
 
     def _propensities(self, state: W, arms: Array) -> Array | None:
-        return self.policy._propensities(state.inner, self._arms(state, arms))
+        return self.policy.propensities_unchecked(state.inner, self._arms(state, arms))
 
     def _learn_weighted(
         self, state: W, arms: Array, chosen: Index, rewards: Array, propensity: Array | None
     ) -> None:
         seen, r = self._arms(state, arms), self._rewards(state, rewards)
-        self.policy._update(state.inner, seen, chosen, r, propensity)
+        self.policy.learn_unchecked(state.inner, seen, chosen, r, propensity)
 
     @final
     def _learn(self, state: W, arms: Array, chosen: Index, rewards: Array) -> None:

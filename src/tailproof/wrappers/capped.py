@@ -7,11 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailproof.checks import Range
-from tailproof.policies.base import Array, Index
+from tailproof.policies.base import Array, Index, State
 from tailproof.policies.state.base import ROOM, Finite
 from tailproof.policies.state.purse import Purse
-from tailproof.wrappers.base import Wrapper
-from tailproof.wrappers.pilot import Piloted
+from tailproof.wrappers.pilot import Piloted, Relearning
 
 __all__ = ["Capped"]
 
@@ -37,11 +36,10 @@ class Ranged(Piloted):
     offset: Finite
     unit: Finite
 
-    @property
-    def young(self) -> NDArray[np.bool_]:
-        """Which paths keep their decisions."""
+    def keeps(self, decisions: Index) -> NDArray[np.bool_]:
+        """Return which paths keep the next decision after this many."""
         few: NDArray[np.bool_] = self.purse.bought.sum(axis=1) < _ENOUGH
-        return super().young & few
+        return super().keeps(decisions) & few
 
     def cut(self, rewards: Array) -> Array:
         """Return rewards of shape (paths, n) within the range, in units of the first purchase."""
@@ -51,7 +49,7 @@ class Ranged(Piloted):
 
 
 @dataclass(frozen=True)
-class Capped(Wrapper[Ranged]):
+class Capped(Relearning[Ranged]):
     """Any policy A, given rewards clipped to one range for all arms, in units of their spread.
 
     A learns (min(max(r, low), high) − offset)/unit, where high = max(Q(share), 0), low =
@@ -90,9 +88,19 @@ class Capped(Wrapper[Ranged]):
     Source: capping at a percentile is common in experiment platforms; Dixon 1960 for winsorising.
     Differences: the range is learned, not given; later changes of it hold for new rewards only.
     Rewards beyond 2³² times the first that is not zero count as that.
+
+    Kind: around a policy.
+    Needs: nothing.
+    Pulls: as its policy.
+    Learns without a mean: yes.
     """
 
     share: Annotated[float, Range(above=0.5, below=1)] = field(kw_only=True, default=0.99)
+
+    @property
+    def invariances(self) -> frozenset[str]:
+        """The unit does not matter; zero means no purchase, so that an offset does."""
+        return frozenset({"units"})
 
     def with_scale(self, scale: float) -> Self:
         """Raise ``ValueError``: capped rewards are brought to a scale of one."""
@@ -115,42 +123,38 @@ class Capped(Wrapper[Ranged]):
         unit = np.where(state.unit > 0, state.unit, 1.0)
         return (state.cut(rewards) - state.offset[:, None]) / unit[:, None]
 
-    def _learn_weighted(
-        self, state: Ranged, arms: Array, chosen: Index, rewards: Array, propensity: Array | None
-    ) -> None:
-        age, young = state.decisions + 1, state.young
-        again = young & (age & (age - 1) == 0)
-        known = np.ones(state.paths) if propensity is None else propensity
+    def _due(self, age: Index) -> NDArray[np.bool_]:
+        powers_of_two: NDArray[np.bool_] = age & (age - 1) == 0
+        return powers_of_two
+
+    def _take_in(self, state: Ranged, chosen: Index, rewards: Array) -> None:
         for reward in rewards.T:
             state.purse.update(chosen, reward, self.share)
         asleep = state.unit == 0
         if asleep.any():  # A learned zeros so far, which are the same in any unit
             squares = np.square(state.cut(rewards) - state.offset[:, None]).sum(axis=1)
-            state.unit[asleep] = np.sqrt(squares / (age * self.pulls))[asleep]
-        if young.any():
-            state.keep(np.flatnonzero(young), arms, chosen, rewards, known)
-        elif state.pilot_rewards.shape[1]:
-            state.forget()
-        if not again.any():
-            super()._learn_weighted(state, arms, chosen, rewards, propensity)
-            return
-        rows = np.flatnonzero(~again)
-        if len(rows):  # paths of another age learn separately
-            rest, cut = state.inner.take(rows), self._rewards(state, rewards)[rows]
-            self.policy._update(rest, arms[rows], chosen[rows], cut, known[rows])
-            state.inner.put(rows, rest)
-        for count in np.unique(age[again]):
-            self._learn_again(state, np.flatnonzero(again & (age == count)), int(count))
+            seen = (state.decisions + 1) * self.pulls
+            state.unit[asleep] = np.sqrt(squares / seen)[asleep]
 
-    def _learn_again(self, state: Ranged, rows: Index, age: int) -> None:
-        """Learn offset and unit of some paths of one age, and let A learn all decisions again."""
-        part = state.take(rows)
-        rewards = part.pilot_rewards[:, :age].reshape(len(rows), -1)
+    def _learn_on(
+        self,
+        state: Ranged,
+        inner: State,
+        rows: Index | slice,
+        arms: Array,
+        chosen: Index,
+        raw: Array,
+        known: Array | None,
+    ) -> None:
+        cut = self._rewards(state, raw)
+        self.policy.learn_unchecked(inner, arms[rows], chosen[rows], cut[rows], known)
+
+    def _learn_again(self, part: Ranged, age: int) -> None:
+        rewards = part.pilot_rewards[:, :age].reshape(part.paths, -1)
         seen = np.sort(part.cut(rewards))
         beyond = int((1 - self.share) * seen.shape[1] + 1e-9)
         part.offset = np.clip(0.0, seen[:, beyond], seen[:, -1 - beyond])
         part.unit = seen.std(axis=1)
-        part.inner = self.policy.init(len(rows), state.arms, state.dim)
-        again = self._rewards(part, rewards).reshape(len(rows), age, -1)
+        part.inner = self.policy.init(part.paths, part.arms, part.dim)
+        again = self._rewards(part, rewards).reshape(part.paths, age, -1)
         part.replay(self.policy, part.inner, part.pilot_arms, again)
-        state.put(rows, part)

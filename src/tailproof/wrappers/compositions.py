@@ -53,3 +53,4 @@ LABELS: dict[str, str] = {
     "sup_bmm_filtered": "SupBMM_mom",
     "sup_btc_filtered": "SupBTC_mom",
 }
+"""The paper's name of each composition: ``sup_btc_filtered`` is its SupBTC_mom."""

@@ -47,6 +47,10 @@ class FromRegret(Wrapper[Played]):
     Source: the remark on best-arm identification of Zhong et al. 2021.
     Differences: the arm played most, not one drawn in proportion to its plays, so that
     the answer is not random. The number of decisions is given, not derived from δ.
+
+    Kind: around a policy.
+    Needs: how long to play.
+    Learns without a mean: as its policy.
     """
 
     decisions: Count = field(kw_only=True)

@@ -44,6 +44,12 @@ class Intercept(Wrapper[Wrapped]):
     [[1.0, -2.0]]
 
     Source: elementary regression. Differences: none.
+
+    Kind: around a policy.
+    Needs: nothing.
+    Pulls: as its policy.
+    Regret: as its policy.
+    Learns without a mean: as its policy.
     """
 
     constant: Annotated[float, Range(above=0, at_most=1e6)] = field(kw_only=True, default=1000.0)

@@ -36,6 +36,12 @@ class Negated(Wrapper[Wrapped]):
     0
 
     Source: elementary. Differences: none.
+
+    Kind: around a policy.
+    Needs: nothing.
+    Pulls: as its policy.
+    Regret: as its policy.
+    Learns without a mean: as its policy.
     """
 
     def estimate(self, state: Wrapped) -> Array | None:

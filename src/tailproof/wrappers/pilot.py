@@ -1,16 +1,17 @@
-"""The first decisions of a wrapper that learns its units from them."""
+"""Wrappers that learn their units from the first decisions, and let A learn these again."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tailproof.policies.base import Array, Index, Policy, State
 from tailproof.policies.state.base import ROOM, Buffer, Rule
-from tailproof.wrappers.base import Wrapped
+from tailproof.wrappers.base import Wrapped, Wrapper
 
-__all__ = ["Piloted"]
+__all__ = ["Piloted", "Relearning"]
 
 _PARTS = ("pilot_arms", "pilot_offered", "pilot_chosen", "pilot_rewards", "pilot_propensity")
 
@@ -39,7 +40,11 @@ class Piloted(Wrapped):
     @property
     def young(self) -> NDArray[np.bool_]:
         """Which paths keep their decisions."""
-        return self.decisions < self.settle
+        return self.keeps(self.decisions)
+
+    def keeps(self, decisions: Index) -> NDArray[np.bool_]:
+        """Return which paths keep the next decision after this many."""
+        return decisions < self.settle
 
     def _room_needed(self) -> int:
         return int(self.decisions[self.young].max(initial=0))
@@ -72,4 +77,78 @@ class Piloted(Wrapped):
         for t in range(rewards.shape[1]):
             chosen, known = self.pilot_chosen[:, t], self.pilot_propensity[:, t]
             offered = arms[:, t, : self.pilot_offered[:, t].max()]
-            policy._update(inner, offered, chosen, rewards[:, t], known)
+            policy.learn_unchecked(inner, offered, chosen, rewards[:, t], known)
+
+
+P = TypeVar("P", bound=Piloted)
+
+
+class Relearning(Wrapper[P]):
+    """A wrapper that estimates units from the first decisions, and lets A learn these again.
+
+    Paths may differ in age, as some may have been restarted. A path that is due learns all of its
+    decisions again, together with the due paths of its age; the others learn one more decision.
+    """
+
+    def _learn_weighted(
+        self, state: P, arms: Array, chosen: Index, rewards: Array, propensity: Array | None
+    ) -> None:
+        young = state.young
+        due = young & self._due(state.decisions + 1)
+        self._take_in(state, chosen, rewards)
+        raw = rewards.reshape(state.paths, *state.pilot_rewards.shape[2:])
+        known = np.ones(state.paths) if propensity is None else propensity
+        if young.any():
+            state.keep(np.flatnonzero(young), arms, chosen, raw, known)
+        if not due.any():
+            everyone = slice(None)
+            self._learn_on(state, state.inner, everyone, arms, chosen, raw, propensity)
+        else:
+            self._split(state, due, arms, chosen, raw, known)
+        if state.pilot_rewards.shape[1] and not state.keeps(state.decisions + 1).any():
+            state.forget()
+
+    def _split(
+        self,
+        state: P,
+        due: NDArray[np.bool_],
+        arms: Array,
+        chosen: Index,
+        raw: Array,
+        known: Array,
+    ) -> None:
+        """Learn again in the paths that are due, and one more decision in the others."""
+        rows = np.flatnonzero(~due)
+        if len(rows):
+            inner = state.inner.take(rows)
+            self._learn_on(state, inner, rows, arms, chosen, raw, known[rows])
+            state.inner.put(rows, inner)
+        for decisions in np.unique(state.decisions[due]):
+            rows = np.flatnonzero(due & (state.decisions == decisions))
+            part = state.take(rows)
+            self._learn_again(part, int(decisions) + 1)
+            state.put(rows, part)
+
+    def _due(self, age: Index) -> NDArray[np.bool_]:
+        """Return which young paths learn all decisions again, `age` counting the present one."""
+        return age > 0
+
+    def _take_in(self, state: P, chosen: Index, rewards: Array) -> None:
+        """Note what the wrapper itself learns from every decision."""
+
+    @abstractmethod
+    def _learn_on(
+        self,
+        state: P,
+        inner: State,
+        rows: Index | slice,
+        arms: Array,
+        chosen: Index,
+        raw: Array,
+        known: Array | None,
+    ) -> None:
+        """Let A, in the state `inner` of some paths, learn one more decision."""
+
+    @abstractmethod
+    def _learn_again(self, part: P, age: int) -> None:
+        """Estimate the units of paths of one age, and let A learn all decisions in a new state."""

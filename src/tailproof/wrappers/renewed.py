@@ -52,6 +52,11 @@ class Renewed(Wrapper[Renewable]):
     Source: restarting a policy is in Auer, Jaksch and Ortner 2009, and a window in Garivier and
     Moulines 2011. Differences: a copy in waiting, so that A never chooses without knowing the last
     W/2 decisions.
+
+    Kind: around a policy.
+    Needs: a memory W.
+    Pulls: as its policy.
+    Learns without a mean: as its policy.
     """
 
     memory: Annotated[int, Range(at_least=2, at_most=1e15)] = field(kw_only=True)
@@ -72,7 +77,7 @@ class Renewed(Wrapper[Renewable]):
         propensity: Array | None,
     ) -> None:
         super()._learn_weighted(state, arms, chosen, rewards, propensity)
-        self.policy._update(state.young, arms, chosen, rewards, propensity)
+        self.policy.learn_unchecked(state.young, arms, chosen, rewards, propensity)
         age = state.decisions + 1
         rows = np.flatnonzero(age % -(-self.memory // 2) == 0)
         if len(rows):

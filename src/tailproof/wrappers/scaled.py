@@ -41,11 +41,23 @@ class Scaled(Wrapper[Wrapped]):
     [[2.0, 0.0]]
 
     Source: elementary. Differences: none.
+
+    Kind: around a policy.
+    Needs: a centre and a unit.
+    Pulls: as its policy.
+    Regret: as its policy.
+    Learns without a mean: as its policy.
     """
 
     centre: Annotated[float, Range()] = field(kw_only=True, default=0.0)
     unit: Positive = field(kw_only=True, default=1.0)
     stretch: Positive = field(kw_only=True, default=1.0)
+
+    @property
+    def invariances(self) -> frozenset[str]:
+        """Those of A; with a centre a change of unit is also an offset, which A must not mind."""
+        inside = self.policy.invariances
+        return inside if self.centre == 0 or "offset" in inside else inside - {"units"}
 
     def estimate(self, state: Wrapped) -> Array | None:
         """Return the estimate of θ in the units of the rewards, around the centre."""

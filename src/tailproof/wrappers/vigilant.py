@@ -157,6 +157,11 @@ class Vigilant(Wrapper[Watched]):
     Source: our own. Ranks as bets are the conformal martingales of Vovk, Nouretdinov and Gammerman
     2003; bets on every time of change follow Shiryaev 1963 and Roberts 1966; the inequality is
     Ville's of 1939. Differences: bins; weights w that sum to one, so that the level holds for ever.
+
+    Kind: around a policy.
+    Needs: nothing.
+    Pulls: as its policy.
+    Learns without a mean: as its policy.
     """
 
     level: Annotated[float, Range(at_least=1e-12, below=1)] = field(kw_only=True, default=0.01)

@@ -223,6 +223,11 @@ class State:
                 setattr(other, name, np.ascontiguousarray(kept))
         return other
 
+    def become(self, other: Self) -> None:
+        """Take the sizes and the arrays of another state in place of these."""
+        for name, value in other._parts():
+            setattr(self, name, value)
+
     def among(self, arms: Index) -> Self:
         """Return the state for a choice among these arms only, numbered from 0."""
         other = copy.copy(self)

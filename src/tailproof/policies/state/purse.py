@@ -47,9 +47,9 @@ class Purse(State):
         The decisions for each arm, and how many of them led to a purchase.
     counts, sizes : arrays of shape (paths, K, 2·BINS)
         The purchases in each bin, and their mean.
-    unit, low, high, due : arrays of shape (paths,)
-        The size of the first finite purchase, 0 before it; the range, in units of it; the number of
-        purchases at which the range is learned anew.
+    unit, low, high, most, due : arrays of shape (paths,)
+        The size of the first finite purchase, 0 before it; in units of it, the range and the
+        largest purchase; the number of purchases at which the range is learned anew.
     sums, squares : arrays of shape (paths, K)
         The sums of rewards within the range, and of their squares.
     """
@@ -63,6 +63,7 @@ class Purse(State):
     unit: Finite
     low: Finite
     high: Finite
+    most: Finite
     due: Annotated[Index, Rule(least=1, blank=1)]
 
     @property
@@ -100,6 +101,7 @@ class Purse(State):
         if not len(rows):
             return rows
         x = self.relative(rows, rewards[rows])
+        self.most[rows] = np.maximum(self.most[rows], x)
         at = at[rows]
         cut = np.clip(x, self.low[rows], self.high[rows])
         self.sums.put(at, self.sums.take(at) + cut)

@@ -63,8 +63,7 @@ class Ranked(Counted):
     def _climb(self, at: Cells, f: Array, evidence: Callable[[Index, Index], Array]) -> None:
         """Raise J by one where its evidence is below f."""
         n, ranks = self.counts[at], self.rank[at] + _HERE_AND_ABOVE
-        here, above = levels = evidence(n, np.minimum(ranks, n))
-        levels[ranks > n] = np.inf
+        here, above = np.where(ranks > n, np.inf, evidence(n, np.minimum(ranks, n)))
         short = here < f
         self.rank[at] = ranks[0] + short
         self.limit[at] = np.where(short, above, here)

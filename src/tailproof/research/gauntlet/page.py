@@ -57,7 +57,9 @@ def page(score: Score, command: str) -> str:
 
 def _regrets(score: Score, block: Block) -> list[list[str]]:
     """Return a row for each problem, with what the tools have in it."""
-    tools = [tool for tool in score.tools if any(tool in found for found in score.regret.values())]
+    tools = [
+        tool for tool in score.tools if any(tool in regrets for regrets in score.regret.values())
+    ]
     rows = [["problem", "T", CHANCE, "oracle", *tools]]
     for problem in score.problems:
         chance = score.chance(problem)

@@ -22,6 +22,7 @@ from tailproof.results import Result
 from tailproof.results.provenance import provenance
 from tailproof.simulation.plan import Plan
 from tailproof.simulation.sweeps import sweep
+from tailproof.typing import Array
 from tailproof.wrappers.auto import AutoFiltered
 
 __all__ = ["RECOMMENDED", "SEEDS", "SIZES", "Size", "recommended", "run"]
@@ -46,7 +47,10 @@ class Size(NamedTuple):
 
 
 SIZES = {"smoke": Size(3, 60), "quick": Size(8, 2000), "full": Size(100, np.inf)}
-"""Shorter horizons make more paths stuck, since tools have less time to learn."""
+"""Quick takes minutes on two cores, and full has the horizons of the problems.
+
+Shorter horizons make more paths stuck, since tools have less time to learn.
+"""
 
 
 def run(
@@ -62,10 +66,6 @@ def run(
 ) -> Score:
     """Play policies in the problems of the gauntlet.
 
-    Where there is an oracle, it is OFUL that knows ‖θ‖ and the scale, under normal noise of equal
-    Fisher information and without offset, with the best of a few bonuses; in problems that move,
-    a policy that is restarted when θ changes.
-
     Parameters
     ----------
     policies : mapping from names to policies
@@ -76,9 +76,7 @@ def run(
         Sets, "report", "money" or "moving", names, or problems of your own. Tune on "tuning",
         "money-tuning" and "moving-tuning" only. Delays are cut in proportion to the horizon.
     size : "smoke", "quick" or "full"
-        Quick takes minutes on two cores: 8 paths and at most 2000 pulls. Full has 100 paths and
-        the horizons of the problems. Those that move are always played to their end, but for
-        the smoke size.
+        See `SIZES`. Problems that move are always played to their end, but for the smoke size.
     seed : int, optional
         By default that of the set of problems, see `SEEDS`.
     out, engine, workers, progress :
@@ -96,46 +94,20 @@ def run(
     >>> 0 < score.row("k3-offset-10", "UCB1").over_chance < 2
     True
     """
-    require(size in SIZES, "size", f"one of {', '.join(SIZES)}", size)
-    ok = isinstance(policies, Mapping) and len(policies) > 0
-    require(ok, "policies", "a mapping with at least one policy", policies)
-    if CHANCE in policies:
-        raise ValueError(f"policies: the name {CHANCE!r} is reserved; rename that policy")
+    _check(policies, size)
     chosen = chosen_by(problems)
-    if seed is None:
-        tuning = isinstance(problems, str) and problems.endswith("tuning")
-        seed = SEEDS["tuning" if tuning else "report"]
-    whole("seed", seed, at_least=0)
-    plans: dict[str, Plan] = {}
-    oracles: dict[str, Plan] = {}
-    for problem in chosen:
-        fitting = {name: policy for name, policy in policies.items() if _fits(policy, problem)}
-        fitting[CHANCE] = Uniform()
-        plans[problem.name] = _plan(problem, problem.bandit, fitting, size, seed)
-        oracle = problem.oracle
-        if oracle is not None:
-            forms = problem.oracle_forms()
-            oracles[f"{problem.name}, oracle"] = _plan(problem, oracle, forms, size, seed)
-    found = sweep(plans | oracles, out=out, engine=engine, workers=workers, progress=progress)
+    seed = _seed(problems) if seed is None else whole("seed", seed, at_least=0)
+    plans = {p.name: _plan(p, p.bandit, _players(policies, p), size, seed) for p in chosen}
+    oracles = {
+        f"{p.name}, oracle": _plan(p, p.oracle, p.oracle_forms(), size, seed)
+        for p in chosen
+        if p.oracle is not None
+    }
+    results = sweep(plans | oracles, out=out, engine=engine, workers=workers, progress=progress)
     return Score(
-        regret={
-            problem.name: {
-                name: curves.regret / problem.unit
-                for name, curves in found[problem.name].curves.items()
-            }
-            for problem in chosen
-        },
-        oracle={name.removesuffix(", oracle"): _best(found[name]) for name in oracles},
-        settings={
-            "size": size,
-            "seed": int(seed),
-            "paths": SIZES[size].paths,
-            "horizons": {problem.name: plans[problem.name].horizon for problem in chosen},
-            "tools": {name: repr(policy) for name, policy in policies.items()},
-            "problems": {problem.name: repr(problem) for problem in chosen},
-            "blocks": {problem.name: problem.block for problem in chosen},
-            "versions": provenance(),
-        },
+        regret={problem.name: _regret(results[problem.name], problem) for problem in chosen},
+        oracle={name.removesuffix(", oracle"): _best(results[name]) for name in oracles},
+        settings={"size": size, "seed": seed, **_described(policies, chosen, plans)},
     )
 
 
@@ -146,6 +118,40 @@ def recommended(problems: str | Sequence[str | Problem]) -> dict[str, Policy[Any
     tools = {"": RECOMMENDED, "money": money.RECOMMENDED, "moving": moving.RECOMMENDED}
     blocks = dict.fromkeys(problem.block for problem in chosen_by(problems))
     return {name: policy for block in blocks for name, policy in tools[block].items()}
+
+
+def _check(policies: Mapping[str, Policy[Any]], size: str) -> None:
+    require(size in SIZES, "size", f"one of {', '.join(SIZES)}", size)
+    ok = isinstance(policies, Mapping) and len(policies) > 0
+    require(ok, "policies", "a mapping with at least one policy", policies)
+    if CHANCE in policies:
+        raise ValueError(f"policies: the name {CHANCE!r} is reserved; rename that policy")
+
+
+def _described(
+    policies: Mapping[str, Policy[Any]], problems: Sequence[Problem], plans: Mapping[str, Plan]
+) -> dict[str, Any]:
+    """Return what was played, as plain text and numbers."""
+    return {
+        "paths": plans[problems[0].name].paths,
+        "horizons": {problem.name: plans[problem.name].horizon for problem in problems},
+        "tools": {name: repr(policy) for name, policy in policies.items()},
+        "problems": {problem.name: repr(problem) for problem in problems},
+        "blocks": {problem.name: problem.block for problem in problems},
+        "versions": provenance(),
+    }
+
+
+def _seed(problems: str | Sequence[str | Problem]) -> int:
+    """Return the seed of a set of problems."""
+    tuning = isinstance(problems, str) and problems.endswith("tuning")
+    return SEEDS["tuning" if tuning else "report"]
+
+
+def _players(policies: Mapping[str, Policy[Any]], problem: Problem) -> dict[str, Policy[Any]]:
+    """Return the policies that can play a problem, and random arms."""
+    fitting = {name: policy for name, policy in policies.items() if _fits(policy, problem)}
+    return fitting | {CHANCE: Uniform()}
 
 
 def _fits(policy: Policy[Any], problem: Problem) -> bool:
@@ -168,6 +174,11 @@ def _plan(
         checkpoints=(horizon // 2, horizon),
         delay=problem.delay * horizon // problem.horizon,
     )
+
+
+def _regret(result: Result, problem: Problem) -> dict[str, Array]:
+    """Return the regrets in the unit of the problem."""
+    return {name: curves.regret / problem.unit for name, curves in result.curves.items()}
 
 
 def _best(result: Result) -> float:

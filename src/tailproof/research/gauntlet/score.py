@@ -69,7 +69,9 @@ class Score:
         Random arms are among the tools, under the name `CHANCE`; a tool that cannot play a
         problem is missing there.
     oracle : mapping from problems to floats
-        Mean regret of the oracle, if there is one.
+        Mean regret of the oracle, if there is one: OFUL that knows ‖θ‖ and the scale, under normal
+        noise of equal Fisher information and without offset, with the best of a few bonuses. In
+        problems that move it is a policy that is restarted when θ changes.
     settings : mapping
         Size, seed, paths, horizons, tools, problems and versions, as plain text and numbers.
 
@@ -106,7 +108,8 @@ class Score:
         blocks = dict.fromkeys(map(self.block, self.problems))
         return {
             block: replace(
-                self, regret={p: own for p, own in self.regret.items() if self.block(p) == block}
+                self,
+                regret={p: regrets for p, regrets in self.regret.items() if self.block(p) == block},
             )
             for block in blocks
         }
@@ -120,12 +123,12 @@ class Score:
         """Return the results of a tool in a problem, or None if it cannot play it."""
         chance = self.chance(problem)
         require(tool in self.tools, "tool", f"one of {', '.join(self.tools)}", tool)
-        found = self.regret[problem]
-        if tool not in found:
+        regrets = self.regret[problem]
+        if tool not in regrets:
             return None
-        means = {name: float(found[name][:, 1].mean()) for name in self.tools if name in found}
-        half, end = found[tool].T
-        limit = self.block(problem).limit * float(np.diff(found[CHANCE]).mean())
+        means = {name: float(regrets[name][:, 1].mean()) for name in self.tools if name in regrets}
+        half, end = regrets[tool].T
+        limit = self.block(problem).limit * float(np.diff(regrets[CHANCE]).mean())
         return Row(
             problem=problem,
             tool=tool,
@@ -148,21 +151,21 @@ class Score:
 
     def summary(self) -> dict[str, dict[str, Any]]:
         """Sum up each tool: its ratios to the best tool, and where it gets stuck."""
-        found: dict[str, dict[str, Any]] = {}
+        summaries: dict[str, dict[str, Any]] = {}
         for tool in self.tools:
-            own = [row for row in self.rows() if row.tool == tool]
-            if not own:
+            rows = [row for row in self.rows() if row.tool == tool]
+            if not rows:
                 continue
-            worst = max(own, key=lambda row: row.over_best)
-            found[tool] = {
-                "problems": len(own),
-                "median_over_best": float(np.median([row.over_best for row in own])),
+            worst = max(rows, key=lambda row: row.over_best)
+            summaries[tool] = {
+                "problems": len(rows),
+                "median_over_best": float(np.median([row.over_best for row in rows])),
                 "worst_over_best": worst.over_best,
                 "worst_problem": worst.problem,
-                "over_chance": float(np.median([row.over_chance for row in own])),
-                "stuck": [row.problem for row in own if row.stuck > 0],
+                "over_chance": float(np.median([row.over_chance for row in rows])),
+                "stuck": [row.problem for row in rows if row.stuck > 0],
             }
-        return found
+        return summaries
 
     def plot(self) -> "Figure":
         """Draw a heat map, see `tailproof.research.gauntlet.picture.gauntlet_figure`."""
@@ -198,9 +201,9 @@ class Score:
                 problem: {tool: arrays[f"regret{i}_{j}"] for j, tool in enumerate(tools)}
                 for i, (problem, tools) in enumerate(header["regret"].items())
             }
-            for found in regret.values():
-                require(CHANCE in found, "regret", f"with {CHANCE}", list(found))
-                for array in found.values():
+            for by_tool in regret.values():
+                require(CHANCE in by_tool, "regret", f"with {CHANCE}", list(by_tool))
+                for array in by_tool.values():
                     require(array.shape == shape, "shape", str(shape), array.shape)
             oracle = header["oracle"]
             known = dict(zip(oracle["problems"], oracle["regret"], strict=True))

@@ -63,17 +63,17 @@ def check_targets(score: Score, targets: Sequence[Target] | None = None) -> list
     """
     if score.settings["size"] != "full":
         return []
-    found = []
+    checked = []
     for target in TARGETS if targets is None else targets:
         if target.tool not in score.tools:
             continue
         if target.problem == ALL and PROBLEMS.keys() <= score.regret.keys():
             part = score.parts()[BLOCKS[""]]
-            found.append(CheckedTarget(target, part.summary()[target.tool][target.measure]))
+            checked.append(CheckedTarget(target, part.summary()[target.tool][target.measure]))
         row = score.row(target.problem, target.tool) if target.problem in score.regret else None
         if row is not None:
-            found.append(CheckedTarget(target, getattr(row, target.measure)))
-    return found
+            checked.append(CheckedTarget(target, getattr(row, target.measure)))
+    return checked
 
 
 def _targets(
@@ -123,3 +123,4 @@ TARGETS: tuple[Target, ...] = (
     Target(ALL, _LINEAR, "median_over_best", 1.15),
     Target(ALL, _LINEAR, "worst_over_best", 2.5),
 )
+"""What the recommended tools should achieve."""

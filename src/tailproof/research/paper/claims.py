@@ -1,4 +1,4 @@
-"""The contract of an exhibit, and how its claims are judged.
+"""The contract of a study, and how its claims are judged.
 
 A claim has parts that are measured, each with an interval. The intervals of one claim hold together
 with 95 % confidence: each has the level 1 − 0.05/parts (Bonferroni).
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Claim",
-    "Comparison",
     "Early",
-    "Exhibit",
     "JudgedClaim",
     "Measured",
     "Part",
     "Picture",
     "Ratio",
     "Share",
+    "Study",
+    "StudyResult",
     "Sweep",
     "Verdict",
     "below",
@@ -53,7 +53,7 @@ ENOUGH = 10
 """The paths of the paper's figures 2 to 5; a verdict on fewer says so."""
 R = TypeVar("R")
 Verdict = Literal["holds", "mixed", "does not hold", "open"]
-Comparison = Result | Identification
+StudyResult = Result | Identification
 """Policies compared on the same paths: by their regret, or by the best arm they name."""
 
 
@@ -189,10 +189,10 @@ class JudgedClaim:
         The claim holds if all agree, is mixed if some agree and some disagree, and does not hold
         if some disagree and none agrees. Otherwise it is open.
         """
-        found = set(self.agreement)
-        if False in found:
-            return "mixed" if True in found else "does not hold"
-        return "holds" if found == {True} else "open"
+        agreements = set(self.agreement)
+        if False in agreements:
+            return "mixed" if True in agreements else "does not hold"
+        return "holds" if agreements == {True} else "open"
 
     @property
     def deciding(self) -> str:
@@ -210,9 +210,9 @@ class JudgedClaim:
 
     def rows(self) -> list[tuple[str, str, str]]:
         """Return each part: in words, its value and interval, and whether it agrees."""
-        words = {True: "agrees", False: "disagrees", None: "open"}
+        answers = {True: "agrees", False: "disagrees", None: "open"}
         pairs = zip(self.claim.parts, self.agreement, strict=True)
-        return [(part.text, self._found(part), words[ok]) for part, ok in pairs]
+        return [(part.text, self._found(part), answers[ok]) for part, ok in pairs]
 
     @property
     def _decisive(self) -> list[Part]:
@@ -234,14 +234,14 @@ class JudgedClaim:
         return min(abs(part.value - part.low), abs(part.high - part.value)) / width
 
 
-class Exhibit(Protocol):
+class Study(Protocol):
     """A module of this package: settings, a simulation, its pictures and its claims."""
 
     TITLE: str
     SETTINGS: Mapping[str, Mapping[str, Any]]
     DIFFERENCES: Sequence[str]
 
-    def run(self, sweep: Sweep, size: str, seed: int) -> Mapping[str, Comparison]:
+    def run(self, sweep: Sweep, size: str, seed: int) -> Mapping[str, StudyResult]:
         """Simulate."""
 
     def draw(self, results: Mapping[str, Any]) -> dict[str, Picture]:
@@ -252,7 +252,7 @@ class Exhibit(Protocol):
 
 
 def simulate_nothing(sweep: Sweep, size: str, seed: int) -> dict[str, Result]:
-    """Return no results: the exhibit needs formulas only."""
+    """Return no results: the study needs formulas only."""
     return {}
 
 

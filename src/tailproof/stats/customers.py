@@ -1,0 +1,318 @@
+"""Rows gathered by customer: what each brought in all, under which arm, and who makes most of it.
+
+Rows of one customer depend on each other, so statistics that count rows claim too much. Customers
+are independent of each other: here each of them becomes one number, its total.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailproof.checks import number, require
+from tailproof.typing import Array, Index
+
+__all__ = ["Concentration", "Customers", "cap_of_totals", "windows_closed"]
+
+MOST_MIXED = 0.01
+"""If more of the returning customers than this saw several arms, arms were drawn for each visit."""
+FEW_CUSTOMERS = 30
+"""If fewer customers than this make half of the revenue, more visits of them say little."""
+
+Case = Literal["rows", "customers", "visits"]
+
+
+def cap_of_totals(totals: Array, share: float = 0.99) -> tuple[float, float]:
+    """Return the range to which totals are cut: quantiles of the totals that are not zero.
+
+    high = max(Q(share), 0),  low = min(Q(1 − share), 0)
+
+    Totals of all arms are pooled without weights, so that the range stays the same if customers
+    change their arms: a permutation test needs that.
+
+    >>> cap_of_totals(np.array([0.0, 0.0, 1.0, 2.0, 3.0, 1e6]), share=0.75)
+    (0.0, 3.0)
+
+    Source: Dixon 1960 for winsorising; experiment platforms cap totals of users in this way.
+    Differences: both ends are cut, so refunds are too.
+    """
+    number("share", share, above=0.5, below=1)
+    bought = totals[totals != 0]
+    if not len(bought):
+        return 0.0, 0.0
+    levels = len(bought) * np.array([1 - share, share]) * (1 - 1e-12)  # for rounding
+    places = np.maximum(np.ceil(levels).astype(np.int64), 1) - 1
+    low, high = np.partition(bought, places)[places].tolist()
+    return min(low, 0.0), max(high, 0.0)
+
+
+class Concentration(NamedTuple):
+    """How few customers make most of the revenue.
+
+    Attributes
+    ----------
+    half : int
+        The fewest customers that make half of it.
+    largest : float
+        The share of the largest.
+
+    Examples
+    --------
+    >>> Concentration.of(np.array([0.0, 1.0, 1.0, 1.0, 7.0]))
+    Concentration(half=1, largest=0.7)
+    """
+
+    half: int
+    largest: float
+
+    @classmethod
+    def of(cls, totals: Array) -> "Concentration":
+        """Measure it; refunds count by their size."""
+        sizes = np.sort(np.abs(totals))[::-1]
+        total = float(sizes.sum())
+        if not total > 0:
+            return cls(0, 0.0)
+        half = int(np.searchsorted(np.cumsum(sizes), total / 2 * (1 - 1e-12))) + 1
+        return cls(half, float(sizes[0]) / total)
+
+    @property
+    def words(self) -> str:
+        """A sentence if few customers make most of the revenue, else empty."""
+        if not 0 < self.half < FEW_CUSTOMERS:
+            return ""
+        make = "customer makes" if self.half == 1 else "customers make"
+        return (
+            f"Few customers make most of this: {self.half} {make} half of it, the largest "
+            f"{self.largest:.0%}. More visits of the same customers will not help; more customers "
+            "will."
+        )
+
+
+class _Rows(NamedTuple):
+    arm: Index
+    reward: Array
+    time: Array | None
+    propensity: Array | None
+
+    def take(self, rows: NDArray[np.bool_]) -> "_Rows":
+        """Return some of the rows."""
+        return _Rows._make(None if column is None else column[rows] for column in self)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Customers:
+    """One entry for each customer, in the order of their first visits.
+
+    Attributes
+    ----------
+    case : "rows", "customers" or "visits"
+        "rows": no customers are told apart, so each row is taken to be another one. "customers":
+        each customer has one arm. "visits": arms were drawn for each visit.
+    arm : array of int
+        The number of the arm; of the first visit if there are several.
+    total : array
+        What the customer brought, uncapped.
+    visits : array
+    time : array, optional
+        The time of the first visit, in seconds.
+    weight : array, optional
+        One over the propensity of the arm of the first visit.
+    row_customer, row_arm, row_reward, row_propensity : arrays
+        The rows behind it.
+    mixed : int
+        How many customers saw several arms and were left out.
+    arms : int
+        How many arms there are.
+
+    Examples
+    --------
+    >>> found = Customers.of(
+    ...     arm=np.array([0, 1, 0, 0]), reward=np.array([1.0, 0.0, 2.0, 5.0]),
+    ...     unit=np.array([7, 8, 7, 9]),
+    ... )
+    >>> found.case, found.total.tolist(), found.arm.tolist()
+    ('customers', [3.0, 0.0, 5.0], [0, 1, 0])
+
+    Source: our own. Differences: none.
+    """
+
+    case: Case
+    arm: Index
+    total: Array
+    visits: Array
+    time: Array | None
+    weight: Array | None
+    row_customer: Index
+    row_arm: Index
+    row_reward: Array
+    row_propensity: Array | None
+    mixed: int
+    arms: int
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        arm: Index,
+        reward: Array,
+        unit: Index | None = None,
+        time: Array | None = None,
+        propensity: Array | None = None,
+        arms: int | None = None,
+    ) -> "Customers":
+        """Gather rows by unit, any whole numbers; NaN rewards must be left out before.
+
+        Rows are in the order of time, or `time` says it. At most 1 % of the returning customers
+        with several arms are leaks and are left out; more of them are visits that were randomised.
+        """
+        known = int(arm.max(initial=-1)) + 1 if arms is None else arms
+        require(len(arm) == len(reward), "reward", f"one for each of {len(arm)} rows", reward.shape)
+        if time is not None:
+            order = np.argsort(time, kind="stable")
+            if not np.array_equal(order, np.arange(len(order))):
+                arm, reward, time = arm[order], reward[order], time[order]
+                unit = None if unit is None else unit[order]
+                propensity = None if propensity is None else propensity[order]
+        rows = _Rows(arm, reward, time, propensity)
+        if unit is None:
+            return cls._gathered("rows", np.arange(len(arm)), rows, known)
+        customer = _by_first_visit(unit)
+        count = int(customer.max(initial=-1)) + 1
+        visits = np.bincount(customer, minlength=count)
+        first = _firsts(customer, count)
+        mixed = np.bincount(customer, arm != arm[first][customer], count) > 0
+        leaks, returning = int(mixed.sum()), int((visits > 1).sum())
+        if not leaks:
+            return cls._gathered("customers", customer, rows, known)
+        if leaks > max(1, MOST_MIXED * returning):
+            return cls._gathered("visits", customer, rows, known)
+        kept = ~mixed[customer]
+        new = (np.cumsum(~mixed) - 1)[customer[kept]]
+        return cls._gathered("customers", new, rows.take(kept), known, mixed=leaks)
+
+    @classmethod
+    def _gathered(
+        cls, case: Case, customer: Index, rows: "_Rows", arms: int, mixed: int = 0
+    ) -> "Customers":
+        count = int(customer.max(initial=-1)) + 1
+        first = _firsts(customer, count)
+        total = rows.reward if case == "rows" else np.bincount(customer, rows.reward, count)
+        return cls(
+            case=case,
+            arm=rows.arm[first],
+            total=np.asarray(total, dtype=np.float64),
+            visits=np.bincount(customer, minlength=count).astype(np.float64),
+            time=None if rows.time is None else rows.time[first],
+            weight=None if rows.propensity is None else 1 / rows.propensity[first],
+            row_customer=customer,
+            row_arm=rows.arm,
+            row_reward=rows.reward,
+            row_propensity=rows.propensity,
+            mixed=mixed,
+            arms=arms,
+        )
+
+    @property
+    def n(self) -> int:
+        """The number of customers."""
+        return len(self.total)
+
+    @property
+    def returning(self) -> int:
+        """How many customers have several rows."""
+        return int((self.visits > 1).sum())
+
+    @cached_property
+    def sold(self) -> Index:
+        """How many customers of each arm brought anything; a customer of several arms counts."""
+        if self.case != "visits":
+            return np.bincount(self.arm[self.total != 0], minlength=self.arms)
+        bought = self.row_reward != 0
+        pairs = np.unique(self.row_customer[bought] * self.arms + self.row_arm[bought])
+        return np.bincount(pairs % self.arms, minlength=self.arms)
+
+    def hidden(self, low: float, high: float) -> Array:
+        """Return the share of each arm's buyers whose totals lie beyond a range."""
+        beyond = (self.total < low) | (self.total > high)
+        cut = np.bincount(self.arm[beyond], minlength=self.arms)
+        return np.asarray(
+            cut / np.maximum(np.bincount(self.arm[self.total != 0], minlength=self.arms), 1)
+        )
+
+    def capped_rows(self, low: float, high: float) -> Array:
+        """Return the rewards of rows, scaled so that no customer's total leaves [low, high]."""
+        capped = np.clip(self.total, low, high)
+        scale = np.divide(capped, self.total, out=np.ones(self.n), where=self.total != 0)
+        return np.asarray(self.row_reward * scale[self.row_customer])
+
+    def visit_scores(self, low: float, high: float, one: int, other: int) -> Array:
+        """Return what randomised visits say of one arm over another, a number for each customer.
+
+        d_i = Σ_t (1{A_t = one}/p_t − 1{A_t = other}/p_t) y_t min(1, c/S_i)
+
+        p_t is the propensity, or the share of the arm among all rows where it is not known.
+        """
+        p = self.row_propensity
+        if p is None:
+            p = (np.bincount(self.row_arm, minlength=self.arms) / len(self.row_arm))[self.row_arm]
+        sign = (self.row_arm == one).astype(np.float64) - (self.row_arm == other)
+        scores = sign / p * self.capped_rows(low, high)
+        return np.bincount(self.row_customer, scores, self.n).astype(np.float64)
+
+
+def windows_closed(
+    *,
+    arm: Index,
+    reward: Array,
+    unit: Index,
+    time: Array,
+    window: float,
+    now: float,
+    arms: int | None = None,
+) -> tuple[Customers, int]:
+    """Return the customers whose window is over, and how many customers still have time.
+
+    The window starts at a customer's first visit, and only what is bought within it counts. A
+    customer enters when the window is over, in the order of first visits, with the arm of the first
+    visit whatever was seen later. So each of them is one finished number: statements for any look
+    hold, also where a policy chose the arms.
+
+    >>> found, waiting = windows_closed(
+    ...     arm=np.array([0, 1, 0]), reward=np.array([1.0, 2.0, 4.0]), unit=np.array([1, 2, 1]),
+    ...     time=np.array([0.0, 5.0, 8.0]), window=7, now=10.0,
+    ... )
+    >>> found.total.tolist(), waiting
+    ([1.0], 1)
+
+    Source: our own. Differences: none.
+    """
+    number("window", window, above=0)
+    order = np.argsort(time, kind="stable")
+    arm, reward, time = arm[order], reward[order], time[order]
+    customer = _by_first_visit(unit[order])
+    count = int(customer.max(initial=-1)) + 1
+    first = _firsts(customer, count)
+    start, own = time[first], arm[first]
+    over = start + window <= now
+    kept = over[customer] & (time - start[customer] <= window)
+    known = int(arm.max(initial=-1)) + 1 if arms is None else arms
+    new = (np.cumsum(over) - 1)[customer[kept]]
+    rows = _Rows(own[customer[kept]], reward[kept], time[kept], None)
+    return Customers._gathered("customers", new, rows, known), int((~over).sum())
+
+
+def _by_first_visit(unit: Index) -> Index:
+    """Return the number of each row's customer, counted by first visits."""
+    _, first, customer = np.unique(unit, return_index=True, return_inverse=True)
+    place = np.empty(len(first), np.int64)
+    place[np.argsort(first)] = np.arange(len(first))
+    return np.asarray(place[customer], dtype=np.int64)
+
+
+def _firsts(customer: Index, count: int) -> Index:
+    """Return the first row of each customer, whose numbers are in the order of first visits."""
+    first = np.empty(count, np.int64)
+    first[customer[::-1]] = np.arange(len(customer))[::-1]
+    return first

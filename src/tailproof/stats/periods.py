@@ -1,0 +1,226 @@
+"""Time: within which periods arms are compared, and whether their shares moved.
+
+A shop grows, has weekends, and gets new arms. If an arm's share changes meanwhile, its mean is that
+of other days than its rival's. Differences within days are free of all of this.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import chdtrc, ndtr
+
+from tailproof.checks import number
+from tailproof.stats.contrasts import Flags
+from tailproof.typing import Array, Index
+
+__all__ = ["DAY", "Moved", "days_of", "moved", "shared_periods"]
+
+DAY = 86_400.0
+"""Seconds."""
+LEAST = 20
+"""Customers that the smaller arm of a period should have; shorter periods are joined."""
+_BLOCKS = 20
+"""Parts of a file in which shares are compared if no time is known."""
+_LEAST_ROWS = 200
+"""With fewer rows than this no drift of shares is looked for."""
+_LEAST_PAST, _LEAST_DAYS = 10, 6
+"""Earlier customers of an arm, and days, from which it is told whether shares followed rewards."""
+_FOLLOWED = 2.0
+"""Standard errors beyond which they did: rather too often, as that costs only power."""
+SURELY = 1e-4
+"""A drift is said if it is as rare as this in files without one."""
+
+
+def days_of(time: Array, length: float = DAY) -> Index:
+    """Return the number of each time's day, from zero, for times in seconds.
+
+    >>> days_of(np.array([10.0, 20.0, 90_000.0])).tolist()
+    [0, 0, 1]
+    """
+    number("length", length, above=0)
+    day = np.floor(time / length).astype(np.int64)
+    return np.asarray(day - day.min(initial=0 if not len(day) else int(day[0])))
+
+
+def shared_periods(day: Index, first: Flags) -> tuple[Index, Flags]:
+    """Return the periods in which two arms are compared, and which customers are in them.
+
+    Days before both arms were there, and after one of them went, are left out. Days follow each
+    other; one whose smaller arm has fewer than 20 customers is joined with the next.
+
+    >>> day = np.repeat([0, 1, 2], 50)
+    >>> period, kept = shared_periods(day, (np.arange(150) % 2 == 0) & (day > 0))
+    >>> np.unique(period[kept]).tolist(), int(kept.sum())
+    ([0, 1], 100)
+    """
+    if not first.any() or first.all():
+        return np.zeros(len(day), np.int64), np.zeros(len(day), np.bool_)
+    ends = [(int(day[own].min()), int(day[own].max())) for own in (first, ~first)]
+    start, end = max(low for low, _ in ends), min(high for _, high in ends)
+    kept = (day >= start) & (day <= end)
+    if not kept.any():
+        return np.zeros(len(day), np.int64), kept
+    length = end - start + 1
+    counts = [np.bincount(day[own & kept] - start, minlength=length) for own in (first, ~first)]
+    number_of, current, have = np.zeros(length, np.int64), 0, [0, 0]
+    for place in range(length):
+        have = [have[0] + int(counts[0][place]), have[1] + int(counts[1][place])]
+        number_of[place] = current
+        if min(have) >= LEAST:
+            current, have = current + 1, [0, 0]
+    number_of = np.minimum(number_of, max(current - 1, 0))  # what is left joins the last one
+    return np.asarray(number_of[np.clip(day - start, 0, length - 1)]), kept
+
+
+class Moved(NamedTuple):
+    """Whether shares of arms, or rewards, changed along a file.
+
+    Attributes
+    ----------
+    shares, rewards : bool
+    within : bool
+        Whether shares changed within the periods that are compared, as those of a policy do.
+    sorted : bool
+        Whether rows are sorted by arm, so that their order says nothing about time.
+    """
+
+    shares: bool = False
+    rewards: bool = False
+    within: bool = False
+    followed: bool = False
+    sorted: bool = False
+    runs: bool = False
+
+
+def moved(arm: Index, total: Array, arms: int, day: Index | None = None) -> Moved:
+    """Test whether shares of arms and rewards changed with time, or with the row number.
+
+    Shares: a χ² test of arms by blocks, and of arms by the place within the day. Rewards: the share
+    of buyers and the rank of a total, each against the row number. Runs: the number of changes of
+    the arm, and the correlation of ranks with those of the row before. Each test is wrong in one
+    file of 10 000.
+
+    >>> rng = np.random.default_rng(0)
+    >>> arm = (rng.random(4000) < np.linspace(0.1, 0.6, 4000)).astype(int)
+    >>> moved(arm, np.zeros(4000), 2)
+    Moved(shares=True, rewards=False, within=True, followed=True, sorted=False, runs=False)
+
+    Source: Pearson 1900 for χ². Differences: none.
+    """
+    n = len(arm)
+    if n < _LEAST_ROWS or arms < 2:
+        return Moved()
+    found = Moved(rewards=_drifts(total), runs=_runs(arm, total, arms))
+    if day is None or int(day.max(initial=0)) == 0:
+        if int(np.count_nonzero(np.diff(arm))) < arms * math.log2(n):
+            return found._replace(sorted=True)
+        block = np.arange(n) * _BLOCKS // n
+        changed = _unlike(arm, block, arms)
+        return found._replace(shares=changed, within=changed, followed=changed)
+    blocks = np.minimum(day * _BLOCKS // (int(day.max()) + 1), _BLOCKS - 1)
+    # a third of a day each, by rank within it; compared within days
+    size = np.bincount(day)
+    start = np.cumsum(size) - size
+    part = (np.arange(n) - start[day]) * 3 // size[day]
+    within = _unlike_within(arm, part, day, arms)
+    changed = _unlike(arm, blocks, arms)
+    followed = within or (changed and _followed(arm, total, day, arms))
+    return found._replace(shares=changed, within=within, followed=followed)
+
+
+def _followed(arm: Index, total: Array, day: Index, arms: int) -> bool:
+    """Return whether an arm's share of a day depends on how it did until then, beside a ramp.
+
+    The regression of the share on 1, the day, and Student's t of the arm against all others on
+    earlier days; a ramp that was planned has no part in the last one.
+    """
+    days = int(day.max()) + 1
+    cell = day * arms + arm
+    n, sums, squares = (
+        np.bincount(cell, weights, days * arms).reshape(days, arms)
+        for weights in (None, total, total * total)
+    )
+    past = [np.cumsum(x, axis=0)[:-1] for x in (n, sums, squares)]
+    size = n.sum(axis=1)[1:].astype(np.float64)
+    for one in range(arms):
+        k, s, q = (x[:, one] for x in past)
+        rest_k, rest_s, rest_q = (x.sum(axis=1) - x[:, one] for x in past)
+        known = (np.minimum(k, rest_k) >= _LEAST_PAST) & (size > 0)
+        if known.sum() < _LEAST_DAYS:
+            return True  # nobody can tell
+        k, s, q, rest_k, rest_s, rest_q = (x[known] for x in (k, s, q, rest_k, rest_s, rest_q))
+        variance = (q / k - (s / k) ** 2) / k + (rest_q / rest_k - (rest_s / rest_k) ** 2) / rest_k
+        lead = (s / k - rest_s / rest_k) / np.sqrt(np.maximum(variance, 1e-300))
+        at = np.flatnonzero(known).astype(np.float64)
+        columns = np.column_stack([np.ones(len(at)), at, np.clip(lead, -9, 9)])
+        root = np.sqrt(size[known])
+        share = n[1:][known, one] / size[known]
+        inverse = np.linalg.pinv((columns * root[:, None]).T @ (columns * root[:, None]))
+        slope = inverse @ ((columns * root[:, None]).T @ (share * root))
+        left = float(np.square((share - columns @ slope) * root).sum()) / (len(at) - 3)
+        if float(slope[2]) > _FOLLOWED * math.sqrt(max(left * float(inverse[2, 2]), 0.0)):
+            return True
+    return False
+
+
+def _runs(arm: Index, total: Array, arms: int) -> bool:
+    """Return whether arms come in runs and the rewards of neighbouring rows are alike."""
+    n = len(arm)
+    share = np.bincount(arm, minlength=arms) / n
+    change = 1 - float(share @ share)
+    changes = int(np.count_nonzero(np.diff(arm)))
+    size = math.sqrt(max(n * change * (1 - change), 1.0))
+    if float(ndtr((changes - n * change) / size)) > SURELY:
+        return False
+    ranks = _ranks(total)
+    ranks -= (np.bincount(arm, ranks, arms) / np.maximum(n * share, 1))[arm]
+    square = float(ranks @ ranks)
+    return (
+        square > 0 and float(ndtr(-float(ranks[1:] @ ranks[:-1]) / square * math.sqrt(n))) < SURELY
+    )
+
+
+def _unlike(arm: Index, block: Index, arms: int) -> bool:
+    """Return whether the shares of arms differ between blocks, by χ²."""
+    table = np.bincount(block * arms + arm, minlength=(int(block.max()) + 1) * arms)
+    return _chi_square([table.reshape(-1, arms)])
+
+
+def _unlike_within(arm: Index, part: Index, day: Index, arms: int) -> bool:
+    """Return whether shares differ between parts of a day, summed over days."""
+    days = int(day.max()) + 1
+    table = np.bincount((day * 3 + part) * arms + arm, minlength=days * 3 * arms)
+    return _chi_square(list(table.reshape(days, 3, arms)))
+
+
+def _chi_square(tables: list[Array] | list[Index]) -> bool:
+    statistic, freedom = 0.0, 0
+    for table in tables:
+        seen = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0].astype(np.float64)
+        if min(seen.shape) < 2 or seen.sum() < 5 * seen.size:
+            continue
+        expected = np.outer(seen.sum(axis=1), seen.sum(axis=0)) / seen.sum()
+        statistic += float((np.square(seen - expected) / expected).sum())
+        freedom += (seen.shape[0] - 1) * (seen.shape[1] - 1)
+    return freedom > 0 and float(chdtrc(freedom, statistic)) < SURELY
+
+
+def _drifts(total: Array) -> bool:
+    """Return whether buyers, or the ranks of totals, drift with the row number."""
+    bought = (total != 0).astype(np.float64)
+    found = False
+    for values in (bought, _ranks(total[total != 0])):
+        if len(values) < _LEAST_ROWS or not np.ptp(values):
+            continue
+        at = np.arange(len(values)) - (len(values) - 1) / 2
+        centred = values - values.mean()
+        z = float(at @ centred) / math.sqrt(float(at @ at) * float(centred @ centred) / len(values))
+        found |= 2 * float(ndtr(-abs(z))) < SURELY
+    return found
+
+
+def _ranks(values: Array) -> Array:
+    """Return the rank of each value; equal values share the mean of theirs."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts + 1) / 2)[place], dtype=np.float64)

@@ -1,0 +1,220 @@
+"""Is a file sound: planned shares, machines among customers, rows that occur twice.
+
+Each test says nothing about which arm is better: a file that fails one of them should be mended
+before anything is said about arms.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import chdtrc, gammaln, pdtrc
+
+from tailproof.checks import number, require
+from tailproof.stats.customers import Customers
+from tailproof.typing import Array, Index
+
+__all__ = ["Finding", "bursts", "duplicates", "machines", "planned_shares", "unlike_plan"]
+
+SURELY = 1e-3
+"""A split is said to be unlike its plan if chance makes one so unlike in 1 of 1000 files."""
+_EXACT = 200
+"""Up to so many customers of two arms, all possible splits are counted."""
+_MANY_ROWS = 100
+"""One customer with so many rows, and nothing bought, is a machine."""
+_UNUSUAL = 10
+"""and it has so many times the rows of the customer below whom 99 % are."""
+_LEAST_ALIKE = 3
+"""Identical rows beyond what chance explains, below which nothing is said."""
+_CROWDED = 1.5
+"""A burst has so many times the rows that are usual."""
+_BLOCK = 200
+"""Rows in which a burst of one arm is looked for."""
+
+
+class Finding(NamedTuple):
+    """Something about a file that makes statements wrong.
+
+    Attributes
+    ----------
+    kind : str
+        "shares", "machines", "duplicates" or "burst".
+    words : str
+        A sentence.
+    """
+
+    kind: str
+    words: str
+
+
+def planned_shares(split: str | Mapping[str, float] | None, names: Sequence[str]) -> Array | None:
+    """Return the planned share of each arm: of "even", "A=0.5,B=0.3,C=0.2", or a mapping.
+
+    >>> planned_shares("even", ["A", "B"]).tolist()
+    [0.5, 0.5]
+    >>> planned_shares("A=1,B=3", ["A", "B"]).tolist()
+    [0.25, 0.75]
+    """
+    if split is None:
+        return None
+    if split == "even":
+        return np.full(len(names), 1 / len(names))
+    rule = "'even' or shares such as A=0.5,B=0.5"
+    if isinstance(split, str):
+        pairs = [part.rpartition("=") for part in split.split(",")]
+        require(all(mark for _, mark, _ in pairs), "split", rule, split)
+        try:
+            split = {name.strip(): float(share) for name, _, share in pairs}
+        except ValueError:
+            raise ValueError(f"split must be {rule}, got {split!r}") from None
+    unknown = sorted(set(names) ^ set(split))
+    require(not unknown, "split", f"a share for each arm ({', '.join(names)})", dict(split))
+    shares = np.array([number("split", split[name], above=0) for name in names])
+    return np.asarray(shares / shares.sum())
+
+
+def unlike_plan(counts: Index, shares: Array) -> float:
+    """Return the p value of counts, if customers fell to arms with these shares.
+
+    Exact for two arms and up to 200 customers, else by χ².
+
+    >>> round(unlike_plan(np.array([520, 480]), np.array([0.5, 0.5])), 3)
+    0.206
+    >>> unlike_plan(np.array([6000, 5000]), np.array([0.5, 0.5])) < 1e-20
+    True
+
+    Source: Pearson 1900; known as the sample ratio mismatch (Fabijan et al. 2019). Differences:
+    none.
+    """
+    n = int(counts.sum())
+    if not n:
+        return 1.0
+    if len(counts) == 2 and n <= _EXACT:
+        k = np.arange(n + 1)
+        logs = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+        logs = logs + k * math.log(shares[0]) + (n - k) * math.log(shares[1])
+        return min(1.0, float(np.exp(logs[logs <= logs[counts[0]] + 1e-9]).sum()))
+    expected = n * shares
+    return float(chdtrc(len(counts) - 1, float((np.square(counts - expected) / expected).sum())))
+
+
+def about_shares(
+    customers: Customers, shares: Array, names: Sequence[str], day: Index | None = None
+) -> list[Finding]:
+    """Say if customers did not fall to arms as planned, in all or on a day."""
+    counts = np.bincount(customers.arm, minlength=customers.arms)
+    p = unlike_plan(counts, shares)
+    if p < SURELY:
+        listed = ", ".join(
+            f"{name} {count:,} (planned {share:.0%})"
+            for name, count, share in zip(names, counts.tolist(), shares, strict=True)
+        )
+        return [
+            Finding(
+                "shares",
+                f"The arms do not have their planned shares: {listed}; chance does this in "
+                f"{_odds(p)}. Something gave or lost customers of one arm, so nothing here is "
+                "sure: find it first.",
+            )
+        ]
+    if day is None:
+        return []
+    days = np.unique(day)
+    found = []
+    for one in days.tolist():
+        own = np.bincount(customers.arm[day == one], minlength=customers.arms)
+        p = unlike_plan(own, shares)
+        if p < SURELY / len(days):
+            pairs = zip(names, own.tolist(), strict=True)
+            listed = ", ".join(f"{name} {count:,}" for name, count in pairs)
+            words = f"On day {one + 1} the arms did not have their planned shares ({listed})."
+            found.append(Finding("shares", words))
+    return found[:3]
+
+
+def machines(customers: Customers, names: Sequence[str]) -> list[Finding]:
+    """Say if there are customers with hundreds of rows and no purchase."""
+    if customers.case == "rows" or not customers.n:
+        return []
+    usual = float(np.quantile(customers.visits, 0.99))
+    many = (customers.visits >= max(_MANY_ROWS, _UNUSUAL * usual)) & (customers.total == 0)
+    if not many.any():
+        return []
+    worst = int(np.argmax(np.where(many, customers.visits, 0)))
+    count = int(many.sum())
+    who = "One customer has" if count == 1 else f"{count} customers have"
+    return [
+        Finding(
+            "machines",
+            f"{who} up to {int(customers.visits[worst]):,} rows and no purchase (the first of "
+            f"them under {names[customers.arm[worst]]}): these may be machines. Leave them out.",
+        )
+    ]
+
+
+def duplicates(arm: Index, reward: Array, unit: Index, time: Array | None) -> list[Finding]:
+    """Say if rows with a purchase occur twice: same customer, arm, time and reward.
+
+    Without times, rows of customers without a name are never called duplicates.
+    """
+    bought = reward != 0
+    columns = [unit[bought], arm[bought], reward[bought]]
+    if time is None:
+        return []
+    columns.append(time[bought])
+    if not len(columns[0]):
+        return []
+    order = np.lexsort(columns)
+    same = np.ones(len(order) - 1, np.bool_)
+    for column in columns:
+        same &= np.diff(column[order]) == 0
+    count = int(same.sum())
+    if count < _LEAST_ALIKE:
+        return []
+    return [
+        Finding(
+            "duplicates",
+            f"{count:,} rows with a purchase occur twice: the same customer, arm, time and "
+            "reward. If they are one order each, leave the second row out.",
+        )
+    ]
+
+
+def bursts(arm: Index, names: Sequence[str], reward: Array) -> list[Finding]:
+    """Say if one arm has a run of rows without a purchase that chance does not explain.
+
+    The most crowded 200 rows of each arm against the count that its share lets expect.
+    """
+    n, arms = len(arm), len(names)
+    if n < 5 * _BLOCK or arms < 2 or int(np.count_nonzero(np.diff(arm))) < arms * math.log2(n):
+        return []
+    counts = np.bincount(arm, minlength=arms)
+    found = []
+    block = np.arange(n) // _BLOCK
+    for one in range(arms):
+        inside = np.bincount(block[arm == one], minlength=int(block[-1]) + 1)
+        middle = float(np.median(inside))
+        worst = int(inside.argmax())
+        asked = 1e-4 / (len(inside) * arms)
+        lone = float(pdtrc(inside[worst] - 1, max(middle, 1.0))) < asked
+        rows = (block == worst) & (arm == one)
+        usual = float((reward[arm == one] != 0).mean())
+        bought = float((reward[rows] != 0).mean())
+        if lone and inside[worst] > _CROWDED * middle and bought <= usual / 2:
+            found.append(
+                Finding(
+                    "burst",
+                    f"{int(inside[worst]):,} of {_BLOCK} rows in a burst belong to {names[one]}, "
+                    f"which usually has {middle:,.0f}, and hardly one of them bought: look at rows "
+                    f"{worst * _BLOCK + 1:,} to {min(n, (worst + 1) * _BLOCK):,}.",
+                )
+            )
+    return found[:1] if counts.all() else found
+
+
+def _odds(p: float) -> str:
+    """Return a small probability in words."""
+    if p < 1e-9:
+        return "less than one of a billion files"
+    return f"one of {1 / p:,.0f} files"

@@ -1,0 +1,429 @@
+"""Who leads among arms, customer by customer, and whether that is sure."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailproof.checks import number, require
+from tailproof.stats.contrasts import Contrast, Flags, contrast, holm, of_scores
+from tailproof.stats.customers import Concentration, Customers, cap_of_totals
+from tailproof.stats.intervals import (
+    BoundedSample,
+    evidence_needed,
+    mean_difference,
+    mean_evidence,
+)
+from tailproof.stats.periods import Moved, days_of, moved, shared_periods
+from tailproof.typing import Array, Index
+
+__all__ = ["LEAST_SOLD", "Looks", "Standing"]
+
+Looks = Literal["one", "any"]
+
+LEAST_SOLD = 10
+"""Purchases of different customers that every arm needs before an arm is sure to lead."""
+FEWEST_CUSTOMERS = 4
+"""If fewer customers than this make half of the revenue, nothing is sure."""
+MOST_HIDDEN = 0.1
+"""A cap that cuts more than this share of an arm's buyers hides what the arm is worth."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Standing:
+    """The arms of a file or a page by what their customers bring.
+
+    An arm is sure to lead if it beats every rival at half of 1 − level, one-sided. This needs no
+    correction for the number of arms: a wrong claim must beat the truly best arm.
+
+    Parameters
+    ----------
+    customers : Customers
+    names : sequence of str
+        Of the arms.
+    looks : "one" or "any"
+        "one": the file is looked at once, so `contrast` compares. "any": evidence that holds at
+        every look, for arms that do not change; also used where shares followed the rewards.
+    level : float
+    share : float
+        The share of non-zero totals below the cap.
+    largest, smallest : float, optional
+        Bounds of a customer's total that are known otherwise; then nothing is capped.
+    costs : bool
+        Whether small is good.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> arm = rng.integers(0, 2, 40_000)
+    >>> buys = rng.random(40_000) < np.where(arm == 1, 0.06, 0.04)
+    >>> spent = np.where(buys, rng.lognormal(3, 1, 40_000), 0)
+    >>> found = Standing(customers=Customers.of(arm=arm, reward=spent), names=["a", "b"])
+    >>> found.leader, found.sure, found.rivals
+    ('b', True, ())
+
+    Source: one-sided tests of the best arm: Gutmann and Maymin 1987; Hung and Fithian 2016.
+    Differences: each test is two tests that must agree, and every arm must have sold.
+    """
+
+    customers: Customers
+    names: Sequence[str]
+    looks: Looks = "one"
+    level: float = 0.95
+    share: float = 0.99
+    largest: float | None = None
+    smallest: float | None = None
+    costs: bool = False
+    seed: int = 0
+    _pairs: dict[tuple[int, int], Contrast] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        number("level", self.level, at_least=0.5, below=1)
+        require(self.looks in ("one", "any"), "looks", "'one' or 'any'", self.looks)
+        rule = f"one for each of {self.customers.arms} arms"
+        require(len(self.names) == self.customers.arms, "names", rule, list(self.names))
+        for name, bound in (("largest", self.largest), ("smallest", self.smallest)):
+            if bound is not None:
+                number(name, bound)
+        totals = self.customers.total
+        if self.largest is not None and len(totals):
+            most = float(totals.max())
+            rule = f"at least {most:g}, the largest total here"
+            require(self.largest >= most, "largest", rule, self.largest)
+        if self.smallest is not None and len(totals):
+            least = float(totals.min())
+            rule = f"at most {least:g}, the smallest total here"
+            require(self.smallest <= least, "smallest", rule, self.smallest)
+
+    # What is compared
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the user named the largest total, so that nothing is capped from above."""
+        return self.largest is not None
+
+    @cached_property
+    def range(self) -> tuple[float, float]:
+        """The range to which totals are cut."""
+        low, high = cap_of_totals(self.customers.total, self.share)
+        if self.bounded:
+            low = min(0.0, float(self.customers.total.min(initial=0.0)))
+        return (
+            low if self.smallest is None else min(self.smallest, 0.0),
+            high if self.largest is None else max(self.largest, 0.0),
+        )
+
+    @cached_property
+    def capped(self) -> Array:
+        """The totals of customers, cut to the range."""
+        return np.clip(self.customers.total, *self.range)
+
+    @cached_property
+    def above(self) -> int:
+        """How many customers' totals are cut."""
+        return int((self.capped != self.customers.total).sum())
+
+    @cached_property
+    def day(self) -> Index | None:
+        """The day of each customer's first visit, if times are known."""
+        return None if self.customers.time is None else days_of(self.customers.time)
+
+    @cached_property
+    def moved(self) -> Moved:
+        """Whether shares of arms moved, or rewards."""
+        found = self.customers
+        return moved(found.arm, self.capped, found.arms, self.day)
+
+    @cached_property
+    def judged_for(self) -> Looks:
+        """The looks that statements hold for: any, where the shares followed the rewards."""
+        adaptive = self.moved.followed and self.customers.weight is None
+        return "any" if adaptive and self.customers.case != "visits" else self.looks
+
+    @cached_property
+    def concentration(self) -> Concentration:
+        """How few customers make most of the capped revenue."""
+        return Concentration.of(self.capped)
+
+    # Means and pairs
+
+    @cached_property
+    def means(self) -> Array:
+        """What each arm earns per customer, as its customers came; NaN without any."""
+        found = self.customers
+        if found.case == "visits":
+            return self._visit_means
+        weight = np.ones(found.n) if found.weight is None else found.weight
+        sums = np.bincount(found.arm, weight, found.arms)
+        totals = np.bincount(found.arm, weight * self.capped, found.arms)
+        return _ratio(totals, sums)
+
+    @cached_property
+    def per_visit(self) -> Array:
+        """What each arm earns per visit; its leader may be another arm."""
+        found = self.customers
+        rows = found.capped_rows(*self.range)
+        visits = np.bincount(found.row_arm, minlength=found.arms)
+        sums = np.bincount(found.row_arm, rows, found.arms)
+        return _ratio(sums, visits)
+
+    @property
+    def _visit_means(self) -> Array:
+        found = self.customers
+        rows, p = found.capped_rows(*self.range), found.row_propensity
+        sums = np.bincount(found.row_arm, rows if p is None else rows / p, found.arms)
+        shares = np.bincount(found.row_arm, minlength=found.arms) / len(found.row_arm)
+        return np.asarray(sums / (found.n * (shares if p is None else np.ones(found.arms))))
+
+    @cached_property
+    def effects(self) -> Array:
+        """What each arm earns beyond the average arm of its days: by these the leader is chosen.
+
+        τ of the least squares Σ n_at (m_at − μ_t − τ_a)². Without days, means less their mean.
+        """
+        found = self.customers
+        if self.day is None or found.case == "visits" or self.judged_for == "any":
+            return np.asarray(self.means - np.nanmean(self.means))
+        weight = np.ones(found.n) if found.weight is None else found.weight
+        days = int(self.day.max(initial=0)) + 1
+        cell = self.day * found.arms + found.arm
+        n = np.bincount(cell, weight, days * found.arms).reshape(days, found.arms)
+        sums = np.bincount(cell, weight * self.capped, n.size).reshape(n.shape)
+        each = n / np.maximum(n.sum(axis=1, keepdims=True), 1e-300)
+        normal = np.diag(n.sum(axis=0)) - n.T @ each
+        right = sums.sum(axis=0) - each.T @ sums.sum(axis=1)
+        effects, _, rank, _ = np.linalg.lstsq(normal, right, rcond=1e-12)
+        if rank < found.arms - 1:  # some arms never met
+            return np.asarray(self.means - np.nanmean(self.means))
+        return np.where(n.sum(axis=0) > 0, effects, math.nan)
+
+    def pair(self, one: int, other: int) -> Contrast:
+        """Return the first arm beyond the other, for the looks that are judged for."""
+        if (one, other) not in self._pairs:
+            self._pairs[one, other] = self._compared(one, other)
+        return self._pairs[one, other]
+
+    def _compared(self, one: int, other: int) -> Contrast:
+        found = self.customers
+        if found.case == "visits":
+            return of_scores(found.visit_scores(*self.range, one, other), self.level)
+        if self.judged_for == "any" or (
+            self.bounded and min(found.sold[[one, other]]) < LEAST_SOLD
+        ):
+            return self._at_any_look(one, other)
+        mine, first, period, weight = self._matched(one, other)
+        return contrast(
+            self.capped[mine],
+            first,
+            period=period,
+            weight=weight,
+            moved=self.moved.shares,
+            level=self.level,
+            seed=self.seed,
+        )
+
+    def _matched(self, one: int, other: int) -> tuple[Index, Flags, Index | None, Array | None]:
+        """Return the customers of two arms, who has the first, their periods and weights."""
+        found = self.customers
+        mine = np.flatnonzero((found.arm == one) | (found.arm == other))
+        first, period = found.arm[mine] == one, None
+        if self.day is not None:
+            period, kept = shared_periods(self.day[mine], first)
+            mine, first, period = mine[kept], first[kept], period[kept]
+        weight = None if found.weight is None else found.weight[mine]
+        if weight is not None and self.moved.followed:
+            weight = np.sqrt(weight)  # each reward of a policy's log then has about one variance
+        return mine, first, period, weight
+
+    def uncapped(self, one: int, other: int) -> float:
+        """Return what the first arm earned beyond the other, per customer, without a cap."""
+        found = self.customers
+        if found.case == "visits":
+            return float(found.visit_scores(-math.inf, math.inf, one, other).mean())
+        if self.judged_for == "any":
+            means = [float(found.total[found.arm == arm].mean()) for arm in (one, other)]
+            return means[0] - means[1]
+        mine, first, period, weight = self._matched(one, other)
+        return contrast(
+            found.total[mine],
+            first,
+            period=period,
+            weight=weight,
+            moved=self.moved.shares,
+            draws=0,
+        ).difference
+
+    def _at_any_look(self, one: int, other: int) -> Contrast:
+        """Compare by evidence; p values are those of Ville's inequality."""
+        found, (low, high) = self.customers, self.range
+        samples = [self.capped[found.arm == arm] for arm in (one, other)]
+        if not (high > low and all(map(len, samples))):
+            return of_scores(np.zeros(0))
+        a, b = (BoundedSample.of(sample, low=low, high=high) for sample in samples)
+        low, high = mean_difference(a, b, self.level)
+        better, worse = (
+            min(1.0, math.exp(-max(x, 0.0))) for x in (mean_evidence(a, b), mean_evidence(b, a))
+        )
+        ea, eb = (float(x.std()) / math.sqrt(len(x)) for x in samples)
+        return Contrast(
+            difference=a.mean - b.mean,
+            low=low,
+            high=high,
+            better=better,
+            worse=worse,
+            error=math.hypot(ea, eb),
+            values=(a.mean, b.mean),
+            errors=(ea, eb),
+            freedom=math.inf,
+            customers=sum(map(len, samples)),
+        )
+
+    # Who leads
+
+    @cached_property
+    def best(self) -> int | None:
+        """The number of the leading arm; None if estimates are equal."""
+        effects = -self.effects if self.costs else self.effects
+        if np.isnan(effects).all():
+            return None
+        first = np.flatnonzero(effects >= np.nanmax(effects))
+        return int(first[0]) if len(first) == 1 else None
+
+    @property
+    def leader(self) -> str | None:
+        """The name of the leading arm."""
+        return None if self.best is None else self.names[self.best]
+
+    @cached_property
+    def rivals(self) -> tuple[str, ...]:
+        """The arms over which the leader is not sure by the comparison of the two alone."""
+        if self.best is None:
+            return tuple(self.names)
+        others = [arm for arm in range(len(self.names)) if arm != self.best]
+        return tuple(self.names[arm] for arm in others if self._p(self.best, arm) > self._asked)
+
+    @property
+    def _asked(self) -> float:
+        """The p value below which an arm beats a rival."""
+        if self.judged_for == "any":
+            return math.exp(-evidence_needed(max(2, len(self.names)), self.level))
+        return (1 - self.level) / 2
+
+    def _p(self, one: int, other: int) -> float:
+        found = self.pair(one, other)
+        return found.worse if self.costs else found.better
+
+    @cached_property
+    def doubts(self) -> tuple[str, ...]:
+        """Why nothing is sure whatever the comparisons say."""
+        found = [*self._about_sales(), *self._about_time()]
+        few = self.concentration
+        if 0 < few.half < FEWEST_CUSTOMERS and self.customers.n:
+            found.append(
+                f"{few.half} of the customers make half of the revenue: so few say nothing about "
+                "others"
+            )
+        return tuple(found)
+
+    def _about_sales(self) -> list[str]:
+        if self.bounded:
+            return []
+        few = [
+            (name, sold)
+            for name, sold in zip(self.names, self.customers.sold.tolist(), strict=True)
+            if sold < LEAST_SOLD
+        ]
+        if few:
+            said = ", ".join(f"{name} has sold {_times(sold)}" for name, sold in few[:3])
+            return [
+                f"{said}, and every arm needs {LEAST_SOLD} sales before one is sure, as nobody "
+                "knows what its next sale brings; name the largest possible one if you know it"
+            ]
+        hidden = self.customers.hidden(*self.range)
+        worst = int(hidden.argmax()) if len(hidden) else 0
+        if len(hidden) and hidden[worst] > MOST_HIDDEN:
+            return [
+                f"the cap of {self.range[1]:,.4g} cuts {hidden[worst]:.0%} of the sales of "
+                f"{self.names[worst]}, so it hides what that arm is worth; use a larger share"
+            ]
+        return []
+
+    def _about_time(self) -> list[str]:
+        drift = self.moved
+        if drift.followed and drift.rewards and self.customers.weight is None:
+            return [
+                "both the shares of the arms and the rewards moved with time, so arms met other "
+                "customers; give the times, or propensities if a policy chose the arms"
+            ]
+        if drift.runs:
+            return [
+                "arms come in runs of rows, and neighbouring rewards are alike, so a run is one "
+                "observation; name the unit that a run belongs to"
+            ]
+        if self.best is None or self.day is None:
+            return []
+        never = [
+            self.names[arm]
+            for arm in range(len(self.names))
+            if arm != self.best and not self.pair(self.best, arm).customers
+        ]
+        if never:
+            return [f"{self.leader} and {', '.join(never)} were never there on the same days"]
+        return []
+
+    @cached_property
+    def closest(self) -> int | None:
+        """The rival that is hardest to tell from the leader; None without one."""
+        others = [arm for arm in range(len(self.names)) if arm != self.best]
+        if self.best is None or not others:
+            return None
+        best = self.best
+        return max(others, key=lambda arm: self._p(best, arm))
+
+    @property
+    def sure(self) -> bool:
+        """Whether the leader beats every rival and nothing speaks against it."""
+        return self.best is not None and not self.rivals and not self.doubts
+
+    # Against a control
+
+    def against(self, control: str) -> dict[str, tuple[Contrast, float, float]]:
+        """Return each arm beyond the control, with p of "not better" and "not worse" after Holm.
+
+        >>> rng = np.random.default_rng(0)
+        >>> arm = rng.integers(0, 3, 30_000)
+        >>> found = Standing(
+        ...     customers=Customers.of(arm=arm, reward=rng.random(30_000) + 0.1 * (arm == 2)),
+        ...     names=["old", "new", "third"],
+        ... ).against("old")
+        >>> {name: better < 0.025 for name, (_, better, _) in found.items()}
+        {'new': False, 'third': True}
+        """
+        require(control in self.names, "control", f"one of {', '.join(self.names)}", control)
+        base = list(self.names).index(control)
+        others = [arm for arm in range(len(self.names)) if arm != base]
+        pairs = [self.pair(arm, base) for arm in others]
+        better, worse = (
+            holm(np.array([p.better for p in pairs])),
+            holm(np.array([p.worse for p in pairs])),
+        )
+        if self.costs:
+            better, worse = worse, better
+        return {
+            self.names[arm]: (found, float(up), float(down))
+            for arm, found, up, down in zip(others, pairs, better, worse, strict=True)
+        }
+
+
+def _ratio(sums: NDArray[Any], counts: NDArray[Any]) -> Array:
+    """Return sums over counts; NaN where nothing is counted."""
+    found = np.full(len(sums), math.nan)
+    return np.asarray(np.divide(sums, counts, out=found, where=counts > 0))
+
+
+def _times(count: int) -> str:
+    return {0: "nothing", 1: "once"}.get(count, f"{count} times")

@@ -1,0 +1,131 @@
+"""Who leads: never sure of what was not sold, of what moved, or of twenty customers' visits."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from tailproof.environments.traffic import (
+    Autocorrelated,
+    RareDear,
+    Returning,
+    Rows,
+    Shapes,
+    Stretched,
+)
+from tailproof.stats.customers import Customers
+from tailproof.stats.standing import Standing
+
+RUNS = 100
+MOST_WRONG = int(binom.ppf(1 - 1e-4, RUNS, 0.05))
+
+
+def standing(rows: Rows, *, told: bool = True, **settings: Any) -> Standing:
+    known: dict[str, Any] = {"unit": rows.unit, "time": rows.time} if told else {}
+    customers = Customers.of(arm=rows.arm, reward=rows.reward, **known)
+    names = [f"arm {k}" for k in range(customers.arms)]
+    return Standing(customers=customers, names=names, **settings)
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        Returning(rows=4000, heavy=20, their_share=0.3, buyers=0.1),
+        Stretched(rows=4000, start=0.05, end=0.5, growth=2, buyers=0.1),
+        Stretched(rows=4000, added=0.5, growth=1.8, buyers=0.1),
+        Shapes(rows=4000),
+    ],
+    ids=["wholesale", "ramp", "midway", "shapes"],
+)
+def test_equal_arms_are_seldom_sure(world: Any) -> None:
+    """If 5 % are wrong, this fails with a probability of at most 10⁻⁴."""
+    rng = np.random.default_rng(0)
+    assert sum(standing(world.draw(rng)).sure for _ in range(RUNS)) <= MOST_WRONG
+
+
+def test_the_worlds_refute_what_does_not_know_units_and_times() -> None:
+    rng = np.random.default_rng(0)
+    wholesale = Returning(rows=4000, heavy=20, their_share=0.3, buyers=0.3)
+    assert sum(standing(wholesale.draw(rng), told=False).sure for _ in range(30)) > 7
+
+
+def test_an_arm_that_has_not_sold_keeps_everything_open() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        found = standing(RareDear(rows=(15_000, 300)).draw(rng))
+        assert not found.sure
+        assert found.doubts[0].startswith("arm 1 has sold ")
+
+
+def test_a_named_bound_takes_the_place_of_sales() -> None:
+    rows = RareDear(rows=(3000, 3000), often=0.2, cheap=1.0, rarely=1e-9, dear=1.0)
+    found = rows.draw(np.random.default_rng(0))
+    assert not standing(found).sure
+    assert standing(found, largest=1.0).sure
+    assert not standing(found, largest=10_000.0).sure  # one such sale would turn it
+    with pytest.raises(ValueError, match="largest must be at least 1, the largest total"):
+        standing(found, largest=0.5)
+
+
+def test_shares_that_followed_something_are_judged_for_any_look() -> None:
+    rng = np.random.default_rng(0)
+    ramp = standing(Stretched(start=0.1, end=0.6).draw(rng), told=False)
+    assert ramp.judged_for == "any"
+    assert standing(Stretched().draw(rng), told=False).judged_for == "one"
+    growing = standing(Stretched(start=0.1, end=0.6, growth=3).draw(rng), told=False)
+    assert any("moved with time" in doubt for doubt in growing.doubts)
+    assert not growing.sure
+
+
+def test_runs_of_rows_that_are_alike_are_not_observations() -> None:
+    rng = np.random.default_rng(0)
+    found = [standing(Autocorrelated(order="blocks").draw(rng), told=False) for _ in range(20)]
+    assert not any(one.sure for one in found)
+    assert any("run" in doubt for one in found for doubt in one.doubts)
+
+
+def test_a_cap_that_hides_an_arms_prices_is_said() -> None:
+    rng = np.random.default_rng(0)
+    reward = np.where(rng.random(40_000) < 0.1, 10.0, 0.0)
+    arm = rng.integers(0, 2, 40_000)
+    reward[(arm == 1) & (reward > 0)] = 0.0
+    reward[np.flatnonzero(arm == 1)[:15]] = 2000.0
+    found = standing(Rows.even(arm, reward))
+    assert found.range == (0.0, 10.0)
+    assert not found.sure
+    assert "cuts 100% of the sales of arm 1" in found.doubts[0]
+
+
+def test_arms_that_never_met_are_not_compared() -> None:
+    rng = np.random.default_rng(0)
+    rows = Stretched(start=1, end=1, added=0.5).draw(rng)
+    found = standing(rows)
+    assert not found.sure
+    assert "never there on the same days" in found.doubts[-1]
+
+
+def test_a_lift_is_found_and_costs_turn_it() -> None:
+    rng = np.random.default_rng(0)
+    rows = Returning(rows=60_000, lifts=(1.0, 1.4, 1.0)).draw(rng)
+    found = standing(rows)
+    assert (found.leader, found.sure) == ("arm 1", True)
+    assert standing(rows, costs=True).leader != "arm 1"
+    against = found.against("arm 0")
+    assert against["arm 1"][1] < 0.025 < against["arm 2"][1]
+    with pytest.raises(ValueError, match="control must be one of"):
+        found.against("nobody")
+
+
+def test_any_look_is_wider_than_one() -> None:
+    rows = Returning(rows=20_000).draw(np.random.default_rng(0))
+    one, any_look = (standing(rows, looks=looks).pair(1, 0) for looks in ("one", "any"))
+    assert any_look.low < one.low < one.high < any_look.high
+
+
+def test_scaling_and_naming_change_nothing() -> None:
+    rows = Returning(rows=20_000, lifts=(1.0, 1.3)).draw(np.random.default_rng(3))
+    found = standing(rows)
+    scaled = standing(rows._replace(reward=1000 * rows.reward))
+    assert scaled.pair(1, 0).better == pytest.approx(found.pair(1, 0).better)
+    assert scaled.pair(1, 0).low == pytest.approx(1000 * found.pair(1, 0).low)
