@@ -2,7 +2,6 @@
 
 import os
 import sqlite3
-import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -404,5 +403,3 @@ def test_two_agents_on_one_journal(tmp_path: Path) -> None:
 )
 def test_time_spans(text: Any, value: float) -> None:
     assert seconds(text) == value
-
-

@@ -110,7 +110,9 @@ def test_agents_that_run_follow_a_change(place: str) -> None:
             for agent in (running, changed):
                 assert agent.verify().ok
         with Agent(Unbuilt(), place, change=True) as own:
-            with pytest.raises(RuntimeError, match=r"replaced by Unbuilt.*start this process again"):
+            with pytest.raises(
+                RuntimeError, match=r"replaced by Unbuilt.*start this process again"
+            ):
                 running.ask(NAMES)
             play(own, 5)
             assert own.verify().ok

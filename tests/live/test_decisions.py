@@ -162,8 +162,6 @@ def test_only_the_first_event_counts_unless_they_add_up() -> None:
     assert read(agent.journal).frame.events.tolist() == [1]
 
 
-
-
 def rewards(agent: Agent) -> list[float | None]:
     """Return the rewards that count, in the order of their outcomes; None for one that is lost."""
     return [row[1] for row in agent.journal.outcomes(0, agent.journal.outcome_count())]

@@ -98,7 +98,7 @@ def test_the_log_can_be_read_in_sql(journal: Journal) -> None:
     agent.ask({"a": [1.0, 2.0], "b": [3.0, 4.0]})
     columns = "request, unit, arm, offered, features, reward, status, outcome_time, recipe"
     rows = list(journal.execute(f"SELECT {columns} FROM log ORDER BY number"))
-    assert [row[0] for row in rows][0] == "v"
+    assert next(row[0] for row in rows) == "v"
     assert [row[1] for row in rows] == ["user 7", None, None]
     assert [row[3] for row in rows] == ['["a", "b"]'] * 3
     assert [row[4] for row in rows] == ["[[1.0, 2.0]]", *["[[1.0, 2.0], [3.0, 4.0]]"] * 2]
@@ -160,7 +160,7 @@ def test_a_later_schema_is_refused(opened: Callable[..., Journal]) -> None:
 
 
 def test_an_earlier_schema_is_refused_with_the_way_to_carry_it_over(
-    opened: Callable[..., Journal]
+    opened: Callable[..., Journal],
 ) -> None:
     opened().set_meta(schema="2")
     with pytest.raises(ValueError, match=r"schema 2 of an earlier .*`tailproof log`.*import"):
@@ -448,8 +448,6 @@ def test_one_who_waits_too_long_for_new_arms_says_so(
                 with pytest.raises(Exception, match="lock timeout"):
                     waiting.ask(ARMS, ticket="a")
             assert waiting.ask(ARMS, ticket="a").arm in ARMS
-
-
 
 
 @pytest.mark.parametrize("policy", [THREE, LinStudentUCB(), UCB1()], ids=["several", "d", "K"])

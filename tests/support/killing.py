@@ -189,4 +189,4 @@ def _kept(kind: str, words: list[str], row: Any) -> bool:
     if words[1] == "late":
         return words[0] == str(row.late)
     counts = words[0] == str(row.reward) or row.status == "pending"
-    return counts and row.events == 1
+    return bool(counts and row.events == 1)

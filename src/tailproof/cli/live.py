@@ -263,7 +263,9 @@ def prune_command(
     file: SettingsFile,
     experiment: ExperimentName,
     before: Annotated[str, typer.Option(help="A date such as 2026-01-01, or an age such as 90d.")],
-    look: Annotated[bool, typer.Option("--look", help="Say what would go; remove nothing.")] = False,
+    look: Annotated[
+        bool, typer.Option("--look", help="Say what would go; remove nothing.")
+    ] = False,
 ) -> None:
     """Remove the records of requests that ended before some time, and keep what was learned.
 

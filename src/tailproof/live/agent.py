@@ -4,7 +4,7 @@ import os
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -307,10 +307,8 @@ class Agent:
             changed = self.journal.recipes()[-1][0] != self.number
             if not behind and not changed and not self.journal.due(now, 1):
                 return True
-            try:
+            with suppress(ConflictError):
                 self._transact(self._ticked)
-            except ConflictError:
-                pass
             return False
 
     def close(self) -> None:
@@ -519,9 +517,7 @@ class Agent:
 
     # ---- the recipe, and restoring what was learned
 
-    def _open(
-        self, wanted: Policy[Any] | Recipe, given: dict[str, Any], *, change: bool
-    ) -> bool:
+    def _open(self, wanted: Policy[Any] | Recipe, given: dict[str, Any], *, change: bool) -> bool:
         """Read or store the recipe, and return whether it replaced another one.
 
         A journal with another recipe raises ``ValueError``, unless it is to be changed.
@@ -541,7 +537,9 @@ class Agent:
         if text == policy and not rules_differ:
             return False
         if not change:
-            what = f"policy {text}, not {policy}; {rules_differ}" if text != policy else rules_differ
+            what = (
+                f"policy {text}, not {policy}; {rules_differ}" if text != policy else rules_differ
+            )
             raise ValueError(
                 f"the journal belongs to {policy}, and its recipe differs: you gave {what}. Leave "
                 "rules out that shall stay; or let the new recipe learn the outcomes and take over "

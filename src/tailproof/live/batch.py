@@ -173,13 +173,13 @@ class Batch:
         if number is None:
             number = agent.journal.offer_ids([key]).get(key)
         pulls = agent.policy.pulls
-        if pulls > 1 and offer.vectors is not None:
-            if not agent.habits.repeats(key, known=number is not None):
-                raise ValueError(
-                    f"this policy needs offers that repeat, as it takes {pulls} rewards of the "
-                    "same arm and features at a time; recent offers all differed. Use "
-                    "LinStudentUCB, which learns from single rewards"
-                )
+        single = pulls == 1 or offer.vectors is None
+        if not single and not agent.habits.repeats(key, known=number is not None):
+            raise ValueError(
+                f"this policy needs offers that repeat, as it takes {pulls} rewards of the same "
+                "arm and features at a time; recent offers all differed. Use LinStudentUCB, which "
+                "learns from single rewards"
+            )
         return number
 
     def _meet_arms(self, offer: Offer) -> None:
@@ -278,9 +278,7 @@ class Batch:
         return "cancelled"
 
 
-def group_of(
-    seed: int, id_: int, unit: str | None, control: Any, offer: Offer
-) -> str | None:
+def group_of(seed: int, id_: int, unit: str | None, control: Any, offer: Offer) -> str | None:
     """Return "control" if a request belongs to the control group; all of a unit do, or none."""
     if control is None or control.arm not in offer.names:
         return None

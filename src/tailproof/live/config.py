@@ -230,4 +230,3 @@ def _forgetting(policy: Policy[Any], forget: Any) -> Policy[Any]:
             "decisions that come in it"
         )
     return Renewed(policy, memory=whole("forget", forget, at_least=2))
-

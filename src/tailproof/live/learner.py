@@ -272,7 +272,7 @@ class Learner:
         """
         seen = self._sees(offer)
         state = self.policy.resized(self._among(seen), len(seen.order))
-        reported = self.policy._propensities(state, seen.arms)
+        reported = self.policy.propensities_unchecked(state, seen.arms)
         known = reported is not None or not self._guest
         if reported is None:
             copies, rng = state, np.random.default_rng([self.seed, request])
@@ -282,7 +282,7 @@ class Learner:
                     copies.forget()  # choices do not use the pilot rewards
                 copies = copies.take(np.zeros(_COPIES, dtype=np.int64))
             many = np.broadcast_to(seen.arms, (copies.paths, *seen.arms.shape[1:]))
-            drawn = self.policy._choose(copies, many, rng)
+            drawn = self.policy.choose_unchecked(copies, many, rng)
             reported = np.bincount(drawn, minlength=len(seen.order))[None] / len(drawn)
         if seen.plain:
             return np.asarray(reported[0]), known
@@ -375,7 +375,7 @@ class Learner:
             vars(self.state).update(vars(policy.resized(self.state, arms.shape[1])))
         with unwarned():
             propensity = None if share is None else np.array([share])
-            policy._update(self.state, arms, np.array([chosen]), rewards, propensity)
+            policy.learn_unchecked(self.state, arms, np.array([chosen]), rewards, propensity)
 
     # ---- snapshots
 

@@ -70,7 +70,9 @@ class Reader:
             f" WHERE e.late = 1 AND e.name <> '{CANCELLED}' GROUP BY r.arm"
         )
         rows = self.journal.execute(sql)
-        return {arm: (count, float("nan") if total is None else total) for arm, count, total in rows}
+        return {
+            arm: (count, float("nan") if total is None else total) for arm, count, total in rows
+        }
 
     def recipe(self, number: int | None = None) -> Recipe | None:
         """Return a recipe by its number, by default the one that decides now, if there is one."""

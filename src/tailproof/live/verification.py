@@ -81,7 +81,9 @@ def verify(
     `Journal.moment`.
     """
     known, notes = journal.recipes(), journal.notes()
-    pruned: dict[str, Any] = next((note.text for note in reversed(notes) if note.kind == "prune"), {})
+    pruned: dict[str, Any] = next(
+        (note.text for note in reversed(notes) if note.kind == "prune"), {}
+    )
     found = Verification(outcomes=journal.outcome_count())
     ((found.requests,),) = journal.execute("SELECT COUNT(*) FROM request")
     _check_chain(journal, found, pruned)

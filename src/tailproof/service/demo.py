@@ -87,8 +87,8 @@ def _visit(url: str, config: Config, seconds: float | None, show: Callable[[str]
             best = max(_MEDIANS, key=_MEDIANS.__getitem__)
             share = recent.count(best) / len(recent)
             text = (
-                f"{asks} visitors, {statuses.total()} rewards; {share:.0%} of the last {len(recent)} "
-                f"visitors saw {best}, the best arm"
+                f"{asks} visitors, {statuses.total()} rewards; {share:.0%} of the last "
+                f"{len(recent)} visitors saw {best}, the best arm"
             )
             show(text)
             time.sleep(max(0.0, start + asks / _VISITORS_PER_SECOND - time.monotonic()))

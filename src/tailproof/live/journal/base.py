@@ -332,7 +332,7 @@ class Journal(ABC):
     # ---- recipes, notes, arms and offers
 
     def recipes(self) -> list[tuple[int, str, str, int, float]]:
-        """Return the recipes: number, policy, rules, after how many outcomes, and when they began."""
+        """Return the recipes: number, policy, rules, outcomes before it, and when it began."""
         sql = "SELECT number, policy, rules, after, at FROM recipe ORDER BY number"
         return list(self.execute(sql))
 

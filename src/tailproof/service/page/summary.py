@@ -388,7 +388,7 @@ class Summary:
             "silence": silence,
             "rewards": "first" if recipe is None else recipe.rewards,
             "tickets": {
-                "asked": sum(arm.asked for arm in every) + self._cancelled,
+                "asked": sum(arm.asked for arm in every),
                 "rewards": self._came,
                 "pending": sum(arm.pending for arm in every),
                 "late": sum(arm.late for arm in every),
