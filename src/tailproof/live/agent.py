@@ -537,9 +537,8 @@ class Agent:
         if text == policy and not rules_differ:
             return False
         if not change:
-            what = (
-                f"policy {text}, not {policy}; {rules_differ}" if text != policy else rules_differ
-            )
+            other = "" if text == policy else f"policy {text}, not {policy}; "
+            what = (other + rules_differ).removesuffix("; ")
             raise ValueError(
                 f"the journal belongs to {policy}, and its recipe differs: you gave {what}. Leave "
                 "rules out that shall stay; or let the new recipe learn the outcomes and take over "
