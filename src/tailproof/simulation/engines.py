@@ -1,8 +1,9 @@
-"""Where cells run: in this process, in others, on dask or on ray."""
+"""Where cells run: in this process, in others, on dask or on ray; or by compiled code."""
 
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from itertools import chain
@@ -11,24 +12,42 @@ from typing import Any
 from tailproof.checks import require, whole
 from tailproof.extras import install_command
 from tailproof.results.base import PolicyResult
+from tailproof.results.provenance import Code
 from tailproof.simulation.cells import Cell
 
-__all__ = ["check_engine", "running"]
+__all__ = ["check_engine", "code_of", "running"]
 
-_ENGINES = ("serial", "processes", "dask", "ray")
-_PACKAGES = {"dask": "distributed", "ray": "ray"}
+_CODES: dict[str, Code] = {
+    **dict.fromkeys(("serial", "processes", "dask", "ray"), "numpy"),
+    "compiled": "compiled",
+    "cuda": "cuda",
+}
+_PACKAGES = {"dask": "distributed", "ray": "ray", "compiled": "numba", "cuda": "numba.cuda"}
 _MOST_WORKERS = 256
 
 
 def check_engine(engine: str, workers: int) -> None:
     """Refuse an engine that is unknown or not installed, and far more workers than cores."""
-    require(engine in _ENGINES, "engine", f"one of {', '.join(_ENGINES)}", engine)
+    require(engine in _CODES, "engine", f"one of {', '.join(_CODES)}", engine)
     whole("workers", workers, at_least=0, at_most=max(_MOST_WORKERS, os.cpu_count() or 1))
     package = _PACKAGES.get(engine)
-    if package is not None and find_spec(package) is None:
+    if package is not None and not _installed(package):
         raise ValueError(
             f"engine {engine!r} needs the package {package}: {install_command(engine)}"
         )
+
+
+def code_of(engine: str) -> Code:
+    """Return what computes the results of an engine."""
+    return _CODES[engine]
+
+
+def _installed(package: str) -> bool:
+    """Return whether a package can be imported, without importing it where it stands alone."""
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:  # of a package that it is part of
+        return False
 
 
 @contextmanager
@@ -36,8 +55,11 @@ def running(
     work: Sequence[tuple[str, Cell[Any]]], engine: str, workers: int
 ) -> Iterator[Iterable[tuple[str, PolicyResult]]]:
     """Run cells, each with a key; yields an iterator over keys and results as they finish."""
-    if not work or engine == "serial" or (engine == "processes" and workers == 1):
+    if not work or engine in ("serial", "cuda") or (engine == "processes" and workers == 1):
         yield (_run(key, cell) for key, cell in work)
+        return
+    if engine == "compiled":
+        yield _in_threads(work, workers or os.cpu_count() or 1)
         return
     import joblib
 
@@ -56,6 +78,18 @@ def running(
             with warnings.catch_warnings():  # joblib warns of cancelled jobs, which are intended
                 warnings.simplefilter("ignore", UserWarning)
                 runs.close()
+
+
+def _in_threads(
+    work: Sequence[tuple[str, Cell[Any]]], workers: int
+) -> Iterator[tuple[str, PolicyResult]]:
+    """Run cells of compiled code, which lets other threads run."""
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            for run in as_completed([pool.submit(_run, *job) for job in work]):
+                yield run.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def _run(key: str, cell: Cell[Any]) -> tuple[str, PolicyResult]:

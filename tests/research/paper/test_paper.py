@@ -241,7 +241,7 @@ def test_the_report_is_drawn_from_results_alone(small: Path, tmp_path: Path) -> 
         ("reproduce 1 --size quick", "out .* holds results of size smoke, not quick; choose a new"),
         (
             "reproduce 7 --size smoke --engine x",
-            "engine must be one of serial, processes, dask, ray",
+            "engine must be one of serial, processes, dask, ray, compiled, cuda",
         ),
         ("reproduce 7 --size smoke --workers -1", "workers must be a whole number of at least 0"),
     ],
