@@ -24,6 +24,7 @@ def played(place: str = ":memory:", policy: Any = None) -> Agent:
             agent.cancel([ticket.id])
         elif i % 4:
             agent.tell(ticket.id, float(i))
+    agent.ask(COLOURS, "pending")
     agent.tick()
     return agent
 
@@ -45,7 +46,7 @@ def played(place: str = ":memory:", policy: Any = None) -> Agent:
         ("UPDATE request SET ends = ends + 1 WHERE id = 4", "outcome"),
         ("UPDATE request SET recipe = 0, ticket = 'x' WHERE id = 4", "outcome"),
         ("DELETE FROM request WHERE id = 4", "outcome"),
-        ("DELETE FROM request WHERE id = 36", "request 36"),
+        ("DELETE FROM request WHERE id = 40", "request 40"),
         ("UPDATE offer SET names = replace(names, 'blue', 'blau')", "offer 0"),
     ],
 )
@@ -85,9 +86,9 @@ def test_a_request_of_another_recipe_is_found() -> None:
     for _ in range(10):
         agent.tell(agent.ask(COLOURS).id, 1.0)
     assert agent.verify().ok
-    agent.journal.execute("UPDATE request SET recipe = 0 WHERE id = 44")
+    agent.journal.execute("UPDATE request SET recipe = 0 WHERE id = 45")
     checked = agent.verify()
-    assert checked.differing == [44]
+    assert checked.differing == [45]
     assert checked.changed[0].startswith("outcome")
 
 

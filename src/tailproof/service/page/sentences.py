@@ -52,7 +52,7 @@ BY_FEATURES = (
 def aim_words(aim: Aim, costs: bool | None = None) -> str:
     """Describe an aim.
 
-    >>> from tailproof import Median
+    >>> from tailproof import Median, Quantile
     >>> aim_words(Quantile(0.95)), aim_words(Median(), costs=True)
     ('the 0.95-quantile', 'the smallest median')
     """

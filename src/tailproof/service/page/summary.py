@@ -477,6 +477,7 @@ def compared(
 ) -> Comparison:
     """Compare arms by all their rewards, for any look.
 
+    >>> from tailproof import Mean
     >>> red, blue = Histogram(), Histogram()
     >>> red.add([0, 0, 1] * 100)
     >>> blue.add([0, 1, 1] * 100)
