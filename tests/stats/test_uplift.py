@@ -111,7 +111,7 @@ def journal() -> Journal:
 
 
 def test_a_journal_says_the_same_as_arrays(journal: Journal) -> None:
-    """As benchmarks/pay.py has it: rows that are alike together, zeros by their number."""
+    """As benchmarks/validate/pay.py has it: rows that are alike together, zeros by their number."""
     n = 3000
     found = write(journal, n, conversion=(0.1, 0.15))
     worth, samples = Worth(CappedMean(0.99)), [Histogram(), Histogram()]

@@ -256,8 +256,6 @@ def neutral(
     >>> from tailproof.noise import Cauchy
     >>> neutral(Cauchy(), fresh=False).contexts
     FixedArms(law='sphere', arms=20, dim=10, norms=1.0, lean=0.0)
-
-    Source: our own. Differences: none.
     """
     require(isinstance(fresh, bool), "fresh", "true or false", fresh)
     kind = FreshArms if fresh else FixedArms
@@ -347,8 +345,6 @@ def from_records(
     >>> result = simulate({"UCB1": UCB1()}, bandit, horizon=200, paths=5)
     >>> bool(result.mean("UCB1")[-1] >= 0)
     True
-
-    Source: elementary. Differences: none.
     """
     counted = Median() if aim is None else aim
     require(isinstance(counted, Aim), "aim", "an Aim", aim)

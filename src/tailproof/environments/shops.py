@@ -73,8 +73,6 @@ class Shop(Bandit):
     >>> result = simulate({"it": RevenueUCB()}, two, horizon=2000, paths=10, delay=100)
     >>> bool(result.mean("it")[-1] < 2000 * (1.36 - 1.01) / 2)
     True
-
-    Source: our own. Differences: none.
     """
 
     buyers: Sequence[float] | Array

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tailproof.bisection import bisect
 from tailproof.checks import number, require
 from tailproof.noise import Noise
 from tailproof.stats.comparison import MeanWithin, Statistic, Unbounded
@@ -182,21 +184,19 @@ def _of_purchases(arms: Sequence[tuple[Noise, float]], level: float) -> float:
     zeros = [float(law.cdf(-m) - law.cdf(np.nextafter(-m, -np.inf))) for law, m in arms]
     if min(zeros) == 1:
         return 0.0
-    own = [
+    ends = [
         float(law.ppf(min(max(at, 1e-300), 1.0))) + m
         for (law, m), zero in zip(arms, zeros, strict=True)
         for at in (level * (1 - zero), level * (1 - zero) + zero)
     ]
-    low, high = min(own), max(own)
     asked = level * (1 - float(np.mean(zeros)))
-    for _ in range(200):
-        middle = low / 2 + high / 2
-        below = [float(law.cdf(middle - m)) for law, m in arms]
-        if np.mean(below) - (np.mean(zeros) if middle >= 0 else 0.0) < asked:
-            low = middle
-        else:
-            high = middle
-    return high
+
+    def reached(x: Array) -> NDArray[np.bool_]:
+        below = np.mean([float(law.cdf(x - m)) for law, m in arms])
+        return np.asarray(below - (np.mean(zeros) if x >= 0 else 0.0) >= asked)
+
+    _, high = bisect(reached, np.array(min(ends)), np.array(max(ends)), halvings=200)
+    return float(high)
 
 
 def _integral(law: Noise, low: float, high: float) -> float:

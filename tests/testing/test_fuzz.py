@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from instances import ALL
+from instances import ALL, OTHER_SETTINGS, SAMPLED, VARIANTS
 from numpy.typing import NDArray
-from test_contract import OTHER_SETTINGS, SAMPLED, VARIANTS
 
 from tailproof import Policy, State
 

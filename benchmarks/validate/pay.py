@@ -11,6 +11,11 @@ is a day: visitors of a day are decided with what was learned from the days befo
 prints how many visitors are needed for which gain.
 """
 
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1]))  # for timing.py
+
 from timing import one_core
 
 one_core()

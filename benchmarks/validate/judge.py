@@ -10,11 +10,14 @@ import argparse
 import json
 import math
 import resource
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+sys.path.append(str(Path(__file__).parents[1]))  # for timing.py
 
 from timing import one_core, show, start_table
 

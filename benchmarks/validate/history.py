@@ -4,6 +4,11 @@ Run it with ``make bench-history``; ``--only warm,biased`` runs some parts. The 
 ones, with a journal in memory and a clock that the visitors move.
 """
 
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1]))  # for timing.py
+
 from timing import one_core
 
 one_core()

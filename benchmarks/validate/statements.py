@@ -5,6 +5,11 @@ runs some parts. Seeds are fixed, and nothing was tuned on them. Every rate come
 exact 99 % bounds (Clopper and Pearson).
 """
 
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1]))  # for timing.py
+
 from timing import one_core, show, start_table
 
 one_core()

@@ -10,6 +10,11 @@ Where an assumption is broken on purpose, the row names the words that tell the 
 they are said.
 """
 
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1]))  # for timing.py
+
 from timing import one_core, start_table
 
 one_core()
@@ -19,7 +24,6 @@ import json
 import math
 import re
 import time
-from pathlib import Path
 
 import joblib
 import numpy as np
