@@ -120,7 +120,11 @@ class Advice:
     def aims(self) -> list[Aim]:
         """The aims that are compared: the usual ones, with the given one in its place."""
         usual: list[Aim] = [Median(), Mean(), CappedMean(0.99), Quantile(0.95)]
-        return [self.aim if type(aim) is type(self.aim) else aim for aim in usual]
+        own = self.aim
+        return [
+            own if own and (type(aim) is type(own) or (aim.central and own.central)) else aim
+            for aim in usual
+        ]
 
     @cached_property
     def customers(self) -> Customers:
@@ -165,12 +169,11 @@ class Advice:
         found = {}
         for aim in self.aims:
             standing = standing_of(self, aim)
-            light = {"light": self.light} if isinstance(aim, Mean) else {}
-            by = aim.among(self.samples, **light)
+            by = aim.among(self.samples, light=self.light)
             if standing is not None:
                 low, high = standing.range
                 by = MeanWithin(low, high, bounds_words(standing))
-            elif isinstance(by, MeanWithin):
+            elif by.range is not None:
                 by = Unbounded()
             found[aim.name] = Comparison.of(
                 by,

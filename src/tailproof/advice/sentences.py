@@ -15,9 +15,8 @@ from tailproof.advice.claims import (
 )
 from tailproof.advice.tools import NEARLY_ALL, is_revenue, location_agrees
 from tailproof.formatting import listed, several, short, two_digits
-from tailproof.stats.aims import CappedMean, crossing
-from tailproof.stats.comparison import LEVEL, Comparison, MeanWithin, Unbounded
-from tailproof.stats.estimators import Mean
+from tailproof.stats.aims import crossing
+from tailproof.stats.comparison import LEVEL, Comparison, Unbounded
 from tailproof.stats.intervals import share_of_largest
 
 if TYPE_CHECKING:
@@ -57,12 +56,12 @@ def _about_leaders(advice: Advice) -> list[str]:
     if advice.control is not None:
         found.append(f"Against {advice.control}:")
         found += [f"  {line}" for line in about_control(standing, advice.control)]
-    if isinstance(advice.aim, Mean | CappedMean) and location_agrees(advice, advice.aim):
+    if advice.aim is not None and advice.aim.averages and location_agrees(advice, advice.aim):
         found.append(
             f"The median and {advice.aim.name} are sure of the same arm, and the median is often "
             "learned from fewer rewards: so the tool below learns it in place of a mean."
         )
-    elif advice.aim == Mean() and is_revenue(advice, advice.aim):
+    elif advice.aim is not None and not advice.aim.bounded and is_revenue(advice, advice.aim):
         found.append(
             f"The tool below learns the mean of rewards capped at {NEARLY_ALL:.1%} of "
             "purchases: without a cap a single reward may decide."
@@ -115,11 +114,12 @@ def _about_means(advice: Advice) -> list[str]:
         )
     for aim in advice.aims:
         statistic = advice.comparisons[aim.name].statistic
-        if isinstance(statistic, MeanWithin):
+        if statistic.range is not None:
             found.append(f"For {aim.name} {statistic.words}.")
-            if isinstance(aim, CappedMean) and len(advice.rewards.arms) > 1:
+            if aim.share is not None and len(advice.rewards.arms) > 1:
                 names = [arm.name for arm in advice.rewards.arms]
-                found.append(crossing(names, advice.samples, statistic.high, costs=advice.costs))
+                cap = statistic.range[1]
+                found.append(crossing(names, advice.samples, cap, costs=advice.costs))
     return found
 
 

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tailproof.stats import soundness
-from tailproof.stats.aims import Aim, CappedMean
-from tailproof.stats.comparison import MeanWithin
+from tailproof.stats.aims import Aim
 from tailproof.stats.customers import Customers, cap_of_totals
-from tailproof.stats.estimators import Mean
 from tailproof.stats.periods import days_of, seconds_of
 from tailproof.stats.soundness import Finding
 from tailproof.stats.standing import Standing
@@ -67,19 +65,19 @@ def standing_of(advice: Advice, aim: Aim) -> Standing | None:
         "costs": advice.costs,
         "unsound": unsound(advice),
     }
-    if isinstance(aim, CappedMean):
+    if not aim.averages:
+        return None
+    if aim.share is not None:
         found = Standing(**common, share=aim.share)  # type: ignore[arg-type]
         low, high = cap_of_totals(advice.customers.total, aim.share)
         return found if 0 < high - low < math.inf else None
-    if not isinstance(aim, Mean):
-        return None
     if advice.largest is not None:
         ends = {"largest": advice.largest, "smallest": advice.smallest}
         return Standing(**common, **ends)  # type: ignore[arg-type]
     statistic = aim.among(advice.samples, light=advice.light)
-    if not isinstance(statistic, MeanWithin):
+    if statistic.range is None:
         return None
-    ends = {"largest": statistic.high, "smallest": statistic.low}
+    ends = dict(zip(("smallest", "largest"), statistic.range, strict=True))
     return Standing(**common, **ends, assumed=True)  # type: ignore[arg-type]
 
 

@@ -24,7 +24,7 @@ from tailproof.environments.arm_sets import (
 from tailproof.environments.motions import Motion
 from tailproof.environments.streams import drawn_together
 from tailproof.noise import Empirical, Noise, PassedOn, PerArm, Varying
-from tailproof.stats.aims import Aim
+from tailproof.stats.aims import Aim, check_aim
 from tailproof.stats.diagnostics import Rewards
 from tailproof.stats.estimators import Median
 from tailproof.typing import Array
@@ -347,7 +347,7 @@ def from_records(
     True
     """
     counted = Median() if aim is None else aim
-    require(isinstance(counted, Aim), "aim", "an Aim", aim)
+    check_aim("aim", counted)
     samples = Rewards.of(-np.asarray(rewards) if costs else rewards, arms).samples
     locations = (counted.mirrored if costs else counted).values(samples)
     require(bool(np.isfinite(locations).all()), "aim", "finite for every arm", locations)
