@@ -774,7 +774,9 @@ def test_the_command_takes_an_aim_and_costs(tmp_path: Path) -> None:
         f"{start} --aim 'quantile(0.95)' --costs"
     )
     assert "RevenueUCB(share=0.9)" in run(f"{start} --aim 'capped_mean(0.9)'")
-    assert "aim must be one of capped_mean, mean, median, quantile" in run(f"{start} --aim mode", 2)
+    assert "aim must be one of capped_mean, location, mean, median, quantile" in run(
+        f"{start} --aim mode", 2
+    )
     assert "dim must be a whole number of at least 1" in run(f"{start} --dim 0", 2)
 
 

@@ -101,7 +101,11 @@ class Advice:
     def aims(self) -> list[Aim]:
         """The aims that are compared: the usual ones, with the given one in its place."""
         usual: list[Aim] = [Median(), Mean(), CappedMean(0.99), Quantile(0.95)]
-        return [self.aim if type(aim) is type(self.aim) else aim for aim in usual]
+        own = self.aim
+        return [
+            own if own and (type(aim) is type(own) or (aim.central and own.central)) else aim
+            for aim in usual
+        ]
 
     @cached_property
     def comparisons(self) -> dict[str, Comparison]:
@@ -109,8 +113,7 @@ class Advice:
         names, samples = [arm.name for arm in self.rewards.arms], self.rewards.samples
         found = {}
         for aim in self.aims:
-            light = {"light": self._light} if isinstance(aim, Mean) else {}
-            by = aim.among(samples, **light)
+            by = aim.among(samples, light=self._light)
             found[aim.name] = Comparison.of(by, names, samples, costs=self.costs)
         return found
 

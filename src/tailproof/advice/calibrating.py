@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 
 from tailproof.advice.advice import Advice
-from tailproof.advice.tools import check_aim
 from tailproof.checks import number, require, whole
-from tailproof.stats.aims import Aim
+from tailproof.stats.aims import Aim, check_aim
 from tailproof.stats.calibration import Calibration, calibrate_filter
 from tailproof.stats.diagnostics import Rewards
 from tailproof.tables import Records, records
@@ -62,7 +61,8 @@ def calibrate(
     >>> calibrate(sales, reward="revenue", arm="variant").leaders["median"].arm
     'b'
     """
-    check_aim(aim)
+    if aim is not None:
+        check_aim("aim", aim)
     require(isinstance(costs, bool), "costs", "True or False", costs)
     number("delta", delta, above=0, below=1)
     columns = {"arm": arm, "reward": reward, "unit": unit, "time": time, "propensity": propensity}

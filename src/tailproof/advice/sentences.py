@@ -8,9 +8,8 @@ import numpy as np
 
 from tailproof.advice.tools import NEARLY_ALL, is_revenue, location_agrees
 from tailproof.formatting import listed, several, short, two_digits
-from tailproof.stats.aims import CappedMean, crossing
-from tailproof.stats.comparison import LEVEL, Comparison, MeanWithin, Unbounded
-from tailproof.stats.estimators import Mean
+from tailproof.stats.aims import crossing
+from tailproof.stats.comparison import LEVEL, Comparison, Unbounded
 from tailproof.stats.intervals import share_of_largest
 
 if TYPE_CHECKING:
@@ -44,12 +43,12 @@ def _about_leaders(advice: Advice) -> list[str]:
     best = "smallest" if advice.costs else "largest"
     found = [f"The arm with the {best} value, at {LEVEL:.0%} confidence:"]
     found += [f"  {aim}: {_about_lead(x)}" for aim, x in advice.comparisons.items()]
-    if isinstance(advice.aim, Mean | CappedMean) and location_agrees(advice, advice.aim):
+    if advice.aim is not None and advice.aim.averages and location_agrees(advice, advice.aim):
         found.append(
             f"The median is sure of the arm that leads under {advice.aim.name} too, and it is "
             "often learned from fewer rewards: so the tool below learns it in place of a mean."
         )
-    elif advice.aim == Mean() and is_revenue(advice, advice.aim):
+    elif advice.aim is not None and not advice.aim.bounded and is_revenue(advice, advice.aim):
         found.append(
             f"The tool below learns the mean of rewards capped at {NEARLY_ALL:.1%} of "
             "purchases: without a cap a single reward may decide."
@@ -98,12 +97,12 @@ def _about_means(advice: Advice) -> list[str]:
         )
     for aim in advice.aims:
         statistic = advice.comparisons[aim.name].statistic
-        if isinstance(statistic, MeanWithin):
+        if statistic.range is not None:
             found.append(f"For {aim.name} {statistic.words}.")
-            if isinstance(aim, CappedMean) and len(advice.rewards.arms) > 1:
+            if aim.share is not None and len(advice.rewards.arms) > 1:
                 names = [arm.name for arm in advice.rewards.arms]
                 found.append(
-                    crossing(names, advice.rewards.samples, statistic.high, costs=advice.costs)
+                    crossing(names, advice.rewards.samples, statistic.range[1], costs=advice.costs)
                 )
     return found
 

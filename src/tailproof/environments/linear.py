@@ -24,7 +24,7 @@ from tailproof.environments.arm_sets import (
 from tailproof.environments.motions import Motion
 from tailproof.environments.streams import drawn_together
 from tailproof.noise import Empirical, Noise, PassedOn, PerArm, Varying
-from tailproof.stats.aims import Aim
+from tailproof.stats.aims import Aim, check_aim
 from tailproof.stats.diagnostics import Rewards
 from tailproof.stats.estimators import Median
 from tailproof.typing import Array
@@ -256,8 +256,6 @@ def neutral(
     >>> from tailproof.noise import Cauchy
     >>> neutral(Cauchy(), fresh=False).contexts
     FixedArms(law='sphere', arms=20, dim=10, norms=1.0, lean=0.0)
-
-    Source: our own. Differences: none.
     """
     require(isinstance(fresh, bool), "fresh", "true or false", fresh)
     kind = FreshArms if fresh else FixedArms
@@ -347,11 +345,9 @@ def from_records(
     >>> result = simulate({"UCB1": UCB1()}, bandit, horizon=200, paths=5)
     >>> bool(result.mean("UCB1")[-1] >= 0)
     True
-
-    Source: elementary. Differences: none.
     """
     counted = Median() if aim is None else aim
-    require(isinstance(counted, Aim), "aim", "an Aim", aim)
+    check_aim("aim", counted)
     samples = Rewards.of(-np.asarray(rewards) if costs else rewards, arms).samples
     locations = (counted.mirrored if costs else counted).values(samples)
     require(bool(np.isfinite(locations).all()), "aim", "finite for every arm", locations)

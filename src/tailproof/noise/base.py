@@ -102,7 +102,7 @@ class Noise(ABC):
         require(bool(np.all((levels >= 0) & (levels <= 1))), "u", "between 0 and 1", u)
         s = logit(levels)
         with np.errstate(over="ignore"):
-            inside = self.scale * self._quantile(np.clip(s, -709, 709))
+            inside = self.scale * self._quantile(np.clip(s, -709, 709))  # exp(709) is finite
         low, high = self.support
         return np.where(np.isinf(s), np.where(s < 0, low, high), inside)
 

@@ -267,6 +267,17 @@ class Policy(ABC, Generic[S]):
         self._learn_weighted(state, arms, chosen, rewards, propensity)
         state.decisions += ONE
 
+    @property
+    def _innermost(self) -> "Policy[Any]":
+        """The recipe inside all wrappers; a policy that wraps nothing is its own."""
+        return self
+
+    def _altered(self, **changes: Any) -> Self:
+        """Return the policy with other settings of the recipe inside all wrappers."""
+        policy: Any = self
+        altered: Self = replace(policy, **changes)
+        return altered
+
     @abstractmethod
     def _init(self, paths: int, arms: int, dim: int) -> S: ...
 

@@ -39,6 +39,8 @@ class Statistic(ABC):
 
     words: str = ""
     """What to add to the name of the aim, such as the cap; empty if nothing."""
+    range: Ends | None = None
+    """The range to which rewards are cut; None if they are not."""
 
     @abstractmethod
     def prepare(self, sample: Array) -> Any:
@@ -112,6 +114,11 @@ class MeanWithin(Statistic):
     low: float
     high: float
     words: str = ""
+
+    @property
+    def range(self) -> Ends:  # type: ignore[override]
+        """The range to which rewards are cut."""
+        return self.low, self.high
 
     def prepare(self, sample: Array) -> BoundedSample:
         """Cut the rewards."""

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import betaln
 
 from tailproof.stats.aims import Aim, CappedMean
-from tailproof.stats.comparison import LEVEL, MeanWithin
-from tailproof.stats.estimators import Mean
+from tailproof.stats.comparison import LEVEL
 from tailproof.stats.histograms import Histogram
 from tailproof.stats.intervals import quantile_difference
 from tailproof.stats.totals import RunningTotal
@@ -35,7 +34,6 @@ __all__ = [
     "Estimate",
     "Scale",
     "Worth",
-    "quantile_level",
     "ratio_evidence",
 ]
 
@@ -189,7 +187,7 @@ class Worth:
 
     def __init__(self, aim: Aim) -> None:
         self.aim = aim
-        self.level = quantile_level(aim)
+        self.level = aim.level
         self.control, self.even, self.exploring = _Gain(), _Gain(), _Gain()
         self.arms: list[_Gain] = []
         self.groups = Histogram(), Histogram()
@@ -276,13 +274,11 @@ class Worth:
         rewards = [sample.low for sample in samples if len(sample.counts)]
         if not rewards:  # all were lost
             return None
-        capped = self.aim if isinstance(self.aim, CappedMean) else CappedMean(_SHARE)
-        statistic = self.aim.among(rewards)
-        if not isinstance(statistic, MeanWithin):
-            statistic = capped.among(rewards)
-        if not isinstance(statistic, MeanWithin):
+        capped = self.aim if self.aim.share is not None else CappedMean(_SHARE)
+        ends = self.aim.among(rewards).range or capped.among(rewards).range
+        if ends is None:
             return None
-        low, high = statistic.low, statistic.high
+        low, high = ends
         sums = [float(np.clip(s.lows, low, high) @ s.counts) for s in samples]
         return Scale(low, high, math.fsum(sums) / sum(sample.count for sample in samples))
 
@@ -302,18 +298,6 @@ class Worth:
     def ratio_evidence(self) -> float:
         """Return the evidence that the lots of the control group were not as configured."""
         return sum(ratio_evidence(drawn, n, lot) for lot, (drawn, n) in self.lots.items())
-
-
-def quantile_level(aim: Aim) -> float | None:
-    """Return the level of a quantile, None for a mean.
-
-    >>> from tailproof import Median, Quantile
-    >>> quantile_level(Median()), quantile_level(Quantile(0.9)), quantile_level(Mean())
-    (0.5, 0.9, None)
-    """
-    if isinstance(aim, Mean | CappedMean):
-        return None
-    return float(getattr(aim, "level", 0.5))
 
 
 def ratio_evidence(drawn: int, lots: int, share: float) -> float:

@@ -98,6 +98,13 @@ class Wrapper(Policy[W], Generic[W]):
         return replace(self, policy=self.policy.with_scale(scale))
 
     @property
+    def _innermost(self) -> Policy[Any]:
+        return self.policy._innermost
+
+    def _altered(self, **changes: Any) -> Self:
+        return replace(self, policy=self.policy._altered(**changes))
+
+    @property
     def _longest(self) -> float:
         return self.policy._longest
 
@@ -159,7 +166,7 @@ def innermost(policy: Policy[Any]) -> Any:
     >>> innermost(Filtered(Filtered(UCB1(), repeats=3), repeats=5))
     UCB1(bonus=1.0)
     """
-    return innermost(policy.policy) if isinstance(policy, Wrapper) else policy
+    return policy._innermost
 
 
 def altered(policy: Policy[Any], **changes: Any) -> Any:
@@ -169,7 +176,4 @@ def altered(policy: Policy[Any], **changes: Any) -> Any:
     >>> altered(Filtered(UCB1(), repeats=3), bonus=0.5).policy
     UCB1(bonus=0.5)
     """
-    if isinstance(policy, Wrapper):
-        return replace(policy, policy=altered(policy.policy, **changes))
-    inside: Any = policy
-    return replace(inside, **changes)
+    return policy._altered(**changes)

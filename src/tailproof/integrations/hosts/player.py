@@ -33,8 +33,6 @@ class Player:
     ...     player.tell(arm + rng.standard_cauchy())
     >>> player.state.decisions.tolist(), int(player.state.inner.counts.argmax())
     ([200], 2)
-
-    Source: our own. Differences: none.
     """
 
     def __init__(self, policy: Policy[Any], *, seed: int = 0) -> None:

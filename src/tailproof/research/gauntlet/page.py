@@ -2,7 +2,7 @@
 
 import math
 
-from tailproof.research.gauntlet.score import CHANCE, Block, Row, Score
+from tailproof.research.gauntlet.score import CHANCE, Block, Score, ScoreRow
 from tailproof.research.gauntlet.targets import check_targets
 
 __all__ = ["page", "shown"]
@@ -81,7 +81,7 @@ def _sums(score: Score, block: Block) -> list[list[str]]:
     return rows
 
 
-def _cell(row: Row | None, block: Block) -> str:
+def _cell(row: ScoreRow | None, block: Block) -> str:
     if row is None:
         return "–"
     stuck = f", **{100 * row.stuck:.0f} % {block.word}**" if row.stuck else ""

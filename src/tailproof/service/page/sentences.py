@@ -10,17 +10,15 @@ import numpy as np
 from tailproof.live.journal import Counts, Note
 from tailproof.policies.base import Policy
 from tailproof.service.page.timeline import plain
-from tailproof.stats.aims import Aim, CappedMean
+from tailproof.stats.aims import Aim
 from tailproof.stats.comparison import (
     LEVEL,
     Comparison,
     Lead,
-    MeanWithin,
     Statistic,
     Unbounded,
 )
-from tailproof.stats.estimators import Quantile
-from tailproof.stats.uplift import Estimate, Scale, Worth, quantile_level
+from tailproof.stats.uplift import Estimate, Scale, Worth
 from tailproof.wrappers import AutoFiltered, Filtered
 from tailproof.wrappers.base import Wrapper
 
@@ -58,19 +56,14 @@ def aim_words(aim: Aim, costs: bool | None = None) -> str:
     >>> aim_words(Quantile(0.95)), aim_words(Median(), costs=True)
     ('the 0.95-quantile', 'the smallest median')
     """
-    size = "" if costs is None else "smallest " if costs else "largest "
-    if isinstance(aim, Quantile):
-        return f"the {size}{aim.level:g}-quantile"
-    if isinstance(aim, CappedMean):
-        quantile = f"the {aim.share:g}-quantile of those that are not zero"
-        return f"the {size}mean of rewards capped at {quantile}"
-    return f"the {size}{aim.name}"
+    size = "" if costs is None else "smallest" if costs else "largest"
+    return aim.words(size)
 
 
 def lead_how(aim: Aim, statistic: Statistic) -> list[str]:
     """Return sentences on what the intervals and a sure lead assume, and what is proved."""
     if isinstance(statistic, Unbounded):
-        if isinstance(aim, CappedMean):
+        if aim.share is not None:
             return ["No finite cap is known yet, so there is no interval."]
         return [
             "For a mean of rewards without bounds no interval can hold, so none is given, and no "
@@ -83,12 +76,12 @@ def lead_how(aim: Aim, statistic: Statistic) -> list[str]:
         "policy chose, and so does a sure lead."
     )
     proved = "This is proved, for every distribution of rewards."
-    if isinstance(aim, CappedMean):
+    if aim.share is not None:
         proved = (
             "This is proved for a fixed cap; for a cap learned from the rewards, as here, only the "
             "rate of wrong sure leads is measured."
         )
-    elif isinstance(statistic, MeanWithin):
+    elif statistic.range is not None:
         proved = "This is proved if these are the true bounds of the rewards."
     return [*found, proved]
 
@@ -113,7 +106,7 @@ def lead_words(aim: Aim, found: Comparison) -> str:
         parts = [f"Nothing leads: {_listed(rivals)} are equal so far"]
     else:
         parts = [f"{lead.arm} leads so far"]
-        if isinstance(aim, CappedMean) and unbounded:
+        if aim.share is not None and unbounded:
             parts.append("no finite cap is known yet")
         elif unbounded:
             parts.append("never sure, as a mean of rewards without bounds has no interval")
@@ -183,7 +176,7 @@ class About:
     @property
     def unit(self) -> str:
         """What the numbers are, such as "a request, capped at 300"."""
-        level = quantile_level(self.aim)
+        level = self.aim.level
         if level is not None:
             return "in the median" if level == 0.5 else f"at the {level:g}-quantile"
         return "a request"
@@ -235,7 +228,7 @@ def _gain(
     sign = -1 if about.costs else 1
     ends = sorted(sign * end for end in (found.low, found.high))
     gains = [sign * found.difference, *ends]
-    whole, known = abs(found.other), quantile_level(about.aim) is None
+    whole, known = abs(found.other), about.aim.level is None
     share = about.positive and whole > 0
     percents = [100 * gain / whole if share else math.nan for gain in gains]
     many = share_of_all * found.requests
@@ -294,7 +287,7 @@ def _signed(x: float) -> str:
 
 def _pay_how(about: About, even: Estimate | None) -> str:
     level = f"{100 * LEVEL:.0f} %"
-    if quantile_level(about.aim) is not None:
+    if about.aim.level is not None:
         return (
             f"Each request drew by lot whether it belongs to the control group. The interval holds "
             f"with {level} confidence at every look, for every distribution of rewards, whatever "
@@ -336,7 +329,7 @@ def exploring(about: About, found: Estimate | None, worth: Worth) -> dict[str, A
         f"to them. The interval is of the same kind as above. {about.capped}"
     )
     blank = {"words": "", "how": how.strip(), "row": None}
-    if quantile_level(about.aim) is not None:
+    if about.aim.level is not None:
         return blank | {"words": f"{said}. For a quantile the cost is not estimated.", "how": ""}
     if found is None:
         return blank | {"words": "Too early to tell, or the propensities are not known.", "how": ""}
