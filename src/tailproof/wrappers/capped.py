@@ -22,7 +22,7 @@ _FIRST = 4096
 
 @dataclass(eq=False)
 class Ranged(Piloted):
-    """The state of the policy inside, its first decisions, and what was earned.
+    """The state of the policy inside, its first decisions, and the purchases so far.
 
     Attributes
     ----------
@@ -61,11 +61,11 @@ class Capped(Relearning[Ranged]):
     share-quantiles of all rewards: zero if many visitors buy nothing, and most of what all rewards
     have in common otherwise. Multiples of all rewards change no decision.
 
-    The range is learned as long as rewards come, from a histogram: 4 kB an arm, bins a factor 2^¼
-    wide. When the number of decisions has doubled, offset and unit are learned anew, and A
-    learns all of them again. This ends with 256 rewards that are not zero or 4096 decisions, which
-    are kept until then, at 8(K d + pulls + 1) bytes each for every path. `estimate` is in the units
-    of the rewards, less the offset.
+    The range is learned as long as rewards come, from a histogram of 4 kB an arm, whose bins
+    are a factor 2^¼ wide. When the number of decisions has doubled, offset and unit are learned
+    anew, and A learns all of them again. This ends with 256 rewards that are not zero or 4096
+    decisions, which are kept until then, at 8(K d + pulls + 1) bytes each for every path.
+    `estimate` is in the units of the rewards, less the offset.
 
     Parameters
     ----------
@@ -157,4 +157,4 @@ class Capped(Relearning[Ranged]):
         part.unit = seen.std(axis=1)
         part.inner = self.policy.init(part.paths, part.arms, part.dim)
         again = self._rewards(part, rewards).reshape(part.paths, age, -1)
-        part.replay(self.policy, part.inner, part.pilot_arms, again)
+        part.teach(self.policy, part.inner, part.pilot_arms, again)
