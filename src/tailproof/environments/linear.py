@@ -47,14 +47,14 @@ __all__ = [
 
 
 class Bandit(ABC):
-    """What a simulation plays: arms, what they pay, and how much of it is noise.
+    """What a simulation plays: arms, the location of the rewards of each, and the noise around it.
 
     Attributes
     ----------
     contexts : ArmSet
         Where the arms come from.
     offset : float
-        What is added to every reward and is no part of the regret.
+        A constant in every reward, which does not count in the regret.
     """
 
     contexts: ArmSet
@@ -153,7 +153,7 @@ class World:
     locations, best : arrays of shape (paths, K) and (paths,)
         Their true locations xᵀθ, and the largest of them.
     noise : Noise or Varying
-        What a reward is more than its location and the offset.
+        The law of a reward less its location and the offset.
     """
 
     def __init__(self, bandit: LinearBandit, paths: int, rng: np.random.Generator) -> None:

@@ -198,7 +198,7 @@ class _Sales(Varying):
     """What visitors spend, less what was expected of them; drawn for many visitors at a time.
 
     The draws do not depend on the arms chosen, so every policy has the same visitors. Baskets are
-    drawn for visitors alone who buy from some arm.
+    drawn only for visitors who would buy from some arm.
     """
 
     def __init__(self, baskets: tuple[Noise, ...], world: ShopWorld) -> None:

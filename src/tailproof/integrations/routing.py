@@ -36,7 +36,7 @@ class Router:
     """Sends each call to the arm with the best tail, and notices outages, recoveries and drift.
 
     By default it makes the 95 % quantile of the time that a call takes small. A time-out or another
-    error counts as infinitely long, as far as no finite cost is given. Everything is forgotten
+    error counts as infinitely long, unless `failure` is a finite cost. Everything is forgotten
     after `memory` calls. After three failures in a row an arm is down: only every `probe`-th call
     goes to it, until one succeeds, and what it had learned before is used again. An arm never has
     more calls under way than 1 + the number of its calls that have returned so far, if there is
