@@ -26,7 +26,7 @@ one_core()
 import numpy as np
 
 import tailproof as tp
-from tailproof.judging import Location
+from tailproof import Location
 from tailproof.judging.bets import Bets
 from tailproof.tables import Records, records
 from tailproof.typing import Array, Index

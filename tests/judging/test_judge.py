@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from scipy.special import stdtrit
 
 import tailproof as tp
-from tailproof.judging import Location
+from tailproof import Location
 from tailproof.tables import Records, records
 from tailproof.typing import Array
 
@@ -344,7 +344,7 @@ def test_bad_rules_are_refused_in_one_sentence(rule: Any, words: str) -> None:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"aim": "median"}, "aim must be Median"),
+        ({"aim": "median"}, "aim must be an aim such as Median"),
         ({"interval": "wide"}, "interval must be one of"),
         ({"aim": tp.Mean(), "interval": "exact"}, "needs a bounded score"),
         ({"aim": tp.CappedMean(), "interval": "exact"}, "needs cap="),

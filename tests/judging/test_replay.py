@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tailproof as tp
-from tailproof.judging import Location
+from tailproof import Location
 from tailproof.judging.replay import replay
 from tailproof.tables import Records, records
 

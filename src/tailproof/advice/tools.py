@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tailproof.checks import require
 from tailproof.noise import Empirical
 from tailproof.policies import (
     OFUL,
@@ -19,16 +18,16 @@ from tailproof.policies import (
     Policy,
     RevenueUCB,
 )
-from tailproof.stats.aims import Aim, CappedMean
+from tailproof.stats.aims import Aim, check_aim
 from tailproof.stats.calibration import Calibration
-from tailproof.stats.estimators import Mean, Median, Quantile
+from tailproof.stats.estimators import Median, Quantile
 from tailproof.stats.medians import NoiseQuantile, scale as scale_of
 from tailproof.wrappers import Capped, Filtered, Negated
 
 if TYPE_CHECKING:
     from tailproof.advice.advice import Advice
 
-__all__ = ["NEARLY_ALL", "check_aim", "is_revenue", "location_agrees", "recommend"]
+__all__ = ["NEARLY_ALL", "is_revenue", "location_agrees", "recommend"]
 
 _SAMPLES_BEYOND = 3
 """About how many samples of a block lie beyond the quantile that it estimates."""
@@ -53,12 +52,9 @@ def recommend(advice: Advice, aim: Aim | None = None) -> Policy[Any]:
         raise ValueError(
             f"your rewards are not symmetric, so choose an aim: {', '.join(first)} or {last}"
         )
-    check_aim(chosen)
     inner: Aim = chosen or Median()
-    if isinstance(inner, CappedMean):
-        inner.values(advice.rewards.samples)  # an error if the cap hides all differences
-    if isinstance(inner, Quantile):
-        _check_differs(advice, inner)
+    check_aim("aim", inner)
+    inner.check_differs(advice.rewards.samples)
     if advice.costs:
         inner = inner.mirrored  # the policy inside maximises −cost
     linear = advice.dim is not None or advice.features
@@ -68,11 +64,11 @@ def recommend(advice: Advice, aim: Aim | None = None) -> Policy[Any]:
 
 def _for_arms(advice: Advice, aim: Aim) -> Policy[Any]:
     """Return the policy for K arms without features."""
-    if isinstance(aim, Quantile):
+    if aim.level is not None and not aim.central:
         return OrderStatisticUCB(quantile=aim.level)
     if is_revenue(advice, aim):
         return RevenueUCB(share=_share(advice, aim))
-    if isinstance(aim, Mean | CappedMean) and not advice.rewards.symmetric:
+    if aim.averages and not advice.rewards.symmetric:
         return LinStudentUCB()  # the median agrees
     found = _filter_for_location(advice)
     if found.block == 1:
@@ -89,15 +85,16 @@ def _for_vectors(advice: Advice, aim: Aim) -> Policy[Any]:
         share = _share(advice, aim)
         return Capped(OFUL(), share=share) if advice.dim else LinRevenueUCB(share=share)
     size = _rounded(max(abs(arm.median) for arm in advice.rewards.arms) or 1.0)
-    if isinstance(aim, Mean | CappedMean) and not advice.rewards.symmetric:
+    if aim.averages and not advice.rewards.symmetric:
         return LinStudentUCB()
-    if isinstance(aim, Quantile):
+    if aim.level is not None and not aim.central:
+        quantile = Quantile(aim.level)
         repeats = math.ceil(_SAMPLES_BEYOND / min(aim.level, 1 - aim.level)) - 1
         errors = advice.rewards.errors
         law = Empirical(-errors if advice.costs else errors)
-        noise = _rounded(scale_of(NoiseQuantile(law, repeats, aim), 1, 0.01))
+        noise = _rounded(scale_of(NoiseQuantile(law, repeats, quantile), 1, 0.01))
         inner = OFUL(noise_scale=noise, norm_bound=size)
-        return Filtered(inner, repeats=repeats, estimator=aim)
+        return Filtered(inner, repeats=repeats, estimator=quantile)
     found = _filter_for_location(advice)
     if found.block == 1:
         return OFUL(noise_scale=_rounded(_deviation(advice)), norm_bound=size)
@@ -109,33 +106,23 @@ def _for_vectors(advice: Advice, aim: Aim) -> Policy[Any]:
 
 def is_revenue(advice: Advice, aim: Aim) -> bool:
     """Whether the aim is money, and no location is learned in its place."""
-    if isinstance(aim, Mean) and advice.rewards.symmetric:
+    if not aim.averages or (not aim.bounded and advice.rewards.symmetric):
         return False
-    return isinstance(aim, Mean | CappedMean) and not location_agrees(advice, aim)
+    return not location_agrees(advice, aim)
 
 
 def location_agrees(advice: Advice, aim: Aim) -> bool:
-    """Whether the median is sure of the arm that leads under the aim: it is learned sooner."""
+    """Whether median and aim are sure of the same arm: then a location is learned sooner."""
     found = advice.comparisons.get(aim.name)
     if found is None or len(found.names) < 2:
         return False
     median = advice.leaders["median"]
-    return median.sure and found.lead.arm == median.arm
-
-
-def _check_differs(advice: Advice, aim: Quantile) -> None:
-    """Raise an error if the quantile is the same for all arms: none could be told apart."""
-    values = aim.values(advice.rewards.samples)
-    if len(values) > 1 and np.all(values == values[0]):
-        raise ValueError(
-            f"the {aim.name} cannot tell your arms apart: it is {values[0]:g} for all of them. "
-            "Next: aim at the capped mean, or at another quantile"
-        )
+    return median.sure and found.lead.sure and found.lead.arm == median.arm
 
 
 def _share(advice: Advice, aim: Aim) -> float:
     """Return the share of purchases below the cap; an error if there is no mean to approach."""
-    if isinstance(aim, CappedMean):
+    if aim.share is not None:
         return aim.share
     if advice.rewards.tail.high <= 1:
         raise ValueError(
@@ -163,11 +150,6 @@ def _deviation(advice: Advice) -> float:
     with np.errstate(invalid="ignore", over="ignore"):
         squares = sum(len(sample) * float(sample.var()) for sample in advice.rewards.samples)
     return math.sqrt(squares / advice.rewards.count)
-
-
-def check_aim(aim: object) -> None:
-    """Raise ``ValueError`` for what is no aim."""
-    require(aim is None or isinstance(aim, Aim), "aim", "an aim such as Median()", aim)
 
 
 def _rounded(x: float) -> float:

@@ -64,10 +64,9 @@ def _judged(
     file: str, rule: list[str], aim: str, asked: Any, columns: dict[str, Any]
 ) -> "Judgement":
     from tailproof import judge, recipes
-    from tailproof.judging import Location
     from tailproof.tables import records
 
-    goal = Location() if aim.strip().lower() == "location" else recipes.build("aim", aim)
+    goal = recipes.build("aim", aim)
     found = records(table_of(file), **columns)
     rules = {text.replace("always:", "always "): _rule(text) for text in rule}
     with progress_bar("rules") as step:

@@ -21,7 +21,7 @@ from scipy.special import stdtrit
 from tailproof.judging.rules import vectors
 from tailproof.judging.scores import Estimate
 from tailproof.policies.base import Policy
-from tailproof.stats import CappedMean, Mean, Median
+from tailproof.stats.aims import Aim
 from tailproof.tables import Records
 from tailproof.typing import Array, Index
 
@@ -39,18 +39,18 @@ class Replay(NamedTuple):
     rewards: Array | None
     reason: str = ""
 
-    def value(self, aim: Any, ends: tuple[float, float] | None, level: float) -> Estimate:
+    def value(self, aim: Aim, ends: tuple[float, float] | None, level: float) -> Estimate:
         """Return estimate and interval, by Student's test over parts."""
         assert self.rewards is not None
         parts = len(self.rewards)
         bar = float(stdtrit(parts - 1, (1 + level) / 2))
-        if isinstance(aim, CappedMean | Mean):
+        if aim.averages:
             x = self.rewards if ends is None else np.clip(self.rewards, *ends)
             each = x.mean(axis=(1, 2))
             off = (each - each.mean()) / math.sqrt(parts * (parts - 1))
             found, half = float(each.mean()), bar * math.sqrt(float(off @ off))
             return Estimate(found, found - half, found + half, off)
-        tau = 0.5 if isinstance(aim, Median) else aim.level
+        tau = aim.level
         values = np.sort(self.rewards.ravel())
         ranked = np.sort(self.rewards.reshape(parts, -1), axis=1)
         ranks = np.stack([np.searchsorted(own, values, side="right") for own in ranked])

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from tailproof.judging.scores import by_unit
-from tailproof.stats import Median, Quantile
+from tailproof.stats.aims import Aim
 from tailproof.stats.diagnostics import (
     LEAST,
     MOST_ASYMMETRY,
@@ -120,14 +120,14 @@ def _expected(propensities: Array, steady: Array | float, pi: Array) -> float:
     return float(h.sum()) ** 2 / float(np.square(h) @ second)
 
 
-def about_overlap(aim: Any, overlap: Overlap) -> Iterator[Doubt]:
+def about_overlap(aim: Aim, overlap: Overlap) -> Iterator[Doubt]:
     """Yield what weights and counts say against any answer."""
     if overlap.unsupported > UNSUPPORTED:
         yield Doubt(
             "refused",
             f"the log never shows {overlap.unsupported:.0%} of its choices: no overlap",
         )
-    tau = 0.5 if isinstance(aim, Median) else aim.level if isinstance(aim, Quantile) else None
+    tau = aim.level if aim.bounded else None
     beyond = math.inf if tau is None else overlap.effective * min(tau, 1 - tau)
     if overlap.effective < LEAST_REWARDS:
         yield Doubt(

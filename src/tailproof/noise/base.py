@@ -28,8 +28,9 @@ class Noise(ABC):
 
     A subclass is a frozen dataclass that defines `scale`, `alpha`, and `_pdf`, `_cdf` and `_sample`
     of the standard law; everything else is derived from these, and may be overridden by closed
-    forms. Set ``symmetric = False`` if it is not symmetric about zero, ``continuous = False`` if it
-    has atoms: then it has no tail constant and no Fisher information, and with atoms no density.
+    forms. Set ``symmetric = False`` if the law is not symmetric about zero, and
+    ``continuous = False`` if it has atoms. Either way it has no tail constant and no Fisher
+    information; a law with atoms has no density either.
     """
 
     symmetric: bool = True

@@ -5,6 +5,7 @@ from tailproof.stats.aims import Aim, CappedMean
 from tailproof.stats.calibration import Calibration, calibrate_filter
 from tailproof.stats.estimators import (
     Estimator,
+    Location,
     Mean,
     MeanOfMedians,
     Median,
@@ -23,6 +24,7 @@ __all__ = [
     "Calibration",
     "CappedMean",
     "Estimator",
+    "Location",
     "Mean",
     "MeanOfMedians",
     "Median",

@@ -42,8 +42,8 @@ W = TypeVar("W", bound=Wrapped)
 class Wrapper(Policy[W], Generic[W]):
     """A policy around a policy A; it forwards the whole contract, and subclasses change a part.
 
-    Most only say what A sees in place of the arms, `_arms`, and what it learns in place of the
-    rewards, `_rewards`.
+    Most subclasses define `_arms`, what A sees in place of the arms, or `_rewards`, what A learns
+    in place of the rewards, and nothing else.
 
     Parameters
     ----------

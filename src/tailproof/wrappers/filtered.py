@@ -35,7 +35,7 @@ class Filtered(Repeating[Wrapped]):
     repeats : int
         ñ, the rewards behind each reward that A is given.
     estimator : Estimator
-        What reduces them; by default the mean of medians with ε = ½.
+        Makes one number of these ñ rewards; by default the mean of medians with ε = ½.
 
     Examples
     --------

@@ -56,7 +56,7 @@ def page(score: Score, command: str) -> str:
 
 
 def _regrets(score: Score, block: Block) -> list[list[str]]:
-    """Return a row for each problem, with what the tools have in it."""
+    """Return a row for each problem, with the regret of each tool."""
     tools = [
         tool for tool in score.tools if any(tool in regrets for regrets in score.regret.values())
     ]
@@ -71,7 +71,7 @@ def _regrets(score: Score, block: Block) -> list[list[str]]:
 
 
 def _sums(score: Score, block: Block) -> list[list[str]]:
-    """Return a row for each tool, with what it has over all problems."""
+    """Return a row for each tool, with its ratios over all problems."""
     head = ["median ratio to the best", "worst ratio", "where", f"{block.word} in"]
     rows = [["tool", "problems", *head]]
     for tool, row in score.summary().items():

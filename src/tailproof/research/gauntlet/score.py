@@ -26,7 +26,7 @@ class Block(NamedTuple):
 
     title: str
     word: str
-    """What a path is whose second half has too much regret."""
+    """What a path is called if its second half has too much regret."""
     limit: float
     """How much is too much, relative to random arms."""
 
