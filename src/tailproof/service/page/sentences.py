@@ -178,13 +178,14 @@ class About:
         """What the numbers are, such as "a request, capped at 300"."""
         level = self.aim.level
         if level is not None:
-            return "in the median" if level == 0.5 else f"at the {level:g}-quantile"
+            name = "median" if level == 0.5 else f"{level:g}-quantile"
+            return f"of its rewards above the {name} of the control group"
         return "a request"
 
     @property
     def capped(self) -> str:
         """How rewards are cut, as a sentence; empty for quantiles."""
-        if self.scale is None:
+        if self.scale is None or self.aim.level is not None:
             return ""
         low, high = self.scale.low, self.scale.high
         ends = f"at {amount(high)}" if low == 0 else f"to {amount(low)} … {amount(high)}"
@@ -240,6 +241,8 @@ def _gain(
         "rule": plain(found.first),
         "other": plain(found.other),
         "requests": int(found.requests),
+        "uncapped": plain(sign * found.uncapped),
+        "beyond": found.beyond,
         **{key: [plain(x) for x in values] for key, values in triples.items()},
     }
 
@@ -259,20 +262,41 @@ def _verdict(about: About, rows: Sequence[dict[str, Any]]) -> tuple[str, str]:
 def _sentence(about: About, row: dict[str, Any]) -> tuple[str, str]:
     """Return a verdict and a sentence on one difference."""
     gain, low, high = (float(x) for x in row["gain"])
-    verb = "saved" if about.costs else "earned"
     percent = row["percent"][0]
     about_percent = "" if percent is None else f", {_signed(float(percent))} %"
     between = f"between {amount(low)} and {amount(high)}"
-    more = f"{amount(abs(gain))} {'more' if gain >= 0 else 'less'} {about.unit} than {row['name']}"
     if math.isinf(low) and math.isinf(high):
         return "unsure", (
             f"Cannot tell against {row['name']}: some arms had no chance. Set explore or floor."
         )
+    verb, end = (
+        "saved" if about.costs else "earned",
+        f"{about_percent}; {between}.{_beyond(about, row)}",
+    )
+    if about.aim.level is not None:
+        verb = "had"
+    more = f"{amount(abs(gain))} {'more' if gain >= 0 else 'less'} {about.unit} than {row['name']}"
+    words = f"the rule {verb} {more}{end}"
     if low > 0:
-        return "paid", f"It paid: the rule {verb} {more}{about_percent}; {between}."
+        return "paid", f"It paid: {words}"
     if high < 0:
-        return "cost", f"It did not pay: the rule {verb} {more}{about_percent}; {between}."
-    return "unsure", f"Not sure yet: the rule {verb} {more}{about_percent}; {between}."
+        return "cost", f"It did not pay: {words}"
+    return "unsure", f"Not sure yet: {words}"
+
+
+def _beyond(about: About, row: dict[str, Any]) -> str:
+    """Name the cap, and the difference without it, if it cut anything."""
+    if about.scale is None or not row["beyond"] or not isinstance(row["uncapped"], float):
+        return ""
+    raw, count = row["uncapped"], row["beyond"]
+    more = "more" if raw >= 0 else "less"
+    turned = raw * float(row["gain"][0]) < 0
+    decide = ", and these decide" if turned else ""
+    what = "reward was" if count == 1 else "rewards were"
+    return (
+        f" Rewards are capped, now at {amount(about.scale.high)}, and {count:,} {what} beyond the "
+        f"cap{decide}: without a cap it is {amount(abs(raw))} {more}."
+    )
 
 
 def _signed(x: float) -> str:
@@ -289,10 +313,11 @@ def _pay_how(about: About, even: Estimate | None) -> str:
     level = f"{100 * LEVEL:.0f} %"
     if about.aim.level is not None:
         return (
-            f"Each request drew by lot whether it belongs to the control group. The interval holds "
-            f"with {level} confidence at every look, for every distribution of rewards, whatever "
-            "the policy learned (Howard and Ramdas 2022): it is about the quantiles of all rewards "
-            f"of each group so far. {_assumed(about)}"
+            "Each request got its arm by a lot whose probability p is in the journal. Compared is "
+            "the share of rewards above the quantile of the control group's earlier rewards, which "
+            "does not move as the rule learns; a reward weighs 1/p. The interval holds with "
+            f"{level} confidence at every look, whatever the policy had learned (proved by bets "
+            f"that cannot be won at the truth; Ville 1939). {_assumed(about)}"
         )
     parts = [
         "Each request got its arm by a lot whose probability p is in the journal. A reward weighs "
