@@ -265,3 +265,10 @@ def test_the_readme_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.Mon
             exec(code, names)
         assert said.getvalue() == output
     names["agent"].close()
+
+
+def test_the_readme_says_what_the_verdicts_say() -> None:
+    """`make paper` fills in both; until then neither may be changed by hand."""
+    page = (ROOT / "docs/paper.md").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert build.SAID.findall(readme) == [build.count(page)]
