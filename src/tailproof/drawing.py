@@ -46,7 +46,7 @@ def band(
     axes: "Axes",
     x: Sequence[float] | NDArray[np.generic],
     sample: NDArray[np.float64],
-    place: int,
+    number: int,
     label: str | None = None,
     *,
     crowded: bool = False,
@@ -56,16 +56,17 @@ def band(
     Fewer than five paths get no band. Later lines are drawn below earlier ones; with `crowded`,
     lines have gaps through which those below can be seen.
     """
-    colour = PALETTE[place % len(PALETTE)]
-    style = _GAPS[place % len(_GAPS)] if crowded else ("-", "-.")[place // len(PALETTE) % 2]
+    colour = PALETTE[number % len(PALETTE)]
+    style = _GAPS[number % len(_GAPS)] if crowded else ("-", "-.")[number // len(PALETTE) % 2]
     low, middle, high = np.quantile(sample, (0.1, 0.5, 0.9), axis=0)
     if len(sample) >= 5:
         axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
-    axes.plot(x, middle, linestyle=style, color=colour, label=label, zorder=3 - 0.01 * place)
+    axes.plot(x, middle, linestyle=style, color=colour, label=label, zorder=3 - 0.01 * number)
     axes.plot(x, sample.mean(axis=0), "--", color=colour, linewidth=0.7)
 
 
 _GAPS: tuple[Any, ...] = ("-", (0, (6, 6)), (0, (4, 2, 1, 2)), (3, (2, 4)))
+"""Line styles whose gaps lie in different places, for lines that cover one another."""
 
 
 READING = "median (line), 10–90 % (band, from five paths on), mean (thin dashes)"

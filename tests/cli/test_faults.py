@@ -208,7 +208,7 @@ def test_the_version() -> None:
         (f"--paths {10**11}", r"paths must be a whole number of .* at most 1e\+07, got 10"),
         ("--workers 100000", "workers must be a whole number of at least 0 and at most"),
         ("--workers -1", "workers must be a whole number of at least 0"),
-        ("--engine spark", "engine must be one of serial, processes, dask, ray, got 'spark'"),
+        ("--engine spark", "engine must be one of serial, processes, dask, ray, compiled, cuda"),
         ("--environment 'neutral(fresh=0)'", "fresh must be true or false, got 0"),
         (f"--filter {'9' * 400}", "repeats must be"),
     ],

@@ -36,7 +36,7 @@ PLANS: dict[str, BasePlan[Any, Any]] = {
         max_pulls=100,
     )
 }
-EXHIBITS = ("overview", "1", "7", "best-arm")
+STUDIES = ("overview", "1", "7", "best-arm")
 
 
 def play_sweep(out: Path, engine: str) -> None:
@@ -44,7 +44,7 @@ def play_sweep(out: Path, engine: str) -> None:
 
 
 def play_reproduce(out: Path, engine: str) -> None:
-    reproduce(EXHIBITS, out, size="smoke", engine=engine, workers=2)
+    reproduce(STUDIES, out, size="smoke", engine=engine, workers=2)
 
 
 def play(

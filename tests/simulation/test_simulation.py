@@ -426,7 +426,7 @@ def test_the_error_of_no_parameter_is_undefined() -> None:
         ({"paths": 10**12}, r"paths must be a whole number of .* at most 1e\+07, got 1000"),
         ({"workers": -1}, "workers"),
         ({"workers": 100_000}, "workers must be a whole number of at least 0 and at most"),
-        ({"engine": "x"}, "engine must be one of serial, processes, dask, ray, got 'x'"),
+        ({"engine": "x"}, "engine must be one of serial, processes, dask, ray, compiled, cuda"),
         ({"policies": [Uniform()]}, r"policies must be a mapping from .*, got \[Uniform"),
         ({"policies": {3: Uniform()}}, "a name in policies must be a string, got 3"),
         ({"checkpoints": 0}, "checkpoints"),

@@ -453,7 +453,7 @@ def test_other_versions_are_other_cells(
     tmp_path: Path, ran: list[Cell[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sweep({"a": SHARED}, out=tmp_path, engine="serial")
-    monkeypatch.setattr("tailproof.simulation.sweeps.provenance", lambda: {"numpy": "99"})
+    monkeypatch.setattr("tailproof.simulation.sweeps.provenance", lambda code: {"numpy": "99"})
     sweep({"a": SHARED}, out=tmp_path, engine="serial")
     assert len(ran) == 2 * len(list(SHARED.cells()))
 
@@ -468,7 +468,10 @@ class Opaque(Uniform):
     [
         ({"plans": {}}, "plans must be a mapping with at least one plan, got {}"),
         ({"plans": {"a": 3}}, r"plans\['a'\] must be a plan, got 3"),
-        ({"engine": "threads"}, "engine must be one of serial, processes, dask, ray, got 'threa"),
+        (
+            {"engine": "threads"},
+            "engine must be one of serial, processes, dask, ray, compiled, cuda",
+        ),
         ({"workers": -1}, "workers must be a whole number of at least 0 and at most 256, got -1"),
         ({"out": Path(__file__)}, "out must be a folder, got '.*test_sweep.py'"),
         (

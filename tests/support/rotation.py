@@ -1,8 +1,9 @@
 """Which promises of the contract `make test` checks on which policies: a sample that rotates.
 
 Every exported policy is checked against every promise in `tailproof.testing.POLICY_CHECKS`, by
-test_contract.py. To do the same behind every wrapper, with other settings and for the bandits of
-other libraries takes many minutes, so `make test` checks a sample and `make test-slow` everything.
+tests/testing/test_contract.py. To do the same behind every wrapper, with other settings and for the
+bandits of other libraries takes many minutes, so `make test` checks a sample and
+`make test-slow` everything.
 
 The sample is drawn from groups: policies that have a wrapper, a class or a library in common. The
 policies of a group are put into the order of a hash of their names, and promises are dealt out to
@@ -23,6 +24,7 @@ from typing import Any
 import pytest
 
 from tailproof import Policy, testing
+from tailproof.testing import games
 
 Check = Callable[[Any], None]
 Groups = Mapping[str, Sequence[Policy[Any]]]
@@ -69,5 +71,5 @@ def by_class(policies: Sequence[Policy[Any]]) -> Groups:
 def briefly(check: Check, policy: Policy[Any], decisions: int = BRIEFLY) -> None:
     """Check a promise on fewer decisions."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(testing, "_DECISIONS", decisions)
+        patch.setattr(games, "DECISIONS", decisions)
         check(policy)

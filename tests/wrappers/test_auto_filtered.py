@@ -18,7 +18,6 @@ from tailproof import (
     environments,
     noise,
     simulate,
-    testing,
 )
 from tailproof.noise import Cauchy, Normal, Stable, StudentT
 from tailproof.policies.base import Array
@@ -178,7 +177,7 @@ def test_without_an_intercept_rewards_are_around_zero() -> None:
     state, arms, _ = lessons(policy, 6)
     assert state.inner.dim == 3
     assert state.centre.tolist() == [0, 0]
-    assert testing.invariances(policy) == {"units"}
+    assert policy.invariances == {"units"}
     scaled = lessons(policy, 6, 1024.0)[0]
     np.testing.assert_array_equal(scaled.inner.theta, state.inner.theta)
     x = policy.choose(state, arms[0], np.random.default_rng(0))

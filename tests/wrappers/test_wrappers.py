@@ -45,6 +45,7 @@ from tailproof import (
 )
 from tailproof.noise import Cauchy
 from tailproof.policies.base import recommending
+from tailproof.testing.policies import invariances_hold
 from tailproof.wrappers.base import altered, innermost
 
 MEDIAN: Any = {"repeats": 3, "estimator": Median()}
@@ -93,7 +94,14 @@ def test_a_wrapper_forwards_the_whole_contract() -> None:
         and (inspect.isfunction(thing) or isinstance(thing, property))
         and not getattr(thing, "__final__", False)
     }
-    assert open_methods == {"estimate", "with_scale", "pulls", "least", "view"}
+    assert open_methods == {
+        "estimate",
+        "with_scale",
+        "pulls",
+        "least",
+        "view",
+        "invariances",
+    }
     assert open_methods <= vars(Wrapper).keys()
 
 
@@ -386,8 +394,8 @@ def test_scaled_rewards_and_arms() -> None:
     ids=lambda value: " ".join(sorted(value)) if isinstance(value, set) else repr(value),
 )
 def test_a_wrapper_says_what_it_keeps(policy: Policy[Any], kept: set[str]) -> None:
-    assert testing.invariances(policy) == kept
-    briefly(testing.invariances_hold, policy)
+    assert policy.invariances == kept
+    briefly(invariances_hold, policy)
 
 
 # The scale that a filter leaves
@@ -463,7 +471,7 @@ def test_recorded_rewards_tell_centre_unit_and_size(policy: Policy[Any], arms: A
     noise = 30 * np.random.default_rng(0).standard_cauchy((3, 300))
     rewards = (locations[:, None] + noise).ravel()
     filtered = Filtered.calibrated(policy, rewards=rewards, arms=arms)
-    found, scaled = calibrate(rewards=rewards, arms=arms), filtered.policy
+    found, scaled = calibrate(reward=rewards, arm=arms), filtered.policy
     assert isinstance(scaled, Scaled)
     assert (scaled.centre, scaled.unit) == (np.median(rewards), found.scale)
     assert (filtered.repeats, filtered.estimator) == (found.pulls, found.estimator)

@@ -30,7 +30,7 @@ class Phases(Race):
         count = x.shape[1]
         y = (x[:, None, :, :] - x[:, :, None, :]).reshape(len(paths), count**2, -1)
         values, norm = self.least_squares(paths, np.concatenate([x, y], axis=1))
-        lag, width = (found[:, count:].reshape(-1, count, count) for found in (values, norm))
+        lag, width = (part[:, count:].reshape(-1, count, count) for part in (values, norm))
         values, width = values[:, :count], factor[:, None, None] * width
         beaten = (lag >= width) & (lag > 0) & kept[:, None, :]
         kept = kept & ~beaten.any(axis=2)

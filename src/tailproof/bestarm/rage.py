@@ -14,7 +14,7 @@ from tailproof.policies.state.base import ArmCounts
 
 __all__ = ["RAGE"]
 
-_ROUNDING = 0.1
+_ROUNDING = 0.1  # η of the source: the share of precision that rounding to whole pulls may cost
 
 
 @dataclass(eq=False)
@@ -96,5 +96,6 @@ class RAGE(BestArm[_Planned]):
             scale = 8 * step**2 * self.noise_scale**2 * (1 + _ROUNDING)
             pulls = np.ceil(scale * value * self._log(state)[new])
             least = np.ceil(2 / _ROUNDING * (weights > 0).sum(axis=1))
-            plan[new] = rounded(weights, np.clip(pulls, least, 1e15).astype(np.int64))
+            pulls = np.clip(pulls, least, 1e15)  # the largest budget of a path
+            plan[new] = rounded(weights, pulls.astype(np.int64))
         return plan

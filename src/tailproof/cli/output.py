@@ -70,16 +70,16 @@ def _say(message: object) -> None:
     print(f"tailproof: {message}", file=sys.stderr)
 
 
-def say_where(words: str, place: Path) -> None:
+def say_where(label: str, path: Path) -> None:
     """Print where something was written, on one line."""
-    console.print(f"{words} {escape(str(place))}", soft_wrap=True)
+    console.print(f"{label} {escape(str(path))}", soft_wrap=True)
 
 
 def empty_table(title: str, *columns: str, left: int = 1) -> Table:
     """Return a table that folds in narrow terminals; `left` columns are aligned to the left."""
     table = Table(title=escape(title))
-    for place, column in enumerate(columns):
-        justify: Any = "left" if place < left else "right"
+    for number, column in enumerate(columns):
+        justify: Any = "left" if number < left else "right"
         table.add_column(escape(column), justify=justify, overflow="fold")
     return table
 
@@ -207,8 +207,8 @@ def progress_bar(first: str) -> Iterator[ReportProgress]:
 
         def step(done: int, total: int, task: str = first) -> None:
             if task not in shown:
-                for other in shown.values():
-                    bar.update(other, visible=False)
+                for earlier in shown.values():
+                    bar.update(earlier, visible=False)
                 shown[task] = bar.add_task(task, total=total)
             bar.update(shown[task], completed=done, total=total)
 

@@ -58,10 +58,10 @@ def redraw(out: Path) -> None:
     table = empty_table("What holds", "figure", "claim", "verdict", left=3)
     colours = {"holds": "green", "mixed": "yellow", "does not hold": "red", "open": "dim"}
     for section in write_report(out):
-        for found in section.claims:
-            word, caveat = found.verdict, f", {found.caveat}" if found.caveat else ""
+        for judged in section.claims:
+            word, caveat = judged.verdict, f", {judged.caveat}" if judged.caveat else ""
             told = f"[{colours[word]}]{word}[/]{caveat}"
-            table.add_row(section.name, escape(found.claim.text), told)
+            table.add_row(section.name, escape(judged.claim.text), told)
         table.add_section()
     console.print(table)
     say_where("Report:", out / "report.html")
@@ -72,9 +72,9 @@ def compare_command(paths: Paths = 10, seed: Seed = 0, workers: Workers = 0) -> 
 
     The reference was computed independently, with the settings of the published curves.
     """
-    from tailproof import simulate
     from tailproof.checks import whole
     from tailproof.research.paper import figure_2_3, references
+    from tailproof.simulation.sweeps import sweep
 
     whole("paths", paths, at_least=2)
     columns = ("noise", "policy", "mean (s.d.)", "reference", "difference")
@@ -82,7 +82,7 @@ def compare_command(paths: Paths = 10, seed: Seed = 0, workers: Workers = 0) -> 
     for noise, reference in references.FIGURES_2_3.items():
         plan = figure_2_3.plan(float(noise.removeprefix("df = ")), paths=paths, seed=seed)
         with progress_bar(noise) as progress:
-            result = simulate(**vars(plan), workers=workers, progress=progress)
+            result = sweep({"": plan}, out=None, workers=workers, progress=progress)[""]
         for row in references.compare(result, reference):
             table.add_row(
                 noise,

@@ -1,4 +1,4 @@
-"""The commands that simulate policies, and the one that lists what they can be given."""
+"""The commands that simulate policies, and the command that lists all names."""
 
 import shlex
 from collections.abc import Callable
@@ -247,13 +247,13 @@ def _described_names() -> dict[str, dict[str, str]]:
     """Return what can be named on the command line and what it is, by its kind."""
     from tailproof import recipes
     from tailproof.research.gauntlet.problems import problem_sets
-    from tailproof.research.paper import EXHIBITS
+    from tailproof.research.paper import STUDIES
 
     described = {}
     for group in ("policy", "guest", "estimator", "aim", "noise", "environment", "motion"):
         things = sorted(recipes.names(group).items())
         described[group] = {name: (thing.__doc__ or "").split("\n", 1)[0] for name, thing in things}
-    described["figure"] = {name: exhibit.TITLE for name, exhibit in EXHIBITS.items()}
+    described["figure"] = {name: study.TITLE for name, study in STUDIES.items()}
     sets = problem_sets().values()
     described["problem"] = {p.name: p.text for problems in sets for p in problems.values()}
     return described

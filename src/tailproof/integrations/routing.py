@@ -14,7 +14,7 @@ import numpy as np
 from tailproof.checks import number, require, whole
 from tailproof.live.agent import Agent
 from tailproof.policies import OrderStatisticUCB, Policy
-from tailproof.stats import Aim, Median, Quantile
+from tailproof.stats import Aim, Quantile
 from tailproof.wrappers import Negated, Renewed
 
 __all__ = ["Call", "Router"]
@@ -36,7 +36,7 @@ class Router:
     """Sends each call to the arm with the best tail, and notices outages, recoveries and drift.
 
     By default it makes the 95 % quantile of the time that a call takes small. A time-out or another
-    error counts as infinitely long, as far as no finite cost is given. Everything is forgotten
+    error counts as infinitely long, unless `failure` is a finite cost. Everything is forgotten
     after `memory` calls. After three failures in a row an arm is down: only every `probe`-th call
     goes to it, until one succeeds, and what it had learned before is used again. An arm never has
     more calls under way than 1 + the number of its calls that have returned so far, if there is
@@ -106,7 +106,7 @@ class Router:
     ) -> None:
         self.arms = list(arms)
         _check_arms("arms", arms)
-        self._places = {arm: place for place, arm in enumerate(self.arms)}
+        self._indices = {arm: index for index, arm in enumerate(self.arms)}
         self.costs, worst = bool(costs), math.inf if costs else -math.inf
         self.failure = worst if failure is None else float(failure)
         require(not math.isnan(self.failure), "failure", "a number or infinite", failure)
@@ -133,17 +133,17 @@ class Router:
 
         `among` names the arms that may be chosen now, by default all. New ones are added.
         """
-        place, ticket = self._choose(among)
+        index, ticket = self._choose(among)
         with self._lock:
-            self._records[place].flying += 1
-        return Call(self, place, ticket)
+            self._records[index].flying += 1
+        return Call(self, index, ticket)
 
     def choose(self, among: Sequence[str] | None = None) -> str:
         """Return an arm, where no block surrounds the call: `tell` or `fail` how it went."""
-        place, ticket = self._choose(among)
+        index, ticket = self._choose(among)
         with self._lock:
-            self._records[place].tickets.append(ticket)
-        return self.arms[place]
+            self._records[index].tickets.append(ticket)
+        return self.arms[index]
 
     def tell(self, arm: str, cost: float) -> None:
         """Take the cost of a call to an arm that `choose` returned; a stray one is ignored."""
@@ -177,43 +177,43 @@ class Router:
             else:
                 _check_arms("among", among)
                 for arm in among:
-                    if arm not in self._places:
-                        self._places[arm] = len(self.arms)
+                    if arm not in self._indices:
+                        self._indices[arm] = len(self.arms)
                         self.arms.append(arm)
                         self._records.append(_Record())
-                offer = self._offer([self._places[arm] for arm in among])
-        place, ticket = self._core.ask(offer)
-        return place, ticket
+                offer = self._offer([self._indices[arm] for arm in among])
+        index, ticket = self._core.ask(offer)
+        return index, ticket
 
-    def _offer(self, places: list[int]) -> list[int]:
+    def _offer(self, indices: list[int]) -> list[int]:
         """Return the places of the arms that the next call may go to."""
         self._calls += 1
         records = self._records
-        up = [place for place in places if not records[place].down]
-        for place in places:
-            record = records[place]
+        up = [index for index in indices if not records[index].down]
+        for index in indices:
+            record = records[index]
             if record.down and up and self._calls - record.probed >= self.probe:
                 record.probed = self._calls
-                return [place]
-        up = up or places
-        return [place for place in up if records[place].flying <= records[place].landed] or up
+                return [index]
+        up = up or indices
+        return [index for index in up if records[index].flying <= records[index].landed] or up
 
     def _returned(self, arm: str, cost: float, *, failed: bool) -> None:
-        require(arm in self._places, "arm", f"one of {', '.join(self.arms)}", arm)
-        place = self._places[arm]
+        require(arm in self._indices, "arm", f"one of {', '.join(self.arms)}", arm)
+        index = self._indices[arm]
         with self._lock:  # which of its tickets does not matter
-            record = self._records[place]
+            record = self._records[index]
             if not record.tickets:
                 return
             ticket = record.tickets.popleft()
             record.flying += 1
-        self._land(place, ticket, cost, failed=failed)
+        self._land(index, ticket, cost, failed=failed)
 
-    def _land(self, place: int, ticket: Any, cost: float | None, *, failed: bool) -> None:
+    def _land(self, index: int, ticket: Any, cost: float | None, *, failed: bool) -> None:
         """Take the result of a call; a cost of None is unknown and not learned."""
         learned: list[tuple[Any, float]] = []
         with self._lock:
-            record = self._records[place]
+            record = self._records[index]
             record.flying -= 1
             if cost is None:
                 return
@@ -240,10 +240,10 @@ class Call:
         What was learned; None before the end, and if the caller gave up.
     """
 
-    def __init__(self, router: Router, place: int, ticket: Any) -> None:
-        self.arm = router.arms[place]
+    def __init__(self, router: Router, index: int, ticket: Any) -> None:
+        self.arm = router.arms[index]
         self.cost: float | None = None
-        self._router, self._place, self._ticket = router, place, ticket
+        self._router, self._index, self._ticket = router, index, ticket
         self._told: float | None = None
         self._began, self._done = time.monotonic(), False
 
@@ -268,7 +268,7 @@ class Call:
     def _end(self, cost: float | None, *, failed: bool) -> None:
         if not self._done:
             self._done, self.cost = True, cost
-            self._router._land(self._place, self._ticket, cost, failed=failed)
+            self._router._land(self._index, self._ticket, cost, failed=failed)
 
     def __enter__(self) -> str:
         self._began = time.monotonic()
@@ -306,12 +306,11 @@ def tail_policy(aim: Aim, *, costs: bool, memory: int) -> Policy[Any]:
     >>> tail_policy(Quantile(0.95), costs=True, memory=500).policy.policy.quantile
     0.05
     """
-    if not isinstance(aim, Quantile | Median):
+    if aim.level is None:
         raise ValueError(
             f"aim must be a Quantile or Median(), got {aim!r}: pass policy= for others"
         )
-    level = 0.5 if isinstance(aim, Median) else aim.level
-    quantile = round(1 - level, 12) if costs else level
+    quantile = round(1 - aim.level, 12) if costs else aim.level
     best = OrderStatisticUCB(quantile=quantile, index="binomial", bonus=_BONUS)
     return Renewed(Negated(best) if costs else best, memory=memory)
 
@@ -346,15 +345,15 @@ class _Memory:
         self._rng = np.random.default_rng(whole("seed", seed, at_least=0))
         self._lock = threading.Lock()
 
-    def ask(self, places: list[int]) -> tuple[int, int]:
+    def ask(self, indices: list[int]) -> tuple[int, int]:
         with self._lock:
-            if max(places) >= self.state.arms:
-                self.state = self.policy._resized(self.state, max(places) + 1)
+            if max(indices) >= self.state.arms:
+                self.state = self.policy.resized(self.state, max(indices) + 1)
             state = self.state
-            if len(places) < state.arms:
-                state = state.among(np.array(places))
-            offer = np.zeros((1, len(places), 1))
-            chosen = places[int(self.policy.choose(state, offer, self._rng)[0])]
+            if len(indices) < state.arms:
+                state = state.among(np.array(indices))
+            offer = np.zeros((1, len(indices), 1))
+            chosen = indices[int(self.policy.choose(state, offer, self._rng)[0])]
         return chosen, chosen
 
     def tell(self, ticket: int, cost: float) -> None:
@@ -372,8 +371,8 @@ class _Journalled:
     def __init__(self, policy: Policy[Any], arms: list[str], journal: Any, seed: int) -> None:
         self.agent, self._arms = Agent(policy, journal, wait="1h", seed=seed), arms
 
-    def ask(self, places: list[int]) -> tuple[int, str]:
-        ticket = self.agent.ask([self._arms[place] for place in places])
+    def ask(self, indices: list[int]) -> tuple[int, str]:
+        ticket = self.agent.ask([self._arms[index] for index in indices])
         return self._arms.index(ticket.arm), ticket.id
 
     def tell(self, ticket: str, cost: float) -> None:

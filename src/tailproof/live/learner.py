@@ -403,7 +403,7 @@ class Learner:
         if numbers == list(range(len(numbers))) and len(numbers) >= state.arms:
             return state
         if state.arms <= numbers[-1]:
-            state = self.policy._resized(state, numbers[-1] + 1)
+            state = self.policy.resized(state, numbers[-1] + 1)
         return state.among(np.array(numbers))
 
     def to_bytes(self) -> bytes:

@@ -354,7 +354,7 @@ def same_state(learner: Learner, snapshot: bytes) -> bool:
         return False
     mine, state = learner.state, other.state
     if state.arms > mine.arms:  # the snapshot has room for arms without updates
-        mine = learner.policy._resized(mine, state.arms)
+        mine = learner.policy.resized(mine, state.arms)
     ours, theirs = mine.to_arrays(), state.to_arrays()
     if learner.left.keys() != other.left.keys():
         return False

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
+from tailproof.bisection import first_integer
 from tailproof.checks import check_fields, number, require, whole
 from tailproof.typing import Array, Index
 
@@ -27,8 +28,9 @@ class Noise(ABC):
 
     A subclass is a frozen dataclass that defines `scale`, `alpha`, and `_pdf`, `_cdf` and `_sample`
     of the standard law; everything else is derived from these, and may be overridden by closed
-    forms. Set ``symmetric = False`` if it is not symmetric about zero, ``continuous = False`` if it
-    has atoms: then it has no tail constant and no Fisher information, and with atoms no density.
+    forms. Set ``symmetric = False`` if the law is not symmetric about zero, and
+    ``continuous = False`` if it has atoms. Either way it has no tail constant and no Fisher
+    information; a law with atoms has no density either.
     """
 
     symmetric: bool = True
@@ -101,7 +103,7 @@ class Noise(ABC):
         require(bool(np.all((levels >= 0) & (levels <= 1))), "u", "between 0 and 1", u)
         s = logit(levels)
         with np.errstate(over="ignore"):
-            inside = self.scale * self._quantile(np.clip(s, -709, 709))
+            inside = self.scale * self._quantile(np.clip(s, -709, 709))  # exp(709) is finite
         low, high = self.support
         return np.where(np.isinf(s), np.where(s < 0, low, high), inside)
 
@@ -194,14 +196,14 @@ class Noise(ABC):
         grid = np.linspace(-100, 700, 3201)
         heights = height(grid)
         peak = int(np.argmax(heights))
-        found = minimize_scalar(
+        minimum = minimize_scalar(
             lambda log_y: -max(float(height(log_y)), -1e300),
             bounds=(grid[max(peak - 1, 0)], grid[min(peak + 1, len(grid) - 1)]),
             method="bounded",
             options={"xatol": 1e-10},
         )
         limit = self._log_tail_limit if alpha == self.alpha else -math.inf
-        return max(limit, float(heights[peak]), -float(found.fun)) + alpha * math.log(self.scale)
+        return max(limit, float(heights[peak]), -float(minimum.fun)) + alpha * math.log(self.scale)
 
     def _log_tail(self, y: Array) -> Array:
         """Logarithm of P(|η| > y) of the standard law."""
@@ -237,24 +239,20 @@ class Noise(ABC):
     def _bisect_quantile(self, s: Array) -> Array:
         """Return the least float x with F(x) ≥ u, or minus that for 1 − u if symmetric and u > ½.
 
-        Floats are ordered like the integers that `_bits` maps them to: 64 bisections find x.
+        Floats are ordered like the integers that `_bits` maps them to: 64 halvings find x.
         """
         level = expit(-np.abs(s) if self.symmetric else s)
-        low, high = (np.full(level.shape, _bits(np.array(x))) for x in (-math.inf, math.inf))
-        for _ in range(64):
-            middle = (low >> 1) + (high >> 1) + (low & high & 1)
-            reached = self._cdf(_float(middle)) >= level
-            low, high = np.where(reached, low, middle), np.where(reached, middle, high)
-        x = _float(high)
+        ends = (np.full(level.shape, _bits(np.array(x))) for x in (-math.inf, math.inf))
+        x = _float(first_integer(lambda bits: self._cdf(_float(bits)) >= level, *ends))
         return np.where(s < 0, x, np.where(s > 0, 0.0 - x, 0.0)) if self.symmetric else x
 
 
 def check_laws(laws: Sequence[Noise]) -> tuple[Noise, ...]:
     """Return the laws as a tuple, or raise if there are none or one of them is not a law."""
-    found = tuple(laws)
-    ok = len(found) > 0 and all(isinstance(law, Noise) for law in found)
+    checked = tuple(laws)
+    ok = len(checked) > 0 and all(isinstance(law, Noise) for law in checked)
     require(ok, "laws", "one or more noise laws", laws)
-    return found
+    return checked
 
 
 def _bits(x: Array) -> Index:
@@ -278,8 +276,8 @@ def _quantile_curve(law: Noise) -> "PPoly":
     """
     from scipy.interpolate import CubicHermiteSpline
 
-    some = np.geomspace(1e-2, 1e2, 9)
-    if not np.allclose(law._cdf(some), 1 - law._cdf(-some), atol=1e-9):
+    points = np.geomspace(1e-2, 1e2, 9)
+    if not np.allclose(law._cdf(points), 1 - law._cdf(-points), atol=1e-9):
         raise ValueError(f"{law} is not symmetric about zero: set symmetric = False in its class")
     height = law._pdf(np.zeros(()))
     v = np.sinh(np.linspace(0, math.asinh(650), 4096))

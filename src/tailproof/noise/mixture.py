@@ -98,8 +98,8 @@ class Mixture(Noise):
         last = np.cumsum(self.weights)[:-1]
         which: Index = np.searchsorted(last, rng.random(shape), side="right")
         x = np.empty(shape)
-        for place, law in enumerate(self.laws):
-            here = which == place
+        for component, law in enumerate(self.laws):
+            here = which == component
             x[here] = law.sample(rng, (int(np.count_nonzero(here)),))
         return x
 

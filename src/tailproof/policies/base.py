@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tailproof.checks import array, check_fields, number, require, whole
-from tailproof.policies.state.base import ONE, Array, Index, State, picked, places
+from tailproof.policies.state.base import ONE, Array, Index, State, flat_index, picked
 
 __all__ = [
     "LONGEST",
@@ -82,6 +82,15 @@ class Policy(ABC, Generic[S]):
         """
         return "vectors"
 
+    @property
+    def invariances(self) -> frozenset[str]:
+        """The changes of all rewards that change no decision; `tailproof.testing` checks them.
+
+        "units" (multiples), "offset" (a constant is added), "increasing" (these and all other
+        strictly increasing functions).
+        """
+        return frozenset()
+
     @final
     def init(self, paths: int, arms: int, dim: int) -> S:
         """Return the state of a policy that has learned nothing yet."""
@@ -124,8 +133,8 @@ class Policy(ABC, Generic[S]):
         """Return the arm to pull in each path; the state does not change."""
         require(hasattr(rng, "integers"), "rng", "a numpy.random.Generator", rng)
         with unwarned():
-            vectors = self._checked_arms(state, arms)
-            return self._choose(self._resized(state, vectors.shape[1]), vectors, rng)
+            vectors = self.check_arms(state, arms)
+            return self._choose(self.resized(state, vectors.shape[1]), vectors, rng)
 
     @final
     def propensities(self, state: S, arms: ArrayLike) -> Array | None:
@@ -138,8 +147,8 @@ class Policy(ABC, Generic[S]):
         [[0.5, 0.5]]
         """
         with unwarned():
-            vectors = self._checked_arms(state, arms)
-            return self._propensities(self._resized(state, vectors.shape[1]), vectors)
+            vectors = self.check_arms(state, arms)
+            return self._propensities(self.resized(state, vectors.shape[1]), vectors)
 
     @final
     def learn(
@@ -160,7 +169,7 @@ class Policy(ABC, Generic[S]):
         if this policy did not choose them. Few policies use it.
         """
         with unwarned():
-            vectors = self._checked_arms(state, arms)
+            vectors = self.check_arms(state, arms)
             index, values = array("chosen", chosen, None), array("rewards", rewards)
             expected, offered = (state.paths, self.pulls), vectors.shape[1]
             if values.shape != expected:
@@ -178,8 +187,8 @@ class Policy(ABC, Generic[S]):
                 ok = bool(np.all((propensity > 0) & (propensity <= 1)))
                 require(ok, "propensity", "above 0 and at most 1", propensity.tolist())
             if offered > state.arms:
-                state.become(self._resized(state, offered))
-            self._update(state, vectors, index, values, propensity)
+                state.become(self.resized(state, offered))
+            self.learn_unchecked(state, vectors, index, values, propensity)
 
     def estimate(self, state: S) -> Array | None:
         """Return the estimate of θ, of shape (paths, d), if the algorithm has one."""
@@ -199,6 +208,75 @@ class Policy(ABC, Generic[S]):
                 "scale one"
             )
         return replace(self, noise_scale=scale)  # type: ignore[type-var]
+
+    # The unchecked verbs: wrappers, simulations and agents check once, at the outermost call.
+
+    @final
+    def check_arms(self, state: S, arms: ArrayLike) -> Array:
+        """Return the arms as an array, checked; so is the state. The verbs below check neither."""
+        if not self._owns(state):
+            owner = state.policy if isinstance(state, State) else state
+            raise ValueError(f"state is one of {owner}, not of {self!r}")
+        vectors = array("arms", arms)
+        expected, shape = (state.paths, state.arms, state.dim), vectors.shape
+        if shape != expected:
+            some = len(shape) == 3 and shape[1] > 0
+            if not some or shape != (expected[0], shape[1], expected[2]):
+                raise ValueError(f"arms must be of shape {expected}, got {shape}")
+            if state.fixed_arms:
+                name = type(self).__name__
+                raise ValueError(f"{name} must keep its {expected[1]} arms, got {shape[1]}")
+        own = vectors[:1] if vectors.strides[0] == 0 else vectors  # all paths may share their arms
+        flat = own.ravel(order="K")
+        most = self._longest
+        if not flat @ flat <= most**2:  # NaN, infinite and long arms show in the sum
+            length = float(np.linalg.norm(vectors, axis=-1).max())
+            require(length <= most, "arms", f"finite, no longer than {most:g}", length)
+        return vectors
+
+    @final
+    def resized(self, state: S, arms: int) -> S:
+        """Return the state for this number of arms, itself if it has as many."""
+        if arms == state.arms:
+            return state
+        start = self.init(1, arms, state.dim) if arms > state.arms else None
+        return state.resized(arms, start)
+
+    @final
+    def choose_unchecked(self, state: S, arms: Array, rng: np.random.Generator) -> Index:
+        """Choose as `choose` does, from checked arms and a state that has as many."""
+        return self._choose(state, arms, rng)
+
+    @final
+    def propensities_unchecked(self, state: S, arms: Array) -> Array | None:
+        """Return what `propensities` does, from checked arms and a state that has as many."""
+        return self._propensities(state, arms)
+
+    @final
+    def learn_unchecked(
+        self,
+        state: S,
+        arms: Array,
+        chosen: Index,
+        rewards: Array,
+        propensity: Array | None = None,
+    ) -> None:
+        """Learn as `learn` does, from checked arguments, and count the decision."""
+        if propensity is None and self._weighs:
+            propensity = self._own_propensity(state, arms, chosen)
+        self._learn_weighted(state, arms, chosen, rewards, propensity)
+        state.decisions += ONE
+
+    @property
+    def _innermost(self) -> "Policy[Any]":
+        """The recipe inside all wrappers; a policy that wraps nothing is its own."""
+        return self
+
+    def _altered(self, **changes: Any) -> Self:
+        """Return the policy with other settings of the recipe inside all wrappers."""
+        policy: Any = self
+        altered: Self = replace(policy, **changes)
+        return altered
 
     @abstractmethod
     def _init(self, paths: int, arms: int, dim: int) -> S: ...
@@ -241,29 +319,6 @@ class Policy(ABC, Generic[S]):
             raise ValueError(f"{self!r} would never choose {chosen.tolist()}; pass propensity=")
         return own
 
-    @final
-    def _update(
-        self,
-        state: S,
-        arms: Array,
-        chosen: Index,
-        rewards: Array,
-        propensity: Array | None = None,
-    ) -> None:
-        """Learn from arguments that are checked, and count the decision."""
-        if propensity is None and self._weighs:
-            propensity = self._own_propensity(state, arms, chosen)
-        self._learn_weighted(state, arms, chosen, rewards, propensity)
-        state.decisions += ONE
-
-    @final
-    def _resized(self, state: S, arms: int) -> S:
-        """Return the state for this number of arms, itself if it has as many."""
-        if arms == state.arms:
-            return state
-        start = self.init(1, arms, state.dim) if arms > state.arms else None
-        return state.resized(arms, start)
-
     def _filled_up(self, shape: tuple[int, int], rewards: Array) -> Array:
         """Return as many rewards as wanted, repeating the given ones in turn."""
         rule = f"of shape {shape}"
@@ -273,29 +328,6 @@ class Policy(ABC, Generic[S]):
         ok = ok and self.least <= rewards.shape[1] <= self.pulls
         require(ok, "rewards", rule, rewards.shape)
         return rewards[:, np.arange(self.pulls) % rewards.shape[1]]
-
-    @final
-    def _checked_arms(self, state: S, arms: ArrayLike) -> Array:
-        """Check that the state fits the policy and the arms the state; return the arms."""
-        if not self._owns(state):
-            owner = state.policy if isinstance(state, State) else state
-            raise ValueError(f"state is one of {owner}, not of {self!r}")
-        vectors = array("arms", arms)
-        expected, shape = (state.paths, state.arms, state.dim), vectors.shape
-        if shape != expected:
-            some = len(shape) == 3 and shape[1] > 0
-            if not some or shape != (expected[0], shape[1], expected[2]):
-                raise ValueError(f"arms must be of shape {expected}, got {shape}")
-            if state.fixed_arms:
-                name = type(self).__name__
-                raise ValueError(f"{name} must keep its {expected[1]} arms, got {shape[1]}")
-        own = vectors[:1] if vectors.strides[0] == 0 else vectors  # all paths may share their arms
-        flat = own.ravel(order="K")
-        most = self._longest
-        if not flat @ flat <= most**2:  # NaN, infinite and long arms show in the sum
-            length = float(np.linalg.norm(vectors, axis=-1).max())
-            require(length <= most, "arms", f"finite, no longer than {most:g}", length)
-        return vectors
 
 
 @runtime_checkable
@@ -368,13 +400,13 @@ def pick_largest(index: Array, rng: np.random.Generator) -> Index:
     An undefined index (NaN) loses against any other. One random number is drawn for each path
     whatever the indices are, so that no path can disturb another.
     """
-    lot = rng.random(len(index))
+    draw = rng.random(len(index))
     best: Index = index.argmax(axis=1)
     arms = index.shape[1]
-    largest = index.take(places(best, arms))  # NaN, if there is one
+    largest = index.take(flat_index(best, arms))  # NaN, if there is one
     if np.count_nonzero(index.ravel() < largest.repeat(arms)) < index.size - len(index):
         index = np.where(np.isnan(index), -np.inf, index)
         tied = index == index.max(axis=1, keepdims=True)
-        tied &= tied.cumsum(axis=1) > (lot * tied.sum(axis=1)).astype(np.int64)[:, None]
+        tied &= tied.cumsum(axis=1) > (draw * tied.sum(axis=1)).astype(np.int64)[:, None]
         best = tied.argmax(axis=1)
     return best

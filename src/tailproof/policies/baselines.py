@@ -14,6 +14,11 @@ __all__ = ["FixedArm", "Uniform"]
 class _Baseline(KArmed[State]):
     """A policy that only counts its decisions."""
 
+    @property
+    def invariances(self) -> frozenset[str]:
+        """Rewards do not matter."""
+        return frozenset({"increasing"})
+
     def _init(self, paths: int, arms: int, dim: int) -> State:
         return State.start(paths, arms, dim)
 

@@ -105,6 +105,11 @@ class LinStudentUCB(Policy[StudentFit]):
     room: Annotated[int, Range(at_least=4, at_most=1e15)] = 16
     random: bool = False
 
+    @property
+    def invariances(self) -> frozenset[str]:
+        """The unit does not matter, nor an offset if there is an intercept."""
+        return frozenset({"units", "offset"} if self.intercept else {"units"})
+
     def estimate(self, state: StudentFit) -> Array:
         """Return the estimate of θ."""
         return state.mean[:, : state.dim]

@@ -26,10 +26,10 @@ class PolicyResult:
     @classmethod
     def joined(cls, chunks: Sequence[Self]) -> Self:
         """Return chunks of paths as one."""
-        found = chunks[0].arrays()
-        for name in found.keys() - set(cls._shared):
-            found[name] = np.concatenate([chunk.arrays()[name] for chunk in chunks])
-        return cls(**found)
+        arrays = chunks[0].arrays()
+        for name in arrays.keys() - set(cls._shared):
+            arrays[name] = np.concatenate([chunk.arrays()[name] for chunk in chunks])
+        return cls(**arrays)
 
 
 P = TypeVar("P", bound=PolicyResult)
@@ -40,35 +40,35 @@ class BaseResult(Generic[P]):
 
     settings: Mapping[str, Any]
     _format: ClassVar[str]  # how its files begin
-    _each: ClassVar[tuple[str, type[PolicyResult]]]  # a field and what it maps names to
+    _by_policy: ClassVar[tuple[str, type[PolicyResult]]]  # a field and what it maps names to
     _common: ClassVar[tuple[str, ...]] = ()  # fields that are arrays for all policies and paths
 
     def save(self, path: str | Path) -> Path:
         """Write an ``.npz`` file of plain arrays and text; an existing file is refused."""
-        each: Mapping[str, P] = getattr(self, self._each[0])
+        by_policy: Mapping[str, P] = getattr(self, self._by_policy[0])
         arrays = {name: getattr(self, name) for name in self._common}
-        for i, own in enumerate(each.values()):
-            arrays |= {f"{name}{i}": array for name, array in own.arrays().items()}
-        header = {"format": self._format, "policies": list(each), "settings": self.settings}
+        for i, result in enumerate(by_policy.values()):
+            arrays |= {f"{name}{i}": array for name, array in result.arrays().items()}
+        header = {"format": self._format, "policies": list(by_policy), "settings": self.settings}
         return write_file(path, header, arrays)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read what `save` wrote."""
-        field, kind = cls._each
-        names, each = [part.name for part in fields(kind)], {}  # type: ignore[arg-type]
+        field, kind = cls._by_policy
+        names, by_policy = [part.name for part in fields(kind)], {}  # type: ignore[arg-type]
         with opened(path, cls._format) as (header, arrays):
             settings, common = header["settings"], {name: arrays[name] for name in cls._common}
             row = next((array.shape for array in common.values()), ())
             for i, policy in enumerate(header["policies"]):
-                own = {name: arrays[f"{name}{i}"] for name in names if f"{name}{i}" in arrays}
-                for name, array in own.items():
+                saved = {name: arrays[f"{name}{i}"] for name in names if f"{name}{i}" in arrays}
+                for name, array in saved.items():
                     shape = row if name in kind._shared else (settings["paths"], *row)
                     require(array.shape == shape, name, f"of shape {shape}", array.shape)
-                each[policy] = kind(**own)
-            return cls(**{field: each, "settings": settings}, **common)
+                by_policy[policy] = kind(**saved)
+            return cls(**{field: by_policy, "settings": settings}, **common)
 
     def _of(self, policy: str) -> P:
-        each: Mapping[str, P] = getattr(self, self._each[0])
-        require(policy in each, "policy", f"one of {', '.join(each)}", policy)
-        return each[policy]
+        by_policy: Mapping[str, P] = getattr(self, self._by_policy[0])
+        require(policy in by_policy, "policy", f"one of {', '.join(by_policy)}", policy)
+        return by_policy[policy]

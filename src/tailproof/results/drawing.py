@@ -36,11 +36,11 @@ def regret_figure(results: "Mapping[str, Result]") -> "Figure":
     order = list(dict.fromkeys(name for result in results.values() for name in result.curves))
     for axes, (title, result) in zip(panels.flat, results.items(), strict=False):
         for name, curves in result.curves.items():
-            place, crowded = order.index(name), len(order) > 4
-            band(axes, result.pulls, curves.regret, place, name, crowded=crowded)
+            number, crowded = order.index(name), len(order) > 4
+            band(axes, result.pulls, curves.regret, number, name, crowded=crowded)
         many = f"{result.settings['paths']} paths"
-        words = f"{title}, {many}" if title else many
-        axes.set_title(words, fontsize=10, parse_math=False)
+        heading = f"{title}, {many}" if title else many
+        axes.set_title(heading, fontsize=10, parse_math=False)
         axes.set_xlim(0, result.pulls[-1])
     panels[0, 0].set_ylim(bottom=0)
     for axes in panels[:, 0]:
@@ -82,13 +82,13 @@ def pulls_figure(panels: "Mapping[str, Mapping[float, Identification]]") -> "Fig
     for title, points in panels.items():
         require(len(points) > 0, f"panels[{title!r}]", "at least one identification", points)
     figure, (plots,) = canvas(1, len(panels), height=3.0, share=False)
-    every = [found for points in panels.values() for found in points.values()]
-    order = list(dict.fromkeys(name for found in every for name in found.verdicts))
+    every = [result for points in panels.values() for result in points.values()]
+    order = list(dict.fromkeys(name for result in every for name in result.verdicts))
     for axes, (title, points) in zip(plots, panels.items(), strict=True):
-        for place, name in enumerate(order):
-            at = [x for x, found in sorted(points.items()) if name in found.verdicts]
+        for number, name in enumerate(order):
+            at = [x for x, result in sorted(points.items()) if name in result.verdicts]
             pulls = [points[x].verdicts[name].pulls for x in at]
-            colour = PALETTE[place % len(PALETTE)]
+            colour = PALETTE[number % len(PALETTE)]
             low, high = (np.array([np.quantile(p, q) for p in pulls]) for q in (0.1, 0.9))
             axes.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
             mean = [p.mean() for p in pulls]

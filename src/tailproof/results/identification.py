@@ -59,12 +59,12 @@ class Identification(BaseResult[Verdicts]):
     verdicts: Mapping[str, Verdicts]
     settings: Mapping[str, Any]
     _format = "tailproof identification 1"
-    _each = ("verdicts", Verdicts)
+    _by_policy = ("verdicts", Verdicts)
 
     def errors(self, policy: str) -> int:
         """Return the number of paths with a wrong answer."""
-        found = self._of(policy)
-        return int(np.sum((found.recommended >= 0) & ~found.correct))
+        verdicts = self._of(policy)
+        return int(np.sum((verdicts.recommended >= 0) & ~verdicts.correct))
 
     def undecided(self, policy: str) -> int:
         """Return the number of paths whose budget ran out before an answer."""
@@ -88,16 +88,16 @@ class Identification(BaseResult[Verdicts]):
     def summary(self) -> dict[str, dict[str, float]]:
         """Return the errors and pulls of each policy; undecided paths count with what they used."""
         rows = {}
-        for name, found in self.verdicts.items():
+        for name, verdicts in self.verdicts.items():
             rate, low, high = self.error_rate(name)
             rows[name] = {
                 "error": rate,
                 "low": low,
                 "high": high,
                 "undecided": self.undecided(name),
-                "mean_pulls": float(found.pulls.mean()),
-                "median_pulls": float(np.median(found.pulls)),
-                "mean_decisions": float(found.decisions.mean()),
+                "mean_pulls": float(verdicts.pulls.mean()),
+                "median_pulls": float(np.median(verdicts.pulls)),
+                "mean_decisions": float(verdicts.decisions.mean()),
             }
         return rows
 

@@ -3,22 +3,28 @@
 import platform
 from functools import cache
 from importlib.metadata import version
+from typing import Literal
 
 import numpy as np
 
-__all__ = ["provenance"]
+__all__ = ["Code", "provenance"]
 
 
-def provenance() -> dict[str, str]:
+Code = Literal["numpy", "compiled", "cuda"]
+"""What computed a result: arrays of paths, or compiled code of one path on cores or on a GPU."""
+
+
+def provenance(code: Code = "numpy") -> dict[str, str]:
     """Return the versions that a result depends on, and the kernels chosen for the processor.
 
     Kernels of matrix products (`blas`) and of functions such as the logarithm (`simd`) differ in
-    how they round.
+    how they round. Compiled code depends on the version of Numba, too.
 
     >>> sorted(provenance())
     ['blas', 'numpy', 'python', 'scipy', 'simd', 'tailproof']
     """
-    return dict(_provenance())
+    compiler = {} if code == "numpy" else {"numba": version("numba")}
+    return _provenance() | compiler
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -12,13 +12,18 @@ from tailproof.environments.linear import Bandit
 from tailproof.environments.streams import stream
 from tailproof.policies.base import Policy
 from tailproof.results.base import PolicyResult
-from tailproof.results.provenance import provenance
+from tailproof.results.provenance import Code, provenance
 
 __all__ = ["CHUNK", "BasePlan", "Cell"]
 
 CHUNK = 500
 """Paths simulated together; each chunk has its own random streams."""
 _MOST_PATHS = 10**7
+"""Their regret at 200 checkpoints takes 16 GB; more is refused as a mistake."""
+_COMPILED_CELLS = 256
+"""Into how many cells a policy is cut for cores: enough that 16 cores end together."""
+_GPU_PATHS = 1 << 18
+"""Paths at a time: a large GPU holds 2⁸ threads on each of some 2⁹ schedulers."""
 
 F = TypeVar("F", bound=PolicyResult)
 R = TypeVar("R")
@@ -58,33 +63,53 @@ class BasePlan(ABC, Generic[F, R]):
         """Return when results are taken and rewards are known."""
         return (self.marks(),)
 
-    def cells(self) -> Iterator["Cell[F]"]:
+    def cells(self, code: Code = "numpy") -> Iterator["Cell[F]"]:
         """Cut the plan by policy and chunk of paths."""
+        size = CHUNK if code == "numpy" else self._compiled_chunk(code)
         for name in self.policies:
-            for chunk, start in enumerate(range(0, self.paths, CHUNK)):
-                yield self._cell(name, chunk, min(CHUNK, self.paths - start))
+            whole = None if code == "numpy" else self._cell(name, 0, self.paths).compiled(code)
+            for chunk, start in enumerate(range(0, self.paths, size)):
+                paths = min(size, self.paths - start)
+                if whole is None:
+                    yield self._cell(name, chunk, paths)
+                else:
+                    yield replace(whole, chunk=chunk, paths=paths, first=start)
 
-    def join(self, parts: Sequence[F]) -> R:
+    def _compiled_chunk(self, code: Code) -> int:
+        """Return how many paths to compute in one call of compiled code.
+
+        The paths are the same in chunks of any size: few for cores, so that all of them have work
+        until the end, and many for a GPU.
+        """
+        few = max(1, -(-self.paths // _COMPILED_CELLS))
+        return _GPU_PATHS if code == "cuda" else few
+
+    def join(self, parts: Sequence[F], code: Code = "numpy") -> R:
         """Put together the results of the cells, in the order of the cells."""
         count = len(parts) // len(self.policies)
         chunks = {name: parts[i * count :][:count] for i, name in enumerate(self.policies)}
-        return self._result({name: some[0].joined(some) for name, some in chunks.items()})
+        joined = {name: pieces[0].joined(pieces) for name, pieces in chunks.items()}
+        return self._result(joined, self.settings(code))
 
     @abstractmethod
     def _cell(self, name: str, chunk: int, paths: int) -> "Cell[F]": ...
 
     @abstractmethod
-    def _result(self, by_policy: Mapping[str, F]) -> R: ...
+    def _result(self, by_policy: Mapping[str, F], settings: Mapping[str, Any]) -> R: ...
 
-    def settings(self) -> dict[str, Any]:
-        """Return what the results depend on, as plain text and numbers."""
+    def settings(self, code: Code = "numpy") -> dict[str, Any]:
+        """Return what the results depend on, as plain text and numbers.
+
+        Results of different code have the same law; those of the same code have the same bits.
+        """
         return {
             "seed": self.seed,
             "paths": self.paths,
             "chunk": CHUNK,
+            "code": code,
             "environment": repr(self.environment),
             "policies": {name: repr(policy) for name, policy in self.policies.items()},
-            "versions": provenance(),
+            "versions": provenance(code),
         }
 
 
@@ -92,7 +117,7 @@ class BasePlan(ABC, Generic[F, R]):
 class Cell(ABC, Generic[F]):
     """One policy in an environment on one chunk of paths; the same bits wherever it runs.
 
-    A cell knows nothing of its plan: what changes no result of a cell is not in it.
+    A cell holds nothing but what its result depends on, so it does not know its plan.
     """
 
     kind: ClassVar[type[PolicyResult]]
@@ -114,6 +139,16 @@ class Cell(ABC, Generic[F]):
     def stream(self, purpose: str) -> np.random.Generator:
         """Return the random stream of a purpose for this chunk of paths."""
         return stream(self.seed, purpose, self.chunk)
+
+    def compiled(self, code: Code) -> Any:
+        """Return the cell that plays the same by compiled code, or raise.
+
+        It has another field, `first`: the number of its first path.
+        """
+        raise ValueError(
+            f"{type(self.policy).__name__} finds the best arm, and no such policy has a compiled "
+            "form; use the engine serial, processes, dask or ray"
+        )
 
     def run(self) -> F:
         """Play the policy, on one thread: linear algebra on several may round differently."""

@@ -128,9 +128,11 @@ class IdentificationPlan(BasePlan[Verdicts, Identification]):
             budget=self.max_pulls,
         )
 
-    def _result(self, by_policy: Mapping[str, Verdicts]) -> Identification:
-        settings = {"max_pulls": self.max_pulls, "delta": self.delta, **self.settings()}
-        return Identification(verdicts=by_policy, settings=settings)
+    def _result(
+        self, by_policy: Mapping[str, Verdicts], settings: Mapping[str, Any]
+    ) -> Identification:
+        known = {"max_pulls": self.max_pulls, "delta": self.delta, **settings}
+        return Identification(verdicts=by_policy, settings=known)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -54,10 +54,13 @@ class Rollout:
             world.offer(proposing(policy).propose(self.state, self._rng))
         if world.locations is not self._known:
             if world.arms is not self._arms:
-                self._arms = policy._checked_arms(self.state, world.arms)
+                self._arms = policy.check_arms(self.state, world.arms)
             self._known = world.locations
             self._locations, self.best = world.locations.reshape(-1, 1), world.best[:, None]
-        chosen = self._rows * 0 if self._ball else policy._choose(self.state, self._arms, self._rng)
+        if self._ball:
+            chosen = self._rows * 0
+        else:
+            chosen = policy.choose_unchecked(self.state, self._arms, self._rng)
         return chosen, self._locations.take(self._rows + chosen, axis=0)
 
     def learn(self, chosen: Index, location: Array) -> None:
@@ -66,7 +69,7 @@ class Rollout:
         rewards = location + self._offset + noise if self._offset else location + noise
         self._waiting.append((self._arms, chosen, rewards))
         if len(self._waiting) > self._delay:
-            learn = self.policy._update if self._checked else self.policy.learn
+            learn = self.policy.learn_unchecked if self._checked else self.policy.learn
             learn(self.state, *self._waiting.popleft())
             self._checked = True
         self._pulled += self._cost

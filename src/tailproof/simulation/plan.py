@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from tailproof.checks import whole
+from tailproof.compiled.engine import Game
+from tailproof.compiled.targets import Target
 from tailproof.environments.arm_sets import UnitBall
 from tailproof.environments.linear import Bandit
 from tailproof.policies.base import Policy, proposing, unwarned
 from tailproof.results import Curves, Result
+from tailproof.results.provenance import Code
 from tailproof.simulation.cells import BasePlan, Cell
 from tailproof.simulation.loop import Rollout
 from tailproof.simulation.sweeps import sweep
@@ -22,8 +25,9 @@ __all__ = ["MOST_PULLS", "Plan", "simulate"]
 MOST_PULLS = 10**15
 """On one path; float64 counts them exactly."""
 _MOST_CHECKPOINTS = 10**6
+"""8 MB for each path."""
 _MOST_LATE = 10**6
-"""Decisions whose rewards are not known yet are kept in memory."""
+"""Decisions whose rewards are not known yet are kept in memory: 8 MB for each path."""
 
 
 def simulate(
@@ -60,7 +64,7 @@ def simulate(
         T, in pulls.
     paths, seed : int
     checkpoints : int or sequence of int
-        How many, evenly spaced, or the pulls after which to record; the horizon is always one.
+        How many, evenly spaced, or the pulls after which to record. The horizon is added.
     delay : int
         The rewards of a decision are learned when this many more decisions were made. Decisions
         whose rewards are not known at the end are charged like all others.
@@ -150,9 +154,9 @@ class Plan(BasePlan[Curves, Result]):
             delay=self.delay,
         )
 
-    def _result(self, by_policy: Mapping[str, Curves]) -> Result:
-        settings = {"horizon": self.horizon, "delay": self.delay, **self.settings()}
-        return Result(pulls=np.array(self.marks()), curves=by_policy, settings=settings)
+    def _result(self, by_policy: Mapping[str, Curves], settings: Mapping[str, Any]) -> Result:
+        known = {"horizon": self.horizon, "delay": self.delay, **settings}
+        return Result(pulls=np.array(self.marks()), curves=by_policy, settings=known)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,6 +166,20 @@ class RegretCell(Cell[Curves]):
     kind = Curves
     marks: tuple[int, ...]
     delay: int
+
+    def compiled(self, code: Code) -> "CompiledCell":
+        """Return the cell that plays the same by compiled code, or raise."""
+        game = Game(
+            policy=self.policy,
+            bandit=self.environment,
+            name=self.name,
+            horizon=self.budget,
+            marks=self.marks,
+            seed=self.seed,
+            delay=self.delay,
+        )
+        target: Target = "gpu" if code == "cuda" else "cores"
+        return CompiledCell(**vars(self), game=game, target=target)
 
     def play(self) -> Curves:
         """Play the policy, and charge each decision for the pulls it made."""
@@ -188,6 +206,21 @@ class RegretCell(Cell[Curves]):
                 error[:, learned[full]] = _estimation_error(rollout)
         known = np.maximum(marks // cost - self.delay, 0)
         return Curves(regret=regret, decisions=known, error=error if estimates else None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompiledCell(RegretCell):
+    """A cell that plays by compiled code; `first` is the number of its first path."""
+
+    game: Game
+    target: Target
+    first: int = 0
+
+    def play(self) -> Curves:
+        """Play the paths one by one on this core, or all at once on a GPU."""
+        regret, error = self.game.play(self.first, self.paths, self.target)
+        known = np.maximum(np.array(self.marks) // self.policy.pulls - self.delay, 0)
+        return Curves(regret=regret, decisions=known, error=error)
 
 
 def _slices(keys: Index) -> dict[int, slice]:

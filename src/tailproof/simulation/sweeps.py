@@ -14,9 +14,9 @@ import numpy as np
 from tailproof.checks import require
 from tailproof.results.base import PolicyResult
 from tailproof.results.files import locked, whole_file
-from tailproof.results.provenance import provenance
+from tailproof.results.provenance import Code, provenance
 from tailproof.simulation.cells import BasePlan, Cell
-from tailproof.simulation.engines import check_engine, running
+from tailproof.simulation.engines import check_engine, code_of, running
 
 __all__ = ["sweep"]
 
@@ -44,12 +44,14 @@ def sweep(
         again. If a cell cannot be written, there is a warning and the sweep continues.
         A cell is found again by its settings and versions. If you change the code of a policy of
         your own, but neither its name nor its settings, use a new folder.
-    engine : "serial", "processes", "dask" or "ray"
-        Results are the same bit for bit. "dask" and "ray" use the client or cluster you are
-        connected to, or start a local one and stop it again; a script that lets dask start one
-        needs the line ``if __name__ == "__main__":``.
+    engine : "serial", "processes", "dask", "ray", "compiled" or "cuda"
+        Results of the first four are the same bit for bit. "dask" and "ray" use the client or
+        cluster you are connected to, or start a local one and stop it again; a script that lets
+        dask start one needs the line ``if __name__ == "__main__":``. "compiled" (on cores) and
+        "cuda" (on a GPU) play the policies of `tailproof.compiled.FORMS` as machine code, with
+        other random numbers of the same laws; a path is the same in any number of paths.
     workers : int
-        Processes to start; 0 means one for each core. A dask client keeps those it has.
+        Processes or threads to start; 0 means one for each core. A dask client keeps those it has.
     progress : callable, optional
         Called with the cells done and their total, at the start and after each cell.
 
@@ -69,20 +71,25 @@ def sweep(
     >>> bool(results["df = 3"].mean("OFUL")[-1] == again["df = 3"].mean("OFUL")[-1])
     True
     """
-    ok = isinstance(plans, Mapping) and len(plans) > 0
-    require(ok, "plans", "a mapping with at least one plan", plans)
-    for name, plan in plans.items():
-        require(isinstance(plan, BasePlan), f"plans[{name!r}]", "a plan", plan)
+    _check(plans)
     check_engine(engine, workers)
     folder = None if out is None else Path(out)
-    keyed = {name: _keyed(name, plan, keep=folder is not None) for name, plan in plans.items()}
+    code = code_of(engine)
+    keyed = {name: _keyed(name, plan, code, keep=out is not None) for name, plan in plans.items()}
     cells = {key: cell for by_key in keyed.values() for key, cell in by_key.items()}
     if folder is not None:
         require(folder.is_dir() or not folder.exists(), "out", "a folder", str(out))
         folder.mkdir(parents=True, exist_ok=True)
     with nullcontext() if folder is None else locked(folder):
         parts = _run(cells, folder, engine, workers, progress or (lambda done, total: None))
-    return {name: plan.join([parts[key] for key in keyed[name]]) for name, plan in plans.items()}
+    return {name: plan.join([parts[k] for k in keyed[name]], code) for name, plan in plans.items()}
+
+
+def _check(plans: Any) -> None:
+    ok = isinstance(plans, Mapping) and len(plans) > 0
+    require(ok, "plans", "a mapping with at least one plan", plans)
+    for name, plan in plans.items():
+        require(isinstance(plan, BasePlan), f"plans[{name!r}]", "a plan", plan)
 
 
 def _run(
@@ -106,10 +113,12 @@ def _run(
     return parts
 
 
-def _keyed(name: str, plan: BasePlan[Any, Any], *, keep: bool) -> dict[str, Cell[Any]]:
+def _keyed(
+    name: str, plan: BasePlan[Any, Any], code: Code = "numpy", *, keep: bool
+) -> dict[str, Cell[Any]]:
     """Return the cells of a plan, those to keep by a hash of all that their results depend on."""
     if not keep:
-        return {f"{name} {number}": cell for number, cell in enumerate(plan.cells())}
+        return {f"{name} {number}": cell for number, cell in enumerate(plan.cells(code))}
     with np.printoptions(threshold=sys.maxsize, floatmode="unique"):  # arrays to the last digit
         bandit, recipes = repr(plan.environment), {k: repr(p) for k, p in plan.policies.items()}
     for text in (bandit, *recipes.values()):
@@ -118,9 +127,9 @@ def _keyed(name: str, plan: BasePlan[Any, Any], *, keep: bool) -> dict[str, Cell
                 f"out cannot be used with {text}: its repr shows an address in place of a setting, "
                 "so finished cells could not be told apart. Leave out a folder, or write a __repr__"
             )
-    shared, keyed = (type(plan).__name__, bandit, plan.seed, plan.timing(), provenance()), {}
-    for cell in plan.cells():
-        settings = (*shared, cell.name, recipes[cell.name], cell.chunk, cell.paths)
+    shared, keyed = (type(plan).__name__, bandit, plan.seed, plan.timing(), provenance(code)), {}
+    for cell in plan.cells(code):
+        settings = (*shared, cell.name, recipes[cell.name], cell.chunk, cell.paths, code)
         keyed[sha256(repr(settings).encode()).hexdigest()] = cell
     return keyed
 

@@ -193,7 +193,7 @@ def contrast(
         harmonic mean of counts: each period has the same variance, whatever made its shares.
     level : float
     draws, seed : int
-        Of permutations.
+        Of permutations; none with 0.
 
     Source: Satterthwaite 1946 for ν; Janssen 1997, Chung and Romano 2013 for the permutation;
     Hadad, Hirshberg, Zhan, Wager and Athey 2021 for the weights of periods. Differences: the two
@@ -218,7 +218,7 @@ def contrast(
     low, high = difference - half, difference + half
     better = float(stdtr(freedom, -difference / error))
     worse = float(stdtr(freedom, difference / error))
-    if weight is None:
+    if weight is None and draws:
         drawn = _permuted(cells, draws, np.random.default_rng(seed))
         tail = int((1 - level) / 2 * (draws + 1))
         t, slack = difference / error, 1e-9
@@ -294,7 +294,7 @@ def _permuted(cells: _Cells, draws: int, rng: np.random.Generator) -> Array:
     order = np.argsort(period, kind="stable")
     ends = np.searchsorted(period[order], np.arange(len(n) + 1))
     for t, share in enumerate(cells.share.tolist()):
-        v = cells.x[bought[order[ends[t] : ends[t + 1]]]]
+        v = np.sort(cells.x[bought[order[ends[t] : ends[t + 1]]]])  # so that order has no part
         one, other = n[t].tolist()
         s, q = _drawn(v, np.abs(v) >= bar, int(one + other), int(one), draws, rng)
         rest, rest_q = float(v.sum()) - s, float(v @ v) - q

@@ -14,18 +14,38 @@ from tailproof.checks import number
 from tailproof.stats.contrasts import Flags
 from tailproof.typing import Array, Index
 
-__all__ = ["DAY", "Moved", "days_of", "moved", "shared_periods"]
+__all__ = ["DAY", "Moved", "days_of", "moved", "seconds_of", "shared_periods"]
 
 DAY = 86_400.0
 """Seconds."""
+_MOST_DAYS = 1e6
+"""A column of whole numbers below this counts days: as seconds since 1970 it were of that year."""
+_MILLISECONDS = 1e11
+"""Times above this are milliseconds since 1970: as seconds they were of the year 5138."""
 LEAST = 20
 """Customers that the smaller arm of a period should have; shorter periods are joined."""
 _BLOCKS = 20
 """Parts of a file in which shares are compared if no time is known."""
 _LEAST_ROWS = 200
 """With fewer rows than this no drift of shares is looked for."""
+_LEAST_PAST, _LEAST_DAYS = 10, 6
+"""Earlier customers of an arm, and days, from which it is told whether shares followed rewards."""
+_FOLLOWED = 2.0
+"""Standard errors beyond which they did: rather too often, as that costs only power."""
 SURELY = 1e-4
 """A drift is said if it is as rare as this in files without one."""
+
+
+def seconds_of(time: Array) -> Array:
+    """Return times in seconds: whole numbers below a million are days, large ones milliseconds.
+
+    >>> seconds_of(np.array([0.0, 2.0])).tolist(), seconds_of(np.array([1.7e12])).tolist()
+    ([0.0, 172800.0], [1700000000.0])
+    """
+    most = float(np.abs(time).max(initial=0.0))
+    if most < _MOST_DAYS and bool((time == np.floor(time)).all()):
+        return np.asarray(time * DAY)
+    return np.asarray(time / 1000 if most > _MILLISECONDS else time, dtype=np.float64)
 
 
 def days_of(time: Array, length: float = DAY) -> Index:
@@ -84,6 +104,7 @@ class Moved(NamedTuple):
     shares: bool = False
     rewards: bool = False
     within: bool = False
+    followed: bool = False
     sorted: bool = False
     runs: bool = False
 
@@ -99,7 +120,7 @@ def moved(arm: Index, total: Array, arms: int, day: Index | None = None) -> Move
     >>> rng = np.random.default_rng(0)
     >>> arm = (rng.random(4000) < np.linspace(0.1, 0.6, 4000)).astype(int)
     >>> moved(arm, np.zeros(4000), 2)
-    Moved(shares=True, rewards=False, within=True, sorted=False, runs=False)
+    Moved(shares=True, rewards=False, within=True, followed=True, sorted=False, runs=False)
 
     Source: Pearson 1900 for χ². Differences: none.
     """
@@ -112,14 +133,51 @@ def moved(arm: Index, total: Array, arms: int, day: Index | None = None) -> Move
             return found._replace(sorted=True)
         block = np.arange(n) * _BLOCKS // n
         changed = _unlike(arm, block, arms)
-        return found._replace(shares=changed, within=changed)
+        return found._replace(shares=changed, within=changed, followed=changed)
     blocks = np.minimum(day * _BLOCKS // (int(day.max()) + 1), _BLOCKS - 1)
     # a third of a day each, by rank within it; compared within days
     size = np.bincount(day)
     start = np.cumsum(size) - size
     part = (np.arange(n) - start[day]) * 3 // size[day]
     within = _unlike_within(arm, part, day, arms)
-    return found._replace(shares=_unlike(arm, blocks, arms), within=within)
+    changed = _unlike(arm, blocks, arms)
+    followed = within or (changed and _followed(arm, total, day, arms))
+    return found._replace(shares=changed, within=within, followed=followed)
+
+
+def _followed(arm: Index, total: Array, day: Index, arms: int) -> bool:
+    """Return whether an arm's share of a day depends on how it did until then, beside a ramp.
+
+    The regression of the share on 1, the day, and Student's t of the arm against all others on
+    earlier days; a ramp that was planned has no part in the last one.
+    """
+    days = int(day.max()) + 1
+    cell = day * arms + arm
+    n, sums, squares = (
+        np.bincount(cell, weights, days * arms).reshape(days, arms)
+        for weights in (None, total, total * total)
+    )
+    past = [np.cumsum(x, axis=0)[:-1] for x in (n, sums, squares)]
+    size = n.sum(axis=1)[1:].astype(np.float64)
+    for one in range(arms):
+        k, s, q = (x[:, one] for x in past)
+        rest_k, rest_s, rest_q = (x.sum(axis=1) - x[:, one] for x in past)
+        known = (np.minimum(k, rest_k) >= _LEAST_PAST) & (size > 0)
+        if known.sum() < _LEAST_DAYS:
+            return True  # nobody can tell
+        k, s, q, rest_k, rest_s, rest_q = (x[known] for x in (k, s, q, rest_k, rest_s, rest_q))
+        variance = (q / k - (s / k) ** 2) / k + (rest_q / rest_k - (rest_s / rest_k) ** 2) / rest_k
+        lead = (s / k - rest_s / rest_k) / np.sqrt(np.maximum(variance, 1e-300))
+        at = np.flatnonzero(known).astype(np.float64)
+        columns = np.column_stack([np.ones(len(at)), at, np.clip(lead, -9, 9)])
+        root = np.sqrt(size[known])
+        share = n[1:][known, one] / size[known]
+        inverse = np.linalg.pinv((columns * root[:, None]).T @ (columns * root[:, None]))
+        slope = inverse @ ((columns * root[:, None]).T @ (share * root))
+        left = float(np.square((share - columns @ slope) * root).sum()) / (len(at) - 3)
+        if float(slope[2]) > _FOLLOWED * math.sqrt(max(left * float(inverse[2, 2]), 0.0)):
+            return True
+    return False
 
 
 def _runs(arm: Index, total: Array, arms: int) -> bool:

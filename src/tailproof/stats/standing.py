@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailproof.checks import number, require
-from tailproof.stats.contrasts import Contrast, contrast, holm, of_scores
+from tailproof.stats.contrasts import Contrast, Flags, contrast, holm, of_scores
 from tailproof.stats.customers import Concentration, Customers, cap_of_totals
 from tailproof.stats.intervals import (
     BoundedSample,
@@ -52,9 +52,13 @@ class Standing:
     share : float
         The share of non-zero totals below the cap.
     largest, smallest : float, optional
-        Bounds of a customer's total that are known otherwise; then nothing is capped.
+        Bounds of a customer's total; then nothing is capped.
+    assumed : bool
+        Whether these bounds are guessed from the rewards: then every arm must have sold too.
     costs : bool
         Whether small is good.
+    unsound : tuple of str
+        Why nothing is sure, known from elsewhere.
 
     Examples
     --------
@@ -77,7 +81,9 @@ class Standing:
     share: float = 0.99
     largest: float | None = None
     smallest: float | None = None
+    assumed: bool = False
     costs: bool = False
+    unsound: tuple[str, ...] = ()
     seed: int = 0
     _pairs: dict[tuple[int, int], Contrast] = field(default_factory=dict, repr=False)
 
@@ -104,17 +110,24 @@ class Standing:
     @property
     def bounded(self) -> bool:
         """Whether the user named the largest total, so that nothing is capped from above."""
-        return self.largest is not None
+        return self.largest is not None and not self.assumed
 
     @cached_property
     def range(self) -> tuple[float, float]:
         """The range to which totals are cut."""
-        low, high = cap_of_totals(self.customers.total, self.share)
-        if self.bounded:
+        totals = self.customers.total
+        low, high = cap_of_totals(totals, self.share)
+        if not math.isfinite(high - low):  # infinite totals are cut to the largest finite one
+            finite = totals[np.isfinite(totals)]
+            low, high = (
+                max(low, float(finite.min(initial=0))),
+                min(high, float(finite.max(initial=0))),
+            )
+        if self.largest is not None:
             low = min(0.0, float(self.customers.total.min(initial=0.0)))
         return (
-            low if self.smallest is None else min(self.smallest, 0.0),
-            high if self.largest is None else max(self.largest, 0.0),
+            low if self.smallest is None else self.smallest,
+            high if self.largest is None else self.largest,
         )
 
     @cached_property
@@ -129,19 +142,22 @@ class Standing:
 
     @cached_property
     def day(self) -> Index | None:
-        """The day of each customer's first visit, if times are known."""
-        return None if self.customers.time is None else days_of(self.customers.time)
+        """The day of each customer's first visit, if times are known and of several days."""
+        if self.customers.time is None or not self.customers.n:
+            return None
+        found = days_of(self.customers.time)
+        return found if found.max() else None
 
     @cached_property
     def moved(self) -> Moved:
         """Whether shares of arms moved, or rewards."""
         found = self.customers
-        return moved(found.arm, found.total, found.arms, self.day)
+        return moved(found.arm, self.capped, found.arms, self.day)
 
     @cached_property
     def judged_for(self) -> Looks:
         """The looks that statements hold for: any, where the shares followed the rewards."""
-        adaptive = self.moved.within and self.customers.weight is None
+        adaptive = self.moved.followed and self.customers.weight is None
         return "any" if adaptive and self.customers.case != "visits" else self.looks
 
     @cached_property
@@ -215,17 +231,9 @@ class Standing:
             self.bounded and min(found.sold[[one, other]]) < LEAST_SOLD
         ):
             return self._at_any_look(one, other)
-        mine = (found.arm == one) | (found.arm == other)
-        weight = None if found.weight is None else found.weight[mine]
-        if weight is not None and self.moved.within:
-            weight = np.sqrt(weight)  # each reward of a policy's log then has about one variance
-        first, period, x = found.arm[mine] == one, None, self.capped[mine]
-        if self.day is not None:
-            period, kept = shared_periods(self.day[mine], first)
-            x, first, period = x[kept], first[kept], period[kept]
-            weight = None if weight is None else weight[kept]
+        mine, first, period, weight = self._matched(one, other)
         return contrast(
-            x,
+            self.capped[mine],
             first,
             period=period,
             weight=weight,
@@ -233,6 +241,39 @@ class Standing:
             level=self.level,
             seed=self.seed,
         )
+
+    def _matched(self, one: int, other: int) -> tuple[Index, Flags, Index | None, Array | None]:
+        """Return the customers of two arms, who has the first, their periods and weights."""
+        found = self.customers
+        mine = np.flatnonzero((found.arm == one) | (found.arm == other))
+        first, period = found.arm[mine] == one, None
+        if self.day is not None:
+            period, kept = shared_periods(self.day[mine], first)
+            mine, first, period = mine[kept], first[kept], period[kept]
+        weight = None if found.weight is None else found.weight[mine]
+        if weight is not None and self.moved.followed:
+            weight = np.sqrt(weight)  # each reward of a policy's log then has about one variance
+        return mine, first, period, weight
+
+    def uncapped(self, one: int, other: int) -> float:
+        """Return what the first arm earned beyond the other, per customer, without a cap."""
+        found = self.customers
+        if not np.isfinite(found.total).all():
+            return math.nan
+        if found.case == "visits":
+            return float(found.visit_scores(-math.inf, math.inf, one, other).mean())
+        if self.judged_for == "any":
+            means = [float(found.total[found.arm == arm].mean()) for arm in (one, other)]
+            return means[0] - means[1]
+        mine, first, period, weight = self._matched(one, other)
+        return contrast(
+            found.total[mine],
+            first,
+            period=period,
+            weight=weight,
+            moved=self.moved.shares,
+            draws=0,
+        ).difference
 
     def _at_any_look(self, one: int, other: int) -> Contrast:
         """Compare by evidence; p values are those of Ville's inequality."""
@@ -297,7 +338,7 @@ class Standing:
     @cached_property
     def doubts(self) -> tuple[str, ...]:
         """Why nothing is sure whatever the comparisons say."""
-        found = [*self._about_sales(), *self._about_time()]
+        found = [*self.unsound, *self._about_sales(), *self._about_time()]
         few = self.concentration
         if 0 < few.half < FEWEST_CUSTOMERS and self.customers.n:
             found.append(
@@ -331,11 +372,10 @@ class Standing:
 
     def _about_time(self) -> list[str]:
         drift = self.moved
-        if drift.within and drift.rewards and self.customers.weight is None:
-            where = "along the file" if self.day is None else "within days"
+        if drift.followed and drift.rewards and self.customers.weight is None:
             return [
-                f"both the shares of the arms (changed {where}) and the rewards moved with time, "
-                "so arms met different customers; give the times, or propensities"
+                "both the shares of the arms and the rewards moved with time, so arms met other "
+                "customers; give the times, or propensities if a policy chose the arms"
             ]
         if drift.runs:
             return [
@@ -352,6 +392,15 @@ class Standing:
         if never:
             return [f"{self.leader} and {', '.join(never)} were never there on the same days"]
         return []
+
+    @cached_property
+    def closest(self) -> int | None:
+        """The rival that is hardest to tell from the leader; None without one."""
+        others = [arm for arm in range(len(self.names)) if arm != self.best]
+        if self.best is None or not others:
+            return None
+        best = self.best
+        return max(others, key=lambda arm: self._p(best, arm))
 
     @property
     def sure(self) -> bool:

@@ -131,6 +131,11 @@ class AutoFiltered(Repeating[Tuned], Relearning[Tuned]):
     settle: Count = field(kw_only=True, default=16)
     intercept: bool = field(kw_only=True, default=True)
 
+    @property
+    def invariances(self) -> frozenset[str]:
+        """The unit does not matter, nor an offset if there is an intercept."""
+        return frozenset({"units", "offset"} if self.intercept else {"units"})
+
     def with_scale(self, scale: float) -> Self:
         """Raise ``ValueError``: this filter learns the scale of the noise by itself."""
         raise ValueError(f"the noise scale cannot be set: {self!r} learns it")
@@ -178,7 +183,7 @@ class AutoFiltered(Repeating[Tuned], Relearning[Tuned]):
     ) -> None:
         units = self._woken(state.units(rows), raw[rows])
         seen, filtered = self._seen(arms[rows], units), self._filtered(raw[rows], units)
-        self.policy._update(inner, seen, chosen[rows], filtered, known)
+        self.policy.learn_unchecked(inner, seen, chosen[rows], filtered, known)
         state.note(rows, units)
 
     def _learn_again(self, part: Tuned, age: int) -> None:
@@ -186,7 +191,7 @@ class AutoFiltered(Repeating[Tuned], Relearning[Tuned]):
         seen = np.stack([self._seen(part.pilot_arms[:, t], units) for t in range(age)], axis=1)
         part.inner = self._blank(part.paths, part.arms, part.dim)
         filtered = self._filtered(part.pilot_rewards[:, :age], units)
-        part.replay(self.policy, part.inner, seen, filtered)
+        part.teach(self.policy, part.inner, seen, filtered)
         part.note(slice(None), units)
 
     def _seen(self, arms: Array, units: Units) -> Array:
@@ -235,13 +240,13 @@ class AutoFiltered(Repeating[Tuned], Relearning[Tuned]):
         middle, error = (part.reshape(len(raw), -1) for part in _split(raw))
         size = np.abs(error)
         spread = Median()(size)
-        some = _median(size, (size > 0) & np.isfinite(size))
-        spread = np.where((spread > 0) & np.isfinite(spread), spread, some)
+        nonzero_median = _median(size, (size > 0) & np.isfinite(size))
+        spread = np.where((spread > 0) & np.isfinite(spread), spread, nonzero_median)
         signal = _rms(np.where(np.isfinite(middle), middle - centre[:, None], 0.0))
         spread = np.maximum(spread, FINEST * signal * math.sqrt(self.repeats / 2))
         scale = _or_one(spread)[:, None]
-        each = error.reshape(len(raw), -1, self.repeats)
-        z = (each - pitman(each, scale)[..., None]).reshape(error.shape) / scale
+        by_decision = error.reshape(len(raw), -1, self.repeats)
+        z = (by_decision - pitman(by_decision, scale)[..., None]).reshape(error.shape) / scale
         w = 2 / (1 + z * z)  # ψ = z w, ψ² = w (2 − w), ψ' = w (w − 1)
         slope = np.maximum((w * (w - 1)).mean(axis=1), w.mean(axis=1) / 4)
         noise = spread * np.sqrt((w * (2 - w)).mean(axis=1) / (self.repeats - 1)) / slope

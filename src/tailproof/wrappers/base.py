@@ -42,8 +42,8 @@ W = TypeVar("W", bound=Wrapped)
 class Wrapper(Policy[W], Generic[W]):
     """A policy around a policy A; it forwards the whole contract, and subclasses change a part.
 
-    Most only say what A sees in place of the arms, `_arms`, and what it learns in place of the
-    rewards, `_rewards`.
+    Most subclasses define `_arms`, what A sees in place of the arms, or `_rewards`, what A learns
+    in place of the rewards, and nothing else.
 
     Parameters
     ----------
@@ -72,6 +72,11 @@ class Wrapper(Policy[W], Generic[W]):
         """The view of A."""
         return self.policy.view
 
+    @property
+    def invariances(self) -> frozenset[str]:
+        """The changes of rewards that change no decision of A."""
+        return self.policy.invariances
+
     def propose(self, state: W, rng: np.random.Generator) -> Array:
         """Return the proposal of A."""
         return proposing(self.policy).propose(state.inner, rng)
@@ -91,6 +96,13 @@ class Wrapper(Policy[W], Generic[W]):
     def with_scale(self, scale: float) -> Self:
         """Return the same wrapper around A with another noise scale."""
         return replace(self, policy=self.policy.with_scale(scale))
+
+    @property
+    def _innermost(self) -> Policy[Any]:
+        return self.policy._innermost
+
+    def _altered(self, **changes: Any) -> Self:
+        return replace(self, policy=self.policy._altered(**changes))
 
     @property
     def _longest(self) -> float:
@@ -115,16 +127,16 @@ class Wrapper(Policy[W], Generic[W]):
         return rewards
 
     def _choose(self, state: W, arms: Array, rng: np.random.Generator) -> Index:
-        return self.policy._choose(state.inner, self._arms(state, arms), rng)
+        return self.policy.choose_unchecked(state.inner, self._arms(state, arms), rng)
 
     def _propensities(self, state: W, arms: Array) -> Array | None:
-        return self.policy._propensities(state.inner, self._arms(state, arms))
+        return self.policy.propensities_unchecked(state.inner, self._arms(state, arms))
 
     def _learn_weighted(
         self, state: W, arms: Array, chosen: Index, rewards: Array, propensity: Array | None
     ) -> None:
         seen, r = self._arms(state, arms), self._rewards(state, rewards)
-        self.policy._update(state.inner, seen, chosen, r, propensity)
+        self.policy.learn_unchecked(state.inner, seen, chosen, r, propensity)
 
     @final
     def _learn(self, state: W, arms: Array, chosen: Index, rewards: Array) -> None:
@@ -154,7 +166,7 @@ def innermost(policy: Policy[Any]) -> Any:
     >>> innermost(Filtered(Filtered(UCB1(), repeats=3), repeats=5))
     UCB1(bonus=1.0)
     """
-    return innermost(policy.policy) if isinstance(policy, Wrapper) else policy
+    return policy._innermost
 
 
 def altered(policy: Policy[Any], **changes: Any) -> Any:
@@ -164,7 +176,4 @@ def altered(policy: Policy[Any], **changes: Any) -> Any:
     >>> altered(Filtered(UCB1(), repeats=3), bonus=0.5).policy
     UCB1(bonus=0.5)
     """
-    if isinstance(policy, Wrapper):
-        return replace(policy, policy=altered(policy.policy, **changes))
-    inside: Any = policy
-    return replace(inside, **changes)
+    return policy._altered(**changes)

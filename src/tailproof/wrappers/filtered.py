@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from tailproof.checks import Count, require
 from tailproof.policies.base import Array, Policy
-from tailproof.policies.thompson import ThompsonSampling
 from tailproof.stats.calibration import calibrate_filter
 from tailproof.stats.estimators import Estimator, MeanOfMedians, Median
 from tailproof.stats.theory import filter_pulls, median_pulls
@@ -36,7 +35,7 @@ class Filtered(Repeating[Wrapped]):
     repeats : int
         ñ, the rewards behind each reward that A is given.
     estimator : Estimator
-        What reduces them; by default the mean of medians with ε = ½.
+        Makes one number of these ñ rewards; by default the mean of medians with ε = ½.
 
     Examples
     --------
@@ -67,6 +66,14 @@ class Filtered(Repeating[Wrapped]):
         super().__post_init__()
         require(isinstance(self.estimator, Estimator), "estimator", "an estimator", self.estimator)
         self.estimator.check(self.repeats)
+
+    @property
+    def invariances(self) -> frozenset[str]:
+        """Those of A that also pass through the estimator."""
+        inside = self.policy.invariances
+        if "increasing" in inside:
+            inside |= {"units", "offset"}
+        return inside - {"increasing"} if self.estimator.equivariant else frozenset()
 
     @classmethod
     def from_theory(
@@ -103,10 +110,10 @@ class Filtered(Repeating[Wrapped]):
         if constants == "usable":
             require(block_exponent is None, "block_exponent", "None for usable", block_exponent)
             policy.with_scale(1.0)  # raises early if it has no scale
-            found = median_pulls(
+            required = median_pulls(
                 horizon=horizon, delta=delta, alpha=alpha, tail_constant=tail_constant
             )
-            policy, repeats, estimator = policy.with_scale(found.scale), found.block, Median()
+            policy, repeats, estimator = policy.with_scale(required.scale), required.block, Median()
         else:
             require(tail_constant == 1, "tail_constant", "1 for paper", tail_constant)
             exponent = 0.5 if block_exponent is None else block_exponent
@@ -144,16 +151,16 @@ class Filtered(Repeating[Wrapped]):
         inside, recorded = innermost(policy), "rewards" in settings
         scaleless = not hasattr(inside, "noise_scale")
         told = policy if recorded and scaleless else policy.with_scale(1.0)  # raises early
-        found = calibrate_filter(**settings)
+        calibration = calibrate_filter(**settings)
         if recorded:
             centre, size = _location(settings["rewards"], settings.get("arms"))
-            stretch = max(1.0, size / found.scale)
-            if isinstance(inside, ThompsonSampling):
+            stretch = max(1.0, size / calibration.scale)
+            if hasattr(inside, "prior_scale"):  # that of ThompsonSampling
                 told = altered(told, prior_scale=stretch * inside.prior_scale)
-            policy = Scaled(told, centre=centre, unit=found.scale, stretch=stretch)
+            policy = Scaled(told, centre=centre, unit=calibration.scale, stretch=stretch)
         else:
-            policy = policy.with_scale(found.scale)
-        return cls(policy, repeats=found.pulls, estimator=found.estimator)
+            policy = policy.with_scale(calibration.scale)
+        return cls(policy, repeats=calibration.pulls, estimator=calibration.estimator)
 
     def _rewards(self, state: Wrapped, rewards: Array) -> Array:
         raw = rewards.reshape(state.paths, self.policy.pulls, self.repeats)

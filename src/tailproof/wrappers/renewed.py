@@ -77,7 +77,7 @@ class Renewed(Wrapper[Renewable]):
         propensity: Array | None,
     ) -> None:
         super()._learn_weighted(state, arms, chosen, rewards, propensity)
-        self.policy._update(state.young, arms, chosen, rewards, propensity)
+        self.policy.learn_unchecked(state.young, arms, chosen, rewards, propensity)
         age = state.decisions + 1
         rows = np.flatnonzero(age % -(-self.memory // 2) == 0)
         if len(rows):

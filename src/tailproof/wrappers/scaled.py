@@ -53,6 +53,12 @@ class Scaled(Wrapper[Wrapped]):
     unit: Positive = field(kw_only=True, default=1.0)
     stretch: Positive = field(kw_only=True, default=1.0)
 
+    @property
+    def invariances(self) -> frozenset[str]:
+        """Those of A; with a centre a change of unit is also an offset, which A must not mind."""
+        inside = self.policy.invariances
+        return inside if self.centre == 0 or "offset" in inside else inside - {"units"}
+
     def estimate(self, state: Wrapped) -> Array | None:
         """Return the estimate of θ in the units of the rewards, around the centre."""
         inside = super().estimate(state)

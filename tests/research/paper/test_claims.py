@@ -19,7 +19,7 @@ from tailproof.research.paper import (
     published,
     statements,
 )
-from tailproof.research.paper.exhibit import Claim, Measured, Ratio, Share, judge_claims, ratio
+from tailproof.research.paper.claims import Claim, Measured, Ratio, Share, judge_claims, ratio
 from tailproof.research.paper.experiments import choices, pulls
 from tailproof.research.paper.references import compare
 from tailproof.research.paper.reproduction import Reproduction, reproduce

@@ -17,8 +17,8 @@ from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 from tailproof.cli import app
-from tailproof.research.paper import EXHIBITS, SIZES, reproduction, select
-from tailproof.research.paper.exhibit import Claim, Part, Share, below, judge_claims, ratio
+from tailproof.research.paper import SIZES, STUDIES, reproduction, select
+from tailproof.research.paper.claims import Claim, Part, Share, below, judge_claims, ratio
 from tailproof.research.paper.references import compare
 from tailproof.research.paper.reproduction import Reproduction
 from tailproof.research.report import VERDICTS, _plain, write_report
@@ -81,11 +81,11 @@ def stamps(out: Path) -> dict[str, int]:
 
 
 def test_all_nine_figures_and_four_warnings_are_there() -> None:
-    numbers = [int(n) for name in EXHIBITS for n in name.split("-") if n.isdigit()]
+    numbers = [int(n) for name in STUDIES for n in name.split("-") if n.isdigit()]
     assert sorted(numbers) == list(range(1, 10))
-    assert {"pulls", "bonus", "shrinkage", "defects"} <= set(EXHIBITS)
-    for exhibit in EXHIBITS.values():
-        assert set(exhibit.SETTINGS) == set(SIZES)
+    assert {"pulls", "bonus", "shrinkage", "defects"} <= set(STUDIES)
+    for study in STUDIES.values():
+        assert set(study.SETTINGS) == set(SIZES)
 
 
 def test_every_picture_is_drawn_and_described(folder: Path) -> None:
@@ -96,13 +96,13 @@ def test_every_picture_is_drawn_and_described(folder: Path) -> None:
     names += ["guarantee-filter", "guarantee-sets", "guarantee-arms"]
     assert drawn == {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
     kept = Reproduction.load(folder)
-    for name, exhibit in EXHIBITS.items():
+    for name, study in STUDIES.items():
         results = kept.results(name)
-        for claim in exhibit.check_claims(results):
+        for claim in study.check_claims(results):
             assert claim.text.endswith(".")
             assert claim.whose.startswith(("the paper, ", "the public scripts", "our question"))
             assert claim.parts
-        for picture in exhibit.draw(results).values():
+        for picture in study.draw(results).values():
             assert len(picture.alt) > 40
             assert "nan" not in picture.alt
 
@@ -134,11 +134,11 @@ def test_the_report_works_offline_and_describes_every_picture(folder: Path) -> N
     for link in page.links:
         assert link.startswith("data:") or link.removeprefix("#") in page.places
     assert not re.search(r"@import|url\(|<script|<link rel=.stylesheet", text)
-    assert page.places >= set(EXHIBITS)
+    assert page.places >= set(STUDIES)
     assert "prefers-color-scheme: dark" in text
     assert 'name="viewport"' in text
     first = text.index("Verdicts")
-    assert first < min(text.index(f'<section id="{name}"') for name in EXHIBITS)
+    assert first < min(text.index(f'<section id="{name}"') for name in STUDIES)
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs Chromium")
@@ -153,7 +153,7 @@ def test_the_report_opens_in_a_browser(folder: Path, tmp_path: Path) -> None:
         timeout=120,
         check=True,
     )
-    assert done.stdout.count("<section") == len(EXHIBITS)
+    assert done.stdout.count("<section") == len(STUDIES)
     assert "CONSOLE" not in done.stderr
     assert "Failed to load resource" not in done.stderr
 
@@ -165,9 +165,9 @@ def test_the_report_shows_the_reference_and_the_verdicts(folder: Path) -> None:
     assert "Settings: 300 pulls a path; 3 (df = 3, 1.02, 1, 0.5) paths; 3 paths of the" in text
     assert "tailproof reproduce overview 1 2-3" in text
     words = (folder / "verdicts.md").read_text(encoding="utf-8")
-    for name, exhibit in EXHIBITS.items():
-        assert exhibit.TITLE in words
-        for judged in judge_claims(exhibit.check_claims(Reproduction.load(folder).results(name))):
+    for name, study in STUDIES.items():
+        assert study.TITLE in words
+        for judged in judge_claims(study.check_claims(Reproduction.load(folder).results(name))):
             claim = f"{_plain(judged.claim.text)} ({_plain(judged.claim.whose)})"
             caveat = f", {judged.caveat}" if judged.caveat else ""
             assert f"| {claim} | **{judged.verdict}**{caveat} |" in words
@@ -188,11 +188,11 @@ def test_the_report_starts_with_a_tally_and_folds_the_rest(folder: Path) -> None
 
 
 @blank_pictures
-def test_a_finished_exhibit_is_not_run_again(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_finished_study_is_not_run_again(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def again(*args: object) -> None:
         raise AssertionError("it was finished")
 
-    monkeypatch.setattr(EXHIBITS["7"], "run", again)
+    monkeypatch.setattr(STUDIES["7"], "run", again)
     run(f"reproduce 7 --size smoke --engine serial --out {small}")
     next((small / "results" / "7").iterdir()).write_bytes(b"damaged")
     with pytest.raises(AssertionError, match=r"1 == 0|finished"):
@@ -241,7 +241,7 @@ def test_the_report_is_drawn_from_results_alone(small: Path, tmp_path: Path) -> 
         ("reproduce 1 --size quick", "out .* holds results of size smoke, not quick; choose a new"),
         (
             "reproduce 7 --size smoke --engine x",
-            "engine must be one of serial, processes, dask, ray",
+            "engine must be one of serial, processes, dask, ray, compiled, cuda",
         ),
         ("reproduce 7 --size smoke --workers -1", "workers must be a whole number of at least 0"),
     ],
@@ -280,7 +280,7 @@ def test_a_folder_of_other_versions_is_refused(
 
 
 @blank_pictures
-def test_a_stopped_run_keeps_finished_exhibits(
+def test_a_stopped_run_keeps_finished_studies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "r"
@@ -299,7 +299,7 @@ def test_a_stopped_run_keeps_finished_exhibits(
 
 
 @blank_pictures
-def test_a_finished_best_arm_exhibit_is_not_simulated_again(
+def test_a_finished_best_arm_study_is_not_simulated_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command = f"reproduce best-arm --size smoke --engine serial --out {tmp_path / 'r'}"
@@ -398,7 +398,7 @@ def test_texts_of_run_json_are_escaped(small: Path) -> None:
 
 
 def test_select_knows_figures_by_number() -> None:
-    assert select(["all"]) == list(EXHIBITS)
+    assert select(["all"]) == list(STUDIES)
     assert select(["9", "4", "5"]) == ["4-5", "8-9"]
 
 

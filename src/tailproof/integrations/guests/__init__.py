@@ -4,7 +4,7 @@ A guest can be filtered, simulated, served, saved and restored, and the bandit i
 Each library is an optional extra, imported when one of its guests is created.
 """
 
-from tailproof.integrations.guests.base import Guest, History, Made, made, rewards_cut
+from tailproof.integrations.guests.base import Guest, GuestState, Made, made, rewards_cut
 from tailproof.integrations.guests.bayesianbandits import bayesianbandits
 from tailproof.integrations.guests.coba import coba
 from tailproof.integrations.guests.contextualbandits import contextualbandits
@@ -15,7 +15,7 @@ from tailproof.integrations.guests.vw import vw
 
 __all__ = [
     "Guest",
-    "History",
+    "GuestState",
     "Made",
     "bayesianbandits",
     "coba",

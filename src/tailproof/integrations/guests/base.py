@@ -14,7 +14,7 @@ from tailproof.checks import require
 from tailproof.policies.base import LONGEST, Array, Index, Policy, State, View
 from tailproof.policies.state.base import ROOM, Counts, FiniteBuffer, Rule
 
-__all__ = ["Guest", "History", "Made", "View", "made", "named", "rewards_cut"]
+__all__ = ["Guest", "GuestState", "Made", "View", "made", "named", "rewards_cut"]
 
 _LOG = logging.getLogger("tailproof.integrations.guests")
 
@@ -38,21 +38,21 @@ class Made:
         if isinstance(thing, cls):
             return thing
         if isinstance(thing, str) or inspect.isclass(thing) or inspect.isroutine(thing):
-            kind, own = thing, dict(settings)
+            kind, values = thing, dict(settings)
         else:
             kind = type(thing)
             names = inspect.signature(kind).parameters
             rule = f"a class and its settings, as {kind.__name__} does not show its own"
             require(all(hasattr(thing, name) for name in names), "guest", rule, thing)
-            own = {name: getattr(thing, name) for name in names} | dict(settings)
-        return cls(kind, tuple((name, _plain(value)) for name, value in own.items()))
+            values = {name: getattr(thing, name) for name in names} | dict(settings)
+        return cls(kind, tuple((name, _plain(value)) for name, value in values.items()))
 
-    def __call__(self, **more: Any) -> Any:
+    def __call__(self, **extra: Any) -> Any:
         """Return a new object."""
         given = {n: v() if isinstance(v, Made) else v for n, v in self.settings}
         if isinstance(self.kind, str):
             raise ValueError(f"a part of a guest must be a class, got {self.kind!r}")
-        return self.kind(**given, **more)
+        return self.kind(**given, **extra)
 
 
 def made(kind: Callable[..., Any] | str, **settings: Any) -> Made:
@@ -91,13 +91,13 @@ def _plain(value: Any) -> Any:
     """Return a value that compares and hashes by its content."""
     if isinstance(value, list):
         return tuple(value)
-    own: Any = type(value)
+    kind: Any = type(value)
     told = value is None or inspect.isclass(value) or inspect.isroutine(value)
-    return value if told or own.__eq__ is not object.__eq__ else Made.of(value)
+    return value if told or kind.__eq__ is not object.__eq__ else Made.of(value)
 
 
 @dataclass(eq=False)
-class History(State):
+class GuestState(State):
     """Every decision that a guest learned from, in order.
 
     Attributes
@@ -123,8 +123,8 @@ class History(State):
     @property
     def live(self) -> dict[int, tuple[int, Any]]:
         """The guest object of each path and how many decisions it has learned; not saved."""
-        found: dict[int, tuple[int, Any]] = self.__dict__.setdefault("_live", {})
-        return found
+        guests: dict[int, tuple[int, Any]] = self.__dict__.setdefault("_live", {})
+        return guests
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_live"}
@@ -156,23 +156,23 @@ class History(State):
 
 
 @dataclass(eq=False)
-class VectorHistory(History):
-    """A history with the vectors of all arms."""
+class GuestStateWithVectors(GuestState):
+    """The decisions of a guest that sees the vectors of all arms."""
 
     seen: Annotated[Array, Rule((ROOM, "arms", "dim"), finite=True, buffer=1)]
 
 
-class Guest(Policy[History]):
+class Guest(Policy[GuestState]):
     """A bandit of another library, unchanged, as a policy.
 
     A subclass creates it, asks it for an arm and tells it a reward, on one path. Its state is
     the list of decisions it learned from; the object itself is rebuilt by replaying them, so it
-    can be saved, restored and copied in any case. Before each choice it gets a seed
-    from the random numbers of the call; before each update, the number of the update.
+    can be saved, restored and copied in any case. Before each choice the object is seeded with a
+    random number of the call, and before each update with the number of the update.
     """
 
     largest: ClassVar[float] = 1e30
-    """Rewards beyond ± this are clipped, and counted in `History.cut`."""
+    """Rewards beyond ± this, whose squares may overflow, are clipped, and counted in `cut`."""
     longest_seen: ClassVar[float] = 1e4
     """Longer arms are refused: their squares would swamp a penalty of 1 in normal equations."""
     weighs: ClassVar[bool] = False
@@ -217,14 +217,16 @@ class Guest(Policy[History]):
     def _reseed(self, guest: Any, seed: int) -> None:
         """Seed the guest, if it draws random numbers."""
 
-    def _init(self, paths: int, arms: int, dim: int) -> History:
-        kind = VectorHistory if self.view == "vectors" else History
-        nothing = {"seen": np.zeros((paths, ROOM, 0))} if self.view == "arms" else {}
-        state = kind.start(paths, arms, dim, **nothing)
+    def _init(self, paths: int, arms: int, dim: int) -> GuestState:
+        if self.view == "arms":
+            state = GuestState.start(paths, arms, dim, seen=np.zeros((paths, ROOM, 0)))
+        else:
+            kind = GuestStateWithVectors if self.view == "vectors" else GuestState
+            state = kind.start(paths, arms, dim)
         state.fixed_arms = self.keeps_arms
         return state
 
-    def _choose(self, state: History, arms: Array, rng: np.random.Generator) -> Index:
+    def _choose(self, state: GuestState, arms: Array, rng: np.random.Generator) -> Index:
         seeds = rng.integers(2**31 - 1, size=state.paths)
         offers, k = self._offers(arms), arms.shape[1]
         chosen = np.empty(state.paths, dtype=np.int64)
@@ -234,26 +236,31 @@ class Guest(Policy[History]):
             chosen[path] = self._ask(guest, k, seen, seed)
         return chosen
 
-    def _propensities(self, state: History, arms: Array) -> Array | None:
+    def _propensities(self, state: GuestState, arms: Array) -> Array | None:
         k, offers = arms.shape[1], self._offers(arms)
-        found = [
+        shares = [
             self._shares(self._guest(state, path), k, seen) for path, seen in enumerate(offers)
         ]
-        return None if found[0] is None else np.array(found, dtype=np.float64)
+        return None if shares[0] is None else np.array(shares, dtype=np.float64)
 
     @final
-    def _learn(self, state: History, arms: Array, chosen: Index, rewards: Array) -> None:
+    def _learn(self, state: GuestState, arms: Array, chosen: Index, rewards: Array) -> None:
         self._learn_weighted(state, arms, chosen, rewards, None)
 
     def _learn_weighted(
-        self, state: History, arms: Array, chosen: Index, rewards: Array, propensity: Array | None
+        self,
+        state: GuestState,
+        arms: Array,
+        chosen: Index,
+        rewards: Array,
+        propensity: Array | None,
     ) -> None:
         paths, seen = state.paths, self._offers(arms)
         kept = np.clip(rewards[:, 0], -self.largest, self.largest)
         cut = kept != rewards[:, 0]
         if cut.any() and not state.cut.any():
-            words = "%s: reward %g was clipped to %g; `rewards_cut` counts all of them"
-            _LOG.warning(words, self, rewards[cut, 0][0], kept[cut][0])
+            message = "%s: reward %g was clipped to %g; `rewards_cut` counts all of them"
+            _LOG.warning(message, self, rewards[cut, 0][0], kept[cut][0])
         state.cut += cut
         state.append(
             chosen=chosen,
@@ -264,7 +271,7 @@ class Guest(Policy[History]):
             seen=seen,
         )
 
-    def _guest(self, state: History, path: int) -> Any:
+    def _guest(self, state: GuestState, path: int) -> Any:
         """Return the guest of a path, with everything learned so far."""
         known, guest = state.live.get(path, (0, None))
         guest = self._make(state.arms) if guest is None else guest
@@ -303,10 +310,10 @@ def _context(arms: Array) -> Array:
     if np.array_equal(arms, np.broadcast_to(first[:, None], arms.shape)):
         return first
     paths, k, dim = arms.shape
-    size, more = divmod(dim, k)  # e_k ⊗ x, then what all arms share
-    x = np.delete(first, np.s_[size : dim - more], axis=1)
+    size, constants = divmod(dim, k)  # e_k ⊗ x, then what all arms share
+    x = np.delete(first, np.s_[size : dim - constants], axis=1)
     blocks = (np.eye(k)[:, :, None] * x[:, None, None, :size]).reshape(paths, k, -1)
-    shared = np.broadcast_to(x[:, None, size:], (paths, k, more))
+    shared = np.broadcast_to(x[:, None, size:], (paths, k, constants))
     if np.array_equal(arms, np.concatenate([blocks, shared], axis=2)):
         return x
     raise ValueError(
@@ -320,8 +327,8 @@ def rewards_cut(state: State) -> Index:
 
     The state may be that of a wrapper around the guest.
     """
-    inner = state
-    while not isinstance(inner, History):
-        require(hasattr(inner, "inner"), "state", "that of a guest", type(state).__name__)
-        inner = getattr(inner, "inner")  # noqa: B009
-    return inner.cut.copy()
+    inside: Any = state
+    while not hasattr(inside, "cut"):
+        require(hasattr(inside, "inner"), "state", "that of a guest", type(state).__name__)
+        inside = inside.inner
+    return np.array(inside.cut)

@@ -14,7 +14,7 @@ __all__ = ["BayesianBandits", "bayesianbandits"]
 
 @dataclass(frozen=True)
 class BayesianBandits(Guest):
-    """A `bayesianbandits` agent; see `bayesianbandits`."""
+    """An agent of the library `bayesianbandits`, as the function `bayesianbandits` makes it."""
 
     policy: Made
     learner: Made
@@ -37,8 +37,8 @@ class BayesianBandits(Guest):
     def _make(self, arms: int) -> Any:
         library = import_extra("bayesianbandits", "bayesianbandits")
         kind = library.ContextualAgent if self.contextual else library.Agent
-        own = [library.Arm(k, learner=self.learner()) for k in range(arms)]
-        return kind(own, self.policy())
+        numbered = [library.Arm(k, learner=self.learner()) for k in range(arms)]
+        return kind(numbered, self.policy())
 
     def _reseed(self, guest: Any, seed: int) -> None:
         guest.rng = seed

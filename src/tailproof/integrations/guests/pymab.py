@@ -1,6 +1,7 @@
 """Guests from pymab: compiled bandits, with or without action features."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ __all__ = ["PyMAB", "pymab"]
 
 @dataclass(frozen=True)
 class PyMAB(Guest):
-    """A `pymab` policy; see `pymab`."""
+    """A policy of the library `pymab`, as the function `pymab` makes it."""
 
     policy: Made
 
@@ -39,11 +40,12 @@ class PyMAB(Guest):
 
     def _made(self, guest: Any, seen: Array) -> Any:
         """Return the policy, created once the number of features is known."""
-        arms, found = guest
-        if not found:
-            more = {"n_features": seen.shape[1]} if self.view == "vectors" else {}
-            found["policy"] = self.policy(n_arms=arms, **more)
-        return found["policy"]
+        arms, created = guest
+        if not created:
+            make = partial(self.policy, n_arms=arms)
+            vectors = self.view == "vectors"
+            created["policy"] = make(n_features=seen.shape[1]) if vectors else make()
+        return created["policy"]
 
     def _ask(self, guest: Any, arms: int, seen: Array, seed: int) -> int:
         rng = np.random.default_rng(seed)

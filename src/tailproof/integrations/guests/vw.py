@@ -15,7 +15,7 @@ __all__ = ["VW", "vw"]
 
 @dataclass(frozen=True)
 class VW(Guest):
-    """A `vowpalwabbit.Workspace` with ``--cb_explore_adf``; see `vw`."""
+    """A `vowpalwabbit.Workspace` with ``--cb_explore_adf``, as the function `vw` makes it."""
 
     largest: ClassVar[float] = 1e9  # it squares them in single precision
     longest_seen: ClassVar[float] = 1e9
@@ -38,8 +38,8 @@ class VW(Guest):
         return import_extra("vowpalwabbit", "vw").Workspace(f"{self.arguments} --quiet")
 
     def _shares(self, guest: Any, arms: int, seen: Array) -> Array:
-        found = np.asarray(guest.predict(self._lines(arms, seen)), dtype=np.float64)
-        return np.asarray(found / found.sum())
+        scores = np.asarray(guest.predict(self._lines(arms, seen)), dtype=np.float64)
+        return np.asarray(scores / scores.sum())
 
     def _ask(self, guest: Any, arms: int, seen: Array, seed: int) -> int:
         share = self._shares(guest, arms, seen)
@@ -49,8 +49,8 @@ class VW(Guest):
         self, guest: Any, arms: int, seen: Array, chosen: int, reward: float, propensity: float
     ) -> None:
         lines = self._lines(arms, seen)
-        place = chosen + len(lines) - arms
-        lines[place] = f"0:{-reward!r}:{propensity!r} {lines[place]}"
+        line = chosen + len(lines) - arms
+        lines[line] = f"0:{-reward!r}:{propensity!r} {lines[line]}"
         guest.learn(lines)
 
     def _lines(self, arms: int, seen: Array) -> list[str]:

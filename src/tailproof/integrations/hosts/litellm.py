@@ -35,8 +35,8 @@ class LiteLLMStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
     """A routing strategy for `litellm.Router`: a small 95 % quantile of what calls cost.
 
     Each model group has a `tailproof.routing.Router` among its deployments. Cooldowns, retries and
-    fallbacks remain LiteLLM's, and so do its checks before a call. Each attempt is learned on its
-    own: a deployment that fails is charged, the one that answers in its place is not.
+    fallbacks remain LiteLLM's, and so do its checks before a call. Each attempt is learned alone:
+    the failure of a deployment does not count against the one that answers in its place.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ class LiteLLMStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         it from them.
     measure : "latency", "first_token" or "cost", or weights for several
         ``{"latency": 1, "cost": 300}`` adds a second for a third of a cent. An answer that was not
-        streamed has its first token at its end. A call without a price is not learned if it is
-        needed.
+        streamed has its first token at its end. If "cost" counts, a call without a price is not
+        learned.
     settings :
         Those of `tailproof.routing.Router`: `aim`, `failure`, `memory`, `probe`, `policy`, `seed`.
         A time-out or another error costs `failure`, by default infinitely much.
@@ -112,23 +112,26 @@ class LiteLLMStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
     ) -> Any:
         """Return a deployment of the model for a call that blocks."""
         given = request_kwargs if request_kwargs is not None else {}
-        model, found = self.router._common_checks_available_deployment(
+        model, deployments = self.router._common_checks_available_deployment(
             model, messages, input, specific_deployment, given
         )
-        if isinstance(found, dict):
-            return found
+        if isinstance(deployments, dict):
+            return deployments
         resting = get_cooldown_deployments(self.router, None)
-        found = self.router._filter_cooldown_deployments(found, resting)
+        deployments = self.router._filter_cooldown_deployments(deployments, resting)
         if self.router.enable_pre_call_checks and messages is not None:
-            found = self.router._pre_call_checks(
-                model=model, healthy_deployments=found, messages=messages, request_kwargs=given
+            deployments = self.router._pre_call_checks(
+                model=model,
+                healthy_deployments=deployments,
+                messages=messages,
+                request_kwargs=given,
             )
         order, excluded, skipped = (given.pop(name, None) for name in _PRIVATE)
-        found = litellm.utils.get_order_filtered_deployments(found, target_order=order)
+        deployments = litellm.utils.get_order_filtered_deployments(deployments, target_order=order)
         without = litellm.utils.get_excluded_filtered_deployments
-        found = without(found, excluded_deployment_ids=excluded)
-        found = without(found, excluded_deployment_ids=skipped) or found
-        return self._among(model, found)
+        deployments = without(deployments, excluded_deployment_ids=excluded)
+        deployments = without(deployments, excluded_deployment_ids=skipped) or deployments
+        return self._among(model, deployments)
 
     async def async_get_available_deployment(
         self,
@@ -140,14 +143,14 @@ class LiteLLMStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
     ) -> Any:
         """Return a deployment of the model for a call in an event loop."""
         given = request_kwargs if request_kwargs is not None else {}
-        found = await self.router.async_get_healthy_deployments(
+        deployments = await self.router.async_get_healthy_deployments(
             model=model,
             request_kwargs=given,
             messages=messages,
             input=input,
             specific_deployment=specific_deployment,
         )
-        return found if isinstance(found, dict) else self._among(model, found)
+        return deployments if isinstance(deployments, dict) else self._among(model, deployments)
 
     def log_success_event(
         self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any
@@ -208,12 +211,12 @@ class LiteLLMStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         """Return the weighted sum of what is measured, NaN if a price is needed and missing."""
         first = kwargs.get("completion_start_time") if kwargs.get("stream") else None
         price = kwargs.get("response_cost")
-        found = {
+        measured = {
             "latency": _seconds(end - start),
             "first_token": _seconds((first or end) - start),
             "cost": math.nan if price is None else float(price),
         }
-        return sum(weight * found[name] for name, weight in self.weights.items())
+        return sum(weight * measured[name] for name, weight in self.weights.items())
 
 
 def _seconds(span: timedelta | float) -> float:

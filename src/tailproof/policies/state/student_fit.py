@@ -42,9 +42,8 @@ against them ends them."""
 _SIGNAL, _ROUNDING, _TINY = 1e-3, 1e-14, 1e-100
 """The least scale: of the spread of the coefficients, of the offset (100 roundings), of all."""
 _LEAST_SLOPE = 0.25
-"""J is at least this: 0.5 for Cauchy noise, less only where few pulls mislead; κ likewise."""
-_FOUR = 3
-"""The position of ν = 4, from which a fit that begins again finds any other soonest."""
+"""J is at least this: 0.5 for Cauchy noise, less where few pulls mislead; κ likewise."""
+_FOUR = 3  # the position of ν = 4, from which a fit that begins again finds any other soonest
 _FLAT = 1e-8
 """The part of a squared mean below which a spread is rounding."""
 _REJECTED = 1e200
@@ -330,8 +329,7 @@ class StudentFit(State):
 
     def _learn_start(self, n: int, t: Index, prior: Array) -> None:
         """Find where to start from: one mode or two, the median, or least squares."""
-        fresh = t == n  # paths that have discarded nothing yet
-        if fresh.any():
+        if (fresh := t == n).any():  # paths that have discarded nothing yet
             self._move_origin(n, fresh)
         self._look_for_modes(n, t, prior)
         if fresh.any():
@@ -381,8 +379,8 @@ class StudentFit(State):
     def _look_for_modes(self, n: int, t: Index, prior: Array) -> None:
         """Choose the shape ½t(x − a) + ½t(x + a) where it is likelier than t, and t where not."""
         self._refine_gap(n)
-        rows = np.flatnonzero(t >= _LOOK * self.looked)
-        if not len(rows) or n < LEAST * self.block.shape[1]:
+        rows = np.flatnonzero((t >= _LOOK * self.looked) & (n >= LEAST * self.block.shape[1]))
+        if not len(rows):
             return
         self.looked[rows] = t[rows]
         y = self.rewards[rows, :n] - self.origin[rows, None]
@@ -392,7 +390,7 @@ class StudentFit(State):
         if not len(apart):
             return
         rows, y, gap = rows[apart], y[apart], gap[apart]
-        raw, left = (type(part)(*(array[apart] for array in part)) for part in (raw, left))
+        raw, left = raw.take(apart), left.take(apart)
         x, on, first = self.contexts[rows, :n], gap > 0, raw.strength >= left.strength
         low, high = np.where(first, raw.low, left.low), np.where(first, raw.high, left.high)
         low, high = np.where(on, -gap, low), np.where(on, gap, high)
@@ -412,12 +410,11 @@ class StudentFit(State):
 
     def _refine_gap(self, n: int) -> None:
         """Learn anew how far two modes are apart, with the weights of a Cauchy law."""
-        rows = np.flatnonzero(self.gap)
-        if len(rows):
+        if len(rows := np.flatnonzero(self.gap)):
             x, y = self.contexts[rows, :n], self.rewards[rows, :n] - self.origin[rows, None]
             off = np.abs(y - np.matvec(x, self.mean[rows]))
-            u = np.square((off - self.gap[rows, None]) / self.scale[rows, None])
-            self.gap[rows] = (off / (1 + u)).sum(axis=1) / (1 / (1 + u)).sum(axis=1)
+            w = 1 / (1 + np.square((off - self.gap[rows, None]) / self.scale[rows, None]))
+            self.gap[rows] = (w * off).sum(axis=1) / w.sum(axis=1)
 
     def _begin_with(self, rows: Index, theta: Array, scale: Array, x: Array) -> None:
         """Begin some paths again from a fit of the buffer, as they took a mode for the centre."""
@@ -497,7 +494,7 @@ class StudentFit(State):
         astray = left > np.maximum(2 * half, self.scale / 2)
         rows = np.flatnonzero((t == y.shape[1]) & ((t <= 3) | astray))
         if len(rows):
-            middle, half, off, x = middle[rows], half[rows], off[rows], x[rows]
+            middle, half, off, x = (part[rows] for part in (middle, half, off, x))
             scale = np.where(half > 0, half, 1e-3 * off.max(axis=1))
             least = np.maximum(1e-14 * np.abs(self.origin[rows] + middle), 1e-100)
             self.scales[rows] = np.maximum(scale, least)[:, None]

@@ -6,7 +6,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from scipy.special import betaln
 
-from tailproof.policies.state.base import Array
+from tailproof.policies.state.base import Array, Index
 
 __all__ = ["LEAST", "SEPARATED", "Clusters", "Split", "compare", "even_weights", "split"]
 
@@ -36,6 +36,10 @@ class Split(NamedTuple):
     strength: Array
     low: Array
     high: Array
+
+    def take(self, samples: Index) -> "Split":
+        """Return those of some samples."""
+        return Split(*(part[samples] for part in self))
 
 
 def split(y: Array) -> Split:

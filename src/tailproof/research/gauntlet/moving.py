@@ -120,8 +120,8 @@ def _shop(
     """Return arms that sell to so many visitors, log-normal baskets, and pass their laws on."""
     baskets = 20 * np.exp(spread * ndtri((np.arange(200) + 0.5) / 200))
     sales = [np.concatenate([baskets, np.zeros(round(200 / p) - 200)]) for p in buyers]
-    means = [float(own.mean()) for own in sales]
-    laws = tuple(Empirical(own - mean) for own, mean in zip(sales, means, strict=True))
+    means = [float(sample.mean()) for sample in sales]
+    laws = tuple(Empirical(sample - mean) for sample, mean in zip(sales, means, strict=True))
     motion = motions.PassOn(at=at) if at else None
     bandit = k_armed(PassedOn(laws, at), locations=means, motion=motion)
     return MovingProblem(

@@ -32,12 +32,12 @@ def gauntlet_figure(score: Score) -> Figure:
     rows = [len(part.problems) for part in parts.values()]
     shape = (3.6 + 1.25 * len(score.tools), 0.7 + 1.2 * len(rows) + 0.17 * sum(rows))
     figure = Figure(figsize=shape, dpi=150, layout="constrained")
-    every = figure.subplots(len(rows), squeeze=False, height_ratios=rows)[:, 0]
-    for axes, (block, part) in zip(every, parts.items(), strict=True):
+    panels = figure.subplots(len(rows), squeeze=False, height_ratios=rows)[:, 0]
+    for axes, (block, part) in zip(panels, parts.items(), strict=True):
         image = _draw(axes, part)
         title = f"{block.title}; dot: per cent of paths {block.word}"
         axes.set_title(title, fontsize=8)
-    colours = figure.colorbar(image, ax=list(every), shrink=0.4, aspect=30)
+    colours = figure.colorbar(image, ax=list(panels), shrink=0.4, aspect=30)
     colours.set_ticks([-3, -2, -1, 0], labels=["0.1 %", "1 %", "10 %", "100 %"], fontsize=7)
     colours.set_label("mean regret relative to random arms", fontsize=7)
     figure.suptitle(
@@ -61,8 +61,8 @@ def _draw(axes: Axes, score: Score) -> AxesImage:
                 continue
             heat[i, j] = math.log10(min(max(row.over_chance, _LEAST), 1))
             colour = "white" if heat[i, j] > -0.5 or heat[i, j] < -2.2 else "black"
-            words = f"{shown(100 * row.over_chance)} %"
-            axes.text(j, i, words, ha="center", va="center", fontsize=6, color=colour)
+            percentage = f"{shown(100 * row.over_chance)} %"
+            axes.text(j, i, percentage, ha="center", va="center", fontsize=6, color=colour)
             if row.stuck:
                 axes.plot(j + 0.33, i, "o", color="#D55E00", markeredgecolor="white", markersize=4)
                 text = f"{100 * row.stuck:.0f}"

@@ -107,14 +107,14 @@ class Problem:
         bandit, contexts = self.environment, self.environment.contexts
         if isinstance(bandit, LinearBandit):
             kind = "arms" if self.k_armed else "fresh arms" if contexts.fresh else "fixed arms"
-            words = [f"{contexts.arms} {kind}", f"d = {contexts.dim}", repr(bandit.noise)]
+            parts = [f"{contexts.arms} {kind}", f"d = {contexts.dim}", repr(bandit.noise)]
         else:
-            words = [str(bandit)]
-        words += [f"offset {bandit.offset:g}"] if bandit.offset else []
-        words += [f"unit {self.unit:g}"] if self.unit != 1 else []
-        words += [repr(bandit.motion)] if isinstance(bandit, LinearBandit) and bandit.motion else []
-        words += [f"rewards {self.delay} decisions late"] if self.delay else []
-        return ", ".join([*words, f"{self.horizon} pulls"])
+            parts = [str(bandit)]
+        parts += [f"offset {bandit.offset:g}"] if bandit.offset else []
+        parts += [f"unit {self.unit:g}"] if self.unit != 1 else []
+        parts += [repr(bandit.motion)] if isinstance(bandit, LinearBandit) and bandit.motion else []
+        parts += [f"rewards {self.delay} decisions late"] if self.delay else []
+        return ", ".join([*parts, f"{self.horizon} pulls"])
 
     @property
     def k_armed(self) -> bool:
@@ -174,23 +174,23 @@ def problems(which: str | Sequence[str | Problem]) -> tuple[Problem, ...]:
     names from tailproof list
     """
     sets = problem_sets()
-    known = {name: problem for own in sets.values() for name, problem in own.items()}
+    known = {name: problem for group in sets.values() for name, problem in group.items()}
     names = which.split(",") if isinstance(which, str) else list(which)
     require(len(names) > 0, "problems", "at least one", which)
-    found: list[Problem] = []
+    chosen: list[Problem] = []
     for name in names:
         if isinstance(name, Problem):
-            found.append(name)
+            chosen.append(name)
         elif name in sets:
-            found += sets[name].values()
+            chosen += sets[name].values()
         elif name in known:
-            found.append(known[name])
+            chosen.append(known[name])
         else:
             raise ValueError(
                 f"problems: {name!r} is unknown; choose {', '.join(sets)}, or names from "
                 "tailproof list"
             )
-    return tuple(named(*found).values())
+    return tuple(named(*chosen).values())
 
 
 def problem_sets() -> dict[str, dict[str, Problem]]:

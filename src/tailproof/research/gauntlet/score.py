@@ -14,7 +14,7 @@ from tailproof.typing import Array
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["BLOCKS", "CHANCE", "Block", "Row", "Score"]
+__all__ = ["BLOCKS", "CHANCE", "Block", "Score", "ScoreRow"]
 
 
 CHANCE = "random arm"
@@ -26,7 +26,7 @@ class Block(NamedTuple):
 
     title: str
     word: str
-    """What a path is whose second half has too much regret."""
+    """What a path is called if its second half has too much regret."""
     limit: float
     """How much is too much, relative to random arms."""
 
@@ -40,7 +40,7 @@ BLOCKS = {
 _FORMAT = "tailproof gauntlet 1"
 
 
-class Row(NamedTuple):
+class ScoreRow(NamedTuple):
     """One tool in one problem; regrets are means over the paths, divided by the problem's unit."""
 
     problem: str
@@ -108,7 +108,8 @@ class Score:
         blocks = dict.fromkeys(map(self.block, self.problems))
         return {
             block: replace(
-                self, regret={p: own for p, own in self.regret.items() if self.block(p) == block}
+                self,
+                regret={p: regrets for p, regrets in self.regret.items() if self.block(p) == block},
             )
             for block in blocks
         }
@@ -118,17 +119,17 @@ class Score:
         require(problem in self.regret, "problem", f"one of {', '.join(self.regret)}", problem)
         return float(self.regret[problem][CHANCE][:, 1].mean())
 
-    def row(self, problem: str, tool: str) -> Row | None:
+    def row(self, problem: str, tool: str) -> ScoreRow | None:
         """Return the results of a tool in a problem, or None if it cannot play it."""
         chance = self.chance(problem)
         require(tool in self.tools, "tool", f"one of {', '.join(self.tools)}", tool)
-        found = self.regret[problem]
-        if tool not in found:
+        regrets = self.regret[problem]
+        if tool not in regrets:
             return None
-        means = {name: float(found[name][:, 1].mean()) for name in self.tools if name in found}
-        half, end = found[tool].T
-        limit = self.block(problem).limit * float(np.diff(found[CHANCE]).mean())
-        return Row(
+        means = {name: float(regrets[name][:, 1].mean()) for name in self.tools if name in regrets}
+        half, end = regrets[tool].T
+        limit = self.block(problem).limit * float(np.diff(regrets[CHANCE]).mean())
+        return ScoreRow(
             problem=problem,
             tool=tool,
             regret=means[tool],
@@ -139,7 +140,7 @@ class Score:
             worst=float(end.max()) / chance,
         )
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[ScoreRow]:
         """Return the results of every tool in every problem that it can play."""
         pairs = ((problem, tool) for problem in self.regret for tool in self.tools)
         return [row for pair in pairs if (row := self.row(*pair)) is not None]
@@ -150,21 +151,21 @@ class Score:
 
     def summary(self) -> dict[str, dict[str, Any]]:
         """Sum up each tool: its ratios to the best tool, and where it gets stuck."""
-        found: dict[str, dict[str, Any]] = {}
+        summaries: dict[str, dict[str, Any]] = {}
         for tool in self.tools:
-            own = [row for row in self.rows() if row.tool == tool]
-            if not own:
+            rows = [row for row in self.rows() if row.tool == tool]
+            if not rows:
                 continue
-            worst = max(own, key=lambda row: row.over_best)
-            found[tool] = {
-                "problems": len(own),
-                "median_over_best": float(np.median([row.over_best for row in own])),
+            worst = max(rows, key=lambda row: row.over_best)
+            summaries[tool] = {
+                "problems": len(rows),
+                "median_over_best": float(np.median([row.over_best for row in rows])),
                 "worst_over_best": worst.over_best,
                 "worst_problem": worst.problem,
-                "over_chance": float(np.median([row.over_chance for row in own])),
-                "stuck": [row.problem for row in own if row.stuck > 0],
+                "over_chance": float(np.median([row.over_chance for row in rows])),
+                "stuck": [row.problem for row in rows if row.stuck > 0],
             }
-        return found
+        return summaries
 
     def plot(self) -> "Figure":
         """Draw a heat map, see `tailproof.research.gauntlet.picture.gauntlet_figure`."""
@@ -200,9 +201,9 @@ class Score:
                 problem: {tool: arrays[f"regret{i}_{j}"] for j, tool in enumerate(tools)}
                 for i, (problem, tools) in enumerate(header["regret"].items())
             }
-            for found in regret.values():
-                require(CHANCE in found, "regret", f"with {CHANCE}", list(found))
-                for array in found.values():
+            for by_tool in regret.values():
+                require(CHANCE in by_tool, "regret", f"with {CHANCE}", list(by_tool))
+                for array in by_tool.values():
                     require(array.shape == shape, "shape", str(shape), array.shape)
             oracle = header["oracle"]
             known = dict(zip(oracle["problems"], oracle["regret"], strict=True))

@@ -18,7 +18,7 @@ MEASURES = {
     "median_over_best": "median ratio to the best tool",
     "worst_over_best": "worst ratio to the best tool",
 }
-"""The fields of `Row` in words; the last two are of `Score.summary`, over all reported problems."""
+"""The fields of `ScoreRow` in words; the last two are those of `Score.summary`."""
 ALL = "all problems"
 _LINEAR, _FILTERED = "LinStudentUCB", "AutoFiltered(OFUL)"
 
@@ -63,17 +63,17 @@ def check_targets(score: Score, targets: Sequence[Target] | None = None) -> list
     """
     if score.settings["size"] != "full":
         return []
-    found = []
+    checked = []
     for target in TARGETS if targets is None else targets:
         if target.tool not in score.tools:
             continue
         if target.problem == ALL and PROBLEMS.keys() <= score.regret.keys():
             part = score.parts()[BLOCKS[""]]
-            found.append(CheckedTarget(target, part.summary()[target.tool][target.measure]))
+            checked.append(CheckedTarget(target, part.summary()[target.tool][target.measure]))
         row = score.row(target.problem, target.tool) if target.problem in score.regret else None
         if row is not None:
-            found.append(CheckedTarget(target, getattr(row, target.measure)))
-    return found
+            checked.append(CheckedTarget(target, getattr(row, target.measure)))
+    return checked
 
 
 def _targets(

@@ -1,6 +1,6 @@
-"""The paper's figures and our own experiments, one module for each exhibit.
+"""The paper's figures and our own experiments, one module for each study.
 
-Every module is an `Exhibit`: settings as data, a `run` that simulates, and `draw` and
+Every module is an `Study`: settings as data, a `run` that simulates, and `draw` and
 `check_claims`, which only read results.
 """
 
@@ -17,7 +17,7 @@ from tailproof.research.paper import (
     figure_8_9,
     statements,
 )
-from tailproof.research.paper.exhibit import Exhibit
+from tailproof.research.paper.claims import Study
 from tailproof.research.paper.experiments import (
     best_arm,
     bonus,
@@ -29,11 +29,11 @@ from tailproof.research.paper.experiments import (
     shrinkage,
 )
 
-__all__ = ["EXHIBITS", "SIZES", "select"]
+__all__ = ["SIZES", "STUDIES", "select"]
 
 SIZES = ("smoke", "quick", "paper")
 
-EXHIBITS: Mapping[str, Exhibit] = MappingProxyType(
+STUDIES: Mapping[str, Study] = MappingProxyType(
     {
         "overview": overview,
         "1": figure_1,
@@ -56,16 +56,16 @@ EXHIBITS: Mapping[str, Exhibit] = MappingProxyType(
 
 
 def select(names: Iterable[str]) -> list[str]:
-    """Return the names of the exhibits asked for, in the order of `EXHIBITS`.
+    """Return the names of the studies asked for, in the order of `STUDIES`.
 
     >>> select(["3", "pulls"])
     ['2-3', 'pulls']
     """
     wanted = set()
     for name in names:
-        found = [key for key in EXHIBITS if name in ("all", key, *re.findall(r"\d+", key))]
-        if not found:
-            known = ", ".join(EXHIBITS)
+        matching = [key for key in STUDIES if name in ("all", key, *re.findall(r"\d+", key))]
+        if not matching:
+            known = ", ".join(STUDIES)
             raise ValueError(f"figure {name!r} is unknown; choose all, or some of {known}")
-        wanted.update(found)
-    return [key for key in EXHIBITS if key in wanted]
+        wanted.update(matching)
+    return [key for key in STUDIES if key in wanted]

@@ -1,4 +1,4 @@
-"""Pieces that the pictures of several exhibits share."""
+"""Pieces that the pictures of several studies share."""
 
 from collections.abc import Mapping, Sequence
 
@@ -28,8 +28,10 @@ def legend_below(figure: Figure, axes: Axes, columns: int, title: str | None = N
 def mark_rows(axes: Axes, labels: Sequence[str], samples: Mapping[str, Sequence[Array]]) -> None:
     """Draw one row for each label: the median and 10–90 % range of each of two samples."""
     rows = np.arange(len(labels))[::-1]
-    for i, (name, own) in enumerate(samples.items()):
-        low, middle, high = np.transpose([np.quantile(sample, (0.1, 0.5, 0.9)) for sample in own])
+    for i, (name, regrets) in enumerate(samples.items()):
+        low, middle, high = np.transpose(
+            [np.quantile(sample, (0.1, 0.5, 0.9)) for sample in regrets]
+        )
         axes.errorbar(
             middle,
             rows + (0.12, -0.12)[i],

@@ -7,7 +7,7 @@ import numpy as np
 
 from tailproof.drawing import PALETTE, canvas
 from tailproof.noise import Noise, Normal, Stable, StudentT
-from tailproof.research.paper.exhibit import Claim, Part, Picture, simulate_nothing
+from tailproof.research.paper.claims import Claim, Part, Picture, simulate_nothing
 from tailproof.results.regret import Result
 
 __all__ = ["DIFFERENCES", "SETTINGS", "TITLE", "check_claims", "draw", "run"]

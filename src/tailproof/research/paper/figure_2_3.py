@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from tailproof.figures import regret_figure
-from tailproof.research.paper.exhibit import (
+from tailproof.research.paper.claims import (
     Claim,
     Part,
     Picture,
@@ -39,7 +39,7 @@ DIFFERENCES: Sequence[str] = (
     "The bonuses, replicates and filter lengths are those of the published curves, not of the "
     "theory: no layers, no “+ 1”, a Euclidean threshold in SupBTC, truncation exponent ½ in TOFU.",
     "SupBMM_mom filters each of its 31 replicates; the public script reduces them to one number "
-    "(see the exhibit “defects”).",
+    "(see the study “defects”).",
     "We add a uniformly random arm to the paper's curves.",
     "The claims are judged on more paths than the paper's ten, except for TOFU and SupBTC, which "
     "are slow.",

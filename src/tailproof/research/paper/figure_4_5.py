@@ -12,8 +12,7 @@ import numpy as np
 from tailproof.drawing import band, canvas
 from tailproof.policies import CRT, MENU, TOFU, MoM, Policy, SupBMM, SupBTC
 from tailproof.research.paper import published
-from tailproof.research.paper.drawing import legend_below
-from tailproof.research.paper.exhibit import (
+from tailproof.research.paper.claims import (
     Claim,
     Picture,
     Sweep,
@@ -25,6 +24,7 @@ from tailproof.research.paper.exhibit import (
     ratio,
     student_plan,
 )
+from tailproof.research.paper.drawing import legend_below
 from tailproof.results import Result
 from tailproof.typing import Array
 from tailproof.wrappers.filtered import Filtered
@@ -104,11 +104,11 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
         for i, name in enumerate(HORIZONS):
             result = results[f"{name}, {df}"]
             above, under = panels[2 * (i // 3) : 2 * (i // 3) + 2, i % 3]
-            for place, form in enumerate((name, f"{name}_mom")):
+            for number, form in enumerate((name, f"{name}_mom")):
                 curves = result.curves[form]
-                band(above, result.pulls, curves.regret, place, ("alone", "filtered")[place])
+                band(above, result.pulls, curves.regret, number, ("alone", "filtered")[number])
                 if curves.error is not None:
-                    band(under, result.pulls, curves.error, place)
+                    band(under, result.pulls, curves.error, number)
             above.set_title(f"{name}, T = {result.pulls[-1]:,}".replace(",", " "), fontsize=9)
             above.set_ylim(bottom=0)
             for axes in (above, under):
@@ -140,14 +140,14 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
     common = {form: _common(wild[name], form) for name in ("TOFU", "MENU") for form in pairs[name]}
     tame = {name: errors(results[f"{name}, df = 3"], name)[:, -1] for name in ESTIMATORS}
     smaller = [
-        below(f"error of {own} minus {name}", error[own][:, -1], error[name][:, -1])
-        for name, own in (pairs[name] for name in ESTIMATORS)
+        below(f"error of {framed} minus {name}", error[framed][:, -1], error[name][:, -1])
+        for name, framed in (pairs[name] for name in ESTIMATORS)
     ]
     falling = []
     for name in ESTIMATORS:
-        own = error[f"{name}_mom"]
+        framed = error[f"{name}_mom"]
         text = f"error of {name}_mom at the horizon over a quarter of it"
-        falling.append(ratio(text, own[:, -1], own[:, own.shape[1] // 4], at_most=1))
+        falling.append(ratio(text, framed[:, -1], framed[:, framed.shape[1] // 4], at_most=1))
     comparable = "regret of TOFU over MENU, comparable within a factor of 1.25"
     return [
         Claim(
@@ -170,8 +170,10 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
             "Under df = 1.02 each algorithm behind the filter has a smaller regret than alone.",
             "the paper, figure 5, as drawn",
             [
-                below(f"regret of {own} minus {name}", final(result, own), final(result, name))
-                for result, (name, own) in zip(wild.values(), pairs.values(), strict=True)
+                below(
+                    f"regret of {framed} minus {name}", final(result, framed), final(result, name)
+                )
+                for result, (name, framed) in zip(wild.values(), pairs.values(), strict=True)
             ],
         ),
         Claim(
@@ -188,5 +190,5 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
 
 def _common(result: Result, form: str) -> Array:
     """Return the regret at the common horizon, or at the end if that comes first."""
-    place = min(int(np.searchsorted(result.pulls, COMMON)), len(result.pulls) - 1)
-    return result.curves[form].regret[:, place]
+    index = min(int(np.searchsorted(result.pulls, COMMON)), len(result.pulls) - 1)
+    return result.curves[form].regret[:, index]

@@ -7,15 +7,17 @@ from typing import Any
 import numpy as np
 
 from tailproof.drawing import PALETTE, canvas
-from tailproof.research.paper.exhibit import Claim, Part, Picture, simulate_nothing
+from tailproof.research.paper.claims import Claim, Part, Picture, simulate_nothing
 from tailproof.results.regret import Result
 from tailproof.stats.theory import balancing_exponent, filter_pulls
 
 __all__ = ["DIFFERENCES", "SETTINGS", "TITLE", "check_claims", "draw", "run"]
 
 TITLE = "The ε that balances the two terms of Theorem 2"
+HORIZON, DELTA = 10_000, 0.01
+"""Those of the paper's experiments."""
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
-    size: {"horizon": 10_000, "delta": 0.01} for size in ("smoke", "quick", "paper")
+    size: {"horizon": HORIZON, "delta": DELTA} for size in ("smoke", "quick", "paper")
 }
 DIFFERENCES: Sequence[str] = (
     "We add the right panel, the pulls per decision ñ that the balancing ε needs.",
@@ -28,8 +30,7 @@ run = simulate_nothing
 
 def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     """Draw ε and the pulls per decision that it needs, against α."""
-    settings = SETTINGS["paper"]
-    epsilons = [balancing_exponent(alpha=alpha, **settings) for alpha in ALPHAS]
+    epsilons = [exponent(alpha) for alpha in ALPHAS]
     figure, ((left, right),) = canvas(1, 2, height=2.8, share=False)
     left.plot(ALPHAS, epsilons, color=PALETTE[0], label="formula of the text")
     scripts = [script_exponent(alpha) for alpha in ALPHAS]
@@ -39,12 +40,9 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
         (PALETTE[0], "balancing ε", epsilons),
         (PALETTE[1], "ε = ½", [0.5] * len(ALPHAS)),
     ):
-        pulls = [
-            filter_pulls(alpha=alpha, block_exponent=epsilon, **settings)
-            for alpha, epsilon in zip(ALPHAS, exponents, strict=True)
-        ]
+        pulls = [pulls_at(alpha, e) for alpha, e in zip(ALPHAS, exponents, strict=True)]
         right.semilogy(ALPHAS, pulls, color=colour, label=name)
-    right.axhline(settings["horizon"], color="0.4", linestyle=":", label="the whole horizon")
+    right.axhline(HORIZON, color="0.4", linestyle=":", label="the whole horizon")
     right.set(xlabel="α", ylabel="ñ of Theorem 2")
     for axes in (left, right):
         axes.legend(fontsize=8, frameon=False)
@@ -52,14 +50,14 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
         "The balancing ε (left) and the pulls per decision that it needs (right), against α. As "
         f"the tail grows heavier, from α = 3 to α = 0.2, ε falls from {epsilons[-1]:.2f} to "
         f"{epsilons[0]:.2f} and the pulls grow from "
-        f"{filter_pulls(alpha=3, block_exponent=epsilons[-1], **settings):.0f} to billions."
+        f"{pulls_at(3, epsilons[-1]):.0f} to billions."
     )
     return {"figure-6": Picture(figure, alt)}
 
 
 def check_claims(results: Mapping[str, Result]) -> list[Claim]:
     """Compute the balancing ε for the values of α that the paper speaks of."""
-    at = {alpha: balancing_exponent(alpha=alpha, **SETTINGS["paper"]) for alpha in (0.5, 1, 3)}
+    at = {alpha: exponent(alpha) for alpha in (0.5, 1, 3)}
     return [
         Claim(
             "For α = 1 the optimal ε of this figure lies between 0.5 and 0.6.",
@@ -77,13 +75,22 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
     ]
 
 
+def exponent(alpha: float) -> float:
+    """Return the balancing ε of the text."""
+    return balancing_exponent(horizon=HORIZON, delta=DELTA, alpha=alpha)
+
+
+def pulls_at(alpha: float, epsilon: float) -> float:
+    """Return the ñ of Theorem 2 at an ε."""
+    return filter_pulls(horizon=HORIZON, delta=DELTA, alpha=alpha, block_exponent=epsilon)
+
+
 def script_exponent(alpha: float) -> float:
     """Return the balancing ε of the public script, which omits both factors 2 of the text.
 
     >>> round(script_exponent(1.0), 3)
     0.542
     """
-    horizon, delta = SETTINGS["paper"]["horizon"], SETTINGS["paper"]["delta"]
-    block = math.log(16 * math.log(horizon / delta))
-    count = 2 / alpha * math.log(4) + math.log(math.log(4 / delta))
+    block = math.log(16 * math.log(HORIZON / DELTA))
+    count = 2 / alpha * math.log(4) + math.log(math.log(4 / DELTA))
     return block / (block + count)

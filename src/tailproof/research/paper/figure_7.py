@@ -8,7 +8,7 @@ import numpy as np
 
 from tailproof.drawing import PALETTE, canvas
 from tailproof.research.paper import published
-from tailproof.research.paper.exhibit import (
+from tailproof.research.paper.claims import (
     Claim,
     Picture,
     Sweep,

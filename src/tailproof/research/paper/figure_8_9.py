@@ -5,8 +5,7 @@ from typing import Any
 
 from tailproof.drawing import PALETTE, canvas
 from tailproof.research.paper import published
-from tailproof.research.paper.drawing import legend_below
-from tailproof.research.paper.exhibit import (
+from tailproof.research.paper.claims import (
     Claim,
     Picture,
     Sweep,
@@ -15,6 +14,7 @@ from tailproof.research.paper.exhibit import (
     ratio,
     student_plan,
 )
+from tailproof.research.paper.drawing import legend_below
 from tailproof.results.regret import Result
 from tailproof.wrappers.base import altered
 

@@ -20,22 +20,24 @@ def policies(df: float, horizon: int = 10_000) -> dict[str, Policy[Any]]:
         v = 3.0 if df == 3 else 65.19
     else:
         epsilon, v = 0.01, 1e4  # chosen by hand: no moment of order 1 + ε exists
-    more = 100 if df <= 1 else 0
-    known: dict[str, Any] = {"epsilon": epsilon, "moment_bound": v}
+    extra_decisions = 100 if df <= 1 else 0
     flat_bmm, flat_btc = ({"horizon": horizon} | flat for flat in (FLAT_BMM, FLAT_BTC))
     return {
         "MoM": MoM(
             horizon=horizon,
-            decisions=min(horizon ** (2 * epsilon / (1 + 3 * epsilon)) + more, horizon / 42),
+            decisions=min(
+                horizon ** (2 * epsilon / (1 + 3 * epsilon)) + extra_decisions, horizon / 42
+            ),
             blocks=42,
             bonus=1 / 40,
-            **known,
+            epsilon=epsilon,
+            moment_bound=v,
         ),
-        "CRT": CRT(bonus=1 / 10, **known),
-        "MENU": MENU(horizon=horizon, replicates=51, bonus=1 / 50, **known),
-        "TOFU": TOFU(horizon=horizon, exponent=0.5, bonus=1 / 5, **known),
-        "SupBMM": SupBMM(**known, **flat_bmm),
-        "SupBTC": SupBTC(**known, **flat_btc),
+        "CRT": CRT(bonus=1 / 10, epsilon=epsilon, moment_bound=v),
+        "MENU": MENU(horizon=horizon, replicates=51, bonus=1 / 50, epsilon=epsilon, moment_bound=v),
+        "TOFU": TOFU(horizon=horizon, exponent=0.5, bonus=1 / 5, epsilon=epsilon, moment_bound=v),
+        "SupBMM": SupBMM(epsilon=epsilon, moment_bound=v, **flat_bmm),
+        "SupBTC": SupBTC(epsilon=epsilon, moment_bound=v, **flat_btc),
         "SupBMM_mom": sup_bmm_filtered(
             repeats=256 if df == 0.5 else 64, moment_bound=1, **flat_bmm
         ),

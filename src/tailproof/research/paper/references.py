@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailproof.research.paper.exhibit import final
+from tailproof.research.paper.claims import final
 from tailproof.results import Result
 
-__all__ = ["FIGURES_2_3", "REFERENCES", "Row", "compare"]
+__all__ = ["FIGURES_2_3", "REFERENCES", "ReferenceRow", "compare"]
 
 _REGRETS = {
     "uniform": ((797, 5), (797, 5)),
@@ -28,10 +28,10 @@ FIGURES_2_3: Mapping[str, Mapping[str, tuple[float, float]]] = {
 }
 """Mean and standard deviation of the regret of 10 paths, by result and policy."""
 REFERENCES = {"2-3": FIGURES_2_3}
-"""By exhibit."""
+"""By study."""
 
 
-class Row(NamedTuple):
+class ReferenceRow(NamedTuple):
     """Our regret next to the reference."""
 
     policy: str
@@ -42,13 +42,13 @@ class Row(NamedTuple):
     """The difference in standard errors, from both samples."""
 
 
-def compare(result: Result, reference: Mapping[str, tuple[float, float]]) -> list[Row]:
+def compare(result: Result, reference: Mapping[str, tuple[float, float]]) -> list[ReferenceRow]:
     """Compare the final regrets with a reference of 10 paths."""
     rows = []
     for name, (mean, deviation) in reference.items():
         regret = final(result, name)
-        own = float(np.std(regret, ddof=1))
-        error = math.sqrt(own**2 / len(regret) + deviation**2 / 10)
-        found = float(regret.mean())
-        rows.append(Row(name, found, own, mean, (found - mean) / error))
+        our_deviation = float(np.std(regret, ddof=1))
+        error = math.sqrt(our_deviation**2 / len(regret) + deviation**2 / 10)
+        our_mean = float(regret.mean())
+        rows.append(ReferenceRow(name, our_mean, our_deviation, mean, (our_mean - mean) / error))
     return rows

@@ -1,4 +1,4 @@
-"""The folder of a reproduction: simulate exhibits into it, stop, resume."""
+"""The folder of a reproduction: simulate studies into it, stop, resume."""
 
 import json
 import re
@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from tailproof.checks import number, require, whole
-from tailproof.research.paper import EXHIBITS, SIZES, select
-from tailproof.research.paper.exhibit import Comparison
+from tailproof.research.paper import SIZES, STUDIES, select
+from tailproof.research.paper.claims import StudyResult
 from tailproof.results import Result
 from tailproof.results.files import locked, whole_file
 from tailproof.results.identification import Identification
@@ -22,7 +22,7 @@ from tailproof.simulation.sweeps import sweep
 __all__ = ["Reproduction", "reproduce"]
 
 _FORMAT = "tailproof reproduction 1"
-_MOST_BYTES = 1 << 20
+_MOST_BYTES = 1 << 20  # of a run.json: ours have some kilobytes
 _FILE = re.compile(r"(names|regret)-[\w.-]+\.npz")
 _WRITTEN = re.compile(
     r"\.lock|cells|results|figures|(report\.html|verdicts\.md|run\.json)(\.\d+\.part)?"
@@ -32,16 +32,16 @@ _WRITTEN = re.compile(
 
 @dataclass(frozen=True)
 class Reproduction:
-    """The finished exhibits of a folder, all of one size, one seed and one set of versions."""
+    """The finished studies of a folder, all of one size, one seed and one set of versions."""
 
     out: Path
     size: str
     seed: int
     versions: dict[str, str]
     seconds: dict[str, float] = field(default_factory=dict)
-    """How long each finished exhibit took."""
+    """How long each finished study took."""
     files: dict[str, dict[str, str]] = field(default_factory=dict)
-    """The files of the results of each exhibit."""
+    """The files of the results of each study."""
 
     @classmethod
     def load(cls, out: Path) -> Self:
@@ -65,7 +65,7 @@ class Reproduction:
             number("seconds", seconds, at_least=0)
         files = (file for files in self.files.values() for file in files.values())
         ok = self.size in SIZES and all(_FILE.fullmatch(file) for file in files)
-        ok = ok and self.files.keys() == self.seconds.keys() <= EXHIBITS.keys()
+        ok = ok and self.files.keys() == self.seconds.keys() <= STUDIES.keys()
         ok = ok and all(isinstance(version, str) for version in self.versions.values())
         require(ok, "run.json", "as save writes it", self)
 
@@ -76,8 +76,8 @@ class Reproduction:
         with whole_file(self.out / "run.json") as file:
             file.write(json.dumps(record, indent=2).encode())
 
-    def results(self, name: str) -> dict[str, Comparison]:
-        """Load the results of a finished exhibit."""
+    def results(self, name: str) -> dict[str, StudyResult]:
+        """Load the results of a finished study."""
         folder = self.out / "results" / name
         return {
             key: (Identification if file.startswith("names") else Result).load(folder / file)
@@ -85,14 +85,14 @@ class Reproduction:
         }
 
     def has(self, name: str) -> bool:
-        """Return whether an exhibit is finished and its results can be read."""
+        """Return whether a study is finished and its results can be read."""
         try:
             return name in self.seconds and self.results(name) is not None
         except (OSError, ValueError, LookupError):
             return False
 
-    def store(self, name: str, results: Mapping[str, Comparison], seconds: float) -> None:
-        """Save the results of an exhibit, each in one step; an earlier time is not replaced."""
+    def store(self, name: str, results: Mapping[str, StudyResult], seconds: float) -> None:
+        """Save the results of a study, each in one step; an earlier time is not replaced."""
         folder = self.out / "results" / name
         files = {}
         for key, result in results.items():
@@ -117,12 +117,12 @@ def reproduce(
     workers: int = 0,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Reproduction:
-    """Simulate the named exhibits into a folder, except those that it has already.
+    """Simulate the named studies into a folder, except those that it has already.
 
     Parameters
     ----------
     names : iterable of str
-        Keys of `EXHIBITS`, single figures such as "3", or "all".
+        Keys of `STUDIES`, single figures such as "3", or "all".
     out : Path
         A new folder, or one of the same size, seed and versions.
     size : "smoke", "quick" or "paper"
@@ -130,7 +130,7 @@ def reproduce(
     seed, engine, workers :
         As for `sweep`.
     progress : callable, optional
-        Called with the exhibit, the number of its finished cells, and of all its cells.
+        Called with the study, the number of its finished cells, and of all its cells.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def reproduce(
             step = None if progress is None else partial(progress, name)
             begin = time.perf_counter()
             cells = partial(sweep, out=out / "cells", engine=engine, workers=workers, progress=step)
-            results = EXHIBITS[name].run(cells, size, seed)
+            results = STUDIES[name].run(cells, size, seed)
             run.store(name, results, time.perf_counter() - begin)
     return run
 
@@ -170,11 +170,11 @@ def _resume(new: Reproduction) -> Reproduction:
     if empty and all(_WRITTEN.fullmatch(path.name) for path in out.glob("*")):
         return new
     before = Reproduction.load(out)
-    old, own = ({"size": run.size, "seed": run.seed, **run.versions} for run in (before, new))
-    for name in own | old:
-        if old.get(name) != own.get(name):
+    old, wanted = ({"size": run.size, "seed": run.seed, **run.versions} for run in (before, new))
+    for name in wanted | old:
+        if old.get(name) != wanted.get(name):
             raise ValueError(
-                f"out {str(out)!r} holds results of {name} {old.get(name)}, not {own.get(name)}; "
-                "choose a new folder"
+                f"out {str(out)!r} holds results of {name} {old.get(name)}, not "
+                f"{wanted.get(name)}; choose a new folder"
             )
     return before

@@ -9,8 +9,8 @@ import numpy as np
 
 from tailproof.drawing import PALETTE, canvas
 from tailproof.noise import Cauchy, Noise, Normal, Stable, StudentT
+from tailproof.research.paper.claims import Claim, Part, Picture, below, simulate_nothing
 from tailproof.research.paper.drawing import legend_below
-from tailproof.research.paper.exhibit import Claim, Part, Picture, below, simulate_nothing
 from tailproof.results import Result
 from tailproof.stats import Estimator, MeanOfMedians, MedianOfMeans, TruncatedMean
 from tailproof.typing import Array
@@ -65,15 +65,15 @@ def estimators(n: int) -> dict[str, Estimator]:
 def errors() -> Mapping[str, Array]:
     """Return the 90 % quantile of each estimator's error, of shape (batches, sizes)."""
     rng, law = np.random.default_rng(2021), StudentT(1 + ORDER)
-    found: dict[str, Array] = {
+    quantiles: dict[str, Array] = {
         name: np.empty((BATCHES, len(SIZES))) for name in estimators(SIZES[0])
     }
-    for place, n in enumerate(SIZES):
+    for column, n in enumerate(SIZES):
         for batch in range(BATCHES):
             samples = law.sample(rng, (BATCH, n))
             for name, estimator in estimators(n).items():
-                found[name][batch, place] = np.quantile(np.abs(estimator(samples)), 0.9)
-    return found
+                quantiles[name][batch, column] = np.quantile(np.abs(estimator(samples)), 0.9)
+    return quantiles
 
 
 def draw(results: Mapping[str, Result]) -> dict[str, Picture]:

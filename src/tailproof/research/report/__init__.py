@@ -12,8 +12,8 @@ from typing import Any, get_args
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from matplotlib import rc_context
 
-from tailproof.research.paper import EXHIBITS
-from tailproof.research.paper.exhibit import Comparison, JudgedClaim, Picture, Verdict, judge_claims
+from tailproof.research.paper import STUDIES
+from tailproof.research.paper.claims import JudgedClaim, Picture, StudyResult, Verdict, judge_claims
 from tailproof.research.paper.references import REFERENCES, compare
 from tailproof.research.paper.reproduction import Reproduction
 from tailproof.results.files import whole_file
@@ -60,7 +60,7 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 @dataclass(frozen=True)
 class Section:
-    """One exhibit in the report."""
+    """One study in the report."""
 
     name: str
     heading: str
@@ -75,14 +75,14 @@ class Section:
 
 
 def write_report(out: Path) -> list[Section]:
-    """Draw every finished exhibit of a folder and write ``report.html`` there.
+    """Draw every finished study of a folder and write ``report.html`` there.
 
     The pictures are also saved in the folder ``figures``, as PNG and SVG, and the verdicts in
     ``verdicts.md``. Nothing is simulated.
     """
     run = Reproduction.load(out)
     (out / "figures").mkdir(exist_ok=True)
-    sections = [_section(run, name) for name in EXHIBITS if name in run.seconds]
+    sections = [_section(run, name) for name in STUDIES if name in run.seconds]
     environment = Environment(
         loader=PackageLoader("tailproof.research.report", "."),
         autoescape=select_autoescape(["html"]),
@@ -125,18 +125,18 @@ def _in_words(settings: Mapping[str, Any]) -> str:
     def value(given: Any) -> str:
         if isinstance(given, Mapping):
             keys: dict[Any, list[Any]] = {}
-            for key, own in given.items():
-                keys.setdefault(own, []).append(key)
+            for key, item in given.items():
+                keys.setdefault(item, []).append(key)
             return " or ".join(
-                f"{value(own)} ({'' if isinstance(names[0], str) else 'df = '}"
+                f"{value(item)} ({'' if isinstance(names[0], str) else 'df = '}"
                 f"{', '.join(map(str, names))})"
-                for own, names in keys.items()
+                for item, names in keys.items()
             )
         if isinstance(given, tuple):
             return ", ".join(map(value, given))
         return f"{given:,}".replace(",", " ") if isinstance(given, int) else str(given)
 
-    return "; ".join(_PHRASES[name].format(value(own)) for name, own in settings.items())
+    return "; ".join(_PHRASES[name].format(value(item)) for name, item in settings.items())
 
 
 def _tally(claims: Iterable[JudgedClaim]) -> dict[Verdict, int]:
@@ -146,7 +146,7 @@ def _tally(claims: Iterable[JudgedClaim]) -> dict[Verdict, int]:
 
 
 def _section(run: Reproduction, name: str) -> Section:
-    """Draw and judge an exhibit from its stored results."""
+    """Draw and judge a study from its stored results."""
     results = run.results(name)
     try:
         return _drawn(run, name, results)
@@ -158,18 +158,18 @@ def _section(run: Reproduction, name: str) -> Section:
         ) from error
 
 
-def _drawn(run: Reproduction, name: str, results: Mapping[str, Comparison]) -> Section:
-    exhibit = EXHIBITS[name]
-    heading, numbers = exhibit.TITLE, name.split("-")
+def _drawn(run: Reproduction, name: str, results: Mapping[str, StudyResult]) -> Section:
+    study = STUDIES[name]
+    heading, numbers = study.TITLE, name.split("-")
     if numbers[0].isdigit():
         heading = f"Figure{'s' * (len(numbers) > 1)} {' and '.join(numbers)}: {heading}"
     return Section(
         name=name,
         heading=heading,
-        settings=_in_words(exhibit.SETTINGS[run.size]),
-        pictures=[_saved(run.out / "figures", *item) for item in exhibit.draw(results).items()],
-        claims=judge_claims(exhibit.check_claims(results)),
-        differences=list(exhibit.DIFFERENCES),
+        settings=_in_words(study.SETTINGS[run.size]),
+        pictures=[_saved(run.out / "figures", *item) for item in study.draw(results).items()],
+        claims=judge_claims(study.check_claims(results)),
+        differences=list(study.DIFFERENCES),
         rows=[row for key in results for row in _rows(name, key, results[key])],
         has_reference=name in REFERENCES,
         seconds=run.seconds[name],
@@ -194,18 +194,18 @@ def _saved(folder: Path, name: str, picture: Picture) -> dict[str, str]:
     }
 
 
-def _rows(name: str, key: str, found: Comparison) -> list[dict[str, str]]:
+def _rows(name: str, key: str, result: StudyResult) -> list[dict[str, str]]:
     """Return the numbers of each policy, next to the reference if there is one."""
-    columns = _BEST_ARM if isinstance(found, Identification) else _REGRET
+    columns = _BEST_ARM if isinstance(result, Identification) else _REGRET
     rows = [
         {"result": key, "policy": policy}
         | {column: form.format(**numbers) for column, form in columns.items()}
-        for policy, numbers in found.summary().items()
+        for policy, numbers in result.summary().items()
     ]
-    if name in REFERENCES and not isinstance(found, Identification):
-        references = {row.policy: row for row in compare(found, REFERENCES[name].get(key, {}))}
+    if name in REFERENCES and not isinstance(result, Identification):
+        references = {row.policy: row for row in compare(result, REFERENCES[name].get(key, {}))}
         for row in rows:
-            other = references.get(row["policy"])
-            row["reference"] = "" if other is None else f"{other.reference:.0f}"
-            row["difference in s.e."] = "" if other is None else f"{other.errors:+.1f}"
+            reference = references.get(row["policy"])
+            row["reference"] = "" if reference is None else f"{reference.reference:.0f}"
+            row["difference in s.e."] = "" if reference is None else f"{reference.errors:+.1f}"
     return rows

@@ -9,7 +9,7 @@ from tailproof.bestarm import BestArm, LazyTrackAndStop, LinGapE, behind_filter
 from tailproof.environments.linear import near_tie
 from tailproof.figures import pulls_figure
 from tailproof.noise import Cauchy, Noise, StudentT
-from tailproof.research.paper.exhibit import Claim, Picture, Share, Sweep
+from tailproof.research.paper.claims import Claim, Picture, Share, Sweep
 from tailproof.results.identification import Identification
 from tailproof.simulation.identification import IdentificationPlan
 
@@ -86,14 +86,14 @@ def draw(results: Mapping[str, Identification]) -> dict[str, Picture]:
     """Draw the pulls until an answer against δ, the gap and df."""
     titles = {"δ": "δ (Cauchy)", "gap": "gap (Cauchy)", "df": "df (Student-t)"}
     panels: dict[str, dict[float, Identification]] = {title: {} for title in titles.values()}
-    for key, found in results.items():
+    for key, result in results.items():
         kind, _, value = key.partition(" = ")
         if kind in titles:
-            panels[titles[kind]][float(value)] = found
+            panels[titles[kind]][float(value)] = result
     means = "; ".join(
         f"{key}: "
-        + ", ".join(f"{name} {row['mean_pulls']:.0f}" for name, row in found.summary().items())
-        for key, found in results.items()
+        + ", ".join(f"{name} {row['mean_pulls']:.0f}" for name, row in result.summary().items())
+        for key, result in results.items()
     )
     alt = f"Pulls until an answer against δ, the gap and the degrees of freedom. Means, {means}."
     return {"best-arm": Picture(pulls_figure(panels), alt)}
@@ -104,8 +104,8 @@ def check_claims(results: Mapping[str, Identification]) -> list[Claim]:
     filtered, alone, paths = [], [], int(results["alone, df = 1"].settings["paths"])
     for noise in WILD:
         for name in RECIPES:
-            found = results[f"filtered, {noise}"]
-            share = (found.errors(name) + found.undecided(name)) / paths
+            result = results[f"filtered, {noise}"]
+            share = (result.errors(name) + result.undecided(name)) / paths
             text = f"{noise}: share of wrong or missing answers, {name} filtered"
             filtered.append(Share(text, share, 0.0, DELTA, paths))
             share = results[f"alone, {noise}"].errors(name) / paths

@@ -11,8 +11,8 @@ from typing import Any
 from tailproof.drawing import canvas
 from tailproof.policies import Policy
 from tailproof.research.paper import published
+from tailproof.research.paper.claims import Claim, Picture, Sweep, below, best, final, student_plan
 from tailproof.research.paper.drawing import legend_below, mark_rows
-from tailproof.research.paper.exhibit import Claim, Picture, Sweep, below, best, final, student_plan
 from tailproof.results.regret import Result
 from tailproof.wrappers.base import altered, innermost
 
@@ -56,14 +56,14 @@ def run(sweep: Sweep, size: str, seed: int) -> dict[str, Result]:
         tried = {f"{n} × {f:g}": scaled(policies[n], f) for n in ALGORITHMS for f in factors}
         paths, seeds = settings["tuning_paths"], seed + TUNING_SEEDS
         trials[f"tuning, df = {df}"] = plan(tried, df, paths=paths, seed=seeds)
-    found, plans = sweep(trials), {}
+    trial_results, plans = sweep(trials), {}
     for df, paths in settings["paths"].items():
-        chosen = multipliers(found[f"tuning, df = {df}"])
+        chosen = multipliers(trial_results[f"tuning, df = {df}"])
         tuned = {name: scaled(recipes[df][name], chosen[name]) for name in ALGORITHMS}
         chance = {"uniform": recipes[df]["uniform"]}
         plans[f"tuned, df = {df}"] = plan(chance | tuned, df, paths=paths, seed=seed)
         plans[f"published, df = {df}"] = plan(recipes[df], df, paths=paths, seed=seed)
-    return found | sweep(plans)
+    return trial_results | sweep(plans)
 
 
 def multipliers(trial: Result) -> dict[str, float]:
@@ -79,7 +79,7 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     """Draw the final regrets, as published and tuned, one panel for each noise."""
     noises = _noises(results)
     figure, panels = canvas(-(-len(noises) // 2), min(len(noises), 2), height=3.2, share=False)
-    words = []
+    descriptions = []
     for axes, noise in zip(panels.flat, noises, strict=False):
         samples = {
             kind: [final(results[f"{kind}, {noise}"], name) for name in ALGORITHMS]
@@ -96,7 +96,7 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
             f"{name} {published.mean():.0f} and {tuned.mean():.0f}"
             for name, published, tuned in zip(ALGORITHMS, *samples.values(), strict=True)
         )
-        words.append(f"{noise}: {', '.join(ends)}")
+        descriptions.append(f"{noise}: {', '.join(ends)}")
     for axes in panels.flat[len(noises) :]:
         axes.remove()
     widest = max(axes.get_xlim()[1] for axes in panels.flat)
@@ -105,7 +105,9 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     for axes in panels[-1]:
         axes.set_xlabel("regret: median and 10–90 %", fontsize=8)
     legend_below(figure, panels[0, 0], 3)
-    alt = f"Final regret with the published and with a tuned bonus. Means, {'; '.join(words)}."
+    alt = (
+        f"Final regret with the published and with a tuned bonus. Means, {'; '.join(descriptions)}."
+    )
     return {"bonus": Picture(figure, alt)}
 
 

@@ -12,8 +12,7 @@ from tailproof.noise import StudentT
 from tailproof.policies import OFUL, UCB1, LinStudentUCB, Policy, Uniform
 from tailproof.research.gauntlet.problems import Problem, problems
 from tailproof.research.paper import published
-from tailproof.research.paper.drawing import legend_below
-from tailproof.research.paper.exhibit import (
+from tailproof.research.paper.claims import (
     Claim,
     Early,
     Part,
@@ -25,6 +24,7 @@ from tailproof.research.paper.exhibit import (
     ratio,
     student_plan,
 )
+from tailproof.research.paper.drawing import legend_below
 from tailproof.results.regret import Result
 from tailproof.simulation.plan import Plan
 from tailproof.wrappers.auto import AutoFiltered
@@ -112,9 +112,9 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     figure, ((axes,),) = canvas(1, 1, height=3.8)
     dfs = [float(key.removeprefix("df = ")) for key in results]
     first = next(iter(results.values()))
-    for place, name in enumerate(first.curves):
+    for number, name in enumerate(first.curves):
         sample = np.array([final(result, name) for result in results.values()])
-        band(axes, dfs, sample.T, place, name)
+        band(axes, dfs, sample.T, number, name)
     axes.set(xscale="log", yscale="log", ylabel="regret at the horizon")
     axes.set_xlabel("degrees of freedom (no mean up to 1, no variance up to 2)", fontsize=9)
     axes.set_xticks(dfs, [f"{df:g}" for df in dfs])

@@ -8,8 +8,8 @@ from typing import Any
 from tailproof.drawing import canvas
 from tailproof.policies import Policy
 from tailproof.research.paper import published
+from tailproof.research.paper.claims import Claim, Picture, Sweep, final, ratio, student_plan
 from tailproof.research.paper.drawing import legend_below, mark_rows
-from tailproof.research.paper.exhibit import Claim, Picture, Sweep, final, ratio, student_plan
 from tailproof.results.regret import Result
 from tailproof.typing import Array
 from tailproof.wrappers.base import innermost
@@ -102,11 +102,11 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
 
 def _pairs(results: Mapping[str, Result]) -> dict[str, tuple[Array, Array]]:
     """Return the final regrets of each variant: the scripts', the published."""
-    places = dict.fromkeys(CHANGES, "df = 1.02") | {FILTER: "filter"}
+    keys = dict.fromkeys(CHANGES, "df = 1.02") | {FILTER: "filter"}
     return {
         label: (
             final(results[key], f"{label}: scripts"),
             final(results[key], f"{label}: published"),
         )
-        for label, key in places.items()
+        for label, key in keys.items()
     }

@@ -11,8 +11,8 @@ from tailproof.environments.linear import k_armed, neutral
 from tailproof.environments.streams import stream
 from tailproof.noise import Noise, Normal, StudentT
 from tailproof.policies import OrderStatisticUCB, SymmetricOFUL
+from tailproof.research.paper.claims import Claim, Part, Picture, Sweep, errors, final, ratio
 from tailproof.research.paper.drawing import legend_below
-from tailproof.research.paper.exhibit import Claim, Part, Picture, Sweep, errors, final, ratio
 from tailproof.results.provenance import provenance
 from tailproof.results.regret import Curves, Result
 from tailproof.simulation.plan import Plan
@@ -85,9 +85,9 @@ def forms(law: Noise, horizon: int) -> dict[str, SymmetricOFUL]:
 def run(sweep: Sweep, size: str, seed: int) -> dict[str, Result]:
     """Follow confidence sets, and count the pulls of a worse arm."""
     paths, horizon, longest = (SETTINGS[size][k] for k in ("paths", "horizon", "two_arms_horizon"))
-    found = {f"sets, {name}": watch(law, paths, horizon, seed) for name, law in LAWS.items()}
+    followed = {f"sets, {name}": watch(law, paths, horizon, seed) for name, law in LAWS.items()}
     marks = np.unique(np.geomspace(10, longest, 25).astype(np.int64)).tolist()
-    return found | sweep(
+    return followed | sweep(
         {
             f"arms, {name}": Plan(
                 policies={UCB: OrderStatisticUCB()},
@@ -122,8 +122,8 @@ def watch(law: Noise, paths: int, horizon: int, seed: int) -> Result:
             total += world.best - location
             reward = location + law.sample(noise, (paths,))
             policy.learn(state, world.arms, chosen, reward[:, None])
-            place = policy.position(state, world.theta)
-            largest = np.maximum(largest, np.where(policy.certified(state), place, 0))
+            position = policy.position(state, world.theta)
+            largest = np.maximum(largest, np.where(policy.certified(state), position, 0))
             if t in marks:
                 regret[:, marks == t], worst[:, marks == t] = total[:, None], largest[:, None]
                 largest = np.zeros(paths)
@@ -151,32 +151,32 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
 def _draw_bounds() -> Picture:
     figure, (panels,) = canvas(1, 2, height=3.0)
     horizons = [int(t) for t in np.geomspace(100, 1e13, 45)]
-    words = []
+    descriptions = []
     for axes, alpha in zip(panels, (1, 0.5), strict=True):
-        found = [bounds(t, alpha) for t in horizons]
-        for place, name in enumerate(found[0]):
-            share = np.array([found[i][name] / (2 * t) for i, t in enumerate(horizons)])
-            axes.plot(horizons, share, color=PALETTE[place], label=name)
+        values = [bounds(t, alpha) for t in horizons]
+        for number, name in enumerate(values[0]):
+            share = np.array([values[i][name] / (2 * t) for i, t in enumerate(horizons)])
+            axes.plot(horizons, share, color=PALETTE[number], label=name)
             below = [t for t, s in zip(horizons, share, strict=True) if s < 1]
-            words.append(f"α = {alpha}, {name}: below 2T from T = {below[0]:.0e}")
+            descriptions.append(f"α = {alpha}, {name}: below 2T from T = {below[0]:.0e}")
         axes.axhline(1, color="0.4", linestyle=":", label="2T, true without a theorem")
         axes.set(xscale="log", yscale="log", xlabel="pulls T", ylim=(1e-4, 1e4))
         axes.set_title(f"α = {alpha}", fontsize=10)
     panels[0].set_ylabel("bound on the regret / 2T", fontsize=9)
     legend_below(figure, panels[0], 2)
-    return Picture(figure, "Bounds on the regret against T. " + "; ".join(words) + ".")
+    return Picture(figure, "Bounds on the regret against T. " + "; ".join(descriptions) + ".")
 
 
 def _draw_sets(results: Mapping[str, Result]) -> Picture:
     figure, panels = canvas(2, 2, height=2.3)
-    words = []
+    descriptions = []
     for axes, name in zip(panels.flat, LAWS, strict=True):
         result = results[f"sets, {name}"]
-        for place, form in enumerate(result.curves):
+        for number, form in enumerate(result.curves):
             worst = errors(result, form)
-            axes.plot(result.pulls, worst.max(axis=0), color=PALETTE[place], label=form)
-            axes.plot(result.pulls, np.median(worst, axis=0), "--", color=PALETTE[place])
-            words.append(f"{name}, {form}: {worst.max():.2f}")
+            axes.plot(result.pulls, worst.max(axis=0), color=PALETTE[number], label=form)
+            axes.plot(result.pulls, np.median(worst, axis=0), "--", color=PALETTE[number])
+            descriptions.append(f"{name}, {form}: {worst.max():.2f}")
         axes.axhline(1, color="0.4", linestyle=":")
         axes.set(xscale="log", ylim=(0, 1.1))
         axes.set_title(name, fontsize=10)
@@ -186,22 +186,22 @@ def _draw_sets(results: Mapping[str, Result]) -> Picture:
     title = "worst path (line), median path (dashes); above 1 a certified set misses θ"
     legend_below(figure, panels[0, 0], 3, title)
     alt = "How far θ is from the centre of certified sets, as a share of their radius. Largest, "
-    return Picture(figure, alt + "; ".join(words) + ".")
+    return Picture(figure, alt + "; ".join(descriptions) + ".")
 
 
 def _draw_arms(results: Mapping[str, Result]) -> Picture:
     figure, ((axes,),) = canvas(1, 1, height=3.4)
-    words = []
-    for place, (name, law) in enumerate(LAWS.items()):
+    descriptions = []
+    for number, (name, law) in enumerate(LAWS.items()):
         result = results[f"arms, {name}"]
         rate = result.mean(UCB) / GAP / np.log(result.pulls)
-        axes.plot(result.pulls, rate, color=PALETTE[place], label=name)
-        axes.axhline(limit(law), color=PALETTE[place], linestyle=":")
-        words.append(f"{name}: {rate[-1]:.1f}, limit {limit(law):.1f}")
+        axes.plot(result.pulls, rate, color=PALETTE[number], label=name)
+        axes.axhline(limit(law), color=PALETTE[number], linestyle=":")
+        descriptions.append(f"{name}: {rate[-1]:.1f}, limit {limit(law):.1f}")
     axes.set(xscale="log", xlabel="pulls T", ylabel="N/ln T of the worse arm", ylim=(0, None))
     legend_below(figure, axes, 4, "dots: 1/kl, the limit")
     alt = "Mean pulls N of the worse of two arms over ln T, and the limit 1/kl. At the horizon, "
-    return Picture(figure, alt + "; ".join(words) + ".")
+    return Picture(figure, alt + "; ".join(descriptions) + ".")
 
 
 def check_claims(results: Mapping[str, Result]) -> list[Claim]:

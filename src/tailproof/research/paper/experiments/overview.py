@@ -9,7 +9,7 @@ from typing import Any
 from tailproof.environments.linear import neutral
 from tailproof.figures import regret_figure
 from tailproof.policies import OFUL, Policy, Uniform
-from tailproof.research.paper.exhibit import Claim, Picture, Sweep, less_regret, means, student_plan
+from tailproof.research.paper.claims import Claim, Picture, Sweep, less_regret, means, student_plan
 from tailproof.results.regret import Result
 from tailproof.stats.estimators import Median
 from tailproof.wrappers.filtered import Filtered
@@ -62,9 +62,9 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
             "median of 15 pulls beats OFUL alone and a random arm, for df = 1.02, 1 and 0.5.",
             "our question, after the paper's framework (section 4)",
             [
-                less_regret(f"df = {df}", results[f"df = {df}"], FILTERED, other)
+                less_regret(f"df = {df}", results[f"df = {df}"], FILTERED, rival)
                 for df in (1.02, 1, 0.5)
-                for other in (ALONE, CHANCE)
+                for rival in (ALONE, CHANCE)
             ],
         )
     ]

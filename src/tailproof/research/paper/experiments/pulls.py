@@ -10,7 +10,7 @@ from tailproof.drawing import PALETTE, band, canvas
 from tailproof.environments.linear import neutral
 from tailproof.noise import Noise, StudentT
 from tailproof.policies import OFUL
-from tailproof.research.paper.exhibit import (
+from tailproof.research.paper.claims import (
     Claim,
     Part,
     Picture,
@@ -62,6 +62,11 @@ def needed(noise: Noise) -> int:
     return k
 
 
+def asked(df: float) -> float:
+    """Return the pulls per decision that Theorem 2 asks for."""
+    return filter_pulls(horizon=HORIZON, delta=DELTA, alpha=df)
+
+
 def run(sweep: Sweep, size: str, seed: int) -> dict[str, Result]:
     """Simulate OFUL behind medians of ever more pulls."""
     plans = {}
@@ -78,28 +83,34 @@ def run(sweep: Sweep, size: str, seed: int) -> dict[str, Result]:
 def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     """Draw the numbers of pulls per decision, and the regret against them."""
     figure, ((bars, curves),) = canvas(1, 2, height=3.2, share=False)
-    theory: dict[str, Any] = {"horizon": HORIZON, "delta": DELTA}
     numbers: dict[str, list[float]] = {
-        "Theorem 2": [filter_pulls(alpha=df, **theory) for df in USED],
+        "Theorem 2": [asked(df) for df in USED],
         "used in the figures": [*USED.values()],
-        "proved to be enough": [median_pulls(alpha=df, **theory).block for df in USED],
+        "proved to be enough": [
+            median_pulls(horizon=HORIZON, delta=DELTA, alpha=df).block for df in USED
+        ],
         "errors below 1 (exact law)": [needed(StudentT(df)) for df in USED],
     }
-    places = np.arange(len(USED))
+    positions = np.arange(len(USED))
     for i, (name, values) in enumerate(numbers.items()):
-        drawn = bars.bar(places + 0.21 * (i - 1.5), values, 0.19, color=PALETTE[i], label=name)
+        drawn = bars.bar(positions + 0.21 * (i - 1.5), values, 0.19, color=PALETTE[i], label=name)
         bars.bar_label(
             drawn, [f"{value:.0f}" for value in values], fontsize=6, rotation=90, padding=2
         )
     bars.axhline(HORIZON, color="0.4", linestyle=":", label="the whole horizon")
-    bars.set(yscale="log", ylim=(1, 1e9), ylabel="pulls per decision", xticks=places)
+    bars.set(yscale="log", ylim=(1, 1e9), ylabel="pulls per decision", xticks=positions)
     bars.set_xticklabels([f"df = {df}" for df in USED])
-    for place, (key, result) in enumerate(results.items()):
-        band(curves, PULLS, np.array([final(result, f"ñ = {k}") for k in PULLS]).T, place, key)
+    for number, (key, result) in enumerate(results.items()):
+        band(curves, PULLS, np.array([final(result, f"ñ = {k}") for k in PULLS]).T, number, key)
     curves.set(xscale="log", yscale="log", xlabel="pulls per decision ñ", ylabel="regret")
     for axes, columns in ((bars, 2), (curves, 4)):
-        below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.22)}
-        axes.legend(ncols=columns, fontsize=7, frameon=False, **below)
+        axes.legend(
+            ncols=columns,
+            fontsize=7,
+            frameon=False,
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.22),
+        )
     first = results["df = 1"]
     size = f"T = {first.pulls[-1]} pulls, {first.settings['paths']} paths"
     reading = "median (line), 10–90 % (band), mean (dashes)"
@@ -118,7 +129,6 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
 
 def check_claims(results: Mapping[str, Result]) -> list[Claim]:
     """Compare the theorem's ñ with the horizon and the ñ used, and long medians with the best."""
-    asked = {df: filter_pulls(horizon=HORIZON, delta=DELTA, alpha=df) for df in USED}
     longest, costs = f"ñ = {PULLS[-1]}", []
     for key in ("df = 1", "df = 0.5"):
         least = best(results[key], results[key].curves)
@@ -131,7 +141,7 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
             "ñ is set according to Theorem 2.",
             "the paper, section 5; the ñ of the figures is that of the public scripts",
             [
-                Part(f"df = {df}: the theorem's ñ over the ñ used", asked[df] / used, 0.99, 1.01)
+                Part(f"df = {df}: the theorem's ñ over the ñ used", asked(df) / used, 0.99, 1.01)
                 for df, used in USED.items()
             ],
         ),
@@ -139,8 +149,8 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
             "The theorem's ñ fits into the horizon of the experiments.",
             "our question",
             [
-                Part(f"df = {df}: the theorem's ñ over the horizon", pulls / HORIZON, 0, 1)
-                for df, pulls in asked.items()
+                Part(f"df = {df}: the theorem's ñ over the horizon", asked(df) / HORIZON, 0, 1)
+                for df in USED
             ],
         ),
         Claim(

@@ -13,8 +13,8 @@ from tailproof import environments
 from tailproof.drawing import READING, band, canvas
 from tailproof.noise import Cauchy
 from tailproof.policies import OFUL
+from tailproof.research.paper.claims import Claim, Picture, Sweep, below, final, ratio
 from tailproof.research.paper.drawing import legend_below
-from tailproof.research.paper.exhibit import Claim, Picture, Sweep, below, final, ratio
 from tailproof.results.regret import Result
 from tailproof.simulation.plan import Plan
 from tailproof.stats.estimators import Median
@@ -61,9 +61,9 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
     """Draw the final regret against the penalty, one curve for each environment."""
     figure, ((axes,),) = canvas(1, 1, height=3.0)
     ends = []
-    for place, (name, label) in enumerate(zip(ENVIRONMENTS, LABELS, strict=True)):
+    for number, (name, label) in enumerate(zip(ENVIRONMENTS, LABELS, strict=True)):
         sample = {ridge: final(results[name], f"λ = {ridge:g}") for ridge in RIDGES}
-        band(axes, RIDGES, np.array(list(sample.values())).T, place, label)
+        band(axes, RIDGES, np.array(list(sample.values())).T, number, label)
         ends.append(
             f"{label}: {sample[1].mean():.0f} at λ = 1, {sample[100].mean():.0f} at λ = 100"
         )

@@ -1,0 +1,218 @@
+"""Sentences about who leads: whose rewards, of what, when, and how sure.
+
+Files and the page say the same: all of these take a `Standing`.
+"""
+
+import math
+
+import numpy as np
+
+from tailproof.formatting import listed, short, two_digits
+from tailproof.stats.contrasts import Contrast
+from tailproof.stats.standing import Standing
+
+__all__ = [
+    "about_assumptions",
+    "about_cap",
+    "about_control",
+    "about_lead",
+    "about_pair",
+    "about_visits",
+    "bounds_words",
+    "how_many_more",
+]
+
+_MOST = 1e9
+"""A forecast of more customers than this says nothing."""
+
+
+def about_lead(standing: Standing) -> str:
+    """Say which arm leads, by how much, and whether that is sure.
+
+    >>> import numpy as np
+    >>> from tailproof.stats.customers import Customers
+    >>> rng = np.random.default_rng(0)
+    >>> arm = rng.integers(0, 2, 40_000)
+    >>> bought = np.where(rng.random(40_000) < np.where(arm == 1, 0.06, 0.04), 25.0, 0.0)
+    >>> who = Customers.of(arm=arm, reward=bought, unit=np.arange(40_000))
+    >>> print(about_lead(Standing(customers=who, names=["classic", "bold"])))
+    bold leads, and that is sure: it earns 0.5776 more per customer than classic (+61%; 0.4676 to
+    0.6837, 95%, one look).
+    """
+    if standing.best is None:
+        return f"nothing leads, as {listed(standing.names)} have equal values."
+    leader = standing.leader
+    if standing.closest is None:
+        return f"{leader} is the only arm."
+    rival = standing.names[standing.closest]
+    closest = ", its closest rival" if len(standing.names) > 2 else ""
+    pair = about_pair(standing, standing.best, standing.closest, closest)
+    if standing.sure:
+        return f"{leader} leads, and that is sure: it {pair}"
+    if standing.doubts:
+        reasons = "; ".join(standing.doubts)
+        return f"{leader} leads, and that is not sure: {reasons}. It {pair}"
+    against = ", ".join(standing.rivals)
+    more = how_many_more(standing, standing.best, standing.closest)
+    needed = f" {more} would tell {leader} from {rival}." if more else ""
+    return f"{leader} leads, not sure against {against}: it {pair}{needed}"
+
+
+def about_pair(standing: Standing, one: int, other: int, appendix: str = "") -> str:
+    """Say what one arm earns beyond another, with its lift, its interval, and the cap."""
+    found = standing.pair(one, other)
+    verb = "costs" if standing.costs else "earns"
+    more = "more" if found.difference >= 0 else "less"
+    sign = 1 if found.difference >= 0 else -1
+    ends = sorted((sign * found.low, sign * found.high))
+    words = f"{verb} {short(abs(found.difference))} {more} per {noun(standing)} than "
+    words += f"{standing.names[other]}{appendix} ({_interval(standing, found, ends)})"
+    return f"{words}{_cap(standing)}.{_uncapped(standing, one, other, found)}"
+
+
+def _interval(standing: Standing, found: Contrast, ends: list[float]) -> str:
+    looks = f"{standing.level:.0%}, {standing.judged_for} look"
+    if not found.known:
+        return f"no interval, {looks}"
+    lift = found.lift(standing.level)[0]
+    percent = "" if math.isnan(lift) else f"{lift:+.0%}; "
+    return f"{percent}{short(ends[0])} to {short(ends[1])}, {looks}"
+
+
+def _cap(standing: Standing) -> str:
+    """Say where totals are cut, and how many."""
+    low, high = standing.range
+    what = "rewards" if standing.customers.case == "rows" else "totals of customers"
+    if standing.bounded:
+        return f", for {what} of at most {short(high)}, as you said"
+    if standing.assumed:
+        return f", as long as {what} lie between {short(low)} and {short(high)}"
+    if not standing.above:
+        return ""
+    ends = f"at {short(high)}" if not low else f"at {short(low)} and {short(high)}"
+    return f", {what} capped {ends} (their {standing.share:.0%} quantile)"
+
+
+def about_cap(standing: Standing) -> str:
+    """Say what share of all revenue the cap leaves out; empty if none."""
+    if not standing.above:
+        return ""
+    total = float(np.abs(standing.customers.total).sum())
+    left = float(np.abs(standing.customers.total - standing.capped).sum())
+    if not (0 < total < math.inf and left > 0):
+        return ""
+    who = f"{standing.above:,} {noun(standing)}" + ("s" if standing.above > 1 else "")
+    return f"The cap leaves out {left / total:.1%} of the sum, what {who} brought beyond it."
+
+
+def bounds_words(standing: Standing) -> str:
+    """Return what the range is, to go on with "For the mean …"."""
+    low, high = standing.range
+    what = "rewards" if standing.customers.case == "rows" else "totals of customers"
+    between = f"between {short(low)} and {short(high)}"
+    if standing.bounded:
+        return f"{what} lie {between}, as you said"
+    if standing.assumed:
+        return f"{what} are assumed to lie {between}"
+    ends = f"at {short(high)}" if not low else f"at {short(low)} and {short(high)}"
+    return f"{what} are capped {ends}, the {standing.share:.1%} quantile of those that are not zero"
+
+
+def _uncapped(standing: Standing, one: int, other: int, found: Contrast) -> str:
+    """Say what the difference was without the cap, if the cap turns it round."""
+    if not standing.above:
+        return ""
+    raw = standing.uncapped(one, other)
+    if raw * found.difference >= 0 or not math.isfinite(raw):
+        return ""
+    more = "more" if raw > 0 else "less"
+    decide = (
+        "1 above the cap decides" if standing.above == 1 else f"{standing.above} above it decide"
+    )
+    return f" Uncapped it was {short(abs(raw))} {more}: {decide} that."
+
+
+def how_many_more(standing: Standing, one: int, other: int) -> str:
+    """Say how many more customers would make a pair sure, four times in five; empty if unknown."""
+    more = standing.pair(one, other).more_customers(standing.level)
+    if not 0 < more < _MOST:
+        return ""
+    return f"About {two_digits(more):,.0f} more {noun(standing)}s"
+
+
+def about_control(standing: Standing, control: str) -> list[str]:
+    """Say of each arm what it earns beyond the control, with p values after Holm."""
+    lines = []
+    tail = (1 - standing.level) / 2
+    for name, (_, better, worse) in standing.against(control).items():
+        arm, base = list(standing.names).index(name), list(standing.names).index(control)
+        pair = about_pair(standing, arm, base)
+        if standing.doubts:
+            said = "not sure"
+        elif better <= tail:
+            said = f"better, p = {better:.2g}"
+        elif worse <= tail:
+            said = f"ruled out, p = {worse:.2g}"
+        else:
+            more = how_many_more(standing, arm, base)
+            said = f"not sure; {more[0].lower()}{more[1:]} would tell" if more else "not sure"
+        lines.append(f"{name} {pair} That is {said}.")
+    if len(lines) > 1:
+        lines.append(f"These p values are one-sided and Holm's: for all {len(lines)} arms at once.")
+    return lines
+
+
+def about_assumptions(standing: Standing) -> list[str]:
+    """Say whose rewards are compared, within which days, for how many looks."""
+    found = standing.customers
+    lines = [_whose(standing)]
+    if found.mixed:
+        one = "customer that saw" if found.mixed == 1 else "customers that saw"
+        lines.append(f"{found.mixed:,} {one} several arms were left out.")
+    drift = standing.moved
+    if standing.judged_for != standing.looks:
+        lines.append("The shares of the arms followed the rewards, so this is judged for any look.")
+    if standing.day is not None and standing.judged_for == "one" and found.case != "visits":
+        days = int(standing.day.max(initial=0)) + 1
+        lines.append(f"Arms are compared within days ({days} days): growth and weekends cancel.")
+    elif standing.day is None and found.case != "visits":
+        order = ", and rows are sorted by arm, so that cannot be tested" if drift.sorted else ""
+        lines.append(
+            f"No times are given: all arms are taken to have met the same days{order}; name a "
+            "time column if not."
+        )
+    if few := standing.concentration.words:
+        lines.append(few)
+    return lines
+
+
+def _whose(standing: Standing) -> str:
+    found = standing.customers
+    if found.case == "rows":
+        return "Each row is taken to be another customer; name a unit column if some return."
+    if found.case == "visits":
+        return (
+            f"{found.n:,} customers, whose arms were drawn for each visit: an arm's value is what "
+            "it brings at a visit, for all visits of a customer."
+        )
+    again = f", {found.returning:,} of whom returned" if found.returning else ""
+    return f"{found.n:,} customers, each with one arm{again}."
+
+
+def about_visits(standing: Standing) -> str:
+    """Say which arm leads per visit, if it is another one; else empty."""
+    if standing.customers.case != "customers" or standing.best is None:
+        return ""
+    values = -standing.per_visit if standing.costs else standing.per_visit
+    best = int(values.argmax())
+    if best == standing.best or math.isnan(values[best]):
+        return ""
+    return (
+        f"Per visit {standing.names[best]} leads ({short(abs(values[best]))}): customers of "
+        f"{standing.leader} come more often."
+    )
+
+
+def noun(standing: Standing) -> str:
+    """Return what one observation is called."""
+    return "row" if standing.customers.case == "rows" else "customer"

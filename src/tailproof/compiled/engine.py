@@ -1,0 +1,172 @@
+"""Which policies have a compiled form, and how one is played."""
+
+import os
+import warnings
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tailproof.checks import require
+from tailproof.compiled import arms, loop, ridge
+from tailproof.compiled.forms import Form, Sizes, none_to_estimate
+from tailproof.compiled.streams import stream_keys
+from tailproof.compiled.targets import Bound, Target, bind, compile_for
+from tailproof.compiled.worlds import World, world_of
+from tailproof.environments.linear import Bandit
+from tailproof.policies import OFUL, UCB1, LinTS, Policy, ThompsonSampling, Uniform
+from tailproof.typing import Array, Index
+
+__all__ = ["FORMS", "Game", "form_of"]
+
+FORMS: dict[type[Policy[Any]], Callable[[Any, Sizes], Form]] = {
+    UCB1: arms.ucb1,
+    ThompsonSampling: arms.thompson_sampling,
+    Uniform: arms.uniform_choice,
+    OFUL: ridge.oful,
+    LinTS: ridge.lin_ts,
+}
+"""The policies that have a compiled form."""
+_MOST_LOCAL = 2**16  # floats that a thread of a GPU may keep: 512 kB
+_THREADS = 64  # of a block: as many as two warps, which leave the most registers to each
+
+
+def form_of(policy: Policy[Any], sizes: Sizes) -> Form:
+    """Return the compiled form of a policy, or raise if it has none.
+
+    >>> form_of(UCB1(), Sizes(arms=3, dim=3, decisions=100)).state
+    6
+    """
+    make = FORMS.get(type(policy))
+    if make is None:
+        known = ", ".join(kind.__name__ for kind in FORMS)
+        raise ValueError(
+            f"{type(policy).__name__} has no compiled form; these have one: {known}; the other "
+            "engines run every policy"
+        )
+    return make(policy, sizes)
+
+
+@dataclass(frozen=True, eq=False)
+class Game:
+    """A policy in a bandit, ready to be played on any paths.
+
+    A path depends on the seed, the name and the settings, and not on the paths it is played with.
+
+    Parameters
+    ----------
+    policy, bandit, name, seed :
+        As for `simulate`.
+    horizon, delay : int
+    marks : tuple of int
+        The checkpoints, in ascending order; the last is the horizon.
+    """
+
+    policy: Policy[Any]
+    bandit: Bandit
+    name: str
+    horizon: int
+    marks: tuple[int, ...]
+    seed: int = 0
+    delay: int = 0
+
+    @cached_property
+    def form(self) -> Form:
+        """The policy, behind its filter if it has one."""
+        contexts = self.bandit.contexts
+        decisions = self.horizon // self.policy.pulls
+        return form_of(self.policy, Sizes(contexts.arms, contexts.dim, decisions))
+
+    @cached_property
+    def world(self) -> World:
+        """The bandit."""
+        world = world_of(self.bandit, self.horizon, self.form.vectors)
+        if self.delay and world.fresh:
+            raise ValueError(
+                f"delay={self.delay} has no compiled form where every decision has new arms; "
+                "the other engines take it"
+            )
+        return world
+
+    def tree(self, loop_over: Callable[..., None]) -> Bound:
+        """Return the loop over paths with all its placeholders filled."""
+        form, world = self.form, self.world
+        played = bind(
+            loop.play,
+            start=form.start,
+            index=form.index,
+            begin=world.begin,
+            renew=world.renew,
+            move=world.move,
+            judge=bind(
+                loop.judge, miss=bind(loop.miss, estimate=form.estimate or none_to_estimate)
+            ),
+            pay=bind(loop.pay, draw=world.draw),
+            learn_in_time=bind(loop.learn_in_time, learn=form.learn),
+        )
+        return bind(
+            loop_over,
+            play=played,
+            ARMS=world.arms,
+            DIM=world.dim,
+            OFFERS=(world.arms, world.dim) if world.reads else (1, 1),
+            STATE=form.state,
+            WORK=form.work,
+            PULLS=form.pulls,
+            LATE=max(1, self.delay * (form.pulls + 1)),
+            FRESH=world.fresh,
+            PAYS_LOCATION=world.pays_location,
+            ESTIMATES=form.estimate is not None,
+        )
+
+    def inputs(self) -> tuple[Any, ...]:
+        """Return the arrays that all paths share."""
+        form, world = self.form, self.world
+        purposes = ("environment", "noise", f"policy {self.name}")
+        keys = np.stack([stream_keys(self.seed, purpose) for purpose in purposes])
+        plan: Index = np.array([self.horizon, self.policy.pulls, self.delay])
+        p: Array = np.array(form.settings, dtype=np.float64)
+        return (
+            plan, np.array(self.marks), keys, p, world.numbers, world.vectors, world.laws,
+            world.values, world.rows, world.changes, world.moves,
+        )  # fmt: skip
+
+    def play(self, first: int, paths: int, target: Target = "cores") -> tuple[Array, Array | None]:
+        """Return regret and error at the marks, each of shape (paths, marks), from a path on."""
+        regret = np.empty((paths, len(self.marks)))
+        estimates = self.form.estimate is not None
+        error = np.empty(regret.shape if estimates else (1, 1))
+        if target == "gpu":
+            self._on_gpu(first, regret, error)
+        else:
+            run = compile_for(target, self.tree(loop.on_cores), entry=True)
+            with np.errstate(all="ignore") if target == "python" else nullcontext():
+                run(first, *self.inputs(), regret, error)
+        return regret, error if estimates else None
+
+    def _on_gpu(self, first: int, regret: Array, error: Array) -> None:
+        form, world = self.form, self.world
+        floats = form.state + form.work + world.arms * world.dim * world.reads
+        require(
+            floats <= _MOST_LOCAL,
+            "engine",
+            f"'compiled' for {self.policy!r}: on a GPU a path may take {_MOST_LOCAL} numbers",
+            floats,
+        )
+        from numba import cuda
+
+        tree = self.tree(loop.on_gpu)
+        kernel = compile_for("gpu", bind(tree.function, **dict(tree.names), cuda=cuda), entry=True)
+        blocks = -(-len(regret) // _THREADS)
+        simulated = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
+        threads = min(_THREADS, len(regret)) if simulated else _THREADS
+        device = [cuda.to_device(array) for array in (regret, error)]
+        with warnings.catch_warnings():
+            if simulated:  # in Python, where words of 64 bits warn when they wrap around
+                warnings.simplefilter("ignore", RuntimeWarning)
+            kernel[blocks, threads](first, *map(cuda.to_device, self.inputs()), *device)
+        for array, found in zip((regret, error), device, strict=True):
+            found.copy_to_host(array)

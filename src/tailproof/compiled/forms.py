@@ -1,0 +1,80 @@
+"""What a compiled form of a policy is, and the choice of the arm that all share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tailproof.compiled.streams import Words, uniform
+from tailproof.compiled.targets import Bound
+from tailproof.typing import Array
+
+__all__ = ["Form", "Sizes", "none_to_estimate", "pick_largest"]
+
+Scalar = Callable[..., Any] | Bound
+
+
+class Sizes(NamedTuple):
+    """What the sizes of a form may depend on: arms, dimensions, and the decisions to come."""
+
+    arms: int
+    dim: int
+    decisions: int
+
+
+@dataclass(frozen=True)
+class Form:
+    """A policy as functions of one path's numbers.
+
+    `s` is what the path has learned, `p` the settings, `offers` the vectors of shape (K, d), `t`
+    the number of decisions learned, `g` the policy's own random stream, and `work` room for
+    intermediate results that nobody reads later.
+
+    Attributes
+    ----------
+    start : (s, p) → None
+        Writes what a path knows before any reward.
+    index : (s, p, offers, t, g, values, work) → None
+        Writes the index of each arm into `values`; the largest is pulled, see `pick_largest`.
+    learn : (s, p, offers, k, y, t, work) → None
+        Learns from the rewards `y` of arm k.
+    estimate : (s, p, values) → None, optional
+        Writes the estimate of θ.
+    settings : tuple of floats
+        p.
+    state, work : int
+        The lengths of `s` and `work`.
+    pulls : int
+        The length of `y`.
+    vectors : bool
+        Whether the functions read `offers`.
+    """
+
+    start: Scalar
+    index: Scalar
+    learn: Scalar
+    settings: tuple[float, ...]
+    state: int
+    work: int = 1
+    pulls: int = 1
+    vectors: bool = False
+    estimate: Scalar | None = None
+
+
+def none_to_estimate(s: Array, p: Array, values: Array) -> None:
+    """Write nothing: the policy has no estimate of θ."""
+
+
+def pick_largest(values: Array, g: Words) -> int:
+    """Return the place of the largest number, ties broken fairly; NaN loses against any other."""
+    best, top, ties = 0, values[0], 1
+    if top != top:
+        top = -1e400
+    for k in range(1, values.shape[0]):
+        v = values[k]
+        if v > top:
+            best, top, ties = k, v, 1
+        elif v == top or (v != v and top == -1e400):
+            ties += 1
+            if uniform(g) * ties < 1.0:
+                best = k
+    return best

@@ -1,0 +1,152 @@
+"""Compile plain scalar functions, with all that they call, for processor cores or for a GPU.
+
+The functions of this room are plain Python: loops over numbers, without a decorator. They call
+each other by name, and some of these names are placeholders that say what a loop, a wrapper or a
+mixture needs. A `Bound` fills the placeholders; `compile_for` compiles the whole tree.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from dis import get_instructions
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from threading import RLock
+from types import FunctionType
+from typing import Any, Literal
+
+from tailproof.extras import import_extra
+
+__all__ = ["Bound", "Target", "bind", "compile_for"]
+
+Target = Literal["cores", "gpu", "python"]
+"""What to compile for; "python" compiles nothing, so that a test can step through."""
+_ROOM = __name__.rpartition(".")[0]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A plain function whose placeholders are filled: by functions, bound ones or numbers."""
+
+    function: Callable[..., Any]
+    names: tuple[tuple[str, Any], ...] = ()
+
+    def text(self) -> str:
+        """Return the tree in words, the same in every run."""
+        inside = ", ".join(
+            f"{name}={thing.text() if isinstance(thing, Bound) else _word(thing)}"
+            for name, thing in self.names
+        )
+        return f"{_word(self.function)}({inside})"
+
+
+def bind(function: Callable[..., Any], **names: Any) -> Bound:
+    """Return a function with its placeholders filled.
+
+    >>> def twice(x: float) -> float:
+    ...     return step(step(x))
+    >>> def step(x: float) -> float:
+    ...     raise NotImplementedError
+    >>> def increment(x: float) -> float:
+    ...     return x + 1
+    >>> compile_for("python", bind(twice, step=increment))(5)
+    7
+    """
+    return Bound(function, tuple(sorted(names.items())))
+
+
+def compile_for(target: Target, tree: Bound, *, entry: bool = False) -> Any:
+    """Return the function compiled for a target, and with it all functions that it calls.
+
+    Numbers that fill placeholders are passed on to all functions inside, which may use the same
+    placeholder; functions are not.
+
+    The `entry` is what Python calls: on cores it lets other threads run and is kept on disk, in the
+    folder where Numba keeps what it compiled; on a GPU it is a kernel.
+    """
+    with _LOCK:  # two threads would compile the same twice
+        return _compiled(target, tree, (), entry)
+
+
+_LOCK = RLock()
+Numbers = tuple[tuple[str, Any], ...]
+
+
+@cache
+def _compiled(target: Target, tree: Bound, numbers: Numbers, entry: bool = False) -> Any:
+    function, filled = tree.function, dict(tree.names)
+    own = {name: thing for name, thing in filled.items() if not _is_code(thing)}
+    passed = dict(numbers) | own
+    inside = {
+        name: function.__globals__[name]
+        for name in _names(function)
+        if _is_code(function.__globals__.get(name))
+    } | {name: thing for name, thing in filled.items() if _is_code(thing)}
+    parts = {
+        name: _compiled(target, part, _used(part, tuple(passed.items())))
+        for name, part in ((name, _bound(thing)) for name, thing in inside.items())
+    }
+    copy = FunctionType(
+        function.__code__, {**function.__globals__, **passed, **parts}, function.__name__
+    )
+    copy.__module__ = function.__module__
+    if target == "python":
+        return copy
+    if target == "gpu":
+        cuda = import_extra("numba.cuda", "cuda", "the engine")
+        return cuda.jit(copy) if entry else cuda.jit(device=True)(copy)
+    numba = import_extra("numba", "compiled", "the engine")
+    if entry:  # Numba finds a function on disk by this name
+        copy.__qualname__ = f"{function.__name__}_{_digest(tree)}"
+    # Without fast-math flags: infinities are legitimate here, and a path is to be the same bits
+    # on any number of cores.
+    return numba.njit(copy, error_model="numpy", nogil=entry, cache=entry)
+
+
+def _used(tree: Bound, numbers: Numbers) -> Numbers:
+    """Return those of the numbers that a function uses, or one that it calls."""
+    wanted = _wanted(tree)
+    return tuple((name, number) for name, number in numbers if name in wanted)
+
+
+@cache
+def _wanted(tree: Bound) -> frozenset[str]:
+    """Return the global names that a function uses, or one that it calls."""
+    names, filled = set(_names(tree.function)), dict(tree.names)
+    for name in list(names):
+        thing = filled.get(name, tree.function.__globals__.get(name))
+        if _is_code(thing):
+            names |= _wanted(_bound(thing))
+    return frozenset(names)
+
+
+def _is_code(thing: Any) -> bool:
+    return isinstance(thing, Bound | FunctionType)
+
+
+def _bound(thing: Any) -> Bound:
+    return thing if isinstance(thing, Bound) else Bound(thing)
+
+
+def _names(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the global names that a function uses, without those of attributes."""
+    loads = (step.argval for step in get_instructions(function) if step.opname == "LOAD_GLOBAL")
+    return tuple(dict.fromkeys(loads))
+
+
+def _word(thing: Any) -> str:
+    if isinstance(thing, FunctionType):
+        return f"{thing.__module__}.{thing.__qualname__}"
+    return repr(thing)
+
+
+def _digest(tree: Bound) -> str:
+    """Return a hash of all that the machine code depends on: the tree, our files, versions."""
+    parts = [tree.text(), *_sources(), version("numba"), version("numpy")]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:24]
+
+
+@cache
+def _sources() -> tuple[str, ...]:
+    return tuple(file.read_text() for file in sorted(Path(__file__).parent.glob("*.py")))

@@ -1,0 +1,313 @@
+"""Bandits on one path: where the arms are, what they pay, and how θ moves.
+
+The numbers `w` of a bandit are its size, the logarithms of the least and the largest norm of its
+arms, their lean, its offset, the size of its motion, and θ where it is given.
+"""
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tailproof.compiled.laws import LawTable
+from tailproof.compiled.motions import motion_of, still
+from tailproof.compiled.streams import Words, circle, uniform
+from tailproof.compiled.targets import Bound, bind
+from tailproof.environments import FixedArms, FreshArms, GivenArms, LinearBandit
+from tailproof.environments.linear import Bandit
+from tailproof.environments.shops import Shop
+from tailproof.noise import Changing, Noise, PassedOn, PerArm, Varying, ZeroInflated
+from tailproof.typing import Array, Index
+
+__all__ = ["World", "world_of"]
+
+_BEFORE_THETA = 6  # numbers of w
+
+
+@dataclass(frozen=True)
+class World:
+    """A bandit as functions and numbers.
+
+    `begin` writes θ, the offered vectors and their locations, `renew` new vectors, `move` another
+    θ after the pulls in `moves`. The law of a reward is `rows[passed, arm]`, where `passed` counts
+    the pulls in `changes` that are over. Arms that the policy knows by number alone take no room.
+    """
+
+    begin: Bound
+    renew: Bound
+    move: Bound
+    draw: Bound
+    arms: int
+    dim: int
+    reads: bool
+    fresh: bool
+    pays_location: bool
+    numbers: Array
+    vectors: Array
+    laws: Array
+    values: Array
+    rows: Index
+    changes: Index
+    moves: Index
+
+
+def world_of(bandit: Bandit, horizon: int, vectors: bool) -> World:
+    """Return the compiled form of a bandit, or raise if it has none.
+
+    `vectors` says whether the policy reads the vectors of the arms.
+    """
+    if type(bandit) is Shop:
+        return _shop(bandit, vectors)
+    if type(bandit) is not LinearBandit:
+        raise ValueError(
+            f"environment {bandit!r} has no compiled form; LinearBandit and Shop have one"
+        )
+    contexts = bandit.contexts
+    reads = vectors or not _is_k_armed(contexts)
+    place = locate if reads else same_locations
+    offer, norms = _offer(contexts, reads)
+    theta_of, given = (sphere_theta, []) if isinstance(bandit.theta, str) else (given_theta, [])
+    if bandit.theta == "diagonal":
+        theta_of, given = given_theta, [1 / math.sqrt(contexts.dim)] * contexts.dim
+    elif not isinstance(bandit.theta, str):
+        given = [float(x) for x in bandit.theta]
+    step, size = motion_of(bandit.motion) if bandit.motion else (still, 0.0)
+    w = [bandit.size, *norms, bandit.offset, size * bandit.size, *given]
+    table, rows, changes = _laws(bandit.noise, contexts.arms)
+    marks = bandit.motion.marks() if bandit.motion else iter(())
+    fresh = bind(renewed, offer=offer, place=place)
+    return World(
+        begin=bind(begin, theta_of=theta_of, offer=offer, place=place),
+        renew=fresh if contexts.fresh else bind(unchanged),
+        move=bind(moved, step=step, place=place),
+        draw=table.draw,
+        arms=contexts.arms,
+        dim=contexts.dim,
+        reads=reads,
+        fresh=contexts.fresh,
+        pays_location=True,
+        numbers=np.array(w),
+        vectors=_vectors(contexts),
+        laws=table.rows,
+        values=table.values,
+        rows=rows,
+        changes=changes,
+        moves=np.array(list(itertools.takewhile(lambda at: at < horizon, marks)), dtype=np.int64),
+    )
+
+
+def _shop(shop: Shop, vectors: bool) -> World:
+    """Return a shop whose visitors have no features: K arms with zeros and baskets."""
+    if shop.weights is not None:
+        raise ValueError(f"{shop} has no compiled form, as its visitors have features")
+    laws = tuple(
+        law if p == 1 else ZeroInflated(law, 1 - p)
+        for law, p in zip(shop.baskets, shop.buyers, strict=True)
+    )
+    contexts = shop.contexts
+    place = locate if vectors else same_locations
+    offer, norms = _offer(contexts, vectors)
+    table, rows, changes = _laws(PerArm(laws), len(laws))
+    return World(
+        begin=bind(begin, theta_of=given_theta, offer=offer, place=place),
+        renew=bind(unchanged),
+        move=bind(moved, step=still, place=place),
+        draw=table.draw,
+        arms=contexts.arms,
+        dim=contexts.dim,
+        reads=vectors,
+        fresh=False,
+        pays_location=False,
+        numbers=np.array([1.0, *norms, 0.0, 0.0, *shop.values]),
+        vectors=_vectors(contexts),
+        laws=table.rows,
+        values=table.values,
+        rows=rows,
+        changes=changes,
+        moves=np.zeros(0, dtype=np.int64),
+    )
+
+
+def _is_k_armed(contexts: Any) -> bool:
+    return isinstance(contexts, GivenArms) and np.array_equal(
+        contexts.vectors, np.eye(contexts.arms, contexts.dim)
+    )
+
+
+def _vectors(contexts: Any) -> Array:
+    given = contexts.vectors if isinstance(contexts, GivenArms) else [[0.0]]
+    return np.array(given, dtype=np.float64)
+
+
+def _offer(contexts: Any, reads: bool) -> tuple[Any, list[float]]:
+    """Return the function that writes the offered vectors, and norms and lean."""
+    if isinstance(contexts, GivenArms):
+        return (given_offers if reads else no_offers), [0.0, 0.0, 0.0]
+    if type(contexts) in (FixedArms, FreshArms):
+        norms = contexts.norms if isinstance(contexts.norms, tuple) else (contexts.norms,) * 2
+        direction = {"sphere": sphere, "orthant": orthant}[contexts.law]
+        numbers = [*(math.log(norm) for norm in norms), contexts.lean]
+        return bind(drawn_offers, direction=direction), numbers
+    raise ValueError(
+        f"contexts {contexts!r} have no compiled form; FixedArms, FreshArms and GivenArms have one"
+    )
+
+
+def _laws(noise: Noise | Varying, arms: int) -> tuple[LawTable, Index, Index]:
+    """Return the laws, the row of each by change and arm, and after which pulls they change."""
+    if isinstance(noise, Noise):
+        table = LawTable([noise])
+        return table, np.full((1, arms), table.of[0]), np.zeros(0, dtype=np.int64)
+    if type(noise) not in (PerArm, Changing, PassedOn):
+        raise ValueError(f"noise {noise!r} has no compiled form")
+    table, at = LawTable(noise.laws), getattr(noise, "at", ())
+    of = np.array(table.of)
+    if isinstance(noise, Changing):
+        rows = np.repeat(of[:, None], arms, axis=1)
+    else:
+        rows = np.stack([np.roll(of, -passed) for passed in range(len(at) + 1)])
+    return table, rows, np.array(at, dtype=np.int64)
+
+
+def theta_of(theta: Array, w: Array, g: Words) -> None:
+    """Write θ; a placeholder."""
+    raise NotImplementedError
+
+
+def offer(offers: Array, w: Array, vectors: Array, g: Words) -> None:
+    """Write the offered vectors; a placeholder."""
+    raise NotImplementedError
+
+
+def place(theta: Array, offers: Array, locations: Array) -> None:
+    """Write the location of each arm; a placeholder."""
+    raise NotImplementedError
+
+
+def step(theta: Array, size: float, g: Words) -> None:
+    """Move θ; a placeholder."""
+    raise NotImplementedError
+
+
+def direction(offers: Array, k: int, g: Words) -> None:
+    """Write a random unit vector; a placeholder."""
+    raise NotImplementedError
+
+
+def begin(
+    theta: Array, offers: Array, locations: Array, w: Array, vectors: Array, g: Words
+) -> None:
+    theta_of(theta, w, g)
+    offer(offers, w, vectors, g)
+    place(theta, offers, locations)
+
+
+def renewed(
+    theta: Array, offers: Array, locations: Array, w: Array, vectors: Array, g: Words
+) -> None:
+    offer(offers, w, vectors, g)
+    place(theta, offers, locations)
+
+
+def unchanged(
+    theta: Array, offers: Array, locations: Array, w: Array, vectors: Array, g: Words
+) -> None:
+    return
+
+
+def moved(theta: Array, offers: Array, locations: Array, w: Array, g: Words) -> None:
+    step(theta, w[5], g)
+    place(theta, offers, locations)
+
+
+def locate(theta: Array, offers: Array, locations: Array) -> None:
+    for k in range(locations.shape[0]):
+        location = 0.0
+        for i in range(theta.shape[1]):
+            location += offers[k, i] * theta[0, i]
+        locations[k] = location
+
+
+def same_locations(theta: Array, offers: Array, locations: Array) -> None:
+    for k in range(locations.shape[0]):
+        locations[k] = theta[0, k]
+
+
+def given_theta(theta: Array, w: Array, g: Words) -> None:
+    for i in range(theta.shape[1]):
+        theta[0, i] = w[0] * w[_BEFORE_THETA + i]
+
+
+def sphere_theta(theta: Array, w: Array, g: Words) -> None:
+    sphere(theta, 0, g)
+    for i in range(theta.shape[1]):
+        theta[0, i] *= w[0]
+
+
+def no_offers(offers: Array, w: Array, vectors: Array, g: Words) -> None:
+    return
+
+
+def given_offers(offers: Array, w: Array, vectors: Array, g: Words) -> None:
+    for k in range(offers.shape[0]):
+        for i in range(offers.shape[1]):
+            offers[k, i] = vectors[k, i]
+
+
+def drawn_offers(offers: Array, w: Array, vectors: Array, g: Words) -> None:
+    low, high, lean = w[1], w[2], w[3]
+    for k in range(offers.shape[0]):
+        direction(offers, k, g)
+        if lean > 0.0:
+            offers[k, 0] += lean
+            normalise(offers, k)
+        if low != 0.0 or high != 0.0:
+            norm = math.exp(low + (high - low) * uniform(g)) if low < high else math.exp(low)
+            for i in range(offers.shape[1]):
+                offers[k, i] *= norm
+
+
+def orthant(offers: Array, k: int, g: Words) -> None:
+    for i in range(offers.shape[1]):
+        offers[k, i] = uniform(g)
+    normalise(offers, k)
+
+
+def normalise(offers: Array, k: int) -> None:
+    square = 0.0
+    for i in range(offers.shape[1]):
+        square += offers[k, i] * offers[k, i]
+    size = 1.0 / math.sqrt(square)
+    for i in range(offers.shape[1]):
+        offers[k, i] *= size
+
+
+def sphere(offers: Array, k: int, g: Words) -> None:
+    """Write a unit vector, all directions equally likely.
+
+    Pairs of coordinates are points of circles, and the squares of the radii are the gaps between
+    sorted uniform numbers: normal coordinates, once normalised, have the same law. So no logarithm
+    is needed. Of an odd number of coordinates the last is the one left over.
+    """
+    dim = offers.shape[1]
+    pairs = (dim + 1) // 2
+    for i in range(pairs - 1):
+        u = uniform(g)
+        for j in range(i):
+            before = offers[k, j]
+            offers[k, j] = min(before, u)
+            u = max(before, u)
+        offers[k, i] = u
+    above = 1.0
+    for i in range(pairs - 1, -1, -1):
+        below = offers[k, i - 1] if i > 0 else 0.0
+        radius = math.sqrt(above - below)
+        above = below
+        x, y = circle(g)
+        offers[k, 2 * i] = radius * x
+        if 2 * i + 1 < dim:
+            offers[k, 2 * i + 1] = radius * y
+    if dim % 2 == 1:
+        normalise(offers, k)

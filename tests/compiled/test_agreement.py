@@ -1,0 +1,51 @@
+"""Each compiled form computes the same indices as the policy on arrays."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scalar import compared
+
+from tailproof import OFUL, UCB1, LinTS, Policy, ThompsonSampling
+from tailproof.typing import Array
+
+POLICIES: list[Policy[Any]] = [
+    UCB1(bonus=0.7),
+    ThompsonSampling(noise_scale=0.5, prior_scale=2.0),
+    OFUL(noise_scale=0.4, norm_bound=2.0, ridge=0.3, bonus=0.6),
+    LinTS(noise_scale=0.5, ridge=2.0, bonus=0.2),
+]
+
+
+def _history(
+    arms: int, dim: int, decisions: int, pulls: int, seed: int
+) -> tuple[Array, Any, Array]:
+    rng = np.random.default_rng(seed)
+    offers = rng.standard_normal((decisions, arms, dim))
+    rewards = rng.standard_t(1.5, (decisions, pulls)) + 3
+    return offers, rng.integers(0, arms, decisions), rewards
+
+
+def _close(numpy: Array, scalar: Array, tolerance: float) -> bool:
+    """Whether indices agree relative to the largest finite one; infinities and NaN are equal."""
+    size = np.abs(numpy[np.isfinite(numpy)]).max(initial=1.0)
+    return np.allclose(numpy / size, scalar / size, rtol=0, atol=tolerance, equal_nan=True)
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+@pytest.mark.parametrize(("arms", "dim"), [(5, 3), (1, 1)])
+def test_indices_agree_with_the_policy_on_arrays(policy: Policy[Any], arms: int, dim: int) -> None:
+    history = _history(arms, dim, 120, policy.pulls, seed=1)
+    for t, (numpy, scalar) in enumerate(compared(policy, *history)):
+        assert _close(numpy, scalar, 1e-9), (t, numpy, scalar)
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+@pytest.mark.parametrize("wild", [np.inf, -np.inf, 1e300])
+def test_infinite_and_huge_rewards_lead_to_the_same_indices(
+    policy: Policy[Any], wild: float
+) -> None:
+    offers, chosen, rewards = _history(3, 2, 60, policy.pulls, seed=2)
+    rewards[20] = wild
+    for t, (numpy, scalar) in enumerate(compared(policy, offers, chosen, rewards)):
+        assert _close(numpy, scalar, 1e-9), (t, numpy, scalar)
