@@ -32,6 +32,7 @@ from scipy.stats import binom
 
 from tailproof import UCB1, LinStudentUCB, Policy, ThompsonSampling, calibrate
 from tailproof.stats import intervals
+from tailproof.stats.betting import largest_bet
 from tailproof.stats.intervals import (
     BoundedSample,
     evidence_needed,
@@ -303,7 +304,7 @@ def log_capitals(x: Array, mean: float, rising: bool) -> Array:
     The bets of `mean_sequence` on means above (`rising`) or below the true one.
     """
     at, gap = (mean, x - mean) if rising else (1 - mean, mean - x)
-    bets = np.minimum(intervals._BETS, intervals._ALL_IN / at)
+    bets = np.minimum(intervals._BETS, largest_bet(at))
     found: Array = np.log1p(gap[..., None] * bets)
     return found
 
@@ -533,7 +534,7 @@ def until_sure(seed: int, p: float, q: float) -> float:
     halves = []
     for clicks, sign in zip(counts, (1, -1), strict=True):
         room = pooled if sign > 0 else 1 - pooled
-        bets = sign * np.minimum(intervals._BETS, intervals._ALL_IN / room)
+        bets = sign * np.minimum(intervals._BETS, largest_bet(room))
         won, lost = np.log1p(bets * (1 - pooled)), np.log1p(-bets * pooled)
         halves.append(clicks[:, None] * won + (n - clicks)[:, None] * lost)
     at_pooled = joined(np.stack(halves, axis=1)[:, None])[:, 0]

@@ -1,23 +1,35 @@
 """`Advice`: what recorded rewards say of their arms, under each aim."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tailproof.advice.claims import bounds_words
 from tailproof.advice.code import code, written
 from tailproof.advice.sentences import cells, sentences
 from tailproof.advice.settings import settings
+from tailproof.advice.standings import (
+    customers_of,
+    findings_of,
+    samples_of,
+    standing_of,
+    unsound,
+)
 from tailproof.advice.tools import recommend
 from tailproof.notebooks import html
 from tailproof.policies import Policy
 from tailproof.stats.aims import Aim, CappedMean
 from tailproof.stats.calibration import Calibration
-from tailproof.stats.comparison import Comparison, Lead
+from tailproof.stats.comparison import Comparison, Lead, MeanWithin, Unbounded
+from tailproof.stats.customers import Customers
 from tailproof.stats.diagnostics import Rewards
 from tailproof.stats.estimators import Estimator, Mean, Median, Quantile
+from tailproof.stats.soundness import Finding
+from tailproof.stats.standing import Looks, Standing
 from tailproof.tables import Records
 from tailproof.typing import Array
 
@@ -52,6 +64,8 @@ class Advice:
         The rows themselves, with what else is known of each.
     features, constant : int
         How many features of a visitor are recorded, and how many more are always the same.
+    looks, control, split, largest, smallest :
+        As in `calibrate`.
 
     Examples
     --------
@@ -81,6 +95,11 @@ class Advice:
     asked: bool = False
     features: int = 0
     constant: int = 0
+    looks: Looks = "one"
+    control: str | None = None
+    split: str | Mapping[str, float] | None = None
+    largest: float | None = None
+    smallest: float | None = None
 
     @property
     def pulls(self) -> int:
@@ -108,17 +127,79 @@ class Advice:
         ]
 
     @cached_property
+    def customers(self) -> Customers:
+        """The rows by customer; each row is one if no units are known."""
+        return customers_of(self.records, [arm.name for arm in self.rewards.arms])
+
+    @cached_property
+    def samples(self) -> list[Array]:
+        """What is compared: the totals of each arm's customers, sorted."""
+        return samples_of(self.customers)
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """What makes statements about this file wrong: unplanned shares, machines, duplicates."""
+        return findings_of(self)
+
+    @cached_property
+    def standing(self) -> Standing:
+        """Who leads by customer: under the aim if it is a mean with a cap or bounds, else capped.
+
+        >>> from tailproof import calibrate
+        >>> rng = np.random.default_rng(1)
+        >>> arm = rng.choice(["old", "new"], 20_000)
+        >>> spent = np.where(rng.random(20_000) < np.where(arm == "new", 0.08, 0.04), 30.0, 0.0)
+        >>> found = calibrate(arm=arm, reward=spent, unit=np.arange(20_000)).standing
+        >>> found.leader, found.sure
+        ('new', True)
+        """
+        found = None if self.aim is None else standing_of(self, self.aim)
+        return found or Standing(
+            customers=self.customers,
+            names=[arm.name for arm in self.rewards.arms],
+            looks=self.looks,
+            costs=self.costs,
+            unsound=unsound(self),
+        )
+
+    @cached_property
     def comparisons(self) -> dict[str, Comparison]:
         """The arms compared under each aim, with intervals for one look."""
-        names, samples = [arm.name for arm in self.rewards.arms], self.rewards.samples
+        names = [arm.name for arm in self.rewards.arms]
         found = {}
         for aim in self.aims:
-            by = aim.among(samples, light=self._light)
-            found[aim.name] = Comparison.of(by, names, samples, costs=self.costs)
+            standing = standing_of(self, aim)
+            by = aim.among(self.samples, light=self.light)
+            if standing is not None:
+                low, high = standing.range
+                by = MeanWithin(low, high, bounds_words(standing))
+            elif by.range is not None:
+                by = Unbounded()
+            found[aim.name] = Comparison.of(
+                by,
+                names,
+                self.samples,
+                costs=self.costs,
+                any_look=self.looks == "any",
+                standing=standing,
+                doubts=self._doubts,
+            )
         return found
 
     @property
-    def _light(self) -> bool:
+    def _doubts(self) -> tuple[str, ...]:
+        """Why nothing is sure of a quantile: it is neither compared within days nor by visit."""
+        if self.customers.case == "visits":
+            return ("arms were drawn for each visit, and visits of a customer are alike",)
+        moved = self.standing.moved
+        if self.standing.unsound:
+            return self.standing.unsound
+        if moved.runs or (moved.shares and moved.rewards):
+            return ("the shares of the arms and the rewards moved with time",)
+        return ()
+
+    @property
+    def light(self) -> bool:
         """Whether a mean can be relied on and the tail index exceeds 2 with 99.9 % confidence.
 
         If the estimate is about normal, a 99.9 % interval is twice as wide as a 90 % one.
@@ -139,7 +220,8 @@ class Advice:
     def table(self) -> list[dict[str, Any]]:
         """Return a row for each arm: n, share of zeros, and for every aim estimate and interval.
 
-        Each of the three is None where too little is known.
+        n counts customers where units are known. Each of the three is None where too little is
+        known.
         """
         tables = {
             aim: [tuple(None if math.isnan(x) else x for x in row) for row in table.tolist()]
@@ -148,11 +230,11 @@ class Advice:
         return [
             {
                 "arm": arm.name,
-                "n": len(arm.rewards),
-                "zeros": float(np.mean(arm.rewards == 0)),
+                "n": len(sample),
+                "zeros": float(np.mean(sample == 0)),
                 **{aim: rows[i] for aim, rows in tables.items()},
             }
-            for i, arm in enumerate(self.rewards.arms)
+            for i, (arm, sample) in enumerate(zip(self.rewards.arms, self.samples, strict=True))
         ]
 
     def policy(self, aim: Aim | None = None) -> Policy[Any]:

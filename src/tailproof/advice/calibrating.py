@@ -1,5 +1,6 @@
 """`calibrate`: advice from recorded rewards."""
 
+from collections.abc import Mapping
 from typing import Any, Unpack
 
 import numpy as np
@@ -9,6 +10,8 @@ from tailproof.checks import number, require, whole
 from tailproof.stats.aims import Aim, check_aim
 from tailproof.stats.calibration import Calibration, calibrate_filter
 from tailproof.stats.diagnostics import Rewards
+from tailproof.stats.soundness import planned_shares
+from tailproof.stats.standing import Looks
 from tailproof.tables import Reading, Records, records
 
 __all__ = ["calibrate"]
@@ -25,6 +28,11 @@ def calibrate(
     features: Any = None,
     aim: Aim | None = None,
     costs: bool = False,
+    looks: Looks = "one",
+    control: str | None = None,
+    split: str | Mapping[str, float] | None = None,
+    largest: float | None = None,
+    smallest: float | None = None,
     horizon: int | None = None,
     dim: int | None = None,
     pulls: int | None = None,
@@ -47,6 +55,15 @@ def calibrate(
         What to maximise: `Median`, `Quantile`, `Mean` or `CappedMean`.
     costs : bool
         Whether smaller rewards are better.
+    looks : "one" or "any"
+        Whether the file is looked at once, as a planned test is, or again and again as it grows.
+    control : str, optional
+        An arm that all others are compared with.
+    split : "even", mapping or str, optional
+        The planned shares of the arms, such as ``"A=0.5,B=0.5"``, which are then checked.
+    largest, smallest : float, optional
+        The largest and the smallest total that a customer (without units: a row) can bring, if you
+        know them: then a mean has an interval without a cap.
     horizon, dim, pulls, block, scale, efficiency, delta :
         Targets of a filter of medians, see `tailproof.calibrate_filter`. Pass `dim` if arms have
         feature vectors.
@@ -66,8 +83,12 @@ def calibrate(
     require(isinstance(costs, bool), "costs", "True or False", costs)
     number("delta", delta, above=0, below=1)
     columns = {"arm": arm, "reward": reward, "unit": unit, "time": time, "propensity": propensity}
+    require(looks in ("one", "any"), "looks", "'one' or 'any'", looks)
     known = records(table, **columns, features=features, **reading)
     rewards = Rewards.grouped(known.reward, known.arm, known.arms)
+    names = [arm.name for arm in rewards.arms]
+    require(control is None or control in names, "control", f"one of {', '.join(names)}", control)
+    planned_shares(split, names)
     filters = {"pulls": pulls, "block": block, "scale": scale, "efficiency": efficiency}
     asked = any(filters.values())
     horizon = None if horizon is None else whole("horizon", horizon)
@@ -88,6 +109,11 @@ def calibrate(
         calibration=calibration,
         refusal=refusal,
         asked=asked,
+        looks=looks,
+        control=control,
+        split=split,
+        largest=largest,
+        smallest=smallest,
     )
 
 

@@ -6,6 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tailproof.advice.claims import (
+    about_assumptions,
+    about_cap,
+    about_control,
+    about_lead,
+    about_visits,
+)
 from tailproof.advice.tools import NEARLY_ALL, is_revenue, location_agrees
 from tailproof.formatting import listed, several, short, two_digits
 from tailproof.stats.aims import crossing
@@ -23,7 +30,8 @@ _FEW = 20
 
 def sentences(advice: Advice) -> str:
     """Return the verdict, the leading arms and the filter in words, a line for each."""
-    parts = [advice.rewards.verdict, *_about_leaders(advice), *_about_means(advice)]
+    parts = [finding.words for finding in advice.findings]
+    parts += [advice.rewards.verdict, *_about_leaders(advice), *_about_means(advice)]
     if advice.calibration is not None and advice.rewards.symmetric:
         parts.append(advice.calibration.choice)
     if advice.constant:
@@ -44,10 +52,15 @@ def _about_leaders(advice: Advice) -> list[str]:
     best = "smallest" if advice.costs else "largest"
     found = [f"The arm with the {best} value, at {LEVEL:.0%} confidence:"]
     found += [f"  {aim}: {_about_lead(x)}" for aim, x in advice.comparisons.items()]
+    standing = advice.standing
+    found += [*about_assumptions(standing), about_visits(standing), about_cap(standing)]
+    if advice.control is not None:
+        found.append(f"Against {advice.control}:")
+        found += [f"  {line}" for line in about_control(standing, advice.control)]
     if advice.aim is not None and advice.aim.averages and location_agrees(advice, advice.aim):
         found.append(
-            f"The median is sure of the arm that leads under {advice.aim.name} too, and it is "
-            "often learned from fewer rewards: so the tool below learns it in place of a mean."
+            f"The median and {advice.aim.name} are sure of the same arm, and the median is often "
+            "learned from fewer rewards: so the tool below learns it in place of a mean."
         )
     elif advice.aim is not None and not advice.aim.bounded and is_revenue(advice, advice.aim):
         found.append(
@@ -59,12 +72,16 @@ def _about_leaders(advice: Advice) -> list[str]:
 
 def _about_lead(found: Comparison) -> str:
     lead = found.lead
+    if found.standing is not None:
+        return about_lead(found.standing)
     if lead.arm is None:
         return f"nothing leads, as {listed(lead.rivals)} have equal estimates"
     if lead.sure:
-        return f"{lead.arm} (sure)"
+        return f"{lead.arm} (sure, at any look)"
     if isinstance(found.statistic, Unbounded):
-        return f"{lead.arm} (never sure without a bound)"
+        return f"{lead.arm} (never sure without a bound: give largest=, if you know it)"
+    if found.doubts:
+        return f"{lead.arm} (not sure: {'; '.join(found.doubts)})"
     few = [name for name, ends in zip(found.names, found.intervals, strict=True) if ends is None]
     words = f"not sure against {listed(lead.rivals)}"
     if few:
@@ -102,9 +119,8 @@ def _about_means(advice: Advice) -> list[str]:
             found.append(f"For {aim.name} {statistic.words}.")
             if aim.share is not None and len(advice.rewards.arms) > 1:
                 names = [arm.name for arm in advice.rewards.arms]
-                found.append(
-                    crossing(names, advice.rewards.samples, statistic.range[1], costs=advice.costs)
-                )
+                cap = statistic.range[1]
+                found.append(crossing(names, advice.samples, cap, costs=advice.costs))
     return found
 
 

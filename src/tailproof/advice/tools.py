@@ -112,12 +112,12 @@ def is_revenue(advice: Advice, aim: Aim) -> bool:
 
 
 def location_agrees(advice: Advice, aim: Aim) -> bool:
-    """Whether the median is sure of the arm that leads under the aim: it is learned sooner."""
+    """Whether median and aim are sure of the same arm: then a location is learned sooner."""
     found = advice.comparisons.get(aim.name)
     if found is None or len(found.names) < 2:
         return False
     median = advice.leaders["median"]
-    return median.sure and found.lead.arm == median.arm
+    return median.sure and found.lead.sure and found.lead.arm == median.arm
 
 
 def _share(advice: Advice, aim: Aim) -> float:

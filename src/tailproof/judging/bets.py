@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailproof.bisection import bisect, first_integer
+from tailproof.stats.betting import largest_bet, log_capital_needed
 from tailproof.typing import Array, Index
 
 __all__ = ["Bets"]
@@ -59,7 +60,7 @@ class Bets:
     @property
     def asked(self) -> float:
         """The logarithm of the capital that refutes."""
-        return math.log(2 / (1 - self.level))
+        return log_capital_needed(self.level)
 
     def mean(self, share: Array) -> tuple[float, float]:
         """Return an interval for the mean of rewards in [0, 1]."""
@@ -118,7 +119,7 @@ class Bets:
         t = np.arange(1, len(variance) + 1)
         pace = t * np.log1p(t) if self.anytime else float(len(variance))
         best = np.sqrt(2 * self.asked / (np.maximum(variance, 1e-12) * pace))
-        return np.minimum(best, _AT_RISK / loss)
+        return np.minimum(best, largest_bet(loss, _AT_RISK))
 
     def _refutes(self, m: float, won: Array, w: Array, plain: Array, quiet: Array | None) -> bool:
         """Return whether the capital that bets on a mean above m reaches what is asked."""

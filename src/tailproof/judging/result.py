@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from tailproof.notebooks import html
+
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure

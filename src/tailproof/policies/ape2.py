@@ -8,7 +8,7 @@ import numpy as np
 from tailproof.checks import Horizon, MomentOrder, Positive
 from tailproof.policies.base import Array, Index, KArmed, pick_largest
 from tailproof.policies.state.base import ArmValues
-from tailproof.policies.state.counts import History
+from tailproof.policies.state.counts import RewardHistory
 
 __all__ = ["APE2"]
 
@@ -16,7 +16,7 @@ Perturbation = Literal["exponential", "pareto", "bounded", "none"]
 
 
 @dataclass(eq=False)
-class _Means(History):
+class _Means(RewardHistory):
     """A history, and the p-robust mean of each arm, of shape (paths, K)."""
 
     means: ArmValues

@@ -9,13 +9,13 @@ import numpy as np
 from tailproof.checks import Horizon, MomentOrder, NonNegative, Positive, Range
 from tailproof.policies.base import Array, Index, Indexed, KArmed
 from tailproof.policies.state.base import ArmCounts, ArmValues
-from tailproof.policies.state.counts import History
+from tailproof.policies.state.counts import RewardHistory
 
 __all__ = ["RobustMOSS"]
 
 
 @dataclass(eq=False)
-class _Saturated(History):
+class _Saturated(RewardHistory):
     """A history, the saturated sum of each arm, and the epoch of its saturation level."""
 
     sums: ArmValues

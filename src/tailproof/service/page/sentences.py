@@ -3,11 +3,11 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from tailproof.live.journal import Counts, Note
+from tailproof.live.reading import Note
 from tailproof.policies.base import Policy
 from tailproof.service.page.timeline import plain
 from tailproof.stats.aims import Aim
@@ -52,7 +52,7 @@ BY_FEATURES = (
 def aim_words(aim: Aim, costs: bool | None = None) -> str:
     """Describe an aim.
 
-    >>> from tailproof import Median
+    >>> from tailproof import Median, Quantile
     >>> aim_words(Quantile(0.95)), aim_words(Median(), costs=True)
     ('the 0.95-quantile', 'the smallest median')
     """
@@ -126,26 +126,25 @@ def lead_words(aim: Aim, found: Comparison) -> str:
 
 
 def filter_words(policy: Policy[Any]) -> str:
-    """Describe how many requests share a decision, and how their rewards are used.
+    """Describe how many rewards are learned together, and how.
 
     >>> from tailproof import UCB1
     >>> filter_words(AutoFiltered(UCB1()))  # doctest: +ELLIPSIS
-    "21 requests share a decision: they get the same arm, and Pitman's estimator reduces their..."
+    "21 rewards of the same arm are learned together: Pitman's estimator reduces them to one..."
     """
     if policy.pulls == 1:
-        return "Each request is a decision of its own, and each reward is learned by itself."
+        return "Each reward is learned by itself."
     inside: Policy[Any] = policy
     while isinstance(inside, Wrapper) and not isinstance(inside, AutoFiltered | Filtered):
         inside = inside.policy
-    use = "the policy learns their rewards together"
+    use = "the policy takes so many at a time"
     if isinstance(inside, AutoFiltered):
-        use = "Pitman's estimator reduces their rewards to one number"
+        use = "Pitman's estimator reduces them to one number"
     elif isinstance(inside, Filtered):
-        use = f"{inside.estimator!r} reduces their rewards to one number"
+        use = f"{inside.estimator!r} reduces them to one number"
     return (
-        f"{policy.pulls} requests share a decision: they get the same arm, and {use}, so that a "
-        f"few extreme rewards do not decide. If rewards are lost, {policy.least} are enough, and "
-        "more requests get the arm."
+        f"{policy.pulls} rewards of the same arm are learned together: {use}, so that a few "
+        "extreme rewards do not decide. Until there are so many, the policy decides as before."
     )
 
 
@@ -157,6 +156,20 @@ def _listed(names: Sequence[str]) -> str:
     """
     shown = [*names] if len(names) <= 4 else [*names[:3], f"{len(names) - 3} more"]
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+
+
+class Counted(Protocol):
+    """What the checks need to know of an arm."""
+
+    name: str
+    requests: int
+    came: int
+    late: int
+    late_sum: float
+
+    @property
+    def asked(self) -> int:
+        """All requests so far."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,13 +191,14 @@ class About:
         """What the numbers are, such as "a request, capped at 300"."""
         level = self.aim.level
         if level is not None:
-            return "in the median" if level == 0.5 else f"at the {level:g}-quantile"
+            name = "median" if level == 0.5 else f"{level:g}-quantile"
+            return f"of its rewards above the {name} of the control group"
         return "a request"
 
     @property
     def capped(self) -> str:
         """How rewards are cut, as a sentence; empty for quantiles."""
-        if self.scale is None:
+        if self.scale is None or self.aim.level is not None:
             return ""
         low, high = self.scale.low, self.scale.high
         ends = f"at {amount(high)}" if low == 0 else f"to {amount(low)} … {amount(high)}"
@@ -240,6 +254,8 @@ def _gain(
         "rule": plain(found.first),
         "other": plain(found.other),
         "requests": int(found.requests),
+        "uncapped": plain(sign * found.uncapped),
+        "beyond": found.beyond,
         **{key: [plain(x) for x in values] for key, values in triples.items()},
     }
 
@@ -259,20 +275,41 @@ def _verdict(about: About, rows: Sequence[dict[str, Any]]) -> tuple[str, str]:
 def _sentence(about: About, row: dict[str, Any]) -> tuple[str, str]:
     """Return a verdict and a sentence on one difference."""
     gain, low, high = (float(x) for x in row["gain"])
-    verb = "saved" if about.costs else "earned"
     percent = row["percent"][0]
     about_percent = "" if percent is None else f", {_signed(float(percent))} %"
     between = f"between {amount(low)} and {amount(high)}"
-    more = f"{amount(abs(gain))} {'more' if gain >= 0 else 'less'} {about.unit} than {row['name']}"
     if math.isinf(low) and math.isinf(high):
         return "unsure", (
             f"Cannot tell against {row['name']}: some arms had no chance. Set explore or floor."
         )
+    verb, end = (
+        "saved" if about.costs else "earned",
+        f"{about_percent}; {between}.{_beyond(about, row)}",
+    )
+    if about.aim.level is not None:
+        verb = "had"
+    more = f"{amount(abs(gain))} {'more' if gain >= 0 else 'less'} {about.unit} than {row['name']}"
+    words = f"the rule {verb} {more}{end}"
     if low > 0:
-        return "paid", f"It paid: the rule {verb} {more}{about_percent}; {between}."
+        return "paid", f"It paid: {words}"
     if high < 0:
-        return "cost", f"It did not pay: the rule {verb} {more}{about_percent}; {between}."
-    return "unsure", f"Not sure yet: the rule {verb} {more}{about_percent}; {between}."
+        return "cost", f"It did not pay: {words}"
+    return "unsure", f"Not sure yet: {words}"
+
+
+def _beyond(about: About, row: dict[str, Any]) -> str:
+    """Name the cap, and the difference without it, if it cut anything."""
+    if about.scale is None or not row["beyond"] or not isinstance(row["uncapped"], float):
+        return ""
+    raw, count = row["uncapped"], row["beyond"]
+    more = "more" if raw >= 0 else "less"
+    turned = raw * float(row["gain"][0]) < 0
+    decide = ", and these decide" if turned else ""
+    what = "reward was" if count == 1 else "rewards were"
+    return (
+        f" Rewards are capped, now at {amount(about.scale.high)}, and {count:,} {what} beyond the "
+        f"cap{decide}: without a cap it is {amount(abs(raw))} {more}."
+    )
 
 
 def _signed(x: float) -> str:
@@ -289,10 +326,11 @@ def _pay_how(about: About, even: Estimate | None) -> str:
     level = f"{100 * LEVEL:.0f} %"
     if about.aim.level is not None:
         return (
-            f"Each request drew by lot whether it belongs to the control group. The interval holds "
-            f"with {level} confidence at every look, for every distribution of rewards, whatever "
-            "the policy learned (Howard and Ramdas 2022): it is about the quantiles of all rewards "
-            f"of each group so far. {_assumed(about)}"
+            "Each request got its arm by a lot whose probability p is in the journal. Compared is "
+            "the share of rewards above the quantile of the control group's earlier rewards, which "
+            "does not move as the rule learns; a reward weighs 1/p. The interval holds with "
+            f"{level} confidence at every look, whatever the policy had learned (proved by bets "
+            f"that cannot be won at the truth; Ville 1939). {_assumed(about)}"
         )
     parts = [
         "Each request got its arm by a lot whose probability p is in the journal. A reward weighs "
@@ -346,7 +384,7 @@ def exploring(about: About, found: Estimate | None, worth: Worth) -> dict[str, A
 
 
 def sound(
-    about: About, worth: Worth, arms: Sequence[tuple[str, Counts, int]], notes: Sequence[Note]
+    about: About, worth: Worth, arms: Sequence["Counted"], notes: Sequence[Note]
 ) -> dict[str, Any]:
     """Say whether the data can be trusted; each check is fine, a warning, or a number to know."""
     checks = []
@@ -363,11 +401,11 @@ def sound(
                 "elsewhere after they drew their lot"
             )
         checks.append(("control group", evidence < _ALARM, found))
-    late = sum(one.late for _, one, _ in arms)
-    told = sum(one.told for _, one, _ in arms)
+    late = sum(arm.late for arm in arms)
+    told = sum(arm.came for arm in arms)
     if late:
         by_arm = ", ".join(
-            f"{name} {one.late:,} ({amount(one.late_sum)})" for name, one, _ in arms[:6] if one.late
+            f"{arm.name} {arm.late:,} ({amount(arm.late_sum)})" for arm in arms[:6] if arm.late
         )
         checks.append(
             ("late rewards", late <= _MANY * (late + told), f"{late:,} came too late: {by_arm}")
@@ -375,7 +413,8 @@ def sound(
     else:
         checks.append(("late rewards", True, "none"))
     if about.lost:
-        missing, asked = sum(lost for *_, lost in arms), sum(one.asked for _, one, _ in arms)
+        missing = sum(arm.requests - arm.came for arm in arms)
+        asked = sum(arm.asked for arm in arms)
         checks.append(
             ("lost rewards", missing <= _MANY * asked, f"{missing:,} of {asked:,} never came")
         )

@@ -15,10 +15,10 @@ from tailproof.policies.state.base import (
     Index,
     Rule,
     State,
-    places,
+    flat_index,
 )
 
-__all__ = ["AGAIN", "BINS", "OCTAVE", "Purse"]
+__all__ = ["AGAIN", "BINS", "OCTAVE", "SalesHistogram"]
 
 OCTAVE = 4
 """Bins between a reward and its double."""
@@ -34,7 +34,7 @@ _MOST = 2.0 ** ((BINS - _MIDDLE) / OCTAVE)
 
 
 @dataclass(eq=False)
-class Purse(State):
+class SalesHistogram(State):
     """Visitors, and a histogram of purchases, for each arm.
 
     A purchase is a reward that is not zero. Rewards are kept in units of the first finite purchase,
@@ -95,7 +95,7 @@ class Purse(State):
 
     def update(self, chosen: Index, rewards: Array, share: float) -> Index:
         """Add the reward of the chosen arm of each path; return the paths with a new range."""
-        at = places(chosen, self.arms)
+        at = flat_index(chosen, self.arms)
         self.visitors.put(at, self.visitors.take(at) + ONE)
         rows = np.flatnonzero(rewards)
         if not len(rows):

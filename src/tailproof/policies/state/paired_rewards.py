@@ -7,9 +7,9 @@ import numpy as np
 
 from tailproof.chunking import chunks
 from tailproof.policies.state.base import ROOM, ArmCounts, Array, FiniteBuffer, Index
-from tailproof.policies.state.counts import History, clip
+from tailproof.policies.state.counts import RewardHistory, clip
 
-__all__ = ["Halves", "Unsorted"]
+__all__ = ["PairedRewards", "Unsorted"]
 
 _SMALLEST = 1e-150
 
@@ -23,7 +23,7 @@ class Unsorted(NamedTuple):
 
 
 @dataclass(eq=False)
-class Halves(History):
+class PairedRewards(RewardHistory):
     """Pairs of rewards (X, X') of every arm, and sums over the small ones of either.
 
     The first columns of each row are sorted by arm and then by size, with running sums for each

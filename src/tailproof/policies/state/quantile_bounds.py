@@ -18,9 +18,9 @@ from tailproof.policies.state.base import (
     Index,
     Rule,
 )
-from tailproof.policies.state.counts import Counted, History
+from tailproof.policies.state.counts import Counted, RewardHistory
 
-__all__ = ["Medians", "Ranked", "Sketch", "Sorted"]
+__all__ = ["ExactBounds", "Medians", "QuantileBounds", "SketchedBounds"]
 
 Cells = tuple[Index, Index]
 """The indices of some paths, and of one arm in each."""
@@ -31,7 +31,7 @@ _HERE_AND_ABOVE = np.array([[0], [1]])
 
 
 @dataclass(eq=False)
-class Ranked(Counted):
+class QuantileBounds(Counted):
     """The rank J of the order statistic that bounds each arm's quantile, and its value.
 
     J is the least rank whose evidence reaches f. A pull moves it by one at most and a growing f
@@ -89,7 +89,7 @@ class Ranked(Counted):
 
 
 @dataclass(eq=False)
-class Window(History):
+class RankWindow(RewardHistory):
     """Every reward, and for each arm a window of sorted ones around the ranks that are read.
 
     A reward outside the window is only counted, and a full window drops the end that is farther
@@ -142,7 +142,7 @@ class Window(History):
 
 
 @dataclass(eq=False)
-class Medians(Window):
+class Medians(RankWindow):
     """The median of each arm's rewards, of shape (paths, K)."""
 
     medians: ArmValues
@@ -157,7 +157,7 @@ class Medians(Window):
 
 
 @dataclass(eq=False)
-class Sorted(Ranked, Window):
+class ExactBounds(QuantileBounds, RankWindow):
     """Every reward, of any size, and bounds that are exact."""
 
     largest: ClassVar[float] = math.inf
@@ -171,7 +171,7 @@ class Sorted(Ranked, Window):
 
 
 @dataclass(eq=False)
-class Sketch(Ranked):
+class SketchedBounds(QuantileBounds):
     """Some rewards of every arm with bounds on their ranks, in memory that does not grow.
 
     Each kept value v has two numbers, a ≤ #{X ≤ v} and b ≥ #{X < v}. A new reward x adds one to

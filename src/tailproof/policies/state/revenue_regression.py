@@ -7,9 +7,9 @@ import numpy as np
 
 from tailproof.chunking import chunks
 from tailproof.policies.state.base import Array, Index, Rule
-from tailproof.policies.state.purse import Purse
+from tailproof.policies.state.sales import SalesHistogram
 
-__all__ = ["KEPT", "LENT", "Ledger"]
+__all__ = ["KEPT", "LENT", "RevenueRegression"]
 
 KEPT = 128
 """The largest purchases that are kept with their features, so that they can be cut anew. Of 12 800
@@ -23,7 +23,7 @@ _GROWTH = 1.01
 
 
 @dataclass(eq=False)
-class Ledger(Purse):
+class RevenueRegression(SalesHistogram):
     """The sums of a regression for each arm, and its solution with a sandwich error.
 
     θ_a = G⁻¹b, C_a = G⁻¹MG⁻¹, G = Σ x xᵀ, b = Σ y x, M = Σ y² x xᵀ, y the reward within the range,
