@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from tailproof.notebooks import html
+
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
@@ -127,6 +129,7 @@ class Judgement:
     capped_by: str = "given"
     costs: bool = False
     settings: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def __getitem__(self, rule: str) -> RuleValue:
         return self.values[rule]
@@ -223,6 +226,7 @@ class Judgement:
                 "Propensities were estimated from counts: all of this holds if arms were drawn at "
                 "random."
             )
+        found += self.notes
         words = ("less", "more") if self.costs else ("more", "less")
         compared = 0
         for name, value in self.values.items():
@@ -245,6 +249,9 @@ class Judgement:
                 f"nothing, about {compared * (1 - self.level):.2g} would be called different."
             )
         return found
+
+    def _repr_html_(self) -> str:
+        return html(self.cells(), [self.title, *self.sentences()])
 
     def plot(self) -> "Figure":
         """Draw each rule with its interval, and the difference to control or to what was done."""
