@@ -148,7 +148,7 @@ def test_bad_columns_are_told(columns: dict[str, Any], words: str) -> None:
 
 
 def test_local_dates_that_can_be_read_in_one_way() -> None:
-    given = {"arm": ["a", "b"], "reward": [1.0, 2.0]}
+    given: dict[str, Any] = {"arm": ["a", "b"], "reward": [1.0, 2.0]}
     day = pd.Timestamp("2026-12-31", tz="UTC").timestamp()
     for texts in (
         ["31.12.2026", "1.1.2027"],
