@@ -85,7 +85,7 @@ class RAGE(BestArm[_Planned]):
         return np.asarray(np.log(2 * state.arms**2 * state.phase**2 / self.delta))
 
     def _planned(self, state: _Planned, arms: Array) -> Index:
-        """Return the pulls left, with a new plan where there is none."""
+        """Return how often each arm is still to be pulled; a path without a plan gets a new one."""
         plan = state.plan.copy()
         new = np.flatnonzero(~plan.any(axis=1))
         if len(new):

@@ -216,13 +216,13 @@ class JudgedClaim:
 
     @property
     def deciding(self) -> str:
-        """The part behind the verdict, in words: of several, the one nearest to its limit."""
+        """The part that decides the verdict, in words; of several, that nearest to its limit."""
         part = min(self._decisive, key=self._spare)
         return f"{part.text}: {self._found(part)}"
 
     @property
     def caveat(self) -> str:
-        """What the verdict rests on, if that is little: decisions, paths, runs cut short."""
+        """Why the verdict is weak, if it is: few decisions, few paths, or runs cut short."""
         if any(isinstance(part, Early) for part in self._decisive):
             return "runs cut short"
         told = []
