@@ -192,7 +192,9 @@ def test_plans_refuse_what_does_not_fit() -> None:
 
 def test_a_cycle_moves_the_buyers_of_all_arms() -> None:
     """Three phases of two visitors; the share of buyers and the values follow the factors."""
-    shop = Shop(buyers=(0.1, 0.2), baskets=(LogNormal(0.5, "none"),) * 2, cycle=(1, 2, 0.5), phase=2)
+    shop = Shop(
+        buyers=(0.1, 0.2), baskets=(LogNormal(0.5, "none"),) * 2, cycle=(1, 2, 0.5), phase=2
+    )
     world, seen = shop.start(1, np.random.default_rng(0)), []
     for _ in range(7):
         seen.append(float(world.conversion[0, 1]))
