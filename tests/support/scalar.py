@@ -73,9 +73,9 @@ def compared(
     rewards : array of shape (decisions, pulls)
     """
     decisions, arms, dim = offers.shape
-    form = form_of(policy, Sizes(arms, dim, decisions))
+    form = form_of(policy, Sizes(arms, dim, decisions, arms))
     start, index, learn = (
-        compile_for("python", part if isinstance(part, Bound) else bind(part, DIM=dim))
+        compile_for("python", part if isinstance(part, Bound) else bind(part, ARMS=arms, DIM=dim))
         for part in (form.start, form.index, form.learn)
     )
     s, work, values = np.empty(form.state), np.empty(form.work), np.empty(arms)
@@ -89,8 +89,8 @@ def compared(
         with indices_of(policy) as seen, unwarned():
             policy._choose(state, offers[t : t + 1], rng)
         with np.errstate(all="ignore"):
-            index(s, p, offers[t], t, g, values, work)
+            index(s, p, offers[t].T, t, g, values, work)
         yield seen[0][0], values.copy()
         policy.learn(state, offers[t : t + 1], chosen[t : t + 1], rewards[t : t + 1])
         with np.errstate(all="ignore"):
-            learn(s, p, offers[t], int(chosen[t]), rewards[t], t, work)
+            learn(s, p, offers[t].T, int(chosen[t]), rewards[t], t, work)
