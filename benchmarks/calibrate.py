@@ -65,7 +65,7 @@ def filters(samples: int = SAMPLES) -> None:
     print(f"A filter is advised, 10^5 rewards: share of {samples} samples")
     for name, law in (("t1.8", noise.StudentT(1.8)), ("contaminated", CONTAMINATED)):
         rng = np.random.default_rng(SEED)
-        advised = [calibrate(rewards=law.sample(rng, (100_000,))).pulls > 1 for _ in range(samples)]
+        advised = [calibrate(reward=law.sample(rng, (100_000,))).pulls > 1 for _ in range(samples)]
         print(f"  {name:24s} {np.mean(advised):.3f}")
 
 
@@ -74,7 +74,7 @@ def following() -> None:
     print("Regret after 10^4 pulls, 100 paths: advised tool, best tool, ratio")
     for name, law in (("t1.8", noise.StudentT(1.8)), ("contaminated", CONTAMINATED)):
         rewards = law.sample(np.random.default_rng(SEED), (100_000,))
-        plain = calibrate(rewards=rewards)
+        plain = calibrate(reward=rewards)
         told: dict[str, Any] = {"repeats": plain.pulls, "estimator": plain.estimator}
         tools: dict[str, Policy[Any]] = {
             "AutoFiltered": AutoFiltered(UCB1()),
@@ -89,7 +89,7 @@ def following() -> None:
             "LinStudentUCB": LinStudentUCB(),
             "calibrated": Filtered(OFUL(noise_scale=plain.scale), **told),
         }
-        advised = calibrate(rewards=rewards, dim=5).policy()
+        advised = calibrate(reward=rewards, dim=5).policy()
         for fresh in (True, False):
             words = "fresh" if fresh else "fixed"
             bandit = environments.neutral(law, arms=10, dim=5, fresh=fresh)
@@ -116,7 +116,7 @@ def aims() -> None:
     ]
     rewards, arms = np.concatenate(samples), np.repeat(["first", "second"], n)
     for aim in (Mean(), Median(), CappedMean(0.99), Quantile(0.9)):
-        advice = calibrate(rewards=rewards, arms=arms, aim=aim)
+        advice = calibrate(reward=rewards, arm=arms, aim=aim)
         bandit = environments.from_records(rewards, arms, aim=aim)
         half = simulate(
             {"": advice.policy()}, bandit, horizon=10_000, paths=100, seed=SEED, checkpoints=2

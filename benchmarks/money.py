@@ -24,7 +24,7 @@ from tailproof.environments.shops import Shop
 from tailproof.policies.base import Index, Indexed, KArmed
 from tailproof.policies.state.base import Finite, Rule
 from tailproof.policies.state.counts import Tally
-from tailproof.policies.state.purse import Purse
+from tailproof.policies.state.sales import SalesHistogram
 from tailproof.research.gauntlet import money
 from tailproof.research.gauntlet.problems import Problem
 from tailproof.typing import Array
@@ -35,13 +35,13 @@ _SETTLE = 2048
 
 
 @dataclass(frozen=True, kw_only=True)
-class PooledUCB1(KArmed[Purse], Indexed[Purse]):
+class PooledUCB1(KArmed[SalesHistogram], Indexed[SalesHistogram]):
     """UCB1 on capped rewards in units of their standard deviation; paths take bonuses in turn."""
 
-    def _init(self, paths: int, arms: int, dim: int) -> Purse:
-        return Purse.start(paths, arms, dim)
+    def _init(self, paths: int, arms: int, dim: int) -> SalesHistogram:
+        return SalesHistogram.start(paths, arms, dim)
 
-    def _index(self, state: Purse, arms: Array) -> Array:
+    def _index(self, state: SalesHistogram, arms: Array) -> Array:
         n, t = np.maximum(state.visitors, 1), np.maximum(state.decisions, 1)
         spread = np.maximum(
             state.squares.sum(axis=1) / t - np.square(state.sums.sum(axis=1) / t), 0
@@ -50,7 +50,7 @@ class PooledUCB1(KArmed[Purse], Indexed[Purse]):
         index = state.sums / n + width[:, None] / np.sqrt(n)
         return np.where(state.visitors == 0, np.inf, index)
 
-    def _learn(self, state: Purse, arms: Array, chosen: Index, rewards: Array) -> None:
+    def _learn(self, state: SalesHistogram, arms: Array, chosen: Index, rewards: Array) -> None:
         state.update(chosen, rewards[:, 0], 0.99)
 
 

@@ -46,6 +46,11 @@ PAGES = {
         ("stats",),
     ),
     "intervals": Page("Intervals and evidence", "", ("stats.intervals",)),
+    "records": Page(
+        "Records",
+        "One checked table for every tool, from files, data frames, journals or arrays.",
+        ("tables",),
+    ),
     "calibrate": Page(
         "Calibration and advice",
         "Choose pulls, block and policy from recorded rewards or from a known distribution. See\n"

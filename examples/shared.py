@@ -42,7 +42,7 @@ def show_advice(
 ) -> Advice:
     """Give advice for records, then replay them with the advised tool and others."""
     warnings.simplefilter("ignore")
-    advice = calibrate(rewards=rewards, arms=arms, aim=aim, costs=costs)
+    advice = calibrate(reward=rewards, arm=arms, aim=aim, costs=costs)
     console.print(f"[bold]{title}[/bold]\n{advice.explain()}\n", highlight=False)
     advised = advice.policy()
     if isinstance(advised, Negated):

@@ -22,7 +22,7 @@ SUITE = ("--pyargs", "tailproof", "tests", *PAGES)
 ROOMS = ("policies", "wrappers", "bestarm", "stats", "noise", "simulation")
 CORE = (
     *(f"tests/{room}" for room in ROOMS),
-    "tests/test_contract.py",
+    "tests/testing/test_contract.py",
     "tests/advice/test_advice.py",
 )
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tailproof import Uniform, calibrate, environments, noise, simulate
+from tailproof import Uniform, calibrate, calibrate_filter, environments, noise, simulate
 from tailproof.figures import (
     PALETTE,
     band,
@@ -58,7 +58,7 @@ def test_a_band_is_from_10_to_90_per_cent(paths: int) -> None:
 
 def test_tails_fall_from_all_to_one() -> None:
     """Of 200 rewards of an arm one is as far from the median as the furthest."""
-    advice = calibrate(rewards=np.arange(400.0) ** 2, arms=["a", "b"] * 200)
+    advice = calibrate(reward=np.arange(400.0) ** 2, arm=["a", "b"] * 200)
     figure = rewards_figure(advice.rewards, advice.estimates)
     share = np.asarray(figure.axes[0].lines[0].get_ydata())
     assert share[0] > 0.99
@@ -67,6 +67,6 @@ def test_tails_fall_from_all_to_one() -> None:
 
 
 def test_the_bound_of_a_law_is_one_over_its_information() -> None:
-    (cost, _) = calibration_figure(calibrate(noise=noise.Cauchy(), pulls=21)).axes
+    (cost, _) = calibration_figure(calibrate_filter(noise=noise.Cauchy(), pulls=21)).axes
     (bound,) = [line for line in cost.lines if line.get_label() == "Cramér–Rao bound"]
     assert np.asarray(bound.get_ydata())[0] == pytest.approx(2)

@@ -22,7 +22,16 @@ _MODULES = {
     "testing": "testing",
 }
 """The public modules, and where they are. Each is imported when it is first used."""
-_ROOMS = ("stats", "policies", "wrappers", "results", "simulation", "advice", "judging")
+_ROOMS = (
+    "stats",
+    "policies",
+    "wrappers",
+    "results",
+    "simulation",
+    "tables",
+    "advice",
+    "judging",
+)
 """The rooms whose public names are also names of the library, those that import the least first."""
 
 if TYPE_CHECKING:
@@ -45,6 +54,7 @@ if TYPE_CHECKING:
     from tailproof.results import *
     from tailproof.simulation import *
     from tailproof.stats import *
+    from tailproof.tables import *
     from tailproof.wrappers import *
 
     __all__: list[str]

@@ -66,6 +66,7 @@ def band(
 
 
 _GAPS: tuple[Any, ...] = ("-", (0, (6, 6)), (0, (4, 2, 1, 2)), (3, (2, 4)))
+"""Line styles whose gaps lie in different places, for lines that cover one another."""
 
 
 READING = "median (line), 10–90 % (band, from five paths on), mean (thin dashes)"

@@ -38,7 +38,7 @@ def names(kind: str) -> dict[str, Callable[..., Any]]:
     """Return what can be built, by its name on the command line.
 
     >>> sorted(names("aim"))
-    ['capped_mean', 'mean', 'median', 'quantile']
+    ['capped_mean', 'location', 'mean', 'median', 'quantile']
     """
     modules, base = _KINDS[kind]
     found = {}
@@ -71,7 +71,7 @@ def build(kind: str, text: str, *first: Any) -> Any:
     Mixture(laws=(Normal(scale=1.0), StudentT(df=1, scale=9)), weights=(0.9, 0.1), scale=1.0)
     >>> build("aim", "mode")
     Traceback (most recent call last):
-    ValueError: aim must be one of capped_mean, mean, median, quantile, got 'mode'
+    ValueError: aim must be one of capped_mean, location, mean, median, quantile, got 'mode'
     """
     try:
         tree = ast.parse(text.strip(), mode="eval").body

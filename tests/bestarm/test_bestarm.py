@@ -18,9 +18,11 @@ from traces import play, race
 
 from tailproof import OFUL, UCB1, Filtered, FromRegret, Mean, Median, Policy, bestarm, testing
 from tailproof.bestarm import (
+    ALBA,
     RAGE,
     BestArm,
     GAllocation,
+    HeavyTrackAndStop,
     LazyTrackAndStop,
     LinGapE,
     QuantileElimination,
@@ -45,6 +47,8 @@ from tailproof.stats.order_statistics import rank
 from tailproof.typing import Array
 
 RECIPES: list[Policy[Any]] = [
+    ALBA(),
+    HeavyTrackAndStop(moment_bound=4),
     LinGapE(),
     LinGapE(norm_bound=2, ridge=0.1, gap_tolerance=0.2),
     GAllocation(),
@@ -61,7 +65,7 @@ RECIPES: list[Policy[Any]] = [
     FromRegret(UCB1(), decisions=100),
 ]
 SURE: list[Policy[Any]] = [  # so little noise that twelve decisions are enough, and eager ones
-    *(r.with_scale(1e-3) for r in RECIPES if hasattr(r, "noise_scale")),
+    *(r.with_scale(1e-3) for r in RECIPES[2:] if hasattr(r, "noise_scale")),
     QuantileElimination(),
     QuantileLUCB(quantile=0.7),
     RECIPES[-2],

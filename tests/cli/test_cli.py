@@ -168,7 +168,7 @@ def test_an_unwritable_folder_is_a_sentence() -> None:
 def test_rewards_and_arms_are_different_columns(tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_text("x,y\n1,a\n2,b\n")
     output = run(f"calibrate {tmp_path / 'r.csv'} --reward x --arm x", code=2)
-    assert output == "tailproof: --reward and --arm name the same column, x\n"
+    assert output == "tailproof: arm and reward name the same column, x\n"
 
 
 def test_a_missing_file_is_named_without_its_error_number() -> None:

@@ -46,7 +46,7 @@ def shop(tmp_path: Path) -> Path:
 
 
 def test_import_change_verify_and_prune(shop: Path, tmp_path: Path) -> None:
-    columns = "--arm banner --reward revenue --propensity chance --at day"
+    columns = "--arm banner --reward revenue --propensity chance --time day"
     said = run(f"import {shop} checkout {tmp_path / 'past.csv'} {columns}")
     assert "50 of 50 rows learned" in said
     again = run(f"import {shop} checkout {tmp_path / 'past.csv'} {columns}", code=2)
@@ -94,10 +94,10 @@ def test_mistakes_are_one_sentence(shop: Path, tmp_path: Path) -> None:
     frame.loc[6, "revenue"] = np.nan
     frame.to_csv(past, index=False)
     said = run(f"import {shop} checkout {past} --arm banner --reward revenue", code=2)
-    assert "row 7 has no reward: those of a history are final" in said
+    assert "column revenue has no reward in line 8" in said
     frame.assign(revenue=1.0, banner="green").to_csv(past, index=False)
     said = run(f"import {shop} checkout {past} --arm banner --reward revenue", code=2)
-    assert "arm must be one of red, blue, got 'green'" in said
+    assert "column banner must be one of red, blue, got 'green' in line 2" in said
     assert "nothing" in run(f"prune {shop} checkout --before 90d")
     assert "a date such as" in run(f"prune {shop} checkout --before soon", code=2)
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import tailproof as tp
-from tailproof.judging import Log
 from tailproof.judging.bets import Bets, _past
+from tailproof.tables import Records, records
 
 
-def adaptive_log(seed: int, n: int = 2000) -> Log:
+def adaptive_log(seed: int, n: int = 2000) -> Records:
     """Return the log of a greedy rule with floor 0.1, whose arms earn 0.2 and 0.3."""
     rng = np.random.default_rng(seed)
     total, plays = np.zeros(2), np.zeros(2)
@@ -21,7 +21,9 @@ def adaptive_log(seed: int, n: int = 2000) -> Log:
         reward[t] = rng.random() < (0.2, 0.3)[arm[t]]
         total[arm[t]] += reward[t]
         plays[arm[t]] += 1
-    return Log.of(arm=arm, reward=reward, propensities=p, propensity=None, adaptive=True, floor=0.1)
+    return records(
+        arm=arm, reward=reward, propensities=p, propensity=None, adaptive=True, floor=0.1
+    )
 
 
 @pytest.mark.parametrize("interval", ["exact", "anytime"])

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import tailproof as tp
-from tailproof.judging import Log
 from tailproof.live import Agent, read
 from tailproof.live.export import csv_pieces
+from tailproof.tables import records
 
 NAMES = ["=b", "a"]
 
@@ -56,10 +56,10 @@ def test_the_export_is_judged_like_the_journal(
 
 
 def test_visitors_features_and_those_of_arms() -> None:
-    log = Log.of(read(played(tp.LinRevenueUCB(), tp.features.share).journal))
+    log = records(read(played(tp.LinRevenueUCB(), tp.features.share).journal))
     assert (log.names, log.vectors, log.group, log.adaptive) == (("0", "1"), None, None, True)
     agent = played(tp.LinTS(), tp.features.cross)
-    log = Log.of(read(agent.journal))
+    log = records(read(agent.journal))
     assert log.vectors is not None
     offer = agent.journal.decision(7).offer
     assert offer.vectors is not None
@@ -75,7 +75,7 @@ def test_arms_with_vectors_that_never_change() -> None:
     for _ in range(800):
         ticket = agent.ask({"a": [1.0, 0.0, 0.0], "b": [0.6, 0.8, 0.0]})
         agent.tell(ticket.id, float(rng.normal() + (ticket.arm == "a")))
-    log = Log.of(read(agent.journal))
+    log = records(read(agent.journal))
     assert (log.features, log.names) == (None, ())
     assert log.vectors is not None
     found = tp.judge(log, {"again": tp.LinTS()}, tp.Median())
@@ -85,21 +85,21 @@ def test_arms_with_vectors_that_never_change() -> None:
 def test_the_group_of_a_journal_is_not_one_of_visitors() -> None:
     frame = read(played(tp.Uniform(), tp.features.share).journal).frame
     frame = frame.assign(group=[None if i % 10 else "control" for i in range(len(frame))])
-    assert Log.of(frame).group is None
+    assert records(frame).group is None
     mine = frame.assign(device="m")
-    assert Log.of(mine, group="device").group is not None
+    assert records(mine, group="device").group is not None
 
 
 def test_units_are_those_of_the_requests_or_else_of_decisions() -> None:
     frame = read(played(tp.Uniform(), tp.features.share, rounds=6).journal).frame
-    assert Log.of(frame).unit.tolist() == [0, 1, 2, 3, 4, 5]  # type: ignore[union-attr]
+    assert records(frame).unit.tolist() == [0, 1, 2, 3, 4, 5]  # type: ignore[union-attr]
     some = frame.assign(unit=["u", None, "u", None, "w", "u"])
-    assert Log.of(some).unit.tolist() == [0, 1, 0, 2, 3, 0]  # type: ignore[union-attr]
+    assert records(some).unit.tolist() == [0, 1, 0, 2, 3, 0]  # type: ignore[union-attr]
 
 
 def test_an_arm_that_was_offered_but_never_chosen() -> None:
     frame = read(played(tp.Uniform(), tp.features.share, rounds=60).journal).frame
-    log = Log.of(frame[frame.arm == "a"])
+    log = records(frame[frame.arm == "a"])
     assert log.arms == ("=b", "a")
     assert log.propensities is not None
     assert log.propensities[0].tolist() == [0.5, 0.5]

@@ -10,14 +10,15 @@ from hypothesis import given, settings, strategies as st
 from scipy.special import stdtrit
 
 import tailproof as tp
-from tailproof.judging import Location, Log
+from tailproof import Location
+from tailproof.tables import Records, records
 from tailproof.typing import Array
 
 ARMS = np.array(["A", "B", "C"])
 SHARES = np.array([0.5, 0.3, 0.2])
 
 
-def some_log(seed: int = 0, n: int = 400, **more: Any) -> Log:
+def some_log(seed: int = 0, n: int = 400, **more: Any) -> Records:
     """Return a log of three arms, whose rewards are Cauchy around 0, 1 and 2."""
     rng = np.random.default_rng(seed)
     arm = rng.choice(3, n, p=SHARES)
@@ -27,15 +28,15 @@ def some_log(seed: int = 0, n: int = 400, **more: Any) -> Log:
         "propensities": np.tile(SHARES, (n, 1)),
         "propensity": None,
     }
-    return Log.of(**(columns | more))
+    return records(**(columns | more))
 
 
 MIX = {"A": 0.2, "B": 0.3, "C": 0.5}
 
 
-def weights(log: Log) -> Array:
+def weights(log: Records) -> Array:
     share = np.array([MIX[name] for name in log.arms])
-    return np.asarray(share[log.arm] / log.propensity)
+    return np.asarray(share[log.arm] / log.known_propensity)
 
 
 def test_the_estimates_are_weighted_ones() -> None:
@@ -95,7 +96,7 @@ def test_a_model_of_what_arms_earn_makes_intervals_narrower() -> None:
     n = 4000
     x, arm = rng.standard_normal((n, 2)), rng.integers(0, 2, n)
     reward = 3 * x[:, 0] * (2 * arm - 1) + rng.standard_normal(n)
-    log = Log.of(arm=arm, reward=reward, propensity=np.full(n, 0.5), features=x)
+    log = records(arm=arm, reward=reward, propensity=np.full(n, 0.5), features=x)
     width = {}
     for model in (False, True):
         found = tp.judge(log, {"b": "1"}, tp.Median(), model=model)["b"]
@@ -136,10 +137,10 @@ def test_neither_the_order_of_rows_nor_names_matter(seed: int) -> None:
     log = some_log()
     rows = np.random.default_rng(seed).permutation(log.n)
     names = {"A": "z", "B": "y", "C": "x"}
-    renamed = Log.of(
+    renamed = records(
         arm=[names[log.arms[a]] for a in log.arm[rows]],
         reward=log.reward[rows],
-        propensity=log.propensity[rows],
+        propensity=log.known_propensity[rows],
     )
     rule = {names[arm]: share for arm, share in MIX.items()}
     for aim in (tp.Median(), tp.CappedMean(0.9)):
@@ -153,7 +154,7 @@ def test_rows_decided_together_are_one() -> None:
     log = some_log(n=300)
     again = log.take(np.repeat(np.arange(300), 5))
     alone = tp.judge(log, {"mix": MIX}, tp.CappedMean(0.9), model=False)["mix"]
-    units = Log.of(
+    units = records(
         arm=ARMS[again.arm],
         reward=again.reward,
         propensity=again.propensity,
@@ -172,11 +173,11 @@ def test_propensities_are_estimated_within_groups() -> None:
     arm = np.where(rng.random(6000) < np.where(rich, 0.8, 0.2), "B", "A")
     reward = 10.0 * rich + rng.standard_normal(6000)
     group = np.where(rich, "rich", "poor")
-    fair = tp.judge(Log.of(arm=arm, reward=reward, group=group), "B", tp.CappedMean(0.99))
-    naive = tp.judge(Log.of(arm=arm, reward=reward), "B", tp.CappedMean(0.99))
+    fair = tp.judge(records(arm=arm, reward=reward, group=group), "B", tp.CappedMean(0.99))
+    naive = tp.judge(records(arm=arm, reward=reward), "B", tp.CappedMean(0.99))
     assert fair["always B"].low < 5 < fair["always B"].high
     assert naive["always B"].low > 6
-    wrong = Log.of(arm=arm, reward=reward, propensity=np.full(6000, 0.5), group=group)
+    wrong = records(arm=arm, reward=reward, propensity=np.full(6000, 0.5), group=group)
     verdict = tp.judge(wrong, "B", tp.CappedMean(0.99))["always B"]
     assert verdict.verdict == "beware"
     assert "propensities are wrong" in verdict.reason
@@ -184,7 +185,7 @@ def test_propensities_are_estimated_within_groups() -> None:
 
 def test_wrong_propensities_are_noticed() -> None:
     log = some_log(n=2000)
-    off = Log.of(arm=ARMS[log.arm], reward=log.reward, propensity=np.full(2000, 0.3))
+    off = records(arm=ARMS[log.arm], reward=log.reward, propensity=np.full(2000, 0.3))
     found = tp.judge(off, "C", tp.Median())["always C"]
     assert found.verdict == "beware"
     assert "one on average" in found.reason
@@ -201,7 +202,7 @@ def test_unknown_rewards_are_alike_or_the_worst() -> None:
     assert worst.verdict == "trust"
     assert worst.low < alike.low
     assert worst.high > alike.high
-    quiet = Log.of(arm=ARMS[log.arm], reward=reward, propensity=log.propensity, silence=0.0)
+    quiet = records(arm=ARMS[log.arm], reward=reward, propensity=log.known_propensity, silence=0.0)
     assert quiet.unknown == 0
 
 
@@ -236,7 +237,7 @@ def test_equal_rewards_and_no_overlap_get_an_answer() -> None:
     assert tp.judge(equal, "B", tp.CappedMean())["always B"].estimate == pytest.approx(3)
     nothing = tp.judge(log.filled(np.zeros(log.n)), "B", tp.CappedMean())["always B"]
     assert "all rewards are zero" in nothing.reason
-    only = Log.of(arm=["A"] * 50, arms=["A", "B"], reward=np.arange(50.0), propensity=[1.0] * 50)
+    only = records(arm=["A"] * 50, arms=["A", "B"], reward=np.arange(50.0), propensity=[1.0] * 50)
     found = tp.judge(only, "B", tp.Median())["always B"]
     assert (found.verdict, "no overlap" in found.reason) == ("refused", True)
 
@@ -269,7 +270,7 @@ def test_an_arm_too_rare_to_have_been_seen_is_not_forgotten() -> None:
     arm = np.where(rng.random(2000) < 0.5, "A", "B")
     arm[0] = "C"
     share = {"A": 0.49995, "B": 0.49995, "C": 0.0001}
-    log = Log.of(arm=arm, reward=rng.normal(size=2000), propensity=[share[own] for own in arm])
+    log = records(arm=arm, reward=rng.normal(size=2000), propensity=[share[own] for own in arm])
     found = tp.judge(log, {"rare": {"A": 0.5, "C": 0.5}}, tp.Median())["rare"]
     assert found.verdict == "refused"
     assert found.effective_size < 1
@@ -294,19 +295,19 @@ def test_control_is_added_and_compared_with() -> None:
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({"propensity": [0.5, 0.0, 0.5]}, "propensity must be above 0 and at most 1, got 0 in row 2"),
-    ({"propensity": [0.5, np.nan, 0.5]}, "got nan in row 2"),
+    ({"propensity": [0.5, 0.0, 0.5]}, r"cannot have been chosen\), got 0 in row 2"),
+    ({"propensity": [0.5, np.nan, 0.5]}, "column propensity has no propensity in row 2"),
     ({"propensity": [50.0, 50.0, 50.0]}, "is it in per cent"),
     ({"propensity": [0.5, 0.5]}, "of shape"),
     ({"propensities": [[0.5, 0.6]] * 3}, "add up to 1"),
-    ({"arm": [], "reward": []}, "no rows"),
-    ({"arm": ["A", None, "B"]}, "arm is missing in row 2"),
-    ({"arms": ["A"]}, "arm must be one of A, got 'B'"),
-    ({"offered": [[True, False]] * 3}, "which was not offered"),
+    ({"arm": [], "reward": [], "propensity": []}, "no rows"),
+    ({"arm": ["A", None, "B"]}, "column arm names no arm in row 2"),
+    ({"arms": ["A"]}, "arm must be one of A, got 'B' in row 2"),
+    ({"offered": [[True, False]] * 3}, "the arm was not offered: B in row 2, B in row 3"),
     ({"features": [[1.0], [np.inf], [0.0]]}, "features must be finite"),
     ({"floor": 0.6}, "floor is 0.6, but a propensity is 0.5"),
     ({"wait": 3.0}, "wait needs the time"),
-    ({"reward": ["x", "y", "z"]}, "reward must be an array of numbers"),
+    ({"reward": ["x", "y", "z"]}, "reward must contain numbers, got 'x' in row 1, 'y' in row 2, "),
     ({"propensity": None, "adaptive": True}, "counts cannot stand for them"),
 ]
 
@@ -317,7 +318,7 @@ def test_bad_logs_are_refused_in_one_sentence(change: dict[str, Any], words: str
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(ValueError, match=words) as error:
-            Log.of(**(columns | change))
+            tp.judge(records(**(columns | change)), "A", tp.Median())
     assert "\n" not in str(error.value)
 
 
@@ -343,7 +344,7 @@ def test_bad_rules_are_refused_in_one_sentence(rule: Any, words: str) -> None:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"aim": "median"}, "aim must be Median"),
+        ({"aim": "median"}, "aim must be an aim such as Median"),
         ({"interval": "wide"}, "interval must be one of"),
         ({"aim": tp.Mean(), "interval": "exact"}, "needs a bounded score"),
         ({"aim": tp.CappedMean(), "interval": "exact"}, "needs cap="),
@@ -402,7 +403,7 @@ def test_any_rewards_get_an_answer_and_no_warning(name: str) -> None:
     aims = (tp.Median(), tp.Quantile(0.1), tp.CappedMean(0.99), tp.Mean(), Location())
     columns: dict[str, Any] = {"propensity": np.full(len(arm), 0.5), "floor": 0.5}
     for features, aim in ((f, a) for f in (None, x) for a in aims):
-        log = Log.of(arm=arm, reward=reward, features=features, **columns)
+        log = records(arm=arm, reward=reward, features=features, **columns)
         bounded = not isinstance(aim, tp.Mean | Location)
         kinds: list[dict[str, Any]] = [{}, {"unknown": "worst"}] if bounded else [{}]
         if isinstance(aim, tp.CappedMean):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import tailproof as tp
-from tailproof.judging import Judgement, Log
+from tailproof.judging import Judgement
+from tailproof.tables import records
 
 
 @pytest.fixture(scope="module")
@@ -14,7 +15,7 @@ def found() -> Judgement:
     rng = np.random.default_rng(0)
     arm = rng.choice(["A", "B", "$C_1$"], 900, p=[0.6, 0.39, 0.01])
     share = {"A": 0.6, "B": 0.39, "$C_1$": 0.01}
-    log = Log.of(
+    log = records(
         arm=arm,
         reward=rng.standard_cauchy(900) + (arm == "B"),
         propensity=[share[own] for own in arm],

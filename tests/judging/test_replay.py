@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 
 import tailproof as tp
-from tailproof.judging import Location, Log
+from tailproof import Location
 from tailproof.judging.replay import replay
+from tailproof.tables import Records, records
 
 
-def even_log(seed: int = 0, n: int = 4000, p: float = 0.5, **more: Any) -> Log:
+def even_log(seed: int = 0, n: int = 4000, p: float = 0.5, **more: Any) -> Records:
     """Return a log of two arms that earn 0 and 1 with normal noise."""
     rng = np.random.default_rng(seed)
     arm = (rng.random(n) < p).astype(np.int64)
-    return Log.of(
+    return records(
         arm=arm,
         reward=arm + rng.standard_normal(n),
         propensity=np.where(arm == 1, p, 1 - p),
@@ -63,7 +64,7 @@ def test_a_policy_that_looks_at_features_learns_from_rows_that_it_would_have_cho
     n = 8000
     x, arm = rng.choice([-1.0, 1.0], (n, 1)), rng.integers(0, 2, n)
     reward = x[:, 0] * (2 * arm - 1) + 0.1 * rng.standard_normal(n)
-    log = Log.of(arm=arm, reward=reward, propensity=np.full(n, 0.5), features=x)
+    log = records(arm=arm, reward=reward, propensity=np.full(n, 0.5), features=x)
     found = tp.judge(log, {"lin": tp.LinStudentUCB()}, tp.Median())["lin"]
     assert found.estimate > 0.8
 
@@ -71,7 +72,7 @@ def test_a_policy_that_looks_at_features_learns_from_rows_that_it_would_have_cho
 def test_what_cannot_be_replayed_is_refused_with_a_reason() -> None:
     log = even_log()
     features = even_log(features=np.random.default_rng(0).standard_normal((4000, 1)))
-    cases: list[tuple[Log, Any, Any, str]] = [
+    cases: list[tuple[Records, Any, Any, str]] = [
         (log, tp.UCB1(), Location(), "judged by its rewards"),
         (even_log(n=60), tp.UCB1(), tp.Median(), "too short or too uneven"),
         (features, tp.Filtered(tp.LinTS(), repeats=5), tp.Median(), "never repeat"),

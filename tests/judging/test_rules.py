@@ -7,19 +7,19 @@ import pandas as pd
 import pytest
 
 import tailproof as tp
-from tailproof.judging import Log
 from tailproof.judging.rules import named, probabilities
+from tailproof.tables import Records, records
 from tailproof.typing import Array
 
 RNG = np.random.default_rng(0)
 
 
-def log(n: int = 8, **more: Any) -> Log:
+def log(n: int = 8, **more: Any) -> Records:
     arm = np.array(["A", "B"])[np.arange(n) % 2]
-    return Log.of(arm=arm, reward=np.arange(float(n)), propensity=np.full(n, 0.5), **more)
+    return records(arm=arm, reward=np.arange(float(n)), propensity=np.full(n, 0.5), **more)
 
 
-def shares(rule: Any, own: Log) -> Array:
+def shares(rule: Any, own: Records) -> Array:
     return probabilities("rule", rule, own, RNG)
 
 
@@ -40,7 +40,7 @@ def test_functions_get_the_features_and_give_arms_or_probabilities() -> None:
     plain = log(features=x)
     assert shares(lambda v: np.where(v[:, 0] > 0, "B", "A"), plain)[:, 1].sum() == 4
     frame = pd.DataFrame({"age": x[:, 0]})
-    own = Log.of(
+    own = records(
         frame.assign(arm=["A", "B"] * 4, reward=0.0, propensity=0.5, group="m"), features=["age"]
     )
     assert (

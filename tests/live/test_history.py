@@ -50,26 +50,26 @@ def test_rows_are_learned_in_the_order_of_time() -> None:
     days = pd.date_range("2025-01-01", periods=60).astype(str).to_numpy()
     history = frame().assign(day=np.random.default_rng(1).permutation(days))
     agent = Agent(tp.UCB1(), ":memory:")
-    import_history(agent, history, at="day")
+    import_history(agent, history, time="day")
     ordered = history.sort_values("day")
     log = read(agent.journal).frame
     assert log.reward.tolist() == ordered.reward.tolist()
     assert log.asked.dt.date.astype(str).tolist() == ordered.day.tolist()
     with pytest.raises(ValueError, match="time of row 1 is in the future: 2999-01-01"):
-        import_history(agent, arm=["red"], reward=[1], at=["2999-01-01"])
-    with pytest.raises(ValueError, match="at must be seconds since 1970 or dates in ISO 8601"):
-        import_history(agent, arm=["red"], reward=[1], at=["last May"])
-    with pytest.raises(ValueError, match="row 2 has no time"):
-        import_history(agent, arm=["red", "red"], reward=[1, 2], at=[1.0, np.nan])
+        import_history(agent, arm=["red"], reward=[1], time=["2999-01-01"])
+    with pytest.raises(ValueError, match="column time must have times as in"):
+        import_history(agent, arm=["red"], reward=[1], time=["last May"])
+    with pytest.raises(ValueError, match="column time has no time in row 2"):
+        import_history(agent, arm=["red", "red"], reward=[1, 2], time=[1.0, np.nan])
 
 
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        ({"reward": [1.0, np.nan]}, "row 2 has no reward"),
-        ({"arm": ["red", None]}, "arm is missing in row 2"),
-        ({"arms": ["blue", "green"]}, "arm must be one of blue, green, got 'red'"),
-        ({"propensity": [0.5, 1.5]}, "propensity must be above 0 and at most 1, got 1.5 in row 2"),
+        ({"reward": [1.0, np.nan]}, "column reward has no reward in row 2"),
+        ({"arm": ["red", None]}, "column arm names no arm in row 2"),
+        ({"arms": ["blue", "green"]}, "column arm must be one of blue, green, got 'red'"),
+        ({"propensity": [0.5, 1.5]}, "propensity must be above 0 and at most 1"),
         ({"arm": ["red", "a\nb"]}, "arm names must be printable"),
         ({"features": [[1.0, np.inf]]}, "features must be of shape"),
     ],
@@ -244,8 +244,8 @@ def test_imported_rows_without_propensity_are_not_judged() -> None:
     import_history(agent, frame())
     for _ in range(50):
         agent.tell(agent.ask(COLOURS).id, 1.0)
-    log = tp.judging.Log.of(read(agent.journal))
+    log = tp.records(read(agent.journal))
     assert (log.n, log.group) == (50, None)
     again = Agent(tp.Uniform(), ":memory:")
     import_history(again, frame().assign(propensity=0.5))
-    assert tp.judging.Log.of(read(again.journal)).n == 60
+    assert tp.records(read(again.journal)).n == 60

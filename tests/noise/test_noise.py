@@ -436,7 +436,8 @@ def test_fisher_information_of_a_jump_is_infinite() -> None:
 def test_bad_settings_are_refused(
     make: Callable[..., Noise], parameter: str, too_large: list[float]
 ) -> None:
-    good = {field.name: 1.0 for field in dataclasses.fields(make)}  # type: ignore[arg-type]
+    fields = dataclasses.fields(make)  # type: ignore[arg-type]
+    good = {field.name: 1.0 for field in fields if field.name != "skewness"}
     make(**good)
     for value in [0, -1, math.nan, math.inf, None, "1", True, *too_large]:
         message = f"^{parameter} must be .* got {re.escape(repr(value))}$"

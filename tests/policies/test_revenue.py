@@ -13,8 +13,8 @@ from traces import play, row, trace_of
 from tailproof import LinRevenueUCB, Policy, RevenueUCB, noise, testing
 from tailproof.policies.randomised import shares_of_luck
 from tailproof.policies.revenue_ucb import BONUS
-from tailproof.policies.state.ledger import KEPT, LENT
-from tailproof.policies.state.purse import Purse
+from tailproof.policies.state.revenue_regression import KEPT, LENT
+from tailproof.policies.state.sales import SalesHistogram
 from tailproof.policies.state.silence import ERROR, FIRST, PACE
 from tailproof.testing import games
 from tailproof.typing import Array
@@ -42,7 +42,7 @@ def definition(samples: list[Array], share: float) -> tuple[float, float]:
     return min(found[0], 0.0), max(found[1], 0.0)
 
 
-def start_of(plain: "Plain", state: Purse, path: int) -> tuple[list[float], list[int]]:
+def start_of(plain: "Plain", state: SalesHistogram, path: int) -> tuple[list[float], list[int]]:
     """Return the probability of a look at every arm, and the arms that only a look may choose."""
     n, k = [max(len(own), 1) for own in plain.rewards], len(plain.rewards)
     sold = [sum(y != 0 for y in own) for own in plain.rewards]
@@ -171,7 +171,7 @@ def test_a_wide_arm_that_is_better_is_not_locked_out() -> None:
 @pytest.mark.parametrize("share", [0.99, 0.75])
 def test_the_cap_is_that_of_the_aim_up_to_a_bin(share: float) -> None:
     """Though one arm has ten times the visitors, which the definition does not weigh."""
-    rng, state = np.random.default_rng(5), Purse.start(1, 2, 1)
+    rng, state = np.random.default_rng(5), SalesHistogram.start(1, 2, 1)
     arms = rng.permutation(np.repeat([0, 1], [4000, 400]))
     rewards = shop(rng, arms.shape, 0.3, 1.2) * np.where(arms == 0, 1, 5)
     rewards[::50] = -np.abs(rewards[::50])
@@ -194,7 +194,7 @@ def test_the_cap_is_that_of_the_aim_up_to_a_bin(share: float) -> None:
 
 def test_a_cap_over_purchases_is_not_zero() -> None:
     """With 99.5 % zeros the 99 % quantile of all rewards is zero; that of purchases is not."""
-    state = Purse.start(1, 1, 1)
+    state = SalesHistogram.start(1, 1, 1)
     for t in range(2000):
         state.update(np.zeros(1, dtype=np.int64), np.array([40.0 if t % 200 == 0 else 0.0]), 0.99)
     assert 40 <= state.range[1][0] <= 40 * BIN
@@ -455,7 +455,7 @@ def test_an_arm_that_appears_later_is_tried() -> None:
 def test_edges_of_bins_are_no_ratio_of_prices() -> None:
     """Doubling a price moves it by exactly four bins, in any unit."""
     for unit in (1.0, 1e-6, 0.1, 3e7):
-        state = Purse.start(1, 1, 1)
+        state = SalesHistogram.start(1, 1, 1)
         for price in (1, 2, 4, 8, 0.5):
             state.update(np.zeros(1, dtype=np.int64), np.array([unit * price]), 0.99)
         assert [int(b - a) for a, b in pairwise(np.flatnonzero(state.counts[0, 0]))] == [4] * 4

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from tailproof import OFUL, UCB1, Filtered, Median, Policy, RobustUCB
 from tailproof.policies.state.base import dtype_named
-from tailproof.policies.state.halves import Halves
-from tailproof.policies.state.ranked import Sorted
+from tailproof.policies.state.paired_rewards import PairedRewards
+from tailproof.policies.state.quantile_bounds import ExactBounds
 
 ARMS = np.ones((1, 2, 2))
 
@@ -61,14 +61,14 @@ def test_a_buffer_grows_and_marks_unused_places() -> None:
 
 
 def test_standing_counts_strictly_smaller_bounds() -> None:
-    state = Sorted.start(1, 4, 1)
+    state = ExactBounds.start(1, 4, 1)
     state.bound[:], state.counts[:] = [[2.0, 1.0, 2.0, np.inf]], 9
     state.rank[0, 3] = 10  # too few rewards for a bound
     assert state.standing.tolist() == [[1, 0, 1, 4]]
 
 
 def test_sums_over_small_rewards_include_the_bound() -> None:
-    state = Halves.start(1, 1, 1)
+    state = PairedRewards.start(1, 1, 1)
     for j in range(1, 26):  # the first 19 are sorted, the others not yet
         state.add(np.array([0]), np.array([[float(j), float(j)]]))
         state.decisions += 1

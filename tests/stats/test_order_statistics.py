@@ -16,7 +16,7 @@ from traces import play, row, trace_of
 
 from tailproof import MedianUCB, OrderStatisticUCB, Policy
 from tailproof.bestarm import QuantileElimination, QuantileLUCB
-from tailproof.policies.state.ranked import Ranked, Sketch, Sorted
+from tailproof.policies.state.quantile_bounds import ExactBounds, QuantileBounds, SketchedBounds
 from tailproof.stats.order_statistics import (
     confidence,
     kl,
@@ -160,7 +160,9 @@ def test_bad_arguments_are_refused(bad: float) -> None:
         pulls_bound(bad * 3, 100)
 
 
-def fed(kind: type[Ranked], x: Array, f: float, pi: float, **more: Any) -> tuple[Ranked, Array]:
+def fed(
+    kind: type[QuantileBounds], x: Array, f: float, pi: float, **more: Any
+) -> tuple[QuantileBounds, Array]:
     """Feed one arm all columns of x at a constant f; return the state and every bound."""
     state = kind.start(len(x), 1, 1, **more)
     bounds = []
@@ -189,7 +191,7 @@ WILD: dict[str, Draw] = LAWS | {
 @pytest.mark.parametrize("pi", [0.2, 0.5, 0.9])
 def test_the_bound_is_the_order_statistic(law: str, pi: float) -> None:
     x = WILD[law](np.random.default_rng(3), (2, 400))
-    _, bounds = fed(Sorted, x, 3.0, pi)
+    _, bounds = fed(ExactBounds, x, 3.0, pi)
     ranks = rank(np.arange(1, 401), 3.0, pi)
     for n in range(1, 401):
         ordered = np.append(np.sort(x[:, :n]), np.full((2, 1), np.inf), axis=1)
@@ -200,8 +202,8 @@ def test_the_bound_is_the_order_statistic(law: str, pi: float) -> None:
 @pytest.mark.parametrize("size", [16, 64])
 def test_a_summary_knows_its_error(law: str, size: int) -> None:
     x = WILD[law](np.random.default_rng(4), (2, 700))
-    state, bounds = fed(Sketch, x, 3.0, 0.5, size=size)
-    assert isinstance(state, Sketch)
+    state, bounds = fed(SketchedBounds, x, 3.0, 0.5, size=size)
+    assert isinstance(state, SketchedBounds)
     (value, a, b), held = state.facts[:, 0].transpose(1, 0, 2), state.held[:, 0]
     for path in range(2):
         ordered, v = np.sort(x[path]), value[path, : held[path]]
@@ -215,8 +217,8 @@ def test_a_summary_knows_its_error(law: str, size: int) -> None:
 
 def test_the_error_of_a_summary_is_small_beside_the_interval() -> None:
     x = np.random.default_rng(5).standard_cauchy((1, 8_000))
-    state, _ = fed(Sketch, x, 14.0, 0.5, size=256)
-    assert isinstance(state, Sketch)
+    state, _ = fed(SketchedBounds, x, 14.0, 0.5, size=256)
+    assert isinstance(state, SketchedBounds)
     assert (state.errors < 0.1 * (state.rank - 4_000)).all()
     assert state.facts.nbytes == 256 * 24
 
@@ -231,16 +233,16 @@ QUANTILES: dict[str, tuple[Draw, float]] = {  # the upper median of each law
 
 
 @pytest.mark.parametrize("law", QUANTILES)
-@pytest.mark.parametrize("kind", [Sorted, Sketch])
-def test_coverage(law: str, kind: type[Ranked]) -> None:
+@pytest.mark.parametrize("kind", [ExactBounds, SketchedBounds])
+def test_coverage(law: str, kind: type[QuantileBounds]) -> None:
     """P(bound below the quantile at some n ≤ 120) ≤ e^−f, for laws with and without atoms."""
     draw, quantile = QUANTILES[law]
-    more = {"size": 32} if kind is Sketch else {}
-    paths = 300 if kind is Sketch else 600
+    more = {"size": 32} if kind is SketchedBounds else {}
+    paths = 300 if kind is SketchedBounds else 600
     _, bounds = fed(kind, draw(np.random.default_rng(6), (paths, 120)), math.log(10), 0.5, **more)
     misses = int((bounds < quantile).any(axis=1).sum())
     assert misses <= binom.isf(FALSE_ALARM, paths, 0.1)
-    if law == "coin" and kind is Sorted:  # the worst law: the count below is Bin(n, ½)
+    if law == "coin" and kind is ExactBounds:  # the worst law: the count below is Bin(n, ½)
         assert misses >= binom.ppf(FALSE_ALARM, paths, 0.04)
 
 

@@ -7,10 +7,51 @@ from collections.abc import Callable
 from dataclasses import MISSING, fields
 from typing import Any
 
-from tailproof import PEGE, AutoFiltered, MeanOfMedians, Policy, Wrapper, bestarm
+from rotation import by_class
+
+from tailproof import (
+    OFUL,
+    PEGE,
+    UCB1,
+    AdaRUCB,
+    AutoFiltered,
+    Capped,
+    Filtered,
+    FromRegret,
+    LinRevenueUCB,
+    LinStudentUCB,
+    LinTS,
+    Mean,
+    MeanOfMedians,
+    Median,
+    MedianOfMeans,
+    Negated,
+    OrderStatisticUCB,
+    Policy,
+    Quantile,
+    Renewed,
+    RevenueUCB,
+    SupBMM,
+    SymmetricOFUL,
+    TruncatedMean,
+    Vigilant,
+    Wrapper,
+    bestarm,
+)
 from tailproof.discovery import declared
 
-__all__ = ["ALL", "BEST_ARM", "POLICIES", "WRAPPERS", "example", "spans", "wrapped"]
+__all__ = [
+    "ALL",
+    "BEST_ARM",
+    "OTHER_SETTINGS",
+    "POLICIES",
+    "SAMPLED",
+    "VARIANTS",
+    "WRAPPERS",
+    "example",
+    "spans",
+    "wrapped",
+]
 
 USUAL = {"horizon": 1000, "decisions": 1000, "epsilon": 1, "moment_bound": 1}
 """What a class is given if it needs a setting of this name."""
@@ -62,3 +103,48 @@ BEST_ARM: list[Policy[Any]] = [
 ]
 ALL = POLICIES + BEST_ARM
 WRAPPERS: dict[str, Callable[..., Policy[Any]]] = declared("tailproof.wrappers", Wrapper)
+VARIANTS: list[Policy[Any]] = [
+    OFUL(bonus=0, ridge=3.0, noise_scale=0.2),
+    LinStudentUCB(room=4, intercept=False),
+    SymmetricOFUL(tau=2, radius="practical", bonus=0.3),
+    SymmetricOFUL(tau=8, radius="theorem", mass=0.5, horizon=1000),
+    OrderStatisticUCB(quantile=0.8, index="binomial"),
+    OrderStatisticUCB(quantile=0.3, sketch=16),
+    RevenueUCB(share=0.6),
+    LinRevenueUCB(share=0.6),
+]
+"""The same with other settings; those of other policies are in the tests of their rooms."""
+OTHER_SETTINGS: list[Policy[Any]] = [
+    Filtered(OFUL(), repeats=1),
+    Filtered(OFUL(), repeats=8, estimator=TruncatedMean(threshold=2)),
+    Filtered(OFUL(), repeats=7, estimator=MedianOfMeans(blocks=2)),
+    Filtered(Filtered(UCB1(), repeats=3, estimator=Median()), repeats=4, estimator=Mean()),
+    Filtered(Capped(LinTS()), repeats=21, estimator=Quantile(0.9)),
+    AutoFiltered(OFUL()),
+    AutoFiltered(OFUL(), repeats=3, settle=30),
+    AutoFiltered(OFUL(), intercept=False),
+    AutoFiltered(
+        SupBMM(horizon=1000, epsilon=1, moment_bound=1, replicates=3), repeats=4, settle=4
+    ),
+    Capped(UCB1(), share=0.6),
+    Capped(OFUL(), share=0.9),
+    Capped(AutoFiltered(AdaRUCB(), repeats=3, settle=4)),
+    Negated(FromRegret(UCB1(), decisions=50)),
+    Vigilant(Renewed(AutoFiltered(UCB1(), repeats=3, settle=4), memory=30), level=0.9),
+    Vigilant(LinRevenueUCB(), level=0.9),
+    Renewed(LinRevenueUCB(), memory=2),
+]
+SAMPLED = {
+    **{f"{name}, other settings": group for name, group in by_class(VARIANTS).items()},
+    **{
+        name: [wrapped(wrap, policy) for policy in ALL if name != "Intercept" or not spans(policy)]
+        for name, wrap in WRAPPERS.items()
+    },
+    **{f"{name}, other settings": group for name, group in by_class(OTHER_SETTINGS).items()},
+    **{
+        f"{name} of wrappers": [
+            wrapped(wrap, wrapped(inner, OFUL())) for inner in WRAPPERS.values()
+        ]
+        for name, wrap in WRAPPERS.items()
+    },
+}

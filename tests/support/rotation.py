@@ -1,8 +1,9 @@
 """Which promises of the contract `make test` checks on which policies: a sample that rotates.
 
 Every exported policy is checked against every promise in `tailproof.testing.POLICY_CHECKS`, by
-test_contract.py. To do the same behind every wrapper, with other settings and for the bandits of
-other libraries takes many minutes, so `make test` checks a sample and `make test-slow` everything.
+tests/testing/test_contract.py. To do the same behind every wrapper, with other settings and for the
+bandits of other libraries takes many minutes, so `make test` checks a sample and
+`make test-slow` everything.
 
 The sample is drawn from groups: policies that have a wrapper, a class or a library in common. The
 policies of a group are put into the order of a hash of their names, and promises are dealt out to

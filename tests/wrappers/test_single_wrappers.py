@@ -43,7 +43,7 @@ def test_estimates_have_the_units_of_the_rewards() -> None:
     state = policy.init(1, 2, 2)
     for t in range(9):
         policy.learn(state, ARMS, [t % 2], 50 * rng.standard_normal((1, 1)))
-    unit = state.unit * state.purse.unit
+    unit = state.unit * state.sales.unit
     assert 10 < unit[0] < 100
     np.testing.assert_array_equal(policy.estimate(state), state.inner.theta * unit)
     costs = Negated(OFUL())

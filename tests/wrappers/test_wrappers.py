@@ -471,7 +471,7 @@ def test_recorded_rewards_tell_centre_unit_and_size(policy: Policy[Any], arms: A
     noise = 30 * np.random.default_rng(0).standard_cauchy((3, 300))
     rewards = (locations[:, None] + noise).ravel()
     filtered = Filtered.calibrated(policy, rewards=rewards, arms=arms)
-    found, scaled = calibrate(rewards=rewards, arms=arms), filtered.policy
+    found, scaled = calibrate(reward=rewards, arm=arms), filtered.policy
     assert isinstance(scaled, Scaled)
     assert (scaled.centre, scaled.unit) == (np.median(rewards), found.scale)
     assert (filtered.repeats, filtered.estimator) == (found.pulls, found.estimator)

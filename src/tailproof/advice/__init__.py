@@ -1,5 +1,6 @@
 """What recorded rewards say: who leads, how sure that is, and which policy to run next."""
 
-from tailproof.advice.advice import Advice, calibrate
+from tailproof.advice.advice import Advice
+from tailproof.advice.calibrating import calibrate
 
 __all__ = ["Advice", "calibrate"]

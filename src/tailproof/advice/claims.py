@@ -5,15 +5,20 @@ Files and the page say the same: all of these take a `Standing`.
 
 import math
 
+import numpy as np
+
+from tailproof.formatting import listed, short, two_digits
 from tailproof.stats.contrasts import Contrast
 from tailproof.stats.standing import Standing
 
 __all__ = [
     "about_assumptions",
+    "about_cap",
     "about_control",
     "about_lead",
     "about_pair",
     "about_visits",
+    "bounds_words",
     "how_many_more",
 ]
 
@@ -35,7 +40,7 @@ def about_lead(standing: Standing) -> str:
     0.6837, 95%, one look).
     """
     if standing.best is None:
-        return "No arm leads: their values are equal."
+        return f"nothing leads, as {listed(standing.names)} have equal values."
     leader = standing.leader
     if standing.closest is None:
         return f"{leader} is the only arm."
@@ -60,7 +65,7 @@ def about_pair(standing: Standing, one: int, other: int, appendix: str = "") -> 
     more = "more" if found.difference >= 0 else "less"
     sign = 1 if found.difference >= 0 else -1
     ends = sorted((sign * found.low, sign * found.high))
-    words = f"{verb} {_short(abs(found.difference))} {more} per {noun(standing)} than "
+    words = f"{verb} {short(abs(found.difference))} {more} per {noun(standing)} than "
     words += f"{standing.names[other]}{appendix} ({_interval(standing, found, ends)})"
     return f"{words}{_cap(standing)}.{_uncapped(standing, one, other, found)}"
 
@@ -71,7 +76,7 @@ def _interval(standing: Standing, found: Contrast, ends: list[float]) -> str:
         return f"no interval, {looks}"
     lift = found.lift(standing.level)[0]
     percent = "" if math.isnan(lift) else f"{lift:+.0%}; "
-    return f"{percent}{_short(ends[0])} to {_short(ends[1])}, {looks}"
+    return f"{percent}{short(ends[0])} to {short(ends[1])}, {looks}"
 
 
 def _cap(standing: Standing) -> str:
@@ -79,11 +84,38 @@ def _cap(standing: Standing) -> str:
     low, high = standing.range
     what = "rewards" if standing.customers.case == "rows" else "totals of customers"
     if standing.bounded:
-        return f", for {what} of at most {_short(high)}, as you said"
+        return f", for {what} of at most {short(high)}, as you said"
+    if standing.assumed:
+        return f", as long as {what} lie between {short(low)} and {short(high)}"
     if not standing.above:
         return ""
-    ends = f"at {_short(high)}" if not low else f"at {_short(low)} and {_short(high)}"
+    ends = f"at {short(high)}" if not low else f"at {short(low)} and {short(high)}"
     return f", {what} capped {ends} (their {standing.share:.0%} quantile)"
+
+
+def about_cap(standing: Standing) -> str:
+    """Say what share of all revenue the cap leaves out; empty if none."""
+    if not standing.above:
+        return ""
+    total = float(np.abs(standing.customers.total).sum())
+    left = float(np.abs(standing.customers.total - standing.capped).sum())
+    if not (0 < total < math.inf and left > 0):
+        return ""
+    who = f"{standing.above:,} {noun(standing)}" + ("s" if standing.above > 1 else "")
+    return f"The cap leaves out {left / total:.1%} of the sum, what {who} brought beyond it."
+
+
+def bounds_words(standing: Standing) -> str:
+    """Return what the range is, to go on with "For the mean …"."""
+    low, high = standing.range
+    what = "rewards" if standing.customers.case == "rows" else "totals of customers"
+    between = f"between {short(low)} and {short(high)}"
+    if standing.bounded:
+        return f"{what} lie {between}, as you said"
+    if standing.assumed:
+        return f"{what} are assumed to lie {between}"
+    ends = f"at {short(high)}" if not low else f"at {short(low)} and {short(high)}"
+    return f"{what} are capped {ends}, the {standing.share:.1%} quantile of those that are not zero"
 
 
 def _uncapped(standing: Standing, one: int, other: int, found: Contrast) -> str:
@@ -97,7 +129,7 @@ def _uncapped(standing: Standing, one: int, other: int, found: Contrast) -> str:
     decide = (
         "1 above the cap decides" if standing.above == 1 else f"{standing.above} above it decide"
     )
-    return f" Uncapped it was {_short(abs(raw))} {more}: {decide} that."
+    return f" Uncapped it was {short(abs(raw))} {more}: {decide} that."
 
 
 def how_many_more(standing: Standing, one: int, other: int) -> str:
@@ -105,7 +137,7 @@ def how_many_more(standing: Standing, one: int, other: int) -> str:
     more = standing.pair(one, other).more_customers(standing.level)
     if not 0 < more < _MOST:
         return ""
-    return f"About {float(f'{more:.2g}'):,.0f} more {noun(standing)}s"
+    return f"About {two_digits(more):,.0f} more {noun(standing)}s"
 
 
 def about_control(standing: Standing, control: str) -> list[str]:
@@ -176,7 +208,7 @@ def about_visits(standing: Standing) -> str:
     if best == standing.best or math.isnan(values[best]):
         return ""
     return (
-        f"Per visit {standing.names[best]} leads ({_short(abs(values[best]))}): customers of "
+        f"Per visit {standing.names[best]} leads ({short(abs(values[best]))}): customers of "
         f"{standing.leader} come more often."
     )
 
@@ -184,7 +216,3 @@ def about_visits(standing: Standing) -> str:
 def noun(standing: Standing) -> str:
     """Return what one observation is called."""
     return "row" if standing.customers.case == "rows" else "customer"
-
-
-def _short(x: float) -> str:
-    return f"{x:,.0f}" if 1e4 <= abs(x) < 1e9 else f"{x:.4g}"

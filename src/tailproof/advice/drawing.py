@@ -21,8 +21,8 @@ __all__ = ["calibration_figure", "rewards_figure"]
 def calibration_figure(found: Calibration) -> "Figure":
     """Draw the variance under each block length, and the tail of the error with the filter.
 
-    >>> from tailproof import calibrate, noise
-    >>> len(calibration_figure(calibrate(noise=noise.Cauchy(), pulls=21)).axes)
+    >>> from tailproof import calibrate_filter, noise
+    >>> len(calibration_figure(calibrate_filter(noise=noise.Cauchy(), pulls=21)).axes)
     2
     """
     figure, ((cost, tails),) = canvas(1, 2, height=3.0, share=False)
@@ -56,7 +56,7 @@ def rewards_figure(rewards: Rewards, estimates: Mapping[str, NDArray[np.float64]
 
     >>> from tailproof import calibrate
     >>> rng = np.random.default_rng(0)
-    >>> advice = calibrate(rewards=rng.standard_cauchy(400), arms=["a", "b"] * 200)
+    >>> advice = calibrate(reward=rng.standard_cauchy(400), arm=["a", "b"] * 200)
     >>> len(rewards_figure(advice.rewards, advice.estimates).axes)
     5
     """

@@ -87,7 +87,7 @@ class Race(Answer, Ridge):
         squares = turned**2
         unknown = np.matvec(squares, (~pulled).astype(np.float64))
         norm = np.sqrt(np.matvec(squares, weight))
-        norm[unknown > 1e-18 * squares.sum(axis=2)] = np.inf
+        norm[unknown > 1e-18 * squares.sum(axis=2)] = np.inf  # less is due to rounding
         return np.matvec(turned, theta), norm
 
     def restart(self, paths: Index) -> None:

@@ -6,78 +6,9 @@ import numpy as np
 
 from tailproof.checks import number
 from tailproof.policies.base import Array, Index
+from tailproof.stats.designs import optimal_design
 
 __all__ = ["complexity", "greedy", "lower_bound", "optimal_design", "pairs", "rounded"]
-
-_SMALLEST = 1e-5  # smaller weights are dropped, as in the sources
-_FLOOR = 1e-12  # keeps A(w) invertible in directions without an arm, far below any other weight
-
-
-def optimal_design(
-    arms: Array, directions: Array, *, tolerance: float = 0.01, steps: int = 5000
-) -> tuple[Array, Array]:
-    """Return the weights w that minimise the variance of the worst direction, and this variance ρ.
-
-    ρ = min_w max_y ‖y‖²_{A(w)⁻¹},  A(w) = Σ_a w_a x_a x_aᵀ
-
-    With weights p on the directions, B = Σ_y p_y y yᵀ and f_a = x_aᵀA⁻¹BA⁻¹x_a, each step is
-
-    w_a ∝ w_a √f_a,  p_y ∝ p_y ‖y‖²_{A⁻¹},
-
-    until ρ(w) ≤ (1 + tolerance) tr(A⁻¹B)²/max_a f_a, which bounds the optimum from below. Zero
-    directions are ignored. The arms as directions give the G-optimal design, `pairs` of arms
-    the XY-optimal one, and differences divided by their gaps the one that track-and-stop follows.
-
-    Parameters
-    ----------
-    arms, directions : arrays of shape (paths, K, d) and (paths, M, d)
-        The x, and the y in their span.
-
-    Examples
-    --------
-    >>> basis = np.eye(3)[None]
-    >>> weights, value = optimal_design(basis, basis)
-    >>> weights.round(3).tolist(), value.round(3).tolist()
-    ([[0.333, 0.333, 0.333]], [3.0])
-
-    Source: multiplicative updates as of Silvey, Titterington and Torsney 1978, for both players;
-    the bound is weak duality, ‖y‖²_{A⁻¹} ≥ 2uᵀy − uᵀAu with u proportional to A⁻¹y.
-    Differences: the sources of the bandit algorithms run Frank–Wolfe, without a bound.
-    """
-    paths, count, dim = arms.shape
-    weights, value = np.full((paths, count), 1 / count), np.full(paths, np.inf)
-    w, lower, rows = weights, np.zeros(paths), np.arange(paths)
-    longest = np.abs(arms).max(axis=(1, 2), keepdims=True)
-    unit = np.where(longest > 0, longest, 1.0)  # ρ is the same in any unit
-    x, y = arms / unit, directions / unit
-    p = np.full(y.shape[:2], 1 / y.shape[1])
-    floor = _FLOOR * count * np.eye(dim)
-    for _ in range(steps):
-        inverse = np.linalg.inv(x.mT @ (w[:, :, None] * x) + floor)
-        half = y @ inverse
-        variance = np.vecdot(half, y)
-        use = np.vecmat(p, (half @ x.mT) ** 2)
-        upper, most = variance.max(axis=1), use.max(axis=1)
-        better = upper < value[rows]
-        weights[rows[better]], value[rows[better]] = w[better], upper[better]
-        bound = np.vecdot(p, variance) ** 2 / np.where(most > 0, most, 1)
-        lower = np.maximum(lower, bound)
-        going = value[rows] > (1 + tolerance) * lower
-        going &= most > 0
-        if not going.all():
-            x, y, w, p = x[going], y[going], w[going], p[going]
-            lower, rows = lower[going], rows[going]
-            use, variance = use[going], variance[going]
-            if not len(rows):
-                break
-        w, p = _shares(w * np.sqrt(use)), _shares(p * variance)
-    weights[weights < _SMALLEST] = 0.0
-    return _shares(weights), value
-
-
-def _shares(weights: Array) -> Array:
-    """Return the weights divided by their sum in each path."""
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 def pairs(arms: Array) -> tuple[Index, Index, Array]:

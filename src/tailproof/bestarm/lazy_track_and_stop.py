@@ -138,7 +138,7 @@ def _basis(state: _Tracking, arms: Array) -> tuple[Index, Array]:
 def _underexplored(state: _Tracking, base: Array) -> NDArray[np.bool_]:
     """Return whether some direction was measured too little: λ_min(A) < c₀√t."""
     least = base * np.sqrt((state.decisions + 1) / state.dim)
-    return np.asarray(state.lowest < least * (1 - 1e-9))
+    return np.asarray(state.lowest < least * (1 - 1e-9))  # equal but for rounding is enough
 
 
 def _due(t: Index, dim: int) -> NDArray[np.bool_]:
@@ -153,6 +153,6 @@ def _design(arms: Array, y: Array, gaps: Array) -> Array:
     weights = np.full(gaps.shape, 1 / gaps.shape[1])
     if known.any():
         gaps = gaps[known] / gaps[known].max(axis=1, keepdims=True)
-        directions = y[known] / np.maximum(gaps, 1e-6)[:, :, None]
+        directions = y[known] / np.maximum(gaps, 1e-6)[:, :, None]  # ties must stay finite
         weights[known] = optimal_design(arms[known], directions)[0]
     return weights

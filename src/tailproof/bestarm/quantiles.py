@@ -10,7 +10,7 @@ import numpy as np
 from tailproof.bestarm.base import Active, Answer, BestArm
 from tailproof.checks import Fraction
 from tailproof.policies.base import Array, Index, KArmed
-from tailproof.policies.state.ranked import Sorted
+from tailproof.policies.state.quantile_bounds import ExactBounds
 from tailproof.stats.order_statistics import log_mixture
 
 __all__ = ["Intervals", "QuantileBestArm"]
@@ -23,8 +23,8 @@ class Intervals(Answer):
     Together they take 32 bytes per decision. `active` marks the arms that are not eliminated.
     """
 
-    up: Sorted
-    down: Sorted
+    up: ExactBounds
+    down: ExactBounds
     active: Active
 
     @property
@@ -50,7 +50,7 @@ class QuantileBestArm(KArmed[Intervals], BestArm[Intervals], ABC):
         return frozenset({"increasing"})
 
     def _init(self, paths: int, arms: int, dim: int) -> Intervals:
-        up, down = (Sorted.start(paths, arms, dim) for _ in range(2))
+        up, down = (ExactBounds.start(paths, arms, dim) for _ in range(2))
         return Intervals.start(paths, arms, dim, up=up, down=down)
 
     def _add_rewards(self, state: Intervals, chosen: Index, y: Array) -> None:

@@ -14,7 +14,7 @@ from tailproof.policies.state.base import ArmCounts
 
 __all__ = ["RAGE"]
 
-_ROUNDING = 0.1
+_ROUNDING = 0.1  # η of the source: the share of precision that rounding to whole pulls may cost
 
 
 @dataclass(eq=False)

@@ -1,78 +1,44 @@
 """The command that judges a log."""
 
+import json as encoder
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
-from tailproof.cli.options import (
-    DecimalMark,
-    FeatureNames,
-    column_names,
-    is_export,
-    is_journal,
-    read_export,
-)
 from tailproof.cli.output import console, empty_table, progress_bar, say_where
+from tailproof.cli.tables import TableFile, reads_records, table_of
+
+if TYPE_CHECKING:
+    from tailproof.judging import Judgement
 
 __all__ = ["COMMANDS"]
 
+_RULE = (
+    "always:ARM, even, 'A=0.7,B=0.3', 'group:mobile=B,desktop=A' or 'policy:ucb1', which learns "
+    "from scratch. Repeatable."
+)
+_AIM = "median, 'quantile(0.9)', 'capped_mean(0.99)', mean, or location (symmetric)."
 
+
+@reads_records
 def judge_command(
-    file: Annotated[
-        str,
-        typer.Argument(
-            help="A log: CSV, compressed or not, Parquet, - for stdin, a journal (shop.db), or the "
-            "CSV that `tailproof log` wrote of one."
-        ),
-    ],
-    rule: Annotated[
-        list[str],
-        typer.Option(
-            metavar="<rule>",
-            help="always:ARM, even, 'A=0.7,B=0.3', 'group:mobile=B,desktop=A' or 'policy:ucb1', "
-            "which learns from scratch. Repeatable.",
-        ),
-    ],
-    aim: Annotated[
-        str,
-        typer.Option(
-            help="median, 'quantile(0.9)', 'capped_mean(0.99)', mean, or location (symmetric)."
-        ),
-    ],
-    arm: Annotated[str, typer.Option(help="Column of the arms.")] = "arm",
-    reward: Annotated[str, typer.Option(help="Column of the rewards.")] = "reward",
-    propensity: Annotated[
-        str | None,
-        typer.Option(
-            help="Column of the probability of the chosen arm. Columns p:ARM are those of all. "
-            "Without, they are estimated from counts, if arms were drawn at random."
-        ),
-    ] = None,
-    features: FeatureNames = None,
-    group: Annotated[str | None, typer.Option(help="Column of visitors' groups.")] = None,
-    unit: Annotated[
-        str | None, typer.Option(help="Column of what was decided together, such as a visitor.")
-    ] = None,
+    file: TableFile,
+    rule: Annotated[list[str], typer.Option(metavar="<rule>", help=_RULE)],
+    aim: Annotated[str, typer.Option(help=_AIM)],
     control: Annotated[str | None, typer.Option(help="The arm to compare with.")] = None,
     costs: Annotated[bool, typer.Option("--costs", help="Smaller is better.")] = False,
     level: Annotated[float, typer.Option(help="Confidence of each interval.")] = 0.95,
     interval: Annotated[str, typer.Option(help="score, exact or anytime.")] = "score",
     cap: Annotated[str | None, typer.Option(help="Range of a capped mean, such as 0,500.")] = None,
     unknown: Annotated[str, typer.Option(help="Missing rewards: alike or worst.")] = "alike",
-    silence: Annotated[
-        float | None, typer.Option(help="The reward of a row that has none.")
-    ] = None,
-    adaptive: Annotated[
-        bool, typer.Option("--adaptive", help="A bandit that learned made the log.")
-    ] = False,
-    floor: Annotated[
-        float | None, typer.Option(help="The least propensity that an arm can have.")
-    ] = None,
-    decimal: DecimalMark = None,
+    silence: Annotated[float | None, typer.Option(help="Reward of a row that has none.")] = None,
+    adaptive: Annotated[bool, typer.Option("--adaptive", help="A bandit made the log.")] = False,
+    floor: Annotated[float | None, typer.Option(help="The least propensity of an arm.")] = None,
     plot: Annotated[Path | None, typer.Option(help="A new file for a picture, .png.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    columns: Any = None,
 ) -> None:
     """Say what other rules would have earned on the traffic of a log, and how sure that is.
 
@@ -80,68 +46,44 @@ def judge_command(
 
     Every answer has a verdict: trust, beware or refused, with the reason.
     """
-    from tailproof import judge, recipes
-    from tailproof.checks import require
-    from tailproof.judging import Location, Log
-    from tailproof.results.files import whole_file
+    from tailproof.cli.saving import save_picture, unused
 
+    unused("plot", plot)
+    facts = {"silence": silence, "adaptive": adaptive or None, "floor": floor}
+    asked: Any = {"control": control, "costs": costs, "level": level, "interval": interval}
+    asked |= {"unknown": unknown, "cap": _range(cap)}
+    found = _judged(file, rule, aim, asked, facts | columns)
+    _print(found, json=json)
     if plot is not None:
-        require(not plot.exists(), "plot", "a file that does not exist yet", str(plot))
-    goal = Location() if aim.strip().lower() == "location" else recipes.build("aim", aim)
-    facts: Any = {"silence": silence, "adaptive": adaptive or None, "floor": floor}
-    if is_journal(file) or is_export(file):
-        facts |= {} if group is None else {"group": group}
-        facts |= {} if features is None else {"features": column_names(features)}
-    if is_journal(file):
-        from tailproof.live import read
-
-        log = Log.of(read(file), **facts)
-    elif is_export(file):
-        log = Log.of(read_export(file), **facts)
-    else:
-        from tailproof.records import read_log
-
-        columns: Any = {
-            "arm": arm,
-            "reward": reward,
-            "propensity": propensity,
-            "group": group,
-            "unit": unit,
-            "features": column_names(features),
-            "decimal": decimal,
-        }
-        log = Log.of(**read_log(Path(file), **columns), **facts)
-    rules = {text.replace("always:", "always "): _rule(text) for text in rule}
-    chosen: Any = {"interval": interval, "unknown": unknown}
-    with progress_bar("rules") as step:
-        found = judge(
-            log,
-            rules,
-            goal,
-            control=control,
-            level=level,
-            cap=_range(cap),
-            costs=costs,
-            progress=step,
-            **chosen,
-        )
-    if json:
-        import json as encoder
-
-        print(encoder.dumps(found.to_dict(), indent=2, ensure_ascii=False))
-    else:
-        header, *rows = found.cells()
-        table = empty_table(found.title, *header)
-        for row in rows:
-            table.add_row(*map(escape, row))
-        console.print(table)
-        for sentence in found.sentences():
-            console.print(escape(sentence), highlight=False)
-    if plot is not None:
-        with whole_file(plot) as picture:
-            found.plot().savefig(picture, format=plot.suffix[1:] or "png")
+        save_picture(found.plot(), plot)
         if not json:
             say_where("Picture:", plot)
+
+
+def _judged(
+    file: str, rule: list[str], aim: str, asked: Any, columns: dict[str, Any]
+) -> "Judgement":
+    from tailproof import judge, recipes
+    from tailproof.tables import records
+
+    goal = recipes.build("aim", aim)
+    found = records(table_of(file), **columns)
+    rules = {text.replace("always:", "always "): _rule(text) for text in rule}
+    with progress_bar("rules") as step:
+        return judge(found, rules, goal, progress=step, **asked)
+
+
+def _print(found: "Judgement", *, json: bool) -> None:
+    if json:
+        print(encoder.dumps(found.to_dict(), indent=2, ensure_ascii=False))
+        return
+    header, *rows = found.cells()
+    table = empty_table(found.title, *header)
+    for row in rows:
+        table.add_row(*map(escape, row))
+    console.print(table)
+    for sentence in found.sentences():
+        console.print(escape(sentence), highlight=False)
 
 
 def _rule(text: str) -> Any:

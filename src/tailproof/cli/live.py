@@ -9,16 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from tailproof.cli.options import (
-    DecimalMark,
-    FeatureNames,
-    column_names,
-    is_export,
-    is_journal,
-    read_export,
-)
 from tailproof.cli.output import console, progress_bar, say_where
 from tailproof.cli.paper import redraw
+from tailproof.cli.tables import reads_records
 from tailproof.extras import import_extra
 
 if TYPE_CHECKING:
@@ -178,29 +171,18 @@ def verify_command(journal: JournalText) -> None:
 _SHOWN = 20
 
 
+@reads_records
 def import_command(
     file: SettingsFile,
     experiment: ExperimentName,
     past: Annotated[
         str, typer.Argument(help="Past decisions: CSV, Parquet, Excel, or another journal.")
     ],
-    arm: Annotated[str, typer.Option(help="Column of the arms.")] = "arm",
-    reward: Annotated[str, typer.Option(help="Column of the rewards, which are final.")] = "reward",
-    propensity: Annotated[
-        str | None,
-        typer.Option(
-            help="Column of the probability of the chosen arm. Columns p:ARM are those of all."
-        ),
-    ] = None,
-    features: FeatureNames = None,
-    at: Annotated[
-        str | None, typer.Option(help="Column of times: ISO 8601, or seconds since 1970.")
-    ] = None,
     as_is: Annotated[
         bool,
         typer.Option("--as-is", help="Learn every row, as choices did not depend on visitors."),
     ] = False,
-    decimal: DecimalMark = None,
+    columns: Any = None,
 ) -> None:
     """Start warm: let an experiment learn past decisions.
 
@@ -213,24 +195,9 @@ def import_command(
     from tailproof.live.history import import_history
 
     with _opened(file, experiment) as opened, progress_bar("rows written") as step:
-        columns: Any = {}
-        if is_export(past):
-            columns["history"] = read_export(past)
-        elif is_journal(past):
-            columns["history"] = past
-        else:
-            from tailproof.records import read_log
-
-            names: Any = {"features": column_names(features), "decimal": decimal}
-            columns = read_log(
-                Path(past), arm=arm, reward=reward, at=at, propensity=propensity, **names
-            )
-            del columns["group"], columns["unit"]
-            if "arms" in columns:
-                arms, shares = columns.pop("arms"), columns["propensities"].tolist()
-                columns["propensities"] = [dict(zip(arms, row, strict=True)) for row in shares]
         found = import_history(
             opened.agent,
+            past,
             **columns,
             arms=None if opened.arms is None else list(opened.arms),
             as_is=as_is,
@@ -370,6 +337,8 @@ def _reported(
     from tailproof.service.experiments import journal_of
 
     if not file.endswith(".toml"):
+        from tailproof.tables.journals import is_journal
+
         known = is_journal(file) or not Path(file).is_file()
         require(known, "file", "a journal, a file shop.toml or a folder", file)
         if aim is None:

@@ -1,17 +1,12 @@
 """Options that several commands have."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    import pandas
-
 __all__ = [
-    "DecimalMark",
     "Engine",
-    "FeatureNames",
     "NoiseText",
     "Out",
     "Paths",
@@ -19,9 +14,6 @@ __all__ = [
     "Seed",
     "Workers",
     "column_names",
-    "is_export",
-    "is_journal",
-    "read_export",
     "require_option",
 ]
 
@@ -47,12 +39,6 @@ Out = Annotated[
     Path | None,
     typer.Option(help="A new folder for the results. If stopped, the same command continues."),
 ]
-FeatureNames = Annotated[
-    str | None, typer.Option(help="Columns of visitors' features, separated by commas.")
-]
-DecimalMark = Annotated[
-    str | None, typer.Option(help="Decimal mark, '.' or ',', if the file is ambiguous.")
-]
 
 
 def require_option(option: str, ok: bool, other: str) -> None:
@@ -73,29 +59,3 @@ def column_names(text: str | None) -> list[str]:
     (['age', 'country'], [])
     """
     return [name.strip() for name in text.split(",")] if text else []
-
-
-def is_journal(file: str) -> bool:
-    """Return whether a path or URL is that of a journal."""
-    if file.startswith(("postgres:", "postgresql:")):
-        return True
-    return _begins(file, b"SQLite")
-
-
-def is_export(file: str) -> bool:
-    """Return whether a file is a journal that was exported as CSV."""
-    return _begins(file, b"ticket,hold,arm,propensity,reward,fate,")
-
-
-def read_export(file: str) -> "pandas.DataFrame":
-    """Read a journal that was exported as CSV."""
-    import pandas
-
-    return pandas.read_csv(file, low_memory=False)
-
-
-def _begins(file: str, mark: bytes) -> bool:
-    if not Path(file).is_file():
-        return False
-    with Path(file).open("rb") as start:
-        return start.read(len(mark)) == mark

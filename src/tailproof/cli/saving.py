@@ -11,10 +11,20 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 from tailproof.cli.output import ReportProgress, progress_bar, say_where
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from tailproof.research.gauntlet import Score
     from tailproof.results import Result
 
-__all__ = ["Run", "prepared", "save_result", "save_score", "write_table"]
+__all__ = [
+    "Run",
+    "prepared",
+    "save_picture",
+    "save_result",
+    "save_score",
+    "unused",
+    "write_table",
+]
 
 R_co = TypeVar("R_co", covariant=True)
 R = TypeVar("R")
@@ -98,3 +108,19 @@ def write_table(setting: str, result: "Result", file: Path) -> None:
     for name, row in result.summary().items():
         writer.writerow([setting, name, *(row[column] for column in _COLUMNS)])
     file.write_text(stream.getvalue(), encoding="utf-8", newline="")
+
+
+def unused(option: str, file: Path | None) -> None:
+    """Raise ``ValueError`` if a file for a picture exists already."""
+    from tailproof.checks import require
+
+    if file is not None:
+        require(not file.exists(), option, "a file that does not exist yet", str(file))
+
+
+def save_picture(figure: "Figure", file: Path) -> None:
+    """Write a picture in the format of the file's suffix, all of it or nothing."""
+    from tailproof.results.files import whole_file
+
+    with whole_file(file) as picture:
+        figure.savefig(picture, format=file.suffix[1:] or "png")

@@ -1,4 +1,4 @@
-"""The commands that simulate policies, and the one that lists what they can be given."""
+"""The commands that simulate policies, and the command that lists all names."""
 
 import shlex
 from collections.abc import Callable

@@ -94,10 +94,10 @@ class FixedArms(ArmSet):
     Parameters
     ----------
     law : "orthant" or "sphere"
-        Of the directions v.
+        The law of the directions v.
     arms, dim : int
     norms : float or pair of floats
-        Of the vectors, or the least and the largest.
+        The length of all vectors, or the least and the largest length.
     lean : float
         Large values make the vectors nearly collinear, at angles of about 1/lean.
 

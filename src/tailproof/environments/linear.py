@@ -24,7 +24,7 @@ from tailproof.environments.arm_sets import (
 from tailproof.environments.motions import Motion
 from tailproof.environments.streams import drawn_together
 from tailproof.noise import Empirical, Noise, PassedOn, PerArm, Varying
-from tailproof.stats.aims import Aim
+from tailproof.stats.aims import Aim, check_aim
 from tailproof.stats.diagnostics import Rewards
 from tailproof.stats.estimators import Median
 from tailproof.typing import Array
@@ -47,14 +47,14 @@ __all__ = [
 
 
 class Bandit(ABC):
-    """What a simulation plays: arms, what they pay, and how much of it is noise.
+    """What a simulation plays: arms, the location of the rewards of each, and the noise around it.
 
     Attributes
     ----------
     contexts : ArmSet
         Where the arms come from.
     offset : float
-        What is added to every reward and is no part of the regret.
+        A constant in every reward, which does not count in the regret.
     """
 
     contexts: ArmSet
@@ -153,7 +153,7 @@ class World:
     locations, best : arrays of shape (paths, K) and (paths,)
         Their true locations xᵀθ, and the largest of them.
     noise : Noise or Varying
-        What a reward is more than its location and the offset.
+        The law of a reward less its location and the offset.
     """
 
     def __init__(self, bandit: LinearBandit, paths: int, rng: np.random.Generator) -> None:
@@ -256,8 +256,6 @@ def neutral(
     >>> from tailproof.noise import Cauchy
     >>> neutral(Cauchy(), fresh=False).contexts
     FixedArms(law='sphere', arms=20, dim=10, norms=1.0, lean=0.0)
-
-    Source: our own. Differences: none.
     """
     require(isinstance(fresh, bool), "fresh", "true or false", fresh)
     kind = FreshArms if fresh else FixedArms
@@ -347,11 +345,9 @@ def from_records(
     >>> result = simulate({"UCB1": UCB1()}, bandit, horizon=200, paths=5)
     >>> bool(result.mean("UCB1")[-1] >= 0)
     True
-
-    Source: elementary. Differences: none.
     """
     counted = Median() if aim is None else aim
-    require(isinstance(counted, Aim), "aim", "an Aim", aim)
+    check_aim("aim", counted)
     samples = Rewards.of(-np.asarray(rewards) if costs else rewards, arms).samples
     locations = (counted.mirrored if costs else counted).values(samples)
     require(bool(np.isfinite(locations).all()), "aim", "finite for every arm", locations)

@@ -85,8 +85,6 @@ class Jump(_Sudden):
 
     >>> Jump(at=(2000, 5000)).step(np.array([[3.0, 4.0]]), np.random.default_rng(0)).shape
     (1, 2)
-
-    Source: elementary. Differences: none.
     """
 
     def step(self, theta: Array, rng: np.random.Generator) -> Array:
@@ -100,8 +98,6 @@ class Shuffle(_Sudden):
 
     >>> Shuffle(at=(2000,)).step(np.array([[1.0, 2, 3]]), np.random.default_rng(0)).tolist()
     [[3.0, 1.0, 2.0]]
-
-    Source: elementary. Differences: none.
     """
 
     def step(self, theta: Array, rng: np.random.Generator) -> Array:
@@ -115,8 +111,6 @@ class Swap(_Sudden):
 
     >>> Swap(at=(2000,)).step(np.array([[1.0, 2, 3]]), np.random.default_rng(0)).tolist()
     [[3.0, 2.0, 1.0]]
-
-    Source: elementary. Differences: none.
     """
 
     def step(self, theta: Array, rng: np.random.Generator) -> Array:
@@ -135,8 +129,6 @@ class Rise(_Sudden):
 
     >>> Rise(at=(2000,), by=0.5).step(np.array([[1.0, 2, 3]]), np.random.default_rng(0)).tolist()
     [[3.5, 2.0, 3.0]]
-
-    Source: elementary. Differences: none.
     """
 
     by: Positive
@@ -156,8 +148,6 @@ class Shift(_Sudden):
 
     >>> Shift(at=(2000,), by=3).step(np.array([[1.0, 2, 3]]), np.random.default_rng(0)).tolist()
     [[4.0, 5.0, 6.0]]
-
-    Source: elementary. Differences: none.
     """
 
     by: Positive
@@ -175,8 +165,6 @@ class PassOn(_Sudden):
 
     >>> PassOn(at=(2000,)).step(np.array([[1.0, 2, 3]]), np.random.default_rng(0)).tolist()
     [[2.0, 3.0, 1.0]]
-
-    Source: elementary. Differences: none.
     """
 
     def step(self, theta: Array, rng: np.random.Generator) -> Array:
@@ -192,8 +180,6 @@ class Walk(_Steady):
 
     >>> Walk(stride=0.1).step(np.zeros((2, 3)), np.random.default_rng(0)).shape
     (2, 3)
-
-    Source: elementary. Differences: none.
     """
 
     stride: Positive
@@ -212,8 +198,6 @@ class Rotation(_Steady):
     >>> east, rng = np.array([[1.0, 0.0, 0.0]]), np.random.default_rng(0)
     >>> Rotation(period=400).step(east, rng).round(9).tolist()
     [[0.0, 1.0, 0.0]]
-
-    Source: elementary. Differences: none.
     """
 
     period: Positive

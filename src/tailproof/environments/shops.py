@@ -13,7 +13,7 @@ from tailproof.environments.linear import Bandit
 from tailproof.environments.streams import drawn_together
 from tailproof.noise import Noise, Varying, ZeroInflated
 from tailproof.noise.base import check_laws
-from tailproof.stats.aims import Aim, CappedMean
+from tailproof.stats.aims import Aim, CappedMean, check_aim
 from tailproof.typing import Array, Index
 
 __all__ = ["Shop", "Visitors"]
@@ -73,8 +73,6 @@ class Shop(Bandit):
     >>> result = simulate({"it": RevenueUCB()}, two, horizon=2000, paths=10, delay=100)
     >>> bool(result.mean("it")[-1] < 2000 * (1.36 - 1.01) / 2)
     True
-
-    Source: our own. Differences: none.
     """
 
     buyers: Sequence[float] | Array
@@ -91,7 +89,7 @@ class Shop(Bandit):
         )
         for law in baskets:
             require(law.support[0] >= 0, "baskets", "laws of numbers that are not negative", law)
-        require(isinstance(self.aim, Aim), "aim", "an aim", self.aim)
+        check_aim("aim", self.aim)
         whole("unused", self.unused, at_least=0)
         if self.weights is not None:
             weights = array("weights", self.weights)
@@ -200,7 +198,7 @@ class _Sales(Varying):
     """What visitors spend, less what was expected of them; drawn for many visitors at a time.
 
     The draws do not depend on the arms chosen, so every policy has the same visitors. Baskets are
-    drawn for visitors alone who buy from some arm.
+    drawn only for visitors who would buy from some arm.
     """
 
     def __init__(self, baskets: tuple[Noise, ...], world: ShopWorld) -> None:

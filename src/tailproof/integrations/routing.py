@@ -14,7 +14,7 @@ import numpy as np
 from tailproof.checks import number, require, whole
 from tailproof.live.agent import Agent
 from tailproof.policies import OrderStatisticUCB, Policy
-from tailproof.stats import Aim, Median, Quantile
+from tailproof.stats import Aim, Quantile
 from tailproof.wrappers import Negated, Renewed
 
 __all__ = ["Call", "Router"]
@@ -36,7 +36,7 @@ class Router:
     """Sends each call to the arm with the best tail, and notices outages, recoveries and drift.
 
     By default it makes the 95 % quantile of the time that a call takes small. A time-out or another
-    error counts as infinitely long, as far as no finite cost is given. Everything is forgotten
+    error counts as infinitely long, unless `failure` is a finite cost. Everything is forgotten
     after `memory` calls. After three failures in a row an arm is down: only every `probe`-th call
     goes to it, until one succeeds, and what it had learned before is used again. An arm never has
     more calls under way than 1 + the number of its calls that have returned so far, if there is
@@ -306,12 +306,11 @@ def tail_policy(aim: Aim, *, costs: bool, memory: int) -> Policy[Any]:
     >>> tail_policy(Quantile(0.95), costs=True, memory=500).policy.policy.quantile
     0.05
     """
-    if not isinstance(aim, Quantile | Median):
+    if aim.level is None:
         raise ValueError(
             f"aim must be a Quantile or Median(), got {aim!r}: pass policy= for others"
         )
-    level = 0.5 if isinstance(aim, Median) else aim.level
-    quantile = round(1 - level, 12) if costs else level
+    quantile = round(1 - aim.level, 12) if costs else aim.level
     best = OrderStatisticUCB(quantile=quantile, index="binomial", bonus=_BONUS)
     return Renewed(Negated(best) if costs else best, memory=memory)
 

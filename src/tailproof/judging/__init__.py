@@ -1,7 +1,6 @@
 """Judge a log: what another rule would have earned, and whether the answer can be trusted."""
 
-from tailproof.judging.log import Log
 from tailproof.judging.result import Difference, Judgement, RuleValue
-from tailproof.judging.values import Location, judge
+from tailproof.judging.values import judge
 
-__all__ = ["Difference", "Judgement", "Location", "Log", "RuleValue", "judge"]
+__all__ = ["Difference", "Judgement", "RuleValue", "judge"]

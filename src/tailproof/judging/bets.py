@@ -16,7 +16,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tailproof.bisection import bisect, first_integer
+from tailproof.stats.betting import largest_bet, log_capital_needed
 from tailproof.typing import Array, Index
 
 __all__ = ["Bets"]
@@ -57,7 +60,7 @@ class Bets:
     @property
     def asked(self) -> float:
         """The logarithm of the capital that refutes."""
-        return math.log(2 / (1 - self.level))
+        return log_capital_needed(self.level)
 
     def mean(self, share: Array) -> tuple[float, float]:
         """Return an interval for the mean of rewards in [0, 1]."""
@@ -95,11 +98,10 @@ class Bets:
             return test
 
         def first(test: Callable[[float], bool]) -> int:
-            low, high = -1, len(values)
-            while high - low > 1:
-                middle = (low + high) // 2
-                low, high = (low, middle) if test(float(values[middle])) else (middle, high)
-            return high
+            def holds(index: Index) -> NDArray[np.bool_]:
+                return np.asarray(test(float(values[index])))
+
+            return int(first_integer(holds, -1, len(values)))
 
         above, below = sure(True), sure(False)
         start, end = first(lambda q: not below(q)), first(above)
@@ -117,7 +119,7 @@ class Bets:
         t = np.arange(1, len(variance) + 1)
         pace = t * np.log1p(t) if self.anytime else float(len(variance))
         best = np.sqrt(2 * self.asked / (np.maximum(variance, 1e-12) * pace))
-        return np.minimum(best, _AT_RISK / loss)
+        return np.minimum(best, largest_bet(loss, _AT_RISK))
 
     def _refutes(self, m: float, won: Array, w: Array, plain: Array, quiet: Array | None) -> bool:
         """Return whether the capital that bets on a mean above m reaches what is asked."""
@@ -129,12 +131,12 @@ class Bets:
 
     def _least(self, won: Array, w: Array, plain: Array, quiet: Array | None) -> float:
         """Return the largest m that is refuted; zero if none is."""
-        low, high = 0.0, 1.0
-        for _ in range(30):
-            middle = (low + high) / 2
-            refuted = self._refutes(middle, won, w, plain, quiet)
-            low, high = (middle, high) if refuted else (low, middle)
-        return low
+
+        def possible(m: Array) -> NDArray[np.bool_]:
+            return np.asarray(not self._refutes(float(m), won, w, plain, quiet))
+
+        low, _ = bisect(possible, np.array(0.0), np.array(1.0), halvings=30)
+        return float(low)
 
 
 def _past(values: Array, start: float) -> Array:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from tailproof.judging.log import Log
+from tailproof.tables import Records
 from tailproof.typing import Array, Index
 
 __all__ = ["CrossFit"]
@@ -37,7 +37,7 @@ class CrossFit:
     strength of shrinkage for all coefficients.
     """
 
-    def __init__(self, log: Log, rng: np.random.Generator, *, past: bool) -> None:
+    def __init__(self, log: Records, rng: np.random.Generator, *, past: bool) -> None:
         self.log, self.k, self.past, self.rng = log, len(log.arms), past, rng
         self.part = _parts(log, rng, past=past)
         self.folds = int(self.part.max()) + 1
@@ -121,7 +121,7 @@ class Locations(NamedTuple):
     spread: float
 
 
-def _parts(log: Log, rng: np.random.Generator, *, past: bool) -> Index:
+def _parts(log: Records, rng: np.random.Generator, *, past: bool) -> Index:
     """Return the fold of each row; a unit is in one fold."""
     unit = np.arange(log.n) if log.unit is None else log.unit
     units = int(unit.max()) + 1

@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from tailproof.judging.log import Log
 from tailproof.judging.rules import vectors
 from tailproof.judging.scores import Estimate
 from tailproof.policies.base import Policy
-from tailproof.stats import CappedMean, Mean, Median
+from tailproof.stats.aims import Aim
+from tailproof.tables import Records
 from tailproof.typing import Array, Index
 
 __all__ = ["PARTS", "Replay", "replay"]
@@ -39,18 +39,18 @@ class Replay(NamedTuple):
     rewards: Array | None
     reason: str = ""
 
-    def value(self, aim: Any, ends: tuple[float, float] | None, level: float) -> Estimate:
+    def value(self, aim: Aim, ends: tuple[float, float] | None, level: float) -> Estimate:
         """Return estimate and interval, by Student's test over parts."""
         assert self.rewards is not None
         parts = len(self.rewards)
         bar = float(stdtrit(parts - 1, (1 + level) / 2))
-        if isinstance(aim, CappedMean | Mean):
+        if aim.averages:
             x = self.rewards if ends is None else np.clip(self.rewards, *ends)
             each = x.mean(axis=(1, 2))
             off = (each - each.mean()) / math.sqrt(parts * (parts - 1))
             found, half = float(each.mean()), bar * math.sqrt(float(off @ off))
             return Estimate(found, found - half, found + half, off)
-        tau = 0.5 if isinstance(aim, Median) else aim.level
+        tau = aim.level
         values = np.sort(self.rewards.ravel())
         ranked = np.sort(self.rewards.reshape(parts, -1), axis=1)
         ranks = np.stack([np.searchsorted(own, values, side="right") for own in ranked])
@@ -66,7 +66,7 @@ class Replay(NamedTuple):
         return Estimate(found, low, high, off * ((high - low) / (2 * bar * size) if size else 0.0))
 
 
-def replay(policy: Policy[Any], log: Log, rng: np.random.Generator) -> Replay:
+def replay(policy: Policy[Any], log: Records, rng: np.random.Generator) -> Replay:
     """Return what a policy earns that starts from scratch on the traffic of a log."""
     if log.offered is not None:
         return Replay(None, "offers change in this log, so no row stands for another")
@@ -80,10 +80,10 @@ def replay(policy: Policy[Any], log: Log, rng: np.random.Generator) -> Replay:
     counts = np.bincount(log.arm[known], minlength=k)
     if counts.min() == 0:
         return Replay(None, f"the log has no reward of {log.arms[int(counts.argmin())]}")
-    least = np.array([log.propensity[known & (log.arm == a)].min() for a in range(k)])
+    least = np.array([log.known_propensity[known & (log.arm == a)].min() for a in range(k)])
     if looks:
         least[:] = least.min()
-    kept = np.flatnonzero(known & (rng.random(log.n) * log.propensity < least[log.arm]))
+    kept = np.flatnonzero(known & (rng.random(log.n) * log.known_propensity < least[log.arm]))
     part = rng.permutation(len(kept)) % PARTS
     groups = [kept[part == own] for own in range(PARTS)]
     each = np.array([np.bincount(log.arm[rows], minlength=k) for rows in groups])
@@ -101,7 +101,7 @@ def replay(policy: Policy[Any], log: Log, rng: np.random.Generator) -> Replay:
 
 
 def _queues(
-    policy: Policy[Any], log: Log, groups: list[Index], horizon: int, rng: np.random.Generator
+    policy: Policy[Any], log: Records, groups: list[Index], horizon: int, rng: np.random.Generator
 ) -> Array:
     paths, k, pulls = len(groups) * RUNS, len(log.arms), policy.pulls
     queue = np.empty((paths, k, horizon))
@@ -124,7 +124,7 @@ def _queues(
 
 
 def _rows(
-    policy: Policy[Any], log: Log, groups: list[Index], horizon: int, rng: np.random.Generator
+    policy: Policy[Any], log: Records, groups: list[Index], horizon: int, rng: np.random.Generator
 ) -> Array:
     paths, k = len(groups) * RUNS, len(log.arms)
     length = min(map(len, groups))

@@ -93,7 +93,7 @@ class Judgement:
     >>> import numpy as np, tailproof as tp
     >>> rng = np.random.default_rng(0)
     >>> arm = rng.integers(0, 2, 2000)
-    >>> log = tp.judging.Log.of(
+    >>> log = tp.records(
     ...     arm=np.array(["A", "B"])[arm], propensity=np.full(2000, 0.5),
     ...     reward=rng.standard_cauchy(2000) + arm,
     ... )

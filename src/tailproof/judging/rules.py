@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from tailproof.checks import array, require
-from tailproof.judging.columns import ROUNDING
-from tailproof.judging.log import Log
 from tailproof.policies.base import Policy
 from tailproof.policies.state.base import State
+from tailproof.tables import Records
+from tailproof.tables.columns import ROUNDING
 from tailproof.typing import Array
 
 __all__ = ["named", "probabilities", "vectors"]
@@ -61,7 +61,7 @@ def _name(rule: Any) -> str:
     return str(getattr(rule, "__name__", "rule"))
 
 
-def probabilities(name: str, rule: Any, log: Log, rng: np.random.Generator) -> Array:
+def probabilities(name: str, rule: Any, log: Records, rng: np.random.Generator) -> Array:
     """Return the probability of each arm in each row, of shape (n, K), checked.
 
     See `tailproof.judge` for what a rule may be.
@@ -94,14 +94,14 @@ def probabilities(name: str, rule: Any, log: Log, rng: np.random.Generator) -> A
     return found
 
 
-def _one(name: str, arm: Any, log: Log) -> int:
+def _one(name: str, arm: Any, log: Records) -> int:
     """Return the number of an arm."""
     if str(arm) not in log.arms:
         raise ValueError(f"rule {name!r}: no arm {arm!r} in the log; it has {', '.join(log.arms)}")
     return log.arms.index(str(arm))
 
 
-def _always(name: str, rule: str, log: Log) -> Array:
+def _always(name: str, rule: str, log: Records) -> Array:
     found = np.zeros((log.n, len(log.arms)))
     if rule == "even" and rule not in log.arms:
         found += 1.0 if log.offered is None else log.offered
@@ -111,7 +111,7 @@ def _always(name: str, rule: str, log: Log) -> Array:
     return found
 
 
-def _tabled(name: str, rule: Mapping[Any, Any], log: Log) -> Array:
+def _tabled(name: str, rule: Mapping[Any, Any], log: Records) -> Array:
     """Return a mixture of arms, or such a mixture or an arm for each group."""
     k = len(log.arms)
 
@@ -134,7 +134,7 @@ def _tabled(name: str, rule: Mapping[Any, Any], log: Log) -> Array:
     return np.asarray(np.stack([table[group] for group in groups])[place])
 
 
-def _context(log: Log) -> Any:
+def _context(log: Records) -> Any:
     """Return what a function is called with: a table of features, with the group if there is one.
 
     An array if features have no names of their own.
@@ -147,7 +147,7 @@ def _context(log: Log) -> Any:
     return pandas.DataFrame(columns | ({} if log.group is None else {"group": log.group}))
 
 
-def _returned(name: str, given: Any, log: Log) -> Array:
+def _returned(name: str, given: Any, log: Records) -> Array:
     """Return probabilities from an array of them, or from the names of the chosen arms."""
     columns = getattr(given, "columns", None)
     if columns is not None:
@@ -174,7 +174,7 @@ def _returned(name: str, given: Any, log: Log) -> Array:
     return found
 
 
-def vectors(policy: Policy[Any], log: Log, rows: Any, dim: int | None = None) -> Array:
+def vectors(policy: Policy[Any], log: Records, rows: Any, dim: int | None = None) -> Array:
     """Return what a policy is asked with in some rows, of shape (rows, K, d).
 
     Arms by number: unit vectors; arms with features of their own: these; one context for all arms:
@@ -198,7 +198,7 @@ def vectors(policy: Policy[Any], log: Log, rows: Any, dim: int | None = None) ->
     return np.asarray(np.einsum("ab,nf->nabf", np.eye(k), lifted).reshape(m, k, -1))
 
 
-def _asked(policy: Policy[Any], state: Any, log: Log, rng: np.random.Generator) -> Array:
+def _asked(policy: Policy[Any], state: Any, log: Records, rng: np.random.Generator) -> Array:
     """Return the propensities of a policy, which learns nothing here."""
     k = len(log.arms)
     ok = isinstance(state, State) and state.paths == 1

@@ -14,8 +14,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from tailproof.bisection import first_integer
 from tailproof.judging.models import CrossFit
 from tailproof.typing import Array, Index
 
@@ -137,13 +139,12 @@ def quantile(given: Weighted, tau: float, level: float) -> Estimate:
         return (float(z.sum()) + extra) / math.sqrt(max(float(z @ z) + extra**2, 1e-300))
 
     def search(extra: float, asked: float) -> int:
-        """Return the place of the first value whose t exceeds what is asked."""
-        low, high = -1, len(values)
-        while high - low > 1:
-            middle = (low + high) // 2
-            beyond = t(float(values[middle]), extra) > asked
-            low, high = (low, middle) if beyond else (middle, high)
-        return high
+        """Return the index of the first value whose t exceeds what is asked."""
+
+        def beyond(index: Index) -> NDArray[np.bool_]:
+            return np.asarray(t(float(values[index]), extra) > asked)
+
+        return int(first_integer(beyond, -1, len(values)))
 
     start, end = search(typical * (1 - tau), -bar), search(-typical * tau, bar)
     surely_above = start > 0 or t(-math.inf, typical * (1 - tau)) <= -bar

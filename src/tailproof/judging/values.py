@@ -10,8 +10,8 @@ from scipy.special import ndtr, stdtrit
 
 from tailproof.checks import number, require
 from tailproof.judging.bets import Bets
-from tailproof.judging.log import Log
 from tailproof.judging.models import CrossFit
+from tailproof.judging.propensities import with_propensities
 from tailproof.judging.replay import PARTS, replay
 from tailproof.judging.result import LOGGED, Difference, Judgement, RuleValue
 from tailproof.judging.rules import named, probabilities
@@ -35,41 +35,19 @@ from tailproof.judging.verdicts import (
     about_overlap,
 )
 from tailproof.policies.base import Policy
-from tailproof.stats import CappedMean, Mean, Median, Quantile
-from tailproof.stats.aims import Aim
+from tailproof.stats.aims import Aim, check_aim
+from tailproof.tables import Records, records
 from tailproof.typing import Array
 
-__all__ = ["Location", "judge"]
+__all__ = ["judge"]
 
 Ends = tuple[float, float]
-
-
-@dataclass(frozen=True)
-class Location:
-    """An aim for `judge`: where a symmetric noise is centred, averaged over visitors.
-
-    V = E_x Σ_a π(a|x) m(x, a),  y = m(x, a) + noise
-
-    For rewards that scatter around a level with extreme outliers, even without a mean. It has the
-    smallest error of all aims if the noise is symmetric and m linear in the features; the verdict
-    checks the former.
-
-    >>> Location().name
-    'location'
-
-    Source: our own; the score of Student's t: Lange, Little and Taylor 1989. Differences: none.
-    """
-
-    @property
-    def name(self) -> str:
-        """The name of the aim on the command line."""
-        return "location"
 
 
 def judge(
     log: Any,
     rules: Any,
-    aim: Aim | Location,
+    aim: Aim,
     *,
     control: str | None = None,
     level: float = 0.95,
@@ -93,8 +71,10 @@ def judge(
 
     Parameters
     ----------
-    log : Log, DataFrame or journal
-        See `Log.of`; ``**columns`` go there: ``features=["age"]``, ``unit="visitor"``, …
+    log : Records, path, data frame or journal
+        See `tailproof.records`; ``**columns`` go there: ``reward="revenue"``, ``unit="customer"``.
+        Without propensities they are estimated from counts, within each group if there are groups;
+        this needs a log in which arms were drawn at random.
     rules : rule, sequence or mapping of names to rules
         A rule is the name of an arm; "even"; a mapping of arms to probabilities; a mapping of
         groups to arms or to such mappings; an array of shape (n, K); a function of the features
@@ -129,7 +109,7 @@ def judge(
     >>> rng = np.random.default_rng(1)
     >>> arm = rng.choice(["A", "B"], size=3000, p=[0.8, 0.2])
     >>> buys = rng.random(3000) < np.where(arm == "A", 0.2, 0.3)
-    >>> log = tp.judging.Log.of(
+    >>> log = tp.records(
     ...     arm=arm, reward=np.where(buys, rng.lognormal(3, 1, 3000), 0.0),
     ...     propensity=np.where(arm == "A", 0.8, 0.2),
     ... )
@@ -141,9 +121,7 @@ def judge(
     intervals: see `tailproof.judging.bets`; weights of adaptive logs: Hadad et al. 2021.
     Differences: one equation for all aims, and a made-up reward at each end.
     """
-    if columns and isinstance(log, Log):
-        raise ValueError(f"{', '.join(columns)}: these belong to Log.of, and log is a Log already")
-    table = Log.of(log, **columns)
+    table = with_propensities(_table(log, columns))
     _check(table, aim, interval, unknown, cap)
     number("level", level, at_least=0.5, below=1)
     asked = named(rules)
@@ -153,8 +131,8 @@ def judge(
         (control,) = own
     require(LOGGED not in asked, "rules", "named otherwise", LOGGED)
     wanted: dict[str, Any] = {"interval": interval, "level": level, "model": model, "seed": seed}
-    if isinstance(aim, CappedMean) and cap is None:
-        cap = aim.range(table.samples) if table.samples else None
+    if cap is None and table.samples:
+        cap = aim.cap(table.samples)
     bench = _Bench(table, aim, cap, **wanted)
     fills: list[_Bench] = []
     if unknown == "worst":
@@ -196,7 +174,7 @@ def judge(
         level=level,
         interval=interval,
         control=control,
-        cap=cap if isinstance(aim, CappedMean) else None,
+        cap=cap,
         rows=table.n,
         unknown=table.unknown,
         costs=costs,
@@ -210,14 +188,20 @@ def judge(
     )
 
 
-def _check(log: Log, aim: Any, interval: str, unknown: str, cap: Ends | None) -> None:
-    ok = isinstance(aim, Median | Quantile | CappedMean | Mean | Location)
-    require(ok, "aim", "Median(), Quantile(…), CappedMean(…), Mean() or Location()", aim)
+def _table(log: Any, columns: dict[str, Any]) -> Records:
+    if columns and isinstance(log, Records):
+        raise ValueError(
+            f"{', '.join(columns)}: these belong to tailproof.records, and log is Records already"
+        )
+    return records(log, **columns)
+
+
+def _check(log: Records, aim: Aim, interval: str, unknown: str, cap: Ends | None) -> None:
+    check_aim("aim", aim)
     kinds = ("score", "exact", "anytime")
     require(interval in kinds, "interval", f"one of {', '.join(kinds)}", interval)
     require(unknown in ("alike", "worst"), "unknown", "'alike' or 'worst'", unknown)
-    bounded = isinstance(aim, Median | Quantile | CappedMean)
-    if unknown == "worst" and not bounded:
+    if unknown == "worst" and not aim.bounded:
         raise ValueError(
             f"unknown='worst' has no bound for the aim {aim.name}: choose a quantile "
             "or a capped mean"
@@ -225,14 +209,14 @@ def _check(log: Log, aim: Any, interval: str, unknown: str, cap: Ends | None) ->
     if cap is not None:
         low, high = (number("cap", end) for end in cap)
         require(low < high, "cap", "a range (low, high)", cap)
-        require(isinstance(aim, CappedMean), "cap", "None unless the aim is a capped mean", cap)
+        require(aim.share is not None, "cap", "None unless the aim is a capped mean", cap)
     if interval != "score":
-        if not bounded:
+        if not aim.bounded:
             raise ValueError(
                 f"interval={interval!r} needs a bounded score, which {aim.name} has "
                 "not: choose a quantile or a capped mean"
             )
-        if isinstance(aim, CappedMean) and cap is None:
+        if aim.share is not None and cap is None:
             raise ValueError(
                 f"interval={interval!r} needs cap=(low, high), chosen before the rewards were seen"
             )
@@ -265,8 +249,8 @@ class _Bench:
 
     def __init__(
         self,
-        log: Log,
-        aim: Any,
+        log: Records,
+        aim: Aim,
         cap: Ends | None,
         *,
         interval: str,
@@ -278,8 +262,8 @@ class _Bench:
         self.interval = interval
         self.known = ~np.isnan(log.reward)
         self.log = log if self.known.all() else log.take(np.flatnonzero(self.known))
-        needed = model or isinstance(aim, Location)
-        past = log.adaptive is not False and not isinstance(aim, Location)  # c corrects q there
+        needed = model or aim.symmetric
+        past = log.adaptive is not False and not aim.symmetric  # c corrects q there
         self.model = None
         if needed and self.known.any():
             self.model = CrossFit(self.log, self._rng(), past=past)
@@ -295,7 +279,7 @@ class _Bench:
         log = self.log
         if not log.n:
             return _refused("no reward of the log is known")
-        raw = np.ones(log.n) if pi is None else pi[np.arange(log.n), log.arm] / log.propensity
+        raw = np.ones(log.n) if pi is None else pi[np.arange(log.n), log.arm] / log.known_propensity
         if not raw.any():
             return _refused("the log has no reward of this rule: no overlap")
         steady = _steady(log, pi)
@@ -313,7 +297,7 @@ class _Bench:
         share = largest_share(found.influence)
         if found.errors is not None:
             doubts += about_errors(found.errors[raw > 0])
-        if share > DOMINANT and isinstance(self.aim, Mean | Location):
+        if share > DOMINANT and not self.aim.bounded:
             what = "row" if log.unit is None else "unit"
             doubts.append(Doubt("beware", f"one {what} has {share:.0%} of the variance"))
         value = RuleValue(found.value, found.low, found.high, largest_share=share, **about)
@@ -325,17 +309,16 @@ class _Bench:
     def _about_rewards(self, raw: Array) -> list[Doubt]:
         """Return what rewards say against the aim."""
         reward = self.log.reward[raw > 0]
-        if isinstance(self.aim, Mean):
+        if self.aim.averages and not self.aim.bounded:
             if not np.isfinite(reward).all():
                 return [Doubt("refused", "infinite rewards have no mean: ask for a quantile")]
             return list(about_mean(reward))
-        if isinstance(self.aim, CappedMean):
-            assert self.cap is not None
+        if self.cap is not None:
             if not np.isfinite(self.cap).all():
                 return [Doubt("refused", "infinite rewards leave no cap: ask for a quantile")]
             if self.cap[0] == self.cap[1]:
                 return [Doubt("refused", "all rewards are zero, so nothing is known about others")]
-        if isinstance(self.aim, Location):
+        if self.aim.symmetric:
             with np.errstate(over="ignore", invalid="ignore"):
                 every = self.log.reward
                 spread = float(np.median(np.abs(every - np.median(every))))
@@ -350,9 +333,9 @@ class _Bench:
         return []
 
     def _estimate(self, given: Weighted) -> Estimate:
-        if isinstance(self.aim, Location):
+        if self.aim.symmetric:
             return location(given, self.level)
-        if isinstance(self.aim, CappedMean | Mean):
+        if self.aim.averages:
             return mean(given, self.level, self.cap)
         return quantile(given, _level(self.aim), self.level)
 
@@ -385,7 +368,7 @@ class _Bench:
 
     def _replayed(self, policy: Policy[Any]) -> _Answer:
         """Return what a policy earns that learns from scratch."""
-        if isinstance(self.aim, Location):
+        if self.aim.symmetric:
             return _refused(
                 "a policy that learns is judged by its rewards: ask for a quantile, "
                 "the capped mean or the mean"
@@ -398,20 +381,23 @@ class _Bench:
         own = found.value(self.aim, self.cap, self.level)
         value = RuleValue(own.value, own.low, own.high, horizon=found.rewards.shape[2])
         answer = _Answer(value, own.influence, PARTS - 1)
-        for doubt in about_mean(found.rewards.ravel()) if isinstance(self.aim, Mean) else ():
+        for doubt in (
+            about_mean(found.rewards.ravel()) if self.aim.averages and not self.aim.bounded else ()
+        ):
             answer = answer.doubted(doubt)
         return answer
 
 
-def _level(aim: Any) -> float:
-    return 0.5 if isinstance(aim, Median) else float(aim.level)
+def _level(aim: Aim) -> float:
+    assert aim.level is not None
+    return aim.level
 
 
 def _refused(reason: str, **about: Any) -> _Answer:
     return _Answer(RuleValue(verdict="refused", reason=reason, **about))
 
 
-def _steady(log: Log, pi: Array | None) -> Array | float:
+def _steady(log: Records, pi: Array | None) -> Array | float:
     """Return 1/√E[w_t² | past], with which every row of an adaptive log has the same variance.
 
     It may depend on the past but not on the visitor: only if neither the log nor the rule looks at
@@ -425,7 +411,7 @@ def _steady(log: Log, pi: Array | None) -> Array | float:
     if log.propensities is not None:
         possible = np.where(pi > 0, log.propensities, 1.0)
         return np.asarray(1 / np.sqrt((np.square(pi) / np.maximum(possible, 1e-300)).sum(axis=1)))
-    return np.sqrt(log.propensity) if pi[0].max() == 1 else 1.0
+    return np.sqrt(log.known_propensity) if pi[0].max() == 1 else 1.0
 
 
 def _difference(a: _Answer, b: _Answer, level: float, costs: bool, *, loose: bool) -> Difference:

@@ -2,13 +2,12 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from tailproof.judging.log import Log
 from tailproof.judging.scores import by_unit
-from tailproof.stats import Median, Quantile
+from tailproof.stats.aims import Aim
 from tailproof.stats.diagnostics import (
     LEAST,
     MOST_ASYMMETRY,
@@ -16,6 +15,7 @@ from tailproof.stats.diagnostics import (
     Tail,
     asymmetry,
 )
+from tailproof.tables import Records
 from tailproof.typing import Array
 
 __all__ = ["Doubt", "Overlap", "about_errors", "about_mean", "about_overlap"]
@@ -78,7 +78,7 @@ class Overlap(NamedTuple):
     unsupported: float
 
     @classmethod
-    def of(cls, log: Log, raw: Array, steady: Array | float, pi: Array | None) -> "Overlap":
+    def of(cls, log: Records, raw: Array, steady: Array | float, pi: Array | None) -> "Overlap":
         """Return the overlap of a rule with these probabilities and weights."""
         weight = np.asarray(raw * steady)
         names, features = log.contexts
@@ -120,14 +120,14 @@ def _expected(propensities: Array, steady: Array | float, pi: Array) -> float:
     return float(h.sum()) ** 2 / float(np.square(h) @ second)
 
 
-def about_overlap(aim: Any, overlap: Overlap) -> Iterator[Doubt]:
+def about_overlap(aim: Aim, overlap: Overlap) -> Iterator[Doubt]:
     """Yield what weights and counts say against any answer."""
     if overlap.unsupported > UNSUPPORTED:
         yield Doubt(
             "refused",
             f"the log never shows {overlap.unsupported:.0%} of its choices: no overlap",
         )
-    tau = 0.5 if isinstance(aim, Median) else aim.level if isinstance(aim, Quantile) else None
+    tau = aim.level if aim.bounded else None
     beyond = math.inf if tau is None else overlap.effective * min(tau, 1 - tau)
     if overlap.effective < LEAST_REWARDS:
         yield Doubt(

@@ -3,16 +3,12 @@
 import hashlib
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from tailproof import judging
-from tailproof.checks import array, require
 from tailproof.live.agent import Agent
 from tailproof.live.export import Log, tickets
 from tailproof.live.journal import (
@@ -27,10 +23,12 @@ from tailproof.live.learner import Learner
 from tailproof.live.offers import Offer
 from tailproof.live.replay import blank
 from tailproof.live.scheduler import as_orderer
+from tailproof.tables import Records, records
+from tailproof.tables.journals import is_journal
 from tailproof.typing import Array, Index
 
 if TYPE_CHECKING:
-    import pandas
+    pass
 
 __all__ = ["HISTORY", "Imported", "import_history"]
 
@@ -43,7 +41,6 @@ _ERRORS = 4.0
 histories one arm is left out by chance."""
 _STEP = 5000
 """Rows that are written between two steps of the progress bar."""
-_TIMES = ("at", "asked")
 _OVER = ("learned", "silent")
 """The fates of tickets whose reward is final."""
 
@@ -109,18 +106,12 @@ class _Past:
 
 def import_history(
     agent: Agent,
-    history: "pandas.DataFrame | Log | Journal | str | Path | None" = None,
+    history: Any = None,
     *,
-    arm: Any = "arm",
-    reward: Any = "reward",
-    propensity: Any = "propensity",
-    propensities: Any = None,
-    features: Any = None,
-    at: Any = None,
-    arms: Sequence[str] | None = None,
     as_is: bool = False,
     source: str = "a table",
     progress: _Step | None = None,
+    **columns: Any,
 ) -> Imported:
     """Let an agent learn past decisions, as outcomes of its journal, so that it starts warm.
 
@@ -139,14 +130,13 @@ def import_history(
     Parameters
     ----------
     agent : Agent
-    history : DataFrame, Log, Journal or path, optional
-        A table with a row for each decision, or another journal. Left out if all columns are given
-        as arrays.
-    arm, reward, propensity, propensities, features, at : str or array
-        As in `tailproof.judging.Log.of`. Features of visitors are shared by all arms if the view of
-        the policy is "context", else crossed with the arms, see `tailproof.features`.
-    arms : sequence of str, optional
-        All arms, in the order in which features are crossed; by default those that occur, sorted.
+    history : Records, path, data frame, Log or Journal, optional
+        Another journal, or a table with a row for each decision, see `tailproof.records`. Left out
+        if all columns are given as arrays.
+    **columns :
+        The columns of the table, as in `tailproof.records`. Features of visitors are shared by all
+        arms if the view of the policy is "context", else crossed with the arms, in the order of
+        ``arms=``, see `tailproof.features`.
     as_is : bool
         Learn every row whatever its propensity: right if choices did not depend on the visitor. A
         journal without features is always learned as it is.
@@ -170,7 +160,7 @@ def import_history(
     Source: our own; thinning as in Li, Chu, Langford and Wang 2011. Differences: any propensities.
     """
     sees = agent.learner.uses_vectors
-    past, blind = _past(agent, history, locals())
+    past, blind = _past(agent, history, columns)
     now = agent.journal.now()
     if past.at is not None and past.at.max() > now:
         row = int((past.at > now).argmax()) + 1
@@ -204,9 +194,9 @@ def import_history(
     return Imported(rows, len(past) + before - waiting, tuple(said))
 
 
-def _past(agent: Agent, history: Any, given: dict[str, Any]) -> tuple[_Past, bool]:
+def _past(agent: Agent, history: Any, columns: dict[str, Any]) -> tuple[_Past, bool]:
     """Return the history, and whether choices cannot have depended on visitors."""
-    if isinstance(history, str | Path | Journal | Log):
+    if isinstance(history, Journal | Log) or is_journal(history):
         journal = history.journal if isinstance(history, Log) else open_journal(history, make=False)
         try:
             past = _of_journal(journal, agent)
@@ -214,26 +204,14 @@ def _past(agent: Agent, history: Any, given: dict[str, Any]) -> tuple[_Past, boo
             if journal is not history and not isinstance(history, Log):
                 journal.close()
         return past, all(offer.vectors is None for offer in past.offers)
-    names = ("arm", "reward", "propensity", "propensities", "features", "at", "arms")
-    past = _of_table(history, {name: given[name] for name in names}, agent)
-    columns = () if history is None else history.columns
-    export = "fate" in columns and not any(name.startswith("x:") for name in columns)
-    return past, export
+    log = records(history, **({"missing": "refuse", "group": None, "unit": None} | columns))
+    if log.status is not None:  # the log of a journal
+        log = log.take(np.flatnonzero(np.isin(log.status.astype(str), _OVER)))
+    return _of_table(log, agent), log.status is not None and log.features is None
 
 
-def _of_table(frame: Any, given: dict[str, Any], agent: Agent) -> _Past:
-    if frame is not None and "fate" in frame.columns:  # the log of a journal
-        frame = frame[frame["fate"].isin(_OVER)]
-    at = given.pop("at")
-    columns = () if frame is None else frame.columns
-    if at is None:
-        at = next((name for name in _TIMES if name in columns), None)
-    times = frame[at] if isinstance(at, str) and at in columns else at
-    require(not isinstance(times, str), "at", "a column of the history", at)
-    if frame is None and isinstance(given["propensity"], str):
-        given["propensity"] = None
-    unsorted = None if times is None else np.arange(len(times))
-    log = judging.Log.of(frame, **given, group=None, at=unsorted)
+def _of_table(log: Records, agent: Agent) -> _Past:
+    """Return what is final in a table, in the order of time."""
     unknown = np.isnan(log.reward)
     if unknown.any():
         raise ValueError(
@@ -241,19 +219,16 @@ def _of_table(frame: Any, given: dict[str, Any], agent: Agent) -> _Past:
             "write 0 where nothing came, or remove the row"
         )
     offers, offer = _offers(log, agent)
-    own, shares = (None, None) if log.estimated else (log.propensity, log.propensities)
+    shares = log.propensities
     if shares is not None and not np.allclose(shares.sum(axis=1), 1, atol=1e-6):
         shares = None  # of an arm that does not occur
     named = agent.policy.view == "context" and log.names[:1] != ("x0",)
     features = log.names if named else ()
-    known = (own, shares, _seconds(times), features)
-    past = _Past(log.arms, log.arm, log.reward, offers, offer, *known)
-    if past.at is None:
-        return past
-    return past.take(np.argsort(past.at, kind="stable"))
+    known = (log.propensity, shares, log.time, features)
+    return _Past(log.arms, log.arm, log.reward, offers, offer, *known)
 
 
-def _offers(log: judging.Log, agent: Agent) -> tuple[list[Offer], Index]:
+def _offers(log: Records, agent: Agent) -> tuple[list[Offer], Index]:
     """Return the offers, and the number of each row's."""
     names = log.arms
     order = sorted(range(len(names)), key=lambda i: names[i])
@@ -451,29 +426,6 @@ def _packed(shares: Any, names: tuple[str, ...], ordered: tuple[str, ...]) -> by
     """Return the propensities of all arms as a journal stores them, in the order of the offer."""
     place = [names.index(name) for name in ordered]
     return np.array(shares)[place].astype("<f4").tobytes()
-
-
-def _seconds(times: Any) -> Array | None:
-    """Return times in seconds since 1970; dates without a zone are in UTC."""
-    if times is None:
-        return None
-    import pandas
-
-    values = np.asarray(times)
-    if values.dtype.kind in "iuf":
-        found = array("at", values).astype(np.float64)
-    else:
-        try:
-            dates = pandas.to_datetime(pandas.Series(list(times)), utc=True, format="ISO8601")
-        except ValueError as error:
-            raise ValueError(
-                f"at must be seconds since 1970 or dates in ISO 8601: {error}"
-            ) from None
-        exact = dates.dt.tz_localize(None).to_numpy("datetime64[us]")
-        found = np.where(np.isnat(exact), np.nan, exact.astype(np.int64) / 1e6)
-    if np.isnan(found).any():
-        raise ValueError(f"row {int(np.isnan(found).argmax()) + 1} has no time")
-    return found
 
 
 def _date(at: float) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
+from tailproof.bisection import first_integer
 from tailproof.checks import check_fields, number, require, whole
 from tailproof.typing import Array, Index
 
@@ -27,8 +28,9 @@ class Noise(ABC):
 
     A subclass is a frozen dataclass that defines `scale`, `alpha`, and `_pdf`, `_cdf` and `_sample`
     of the standard law; everything else is derived from these, and may be overridden by closed
-    forms. Set ``symmetric = False`` if it is not symmetric about zero, ``continuous = False`` if it
-    has atoms: then it has no tail constant and no Fisher information, and with atoms no density.
+    forms. Set ``symmetric = False`` if the law is not symmetric about zero, and
+    ``continuous = False`` if it has atoms. Either way it has no tail constant and no Fisher
+    information; a law with atoms has no density either.
     """
 
     symmetric: bool = True
@@ -101,7 +103,7 @@ class Noise(ABC):
         require(bool(np.all((levels >= 0) & (levels <= 1))), "u", "between 0 and 1", u)
         s = logit(levels)
         with np.errstate(over="ignore"):
-            inside = self.scale * self._quantile(np.clip(s, -709, 709))
+            inside = self.scale * self._quantile(np.clip(s, -709, 709))  # exp(709) is finite
         low, high = self.support
         return np.where(np.isinf(s), np.where(s < 0, low, high), inside)
 
@@ -237,15 +239,11 @@ class Noise(ABC):
     def _bisect_quantile(self, s: Array) -> Array:
         """Return the least float x with F(x) ≥ u, or minus that for 1 − u if symmetric and u > ½.
 
-        Floats are ordered like the integers that `_bits` maps them to: 64 bisections find x.
+        Floats are ordered like the integers that `_bits` maps them to: 64 halvings find x.
         """
         level = expit(-np.abs(s) if self.symmetric else s)
-        low, high = (np.full(level.shape, _bits(np.array(x))) for x in (-math.inf, math.inf))
-        for _ in range(64):
-            middle = (low >> 1) + (high >> 1) + (low & high & 1)
-            reached = self._cdf(_float(middle)) >= level
-            low, high = np.where(reached, low, middle), np.where(reached, middle, high)
-        x = _float(high)
+        ends = (np.full(level.shape, _bits(np.array(x))) for x in (-math.inf, math.inf))
+        x = _float(first_integer(lambda bits: self._cdf(_float(bits)) >= level, *ends))
         return np.where(s < 0, x, np.where(s > 0, 0.0 - x, 0.0)) if self.symmetric else x
 
 

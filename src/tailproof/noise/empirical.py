@@ -18,8 +18,6 @@ class Empirical(Noise):
 
     >>> Empirical(np.array([0.0, 0.0, 5.0])).cdf([-1.0, 0.0, 7.0]).round(3).tolist()
     [0.0, 0.667, 1.0]
-
-    Source: elementary. Differences: none.
     """
 
     values: Array

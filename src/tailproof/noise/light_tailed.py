@@ -17,8 +17,6 @@ class Degenerate(Noise):
 
     >>> Degenerate().sample(np.random.default_rng(0), (2,)).tolist()
     [0.0, 0.0]
-
-    Source: elementary. Differences: none.
     """
 
     alpha = math.inf
@@ -44,8 +42,6 @@ class Laplace(Noise):
 
     >>> Laplace(0.5).fisher_information
     4.0
-
-    Source: elementary. Differences: none.
     """
 
     alpha = math.inf
@@ -77,8 +73,6 @@ class Normal(Noise):
 
     >>> Normal(2.0).fisher_information
     0.25
-
-    Source: elementary. Differences: none.
     """
 
     alpha = math.inf
@@ -109,8 +103,6 @@ class Uniform(Noise):
 
     >>> Uniform(3.0).ppf([0, 0.25, 1]).tolist()
     [-3.0, -1.5, 3.0]
-
-    Source: elementary. Differences: none.
     """
 
     alpha = math.inf

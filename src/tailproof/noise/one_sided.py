@@ -124,8 +124,6 @@ class Pareto(OneSided):
 
     >>> Pareto(1.5, centre="mean").support
     (-2.0, inf)
-
-    Source: elementary. Differences: none.
     """
 
     index: Positive

@@ -40,8 +40,6 @@ class Rounded(Transformed):
     >>> from tailproof.noise import Cauchy
     >>> Rounded(Cauchy(), 0.5).ppf([0.5, 0.6, 0.75]).tolist()
     [0.0, 0.5, 1.0]
-
-    Source: elementary. Differences: none.
     """
 
     law: Noise
@@ -82,8 +80,6 @@ class ZeroInflated(Transformed):
     >>> from tailproof.noise import Cauchy
     >>> ZeroInflated(Cauchy(), 0.5).ppf([0.125, 0.4, 0.6]).round(12).tolist()
     [-1.0, 0.0, 0.0]
-
-    Source: elementary. Differences: none.
     """
 
     law: Noise

@@ -23,8 +23,6 @@ class TwoPoint(Noise):
     (0.0, -1.0, False)
 
     An arm at location p with noise ``TwoPoint(1 - p, -p, p)`` has Bernoulli rewards of mean p.
-
-    Source: elementary. Differences: none.
     """
 
     alpha = math.inf
@@ -72,8 +70,6 @@ class Rademacher(TwoPoint):
 
     >>> Rademacher(2.0).ppf([0.1, 0.9]).tolist()
     [-2.0, 2.0]
-
-    Source: elementary. Differences: none.
     """
 
     high: float = field(init=False, repr=False, default=1.0)

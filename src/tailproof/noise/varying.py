@@ -54,8 +54,6 @@ class PerArm(Varying):
     >>> noise = PerArm((Cauchy(), Normal(10)))
     >>> noise.sample(np.random.default_rng(0), np.array([0, 1, 1]), pulled=0, pulls=5).shape
     (3, 5)
-
-    Source: elementary. Differences: none.
     """
 
     laws: tuple[Noise, ...]
@@ -73,8 +71,6 @@ class Changing(Varying):
     >>> noise = Changing((Cauchy(), Cauchy(10)), at=(1000,))
     >>> noise.which(np.array([0]), pulled=998, pulls=4).tolist()
     [0, 0, 1, 1]
-
-    Source: elementary. Differences: none.
     """
 
     laws: tuple[Noise, ...]
@@ -100,8 +96,6 @@ class PassedOn(Varying):
     >>> noise = PassedOn((Cauchy(), Normal(10)), at=(1000,))
     >>> noise.which(np.array([0, 1]), pulled=999, pulls=2).tolist()
     [[0, 1], [1, 0]]
-
-    Source: elementary. Differences: none.
     """
 
     laws: tuple[Noise, ...]

@@ -8,7 +8,7 @@ import numpy as np
 from tailproof.checks import NonNegative
 from tailproof.policies.base import Array, Index, Indexed, KArmed
 from tailproof.policies.state.base import ArmBounds
-from tailproof.policies.state.halves import Halves
+from tailproof.policies.state.paired_rewards import PairedRewards
 
 __all__ = ["AdaRUCB"]
 
@@ -16,7 +16,7 @@ _C = (1 + math.sqrt(2)) ** 2
 
 
 @dataclass(eq=False)
-class _Adapted(Halves):
+class _Adapted(PairedRewards):
     """Pairs of rewards, and M² and B of every arm, infinite while there is no threshold."""
 
     threshold: ArmBounds

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tailproof.checks import array, check_fields, number, require, whole
-from tailproof.policies.state.base import ONE, Array, Index, State, picked, places
+from tailproof.policies.state.base import ONE, Array, Index, State, flat_index, picked
 
 __all__ = [
     "LONGEST",
@@ -267,6 +267,17 @@ class Policy(ABC, Generic[S]):
         self._learn_weighted(state, arms, chosen, rewards, propensity)
         state.decisions += ONE
 
+    @property
+    def _innermost(self) -> "Policy[Any]":
+        """The recipe inside all wrappers; a policy that wraps nothing is its own."""
+        return self
+
+    def _altered(self, **changes: Any) -> Self:
+        """Return the policy with other settings of the recipe inside all wrappers."""
+        policy: Any = self
+        altered: Self = replace(policy, **changes)
+        return altered
+
     @abstractmethod
     def _init(self, paths: int, arms: int, dim: int) -> S: ...
 
@@ -389,13 +400,13 @@ def pick_largest(index: Array, rng: np.random.Generator) -> Index:
     An undefined index (NaN) loses against any other. One random number is drawn for each path
     whatever the indices are, so that no path can disturb another.
     """
-    lot = rng.random(len(index))
+    draw = rng.random(len(index))
     best: Index = index.argmax(axis=1)
     arms = index.shape[1]
-    largest = index.take(places(best, arms))  # NaN, if there is one
+    largest = index.take(flat_index(best, arms))  # NaN, if there is one
     if np.count_nonzero(index.ravel() < largest.repeat(arms)) < index.size - len(index):
         index = np.where(np.isnan(index), -np.inf, index)
         tied = index == index.max(axis=1, keepdims=True)
-        tied &= tied.cumsum(axis=1) > (lot * tied.sum(axis=1)).astype(np.int64)[:, None]
+        tied &= tied.cumsum(axis=1) > (draw * tied.sum(axis=1)).astype(np.int64)[:, None]
         best = tied.argmax(axis=1)
     return best

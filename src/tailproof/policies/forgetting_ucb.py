@@ -24,7 +24,7 @@ class Discounted(State):
 
 
 @dataclass(eq=False)
-class Window(State):
+class LastDecisions(State):
     """The last τ decisions, and how many of them each arm has, and their rewards' sum.
 
     `pulled` and `rewards`, of shape (paths, τ), hold decision t in column t mod τ, −1 and 0 where
@@ -119,7 +119,7 @@ class DiscountedUCB(KArmed[Discounted], Indexed[Discounted]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SlidingWindowUCB(KArmed[Window], Indexed[Window]):
+class SlidingWindowUCB(KArmed[LastDecisions], Indexed[LastDecisions]):
     """UCB1 on the last τ decisions.
 
     a_t = argmax_a X̄_a + bonus·B √(ξ ln min(t, τ)/N_a),  N_a and X̄_a the number of pulls of arm a
@@ -164,15 +164,17 @@ class SlidingWindowUCB(KArmed[Window], Indexed[Window]):
     xi: NonNegative = 0.6
     bonus: NonNegative = 1.0
 
-    def _init(self, paths: int, arms: int, dim: int) -> Window:
+    def _init(self, paths: int, arms: int, dim: int) -> LastDecisions:
         shape = paths, self.window
-        return Window.start(paths, arms, dim, pulled=np.full(shape, -1), rewards=np.zeros(shape))
+        return LastDecisions.start(
+            paths, arms, dim, pulled=np.full(shape, -1), rewards=np.zeros(shape)
+        )
 
-    def _index(self, state: Window, arms: Array) -> Array:
+    def _index(self, state: LastDecisions, arms: Array) -> Array:
         n = state.counts
         recent = np.clip(state.decisions, 1, self.window)[:, None]
         width = self.bound * np.sqrt(self.xi * np.log(recent) / n)
         return np.where(n == 0, np.inf, state.sums / n + self.bonus * width)
 
-    def _learn(self, state: Window, arms: Array, chosen: Index, rewards: Array) -> None:
+    def _learn(self, state: LastDecisions, arms: Array, chosen: Index, rewards: Array) -> None:
         state.update(chosen, clip(rewards[:, 0]))

@@ -79,9 +79,9 @@ class HTINF(KArmed[_Losses]):
         return _weights(scaled, 1 + self.epsilon)
 
     def _choose(self, state: _Losses, arms: Array, rng: np.random.Generator) -> Index:
-        lot = rng.random((state.paths, 1))
+        draw = rng.random((state.paths, 1))
         reached = self._propensities(state, arms).cumsum(axis=1)
-        return np.asarray((reached[:, :-1] <= lot * reached[:, -1:]).sum(axis=1))
+        return np.asarray((reached[:, :-1] <= draw * reached[:, -1:]).sum(axis=1))
 
     def _learn_weighted(
         self, state: _Losses, arms: Array, chosen: Index, rewards: Array, propensity: Array | None

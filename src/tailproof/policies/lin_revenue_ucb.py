@@ -6,14 +6,14 @@ from typing import Annotated
 from tailproof.checks import Range
 from tailproof.policies.base import Array, Index, View, picked
 from tailproof.policies.randomised import EXCLUDED, Randomised
-from tailproof.policies.state.ledger import Ledger
+from tailproof.policies.state.revenue_regression import RevenueRegression
 from tailproof.policies.state.silence import silent_looks
 
 __all__ = ["LinRevenueUCB"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinRevenueUCB(Randomised[Ledger]):
+class LinRevenueUCB(Randomised[RevenueRegression]):
     """Pull the arm with the largest predicted capped reward plus a random multiple of its error.
 
     a_t = argmax_a xᵀθ̂_a + |Z_t| √(xᵀC_a x),  Z_t ~ N(0, 1), one draw for all arms
@@ -80,15 +80,15 @@ class LinRevenueUCB(Randomised[Ledger]):
         """The unit does not matter; an offset does, as zero means no purchase."""
         return frozenset({"units"})
 
-    def _init(self, paths: int, arms: int, dim: int) -> Ledger:
-        return Ledger.start(paths, arms, dim)
+    def _init(self, paths: int, arms: int, dim: int) -> RevenueRegression:
+        return RevenueRegression.start(paths, arms, dim)
 
-    def _lines(self, state: Ledger, arms: Array) -> tuple[Array, Array, Array | None]:
+    def _lines(self, state: RevenueRegression, arms: Array) -> tuple[Array, Array, Array | None]:
         mean, width = state.predict(arms)
         looks, unjudged = silent_looks(state, self.largest)
         if looks is not None:
             mean[unjudged], width[unjudged] = EXCLUDED, 0.0
         return mean, width, looks
 
-    def _learn(self, state: Ledger, arms: Array, chosen: Index, rewards: Array) -> None:
+    def _learn(self, state: RevenueRegression, arms: Array, chosen: Index, rewards: Array) -> None:
         state.learn(picked(arms, chosen), chosen, rewards[:, 0], self.share)

@@ -6,7 +6,7 @@ import numpy as np
 
 from tailproof.checks import NonNegative, Positive
 from tailproof.policies.base import Array, Index, Indexed, KArmed
-from tailproof.policies.state.ranked import Medians
+from tailproof.policies.state.quantile_bounds import Medians
 
 __all__ = ["MedianUCB"]
 

@@ -3,7 +3,9 @@
 from abc import abstractmethod
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tailproof.bisection import bisect
 from tailproof.policies.base import Array, Index, Indexed, picked
 from tailproof.policies.state.regression import Ridge
 
@@ -69,11 +71,11 @@ def optimistic_direction(theta: Array, root: Array, radius: Array, fallback: Arr
         s = np.exp(log_s)
         return np.asarray(own / ((ratio - 1) + s * ratio))
 
-    low, high = np.full_like(beta, -32.0), np.full_like(beta, 700.0)
-    for _ in range(64):
-        middle = (low + high) / 2
-        long = np.sum(step(middle) ** 2 / q, axis=1, keepdims=True) > beta**2
-        low, high = np.where(long, middle, low), np.where(long, high, middle)
+    def short(log_s: Array) -> NDArray[np.bool_]:
+        return np.asarray(~(np.sum(step(log_s) ** 2 / q, axis=1, keepdims=True) > beta**2))
+
+    start = np.full_like(beta, -32.0), np.full_like(beta, 700.0)
+    _, high = bisect(short, *start, halvings=64)
     move = step(high)
     missing = beta**2 - np.sum(move**2 / q, axis=1, keepdims=True)
     side = np.copysign(1.0, np.vecdot(basis[:, :, -1], fallback))

@@ -7,14 +7,14 @@ import numpy as np
 
 from tailproof.checks import Fraction, NonNegative, Range
 from tailproof.policies.base import Array, Index, Indexed, KArmed
-from tailproof.policies.state.ranked import Ranked, Sketch, Sorted
+from tailproof.policies.state.quantile_bounds import ExactBounds, QuantileBounds, SketchedBounds
 from tailproof.stats.order_statistics import confidence, log_binomial, log_mixture
 
 __all__ = ["OrderStatisticUCB"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class OrderStatisticUCB(KArmed[Ranked], Indexed[Ranked]):
+class OrderStatisticUCB(KArmed[QuantileBounds], Indexed[QuantileBounds]):
     """Pull the arm with the largest order statistic, of a rank that bounds its quantile.
 
     a_t = argmax_a X_(J), J = min{s : ln M_n(s) ≥ f(t)}, f(t) = ln(t + 1) + 2 ln max(1, ln(t + 1)),
@@ -80,19 +80,19 @@ class OrderStatisticUCB(KArmed[Ranked], Indexed[Ranked]):
         kind = log_mixture if self.index == "proved" else log_binomial
         return kind(n, s, self.quantile)
 
-    def _init(self, paths: int, arms: int, dim: int) -> Ranked:
+    def _init(self, paths: int, arms: int, dim: int) -> QuantileBounds:
         if self.sketch is None:
-            return Sorted.start(paths, arms, dim)
-        return Sketch.start(paths, arms, dim, size=self.sketch)
+            return ExactBounds.start(paths, arms, dim)
+        return SketchedBounds.start(paths, arms, dim, size=self.sketch)
 
-    def _index(self, state: Ranked, arms: Array) -> Array:
+    def _index(self, state: QuantileBounds, arms: Array) -> Array:
         index, first = state.bound, state.unbounded
         if np.count_nonzero(first):
             fewest = np.where(first, -state.counts, -np.inf)
             index = np.where(first.any(axis=1, keepdims=True), fewest, index)
         return index
 
-    def _learn(self, state: Ranked, arms: Array, chosen: Index, rewards: Array) -> None:
+    def _learn(self, state: QuantileBounds, arms: Array, chosen: Index, rewards: Array) -> None:
         t = state.decisions + 2  # the number of the next decision
         f = confidence(t) if self.index == "proved" else np.log(t)
         state.update(chosen, rewards[:, 0], self.bonus * f, self.evidence)

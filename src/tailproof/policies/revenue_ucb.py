@@ -8,7 +8,7 @@ import numpy as np
 from tailproof.checks import Range
 from tailproof.policies.base import Array, Index, KArmed
 from tailproof.policies.randomised import EXCLUDED, Randomised
-from tailproof.policies.state.purse import Purse
+from tailproof.policies.state.sales import SalesHistogram
 from tailproof.policies.state.silence import silent_looks
 
 __all__ = ["BONUS", "RevenueUCB"]
@@ -18,7 +18,7 @@ BONUS = 0.4
 
 
 @dataclass(frozen=True, kw_only=True)
-class RevenueUCB(KArmed[Purse], Randomised[Purse]):
+class RevenueUCB(KArmed[SalesHistogram], Randomised[SalesHistogram]):
     """Pull the arm with the largest capped mean plus a random multiple of its standard error.
 
     a_t = argmax_a X̄_a + 0.4 |Z_t| σ̂_a √(2 ln(1 + t/(K n_a))/n_a),  Z_t ~ N(0, 1), one draw for all
@@ -92,10 +92,10 @@ class RevenueUCB(KArmed[Purse], Randomised[Purse]):
         """The unit does not matter; an offset does, as zero means no purchase."""
         return frozenset({"units"})
 
-    def _init(self, paths: int, arms: int, dim: int) -> Purse:
-        return Purse.start(paths, arms, dim)
+    def _init(self, paths: int, arms: int, dim: int) -> SalesHistogram:
+        return SalesHistogram.start(paths, arms, dim)
 
-    def _lines(self, state: Purse, arms: Array) -> tuple[Array, Array, Array | None]:
+    def _lines(self, state: SalesHistogram, arms: Array) -> tuple[Array, Array, Array | None]:
         n = np.maximum(state.visitors, 1.0)
         own = state.sums / n
         lent = _sum(state.squares) / np.maximum(_sum(state.bought), 1)
@@ -113,7 +113,7 @@ class RevenueUCB(KArmed[Purse], Randomised[Purse]):
             own[unjudged], width[unjudged] = EXCLUDED, 0.0
         return own, width, looks
 
-    def _learn(self, state: Purse, arms: Array, chosen: Index, rewards: Array) -> None:
+    def _learn(self, state: SalesHistogram, arms: Array, chosen: Index, rewards: Array) -> None:
         state.update(chosen, rewards[:, 0], self.share)
 
 

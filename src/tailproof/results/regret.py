@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-__all__ = ["Curves", "Difference", "Result"]
+__all__ = ["Curves", "RegretDifference", "Result"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Curves(PolicyResult):
     _shared = ("decisions",)
 
 
-class Difference(NamedTuple):
+class RegretDifference(NamedTuple):
     """A mean difference at each checkpoint, and the interval around it."""
 
     mean: Array
@@ -91,7 +91,7 @@ class Result(BaseResult[Curves]):
         """Return a quantile of the regret over the paths at each checkpoint."""
         return np.asarray(np.quantile(self._of(policy).regret, level, axis=0))
 
-    def difference(self, policy: str, other: str, level: float = 0.95) -> Difference:
+    def difference(self, policy: str, other: str, level: float = 0.95) -> RegretDifference:
         """Return the mean difference of the regrets of two policies, by paired paths.
 
         d̄ ± t s/√n over the differences d of the paths, at each checkpoint
@@ -112,9 +112,9 @@ class Result(BaseResult[Curves]):
         gaps = self._of(policy).regret - self._of(other).regret
         mean, n = gaps.mean(axis=0), len(gaps)
         if n == 1:
-            return Difference(mean, mean - np.inf, mean + np.inf)
+            return RegretDifference(mean, mean - np.inf, mean + np.inf)
         half = stdtrit(n - 1, (1 + level) / 2) * gaps.std(axis=0, ddof=1) / np.sqrt(n)
-        return Difference(mean, mean - half, mean + half)
+        return RegretDifference(mean, mean - half, mean + half)
 
     def plot(self) -> "Figure":
         """Draw the regrets against the pulls, see `tailproof.figures.regret_figure`.

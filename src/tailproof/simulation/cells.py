@@ -116,7 +116,7 @@ class BasePlan(ABC, Generic[F, R]):
 class Cell(ABC, Generic[F]):
     """One policy in an environment on one chunk of paths; the same bits wherever it runs.
 
-    A cell knows nothing of its plan: what changes no result of a cell is not in it.
+    A cell holds nothing but what its result depends on, so it does not know its plan.
     """
 
     kind: ClassVar[type[PolicyResult]]

@@ -63,7 +63,7 @@ def simulate(
         T, in pulls.
     paths, seed : int
     checkpoints : int or sequence of int
-        How many, evenly spaced, or the pulls after which to record; the horizon is always one.
+        How many, evenly spaced, or the pulls after which to record. The horizon is added.
     delay : int
         The rewards of a decision are learned when this many more decisions were made. Decisions
         whose rewards are not known at the end are charged like all others.

@@ -2,9 +2,10 @@
 
 from tailproof.stats import intervals, theory
 from tailproof.stats.aims import Aim, CappedMean
-from tailproof.stats.calibration import Calibration
+from tailproof.stats.calibration import Calibration, calibrate_filter
 from tailproof.stats.estimators import (
     Estimator,
+    Location,
     Mean,
     MeanOfMedians,
     Median,
@@ -23,6 +24,7 @@ __all__ = [
     "Calibration",
     "CappedMean",
     "Estimator",
+    "Location",
     "Mean",
     "MeanOfMedians",
     "Median",
@@ -31,6 +33,7 @@ __all__ = [
     "TrimmedMean",
     "TruncatedMean",
     "WinsorizedMean",
+    "calibrate_filter",
     "intervals",
     "mean_of_medians",
     "median_of_means",

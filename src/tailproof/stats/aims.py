@@ -1,6 +1,7 @@
 """Aims: the number that a policy maximises, computed from an arm's law or its recorded rewards.
 
-`Median`, `Quantile` and `Mean` are both estimators and aims; `CappedMean` depends on all arms.
+`Median`, `Quantile`, `Mean` and `Location` are both estimators and aims; `CappedMean` depends on
+all arms. Each says of itself what others need to know, so that nobody asks which one it is.
 """
 
 import math
@@ -9,19 +10,51 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tailproof.bisection import bisect
 from tailproof.checks import number, require
 from tailproof.noise import Noise
 from tailproof.stats.comparison import MeanWithin, Statistic, Unbounded
 from tailproof.typing import Array
 
-__all__ = ["Aim", "CappedMean"]
+__all__ = ["Aim", "CappedMean", "check_aim"]
+
+
+Ends = tuple[float, float]
 
 
 class Aim(ABC):
-    """What a policy should maximise."""
+    """What a policy should maximise.
+
+    Attributes
+    ----------
+    level : float, optional
+        The level of a quantile; None if it is none.
+    share : float, optional
+        The share of purchases below the cap; None if there is no cap.
+    averages : bool
+        Whether rewards count by their size, as money does: a mean, capped or not.
+    central : bool
+        Whether it is where symmetric rewards are centred, however heavy their tails.
+    symmetric : bool
+        Whether it means something for symmetric rewards only.
+
+    Examples
+    --------
+    >>> CappedMean(0.99).words(), CappedMean(0.99).words(cap=300.0), CappedMean(0.99).bounded
+    ('the mean of rewards capped at the 0.99-quantile of those that are not zero', 'the mean of
+    rewards capped at 300', True)
+    """
+
+    level: float | None
+    share: float | None
+    averages: ClassVar[bool] = False
+    central: ClassVar[bool] = False
+    symmetric: ClassVar[bool] = False
 
     @property
     def name(self) -> str:
@@ -39,8 +72,11 @@ class Aim(ABC):
         """Return the aim of each arm, taking its samples as the whole population."""
 
     @abstractmethod
-    def among(self, samples: Sequence[Array]) -> Statistic:
-        """Return what is compared between these arms; see `tailproof.stats.comparison`."""
+    def among(self, samples: Sequence[Array], *, light: bool = False) -> Statistic:
+        """Return what is compared between these arms; see `tailproof.stats.comparison`.
+
+        `light` says that the tails are known to be light: it matters to a mean without bounds.
+        """
 
     @abstractmethod
     def of(self, laws: Sequence[Noise], locations: Sequence[float]) -> Array:
@@ -50,6 +86,28 @@ class Aim(ABC):
     def mirrored(self) -> "Aim":
         """The aim to maximise for −X in order to minimise this one for X; by default the same."""
         return self
+
+    @property
+    def bounded(self) -> bool:
+        """Whether a single reward can move it by a bounded amount only."""
+        return self.level is not None or self.share is not None
+
+    def cap(self, samples: Sequence[Array]) -> Ends | None:
+        """Return the range to which rewards are cut; None if they are not."""
+        return None
+
+    def check_differs(self, samples: Sequence[Array]) -> None:
+        """Raise ``ValueError`` if it cannot tell these arms apart, whatever is learned."""
+        return
+
+    def words(self, size: str = "", *, cap: float | None = None) -> str:
+        """Name it in a sentence; `size` is largest or smallest."""
+        return " ".join(filter(None, ["the", size, self.name]))
+
+
+def check_aim(name: str, aim: object) -> None:
+    """Raise ``ValueError`` for what is no aim."""
+    require(isinstance(aim, Aim), name, "an aim such as Median()", aim)
 
 
 @dataclass(frozen=True)
@@ -79,6 +137,8 @@ class CappedMean(Aim):
     constant to all rewards can change which arm leads.
     """
 
+    averages: ClassVar[bool] = True
+    level = None
     share: float = 0.99
 
     def __post_init__(self) -> None:
@@ -105,7 +165,21 @@ class CappedMean(Aim):
         means = np.array([_mean(sample) for sample in samples])
         return self._told_apart(found, means, high)
 
-    def among(self, samples: Sequence[Array]) -> Statistic:
+    def cap(self, samples: Sequence[Array]) -> Ends:
+        """Return the ends of the range."""
+        return self.range(samples)
+
+    def check_differs(self, samples: Sequence[Array]) -> None:
+        """Raise ``ValueError`` if the cap hides all differences."""
+        self.values(samples)
+
+    def words(self, size: str = "", *, cap: float | None = None) -> str:
+        """Name it, with its cap if that is known."""
+        quantile = f"the {self.share:g}-quantile of those that are not zero"
+        at = quantile if cap is None else f"{cap:,.4g}"
+        return " ".join(filter(None, ["the", size, f"mean of rewards capped at {at}"]))
+
+    def among(self, samples: Sequence[Array], *, light: bool = False) -> Statistic:
         """Return the mean of rewards cut to the range of these arms."""
         low, high = self.range(samples)
         if not 0 < high - low < math.inf:
@@ -182,21 +256,19 @@ def _of_purchases(arms: Sequence[tuple[Noise, float]], level: float) -> float:
     zeros = [float(law.cdf(-m) - law.cdf(np.nextafter(-m, -np.inf))) for law, m in arms]
     if min(zeros) == 1:
         return 0.0
-    own = [
+    ends = [
         float(law.ppf(min(max(at, 1e-300), 1.0))) + m
         for (law, m), zero in zip(arms, zeros, strict=True)
         for at in (level * (1 - zero), level * (1 - zero) + zero)
     ]
-    low, high = min(own), max(own)
     asked = level * (1 - float(np.mean(zeros)))
-    for _ in range(200):
-        middle = low / 2 + high / 2
-        below = [float(law.cdf(middle - m)) for law, m in arms]
-        if np.mean(below) - (np.mean(zeros) if middle >= 0 else 0.0) < asked:
-            low = middle
-        else:
-            high = middle
-    return high
+
+    def reached(x: Array) -> NDArray[np.bool_]:
+        below = np.mean([float(law.cdf(x - m)) for law, m in arms])
+        return np.asarray(below - (np.mean(zeros) if x >= 0 else 0.0) >= asked)
+
+    _, high = bisect(reached, np.array(min(ends)), np.array(max(ends)), halvings=200)
+    return float(high)
 
 
 def _integral(law: Noise, low: float, high: float) -> float:

@@ -20,6 +20,7 @@ from tailproof.stats.intervals import (
     quantile_interval,
     quantile_sequence,
 )
+from tailproof.stats.standing import Standing
 from tailproof.typing import Array
 
 __all__ = ["LEVEL", "Comparison", "Lead", "MeanWithin", "Ranked", "Statistic", "Unbounded"]
@@ -39,6 +40,8 @@ class Statistic(ABC):
 
     words: str = ""
     """What to add to the name of the aim, such as the cap; empty if nothing."""
+    range: Ends | None = None
+    """The range to which rewards are cut; None if they are not."""
 
     @abstractmethod
     def prepare(self, sample: Array) -> Any:
@@ -112,6 +115,11 @@ class MeanWithin(Statistic):
     low: float
     high: float
     words: str = ""
+
+    @property
+    def range(self) -> Ends:  # type: ignore[override]
+        """The range to which rewards are cut."""
+        return self.low, self.high
 
     def prepare(self, sample: Array) -> BoundedSample:
         """Cut the rewards."""
@@ -197,7 +205,11 @@ class Comparison:
         Whether small is good.
     any_look : bool
         Whether intervals are for any look, whatever chose the arms, or for one. A sure lead is for
-        any look in both cases.
+        any look in both cases, unless there is a standing.
+    standing : Standing, optional
+        Who leads by customer, for an aim that is a mean: then it says so here too.
+    doubts : tuple of str
+        Why no arm is sure, whatever the evidence.
 
     Examples
     --------
@@ -218,6 +230,8 @@ class Comparison:
     highs: Sequence[Any]
     costs: bool = False
     any_look: bool = False
+    standing: Standing | None = None
+    doubts: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -229,12 +243,21 @@ class Comparison:
         *,
         costs: bool = False,
         any_look: bool = False,
+        standing: Standing | None = None,
+        doubts: tuple[str, ...] = (),
     ) -> "Comparison":
         """Compare arms by their sorted rewards; if rounded, `lows` down and `highs` up."""
         low = [statistic.prepare(sample) for sample in lows]
         high = low if highs is None else [statistic.prepare(sample) for sample in highs]
         return cls(
-            statistic=statistic, names=names, lows=low, highs=high, costs=costs, any_look=any_look
+            statistic=statistic,
+            names=names,
+            lows=low,
+            highs=high,
+            costs=costs,
+            any_look=any_look,
+            standing=standing,
+            doubts=doubts,
         )
 
     @cached_property
@@ -268,6 +291,8 @@ class Comparison:
     @cached_property
     def lead(self) -> Lead:
         """The arm with the best estimate, among those with enough rewards for an interval."""
+        if self.standing is not None:
+            return _lead_of(self.standing)
         known = [pair is not None for pair in self.intervals]
         if isinstance(self.statistic, Unbounded):
             known = [not math.isnan(value) for value in self.values]
@@ -279,7 +304,10 @@ class Comparison:
             return Lead(None, False, tuple(self.names[arm] for arm in best))
         first, asked = best[0], self._asked
         others = (arm for arm in range(len(self.names)) if arm != first)
-        rivals = [self.names[arm] for arm in others if self._evidence(first, arm) < asked]
+        doubtful = bool(self.doubts)
+        rivals = [
+            self.names[arm] for arm in others if doubtful or self._evidence(first, arm) < asked
+        ]
         return Lead(self.names[first], not rivals, tuple(rivals))
 
     def forecast(self) -> Forecast | None:
@@ -290,6 +318,8 @@ class Comparison:
         rewards for an estimate, or if more than 10⁹ would be needed.
         """
         if self.lead.arm is None or self.lead.sure or isinstance(self.statistic, Unbounded):
+            return None
+        if self.standing is not None or self.doubts:
             return None
         first = self.names.index(self.lead.arm)
         rivals = [self.names.index(name) for name in self.lead.rivals]
@@ -326,3 +356,11 @@ class Comparison:
         if missing(0.0) <= 0:
             return 1.0
         return math.exp(brentq(missing, 0.0, math.log(_MOST), xtol=0.02))
+
+
+def _lead_of(standing: Standing) -> Lead:
+    """Return a standing's lead; while there are doubts, every other arm is a rival."""
+    if standing.best is None:
+        return Lead(None, False, tuple(standing.names))
+    others = tuple(name for name in standing.names if name != standing.leader)
+    return Lead(standing.leader, standing.sure, others if standing.doubts else standing.rivals)

@@ -294,7 +294,7 @@ def _permuted(cells: _Cells, draws: int, rng: np.random.Generator) -> Array:
     order = np.argsort(period, kind="stable")
     ends = np.searchsorted(period[order], np.arange(len(n) + 1))
     for t, share in enumerate(cells.share.tolist()):
-        v = cells.x[bought[order[ends[t] : ends[t + 1]]]]
+        v = np.sort(cells.x[bought[order[ends[t] : ends[t + 1]]]])  # so that order has no part
         one, other = n[t].tolist()
         s, q = _drawn(v, np.abs(v) >= bar, int(one + other), int(one), draws, rng)
         rest, rest_q = float(v.sum()) - s, float(v @ v) - q

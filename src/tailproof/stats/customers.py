@@ -199,6 +199,7 @@ class Customers:
         count = int(customer.max(initial=-1)) + 1
         first = _firsts(customer, count)
         total = rows.reward if case == "rows" else np.bincount(customer, rows.reward, count)
+        total = np.where(np.isnan(total), 0.0, total)  # ∞ − ∞
         return cls(
             case=case,
             arm=rows.arm[first],

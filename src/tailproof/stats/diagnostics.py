@@ -1,18 +1,18 @@
 """Diagnostics of recorded rewards: atoms, tail index, symmetry, and whether a mean is reliable."""
 
 import math
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import compress
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tailproof.checks import array, require
+from tailproof.naming import natural_key
 from tailproof.stats.medians import SampleMedian
-from tailproof.typing import Array
+from tailproof.typing import Array, Index
 
 __all__ = [
     "LEAST",
@@ -200,20 +200,25 @@ class Rewards:
                 f"got an array of shape {values.shape}"
             )
         names = [""] * len(values) if arms is None else _names(arms, len(values))
+        known = sorted(set(names), key=natural_key)
+        number = {name: i for i, name in enumerate(known)}
+        arm = np.fromiter((number[name] for name in names), dtype=np.int64, count=len(names))
+        return cls.grouped(values, arm, known)
+
+    @classmethod
+    def grouped(cls, values: Array, arm: Index, names: Sequence[str]) -> Self:
+        """Group rewards by the number of their arm; arms without a reward are left out."""
         present = ~np.isnan(values)
         missing = int((~present).sum())
-        values, names = values[present], list(compress(names, present.tolist()))
+        values, arm = values[present], arm[present]
         if len(values) < LEAST:
             raise ValueError(
                 f"at least {LEAST} rewards are needed, got {len(values)} and {missing} missing; "
                 "RevenueUCB(), for revenue, and LinStudentUCB() need no recorded rewards"
             )
-        known = sorted(set(names), key=_natural_key)
-        place = {name: i for i, name in enumerate(known)}
-        arm = np.fromiter((place[name] for name in names), dtype=np.int64, count=len(names))
-        values = values[np.lexsort((values, arm))]
-        groups = np.split(values, np.cumsum(np.bincount(arm))[:-1])
-        found = tuple(ArmRewards(*pair) for pair in zip(known, groups, strict=True))
+        own = [np.sort(values[arm == number]) for number in range(len(names))]
+        pairs = zip(names, own, strict=True)
+        found = tuple(ArmRewards(name, rewards) for name, rewards in pairs if len(rewards))
         if not values.any():
             raise ValueError(
                 f"all {len(values)} rewards are 0, which says nothing about the arms yet: record "
@@ -441,12 +446,6 @@ def _names(arms: Any, count: int) -> list[str]:
             "name them or leave those rewards out"
         )
     return names
-
-
-def _natural_key(name: str) -> list[tuple[int, int, str]]:
-    """Return a sort key that puts 10 after 9."""
-    parts = [part for part in re.split(r"(\d+)", name) if part]
-    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts]
 
 
 def _median(ranked: Array) -> float:

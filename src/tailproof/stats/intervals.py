@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from scipy.special import bdtr, ndtri, ndtri_exp
 
 from tailproof.checks import array, number, require, whole
+from tailproof.stats.betting import largest_bet, log_capital, log_capital_needed
 from tailproof.stats.order_statistics import log_mixture, rank
 from tailproof.typing import Array, Index
 
@@ -44,8 +45,6 @@ _PATH = np.split(0.1 * (np.arange(64) + 0.5), [28])
 """Steps along the path of an integral; the later part is needed only if rewards are few."""
 _BETS = 2.0 ** np.arange(-11, 9)
 """In units of 1/(high − low); the peak at the best bet, about 3.5/(σ√n), spans two bets."""
-_ALL_IN = 0.99
-"""The largest share of the capital that one reward can lose."""
 _TOLERANCE = 0.01
 """Evidence, a logarithm, is understated by up to this share of it, or by this much if below 1."""
 
@@ -259,7 +258,7 @@ def mean_sequence(sample: BoundedSample, level: float = 0.95) -> tuple[float, fl
     Source: Waudby-Smith and Ramdas 2024, hedged capital. Differences: a mixture of constant bets
     in place of bets that follow the rewards, so the order of the rewards does not matter.
     """
-    asked = math.log(2 / (1 - number("level", level, above=0, below=1)))
+    asked = log_capital_needed(level)
     return _betting(sample, asked), -_betting(sample.mirrored, asked)
 
 
@@ -267,7 +266,7 @@ def _betting(sample: BoundedSample, asked: float) -> float:
     """Return the lower end: the least m whose capital is below what is asked."""
 
     def missing(m: float) -> float:
-        return asked - float(np.logaddexp.reduce(_log_capitals(sample, m) + np.log(_ONE)))
+        return asked - log_capital(_log_capitals(sample, m), np.log(_ONE))
 
     if missing(0.0) >= 0:
         return sample.low
@@ -277,7 +276,7 @@ def _betting(sample: BoundedSample, asked: float) -> float:
 def _log_capitals(sample: BoundedSample, m: ArrayLike) -> Array:
     """Return ln Π (1 + λ_j (x_i − m)) of shape m.shape + (bets,); each falls as m grows."""
     at = np.asarray(m)[..., None]
-    bets = np.minimum(_BETS, _ALL_IN / np.maximum(at, 1e-300))
+    bets = np.minimum(_BETS, largest_bet(at))
     found = np.empty(bets.shape)
     for j in np.ndindex(at.shape[:-2]):  # one row of points at a time stays in the cache
         gains = 1 + bets[j][..., None] * (sample.values - at[j][..., None])
@@ -366,7 +365,7 @@ def mean_difference(a: BoundedSample, b: BoundedSample, level: float = 0.95) -> 
     Source: as for `mean_evidence`. Differences: none.
     """
     _alike(a, b)
-    asked = math.log(2 / (1 - number("level", level, above=0, below=1)))
+    asked = log_capital_needed(level)
     return _lowest_mean_difference(a, b, asked), -_lowest_mean_difference(b, a, asked)
 
 
@@ -451,7 +450,7 @@ def quantile_sequence(
     """
     number("quantile", quantile, above=0, below=1)
     x = _ranked("sample", sample)
-    n, asked = len(x), math.log(2 / (1 - number("level", level, above=0, below=1)))
+    n, asked = len(x), log_capital_needed(level)
     last, high = int(rank(n, asked, 1 - quantile)), int(rank(n, asked, quantile))
     return _nth(x, n + 1 - last), _nth(x, high)
 
@@ -520,7 +519,7 @@ def quantile_difference(
     Source: as for `quantile_evidence`. Differences: none.
     """
     number("quantile", quantile, above=0, below=1)
-    asked = math.log(2 / (1 - number("level", level, above=0, below=1)))
+    asked = log_capital_needed(level)
     x, y, lowest = _ranked("a", a), _ranked("b", b), _lowest_quantile_difference
     return lowest(x, y, quantile, asked), -lowest(y, x, quantile, asked)
 

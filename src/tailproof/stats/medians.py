@@ -13,9 +13,10 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincinv, betaln, expit, log_expit, logit, logsumexp, ndtri
 
+from tailproof.bisection import bisect
 from tailproof.checks import number, require, whole
 from tailproof.noise import Noise
 from tailproof.stats.estimators import Quantile
@@ -202,14 +203,12 @@ def _log_tails(noise: Noise) -> tuple[Array, Array]:
 
 def _log_level(beyond: Callable[[Array], Array], level: float) -> float:
     """Return the ln z at which P(|M| > z) = level, by bisection."""
-    low, high = -700.0, 700.0
-    for _ in range(50):
-        middle = (low + high) / 2
-        if beyond(np.array(math.exp(middle))) > level:
-            low = middle
-        else:
-            high = middle
-    return high
+
+    def rarer(log_z: Array) -> NDArray[np.bool_]:
+        return np.asarray(~(beyond(np.array(math.exp(float(log_z)))) > level))
+
+    _, high = bisect(rarer, np.array(-700.0), np.array(700.0), halvings=50)
+    return float(high)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,9 +9,10 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincc, betaln, rel_entr
 
+from tailproof.bisection import first_integer
 from tailproof.checks import array, number, require, whole
 from tailproof.typing import Array, Index
 
@@ -95,13 +96,11 @@ def rank(n: ArrayLike, f: ArrayLike, quantile: float, evidence: Evidence = log_m
     count, asked = np.broadcast_arrays(array("n", n, np.int64), array("f", f))
     require(bool((count >= 0).all()), "n", "at least 0", n)
     require(bool((asked > 0).all()), "f", "above 0", f)
-    low, high = np.full_like(count, -1), count + 1  # evidence below f, and at least f
-    while (high - low > 1).any():
-        middle = (low + high) // 2
-        enough = evidence(count, np.clip(middle, 0, count), quantile) >= asked
-        enough |= middle > count
-        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return high
+
+    def enough(s: Index) -> NDArray[np.bool_]:
+        return (evidence(count, np.clip(s, 0, count), quantile) >= asked) | (s > count)
+
+    return first_integer(enough, np.full_like(count, -1), count + 1)
 
 
 def kl(p: ArrayLike, q: ArrayLike) -> Array:

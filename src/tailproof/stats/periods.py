@@ -14,10 +14,14 @@ from tailproof.checks import number
 from tailproof.stats.contrasts import Flags
 from tailproof.typing import Array, Index
 
-__all__ = ["DAY", "Moved", "days_of", "moved", "shared_periods"]
+__all__ = ["DAY", "Moved", "days_of", "moved", "seconds_of", "shared_periods"]
 
 DAY = 86_400.0
 """Seconds."""
+_MOST_DAYS = 1e6
+"""A column of whole numbers below this counts days: as seconds since 1970 it were of that year."""
+_MILLISECONDS = 1e11
+"""Times above this are milliseconds since 1970: as seconds they were of the year 5138."""
 LEAST = 20
 """Customers that the smaller arm of a period should have; shorter periods are joined."""
 _BLOCKS = 20
@@ -30,6 +34,18 @@ _FOLLOWED = 2.0
 """Standard errors beyond which they did: rather too often, as that costs only power."""
 SURELY = 1e-4
 """A drift is said if it is as rare as this in files without one."""
+
+
+def seconds_of(time: Array) -> Array:
+    """Return times in seconds: whole numbers below a million are days, large ones milliseconds.
+
+    >>> seconds_of(np.array([0.0, 2.0])).tolist(), seconds_of(np.array([1.7e12])).tolist()
+    ([0.0, 172800.0], [1700000000.0])
+    """
+    most = float(np.abs(time).max(initial=0.0))
+    if most < _MOST_DAYS and bool((time == np.floor(time)).all()):
+        return np.asarray(time * DAY)
+    return np.asarray(time / 1000 if most > _MILLISECONDS else time, dtype=np.float64)
 
 
 def days_of(time: Array, length: float = DAY) -> Index:

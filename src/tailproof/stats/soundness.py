@@ -29,6 +29,8 @@ _LEAST_ALIKE = 3
 """Identical rows beyond what chance explains, below which nothing is said."""
 _CROWDED = 1.5
 """A burst has so many times the rows that are usual."""
+_NEAR = 7
+"""Blocks before and after, whose median is what is usual: a share that ramps up is no burst."""
 _BLOCK = 200
 """Rows in which a burst of one arm is looked for."""
 
@@ -184,7 +186,7 @@ def duplicates(arm: Index, reward: Array, unit: Index, time: Array | None) -> li
 def bursts(arm: Index, names: Sequence[str], reward: Array) -> list[Finding]:
     """Say if one arm has a run of rows without a purchase that chance does not explain.
 
-    The most crowded 200 rows of each arm against the count that its share lets expect.
+    The most crowded 200 rows of each arm against the count that is usual around them.
     """
     n, arms = len(arm), len(names)
     if n < 5 * _BLOCK or arms < 2 or int(np.count_nonzero(np.diff(arm))) < arms * math.log2(n):
@@ -194,8 +196,9 @@ def bursts(arm: Index, names: Sequence[str], reward: Array) -> list[Finding]:
     block = np.arange(n) // _BLOCK
     for one in range(arms):
         inside = np.bincount(block[arm == one], minlength=int(block[-1]) + 1)
-        middle = float(np.median(inside))
         worst = int(inside.argmax())
+        near = inside[max(0, worst - _NEAR) : worst + _NEAR + 1]
+        middle = float(np.median(near))
         asked = 1e-4 / (len(inside) * arms)
         lone = float(pdtrc(inside[worst] - 1, max(middle, 1.0))) < asked
         rows = (block == worst) & (arm == one)

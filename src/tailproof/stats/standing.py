@@ -52,9 +52,13 @@ class Standing:
     share : float
         The share of non-zero totals below the cap.
     largest, smallest : float, optional
-        Bounds of a customer's total that are known otherwise; then nothing is capped.
+        Bounds of a customer's total; then nothing is capped.
+    assumed : bool
+        Whether these bounds are guessed from the rewards: then every arm must have sold too.
     costs : bool
         Whether small is good.
+    unsound : tuple of str
+        Why nothing is sure, known from elsewhere.
 
     Examples
     --------
@@ -77,7 +81,9 @@ class Standing:
     share: float = 0.99
     largest: float | None = None
     smallest: float | None = None
+    assumed: bool = False
     costs: bool = False
+    unsound: tuple[str, ...] = ()
     seed: int = 0
     _pairs: dict[tuple[int, int], Contrast] = field(default_factory=dict, repr=False)
 
@@ -104,17 +110,24 @@ class Standing:
     @property
     def bounded(self) -> bool:
         """Whether the user named the largest total, so that nothing is capped from above."""
-        return self.largest is not None
+        return self.largest is not None and not self.assumed
 
     @cached_property
     def range(self) -> tuple[float, float]:
         """The range to which totals are cut."""
-        low, high = cap_of_totals(self.customers.total, self.share)
-        if self.bounded:
+        totals = self.customers.total
+        low, high = cap_of_totals(totals, self.share)
+        if not math.isfinite(high - low):  # infinite totals are cut to the largest finite one
+            finite = totals[np.isfinite(totals)]
+            low, high = (
+                max(low, float(finite.min(initial=0))),
+                min(high, float(finite.max(initial=0))),
+            )
+        if self.largest is not None:
             low = min(0.0, float(self.customers.total.min(initial=0.0)))
         return (
-            low if self.smallest is None else min(self.smallest, 0.0),
-            high if self.largest is None else max(self.largest, 0.0),
+            low if self.smallest is None else self.smallest,
+            high if self.largest is None else self.largest,
         )
 
     @cached_property
@@ -129,8 +142,11 @@ class Standing:
 
     @cached_property
     def day(self) -> Index | None:
-        """The day of each customer's first visit, if times are known."""
-        return None if self.customers.time is None else days_of(self.customers.time)
+        """The day of each customer's first visit, if times are known and of several days."""
+        if self.customers.time is None or not self.customers.n:
+            return None
+        found = days_of(self.customers.time)
+        return found if found.max() else None
 
     @cached_property
     def moved(self) -> Moved:
@@ -242,6 +258,8 @@ class Standing:
     def uncapped(self, one: int, other: int) -> float:
         """Return what the first arm earned beyond the other, per customer, without a cap."""
         found = self.customers
+        if not np.isfinite(found.total).all():
+            return math.nan
         if found.case == "visits":
             return float(found.visit_scores(-math.inf, math.inf, one, other).mean())
         if self.judged_for == "any":
@@ -320,7 +338,7 @@ class Standing:
     @cached_property
     def doubts(self) -> tuple[str, ...]:
         """Why nothing is sure whatever the comparisons say."""
-        found = [*self._about_sales(), *self._about_time()]
+        found = [*self.unsound, *self._about_sales(), *self._about_time()]
         few = self.concentration
         if 0 < few.half < FEWEST_CUSTOMERS and self.customers.n:
             found.append(

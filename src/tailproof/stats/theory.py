@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainc, betaincinv, betaln, log_expit, logit
 
+from tailproof.bisection import first_integer
 from tailproof.checks import number, require, whole
 from tailproof.typing import Array
 
@@ -343,11 +344,9 @@ def median_schedule(
     while too_short(high):
         low, high = high, 2 * high
         require(high < 1e15, "cut", "large enough for a finite block", cut)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if too_short(middle) else (low, middle)
-    scale, y = _clipped(2 * high - 1, p, alpha)
-    return MedianPulls(2 * high - 1, scale * unit, y * unit)
+    least = int(first_integer(lambda half: np.asarray(not too_short(int(half))), low, high))
+    scale, y = _clipped(2 * least - 1, p, alpha)
+    return MedianPulls(2 * least - 1, scale * unit, y * unit)
 
 
 def central_mass(*, tau: float, alpha: float, tail_constant: float = 1.0) -> float:

@@ -5,7 +5,8 @@ import math
 import numpy as np
 from scipy.optimize import brentq
 
-from tailproof.checks import number, require
+from tailproof.checks import require
+from tailproof.stats.betting import largest_bet, log_capital, log_capital_needed
 from tailproof.typing import Array
 
 __all__ = ["RunningTotal"]
@@ -14,8 +15,6 @@ _BETS = 2.0 ** -np.arange(16)
 """As shares of the largest one, 0.99/worst; at 10⁷ terms the best is about 2⁻⁹ of it."""
 _WEIGHTS = 1 / (1 + ((np.arange(16) - 2) / 3) ** 2)
 _LOG_WEIGHTS = np.log(_WEIGHTS / _WEIGHTS.sum())
-_ALL_IN = 0.99
-"""The largest share of the capital that one term can lose."""
 
 
 class RunningTotal:
@@ -64,8 +63,8 @@ class RunningTotal:
         slack = 1e-9 * float(np.abs(terms).max())  # for rounding
         require(over <= slack, "terms", "within their bounds", f"one that is {over:g} beyond")
         if self._bets is None:  # the first bounds say which bets are sensible
-            self._bets = _largest(risks[:, :1]) * _BETS
-        self._bets *= self._bets <= _largest(risks.max(axis=1, keepdims=True)) * (1 + 1e-9)
+            self._bets = largest_bet(risks[:, :1]) * _BETS
+        self._bets *= self._bets <= largest_bet(risks.max(axis=1, keepdims=True)) * (1 + 1e-9)
         moved = terms != 0
         terms, often = terms[moved], 1.0 if counts is None else counts[moved]
         # in order, so that the result does not depend on how terms are split between calls
@@ -76,7 +75,7 @@ class RunningTotal:
 
     def ends(self, level: float = 0.95) -> tuple[float, float]:
         """Return the interval; an end is infinite if no bet on it was safe."""
-        asked = math.log(2 / (1 - number("level", level, above=0, below=1)))
+        asked = log_capital_needed(level)
         low, high = (self._end(side, asked) for side in (0, 1))
         return low, -high
 
@@ -89,13 +88,8 @@ class RunningTotal:
         most = float(((logs - asked + math.log(len(bets))) / bets).max())
 
         def missing(total: float) -> float:
-            return asked - float(np.logaddexp.reduce(logs - bets * total))
+            return asked - log_capital(logs, -bets * total)
 
         if missing(least) >= 0 or missing(most) <= 0:  # they are equal but for rounding
             return least
         return float(brentq(missing, least, most, xtol=1e-9 * (most - least) + 1e-300))
-
-
-def _largest(risk: Array) -> Array:
-    """Return the largest bet that can lose no more than there is."""
-    return _ALL_IN / np.maximum(risk, 1e-300)

@@ -7,7 +7,8 @@ had learned and whoever asked. So the difference of two rules is a sum of terms
     (π(A_t)/p_t − π'(A_t)/p_t) (y_t − b_t)
 
 with b_t, the mean of earlier rewards, to make them small; `RunningTotal` gives its interval.
-Rewards are cut to a range learned from earlier ones.
+Rewards are cut to a range learned from earlier ones. For a quantile, y says whether the reward
+exceeds that of the control group's earlier rewards.
 """
 
 import math
@@ -20,10 +21,8 @@ from numpy.typing import NDArray
 from scipy.special import betaln
 
 from tailproof.stats.aims import Aim, CappedMean
-from tailproof.stats.comparison import LEVEL, MeanWithin
-from tailproof.stats.estimators import Mean
+from tailproof.stats.comparison import LEVEL
 from tailproof.stats.histograms import Histogram
-from tailproof.stats.intervals import quantile_difference
 from tailproof.stats.totals import RunningTotal
 from tailproof.typing import Array, Index
 
@@ -35,7 +34,6 @@ __all__ = [
     "Estimate",
     "Scale",
     "Worth",
-    "quantile_level",
     "ratio_evidence",
 ]
 
@@ -50,6 +48,8 @@ _TRAIL, _SMALLEST = 64, 32
 """The most intervals that are kept for the chart, and the outcomes between the first ones."""
 _LEAST_KEPT = 0.01
 """If the policy decides less than this, what it would have earned is not estimated."""
+_LEAST_CONTROL = 10
+"""Rewards of the control group before its quantile is used."""
 _SHARE = 0.99
 """For the aim `Mean` without bounds: what is said is about rewards capped at this quantile."""
 
@@ -100,7 +100,11 @@ class Decided(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """What one rule earns a request, another, and the difference with its interval."""
+    """What one rule earns a request, another, and the difference with its interval.
+
+    `uncapped` is the difference of rewards as they were, without an interval, and `beyond` how many
+    rewards were cut. For a quantile all are shares of rewards above that of the control group.
+    """
 
     first: float
     other: float
@@ -108,6 +112,8 @@ class Estimate(NamedTuple):
     low: float
     high: float
     requests: float
+    uncapped: float = math.nan
+    beyond: int = 0
 
     @property
     def known(self) -> bool:
@@ -122,6 +128,8 @@ class _Gain:
     total: RunningTotal = field(default_factory=RunningTotal)
     requests: float = 0.0
     first: float = 0.0
+    uncapped: float = 0.0
+    beyond: float = 0.0
     blind: bool = False
     """Whether there were decisions whose propensities are not known."""
 
@@ -132,7 +140,7 @@ class _Gain:
         rows: "_Rewards",
     ) -> None:
         """Add rewards by their weights under two rules; `bounds` are those of the difference."""
-        (first, other), (low, high, base) = weights, rows.scale
+        (first, other), (low, high, base, _) = weights, rows.scale
         with np.errstate(invalid="ignore", over="ignore"):
             found = [np.multiply.outer([low - base, high - base], bound) for bound in bounds]
         ends = np.nan_to_num(np.array(found), nan=0.0, posinf=math.inf, neginf=-math.inf)  # 0 · ∞
@@ -146,6 +154,10 @@ class _Gain:
         self.requests += float(rows.times.sum())
         values = (base + first * beyond) * rows.times
         self.first = float(np.cumsum(np.append(self.first, values))[-1])
+        with np.errstate(invalid="ignore", over="ignore"):
+            raw = (first - other) * (rows.raw - base) * rows.times
+        self.uncapped = float(np.cumsum(np.append(self.uncapped, raw))[-1])
+        self.beyond += float(rows.times[rows.raw != rows.y].sum())
 
     def estimate(self, level: float = LEVEL) -> Estimate | None:
         """Return both values and the interval; None if there is nothing to tell from."""
@@ -154,27 +166,34 @@ class _Gain:
             return None
         first, difference = self.first / n, self.total.value / n
         low, high = (end / n for end in self.total.ends(level))
-        return Estimate(first, first - difference, difference, low, high, n)
+        uncapped, beyond = self.uncapped / n, int(self.beyond)
+        return Estimate(first, first - difference, difference, low, high, n, uncapped, beyond)
 
 
 class _Rewards(NamedTuple):
     """Rewards cut to a range, and how many decisions each stands for."""
 
     y: Array
+    raw: Array
     times: Array
     scale: "Scale"
 
     def take(self, rows: Flags) -> "_Rewards":
         """Return some of them."""
-        return _Rewards(self.y[rows], self.times[rows], self.scale)
+        return _Rewards(self.y[rows], self.raw[rows], self.times[rows], self.scale)
 
 
 class Scale(NamedTuple):
-    """The range of rewards and the mean within it, from earlier rewards."""
+    """The range of rewards and the mean within it, from earlier rewards.
+
+    For a quantile, whether a reward exceeds the `threshold`, that of the control group's earlier
+    rewards, takes the place of the reward.
+    """
 
     low: float
     high: float
     base: float
+    threshold: float = math.nan
 
 
 class Worth:
@@ -184,15 +203,16 @@ class Worth:
     ----------
     aim : Aim
         For `Mean` and `CappedMean`, differences of means of capped rewards; for quantiles, of the
-        quantiles of the two groups.
+        shares of rewards above the control group's quantile. That one is fixed, while the quantile
+        of a rule that learns moves.
     """
 
     def __init__(self, aim: Aim) -> None:
         self.aim = aim
-        self.level = quantile_level(aim)
+        self.level = aim.level
         self.control, self.even, self.exploring = _Gain(), _Gain(), _Gain()
         self.arms: list[_Gain] = []
-        self.groups = Histogram(), Histogram()
+        self.group = Histogram()
         self.lots: dict[float, tuple[int, int]] = {}
         self.scale: Scale | None = None
         self.trail: list[tuple[float, Estimate]] = []
@@ -224,14 +244,17 @@ class Worth:
         self._compare(rows.take(kept), self.scale)
 
     def add_rewards(self, groups: Index, rewards: Array) -> None:
-        """Add the rewards of requests for which lots were drawn, for the quantiles of groups."""
-        for group, sample in enumerate(self.groups if self.level is not None else ()):
-            sample.add(rewards[(groups == group) & ~np.isnan(rewards)])
+        """Add rewards of requests for which lots were drawn, for the control group's quantile."""
+        if self.level is not None:
+            self.group.add(rewards[(groups == CONTROL) & ~np.isnan(rewards)])
 
     def _compare(self, rows: Decided, scale: Scale) -> None:
         """Add decisions with rewards to all differences."""
         ones, lot, own = np.ones(len(rows.arm)), rows.lot, rows.own
-        y = _Rewards(np.clip(rows.reward, scale.low, scale.high), rows.times, scale)
+        raw = rows.reward
+        if self.level is not None:
+            raw = (raw > scale.threshold).astype(np.float64)
+        y = _Rewards(np.clip(raw, scale.low, scale.high), raw, rows.times, scale)
         p = rows.share
         told = ~np.isnan(p)  # otherwise only the lots of the control group are known
         rule = np.where(told, (1 - lot * own / p) / (1 - lot), (rows.group == POLICY) / (1 - lot))
@@ -263,7 +286,7 @@ class Worth:
 
     def settle(self, outcomes: int, samples: Sequence[Histogram], at: float) -> None:
         """After so many outcomes, learn the range again, and keep an interval for the chart."""
-        if self.level is None and outcomes >= _FIRST and outcomes & (outcomes - 1) == 0:
+        if outcomes >= _FIRST and outcomes & (outcomes - 1) == 0:
             self.scale = self._learned(samples) or self.scale
         found = self.control.estimate() or self.even.estimate()
         if found is not None and found.known:
@@ -273,47 +296,33 @@ class Worth:
 
     def _learned(self, samples: Sequence[Histogram]) -> Scale | None:
         """Return the range of rewards so far and their mean in it, None if all are 0 or lost."""
+        if self.level is not None:
+            return self._quantile_learned(self.level)
         rewards = [sample.low for sample in samples if len(sample.counts)]
         if not rewards:  # all were lost
             return None
-        capped = self.aim if isinstance(self.aim, CappedMean) else CappedMean(_SHARE)
-        statistic = self.aim.among(rewards)
-        if not isinstance(statistic, MeanWithin):
-            statistic = capped.among(rewards)
-        if not isinstance(statistic, MeanWithin):
+        capped = self.aim if self.aim.share is not None else CappedMean(_SHARE)
+        ends = self.aim.among(rewards).range or capped.among(rewards).range
+        if ends is None:
             return None
-        low, high = statistic.low, statistic.high
+        low, high = ends
         sums = [float(np.clip(s.lows, low, high) @ s.counts) for s in samples]
         return Scale(low, high, math.fsum(sums) / sum(sample.count for sample in samples))
 
+    def _quantile_learned(self, level: float) -> Scale | None:
+        """Return the control group's quantile so far, None with too few of its rewards."""
+        if self.group.count < _LEAST_CONTROL:
+            return None
+        statistic = self.aim.among([self.group.low])
+        return Scale(0.0, 1.0, 1 - level, statistic.value(statistic.prepare(self.group.low)))
+
     def against_control(self) -> Estimate | None:
         """Return what the rule earned beyond the control group."""
-        if self.level is None:
-            return self.control.estimate()
-        rule, control = self.groups
-        if not rule.count or not control.count:
-            return None
-        statistic = self.aim.among([rule.low, control.low])
-        first, other = (statistic.value(statistic.prepare(one.low)) for one in self.groups)
-        low = quantile_difference(rule.low, control.high, self.level, LEVEL)[0]
-        high = quantile_difference(rule.high, control.low, self.level, LEVEL)[1]
-        return Estimate(first, other, first - other, low, high, rule.count + control.count)
+        return self.control.estimate()
 
     def ratio_evidence(self) -> float:
         """Return the evidence that the lots of the control group were not as configured."""
         return sum(ratio_evidence(drawn, n, lot) for lot, (drawn, n) in self.lots.items())
-
-
-def quantile_level(aim: Aim) -> float | None:
-    """Return the level of a quantile, None for a mean.
-
-    >>> from tailproof import Median, Quantile
-    >>> quantile_level(Median()), quantile_level(Quantile(0.9)), quantile_level(Mean())
-    (0.5, 0.9, None)
-    """
-    if isinstance(aim, Mean | CappedMean):
-        return None
-    return float(getattr(aim, "level", 0.5))
 
 
 def ratio_evidence(drawn: int, lots: int, share: float) -> float:

@@ -191,7 +191,7 @@ class AutoFiltered(Repeating[Tuned], Relearning[Tuned]):
         seen = np.stack([self._seen(part.pilot_arms[:, t], units) for t in range(age)], axis=1)
         part.inner = self._blank(part.paths, part.arms, part.dim)
         filtered = self._filtered(part.pilot_rewards[:, :age], units)
-        part.replay(self.policy, part.inner, seen, filtered)
+        part.teach(self.policy, part.inner, seen, filtered)
         part.note(slice(None), units)
 
     def _seen(self, arms: Array, units: Units) -> Array:

@@ -42,8 +42,8 @@ W = TypeVar("W", bound=Wrapped)
 class Wrapper(Policy[W], Generic[W]):
     """A policy around a policy A; it forwards the whole contract, and subclasses change a part.
 
-    Most only say what A sees in place of the arms, `_arms`, and what it learns in place of the
-    rewards, `_rewards`.
+    Most subclasses define `_arms`, what A sees in place of the arms, or `_rewards`, what A learns
+    in place of the rewards, and nothing else.
 
     Parameters
     ----------
@@ -96,6 +96,13 @@ class Wrapper(Policy[W], Generic[W]):
     def with_scale(self, scale: float) -> Self:
         """Return the same wrapper around A with another noise scale."""
         return replace(self, policy=self.policy.with_scale(scale))
+
+    @property
+    def _innermost(self) -> Policy[Any]:
+        return self.policy._innermost
+
+    def _altered(self, **changes: Any) -> Self:
+        return replace(self, policy=self.policy._altered(**changes))
 
     @property
     def _longest(self) -> float:
@@ -159,7 +166,7 @@ def innermost(policy: Policy[Any]) -> Any:
     >>> innermost(Filtered(Filtered(UCB1(), repeats=3), repeats=5))
     UCB1(bonus=1.0)
     """
-    return innermost(policy.policy) if isinstance(policy, Wrapper) else policy
+    return policy._innermost
 
 
 def altered(policy: Policy[Any], **changes: Any) -> Any:
@@ -169,7 +176,4 @@ def altered(policy: Policy[Any], **changes: Any) -> Any:
     >>> altered(Filtered(UCB1(), repeats=3), bonus=0.5).policy
     UCB1(bonus=0.5)
     """
-    if isinstance(policy, Wrapper):
-        return replace(policy, policy=altered(policy.policy, **changes))
-    inside: Any = policy
-    return replace(inside, **changes)
+    return policy._altered(**changes)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from tailproof.checks import Range
 from tailproof.policies.base import Array, Index, State
 from tailproof.policies.state.base import ROOM, Finite
-from tailproof.policies.state.purse import Purse
+from tailproof.policies.state.sales import SalesHistogram
 from tailproof.wrappers.pilot import Piloted, Relearning
 
 __all__ = ["Capped"]
@@ -22,30 +22,30 @@ _FIRST = 4096
 
 @dataclass(eq=False)
 class Ranged(Piloted):
-    """The state of the policy inside, its first decisions, and what was earned.
+    """The state of the policy inside, its first decisions, and the purchases so far.
 
     Attributes
     ----------
-    purse : Purse
+    sales : SalesHistogram
         The purchases, that is, the rewards that are not zero, and the range.
     offset, unit : arrays of shape (paths,)
         A's zero and one, in units of the first purchase; the unit is 0 while all rewards are equal.
     """
 
-    purse: Purse
+    sales: SalesHistogram
     offset: Finite
     unit: Finite
 
     def keeps(self, decisions: Index) -> NDArray[np.bool_]:
         """Return which paths keep the next decision after this many."""
-        few: NDArray[np.bool_] = self.purse.bought.sum(axis=1) < _ENOUGH
+        few: NDArray[np.bool_] = self.sales.bought.sum(axis=1) < _ENOUGH
         return super().keeps(decisions) & few
 
     def cut(self, rewards: Array) -> Array:
         """Return rewards of shape (paths, n) within the range, in units of the first purchase."""
         rows = np.arange(self.paths).repeat(rewards.shape[1])
-        x = self.purse.relative(rows, rewards.ravel())
-        return np.clip(x, self.purse.low[rows], self.purse.high[rows]).reshape(rewards.shape)
+        x = self.sales.relative(rows, rewards.ravel())
+        return np.clip(x, self.sales.low[rows], self.sales.high[rows]).reshape(rewards.shape)
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,11 @@ class Capped(Relearning[Ranged]):
     share-quantiles of all rewards: zero if many visitors buy nothing, and most of what all rewards
     have in common otherwise. Multiples of all rewards change no decision.
 
-    The range is learned as long as rewards come, from a histogram: 4 kB an arm, bins a factor 2^¼
-    wide. When the number of decisions has doubled, offset and unit are learned anew, and A
-    learns all of them again. This ends with 256 rewards that are not zero or 4096 decisions, which
-    are kept until then, at 8(K d + pulls + 1) bytes each for every path. `estimate` is in the units
-    of the rewards, less the offset.
+    The range is learned as long as rewards come, from a histogram of 4 kB an arm, whose bins
+    are a factor 2^¼ wide. When the number of decisions has doubled, offset and unit are learned
+    anew, and A learns all of them again. This ends with 256 rewards that are not zero or 4096
+    decisions, which are kept until then, at 8(K d + pulls + 1) bytes each for every path.
+    `estimate` is in the units of the rewards, less the offset.
 
     Parameters
     ----------
@@ -109,12 +109,12 @@ class Capped(Relearning[Ranged]):
     def estimate(self, state: Ranged) -> Array | None:
         """Return the estimate of the policy inside, in the units of the rewards."""
         inside = super().estimate(state)
-        return None if inside is None else inside * (state.unit * state.purse.unit)[:, None]
+        return None if inside is None else inside * (state.unit * state.sales.unit)[:, None]
 
     def _init(self, paths: int, arms: int, dim: int) -> Ranged:
         return Ranged.around(
             self.policy.init(paths, arms, dim),
-            purse=Purse.start(paths, arms, dim),
+            sales=SalesHistogram.start(paths, arms, dim),
             settle=_FIRST,
             pilot_rewards=np.zeros((paths, ROOM, self.pulls)),
         )
@@ -129,7 +129,7 @@ class Capped(Relearning[Ranged]):
 
     def _take_in(self, state: Ranged, chosen: Index, rewards: Array) -> None:
         for reward in rewards.T:
-            state.purse.update(chosen, reward, self.share)
+            state.sales.update(chosen, reward, self.share)
         asleep = state.unit == 0
         if asleep.any():  # A learned zeros so far, which are the same in any unit
             squares = np.square(state.cut(rewards) - state.offset[:, None]).sum(axis=1)
@@ -157,4 +157,4 @@ class Capped(Relearning[Ranged]):
         part.unit = seen.std(axis=1)
         part.inner = self.policy.init(part.paths, part.arms, part.dim)
         again = self._rewards(part, rewards).reshape(part.paths, age, -1)
-        part.replay(self.policy, part.inner, part.pilot_arms, again)
+        part.teach(self.policy, part.inner, part.pilot_arms, again)

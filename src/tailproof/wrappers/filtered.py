@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from tailproof.checks import Count, require
 from tailproof.policies.base import Array, Policy
-from tailproof.policies.thompson import ThompsonSampling
 from tailproof.stats.calibration import calibrate_filter
 from tailproof.stats.estimators import Estimator, MeanOfMedians, Median
 from tailproof.stats.theory import filter_pulls, median_pulls
@@ -36,7 +35,7 @@ class Filtered(Repeating[Wrapped]):
     repeats : int
         ñ, the rewards behind each reward that A is given.
     estimator : Estimator
-        What reduces them; by default the mean of medians with ε = ½.
+        Makes one number of these ñ rewards; by default the mean of medians with ε = ½.
 
     Examples
     --------
@@ -156,7 +155,7 @@ class Filtered(Repeating[Wrapped]):
         if recorded:
             centre, size = _location(settings["rewards"], settings.get("arms"))
             stretch = max(1.0, size / calibration.scale)
-            if isinstance(inside, ThompsonSampling):
+            if hasattr(inside, "prior_scale"):  # that of ThompsonSampling
                 told = altered(told, prior_scale=stretch * inside.prior_scale)
             policy = Scaled(told, centre=centre, unit=calibration.scale, stretch=stretch)
         else:

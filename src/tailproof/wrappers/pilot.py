@@ -69,7 +69,7 @@ class Piloted(Wrapped):
         for name in _PARTS:
             setattr(self, name, getattr(self, name)[:, :0].copy())
 
-    def replay(self, policy: Policy[Any], inner: State, arms: Array, rewards: Array) -> None:
+    def teach(self, policy: Policy[Any], inner: State, arms: Array, rewards: Array) -> None:
         """Let A learn the first decisions in a new state, with other arms and rewards.
 
         They have the shapes (paths, decisions, K, …) and (paths, decisions, …).

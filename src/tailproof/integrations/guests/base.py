@@ -167,8 +167,8 @@ class Guest(Policy[GuestState]):
 
     A subclass creates it, asks it for an arm and tells it a reward, on one path. Its state is
     the list of decisions it learned from; the object itself is rebuilt by replaying them, so it
-    can be saved, restored and copied in any case. Before each choice it gets a seed
-    from the random numbers of the call; before each update, the number of the update.
+    can be saved, restored and copied in any case. Before each choice the object is seeded with a
+    random number of the call, and before each update with the number of the update.
     """
 
     largest: ClassVar[float] = 1e30

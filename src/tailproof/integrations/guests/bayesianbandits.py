@@ -14,7 +14,7 @@ __all__ = ["BayesianBandits", "bayesianbandits"]
 
 @dataclass(frozen=True)
 class BayesianBandits(Guest):
-    """A `bayesianbandits` agent; see `bayesianbandits`."""
+    """An agent of the library `bayesianbandits`, as the function `bayesianbandits` makes it."""
 
     policy: Made
     learner: Made

@@ -14,7 +14,7 @@ __all__ = ["Coba", "coba"]
 
 @dataclass(frozen=True)
 class Coba(Guest):
-    """A `coba` learner; see `coba`."""
+    """A learner of the library `coba`, as the function `coba` makes it."""
 
     weighs: ClassVar[bool] = True
     learner: Made

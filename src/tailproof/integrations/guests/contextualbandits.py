@@ -15,7 +15,7 @@ __all__ = ["ContextualBandits", "contextualbandits"]
 
 @dataclass(frozen=True)
 class ContextualBandits(Guest):
-    """A `contextualbandits.online` policy; see `contextualbandits`."""
+    """A policy of `contextualbandits.online`, as the function `contextualbandits` makes it."""
 
     policy: Made
 

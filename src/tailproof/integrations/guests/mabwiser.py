@@ -16,7 +16,7 @@ _LINEAR = ("LinGreedy", "LinTS", "LinUCB")
 
 @dataclass(frozen=True)
 class MABWiser(Guest):
-    """A `mabwiser.mab.MAB`; see `mabwiser`."""
+    """A bandit of the library `mabwiser.mab`, as the function `mabwiser` makes it."""
 
     learning_policy: Any
 

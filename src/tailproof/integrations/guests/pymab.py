@@ -15,7 +15,7 @@ __all__ = ["PyMAB", "pymab"]
 
 @dataclass(frozen=True)
 class PyMAB(Guest):
-    """A `pymab` policy; see `pymab`."""
+    """A policy of the library `pymab`, as the function `pymab` makes it."""
 
     policy: Made
 

@@ -14,7 +14,7 @@ __all__ = ["River", "river"]
 
 @dataclass(frozen=True)
 class River(Guest):
-    """A `river.bandit` policy; see `river`."""
+    """A policy of the library `river.bandit`, as the function `river` makes it."""
 
     policy: Made
 

@@ -15,7 +15,7 @@ __all__ = ["VW", "vw"]
 
 @dataclass(frozen=True)
 class VW(Guest):
-    """A `vowpalwabbit.Workspace` with ``--cb_explore_adf``; see `vw`."""
+    """A `vowpalwabbit.Workspace` with ``--cb_explore_adf``, as the function `vw` makes it."""
 
     largest: ClassVar[float] = 1e9  # it squares them in single precision
     longest_seen: ClassVar[float] = 1e9

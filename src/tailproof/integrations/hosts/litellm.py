@@ -35,8 +35,8 @@ class LiteLLMStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
     """A routing strategy for `litellm.Router`: a small 95 % quantile of what calls cost.
 
     Each model group has a `tailproof.routing.Router` among its deployments. Cooldowns, retries and
-    fallbacks remain LiteLLM's, and so do its checks before a call. Each attempt is learned on its
-    own: a deployment that fails is charged, the one that answers in its place is not.
+    fallbacks remain LiteLLM's, and so do its checks before a call. Each attempt is learned alone:
+    the failure of a deployment does not count against the one that answers in its place.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ class LiteLLMStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         it from them.
     measure : "latency", "first_token" or "cost", or weights for several
         ``{"latency": 1, "cost": 300}`` adds a second for a third of a cent. An answer that was not
-        streamed has its first token at its end. A call without a price is not learned if it is
-        needed.
+        streamed has its first token at its end. If "cost" counts, a call without a price is not
+        learned.
     settings :
         Those of `tailproof.routing.Router`: `aim`, `failure`, `memory`, `probe`, `policy`, `seed`.
         A time-out or another error costs `failure`, by default infinitely much.

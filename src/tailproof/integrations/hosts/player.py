@@ -15,7 +15,7 @@ class Player:
     """A policy that is asked for one arm and told one reward at a time, on one path.
 
     If the policy takes several rewards per decision, as a filter does, `ask` returns the same arm
-    until all are told; the arms offered must stay the same meanwhile.
+    until all of them are told. The arms on offer must stay the same meanwhile.
 
     Parameters
     ----------
@@ -33,8 +33,6 @@ class Player:
     ...     player.tell(arm + rng.standard_cauchy())
     >>> player.state.decisions.tolist(), int(player.state.inner.counts.argmax())
     ([200], 2)
-
-    Source: our own. Differences: none.
     """
 
     def __init__(self, policy: Policy[Any], *, seed: int = 0) -> None:
@@ -65,7 +63,7 @@ class Player:
         return arm
 
     def tell(self, reward: float) -> None:
-        """Take one reward of the arm asked for; the policy learns when a decision has them all."""
+        """Take one reward of the arm that `ask` returned; the last one of a decision is learned."""
         if self._held is None:
             raise ValueError("call ask before tell")
         require(not np.isnan(reward), "reward", "a float (±inf allowed, NaN not)", reward)

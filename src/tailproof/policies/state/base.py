@@ -38,8 +38,8 @@ __all__ = [
     "Index",
     "Rule",
     "State",
+    "flat_index",
     "picked",
-    "places",
 ]
 
 ONE = np.ones((), dtype=np.int64)
@@ -358,10 +358,10 @@ def _doubled(room: int, least: int) -> int:
     return room
 
 
-def places(chosen: Index, arms: int) -> Index:
+def flat_index(chosen: Index, arms: int) -> Index:
     """Return where the chosen arms are in an array of shape (paths, arms), read path by path.
 
-    >>> places(np.array([1, 0]), arms=3).tolist()
+    >>> flat_index(np.array([1, 0]), arms=3).tolist()
     [1, 3]
     """
     return _starts(len(chosen), arms) + chosen

@@ -16,10 +16,10 @@ from tailproof.policies.state.base import (
     Index,
     Rule,
     State,
-    places,
+    flat_index,
 )
 
-__all__ = ["Counted", "History", "Tally", "clip"]
+__all__ = ["Counted", "RewardHistory", "Tally", "clip"]
 
 LARGEST = 1e100
 
@@ -48,13 +48,13 @@ class Tally(Counted):
 
     def update(self, chosen: Index, y: Array) -> None:
         """Add one reward of the chosen arm of each path."""
-        at = places(chosen, self.arms)
+        at = flat_index(chosen, self.arms)
         self.counts.put(at, self.counts.take(at) + ONE)
         self.sums.put(at, self.sums.take(at) + y)
 
 
 @dataclass(eq=False)
-class History(Counted):
+class RewardHistory(Counted):
     """Every reward in the order of decisions, in buffers that double when they are full.
 
     The arms of a path share one row, however unevenly they were pulled: `samples`, of shape

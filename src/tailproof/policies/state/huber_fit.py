@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tailproof.bisection import bisect
 from tailproof.policies.state.base import ROOM, Array, Counts, Finite, FiniteBuffer, Rule
 from tailproof.policies.state.regression import Design
 
@@ -111,8 +112,5 @@ def _length(r: Array, along: Array, slope: Array, bend: Array) -> Array:
         return high
     steepest = bend + np.einsum("pn,pn->p", along, along)
     low = np.minimum(-slope / steepest, 1)  # the slope cannot change faster
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        up = rises(middle)
-        low, high = np.where(up, low, middle), np.where(up, middle, high)
+    low, _ = bisect(rises, low, high, halvings=_HALVINGS)
     return np.where(beyond, low, 1.0)

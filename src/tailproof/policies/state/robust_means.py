@@ -12,13 +12,13 @@ import numpy as np
 
 from tailproof.chunking import chunks
 from tailproof.policies.state.base import ArmCounts, ArmValues, Array, Buffer, Index, Rule
-from tailproof.policies.state.counts import History
+from tailproof.policies.state.counts import RewardHistory
 
 __all__ = ["ESTIMATORS", "CatoniMeans", "MediansOfMeans", "RobustMeans", "TruncatedMeans"]
 
 
 @dataclass(eq=False)
-class RobustMeans(History):
+class RobustMeans(RewardHistory):
     """A history, and the means of its arms at the next decision (`means`), of shape (paths, K)."""
 
     means: ArmValues

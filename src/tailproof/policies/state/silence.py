@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtri
 
 from tailproof.policies.state.base import Array
-from tailproof.policies.state.purse import Purse
+from tailproof.policies.state.sales import SalesHistogram
 
 __all__ = ["ERROR", "FIRST", "PACE", "silent_looks"]
 
@@ -24,7 +24,9 @@ bounds the binomial)."""
 _SURE = float(-ndtri(ERROR))
 
 
-def silent_looks(state: Purse, largest: float | None) -> tuple[Array | None, NDArray[np.bool_]]:
+def silent_looks(
+    state: SalesHistogram, largest: float | None
+) -> tuple[Array | None, NDArray[np.bool_]]:
     """Return the probabilities of looks, and which arms only a look may choose: (paths, K) each.
 
     No probabilities if no arm is silent. A silent arm is looked at by a K-th of visitors until its

@@ -8,7 +8,7 @@ seed, are different.
 
 from tailproof.research.gauntlet.problems import PROBLEMS, Problem, problems
 from tailproof.research.gauntlet.run import RECOMMENDED, SEEDS, SIZES, recommended, run
-from tailproof.research.gauntlet.score import BLOCKS, CHANCE, Block, Row, Score
+from tailproof.research.gauntlet.score import BLOCKS, CHANCE, Block, Score, ScoreRow
 from tailproof.research.gauntlet.targets import TARGETS, CheckedTarget, Target, check_targets
 
 __all__ = [
@@ -22,8 +22,8 @@ __all__ = [
     "Block",
     "CheckedTarget",
     "Problem",
-    "Row",
     "Score",
+    "ScoreRow",
     "Target",
     "check_targets",
     "problems",

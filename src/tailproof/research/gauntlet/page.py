@@ -2,7 +2,7 @@
 
 import math
 
-from tailproof.research.gauntlet.score import CHANCE, Block, Row, Score
+from tailproof.research.gauntlet.score import CHANCE, Block, Score, ScoreRow
 from tailproof.research.gauntlet.targets import check_targets
 
 __all__ = ["page", "shown"]
@@ -56,7 +56,7 @@ def page(score: Score, command: str) -> str:
 
 
 def _regrets(score: Score, block: Block) -> list[list[str]]:
-    """Return a row for each problem, with what the tools have in it."""
+    """Return a row for each problem, with the regret of each tool."""
     tools = [
         tool for tool in score.tools if any(tool in regrets for regrets in score.regret.values())
     ]
@@ -71,7 +71,7 @@ def _regrets(score: Score, block: Block) -> list[list[str]]:
 
 
 def _sums(score: Score, block: Block) -> list[list[str]]:
-    """Return a row for each tool, with what it has over all problems."""
+    """Return a row for each tool, with its ratios over all problems."""
     head = ["median ratio to the best", "worst ratio", "where", f"{block.word} in"]
     rows = [["tool", "problems", *head]]
     for tool, row in score.summary().items():
@@ -81,7 +81,7 @@ def _sums(score: Score, block: Block) -> list[list[str]]:
     return rows
 
 
-def _cell(row: Row | None, block: Block) -> str:
+def _cell(row: ScoreRow | None, block: Block) -> str:
     if row is None:
         return "–"
     stuck = f", **{100 * row.stuck:.0f} % {block.word}**" if row.stuck else ""

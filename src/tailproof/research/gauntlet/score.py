@@ -14,7 +14,7 @@ from tailproof.typing import Array
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["BLOCKS", "CHANCE", "Block", "Row", "Score"]
+__all__ = ["BLOCKS", "CHANCE", "Block", "Score", "ScoreRow"]
 
 
 CHANCE = "random arm"
@@ -26,7 +26,7 @@ class Block(NamedTuple):
 
     title: str
     word: str
-    """What a path is whose second half has too much regret."""
+    """What a path is called if its second half has too much regret."""
     limit: float
     """How much is too much, relative to random arms."""
 
@@ -40,7 +40,7 @@ BLOCKS = {
 _FORMAT = "tailproof gauntlet 1"
 
 
-class Row(NamedTuple):
+class ScoreRow(NamedTuple):
     """One tool in one problem; regrets are means over the paths, divided by the problem's unit."""
 
     problem: str
@@ -119,7 +119,7 @@ class Score:
         require(problem in self.regret, "problem", f"one of {', '.join(self.regret)}", problem)
         return float(self.regret[problem][CHANCE][:, 1].mean())
 
-    def row(self, problem: str, tool: str) -> Row | None:
+    def row(self, problem: str, tool: str) -> ScoreRow | None:
         """Return the results of a tool in a problem, or None if it cannot play it."""
         chance = self.chance(problem)
         require(tool in self.tools, "tool", f"one of {', '.join(self.tools)}", tool)
@@ -129,7 +129,7 @@ class Score:
         means = {name: float(regrets[name][:, 1].mean()) for name in self.tools if name in regrets}
         half, end = regrets[tool].T
         limit = self.block(problem).limit * float(np.diff(regrets[CHANCE]).mean())
-        return Row(
+        return ScoreRow(
             problem=problem,
             tool=tool,
             regret=means[tool],
@@ -140,7 +140,7 @@ class Score:
             worst=float(end.max()) / chance,
         )
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[ScoreRow]:
         """Return the results of every tool in every problem that it can play."""
         pairs = ((problem, tool) for problem in self.regret for tool in self.tools)
         return [row for pair in pairs if (row := self.row(*pair)) is not None]

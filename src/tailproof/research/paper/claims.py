@@ -245,7 +245,7 @@ class Study(Protocol):
         """Simulate."""
 
     def draw(self, results: Mapping[str, Any]) -> dict[str, Picture]:
-        """Draw the results, by file name."""
+        """Return the pictures of the results, by file name."""
 
     def check_claims(self, results: Mapping[str, Any]) -> list[Claim]:
         """Measure the parts of each claim."""

@@ -9,7 +9,7 @@ import numpy as np
 from tailproof.research.paper.claims import final
 from tailproof.results import Result
 
-__all__ = ["FIGURES_2_3", "REFERENCES", "Row", "compare"]
+__all__ = ["FIGURES_2_3", "REFERENCES", "ReferenceRow", "compare"]
 
 _REGRETS = {
     "uniform": ((797, 5), (797, 5)),
@@ -31,7 +31,7 @@ REFERENCES = {"2-3": FIGURES_2_3}
 """By study."""
 
 
-class Row(NamedTuple):
+class ReferenceRow(NamedTuple):
     """Our regret next to the reference."""
 
     policy: str
@@ -42,7 +42,7 @@ class Row(NamedTuple):
     """The difference in standard errors, from both samples."""
 
 
-def compare(result: Result, reference: Mapping[str, tuple[float, float]]) -> list[Row]:
+def compare(result: Result, reference: Mapping[str, tuple[float, float]]) -> list[ReferenceRow]:
     """Compare the final regrets with a reference of 10 paths."""
     rows = []
     for name, (mean, deviation) in reference.items():
@@ -50,5 +50,5 @@ def compare(result: Result, reference: Mapping[str, tuple[float, float]]) -> lis
         our_deviation = float(np.std(regret, ddof=1))
         error = math.sqrt(our_deviation**2 / len(regret) + deviation**2 / 10)
         our_mean = float(regret.mean())
-        rows.append(Row(name, our_mean, our_deviation, mean, (our_mean - mean) / error))
+        rows.append(ReferenceRow(name, our_mean, our_deviation, mean, (our_mean - mean) / error))
     return rows

@@ -10,17 +10,15 @@ import numpy as np
 from tailproof.live.journal import Counts, Note
 from tailproof.policies.base import Policy
 from tailproof.service.page.timeline import plain
-from tailproof.stats.aims import Aim, CappedMean
+from tailproof.stats.aims import Aim
 from tailproof.stats.comparison import (
     LEVEL,
     Comparison,
     Lead,
-    MeanWithin,
     Statistic,
     Unbounded,
 )
-from tailproof.stats.estimators import Quantile
-from tailproof.stats.uplift import Estimate, Scale, Worth, quantile_level
+from tailproof.stats.uplift import Estimate, Scale, Worth
 from tailproof.wrappers import AutoFiltered, Filtered
 from tailproof.wrappers.base import Wrapper
 
@@ -58,19 +56,14 @@ def aim_words(aim: Aim, costs: bool | None = None) -> str:
     >>> aim_words(Quantile(0.95)), aim_words(Median(), costs=True)
     ('the 0.95-quantile', 'the smallest median')
     """
-    size = "" if costs is None else "smallest " if costs else "largest "
-    if isinstance(aim, Quantile):
-        return f"the {size}{aim.level:g}-quantile"
-    if isinstance(aim, CappedMean):
-        quantile = f"the {aim.share:g}-quantile of those that are not zero"
-        return f"the {size}mean of rewards capped at {quantile}"
-    return f"the {size}{aim.name}"
+    size = "" if costs is None else "smallest" if costs else "largest"
+    return aim.words(size)
 
 
 def lead_how(aim: Aim, statistic: Statistic) -> list[str]:
     """Return sentences on what the intervals and a sure lead assume, and what is proved."""
     if isinstance(statistic, Unbounded):
-        if isinstance(aim, CappedMean):
+        if aim.share is not None:
             return ["No finite cap is known yet, so there is no interval."]
         return [
             "For a mean of rewards without bounds no interval can hold, so none is given, and no "
@@ -83,12 +76,12 @@ def lead_how(aim: Aim, statistic: Statistic) -> list[str]:
         "policy chose, and so does a sure lead."
     )
     proved = "This is proved, for every distribution of rewards."
-    if isinstance(aim, CappedMean):
+    if aim.share is not None:
         proved = (
             "This is proved for a fixed cap; for a cap learned from the rewards, as here, only the "
             "rate of wrong sure leads is measured."
         )
-    elif isinstance(statistic, MeanWithin):
+    elif statistic.range is not None:
         proved = "This is proved if these are the true bounds of the rewards."
     return [*found, proved]
 
@@ -113,7 +106,7 @@ def lead_words(aim: Aim, found: Comparison) -> str:
         parts = [f"Nothing leads: {_listed(rivals)} are equal so far"]
     else:
         parts = [f"{lead.arm} leads so far"]
-        if isinstance(aim, CappedMean) and unbounded:
+        if aim.share is not None and unbounded:
             parts.append("no finite cap is known yet")
         elif unbounded:
             parts.append("never sure, as a mean of rewards without bounds has no interval")
@@ -183,15 +176,16 @@ class About:
     @property
     def unit(self) -> str:
         """What the numbers are, such as "a request, capped at 300"."""
-        level = quantile_level(self.aim)
+        level = self.aim.level
         if level is not None:
-            return "in the median" if level == 0.5 else f"at the {level:g}-quantile"
+            name = "median" if level == 0.5 else f"{level:g}-quantile"
+            return f"of its rewards above the {name} of the control group"
         return "a request"
 
     @property
     def capped(self) -> str:
         """How rewards are cut, as a sentence; empty for quantiles."""
-        if self.scale is None:
+        if self.scale is None or self.aim.level is not None:
             return ""
         low, high = self.scale.low, self.scale.high
         ends = f"at {amount(high)}" if low == 0 else f"to {amount(low)} … {amount(high)}"
@@ -235,7 +229,7 @@ def _gain(
     sign = -1 if about.costs else 1
     ends = sorted(sign * end for end in (found.low, found.high))
     gains = [sign * found.difference, *ends]
-    whole, known = abs(found.other), quantile_level(about.aim) is None
+    whole, known = abs(found.other), about.aim.level is None
     share = about.positive and whole > 0
     percents = [100 * gain / whole if share else math.nan for gain in gains]
     many = share_of_all * found.requests
@@ -247,6 +241,8 @@ def _gain(
         "rule": plain(found.first),
         "other": plain(found.other),
         "requests": int(found.requests),
+        "uncapped": plain(sign * found.uncapped),
+        "beyond": found.beyond,
         **{key: [plain(x) for x in values] for key, values in triples.items()},
     }
 
@@ -266,20 +262,41 @@ def _verdict(about: About, rows: Sequence[dict[str, Any]]) -> tuple[str, str]:
 def _sentence(about: About, row: dict[str, Any]) -> tuple[str, str]:
     """Return a verdict and a sentence on one difference."""
     gain, low, high = (float(x) for x in row["gain"])
-    verb = "saved" if about.costs else "earned"
     percent = row["percent"][0]
     about_percent = "" if percent is None else f", {_signed(float(percent))} %"
     between = f"between {amount(low)} and {amount(high)}"
-    more = f"{amount(abs(gain))} {'more' if gain >= 0 else 'less'} {about.unit} than {row['name']}"
     if math.isinf(low) and math.isinf(high):
         return "unsure", (
             f"Cannot tell against {row['name']}: some arms had no chance. Set explore or floor."
         )
+    verb, end = (
+        "saved" if about.costs else "earned",
+        f"{about_percent}; {between}.{_beyond(about, row)}",
+    )
+    if about.aim.level is not None:
+        verb = "had"
+    more = f"{amount(abs(gain))} {'more' if gain >= 0 else 'less'} {about.unit} than {row['name']}"
+    words = f"the rule {verb} {more}{end}"
     if low > 0:
-        return "paid", f"It paid: the rule {verb} {more}{about_percent}; {between}."
+        return "paid", f"It paid: {words}"
     if high < 0:
-        return "cost", f"It did not pay: the rule {verb} {more}{about_percent}; {between}."
-    return "unsure", f"Not sure yet: the rule {verb} {more}{about_percent}; {between}."
+        return "cost", f"It did not pay: {words}"
+    return "unsure", f"Not sure yet: {words}"
+
+
+def _beyond(about: About, row: dict[str, Any]) -> str:
+    """Name the cap, and the difference without it, if it cut anything."""
+    if about.scale is None or not row["beyond"] or not isinstance(row["uncapped"], float):
+        return ""
+    raw, count = row["uncapped"], row["beyond"]
+    more = "more" if raw >= 0 else "less"
+    turned = raw * float(row["gain"][0]) < 0
+    decide = ", and these decide" if turned else ""
+    what = "reward was" if count == 1 else "rewards were"
+    return (
+        f" Rewards are capped, now at {amount(about.scale.high)}, and {count:,} {what} beyond the "
+        f"cap{decide}: without a cap it is {amount(abs(raw))} {more}."
+    )
 
 
 def _signed(x: float) -> str:
@@ -294,12 +311,13 @@ def _signed(x: float) -> str:
 
 def _pay_how(about: About, even: Estimate | None) -> str:
     level = f"{100 * LEVEL:.0f} %"
-    if quantile_level(about.aim) is not None:
+    if about.aim.level is not None:
         return (
-            f"Each request drew by lot whether it belongs to the control group. The interval holds "
-            f"with {level} confidence at every look, for every distribution of rewards, whatever "
-            "the policy learned (Howard and Ramdas 2022): it is about the quantiles of all rewards "
-            f"of each group so far. {_assumed(about)}"
+            "Each request got its arm by a lot whose probability p is in the journal. Compared is "
+            "the share of rewards above the quantile of the control group's earlier rewards, which "
+            "does not move as the rule learns; a reward weighs 1/p. The interval holds with "
+            f"{level} confidence at every look, whatever the policy had learned (proved by bets "
+            f"that cannot be won at the truth; Ville 1939). {_assumed(about)}"
         )
     parts = [
         "Each request got its arm by a lot whose probability p is in the journal. A reward weighs "
@@ -336,7 +354,7 @@ def exploring(about: About, found: Estimate | None, worth: Worth) -> dict[str, A
         f"to them. The interval is of the same kind as above. {about.capped}"
     )
     blank = {"words": "", "how": how.strip(), "row": None}
-    if quantile_level(about.aim) is not None:
+    if about.aim.level is not None:
         return blank | {"words": f"{said}. For a quantile the cost is not estimated.", "how": ""}
     if found is None:
         return blank | {"words": "Too early to tell, or the propensities are not known.", "how": ""}

@@ -17,7 +17,6 @@ from tailproof.service.page.timeline import History, plain
 from tailproof.stats.aims import Aim
 from tailproof.stats.comparison import LEVEL, Comparison, Lead, Unbounded
 from tailproof.stats.diagnostics import LEAST
-from tailproof.stats.estimators import Mean
 from tailproof.stats.histograms import FEWEST, Histogram
 from tailproof.stats.uplift import CONTROL, OTHER, POLICY, Decided, Worth
 from tailproof.typing import Array
@@ -298,7 +297,7 @@ class Summary:
         windows = [arm.window[-size:] for arm in arms]
         names = np.repeat([arm.name for arm in arms], [len(x) for x in windows])
         try:
-            found = calibrate(rewards=np.concatenate([*windows, []]), arms=names, costs=self.costs)
+            found = calibrate(reward=np.concatenate([*windows, []]), arm=names, costs=self.costs)
         except ValueError as error:  # too few of each arm, or all equal
             self._tail, self._advice = f"No verdict: {error}.", ""
             return
@@ -486,7 +485,7 @@ def compared(
     exact = all(sample.exact for sample in samples)
     lows = [sample.low for sample in samples]
     statistic = aim.among(lows)
-    if isinstance(aim, Mean) and not exact:
+    if aim.averages and not aim.bounded and not exact:
         statistic = Unbounded()  # a frequent largest reward may be an effect of rounding
     highs = None if exact else [sample.high for sample in samples]
     return Comparison.of(statistic, names, lows, highs, costs=costs, any_look=True)

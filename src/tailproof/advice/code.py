@@ -1,0 +1,66 @@
+"""The Python code that runs the advised policy."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tailproof.formatting import several
+from tailproof.stats.aims import Aim
+from tailproof.stats.diagnostics import ArmRewards
+
+if TYPE_CHECKING:
+    from tailproof.advice.advice import Advice
+
+__all__ = ["code", "mostly_zero", "written"]
+
+
+def code(advice: Advice, aim: Aim | None = None) -> str:
+    """Return Python code that asks the policy for arms and tells it rewards, ready to paste."""
+    text = written(advice.policy(aim))
+    names = ", ".join(sorted(set(re.findall(r"\b([A-Z]\w+)\(", text))))
+    arms = [arm.name or f"arm {1 + place}" for place, arm in enumerate(_at_least_two(advice))]
+    offer, about = repr(arms), ""
+    if advice.dim is not None:
+        offer = "{" + ", ".join(f"{arm!r}: …" for arm in arms) + "}"
+        about = f"  # {several(advice.dim, 'feature')} of each arm"
+    elif advice.features:
+        kind = "share" if "LinRevenueUCB" in text else "cross"
+        offer, names = f"features.{kind}({arms!r}, visitor)", f"{names}, features"
+        about = f"  # {several(advice.features, 'feature')} of the visitor"
+    silence = ", silence=0.0" if mostly_zero(advice) else ""
+    return "\n".join(
+        [
+            f"from tailproof import {names}",
+            "from tailproof.live import Agent",
+            "",
+            f'agent = Agent({text}, "decisions.db"{silence})',
+            f"choice = agent.ask({offer}){about}",
+            "agent.tell(choice.id, reward)  # what choice.arm earned",
+        ]
+    )
+
+
+def mostly_zero(advice: Advice) -> bool:
+    """Whether zeros are what most requests bring, so that nobody may tell them."""
+    return any(np.mean(arm.rewards == 0) > 0.5 for arm in advice.rewards.arms)
+
+
+def _at_least_two(advice: Advice) -> list[ArmRewards]:
+    arms = list(advice.rewards.arms)
+    return arms if len(arms) > 1 else arms * 2
+
+
+def written(thing: Any) -> str:
+    """Return a policy as code, without settings that have their default value."""
+    if not is_dataclass(thing):
+        return repr(thing)
+    given = [
+        ("" if field.name == "policy" else f"{field.name}=") + written(getattr(thing, field.name))
+        for field in fields(thing)
+        if getattr(thing, field.name) != field.default
+    ]
+    return f"{type(thing).__name__}({', '.join(given)})"

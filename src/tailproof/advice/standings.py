@@ -1,0 +1,107 @@
+"""What a table says of its arms by customer: the bridge from `Records` to `Standing`."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tailproof.stats import soundness
+from tailproof.stats.aims import Aim
+from tailproof.stats.customers import Customers, cap_of_totals
+from tailproof.stats.periods import days_of, seconds_of
+from tailproof.stats.soundness import Finding
+from tailproof.stats.standing import Standing
+from tailproof.tables import Records
+from tailproof.typing import Array
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tailproof.advice.advice import Advice
+
+__all__ = ["customers_of", "findings_of", "samples_of", "standing_of", "unsound"]
+
+
+def customers_of(known: Records, names: Sequence[str]) -> Customers:
+    """Gather the rows with a reward by unit; arms are numbered as in `names`.
+
+    Propensities that are the same in all rows of an arm change no comparison, and are left out.
+    """
+    there = ~np.isnan(known.reward)
+    place = np.array([list(names).index(name) if name in names else -1 for name in known.arms])
+    arm, p = place[known.arm[there]], None
+    if known.propensity is not None and not known.estimated:
+        p = known.propensity[there]
+        if all(np.ptp(p[arm == one]) == 0 for one in range(len(names)) if (arm == one).any()):
+            p = None
+    return Customers.of(
+        arm=arm,
+        reward=known.reward[there],
+        unit=None if known.unit is None else known.unit[there],
+        time=None if known.time is None else seconds_of(known.time[there]),
+        propensity=p,
+        arms=len(names),
+    )
+
+
+def samples_of(customers: Customers) -> list[Array]:
+    """Return the totals of each arm's customers, sorted; its rows if arms were drawn by visit."""
+    if customers.case == "visits":
+        arm, values = customers.row_arm, customers.row_reward
+    else:
+        arm, values = customers.arm, customers.total
+    return [np.sort(values[arm == one]) for one in range(customers.arms)]
+
+
+def standing_of(advice: Advice, aim: Aim) -> Standing | None:
+    """Return the standing under an aim that is a mean; None without bounds or a cap."""
+    names = [arm.name for arm in advice.rewards.arms]
+    common = {
+        "customers": advice.customers,
+        "names": names,
+        "looks": advice.looks,
+        "costs": advice.costs,
+        "unsound": unsound(advice),
+    }
+    if not aim.averages:
+        return None
+    if aim.share is not None:
+        found = Standing(**common, share=aim.share)  # type: ignore[arg-type]
+        low, high = cap_of_totals(advice.customers.total, aim.share)
+        return found if 0 < high - low < math.inf else None
+    if advice.largest is not None:
+        ends = {"largest": advice.largest, "smallest": advice.smallest}
+        return Standing(**common, **ends)  # type: ignore[arg-type]
+    statistic = aim.among(advice.samples, light=advice.light)
+    if statistic.range is None:
+        return None
+    ends = dict(zip(("smallest", "largest"), statistic.range, strict=True))
+    return Standing(**common, **ends, assumed=True)  # type: ignore[arg-type]
+
+
+def unsound(advice: Advice) -> tuple[str, ...]:
+    """Return why nothing is sure in a file that is not sound; a machine is one customer of many."""
+    kinds = {"shares": "the arms do not have their planned shares"}
+    kinds |= {"duplicates": "orders occur twice", "burst": "one arm has a burst of rows"}
+    return tuple(kinds[one.kind] for one in advice.findings if one.kind in kinds)
+
+
+def findings_of(advice: Advice) -> list[Finding]:
+    """Return what makes statements about this file wrong."""
+    who, names = advice.customers, [arm.name for arm in advice.rewards.arms]
+    if len(names) < 2:
+        return []
+    shares = soundness.planned_shares(advice.split, names)
+    found = soundness.machines(who, names)
+    if shares is not None:
+        found += soundness.about_shares(
+            who, shares, names, None if who.time is None else days_of(who.time)
+        )
+    known = advice.records
+    there = ~np.isnan(known.reward)
+    if known.time is not None and known.unit is not None:
+        columns = known.arm[there], known.reward[there], known.unit[there]
+        found += soundness.duplicates(*columns, known.time[there])
+    return found + soundness.bursts(who.row_arm, names, who.row_reward)

@@ -1,0 +1,93 @@
+"""The options that say how a table of records is read, the same for every command."""
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any
+
+import typer
+
+from tailproof.cli.options import column_names
+
+__all__ = ["TableFile", "reads_records", "table_of"]
+
+TableFile = Annotated[
+    str,
+    typer.Argument(
+        help="CSV, compressed or not, Excel, Parquet, a folder of Parquet, - for stdin, a journal "
+        "(shop.db), or what `tailproof log` wrote of one."
+    ),
+]
+
+_Text = str | None
+_OPTIONS: dict[str, Any] = {
+    "arm": Annotated[_Text, typer.Option(help="Column of the arms [default: arm].")],
+    "reward": Annotated[_Text, typer.Option(help="Column of the rewards [default: reward].")],
+    "unit": Annotated[
+        _Text, typer.Option(help="Column of customers, or of what was decided together.")
+    ],
+    "time": Annotated[
+        _Text, typer.Option(help="Column of times: ISO 8601, or seconds since 1970.")
+    ],
+    "propensity": Annotated[
+        _Text,
+        typer.Option(
+            help="Column of the probability of the chosen arm. Columns p:ARM are those of all."
+        ),
+    ],
+    "features": Annotated[
+        _Text, typer.Option(help="Columns of visitors' features, separated by commas.")
+    ],
+    "group": Annotated[_Text, typer.Option(help="Column of visitors' groups.")],
+    "id": Annotated[_Text, typer.Option(help="Column that differs in every row.")],
+    "sheet": Annotated[_Text, typer.Option(help="Sheet of an Excel workbook.")],
+    "decimal": Annotated[
+        _Text, typer.Option(help="Decimal mark, '.' or ',', if the file is ambiguous.")
+    ],
+    "spelling": Annotated[
+        _Text, typer.Option(help="Arms that differ by case or blanks: ask, merge or keep.")
+    ],
+    "missing": Annotated[_Text, typer.Option(help="Missing rewards: count or refuse.")],
+    "skip_bad": Annotated[
+        bool, typer.Option("--skip-bad", help="Leave out rows that cannot be read, and say which.")
+    ],
+}
+
+
+def reads_records(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command these options; it takes those that were given as one mapping, `columns`."""
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        columns = {name: given.pop(name) for name in _OPTIONS}
+        command(**given, columns=_said(columns))
+
+    own = inspect.signature(command, eval_str=True)
+    parameters = [part for part in own.parameters.values() if part.name != "columns"]
+    parameters = [part.replace(kind=inspect.Parameter.KEYWORD_ONLY) for part in parameters]
+    for name, hint in _OPTIONS.items():
+        default = False if name == "skip_bad" else None
+        kind = inspect.Parameter.KEYWORD_ONLY
+        parameters.append(inspect.Parameter(name, kind, default=default, annotation=hint))
+    run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {part.name: part.annotation for part in parameters}
+    return run
+
+
+def _said(columns: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that were given."""
+    found = {name: value for name, value in columns.items() if value not in (None, False)}
+    if "features" in found:
+        found["features"] = column_names(found["features"])
+    return found
+
+
+def table_of(file: str) -> Any:
+    """Return what `tailproof.records` reads: the journal at a path or URL, or the path itself."""
+    from tailproof.live import read
+    from tailproof.tables.journals import is_journal
+
+    if not is_journal(file):
+        return file
+
+    return read(file)

@@ -1,0 +1,6 @@
+"""One table for every tool: rows of arms and rewards, from files, data frames and journals."""
+
+from tailproof.tables.checked import Records
+from tailproof.tables.reading import records
+
+__all__ = ["Records", "records"]

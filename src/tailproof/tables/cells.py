@@ -1,0 +1,391 @@
+"""Cells of a column as numbers, labels or times; what cannot be read is refused by its line."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal as Exact
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+
+from tailproof.tables.refusals import Refusals
+from tailproof.typing import Array, Index
+
+__all__ = ["Column", "Decimal", "Gatherer", "Spelling", "labels", "numbers", "times"]
+
+Decimal = Literal[".", ","]
+Spelling = Literal["ask", "merge", "keep"]
+
+MISSING = {"", "na", "n/a", "nan", "none", "null", "-", "#n/a", "<na>"}
+_WORDS = {"true": 1.0, "false": 0.0, "inf": np.inf, "infinity": np.inf}
+_STRIPPED = dict.fromkeys(map(ord, " '’\u00a0\u2009\u202f"), "") | {ord("−"): "-"}
+_SHAPES: dict[str, re.Pattern[str]] = {
+    mark: re.compile(
+        rf"[+-]?(?=[\d.,]*\d)(?:\d+|\d{{1,3}}(?:{other}\d{{2,3}})*{other}\d{{3}})?(?:{point}\d*)?(?:[eE][+-]?\d+)?"
+    )
+    for mark, point, other in ((".", r"\.", ","), (",", ",", r"\."))
+}
+"""Numbers with a point or a comma as decimal mark, and the other as thousands separator."""
+_CURRENCY = re.compile(r"[$€£¥₹₩₽]|\b(?:USD|EUR|GBP|JPY|CHF|INR)\b|^(?:USD|EUR|GBP|JPY|CHF|INR)")
+_DAY_FIRST = re.compile(r"(\d{1,2})([./])(\d{1,2})\2(\d{4})(?:,?[ T](\d{1,2}:\d{2}(?::\d{2})?))?")
+"""Local dates such as 31.12.2026 or 12/31/2026, perhaps with a time of day."""
+_SEVERAL = 3
+"""How many distinct cells a message shows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """The cells of a column: numbers, and texts as the number of each distinct text.
+
+    Attributes
+    ----------
+    numbers : array, optional
+        NaN where the cell is text or missing; None if all cells are text.
+    codes : array, optional
+        The number of the cell's text, −1 if it is no text; None if no cell is text.
+    texts : sequence of str
+        The distinct texts, as they stand.
+    dates : bool
+        Whether numbers are times, in seconds since 1970.
+    raw : array, optional
+        The cells themselves, if they are lists or mappings.
+    """
+
+    numbers: Array | None
+    codes: Index | None
+    texts: Sequence[str] = ()
+    dates: bool = False
+    raw: Any = None
+
+    def __len__(self) -> int:
+        return len(self.codes if self.numbers is None else self.numbers)  # type: ignore[arg-type]
+
+    @classmethod
+    def of(cls, values: Any) -> "Column":
+        """Return the column of an array or sequence."""
+        gatherer = Gatherer()
+        gatherer.add(values)
+        return gatherer.column()
+
+    @property
+    def blank(self) -> Any:
+        """Whether each cell is missing."""
+        found = np.ones(len(self), dtype=np.bool_)
+        if self.numbers is not None:
+            found &= np.isnan(self.numbers)
+        if self.codes is not None:
+            empty = np.array([_is_missing(text) for text in self.texts] + [True])
+            found &= empty[self.codes]
+        return found
+
+    def rows(self, chosen: Iterable[int]) -> Index:
+        """Return the rows that have one of some texts."""
+        if self.codes is None:
+            return np.empty(0, np.int64)
+        return np.flatnonzero(np.isin(self.codes, list(chosen)))
+
+
+class Gatherer:
+    """Gathers the batches of a column, so that equal texts are kept once."""
+
+    def __init__(self) -> None:
+        self._texts: defaultdict[str, int] = defaultdict()
+        self._texts.default_factory = self._texts.__len__
+        self._parts: list[tuple[Array | None, Index | None, int]] = []
+        self._raw: list[Any] | None = None
+        self._dates = False
+
+    def add(self, values: Any) -> None:
+        """Add a batch: an array of numbers, of dates or of objects, or a list of texts."""
+        kind = getattr(getattr(values, "dtype", None), "kind", "")
+        if kind in "biuf" and kind:
+            found = np.asarray(values, dtype=np.float64)
+            self._parts.append((found, None, len(found)))
+        elif kind == "M":
+            dates = np.asarray(values).astype("datetime64[us]")
+            seconds = np.where(np.isnat(dates), np.nan, dates.astype(np.int64) / 1e6)
+            self._dates = True
+            self._parts.append((seconds, None, len(seconds)))
+        else:
+            self._objects(values)
+
+    def strings(self, cells: Sequence[str]) -> None:
+        """Add a batch of texts."""
+        texts = self._texts
+        codes = np.fromiter((texts[cell] for cell in cells), np.int64, count=len(cells))
+        self._parts.append((None, codes, len(codes)))
+
+    def _objects(self, values: Any) -> None:
+        cells = values.tolist() if isinstance(values, np.ndarray) else list(values)
+        if all(type(cell) is str for cell in cells):
+            return self.strings(cells)
+        found, codes = np.full(len(cells), np.nan), np.full(len(cells), -1, np.int64)
+        lists = self._raw is not None
+        for row, cell in enumerate(cells):
+            if cell is None:
+                continue
+            if isinstance(cell, Real | Exact | np.bool_):
+                found[row] = _float(cell)
+            elif isinstance(cell, list | tuple | dict | np.ndarray):
+                lists = True
+            elif str(cell) not in ("NaT", "<NA>"):
+                text = cell.isoformat() if isinstance(cell, date | datetime) else str(cell)
+                codes[row] = self._texts[text]
+        if lists:
+            before: list[Any] = [None] * sum(n for *_, n in self._parts)
+            self._raw = (before if self._raw is None else self._raw) + cells
+        self._parts.append((found, codes if (codes >= 0).any() else None, len(cells)))
+        return None
+
+    def column(self) -> Column:
+        """Return the column of all batches."""
+        some = any(found is not None for found, _, _ in self._parts)
+        text = any(codes is not None for _, codes, _ in self._parts)
+        found = [np.full(n, np.nan) if own is None else own for own, _, n in self._parts]
+        codes = [np.full(n, -1, np.int64) if own is None else own for _, own, n in self._parts]
+        return Column(
+            _joined(found) if some or not self._parts else None,
+            _joined(codes) if text else None,
+            tuple(self._texts),
+            self._dates,
+            self._raw,
+        )
+
+
+def _joined(parts: list[Any]) -> Any:
+    if not parts:
+        return np.empty(0)
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # a huge integer
+        return float("inf") if value > 0 else float("-inf")
+
+
+def numbers(column: Column, name: str, refusals: Refusals, decimal: Decimal | None = None) -> Array:
+    """Return the cells as numbers, NaN if missing; what is no number is refused.
+
+    Each distinct text is read once. A currency sign is removed if all numbers but zeros have it.
+    """
+    if column.dates:
+        raise ValueError(f"column {name} must contain numbers, got dates")
+    if column.codes is None:
+        assert column.numbers is not None
+        return column.numbers
+    import pandas
+
+    texts = pandas.Series(column.texts, dtype=object)
+    plain = pandas.to_numeric(texts, errors="coerce").to_numpy(np.float64)
+    values = np.append(plain, np.nan)  # the last one is of cells without text
+    unread = np.flatnonzero(np.isnan(plain)).tolist()
+    odd = [i for i in unread if not _is_missing(column.texts[i])]
+    if not odd and decimal != ",":
+        return _filled(column, values)
+    asked = [i for i, text in enumerate(column.texts) if not _is_missing(text)]
+    values[:] = np.nan
+    sign = _sign(column, asked, name, refusals)
+    bare = {i: _bare(column.texts[i], sign) for i in asked}
+    mark = decimal or _decimal_mark(bare.values(), name)
+    other: Decimal = "." if mark == "," else ","
+    bad = []
+    for i, text in bare.items():
+        word = text.lower().lstrip("+-")
+        if _SHAPES[mark].fullmatch(text):
+            values[i] = float(text.replace(other, "").replace(mark, "."))
+        elif word in _WORDS:
+            values[i] = -_WORDS[word] if text.startswith("-") else _WORDS[word]
+        else:
+            bad.append(i)
+    with_mark = f" with decimal mark {mark!r}" if mark in "".join(bare.values()) else ""
+    refusals.cells(column, bad, f"column {name} must contain numbers{with_mark}, got")
+    return _filled(column, values)
+
+
+def _filled(column: Column, values: Array) -> Array:
+    """Return what each cell's text stands for, or its number."""
+    assert column.codes is not None
+    found: Array = values[column.codes]
+    return found if column.numbers is None else np.where(column.codes < 0, column.numbers, found)
+
+
+def _is_missing(text: str) -> bool:
+    return text.strip().lower() in MISSING
+
+
+def _sign(column: Column, asked: list[int], name: str, refusals: Refusals) -> str:
+    """Return the currency sign of all numbers but zeros; refuse those that differ."""
+    of: dict[str, list[int]] = defaultdict(list)
+    for i in asked:
+        signs = _CURRENCY.findall(column.texts[i])
+        if signs or _bare(column.texts[i], "").strip("0.,+-"):  # a zero is zero in each currency
+            of[signs[0] if signs else ""].append(i)
+    plain = 0 if column.numbers is None else int(np.count_nonzero(np.nan_to_num(column.numbers)))
+    if not of or (len(of) == 1 and not plain):
+        return next(iter(of), "")
+    count = {sign: len(column.rows(own)) for sign, own in of.items()}
+    if plain:
+        count[""] = count.get("", 0) + plain
+    if set(count) == {""}:
+        return ""
+    usual = max(count, key=lambda sign: count[sign])
+    rare = [i for sign, own in of.items() if sign != usual for i in own]
+    beside = f"{count[usual]:,} with {usual}" if usual else f"{count[usual]:,} plain numbers"
+    refusals.cells(column, rare, f"{name} must be in one currency; beside {beside} it has")
+    asked[:] = [i for i in asked if i not in set(rare)]
+    return usual
+
+
+def _bare(text: str, sign: str) -> str:
+    """Remove the currency sign, spaces and apostrophes; turn brackets into a minus."""
+    bare = (text.replace(sign, "") if sign else text).translate(_STRIPPED).strip()
+    bracketed = bare.startswith("(") and bare.endswith(")")
+    return f"-{bare[1:-1]}" if bracketed else bare
+
+
+def _decimal_mark(texts: Iterable[str], column: str) -> Decimal:
+    """Return the decimal mark: that of the first number that can be read in only one way."""
+    unclear = None
+    for text in texts:
+        as_point, as_comma = (bool(_SHAPES[mark].fullmatch(text)) for mark in (".", ","))
+        if as_point != as_comma:
+            return "." if as_point else ","
+        if as_point and "," in text:
+            unclear = text
+    if unclear is not None:
+        raise ValueError(
+            f"{unclear!r} in column {column} is ambiguous: pass decimal='.' if its comma separates "
+            "thousands, decimal=',' if it marks decimals"
+        )
+    return "."
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The distinct names of a column in the order of their first rows, and each row's number."""
+
+    names: tuple[str, ...]
+    codes: Index
+    merged: str = ""
+    """What was read as something else, as a sentence."""
+
+
+def labels(column: Column, name: str, spelling: Spelling = "keep") -> Labels:
+    """Return the names in a column, without blanks around them; −1 if missing.
+
+    Parameters
+    ----------
+    spelling : "ask", "merge" or "keep"
+        What to do about names that differ by case or blanks alone.
+    """
+    import pandas
+
+    if column.codes is None:
+        assert column.numbers is not None
+        codes, values = pandas.factorize(column.numbers)
+        return Labels(tuple(f"{x:.15g}" for x in values.tolist()), codes.astype(np.int64))
+    texts = [text.strip() for text in column.texts]
+    cells = column.codes
+    if column.numbers is not None:
+        extra, values = pandas.factorize(column.numbers)
+        texts += [f"{x:.15g}" for x in values.tolist()]
+        cells = np.where(cells < 0, np.where(extra < 0, -1, extra + len(column.texts)), cells)
+    counts = np.bincount(cells[cells >= 0], minlength=len(texts))
+    of_name: dict[str, int] = {}
+    number = np.full(len(texts) + 1, -1)
+    for i in np.flatnonzero(counts):
+        if not _is_missing(texts[i]):
+            number[i] = of_name.setdefault(texts[i], len(of_name))
+    codes = number[cells]
+    found = Labels(tuple(of_name), codes)
+    return found if spelling == "keep" else _one_spelling(found, name, spelling)
+
+
+def _one_spelling(found: Labels, name: str, spelling: Spelling) -> Labels:
+    """Ask about names that differ by case or blanks alone, or merge them."""
+    counts = np.bincount(found.codes[found.codes >= 0], minlength=len(found.names)).tolist()
+    alike: dict[str, list[int]] = defaultdict(list)
+    for i, text in enumerate(found.names):
+        alike["".join(text.split()).casefold()].append(i)
+    into, sentences = np.arange(len(found.names) + 1), []
+    into[-1] = -1
+    for several in alike.values():
+        first, *others = sorted(several, key=lambda i: -counts[i])
+        usual = found.names[first]
+        for other in others:
+            rare, times = found.names[other], _times(counts[other])
+            if spelling == "ask":
+                raise ValueError(
+                    f"column {name} has {rare!r} {times} beside {usual!r} "
+                    f"{_times(counts[first])}: did you mean {usual!r}? "
+                    "Pass spelling='merge' (--spelling merge) if so, 'keep' if they differ"
+                )
+            into[other] = first
+            sentences.append(f"{rare!r} ({times}) was read as {usual!r}.")
+    kept = np.unique(into[:-1])
+    place = np.full(len(into), -1)
+    place[kept] = np.arange(len(kept))
+    codes = place[into][found.codes]
+    return Labels(tuple(found.names[i] for i in kept), codes, " ".join(sentences))
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times".replace(",", " ")
+
+
+def times(column: Column, name: str, refusals: Refusals) -> Array:
+    """Return times in seconds since 1970, or numbers as they are; NaN if missing.
+
+    Texts are ISO 8601, in UTC unless they name a zone, or local dates such as 31.12.2026, if they
+    can be read in one way only.
+    """
+    if column.codes is None:
+        assert column.numbers is not None
+        return column.numbers
+    import pandas
+
+    texts = pandas.Series([text.strip() for text in column.texts], dtype=object)
+    blank = texts.str.lower().isin(MISSING)
+    values = pandas.to_numeric(texts.where(~blank, None), errors="coerce").to_numpy(np.float64)
+    if np.isnan(values[~blank]).any():
+        local = _local_dates(texts[~blank].tolist(), name)
+        iso = texts.where(~blank, None) if local is None else texts.map(local)
+        dates = pandas.to_datetime(iso, utc=True, format="ISO8601", errors="coerce")
+        exact = dates.dt.tz_localize(None).to_numpy("datetime64[us]")
+        values = np.where(np.isnat(exact), np.nan, exact.astype(np.int64) / 1e6)
+    refusals.cells(
+        column,
+        np.flatnonzero(np.isnan(values) & ~blank.to_numpy()).tolist(),
+        f"column {name} must have times as in 2026-12-31T09:00:00, or seconds since 1970, got",
+    )
+    return _filled(column, np.append(values, np.nan))
+
+
+def _local_dates(texts: list[str], name: str) -> Callable[[str], str] | None:
+    """Return what turns local dates into ISO 8601; None if there are none."""
+    parts = [match.groups() for text in texts if (match := _DAY_FIRST.fullmatch(text))]
+    if not parts:
+        return None
+    first, second = (max(int(part[i]) for part in parts) for i in (0, 2))
+    day_first = any(part[1] == "." for part in parts) or first > 12
+    if day_first == (second > 12):
+        raise ValueError(
+            f"{texts[0]!r} in column {name} is ambiguous: is the day first or the month? "
+            "Write dates as 2026-12-31"
+        )
+
+    def iso(text: str) -> str:
+        match = _DAY_FIRST.fullmatch(text)
+        if not match:
+            return text
+        one, _, two, year, clock = match.groups()
+        day, month = (one, two) if day_first else (two, one)
+        hour = "" if clock is None else f"T{clock:0>{5 if clock.count(':') == 1 else 8}}"
+        return f"{year}-{int(month):02d}-{int(day):02d}{hour}"
+
+    return iso

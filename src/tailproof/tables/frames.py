@@ -1,0 +1,74 @@
+"""Columns of data frames: pandas, polars, Arrow and whatever else narwhals reads."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tailproof.tables.cells import Column, Gatherer
+from tailproof.tables.refusals import Refusals
+from tailproof.tables.sources import Source
+
+if TYPE_CHECKING:
+    import narwhals
+
+__all__ = ["Frame", "gathered", "is_frame"]
+
+
+def is_frame(table: Any) -> bool:
+    """Return whether narwhals reads it."""
+    import narwhals as nw
+
+    found = nw.from_native(table, pass_through=True)
+    return isinstance(found, nw.DataFrame | nw.LazyFrame)
+
+
+class Frame(Source):
+    """A data frame."""
+
+    def __init__(self, table: Any) -> None:
+        import narwhals as nw
+
+        if not all(isinstance(name, str) for name in table.columns):  # pandas allows any name
+            table = table.rename(columns=str)
+        self._frame: narwhals.DataFrame[Any] = nw.from_native(table, eager_only=True)
+        self.names = self._frame.columns
+
+    def load(self, wanted: Sequence[str], refusals: Refusals) -> dict[str, Column]:
+        """Return some columns."""
+        return {name: _column(self._frame[name]) for name in wanted}
+
+
+def _column(series: "narwhals.Series[Any]") -> Column:
+    gatherer = Gatherer()
+    gatherer.add(_values(series))
+    return gatherer.column()
+
+
+def gathered(wanted: Sequence[str], batches: Iterable[Any]) -> dict[str, Column]:
+    """Return columns from batches of Arrow."""
+    import narwhals as nw
+    import pyarrow
+
+    found = {name: Gatherer() for name in wanted}
+    for batch in batches:
+        frame = nw.from_native(pyarrow.Table.from_batches([batch]), eager_only=True)
+        for name, gatherer in found.items():
+            gatherer.add(_values(frame[name]))
+    return {name: gatherer.column() for name, gatherer in found.items()}
+
+
+def _values(series: "narwhals.Series[Any]") -> Any:
+    """Return numbers as an array of floats, dates as one of dates, and all else as a list."""
+    import narwhals as nw
+
+    kind = series.dtype
+    if kind.is_numeric() or kind == nw.Boolean:
+        return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+    if kind == nw.Date:
+        series = series.cast(nw.Datetime("us"))
+    if isinstance(series.dtype, nw.Datetime):
+        stamps = series.dt.timestamp("us").cast(nw.Float64).to_numpy()
+        whole = np.nan_to_num(stamps, nan=np.iinfo(np.int64).min).astype(np.int64)
+        return whole.view("datetime64[us]")
+    return series.to_list()

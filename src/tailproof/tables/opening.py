@@ -1,0 +1,42 @@
+"""What `records` was given, as a source of columns."""
+
+from pathlib import Path
+from typing import Any
+
+from tailproof.tables.files import open_file
+from tailproof.tables.frames import Frame, is_frame
+from tailproof.tables.journals import as_frame, is_export, of_journal
+from tailproof.tables.sources import Arrays, Source
+
+__all__ = ["open_table"]
+
+
+def open_table(table: Any, sheet: str | None = None) -> Source:
+    """Return a file, data frame or journal as a source; no table is one of arrays."""
+    if table is None:
+        return Arrays()
+    if isinstance(table, str | Path):
+        source = open_file(Path(table), sheet)
+        if not is_export(source.names):
+            return source
+        import pandas
+
+        return _journal(pandas.read_csv(table, low_memory=False), None)
+    if sheet is not None:
+        raise ValueError("sheet is for Excel workbooks, and the table is none")
+    if is_frame(table):
+        frame = Frame(table)
+        return _journal(table, None) if is_export(frame.names) else frame
+    own = as_frame(table)
+    if own is None:
+        raise ValueError(
+            "table must be a path, a data frame, a journal or Records; pass arrays by name, "
+            f"reward= and arm=, got {table!r}"
+        )
+    return _journal(own, getattr(table, "silence", None))
+
+
+def _journal(frame: Any, silence: float | None) -> Frame:
+    source = Frame(of_journal(frame))
+    source.journal, source.silence = True, silence
+    return source

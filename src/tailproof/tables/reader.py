@@ -1,0 +1,389 @@
+"""From the columns of a source to `Records`: every row is checked, or refused by its line."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailproof.checks import array, number, require
+from tailproof.naming import natural_key
+from tailproof.tables import cells
+from tailproof.tables.cells import Column, Decimal, Spelling
+from tailproof.tables.checked import Records
+from tailproof.tables.columns import (
+    ROUNDING,
+    by_stratum,
+    check_all,
+    check_own,
+    distinct,
+    feature_names,
+    listed,
+    of_mappings,
+    varies,
+)
+from tailproof.tables.refusals import Refusals
+from tailproof.tables.sources import Arrays, Source
+from tailproof.typing import Array, Index
+
+__all__ = ["Reader", "finished"]
+
+_ALSO = {"unit": ("decision", "hold"), "time": ("at", "asked"), "status": ("fate",)}
+"""Other names that a column may have if none is asked for."""
+_OPEN = ("pending", "kept")
+"""What a row is that still waits for its reward."""
+
+Flags = NDArray[np.bool_]
+
+
+class Reader:
+    """Reads one source into `Records`.
+
+    Parameters
+    ----------
+    source : Source
+    asked : mapping
+        The name of a column, or an array, for each option; None: it is not used.
+    features, arms, decimal, spelling, skip_bad
+        See `tailproof.records`.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        asked: dict[str, Any],
+        *,
+        features: Any,
+        arms: Sequence[Any] | None,
+        decimal: Decimal | None,
+        spelling: Spelling,
+        skip_bad: bool,
+    ) -> None:
+        self.source, self.features, self.decimal, self.spelling = (
+            source,
+            features,
+            decimal,
+            spelling,
+        )
+        self.arms = None if arms is None else tuple(map(str, arms))
+        if source.journal and isinstance(asked["group"], str) and asked["group"] == "group":
+            asked = asked | {"group": None}  # it says who chose
+        self.refusals = Refusals(source.where, skip=skip_bad)
+        self.wanted = self._wanted(asked)
+        self.columns = self._load(asked)
+        if "reward" not in self.columns:
+            raise ValueError("reward is needed: pass a table, or reward= as an array")
+        self.n = len(self.columns["reward"])
+        for option, column in self.columns.items():
+            require(len(column) == self.n, option, f"of shape {(self.n,)}", (len(column),))
+        if not self.n:
+            raise ValueError(f"{source.name} has no rows")
+        self.merged: list[str] = []
+
+    def _wanted(self, asked: dict[str, Any]) -> dict[str, str]:
+        """Return the column of each option; a default that is not there is left out."""
+        names = {option: name for option, name in asked.items() if isinstance(name, str)}
+        self.source.prefer([name for option, name in names.items() if name != option])
+        known, found = set(self.source.names), {}
+        for option, name in names.items():
+            defaults = [name, *(_ALSO.get(option, ()) if name == option else ())]
+            if option == "status" == name and not self.source.journal:
+                defaults = ["fate"]  # the status of an order is another matter
+            there = next((own for own in defaults if own in known), None)
+            needed = name != option or (option == "reward" and not isinstance(self.source, Arrays))
+            if there is not None or needed:
+                found[option] = there or name
+        also = ["propensities", *(["offer", "shares"] if self.source.journal else [])]
+        found |= {name: name for name in also if name in known and asked.get(name) is None}
+        self._check_twice(found)
+        columns = [name for name in self.source.names if name.startswith("p:")]
+        if self.features is None:
+            columns += [name for name in self.source.names if name.startswith("x:")]
+        elif _are_names(self.features):
+            columns += self.features
+        return found | {f"features[{name}]": name for name in columns}
+
+    def _check_twice(self, found: dict[str, str]) -> None:
+        """Raise ``ValueError`` if two options name the same column, and one is of numbers."""
+        features = self.features if _are_names(self.features) else ()
+        named = [*found.items(), *(("features", name) for name in features)]
+        for place, (option, name) in enumerate(named):
+            for other, same in named[place + 1 :]:
+                if same == name and {"reward", "features"} & {option, other}:
+                    raise ValueError(f"{option} and {other} name the same column, {name}")
+
+    def _load(self, asked: dict[str, Any]) -> dict[str, Column]:
+        self.source.check(self.wanted)
+        loaded = self.source.load(list(dict.fromkeys(self.wanted.values())), self.refusals)
+        found = {option: loaded[name] for option, name in self.wanted.items()}
+        for option, values in asked.items():
+            if values is not None and not isinstance(values, str) and option != "propensities":
+                given = values if hasattr(values, "dtype") else np.array(values, dtype=object)
+                require(np.ndim(given) == 1, option, "an array of one axis", np.shape(given))
+                found[option] = Column.of(np.asarray(given))
+        self.shares = asked["propensities"]
+        return found
+
+    def read(self, offered: Any, *, complete: bool) -> Records:
+        """Return the rows that can be read; `complete`: those with a reward."""
+        rows, name = self.refusals.rows, self._name("reward")
+        reward = cells.numbers(self.columns["reward"], name, self.refusals, self.decimal)
+        if complete and "status" not in self.columns:  # which says why there is none
+            rows(np.flatnonzero(np.isnan(reward)), f"column {name} has no reward")
+        arms, arm = self._arms()
+        time = None
+        if (column := self.columns.get("time")) is not None:
+            time = cells.times(column, self._name("time"), self.refusals)
+            rows(np.flatnonzero(np.isnan(time)), f"column {self._name('time')} has no time")
+        self._check_ids()
+        own, full, possible = self._propensities(arms, arm)
+        possible = self._offered(possible if offered is None else offered, arms, arm)
+        names, features, vectors = self._features(arms)
+        found = Records(
+            arms=arms,
+            arm=arm,
+            reward=reward + 0.0,  # so that zeros have no sign
+            unit=self._codes("unit"),
+            time=time,
+            propensity=own,
+            propensities=full,
+            offered=possible,
+            features=features,
+            names=names,
+            vectors=vectors,
+            group=self._texts("group"),
+            status=self._texts("status"),
+        )
+        kept = self.refusals.kept(self.n)
+        if len(kept) < self.n:
+            found = found.take(kept)
+        return replace(found, notes=tuple(filter(None, [self.refusals.sentence, *self.merged])))
+
+    def _name(self, option: str) -> str:
+        """Return what the column of an option is called."""
+        return self.wanted.get(option, option)
+
+    def _labels(self, option: str, spelling: Spelling = "keep") -> cells.Labels | None:
+        if option not in self.columns:
+            return None
+        found = cells.labels(self.columns[option], self._name(option), spelling)
+        self.merged.append(found.merged)
+        return found
+
+    def _arms(self) -> tuple[tuple[str, ...], Index]:
+        """Return the names of the arms, in natural order unless given, and each row's."""
+        found = self._labels("arm", self.spelling)
+        if found is None:
+            return ("",), np.zeros(self.n, np.int64)
+        column = f"column {self._name('arm')}"
+        self.refusals.rows(np.flatnonzero(found.codes < 0), f"{column} names no arm")
+        known = self.arms or tuple(self._offers(found.names))
+        require(len(set(known)) == len(known) > 0, "arms", "names that differ", list(known))
+        number_of = {name: i for i, name in enumerate(known)}
+        place = np.array([*(number_of.get(name, -1) for name in found.names), -1])
+        unknown = np.flatnonzero((place[found.codes] < 0) & (found.codes >= 0))
+        self.refusals.each(
+            {int(row): repr(found.names[found.codes[row]]) for row in unknown},
+            f"{column} must be one of {', '.join(known)}, got",
+        )
+        return known, np.maximum(place[found.codes], 0)
+
+    def _offers(self, seen: Sequence[str]) -> list[str]:
+        """Return the arms that were seen, or offered by a journal, in natural order."""
+        names = set(seen)
+        if "offer" in self.columns:
+            names.update(*map(tuple, listed(self.columns["offer"])))
+        return sorted(names, key=natural_key)
+
+    def _texts(self, option: str) -> NDArray[Any] | None:
+        """Return a column as text, empty where it is missing; None if it is missing everywhere."""
+        found = self._labels(option, self.spelling if option == "group" else "keep")
+        if found is None or (found.codes < 0).all():
+            return None
+        return np.array([*found.names, ""], dtype=object)[found.codes]
+
+    def _codes(self, option: str) -> Index | None:
+        """Return the number of each row's unit, in the order of their first rows."""
+        found = self._labels(option)
+        if found is None:
+            return None
+        missing = np.flatnonzero(found.codes < 0)
+        self.refusals.rows(missing, f"column {self._name(option)} names no {option}")
+        return found.codes
+
+    def _check_ids(self) -> None:
+        """Refuse the second and later rows of an id."""
+        found = self._labels("id")
+        if found is None:
+            return
+        _, first = np.unique(found.codes, return_index=True)
+        again = np.setdiff1d(np.flatnonzero(found.codes >= 0), first)
+        first_row = dict(zip(found.codes[first].tolist(), first.tolist(), strict=True))
+        self.refusals.each(
+            {
+                int(row): f"{found.names[code]!r}, as in {self.source.where(first_row[code])},"
+                for row, code in zip(again, found.codes[again].tolist(), strict=True)
+            },
+            f"column {self._name('id')} has a second row of",
+        )
+
+    def _number(self, option: str, reason: str) -> Array:
+        """Return a column of numbers, none of which is missing."""
+        name = self._name(option)
+        found = cells.numbers(self.columns[option], name, self.refusals, self.decimal)
+        bad = self.columns[option].blank
+        self.refusals.rows(np.flatnonzero(bad), f"column {name} has no {reason}")
+        return found
+
+    def _propensities(
+        self, arms: tuple[str, ...], arm: Index
+    ) -> tuple[Array | None, Array | None, Flags | None]:
+        """Return propensities of the chosen arm and of all arms, and which were offered."""
+        full, possible = self._of_all(arms), None
+        if full is not None:
+            full, possible = check_all(full, arms, self.n, self.refusals)
+        if "propensity" in self.columns:
+            own = self._number("propensity", "propensity")
+        elif full is not None:
+            own = full[np.arange(self.n), arm]
+        else:
+            return None, None, None
+        return check_own(own, full, arm, self.refusals), full, possible
+
+    def _of_all(self, arms: tuple[str, ...]) -> Array | None:
+        """Return the propensities of all arms as they were given, NaN where there is none."""
+        if self.shares is not None and not isinstance(self.shares, str):
+            return of_mappings(self.shares, arms)
+        keys = [f"features[p:{name}]" for name in arms]
+        if self.shares is None and any(key in self.columns for key in keys):
+            missing = np.full(self.n, np.nan)
+            return np.column_stack(
+                [
+                    cells.numbers(self.columns[key], key[9:-1], self.refusals, self.decimal)
+                    if key in self.columns
+                    else missing
+                    for key in keys
+                ]
+            )
+        if "propensities" in self.columns:
+            return of_mappings(listed(self.columns["propensities"]), arms)
+        if {"offer", "shares"} <= self.columns.keys():
+            shares = listed(self.columns["shares"])
+            if any(row is None for row in shares):
+                return None
+            pairs = zip(listed(self.columns["offer"]), shares, strict=True)
+            return of_mappings([dict(zip(*pair, strict=True)) for pair in pairs], arms)
+        return None
+
+    def _offered(self, given: Any, arms: tuple[str, ...], arm: Index) -> Flags | None:
+        if given is None:
+            return None
+        found: Flags = np.asarray(given, dtype=np.bool_)
+        shape = (self.n, len(arms))
+        require(found.shape == shape, "offered", f"of shape {shape}", found.shape)
+        without = np.flatnonzero(~found[np.arange(self.n), arm])
+        chosen = {int(row): arms[arm[row]] for row in without}
+        self.refusals.each(chosen, "the arm was not offered:")
+        return found
+
+    def _features(
+        self, arms: tuple[str, ...]
+    ) -> tuple[tuple[str, ...], Array | None, Array | None]:
+        """Return names and values of the features, and those of every arm if each has its own."""
+        given = self.features
+        if given is not None and not _are_names(given):
+            x = array("features", given)
+            ok = x.ndim == 2 and len(x) == self.n
+            require(ok, "features", f"of shape ({self.n}, d)", x.shape)
+            names = tuple(map(str, getattr(given, "columns", ()))) or tuple(
+                f"x{i}" for i in range(x.shape[-1])
+            )
+            return names, self._finite(x, names), None
+        chosen, dim = (given, 0) if given else feature_names(self.source.names, arms)
+        if not chosen:
+            return (), None, None
+        if dim:  # 0 for an arm that is not on offer
+            own = [self.columns[f"features[{name}]"] for name in chosen]
+            read = [
+                cells.numbers(x, name, self.refusals) for x, name in zip(own, chosen, strict=True)
+            ]
+            vectors = np.nan_to_num(np.column_stack(read), nan=0.0).reshape(self.n, len(arms), dim)
+            return *distinct(vectors, arms), vectors
+        found = [self._number(f"features[{name}]", "number") for name in chosen]
+        names = tuple(name.removeprefix("x:") for name in chosen)
+        return names, self._finite(np.column_stack(found), names), None
+
+    def _finite(self, x: Array, names: tuple[str, ...]) -> Array | None:
+        bad = ~np.isfinite(x)
+        shown = {}
+        for row in np.flatnonzero(bad.any(axis=1)).tolist():
+            at = int(bad[row].argmax())
+            shown[row] = f"{x[row, at]} for {names[at]}"
+        self.refusals.each(shown, "features must be finite, got")
+        return x if x.shape[1] else None
+
+
+def _are_names(features: Any) -> bool:
+    return isinstance(features, Sequence) and all(isinstance(name, str) for name in features)
+
+
+def finished(
+    found: Records,
+    source: Source,
+    silence: float | None,
+    wait: float | None,
+    adaptive: bool | None,
+    floor: float | None,
+) -> Records:
+    """Return the records in the order of time, with rewards of silence.
+
+    A journal is adaptive. So may any table be in which the propensity of an arm varies in a group.
+    """
+    found = _silent(found, source, silence)
+    if adaptive is None and source.journal:
+        adaptive = True
+    elif adaptive is None and found.propensity is not None:
+        adaptive = None if varies(found.propensity, found.arm, found.group) else False
+    if found.propensities is None and found.propensity is not None and adaptive is False:
+        own = (found.propensity, found.arm, len(found.arms), found.group)
+        found = replace(found, propensities=by_stratum(*own))
+    floor = None if floor is None else number("floor", floor, above=0, at_most=1)
+    if floor is not None and found.propensity is not None:
+        least = float(found.propensity.min())
+        if least < floor * (1 - ROUNDING):
+            raise ValueError(f"floor is {floor:g}, but a propensity is {least:g}")
+    return _in_time(replace(found, adaptive=adaptive, floor=floor), wait)
+
+
+def _silent(found: Records, source: Source, silence: float | None) -> Records:
+    """Return the records with a reward of silence, and without rows that still wait for theirs.
+
+    Where silence is a reward, quick rewards would stand for slow ones.
+    """
+    status, counts = found.status, source.silence if silence is None else silence
+    if counts is not None:
+        blank = np.isnan(found.reward)
+        if silence is None and status is not None:
+            blank &= status != "lost"  # of what was given up, nothing is known
+        found = found.filled(np.where(blank, number("silence", counts), found.reward))
+    if status is None or (counts is None and "silent" not in status):
+        return found
+    closed = np.flatnonzero(~np.isin(status.astype(str), _OPEN))
+    if not len(closed):
+        raise ValueError("every row is still waiting for its reward: nothing to judge")
+    return found.take(closed)
+
+
+def _in_time(found: Records, wait: float | None) -> Records:
+    if found.time is None:
+        if wait is not None:
+            raise ValueError("wait needs the time of each row: pass time=")
+        return found
+    rows = np.argsort(found.time, kind="stable")
+    if wait is not None:
+        latest = found.time.max() - number("wait", wait, at_least=0)
+        rows = rows[found.time[rows] <= latest]
+        if not len(rows):
+            raise ValueError(f"wait={wait:g} leaves no row: the table is younger than that")
+    return found if len(rows) == found.n and (np.diff(rows) > 0).all() else found.take(rows)
