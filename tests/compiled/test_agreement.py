@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from scalar import compared
 
-from tailproof import OFUL, UCB1, LinTS, Policy, ThompsonSampling
+from tailproof import OFUL, UCB1, LinStudentUCB, LinTS, Policy, ThompsonSampling
 from tailproof.typing import Array
 
 POLICIES: list[Policy[Any]] = [
     UCB1(bonus=0.7),
     ThompsonSampling(noise_scale=0.5, prior_scale=2.0),
     OFUL(noise_scale=0.4, norm_bound=2.0, ridge=0.3, bonus=0.6),
+    LinStudentUCB(room=6),
     LinTS(noise_scale=0.5, ridge=2.0, bonus=0.2),
 ]
 

@@ -16,6 +16,13 @@ from tailproof.policies.base import Policy, unwarned
 from tailproof.typing import Array, Index
 
 
+def bound(part: Any, **numbers: int) -> Bound:
+    """Return a part of a form with the sizes that the loop over paths passes on."""
+    if isinstance(part, Bound):
+        return bind(part.function, **numbers, **dict(part.names))
+    return bind(part, **numbers)
+
+
 class Repeated:
     """A random generator that hands out what the compiled form draws from its stream."""
 
@@ -75,7 +82,7 @@ def compared(
     decisions, arms, dim = offers.shape
     form = form_of(policy, Sizes(arms, dim, decisions, arms))
     start, index, learn = (
-        compile_for("python", part if isinstance(part, Bound) else bind(part, ARMS=arms, DIM=dim))
+        compile_for("python", bound(part, ARMS=arms, DIM=dim, WIDTH=arms))
         for part in (form.start, form.index, form.learn)
     )
     s, work, values = np.empty(form.state), np.empty(form.work), np.empty(arms)

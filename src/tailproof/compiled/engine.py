@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from tailproof.checks import require
-from tailproof.compiled import arms, loop, ridge
+from tailproof.compiled import arms, loop, ridge, student
 from tailproof.compiled.forms import Form, Sizes, none_to_estimate
 from tailproof.compiled.streams import stream_keys
 from tailproof.compiled.targets import Bound, Target, bind, compile_for
 from tailproof.compiled.worlds import World, world_of
 from tailproof.environments.linear import Bandit
-from tailproof.policies import OFUL, UCB1, LinTS, Policy, ThompsonSampling, Uniform
+from tailproof.policies import OFUL, UCB1, LinStudentUCB, LinTS, Policy, ThompsonSampling, Uniform
 from tailproof.typing import Array, Index
 
 __all__ = ["FORMS", "Game", "form_of"]
@@ -28,6 +28,7 @@ FORMS: dict[type[Policy[Any]], Callable[[Any, Sizes], Form]] = {
     Uniform: arms.uniform_choice,
     OFUL: ridge.oful,
     LinTS: ridge.lin_ts,
+    LinStudentUCB: student.lin_student_ucb,
 }
 """The policies that have a compiled form."""
 _MOST_LOCAL = 2**16  # floats that a thread of a GPU may keep: 512 kB
@@ -39,7 +40,7 @@ def form_of(policy: Policy[Any], sizes: Sizes) -> Form:
     """Return the compiled form of a policy, or raise if it has none.
 
     >>> form_of(UCB1(), Sizes(arms=3, dim=3, decisions=100, width=8)).state
-    6
+    16
     """
     make = FORMS.get(type(policy))
     if make is None:
