@@ -41,6 +41,24 @@ def test_indices_agree_with_the_policy_on_arrays(policy: Policy[Any], arms: int,
         assert _close(numpy, scalar, 1e-9), (t, numpy, scalar)
 
 
+@pytest.mark.parametrize("world", ["leaning", "louder", "coins"])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_student_fits_agree_through_summaries_and_epochs(world: str, intercept: bool) -> None:
+    # vectors differ at each decision: pulls of the same vector have the same leverage, and which
+    # of them a full buffer discards is not defined
+    offers, chosen, rewards = _history(4, 2, 160, 1, seed=3)
+    x = offers[np.arange(160), chosen]
+    if world == "leaning":
+        rewards *= np.exp(x[:, 1:])
+    elif world == "louder":
+        rewards[100:] *= 30
+    else:
+        rewards = (rewards > 4).astype(float)
+    policy = LinStudentUCB(room=4, intercept=intercept, random=world == "coins")
+    for t, (numpy, scalar) in enumerate(compared(policy, offers, chosen, rewards)):
+        assert _close(numpy, scalar, 1e-9), (t, numpy, scalar)
+
+
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 @pytest.mark.parametrize("wild", [np.inf, -np.inf, 1e300])
 def test_infinite_and_huge_rewards_lead_to_the_same_indices(

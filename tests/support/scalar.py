@@ -10,7 +10,7 @@ import numpy as np
 
 from tailproof.compiled.engine import form_of
 from tailproof.compiled.forms import Sizes
-from tailproof.compiled.streams import Words, begin_stream, normal_pair, stream_keys
+from tailproof.compiled.streams import Words, begin_stream, normal_pair, stream_keys, uniform
 from tailproof.compiled.targets import Bound, bind, compile_for
 from tailproof.policies.base import Policy, unwarned
 from tailproof.typing import Array, Index
@@ -35,7 +35,7 @@ class Repeated:
         return np.array([z for pair in pairs for z in pair][:count]).reshape(shape)
 
     def random(self, shape: Any) -> Array:
-        return np.full(shape, 0.5)
+        return np.array([uniform(self.g) for _ in range(int(np.prod(shape)))]).reshape(shape)
 
 
 @contextmanager

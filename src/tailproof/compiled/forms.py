@@ -32,9 +32,9 @@ class Sizes(NamedTuple):
 class Form:
     """A policy as functions of one path's numbers.
 
-    `s` is what the path has learned, `p` the settings, `offers` the vectors of shape (d, K or a few more), `t`
-    the number of decisions learned, `g` the policy's own random stream, and `work` room for
-    intermediate results that nobody reads later. K and d are the placeholders ARMS and DIM.
+    `s` is what the path has learned, `p` the settings, `offers` the vectors of shape (d,
+    K or a few more), `t` the number of decisions learned, `g` the policy's own random stream, and
+    `work` room for intermediate results that nobody reads later. K and d are the placeholders ARMS and DIM.
 
     Attributes
     ----------

@@ -10,7 +10,58 @@ import math
 from tailproof.compiled.forms import Form, Sizes
 from tailproof.compiled.streams import Words, uniform
 from tailproof.compiled.student_fit import fit
-from tailproof.compiled.student_parts import *
+from tailproof.compiled.student_parts import (
+    ALARM,
+    ANCHOR,
+    ARMS,
+    BLOCK,
+    CENTRE,
+    CONTEXTS,
+    COUNT,
+    DESIGN,
+    DIM,
+    DUE,
+    EARLIER_INFORMATION,
+    EARLIER_RESPONSE,
+    EARLIER_SCALE,
+    FIRST_LEAN,
+    FLOOR,
+    INFLATION,
+    INFORMATION,
+    KEPT,
+    LEAN,
+    LEAN_VARIANCE,
+    LEVERAGE,
+    LOG_LIKELIHOOD,
+    NEW,
+    NU,
+    ORDER,
+    ORIGIN,
+    PENALTY,
+    RENEWAL,
+    RESIDUAL,
+    RESPONSE,
+    REWARDS,
+    ROOM,
+    SCALES,
+    SCORING,
+    SHAPE,
+    SIZE,
+    SIZES,
+    SLOPE,
+    SPREAD,
+    STATE,
+    SUMS,
+    VARIANCE,
+    VECTOR,
+    U,
+    discard,
+    layout,
+    lean_to_variance,
+    measure,
+    project,
+    relative_variance,
+)
 from tailproof.compiled.targets import bind
 from tailproof.policies import LinStudentUCB
 from tailproof.typing import Array
@@ -30,7 +81,7 @@ def lin_student_ucb(policy: LinStudentUCB, sizes: Sizes) -> Form:
         KEPT=1, ORIGIN=1, EARLIER_SCALE=1, LEAN_VARIANCE=1, FLOOR=1, CENTRE=d, SPREAD=d, ANCHOR=d,
         LEAN=d, CONTEXTS=room * e, REWARDS=room, INFORMATION=e * e, RESPONSE=e, DESIGN=z * z,
         SCORING=COUNT * z, LOG_LIKELIHOOD=COUNT, SUMS=3, EARLIER_INFORMATION=e * e,
-        EARLIER_RESPONSE=e, STATE=0,
+        EARLIER_RESPONSE=e, SIZES=2, STATE=0,
     )  # fmt: skip
     rows = max(room, sizes.width)
     work = layout(
@@ -59,6 +110,7 @@ def start(s: Array, p: Array) -> None:
         s[SCALES + j] = 1.0
     s[PENALTY], s[SLOPE], s[INFLATION], s[EARLIER_SCALE] = 1.0, 1.0, 1.0, 1.0
     s[LEAN_VARIANCE] = FIRST_LEAN * FIRST_LEAN
+    s[SIZES], s[SIZES + 1] = float(DIM), float(SIZE)
     for n in range(ROOM):
         for i in range(DIM, SIZE):
             s[CONTEXTS + n * SIZE + i] = 1.0
@@ -170,9 +222,7 @@ def random_index(
 # One pull
 
 
-def learn(
-    s: Array, p: Array, offers: Array, k: int, y: Array, t: int, work: Array
-) -> None:
+def learn(s: Array, p: Array, offers: Array, k: int, y: Array, t: int, work: Array) -> None:
     reward = min(max(y[0], -1e100), 1e100)
     track_offers(s, offers, k, t + 1)
     kept = int(s[KEPT])

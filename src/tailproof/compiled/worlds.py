@@ -1,8 +1,8 @@
 """Bandits on one path: where the arms are, what they pay, and how θ moves.
 
 The vectors of the arms are stored with the coordinates first, so that cores add up several arms at
-a time. The numbers `w` of a bandit are its size, the logarithms of the least and the largest norm of its
-arms, their lean, its offset, the size of its motion, and θ where it is given.
+a time. The numbers `w` of a bandit are its size, the logarithms of the least and the largest norm
+of its arms, their lean, its offset, the size of its motion, and θ where it is given.
 """
 
 import itertools
@@ -296,8 +296,9 @@ def sphere(offers: Array, g: Words) -> None:
 
     Pairs of coordinates are points of circles, and the squares of the radii are the gaps between
     sorted uniform numbers: normal coordinates, once normalised, have the same law. So no logarithm
-    is needed, and a core computes several arms at a time: its compiler needs short loops for that. Of an odd number of coordinates the last
-    is one of a pair, and the vector is brought back to length one.
+    is needed, and a core computes several arms at a time: its compiler needs short loops for that.
+    Of an odd number of coordinates the last is one of a pair, and the vector is brought back to
+    length one.
     """
     dim, width = offers.shape
     pairs = (dim + 1) // 2
