@@ -23,10 +23,10 @@ import uvicorn
 from rich.table import Table
 
 from tailproof import UCB1, CappedMean, Filtered, Median
-from tailproof.live import SQLite
+from tailproof.live import Recipe, SQLite
 from tailproof.live.config import Config, Settings
-from tailproof.live.journal import Counts, Decision, DecisionRow
-from tailproof.live.offers import Offer
+from tailproof.live.journal import Request
+from tailproof.live.offer import Offer
 from tailproof.service.app import create_app
 from tailproof.service.page.summary import Summary
 from tailproof.stats.aims import Aim
@@ -39,52 +39,49 @@ POLICY = Filtered(UCB1(), repeats=PULLS)
 NAMES = [f"arm {i}" for i in range(ARMS)]
 
 
-def write(journal: SQLite, first: int, holds: int) -> None:
-    """Write ended decisions with Cauchy rewards, some of them late or lost."""
-    rng = np.random.default_rng(first)
-    ids = range(first, first + holds)
-    offer, shares = Offer.of(NAMES), np.full(ARMS, 1 / ARMS, dtype="<f4").tobytes()
-    arms = rng.integers(ARMS, size=holds).tolist()
-    rewards = rng.standard_cauchy((holds, PULLS))
-    lots = rng.random((holds, PULLS))
+RECIPE = Recipe(policy=POLICY, wait=1.5, control=(NAMES[0], SHARE), explore=0.05, seed=0)
+
+
+def write(journal: SQLite, first: int, requests: int) -> None:
+    """Write requests with Cauchy rewards, some of them late or lost."""
+    rng, offer = np.random.default_rng(first), Offer.of(NAMES)
+    shares = f"[{','.join([str(1 / ARMS)] * ARMS)}]"
+    arms, rewards = rng.integers(ARMS, size=requests), rng.standard_cauchy(requests)
+    lots, rows, events, outcomes = rng.random(requests), [], [], []
+    for i, arm, reward, lot in zip(
+        range(first, first + requests), arms.tolist(), rewards.tolist(), lots.tolist(), strict=True
+    ):
+        group = "control" if arm == 0 and lot < SHARE else None
+        about = (i, None, None, float(i), i + 1.5, 0)
+        rows.append((*about, 0, arm, 1 / ARMS, shares, group, None, i))
+        late = lot < LOSS + LATE
+        if lot >= LOSS:
+            events.append((i, "", reward, i + 1.0 + late, int(late)))
+        request = Request(*about, arm, 1 / ARMS, group)
+        outcomes.append((request, None if late else reward, "lost" if late else "told"))
     with journal.transaction():
-        journal.look(offers=[offer.key])  # so that it is stored once
-        for hold, arm, own, lot in zip(ids, arms, rewards, lots, strict=True):
-            decision = Decision(hold, offer, offer.names.index(NAMES[arm]), 1 / ARMS)
-            group = "control" if arm == 0 and lot[0] < SHARE else None
-            row = DecisionRow(decision, shares, 0.05, group, 0, 0, hold, hold, float(hold))
-            journal.add_decisions([(row, arm)])
-            at = [hold + (1.0 if u > LOSS + LATE else 2.0) for u in lot]
-            told = [i for i, u in enumerate(lot) if u >= LOSS]
-            journal.add_tickets([(hold, i, None, None, hold, hold + 1.5) for i in range(PULLS)])
-            journal.add_events([(hold, i, "", float(own[i]), at[i]) for i in told])
-        values = [
-            own[lot > LOSS + LATE].astype("<f8") for own, lot in zip(rewards, lots, strict=True)
-        ]
-        learned = [x.tobytes() if len(x) >= POLICY.least else None for x in values]
-        rows = [(hold, packed, PULLS) for hold, packed in zip(ids, learned, strict=True)]
-        journal.add_outcomes(rows, float(first + holds + 3))
-        journal.count(0, {arm: Counts(asked=PULLS * arms.count(arm)) for arm in set(arms)})
+        if not first:
+            journal.add_offer(0, offer.key, *offer.row())
+        journal.add_requests(rows)
+        journal.add_events(events)
+        journal.add_outcomes(outcomes, float(first + requests + 3), first)
 
 
-def make(path: Path, tickets: int) -> None:
-    """Make a journal with this many tickets."""
+def make(path: Path, requests: int) -> None:
+    """Make a journal with this many requests."""
     journal = SQLite(path, durable=False)
     with journal.transaction():
-        journal.set_meta(seed="0", wait="1.5", silence="lost", rewards="first", version="0")
-        journal.set_meta(arms=str(ARMS), dim=str(ARMS), features="no")
-        journal.set_meta(control=f'{{"arm": "{NAMES[0]}", "share": {SHARE}}}')
-        journal.add_recipe(repr(POLICY), 0, 0.0)
+        journal.set_meta(version="0", arms=str(ARMS), dim=str(ARMS), features="no")
+        journal.add_recipe(RECIPE.text, RECIPE.rules, 0.0)
         journal.add_arms({name: i for i, name in enumerate(NAMES)})
-    holds = -(-tickets // PULLS)
-    for first in range(0, holds, 10_000):
-        write(journal, first, min(10_000, holds - first))
+    for first in range(0, requests, 100_000):
+        write(journal, first, min(100_000, requests - first))
     journal.close()
 
 
 def answers(path: Path) -> tuple[float, list[float]]:
     """Return the seconds until a service has read its journal, and those of later answers."""
-    settings = Settings(name=path.stem, policy=POLICY, aim=AIM, control=(NAMES[0], SHARE))
+    settings = Settings(name=path.stem, recipe=RECIPE, aim=AIM)
     config = Config(experiments={path.stem: settings}, journal=str(path.parent), durable=False)
     server = uvicorn.Server(uvicorn.Config(create_app(config), port=0, log_level="warning"))
     thread = threading.Thread(target=server.run)
@@ -125,7 +122,7 @@ def measure(tickets: int) -> None:
         row(table, f"the first read in {len(steps)} steps, ms each", steps, "")
         journal, refreshes, texts = SQLite(path, durable=False), [], []
         for _ in range(LOOKS):
-            write(journal, summary.ended, 70)
+            write(journal, summary.ended, 1050)
             start = time.process_time()
             summary.refresh()
             refreshes.append(time.process_time() - start)

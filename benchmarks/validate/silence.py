@@ -141,13 +141,15 @@ def window(_: int, asks: int = 220_000) -> None:
     for _ in range(asks):
         tickets.append(agent.ask(["A", "B"]).id)
         clock.now += 0.001
-    fates = dict.fromkeys(("kept", "late"), 0)
+    statuses = dict.fromkeys(("kept", "late"), 0)
     for ticket in tickets:
-        fates[agent.tell(ticket, 1.0)] += 1
+        statuses[agent.tell(ticket, 1.0)] += 1
     clock.now += 7 * DAY
     while not agent.tick():
         pass
-    print(f"{asks} asks, then their rewards: {fates}, {agent.learner.learned} learned", flush=True)
+    print(
+        f"{asks} asks, then their rewards: {statuses}, {agent.learner.learned} learned", flush=True
+    )
 
 
 def main() -> None:

@@ -52,19 +52,21 @@ def test_import_change_verify_and_prune(shop: Path, tmp_path: Path) -> None:
     again = run(f"import {shop} checkout {tmp_path / 'past.csv'} {columns}", code=2)
     assert "they were imported from past.csv on" in again
     shop.write_text(SHOP.format(recipe="thompson_sampling"))
-    assert "experiments.checkout: the journal belongs to UCB1(bonus=1.0), not to" in run(
-        f"import {shop} checkout {tmp_path / 'past.csv'} {columns}", code=2
+    assert (
+        "experiments.checkout: the journal belongs to UCB1(bonus=1.0), and its recipe differs"
+        in run(f"import {shop} checkout {tmp_path / 'past.csv'} {columns}", code=2)
     )
     said = run(f"change {shop} checkout")
     assert said.startswith("recipe 1: ThompsonSampling(")
     assert "has learned 50 outcomes" in said
     assert "decides already" in run(f"change {shop} checkout")
     assert "everything matches" in run(f"verify {tmp_path / 'checkout.db'}")
-    assert "there is nothing to remove" in run(f"prune {shop} checkout --before 2020-01-01")
+    assert "There is nothing to remove" in run(f"prune {shop} checkout --before 2020-01-01")
     assert "a time that has passed" in run(f"prune {shop} checkout --before 2999-01-01", code=2)
     time.sleep(0.01)
     said = run(f"prune {shop} checkout --before 0.001s")
-    assert "removed 49 outcomes with 49 tickets and 49 events" in said
+    assert "This removes 49 outcomes with their requests" in said
+    assert "removed 49 outcomes with their requests and 0 events" in said
     said = run(f"verify {tmp_path / 'checkout.db'}")
     assert "checked since outcome 49" in said
     assert "decisions of UCB1(bonus=1.0) were not checked: what it had learned was pruned" in said
@@ -108,7 +110,7 @@ def test_events_and_a_judged_export(tmp_path: Path) -> None:
         for _ in range(80):
             ticket = agent.ask(tp.features.share(["a", "b"], rng.normal(size=2)))
             agent.tell(ticket.id, float(rng.normal()))
-    assert run(f"log {tmp_path / 'a.db'} --events").startswith("ticket,event,reward,at,counts\n0.0")
+    assert run(f"log {tmp_path / 'a.db'} --events").startswith("ticket,event,reward,at,late\n#0,")
     run(f"log {tmp_path / 'a.db'} --out {tmp_path / 'a.csv'}")
     judged = [
         run(f"judge {tmp_path / name} --rule always:a --aim median --json")

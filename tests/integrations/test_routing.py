@@ -202,7 +202,7 @@ def test_a_journal_keeps_what_was_learned(tmp_path: Path) -> None:
     with Router(["a", "b"], journal=tmp_path / "calls.db") as router:
         with router.call() as arm:
             assert arm == "b"
-        assert router._core.agent.standing()[2] == 61
+        assert router._core.agent.standing().outcomes == 61
 
 
 def test_the_policy_for_a_quantile() -> None:

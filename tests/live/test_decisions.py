@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tailproof import UCB1, Filtered, Median, ThompsonSampling, Uniform
 from tailproof.live import Agent, Ask, Tell, read
-from tailproof.live.agent import _Pending
 from tailproof.live.export import _escaped
-from tailproof.live.offers import Offer
+from tailproof.live.offer import Offer
 
 FIVE = Filtered(UCB1(), repeats=5, estimator=Median())
 COLOURS = ["red", "blue", "green"]
@@ -38,7 +38,7 @@ def test_a_failed_commit_teaches_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     first, second = agent.ask(COLOURS), agent.ask(COLOURS)
     agent.tell(first.id, 1.0)
     with monkeypatch.context() as patch:
-        patch.setattr(agent.journal, "add_tickets", full)
+        patch.setattr(agent.journal, "add_requests", full)
         with pytest.raises(OSError, match="no space left"):
             agent.act([Tell(second.id, 9.0), Ask(COLOURS)])
     assert agent.learner.learned == 1
@@ -46,98 +46,6 @@ def test_a_failed_commit_teaches_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     agent.ask(COLOURS)
     assert agent.learner.state.sums.sum() == 6
     assert agent.verify().ok
-
-
-def test_ctrl_c_is_for_its_own_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another thread that shares the commit is told that it was rolled back."""
-    agent, other = Agent(FIVE, ":memory:"), _Pending(Ask(COLOURS))
-    agent._enqueue([other])
-    with monkeypatch.context() as patch:
-        patch.setattr(agent.journal, "add_tickets", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            agent.ask(COLOURS)
-    assert other.done
-    assert isinstance(other.error, RuntimeError)
-
-
-def test_a_duplicate_changes_nothing_while_its_decision_is_open() -> None:
-    agent = Agent(FIVE, ":memory:")
-    first, *others = [agent.ask(COLOURS).id for _ in range(5)]
-    assert [agent.tell(first, 1.0), agent.tell(first, 9.0)] == ["kept", "duplicate"]
-    assert [agent.tell(ticket, 2.0) for ticket in others] == ["kept"] * 4
-    assert rewards(agent) == [[1, 2, 2, 2, 2]]
-
-
-def test_late_rewards_are_kept_and_not_learned() -> None:
-    clock = Clock()
-    agent = Agent(FIVE, ":memory:", wait=60, clock=clock)
-    tickets = [agent.ask(COLOURS).id for _ in range(5)]
-    for ticket in tickets[:3]:
-        agent.tell(ticket, 1.0)
-    clock.now += 61
-    assert agent.tell(tickets[3], 7.0) == "late"
-    agent.ask(COLOURS)
-    assert rewards(agent) == [[1, 1, 1]]
-
-
-def test_rewards_after_the_wait_count_as_lost() -> None:
-    """Three of five came in time: the loss is 1 − (3 + 1)/(5 + 1)."""
-    clock = Clock()
-    agent = Agent(FIVE, ":memory:", wait=60, clock=clock)
-    tickets = [agent.ask(COLOURS).id for _ in range(5)]
-    for ticket in tickets[:3]:
-        agent.tell(ticket, 1.0)
-    clock.now += 61
-    assert {agent.tell(ticket, 1.0) for ticket in tickets[3:]} == {"late"}
-    agent.ask(COLOURS)
-    assert agent.loss == pytest.approx(1 / 3)
-
-
-def test_a_restart_knows_what_came_and_when(tmp_path: Path) -> None:
-    clock = Clock()
-    with Agent(FIVE, tmp_path / "a.db", wait=60, clock=clock) as agent:
-        for ticket in [agent.ask(COLOURS).id for _ in range(3)][:2]:
-            agent.tell(ticket, 1.0)
-    with Agent(FIVE, tmp_path / "a.db", wait=60, clock=clock) as again:
-        assert again.standing().pending == 3
-        tickets = [again.ask(COLOURS) for _ in range(3)]
-        assert [ticket.hold for ticket in tickets] == [0, 0, 1]
-        again.tell(tickets[0].id, 1.0)
-    clock.now += 59
-    with Agent(FIVE, tmp_path / "a.db", wait=60, clock=clock) as last:
-        last.ask(COLOURS)
-        assert last.journal.counts()[0] == 0
-        clock.now += 5
-        last.ask(COLOURS)
-        assert last.journal.counts()[0] == 1
-
-
-def test_a_snapshot_is_what_was_learned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tailproof.live.agent._LEAST_APART", 4)
-    monkeypatch.setattr("tailproof.live.agent._BYTES_AN_OUTCOME", 10**9)
-    with Agent(UCB1(), tmp_path / "a.db") as agent:
-        for reward in range(10):
-            agent.tell(agent.ask(COLOURS).id, reward)
-        agent.ask(COLOURS)
-        state, recent = (
-            agent.learner.to_bytes(),
-            [one and one.value for one in agent.learner._recent],
-        )
-        assert len(agent.journal.snapshots()) == 2
-    with Agent(UCB1(), tmp_path / "a.db") as again:
-        assert again.learner.learned == 10
-        assert again.learner.to_bytes() == state
-        assert [one and one.value for one in again.learner._recent] == recent
-
-
-def test_a_propensity_that_was_changed_is_found() -> None:
-    agent = Agent(UCB1(), ":memory:")
-    for _ in range(5):
-        agent.tell(agent.ask(COLOURS).id, 1.0)
-    agent.journal.execute("UPDATE decision SET propensity = 0.123 WHERE id = 3")
-    found = agent.verify()
-    assert found.differing == [3]
-    assert found.changed == ["decision 3"]
 
 
 def test_another_seed_is_not_a_later_decision() -> None:
@@ -158,15 +66,6 @@ def test_offers_differ_by_every_vector() -> None:
     assert len(keys) == 2
 
 
-def test_what_is_left_of_an_outcome_is_learned_if_it_is_enough() -> None:
-    agent = Agent(FIVE, ":memory:")
-    for ticket in [agent.ask(COLOURS).id for _ in range(5)]:
-        agent.tell(ticket, 1.0)
-    log = read(agent.journal)
-    assert log.replay(Filtered(UCB1(), repeats=3)).decisions.tolist() == [2]  # 3 and 2 of 5
-    assert log.replay(Filtered(UCB1(), repeats=4)).decisions.tolist() == [1]  # 1 is too few
-
-
 def test_names_that_spreadsheets_take_for_formulas() -> None:
     assert [_escaped(f"{sign}x") for sign in "=+-@"] == ["'=x", "'+x", "'-x", "'@x"]
     assert _escaped("x=@") == "x=@"
@@ -175,7 +74,7 @@ def test_names_that_spreadsheets_take_for_formulas() -> None:
 def test_an_offer_that_was_rolled_back_is_stored_again(monkeypatch: pytest.MonkeyPatch) -> None:
     agent = Agent(UCB1(), ":memory:")
     with monkeypatch.context() as patch:
-        patch.setattr(agent.journal, "add_tickets", full)
+        patch.setattr(agent.journal, "add_requests", full)
         with pytest.raises(OSError, match="no space left"):
             agent.act([Ask(COLOURS), Ask(COLOURS)])
     ticket = agent.ask(COLOURS, ticket="a")
@@ -192,12 +91,6 @@ def test_rewards_go_to_the_number_of_the_arm() -> None:
     assert agent.learner.state.sums.tolist() == [[1, 7]]
 
 
-def rewards(agent: Agent) -> list[list[float]]:
-    """Return the rewards of all outcomes, [] for one that was given up."""
-    found = agent.journal.outcomes(0, agent.journal.counts()[0])
-    return [[] if one.rewards is None else one.rewards.tolist() for one in found]
-
-
 def test_silence_is_a_reward_at_the_end_of_the_window() -> None:
     """In the order of the asks, purchases and zeros alike."""
     clock = Clock()
@@ -212,26 +105,14 @@ def test_silence_is_a_reward_at_the_end_of_the_window() -> None:
     assert rewards(agent) == []
     clock.now += 39
     agent.ask(COLOURS)
-    assert rewards(agent) == [[30.0], [0.0]]
+    assert rewards(agent) == [30.0, 0.0]
     clock.now += 100
     assert agent.tell(tickets[3], 5.0) == "late"
-    assert rewards(agent)[:4] == [[30.0], [0.0], [20.0], [0.0]]
+    assert rewards(agent)[:4] == [30.0, 0.0, 20.0, 0.0]
     frame = read(agent.journal).frame
-    assert frame.fate.tolist()[:4] == ["learned", "silent", "learned", "late"]
+    assert frame.status.tolist()[:4] == ["told", "silent", "told", "silent"]
     assert frame.late.tolist()[3] == 5.0
     assert agent.verify().ok
-
-
-def test_silence_fills_up_a_shared_decision() -> None:
-    clock = Clock()
-    agent = Agent(FIVE, ":memory:", wait=60, silence=0.0, clock=clock)
-    tickets = [agent.ask(COLOURS) for _ in range(6)]
-    assert [ticket.hold for ticket in tickets] == [0] * 5 + [1]
-    assert agent.tell(tickets[1].id, 7.0) == "kept"
-    clock.now += 60
-    agent.ask(COLOURS)
-    assert rewards(agent) == [[0.0, 7.0, 0.0, 0.0, 0.0]]
-    assert agent.loss == 0
 
 
 def test_events_add_up() -> None:
@@ -248,7 +129,7 @@ def test_events_add_up() -> None:
     clock.now += 61
     assert agent.tell(ticket, 100.0, "order 3") == "late"
     agent.ask(COLOURS)
-    assert rewards(agent) == [[17.0]]
+    assert rewards(agent) == [17.0]
     frame = read(agent.journal).frame
     assert (frame.reward[0], frame.late[0], frame.events[0]) == (17.0, 100.0, 4)
     assert agent.verify().ok
@@ -263,8 +144,8 @@ def test_sums_without_silence_are_learned_at_the_end_of_the_window() -> None:
     assert rewards(agent) == []
     clock.now += 61
     agent.ask(COLOURS)
-    assert rewards(agent) == [[3.0], []]  # the other was lost
-    assert read(agent.journal).frame.fate.tolist() == ["learned", "lost", "pending"]
+    assert rewards(agent) == [3.0, None]  # the other was lost
+    assert read(agent.journal).frame.status.tolist() == ["told", "lost", "pending"]
 
 
 @pytest.mark.parametrize("wrong", [{"silence": float("nan")}, {"rewards": "last"}])
@@ -276,40 +157,147 @@ def test_what_rewards_cannot_mean(wrong: dict[str, Any]) -> None:
 def test_only_the_first_event_counts_unless_they_add_up() -> None:
     agent = Agent(FIVE, ":memory:")
     ticket = agent.ask(COLOURS).id
-    fates = [agent.tell(ticket, float(i), event) for i, event in enumerate(["a", "b", None])]
-    assert fates == ["kept", "duplicate", "duplicate"]
+    statuses = [agent.tell(ticket, float(i), event) for i, event in enumerate(["a", "b", None])]
+    assert statuses == ["kept", "duplicate", "duplicate"]
     assert read(agent.journal).frame.events.tolist() == [1]
 
 
-def test_a_decision_ends_when_all_its_windows_have() -> None:
+def rewards(agent: Agent) -> list[float | None]:
+    """Return the rewards that count, in the order of their outcomes; None for one that is lost."""
+    return [row[1] for row in agent.journal.outcomes(0, agent.journal.outcome_count())]
+
+
+def test_late_rewards_are_kept_and_not_learned() -> None:
     clock = Clock()
     agent = Agent(FIVE, ":memory:", wait=60, clock=clock)
-    tickets = [agent.ask(COLOURS).id for _ in range(3)]
-    clock.now += 50
-    tickets += [agent.ask(COLOURS).id for _ in range(2)]
+    tickets = [agent.ask(COLOURS).id for _ in range(5)]
     for ticket in tickets[:3]:
         agent.tell(ticket, 1.0)
-    clock.now += 11
+    clock.now += 61
+    assert agent.tell(tickets[3], 7.0) == "late"
+    assert agent.tell(tickets[3], 7.0) == agent.tell(tickets[0], 7.0) == "duplicate"
     agent.ask(COLOURS)
-    assert rewards(agent) == []
-    assert agent.tell(tickets[4], 2.0) == "kept"
-    clock.now += 50
-    agent.ask(COLOURS)
-    assert rewards(agent) == [[1, 1, 1, 2]]
+    assert rewards(agent) == [1, 1, 1, None, None]
+    frame = read(agent.journal).frame
+    assert frame.status.tolist() == ["told"] * 3 + ["lost"] * 2 + ["pending"]
+    assert frame.late.dropna().tolist() == [7.0]
+    assert agent.verify().ok
 
 
-def test_what_was_pending_before_a_failed_commit_is_not_imputed_after_it(
+def test_a_restart_knows_what_came_and_when(tmp_path: Path) -> None:
+    clock = Clock()
+    with Agent(FIVE, tmp_path / "a.db", wait=60, clock=clock) as agent:
+        for ticket in [agent.ask(COLOURS).id for _ in range(3)][:2]:
+            agent.tell(ticket, 1.0)
+    with Agent(FIVE, tmp_path / "a.db", clock=clock) as again:
+        assert again.standing().pending == 1
+        assert again.recipe.wait == 60
+        clock.now += 61
+        again.ask(COLOURS)
+        assert rewards(again) == [1, 1, None]
+
+
+def test_a_filter_learns_when_there_are_enough_rewards_of_an_arm(tmp_path: Path) -> None:
+    """Each request is a decision of its own; rewards wait in the learner, also over a restart."""
+    with Agent(FIVE, tmp_path / "a.db", explore=1.0, seed=1) as agent:
+        for i in range(23):
+            agent.tell(agent.ask(COLOURS).id, float(i))
+    with Agent(FIVE, tmp_path / "a.db") as agent:
+        frame = read(agent.journal).frame
+        counts = frame.arm.value_counts()
+        waiting = {name: len(left) for (_, name), left in agent.learner.left.items()}
+        assert waiting == {name: n % 5 for name, n in counts.items() if n % 5}
+        assert agent.learner.state.decisions[0] == sum(n // 5 for n in counts)
+        for name, number in agent.learner.numbers.items():
+            own = frame.reward[frame.arm == name].to_numpy()
+            groups = own[: len(own) // 5 * 5].reshape(-1, 5)
+            assert agent.learner.state.inner.sums[0, number] == np.median(groups, axis=1).sum()
+        assert read(agent.journal).replay(UCB1()).decisions.tolist() == [23]
+        assert agent.verify().ok
+
+
+def test_a_snapshot_is_what_was_learned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tailproof.live.agent._LEAST_APART", 4)
+    monkeypatch.setattr("tailproof.live.agent._BYTES_AN_OUTCOME", 10**9)
+    with Agent(FIVE, tmp_path / "a.db") as agent:
+        for reward in range(13):
+            agent.tell(agent.ask(COLOURS).id, reward)
+        agent.ask(COLOURS)
+        state = agent.learner.to_bytes()
+        assert len(agent.journal.snapshots(0)) == 2
+    with Agent(FIVE, tmp_path / "a.db") as again:
+        assert again.learner.learned == 13
+        assert again.learner.to_bytes() == state
+        again.learner.left = {}
+        assert not again.verify().state
+
+
+def test_an_interrupted_act_leaves_the_agent_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = Agent(FIVE, ":memory:")
+    with monkeypatch.context() as patch:
+        patch.setattr(agent.journal, "add_requests", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            agent.ask(COLOURS)
+    assert agent.ask(COLOURS).id == "#0"
+    with monkeypatch.context() as patch:
+        patch.setattr(agent.journal, "add_requests", lambda *_: agent.tell("x", 1.0))
+        with pytest.raises(RuntimeError, match="within its own ask or tell"):
+            agent.ask(COLOURS)
+    assert agent.ask(COLOURS).id == "#1"
+    assert agent.verify().ok
+
+
+def test_an_interrupt_in_the_middle_of_learning_teaches_nothing_twice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     agent = Agent(UCB1(), ":memory:")
-    for _ in range(12):
+    for _ in range(3):
         agent.tell(agent.ask(COLOURS).id, 1.0)
-    for _ in range(4):
-        agent.ask(COLOURS)
+    teach = agent.learner._teach
+
+    def half(*given: Any) -> None:
+        teach(*given)
+        raise KeyboardInterrupt
+
     with monkeypatch.context() as patch:
-        patch.setattr(agent.journal, "add_tickets", full)
-        with pytest.raises(OSError, match="no space left"):
+        patch.setattr(agent.learner, "_teach", half)
+        with pytest.raises(KeyboardInterrupt):
             agent.ask(COLOURS)
-    for _ in range(6):
-        agent.ask(COLOURS)
+    agent.ask(COLOURS)
+    assert agent.learner.state.counts.sum() == 3
     assert agent.verify().ok
+
+
+def test_a_policy_without_chance_is_the_same_for_all_until_a_reward_comes() -> None:
+    """No reward is imagined; the first choices are random among what was never tried."""
+    agent = Agent(UCB1(), ":memory:", seed=3)
+    first = {agent.ask(COLOURS).arm for _ in range(40)}
+    assert first == set(COLOURS)
+    for reward, colour in enumerate(COLOURS):
+        agent.tell(agent.ask([colour]).id, float(reward))
+    later = [agent.ask(COLOURS) for _ in range(40)]
+    assert {ticket.arm for ticket in later} == {"green"}
+    assert {ticket.propensity for ticket in later} == {1.0}
+
+
+def test_acts_in_a_thread_of_the_agent() -> None:
+    agent = Agent(UCB1(), ":memory:")
+    futures = [agent.submit([Ask(COLOURS, f"{i}"), Tell(f"{i}", 1.0)]) for i in range(20)]
+    assert [future.result()[1] for future in futures] == ["kept"] * 20
+    assert agent.submit([]).result() == []
+    agent.close()
+
+
+def test_everything_the_constructor_takes_can_be_read_back(tmp_path: Path) -> None:
+    given: dict[str, Any] = {
+        "wait": "2h", "silence": 0.5, "rewards": "sum", "control": ("red", 0.1), "floor": 0.02,
+        "explore": 0.05, "arms": COLOURS, "seed": 7, "dim": 5,
+    }  # fmt: skip
+    with Agent(UCB1(), tmp_path / "a.db", **given) as agent:
+        recipe = agent.recipe
+    with Agent(UCB1(), tmp_path / "a.db") as again:
+        assert again.recipe == recipe
+        assert (recipe.wait, recipe.silence, recipe.rewards) == (7200, 0.5, "sum")
+        assert (recipe.control, recipe.arms) == (("red", 0.1), tuple(sorted(COLOURS)))
+    with Agent(recipe, tmp_path / "a.db") as again:
+        assert not again.changed

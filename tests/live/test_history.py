@@ -9,6 +9,7 @@ import pytest
 
 import tailproof as tp
 from tailproof.live import Agent, import_history, read
+from tailproof.live.export import rows
 
 COLOURS = ["blue", "red"]
 
@@ -30,14 +31,14 @@ def test_rows_are_outcomes_of_the_journal(place: str) -> None:
         assert agent.learner.state.sums[0].tolist() == pytest.approx(counts["sum"].tolist())
         (note,) = agent.journal.notes()
         assert (note.kind, note.text["rows"], note.text["source"]) == ("import", 60, "past.csv")
-        assert agent.standing()[:3] == (0, 0.0, 60)
+        assert agent.standing()[:2] == (0, 60)
         for _ in range(20):
             agent.tell(agent.ask(COLOURS).id, 1.0)
         assert agent.verify().ok
         log = read(agent.journal).frame
         assert log.group.fillna("").tolist() == ["history"] * 60 + [""] * 20
         assert log.reward.tolist()[:60] == history.reward.tolist()
-        assert set(log.fate) == {"learned"}
+        assert set(log.status) == {"told"}
         while not agent.tick():
             pass
         before = agent.learner.to_bytes()
@@ -90,7 +91,7 @@ def test_a_write_that_fails_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> N
         patch.setattr(agent.journal, "add_outcomes", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             import_history(agent, frame())
-    assert agent.ask(COLOURS).hold == 0
+    assert agent.ask(COLOURS).id == "#0"
     import_history(agent, frame())
     assert agent.verify().ok
 
@@ -125,7 +126,7 @@ def test_rewards_are_grouped_for_a_policy_that_takes_several() -> None:
 def test_what_waits_survives_a_restart(tmp_path: Path) -> None:
     policy, file = tp.Filtered(tp.UCB1(), repeats=5, estimator=tp.Median()), tmp_path / "a.db"
     with Agent(policy, file) as agent:
-        import_history(agent, arm=["a"] * 508 + ["b"] * 5, reward=np.arange(513.0))
+        import_history(agent, arm=["a"] * 1008 + ["b"] * 5, reward=np.arange(1013.0))
         assert agent.journal.snapshots(0)
         assert [len(one) for one in agent.learner.left.values()] == [3]
         learned = agent.learner.to_bytes()
@@ -145,7 +146,7 @@ def test_visitors_features_become_offers() -> None:
     crossed = Agent(tp.LinStudentUCB(), ":memory:")
     import_history(crossed, history, features=["age"], arms=["red", "blue"])
     for agent, ask in ((shared, tp.features.share), (crossed, tp.features.cross)):
-        offers = [outcome.decision.offer for outcome in agent.journal.outcomes(0, 60)]
+        offers = [offer for _, offer in rows(agent.journal)]
         wanted = ask(["red", "blue"], [history.age[7]])
         assert offers[7].vectors is not None
         assert offers[7].vectors.tolist() == [wanted[name].tolist() for name in COLOURS]
@@ -169,8 +170,8 @@ def test_another_journal(tmp_path: Path) -> None:
         now[0] += 1.0
     first.tick()
     log = read(first.journal)
-    over = log.frame[log.frame.fate.isin(["learned", "silent"])]
-    assert {"learned", "silent"} <= set(log.frame.fate)
+    over = log.frame[log.frame.status.isin(["told", "silent"])]
+    assert {"told", "silent"} <= set(log.frame.status)
     expected = over.groupby("arm").reward.sum()
     for source in (tmp_path / "a.db", log, log.frame):
         second = Agent(tp.UCB1(), ":memory:")

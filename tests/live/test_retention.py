@@ -14,6 +14,7 @@ import pytest
 
 import tailproof as tp
 from tailproof.live import Agent, open_journal, prune, read
+from tailproof.live.retention import farewell
 
 NAMES = ["blue", "red"]
 
@@ -37,10 +38,10 @@ def played(place: str, policy: tp.Policy[Any], rounds: int = 700, **more: Any) -
 
 @pytest.mark.parametrize(
     ("policy", "silence"),
-    [(tp.UCB1(), None), (tp.LinRevenueUCB(), 0.0)],
+    [(tp.UCB1(), "lost"), (tp.LinRevenueUCB(), 0.0)],
     ids=lambda value: type(value).__name__,
 )
-def test_what_was_learned_stays(place: str, policy: tp.Policy[Any], silence: float | None) -> None:
+def test_what_was_learned_stays(place: str, policy: tp.Policy[Any], silence: float | str) -> None:
     agent = played(place, policy, silence=silence, explore=0.1)
     before, log = agent.learner.to_bytes(), read(agent.journal)
     events = log.events
@@ -48,14 +49,15 @@ def test_what_was_learned_stays(place: str, policy: tp.Policy[Any], silence: flo
     assert removed.outcomes > 250
     assert agent.learner.to_bytes() == before
     left = read(agent.journal).frame
-    assert len(left) == len(log.frame) - removed.tickets
+    assert len(left) == len(log.frame) - removed.outcomes
     assert left.asked.min() > log.frame.asked.min()
     (note,) = agent.journal.notes()
     arms = note.text["arms"].values()
-    assert sum(one["tickets"] for one in arms) == note.text["tickets"] == removed.tickets
-    gone = events[events.ticket.isin(set(log.frame.ticket) - set(left.ticket))]
-    assert sum(one["events"] for one in arms) == len(gone)
+    assert sum(one["requests"] for one in arms) == removed.outcomes == note.text["outcomes"]
+    gone = log.frame[log.frame.ticket.isin(set(log.frame.ticket) - set(left.ticket))]
+    assert sum(one["rewards"] for one in arms) == gone.reward.notna().sum()
     assert sum(one["sum"] for one in arms) == pytest.approx(gone.reward.sum())
+    assert len(events) - len(read(agent.journal).events) == removed.events
     found = agent.verify()
     assert found.ok, found
     assert found.since == removed.since >= removed.outcomes
@@ -75,13 +77,12 @@ def test_what_was_learned_stays(place: str, policy: tp.Policy[Any], silence: flo
 def test_features_of_removed_decisions_go() -> None:
     agent, count = played(":memory:", tp.LinRevenueUCB(), silence=0.0), "SELECT COUNT(*) FROM offer"
     ((before,),) = agent.journal.execute(count)
-    assert prune(agent, 1000.0).outcomes == 699  # it imputes nothing, so only the latest stays
+    assert prune(agent, 1000.0).outcomes == 699  # the latest stays
     ((after,),) = agent.journal.execute(count)
     assert (before, after) == (50, 1)
     ticket = agent.ask(tp.features.share(NAMES, [3.0]))  # its offer is stored again
-    offer = agent.journal.decision(ticket.hold).offer
-    assert offer.vectors is not None
-    assert offer.vectors.tolist() == [[3.0], [3.0]]
+    assert read(agent.journal).frame["x:0"].tolist()[-1] == 3.0
+    assert agent.tell(ticket.id, 1.0) == "kept"
 
 
 def test_ids_are_not_given_again() -> None:
@@ -93,12 +94,16 @@ def test_ids_are_not_given_again() -> None:
     now[0] = 10.0
     for ticket in waiting:
         agent.tell(ticket, 1.0)
-    assert prune(agent, 5.0).outcomes == 0  # the latest decision stays
-    assert agent.ask(NAMES).hold > last.hold
+    assert prune(agent, 5.0).outcomes == 0  # the latest request stays
+    assert int(agent.ask(NAMES).id[1:]) > int(last.id[1:])
 
 
 def test_dates_and_ages() -> None:
     agent = played(":memory:", tp.UCB1())
+    assert farewell(agent, "100000d") == "There is nothing to remove."
+    said = farewell(agent, "1s")
+    assert said.startswith("This removes 699 outcomes with their requests. What was learned stays.")
+    assert "recipe that takes over later learns only those" in said
     for before in ("1960-01-01", "100000d", datetime(1960, 1, 1, tzinfo=UTC), -5.0):
         assert prune(agent, before).outcomes == 0
     with pytest.raises(ValueError, match="a date such as '2026-01-01' or an age such as '90d'"):
@@ -121,7 +126,7 @@ def test_a_changed_note_or_a_corrupt_kept_snapshot_is_noticed(tmp_path: Path) ->
     agent = played(str(tmp_path / "a.db"), tp.UCB1())
     prune(agent, 300.0)
     with agent.journal.transaction():
-        agent.journal.execute("UPDATE outcome SET rewards = NULL WHERE number = ?", (400,))
+        agent.journal.execute("UPDATE outcome SET reward = NULL WHERE number = ?", (400,))
     assert agent.verify().changed == ["outcome 400"]
     with agent.journal.transaction():
         agent.journal.execute("UPDATE snapshot SET state = ?", (b"",))

@@ -45,7 +45,7 @@ def test_ten_minutes(tmp_path: Path) -> None:
     seconds = float(os.environ.get("TAILPROOF_SOAK", "600"))
     file = tmp_path / "shop.toml"
     file.write_text(_SETTINGS)
-    fates: dict[str, int] = {}
+    statuses: dict[str, int] = {}
     failures: list[BaseException] = []
     asked, lock, sizes = [0] * _THREADS, threading.Lock(), list[float]()
 
@@ -59,9 +59,9 @@ def test_ten_minutes(tmp_path: Path) -> None:
                     if len(waiting) > 50:
                         ticket = waiting.pop(int(rng.integers(50)))
                         if rng.random() < 0.9:
-                            fate = client.tell("shop", ticket, float(rng.standard_cauchy()))
+                            status = client.tell("shop", ticket, float(rng.standard_cauchy()))
                             with lock:
-                                fates[fate] = fates.get(fate, 0) + 1
+                                statuses[status] = statuses.get(status, 0) + 1
         except BaseException as error:
             failures.append(error)
 
@@ -76,13 +76,13 @@ def test_ten_minutes(tmp_path: Path) -> None:
         process.terminate()
         assert process.wait(30) in (0, -signal.SIGTERM)  # a server may end by the signal it obeyed
     assert not failures
-    assert fates.keys() <= {"kept", "late"}
+    assert statuses.keys() <= {"kept", "late"}
     settled = sizes[len(sizes) // 5 :]
     assert max(settled) < 1.1 * settled[0], sizes
     (settings,) = load(file).experiments.values()
     with Agent(settings.policy, SQLite(tmp_path / "journals" / "shop.db")) as agent:
-        ((tickets,),) = agent.journal.execute("SELECT COUNT(*) FROM ticket")
-        ((told,),) = agent.journal.execute("SELECT COUNT(*) FROM ticket WHERE told IS NOT NULL")
-        assert (tickets, told) == (sum(asked), sum(fates.values()))
+        ((tickets,),) = agent.journal.execute("SELECT COUNT(*) FROM request")
+        ((told,),) = agent.journal.execute("SELECT COUNT(*) FROM event")
+        assert (tickets, told) == (sum(asked), sum(statuses.values()))
         assert agent.verify().ok
     print(f"{tickets} tickets in {seconds:g} s; memory {settled[0]:.0f} to {settled[-1]:.0f} MB")

@@ -21,7 +21,7 @@ GARBAGE = {
     "html": b"<html>",
     "list": b"[]",
     "other": b'{"other": 1}',
-    "kinds": b'{"ticket": 3, "arm": 4, "propensity": "x", "hold": null}',
+    "kinds": b'{"ticket": 3, "arm": 4, "propensity": "x"}',
     "deep": b"[" * 100_000,
 }
 KINDS = (
@@ -33,9 +33,9 @@ KINDS = (
 
 
 async def _answer(kind: str, asked: dict[str, Any], writer: StreamWriter) -> None:
-    good = {"ticket": asked["ticket"], "arm": "blue", "propensity": 0.5, "hold": 3, "fate": "kept"}
+    good = {"ticket": asked["ticket"], "arm": "blue", "propensity": 0.5, "status": "kept"}
     if kind == "swapped":
-        del good["fate" if "reward" in asked else "arm"]
+        del good["status" if "reward" in asked else "arm"]
     body, status, more = json.dumps(good).encode(), "200 OK", ""
     if kind in STATUSES:
         status, body, more = f"{kind} Fault", b"{}", "Location: /good\r\n"

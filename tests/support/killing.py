@@ -16,7 +16,7 @@ import numpy as np
 
 from tailproof import OFUL, Filtered, LinStudentUCB, Policy
 from tailproof.live import Agent, open_journal, read
-from tailproof.live.replay import blank, replay, same_state
+from tailproof.live.replay import blank, replay
 
 __all__ = ["Tally", "kill"]
 
@@ -118,7 +118,7 @@ def _serve(
             unit = f"unit {rng.randrange(50)}" if i % 3 == 0 else None
             name = f"{life} {thread} {i}" if i % 2 else None
             ticket = agent.ask(rng.choice(offers), name, unit)
-            say("ask", ticket.id, ticket.arm, ticket.hold, ticket.propensity)
+            say("ask", ticket.id, ticket.arm, ticket.propensity)
             waiting.append(ticket.id)
             while rng.random() < 0.48 and waiting:
                 told = waiting.pop(rng.randrange(len(waiting)))
@@ -157,7 +157,7 @@ def _look(place: str, which: int, said: list[str], tally: Tally, *, last: bool) 
     cpu, wall = time.process_time(), time.perf_counter()
     with _agent(place, which, durable=True) as agent:
         cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-        if agent.journal.snapshots():
+        if agent.journal.snapshots(agent.number):
             tally.cpu.append(cpu)
             tally.wall.append(wall)
         there = read(agent.journal).frame.set_index("ticket")
@@ -168,8 +168,8 @@ def _look(place: str, which: int, said: list[str], tally: Tally, *, last: bool) 
             elif ticket not in there.index or not _kept(kind, words, there.loc[ticket]):
                 tally.lost.append(line)
         whole = blank(agent.policy, agent.journal)
-        replay(whole, agent.journal, agent.journal.counts()[0])
-        if whole.learned and not same_state(whole, agent.learner.to_bytes()):
+        replay(whole, agent.journal, agent.journal.outcome_count())
+        if whole.learned and not whole.same(agent.learner.to_bytes()):
             tally.differing.append(place)
         verified = agent.verify() if last else None
         if verified and not verified.ok:
@@ -179,12 +179,14 @@ def _look(place: str, which: int, said: list[str], tally: Tally, *, last: bool) 
 def _kept(kind: str, words: list[str], row: Any) -> bool:
     """Whether an act is in a journal as it was answered.
 
-    A reward that was kept may be late for its decision, if others were enough meanwhile.
+    A reward that was kept counts as soon as an outcome is numbered.
     """
     if kind == "ask":
-        return words == [row.arm, str(row.hold), str(row.propensity)]
+        return words == [row.arm, str(row.propensity)]
     if kind == "cancel":
-        return (words == ["cancelled"]) == bool(row.fate == "cancelled")
+        cancelled = bool(row.status in ("cancelled", "pending"))  # it ends with the next tick
+        return (words != ["cancelled"]) or cancelled
     if words[1] == "late":
         return words[0] == str(row.late)
-    return words[0] in (str(row.reward), str(row.late)) and row.events == 1
+    counts = words[0] == str(row.reward) or row.status == "pending"
+    return bool(counts and row.events == 1)

@@ -2,8 +2,11 @@
 
 import numpy as np
 
-from tailproof.live.journal import Counts, Decision, DecisionRow, Journal
-from tailproof.live.offers import Offer
+from tailproof import RevenueUCB
+from tailproof.live import Journal, Recipe
+from tailproof.live.journal import Request
+from tailproof.live.learner import Choice
+from tailproof.live.offer import Offer
 
 __all__ = ["write"]
 
@@ -36,33 +39,32 @@ def write(
     buys = rng.random(visitors) < np.array(conversion)[arm]
     reward = np.where(buys, basket * np.exp(rng.standard_normal(visitors)), 0.0)
     vectors = rng.standard_normal((visitors, 2)) if features else None
-    first = journal.counts()[0]
+    first = journal.outcome_count()
+    held = (names[0], control) if control else None
+    recipe = Recipe(
+        policy=RevenueUCB(), wait=60.0, silence=0.0, control=held, explore=explore, seed=0
+    )
+    packed = Choice(0, shares[sorted(range(k), key=lambda i: names[i])]).packed
     with journal.transaction():
+        number = journal.add_recipe(recipe.text, recipe.rules, start)
         if not first:
-            journal.set_meta(seed="0", wait="60.0", silence="0.0", rewards="first", version="0")
-            if control:
-                journal.set_meta(control=f'{{"arm": "{names[0]}", "share": {control}}}')
-            journal.add_recipe("RevenueUCB(share=0.99)", 0, start)
             journal.add_arms({name: i for i, name in enumerate(names)})
-        ordered = sorted(range(k), key=lambda i: names[i])
-        packed = shares[ordered].astype("<f4").tobytes()
-        counts = {i: Counts() for i in range(k)}
-        for i in range(visitors):
-            at = start + apart * (first + i)
-            offer = Offer.of(list(names))
+        for row in range(visitors):
+            i, chosen = first + row, int(arm[row])
+            offer, at = Offer.of(list(names)), start + apart * i
             if vectors is not None:
-                offer = Offer.of({name: vectors[i] + j for j, name in enumerate(names)})
-            number, place = first + i, offer.names.index(names[arm[i]])
-            decision = Decision(number, offer, place, float(shares[arm[i]]))
-            group = "control" if lot[i] else None
-            row = DecisionRow(decision, packed, explore, group, 0, 0, 0, 0, at)
-            journal.add_decisions([(row, int(arm[i]))])
-            journal.add_tickets([(number, 0, f"v{number}", None, at, at + 60.0)])
-            counts[int(arm[i])].asked += 1
-            if buys[i]:
-                journal.add_events([(number, 0, "", float(reward[i]), at + 1)])
-                counts[int(arm[i])].told += 1
-        rows = [(first + i, reward[i : i + 1].astype("<f8").tobytes(), 1) for i in range(visitors)]
-        journal.add_outcomes(rows, start + apart * (first + visitors))
-        journal.count(0, counts)
+                offer = Offer.of({name: vectors[row] + j for j, name in enumerate(names)})
+            known = journal.offer_ids([offer.key]).get(offer.key)
+            if known is None:
+                journal.add_offer(i, offer.key, *offer.row())
+                known = i
+            group, share = "control" if lot[row] else None, float(shares[chosen])
+            about = (i, f"v{i}", None, at, at + 60.0, number)
+            journal.add_requests([(*about, known, chosen, share, packed, group, None, 0)])
+            request, value = Request(*about, chosen, share, group), float(reward[row])
+            if buys[row]:
+                request.events[""] = (value, at + 1, 0)
+                journal.add_events([(i, "", value, at + 1, 0)])
+            why = "told" if buys[row] else "silent"
+            journal.add_outcomes([(request, value, why)], at + 60.0, i)
     return {"arm": arm, "group": lot.astype(int), "share": shares[arm], "reward": reward}

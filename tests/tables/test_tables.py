@@ -129,7 +129,7 @@ def test_a_journal_is_adaptive_and_its_decisions_are_units() -> None:
     log = records(journal)
     assert log.adaptive is True
     assert log.unit is not None
-    assert log.unit.max() == 19
+    assert log.unit.max() == 59
     assert tp.judge(journal, "A", tp.Median())["always A"].verdict == "refused"
 
 

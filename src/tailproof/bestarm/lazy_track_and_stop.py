@@ -112,7 +112,7 @@ class LazyTrackAndStop(BestArm[_Tracking]):
         factor = np.sqrt(2 * threshold)[:, None]
         beaten = gaps > factor * np.sqrt(squared_norms(state.root, y))
         beaten[np.arange(state.paths), leader] = True
-        spanned = state.lowest >= state.base * (1 - 1e-9)
+        spanned = state.lowest >= state.base * (1 - 1e-9)  # equal but for rounding is enough
         sure = spanned & beaten.all(axis=1)
         (paths,) = np.nonzero(sure & (state.answer < 0))
         if len(paths):  # confirm without the ridge penalty, which shrinks estimates

@@ -85,7 +85,7 @@ class RAGE(BestArm[_Planned]):
         return np.asarray(np.log(2 * state.arms**2 * state.phase**2 / self.delta))
 
     def _planned(self, state: _Planned, arms: Array) -> Index:
-        """Return the pulls left, with a new plan where there is none."""
+        """Return how often each arm is still to be pulled; a path without a plan gets a new one."""
         plan = state.plan.copy()
         new = np.flatnonzero(~plan.any(axis=1))
         if len(new):
@@ -96,5 +96,6 @@ class RAGE(BestArm[_Planned]):
             scale = 8 * step**2 * self.noise_scale**2 * (1 + _ROUNDING)
             pulls = np.ceil(scale * value * self._log(state)[new])
             least = np.ceil(2 / _ROUNDING * (weights > 0).sum(axis=1))
-            plan[new] = rounded(weights, np.clip(pulls, least, 1e15).astype(np.int64))
+            pulls = np.clip(pulls, least, 1e15)  # the largest budget of a path
+            plan[new] = rounded(weights, pulls.astype(np.int64))
         return plan

@@ -15,7 +15,7 @@ from tailproof.cli.tables import reads_records
 from tailproof.extras import import_extra
 
 if TYPE_CHECKING:
-    from tailproof.live.journal import Journal
+    from tailproof.live import Journal
     from tailproof.policies.base import Policy
     from tailproof.service.experiments import Experiment
     from tailproof.stats.aims import Aim
@@ -82,11 +82,11 @@ def log_command(
         bool, typer.Option("--events", help="Every reward that was told, instead of tickets.")
     ] = False,
 ) -> None:
-    """Export a journal: each ticket with arm, propensities, reward, status (`fate`) and features.
+    """Export a journal: each request with arm, propensities, reward, status and features.
 
         tailproof log journals/shop.db --out shop.parquet
 
-    `tailproof judge` reads what it wrote. With --events, each purchase and refund of a ticket is a
+    `tailproof judge` reads what it wrote. With --events, each purchase and refund of a request is a
     row.
 
     The journal may be in use. In CSV, a name that a spreadsheet would take for a formula starts
@@ -121,7 +121,7 @@ def log_command(
 
 
 def verify_command(journal: JournalText) -> None:
-    """Check every row of a journal, replay it, and check that decisions come out as recorded.
+    """Check the outcomes of a journal, replay it, and check that decisions come out as recorded.
 
         tailproof verify journals/shop.db
 
@@ -129,7 +129,8 @@ def verify_command(journal: JournalText) -> None:
     written by another version. The journal may be in use.
     """
     from tailproof.live import open_journal
-    from tailproof.live.replay import built, verify
+    from tailproof.live.recipe import built
+    from tailproof.live.verification import verify
 
     source = open_journal(journal, make=False)
     try:
@@ -137,16 +138,15 @@ def verify_command(journal: JournalText) -> None:
         if not known:
             raise ValueError("the journal is empty: no agent has used it yet")
         recipe = known[-1][1]
-        policy = built(recipe)
-        if policy is None:
+        if built(recipe) is None:
             raise ValueError(f"{recipe} cannot be built from its text; use Agent.verify in Python")
         with source.moment():
-            found = verify(policy, source)
+            found = verify(source)
     finally:
         source.close()
     console.print(escape(recipe), soft_wrap=True, highlight=False)
-    console.print(f"{found.decisions} decisions replayed, {found.outcomes} of them complete")
-    lists = {"decisions that differ": [*map(str, found.differing)], "changed": found.changed}
+    console.print(f"{found.requests} requests decided again, {found.outcomes} outcomes")
+    lists = {"requests that differ": [*map(str, found.differing)], "changed": found.changed}
     for what, some in lists.items():
         if some:
             shown, more = ", ".join(some[:_SHOWN]), len(some) - _SHOWN
@@ -210,15 +210,15 @@ def import_command(
 
 
 def change_command(file: SettingsFile, experiment: ExperimentName) -> None:
-    """Let the recipe in the file take over the journal of an experiment.
+    """Let the recipe in the file, its policy and rules, take over the journal of an experiment.
 
         tailproof change shop.toml checkout
 
     The new policy learns every outcome so far. The journal keeps which recipe decided what, and
-    verify checks the decisions of each. Stop the service before, and start it after.
+    verify checks the decisions of each. A service that runs meanwhile follows at its next request.
     """
     with _opened(file, experiment, change=True) as opened:
-        *_, (number, text, after, _) = opened.agent.journal.recipes()
+        *_, (number, text, _, after, _) = opened.agent.journal.recipes()
     if not opened.agent.changed:
         console.print(f"{escape(text)} decides already", soft_wrap=True, highlight=False)
         return
@@ -230,24 +230,30 @@ def prune_command(
     file: SettingsFile,
     experiment: ExperimentName,
     before: Annotated[str, typer.Option(help="A date such as 2026-01-01, or an age such as 90d.")],
+    look: Annotated[
+        bool, typer.Option("--look", help="Say what would go; remove nothing.")
+    ] = False,
 ) -> None:
-    """Remove the records of decisions that ended before some time, and keep what was learned.
+    """Remove the records of requests that ended before some time, and keep what was learned.
 
         tailproof prune shop.toml checkout --before 90d
 
-    Ticket ids, units, rewards and features go. A note in the journal says what was removed. The
-    service may run meanwhile.
+    Ticket ids, units, rewards and features go. It says before what can no longer be said
+    afterwards; --look only says that. A note in the journal says what was removed. The service may
+    run meanwhile.
     """
-    from tailproof.live.retention import prune
+    from tailproof.live.retention import farewell, prune
 
     with _opened(file, experiment) as opened:
+        console.print(farewell(opened.agent, before), soft_wrap=True, highlight=False)
+        if look:
+            return
         found = prune(opened.agent, before)
     if not found.outcomes:
-        console.print("there is nothing to remove")
         return
     console.print(
-        f"removed {found.outcomes} outcomes with {found.tickets} tickets and {found.events} events;"
-        f" verify checks from outcome {found.since} on",
+        f"removed {found.outcomes} outcomes with their requests and {found.events} events; verify "
+        f"checks from outcome {found.since} on",
         soft_wrap=True,
         highlight=False,
     )

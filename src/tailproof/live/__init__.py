@@ -1,23 +1,26 @@
 """Run a policy in production: ask for an arm, tell its reward, store both before answering."""
 
-from tailproof.live.agent import Agent, Ask, Cancel, Fate, Tell, Ticket
+from tailproof.live.acts import Ask, Cancel, Status, Tell, Ticket
+from tailproof.live.agent import Agent
 from tailproof.live.export import Log, read
 from tailproof.live.history import Imported, import_history
 from tailproof.live.journal import Journal, Postgres, SQLite, open_journal
-from tailproof.live.replay import Verification
+from tailproof.live.recipe import Recipe
 from tailproof.live.retention import Pruned, prune
+from tailproof.live.verification import Verification
 
 __all__ = [
     "Agent",
     "Ask",
     "Cancel",
-    "Fate",
     "Imported",
     "Journal",
     "Log",
     "Postgres",
     "Pruned",
+    "Recipe",
     "SQLite",
+    "Status",
     "Tell",
     "Ticket",
     "Verification",

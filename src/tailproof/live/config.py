@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from tailproof import recipes
-from tailproof.checks import number, require, whole
-from tailproof.live.agent import seconds
-from tailproof.live.offers import Offer
-from tailproof.live.scheduler import Rewards
+from tailproof.checks import require, whole
+from tailproof.live.offer import Offer
+from tailproof.live.recipe import Recipe
 from tailproof.policies.base import Policy
 from tailproof.stats.aims import Aim
 from tailproof.wrappers import Negated, Renewed, Vigilant
@@ -62,49 +61,29 @@ class Settings:
     Parameters
     ----------
     name : str
-    policy : Policy
-        Built from the recipe; wrapped in `Vigilant` or `Renewed` if it is to forget, and in
-        `Negated` for costs.
+    recipe : Recipe
+        The policy and its rules. The policy is wrapped in `Vigilant` or `Renewed` if it is to
+        forget, and in `Negated` for costs.
     aim : Aim
         The statistic that the page compares arms by.
     costs : bool
         Whether rewards are costs, so that smaller is better.
     arms : list, dict or None
-        The arms for requests without an offer, and all that requests may offer, unless `open`.
-    open : bool
-        Whether requests may offer arms that are not listed.
-    wait : float
-        The window in which rewards count, in seconds.
-    silence : float or None
-        The reward of a request whose window ends without one; None if it is lost.
-    rewards : "first" or "sum"
-    control : (str, float) or None
-        The arm and the share of the control group.
-    floor : float
-        The least share of every arm.
-    explore : float
-    seed, dim : int, optional
+        The arms for requests without an offer, and all that requests may offer, unless the file
+        says ``open = true``.
     """
 
     name: str
-    policy: Policy[Any]
+    recipe: Recipe
     aim: Aim
     costs: bool = False
     arms: Arms = None
-    wait: float = 86400.0
-    silence: float | None = None
-    rewards: Rewards = "first"
-    control: tuple[str, float] | None = None
-    floor: float = 0.0
-    explore: float = 0.0
-    open: bool = False
-    seed: int | None = None
-    dim: int | None = None
 
     @property
-    def closed(self) -> list[str] | None:
-        """All arms that requests may offer, None if that is open."""
-        return None if self.arms is None or self.open else list(self.arms)
+    def policy(self) -> Policy[Any]:
+        """The policy of the recipe."""
+        assert isinstance(self.recipe.policy, Policy)
+        return self.recipe.policy
 
     @classmethod
     def of(cls, name: str, table: Mapping[str, Any]) -> Self:
@@ -123,22 +102,22 @@ class Settings:
                 rule = "a list of names or a table of features"
                 require(isinstance(arms, list | dict), "arms", rule, arms)
                 Offer.of(arms)
-            return cls(
-                name=name,
+            recipe = Recipe(
                 policy=Negated(policy) if costs else policy,
-                aim=recipes.build("aim", table.get("aim", "median")),
-                costs=costs,
-                arms=arms,
-                wait=seconds(table.get("wait", "1d")),
-                rewards=_rewards(table.get("rewards", "first")),
+                wait=table.get("wait", "1d"),
+                silence=table.get("silence", "lost"),
+                rewards=table.get("rewards", "first"),
                 control=_control(table.get("control")),
-                floor=number("floor", table.get("floor", 0.0), at_least=0, at_most=1),
-                explore=number("explore", table.get("explore", 0.0), at_least=0, at_most=1),
-                open=table.get("open", False),
-                seed=_whole(table, "seed", 0),
-                dim=_whole(table, "dim", 1),
-                silence=_silence(table),
+                floor=table.get("floor", 0.0),
+                explore=table.get("explore", 0.0),
+                arms=None if arms is None or table.get("open", False) else list(arms),
+                seed=table.get("seed"),
+                dim=table.get("dim"),
             )
+            aim = recipes.build("aim", table.get("aim", "median"))
+            if "silence" not in table:
+                raise ValueError(_SILENCE)
+            return cls(name=name, recipe=recipe, aim=aim, costs=costs, arms=arms)
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
 
@@ -230,29 +209,12 @@ def _check(where: str, table: Mapping[str, Any], known: Mapping[str, Any]) -> No
         require(ok, path, _WORDS.get(kind, "a table"), value)
 
 
-def _silence(table: Mapping[str, Any]) -> float | None:
-    """Return the reward of silence, None if it is lost; there is no default."""
-    if "silence" not in table:
-        raise ValueError(_SILENCE)
-    silence = table["silence"]
-    if silence == "lost":
-        return None
-    ok = isinstance(silence, int | float) and not isinstance(silence, bool)
-    require(ok, "silence", 'a number or "lost"', silence)
-    return number("silence", silence)
-
-
 def _control(table: Mapping[str, Any] | None) -> tuple[str, float] | None:
     if table is None:
         return None
     ok = table.keys() == {"arm", "share"}
     require(ok, "control", 'a table such as { arm = "red", share = 0.1 }', table)
     return table["arm"], table["share"]
-
-
-def _rewards(text: str) -> Rewards:
-    require(text in ("first", "sum"), "rewards", '"first" or "sum"', text)
-    return "sum" if text == "sum" else "first"
 
 
 def _forgetting(policy: Policy[Any], forget: Any) -> Policy[Any]:
@@ -268,7 +230,3 @@ def _forgetting(policy: Policy[Any], forget: Any) -> Policy[Any]:
             "decisions that come in it"
         )
     return Renewed(policy, memory=whole("forget", forget, at_least=2))
-
-
-def _whole(table: Mapping[str, Any], key: str, least: int) -> int | None:
-    return whole(key, table[key], at_least=least) if key in table else None

@@ -5,44 +5,31 @@ import json
 import math
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from tailproof.live.agent import Agent
-from tailproof.live.export import Log, tickets
-from tailproof.live.journal import (
-    Counts,
-    Decision,
-    DecisionRow,
-    Glance,
-    Journal,
-    open_journal,
-)
-from tailproof.live.learner import Learner
-from tailproof.live.offers import Offer
-from tailproof.live.replay import blank
-from tailproof.live.scheduler import as_orderer
+from tailproof.live.export import COLUMNS, Log, rows
+from tailproof.live.journal import Journal, Look, Request, open_journal
+from tailproof.live.learner import Choice
+from tailproof.live.offer import Offer
+from tailproof.live.ordering import as_orderer
 from tailproof.tables import Records, records
 from tailproof.tables.journals import is_journal
 from tailproof.typing import Array, Index
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["HISTORY", "Imported", "import_history"]
 
 HISTORY = "history"
 """The group of imported decisions."""
-_GIVEN = -1
-"""What `after` says of a decision that cannot be made again."""
 _ERRORS = 4.0
 """Standard errors by which inverse propensities may fall short of the number of rows; of 16 000
 histories one arm is left out by chance."""
 _STEP = 5000
 """Rows that are written between two steps of the progress bar."""
-_OVER = ("learned", "silent")
-"""The fates of tickets whose reward is final."""
+_OVER = ("told", "silent", "learned")
+"""The status of requests whose reward is final; "learned" in exports of tailproof 0.3."""
 
 
 class _Step(Protocol):
@@ -157,7 +144,7 @@ def import_history(
     >>> agent.ask(["red", "blue"]).arm
     'blue'
 
-    Source: our own; thinning as in Li, Chu, Langford and Wang 2011. Differences: any propensities.
+    Source: thinning as in Li, Chu, Langford and Wang 2011. Differences: any propensities.
     """
     sees = agent.learner.uses_vectors
     past, blind = _past(agent, history, columns)
@@ -165,7 +152,7 @@ def import_history(
     if past.at is not None and past.at.max() > now:
         row = int((past.at > now).argmax()) + 1
         raise ValueError(f"the time of row {row} is in the future: {_date(past.at[row - 1])}")
-    rows, digest, said = len(past), past.digest, list[str]()
+    count, digest, said = len(past), past.digest, list[str]()
     if not as_is and not blind and not (sees and past.offers[0].vectors is not None):
         past = _even(past, agent, said)
     if past.propensity is None:
@@ -179,19 +166,19 @@ def import_history(
             said.append("This policy weighs by them: each is taken to be the share of its arm.")
     _check_groups(past, agent)
     before = _waiting(agent)
-    text = {"rows": rows, "source": source, "digest": digest, "outcomes": len(past)}
-    with agent._alone():
+    text = {"rows": count, "source": source, "digest": digest, "outcomes": len(past)}
+    with agent.alone():
         _write(agent, past, text, said, progress)
     while not agent.tick():
         if progress is not None:
-            progress(agent.learner.learned, agent.journal.counts()[0], "outcomes learned")
+            progress(agent.learner.learned, agent.journal.outcome_count(), "outcomes learned")
     waiting = _waiting(agent)
     if waiting:
         said.append(
             f"{waiting} rows wait: the policy takes {agent.policy.pulls} rewards of the same arm "
             "and features at a time."
         )
-    return Imported(rows, len(past) + before - waiting, tuple(said))
+    return Imported(count, len(past) + before - waiting, tuple(said))
 
 
 def _past(agent: Agent, history: Any, columns: dict[str, Any]) -> tuple[_Past, bool]:
@@ -252,15 +239,16 @@ def _of_journal(journal: Journal, agent: Agent) -> _Past:
     names: dict[str, int] = {}
     offers: dict[bytes, int] = {}
     found, kept = list[tuple[Any, ...]](), list[Offer]()
-    for row in tickets(journal):
-        if row.fate not in _OVER:
+    for values, own_offer in rows(journal):
+        row = dict(zip(COLUMNS, values, strict=True))
+        if row["status"] not in _OVER:
             continue
-        offer = row.offer if agent.learner.uses_vectors else Offer(row.offer.names)
+        offer = own_offer if agent.learner.uses_vectors else Offer(own_offer.names)
         if offer.key not in offers:
             offers[offer.key] = len(kept)
             kept.append(offer)
-        arm = names.setdefault(row.arm, len(names))
-        found.append((arm, row.reward, offers[offer.key], row.propensity, row.asked))
+        arm = names.setdefault(row["arm"], len(names))
+        found.append((arm, row["reward"], offers[offer.key], row["propensity"], row["asked"]))
     if not found:
         raise ValueError("the journal has no outcomes yet: there is nothing to import")
     arms, rewards, numbers, shares, times = (np.array(part) for part in zip(*found, strict=True))
@@ -275,7 +263,7 @@ def _even(past: _Past, agent: Agent, said: list[str]) -> _Past:
     if past.propensity is None:
         return past
     p = past.propensity
-    rng = np.random.default_rng([int(agent.journal.meta()["seed"]), agent.journal.counts()[0]])
+    rng = np.random.default_rng([agent.learner.seed, agent.journal.outcome_count()])
     kept = np.zeros(len(past), dtype=np.bool_)
     for number, name in enumerate(past.names):
         rows = np.flatnonzero(past.arm == number)
@@ -333,24 +321,18 @@ def _write(
     """Write a history to the journal of an agent, as the next outcomes."""
     journal = agent.journal
 
-    def write(glance: Glance) -> Learner:
-        first = glance.outcomes()
+    def write(look: Look) -> None:
         _check_new(journal, text)
-        learner = _meet(agent, past)
-        journal.find_offers([offer.key for offer in past.offers])
-        _write_rows(agent, learner, past, glance.now, progress)
-        journal.add_note("import", text | {"first": first}, glance.now)
-        return learner
+        _meet(agent, past)
+        _write_rows(agent, past, look, progress)
+        journal.add_note("import", text | {"first": look.outcomes}, look.now)
 
-    before, learner = journal.counts()[0], as_orderer(journal, write)
+    before = journal.outcome_count()
+    agent.guarded(lambda: as_orderer(journal, write))
     if before:
         said.append(
             f"The journal has {before} outcomes already: the rows count as if they had come now."
         )
-    if agent.learner.state is None:
-        agent.learner = learner
-        agent._believe()
-    agent._meet(journal.arms())
 
 
 def _check_new(journal: Journal, text: dict[str, Any]) -> None:
@@ -362,70 +344,57 @@ def _check_new(journal: Journal, text: dict[str, Any]) -> None:
             )
 
 
-def _meet(agent: Agent, past: _Past) -> Learner:
-    """Return a learner that knows the arms of a history; store those that are new."""
+def _meet(agent: Agent, past: _Past) -> None:
+    """Let the learner know the arms of a history; store those that are new."""
     journal = agent.journal
     journal.lock_arms()
-    learner = blank(agent.policy, journal)
-    learner.room = agent.learner.room
+    agent.meet(restore=agent.learner.state is None)
+    learner = agent.learner
     known, first = set(learner.numbers), learner.state is None
     for offer in past.offers:
         with learner.meeting(offer):
             pass
-    new = {name: number for name, number in learner.numbers.items() if name not in known}
-    journal.add_arms(new)
+    journal.add_arms({name: n for name, n in learner.numbers.items() if name not in known})
     if first:
         features = "no" if past.offers[0].vectors is None else "yes"
-        journal.set_meta(arms=str(learner.first_arms), dim=str(learner.dim), features=features)
+        about = {"arms": str(learner.first_arms), "dim": str(learner.dim), "features": features}
+        journal.set_meta(**about)
         if past.features:
             journal.set_meta(names=json.dumps(past.features))
-    return learner
 
 
-def _write_rows(
-    agent: Agent, learner: Learner, past: _Past, now: float, progress: _Step | None
-) -> None:
-    journal, counts = agent.journal, dict[int, Counts]()
-    numbers = [learner.numbers[name] for name in past.names]
-    places = [{name: i for i, name in enumerate(offer.names)} for offer in past.offers]
+def _write_rows(agent: Agent, past: _Past, look: Look, progress: _Step | None) -> None:
+    journal, numbers, last = agent.journal, agent.learner.numbers, look.last
+    known = dict[bytes, int]()
+    for start in range(0, len(past.offers), _STEP):
+        keys = [offer.key for offer in past.offers[start : start + _STEP]]
+        known |= journal.offer_ids(keys)
     columns = (past.arm, past.offer, past.reward, past.propensity, past.shares, past.at)
     for start in range(0, len(past), _STEP):
         stop = min(start + _STEP, len(past))
-        part = [None if one is None else one[start:stop].tolist() for one in columns]
-        arms, offers, rewards, own, shares, at = part
-        assert arms is not None
-        assert offers is not None
-        assert rewards is not None
-        ids = [journal.new_id() for _ in arms]
-        times = [now] * len(ids) if at is None else at
-        decisions = []
-        for i, id_ in enumerate(ids):
-            offer, name = past.offers[offers[i]], past.names[arms[i]]
-            share = None if own is None else own[i]
-            decision = Decision(id_, offer, places[offers[i]][name], share)
-            packed = None if shares is None else _packed(shares[i], past.names, offer.names)
-            decided = (packed, 0.0, HISTORY, agent._recipe, 0, _GIVEN, 0, times[i])
-            decisions.append((DecisionRow(decision, *decided), numbers[arms[i]]))
-            one = counts.setdefault(numbers[arms[i]], Counts())
-            one.asked += 1
-            one.told += 1
-        journal.add_decisions(decisions)
-        journal.add_tickets([(id_, 0, None, None, t, t) for id_, t in zip(ids, times, strict=True)])
-        told = zip(ids, rewards, times, strict=True)
-        journal.add_events([(id_, 0, "", reward, t) for id_, reward, t in told])
-        packed_rewards = np.array(rewards).astype("<f8")
-        journal.add_outcomes(
-            [(id_, packed_rewards[i].tobytes(), 1) for i, id_ in enumerate(ids)], now
-        )
+        size = stop - start
+        part: Any = [[None] * size if one is None else one[start:stop].tolist() for one in columns]
+        requests, outcomes = [], []
+        for arm, offered, reward, share, shares, at in zip(*part, strict=True):
+            last, offer = journal.new_id(last), past.offers[offered]
+            if offer.key not in known:
+                known[offer.key] = last
+                journal.add_offer(last, offer.key, *offer.row())
+            packed = None if shares is None else _packed(shares, past.names, offer.names)
+            time = look.now if at is None else at
+            number = numbers[past.names[arm]]
+            row = (last, None, None, time, time, agent.number, number, share, HISTORY)
+            requests.append((*row[:6], known[offer.key], number, share, packed, HISTORY, None, 0))
+            outcomes.append((Request(*row), reward, "told"))
+        journal.add_requests(requests)
+        journal.add_outcomes(outcomes, look.now, look.outcomes + start)
         if progress is not None:
             progress(stop, len(past), "rows written")
-    journal.count(agent.worker, counts)
 
 
-def _packed(shares: Any, names: tuple[str, ...], ordered: tuple[str, ...]) -> bytes:
+def _packed(shares: Any, names: tuple[str, ...], ordered: tuple[str, ...]) -> str | None:
     """Return the propensities of all arms as a journal stores them, in the order of the offer."""
-    place = [names.index(name) for name in ordered]
-    return np.array(shares)[place].astype("<f4").tobytes()
+    return Choice(0, np.array([shares[names.index(name)] for name in ordered])).packed
 
 
 def _date(at: float) -> str:

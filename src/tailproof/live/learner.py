@@ -2,49 +2,34 @@
 
 import hashlib
 import io
-from collections import deque
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from tailproof.checks import require
 from tailproof.integrations.guests.base import Guest
-from tailproof.live.journal.rows import Decision, Outcome
-from tailproof.live.offers import Offer
-from tailproof.policies.base import Policy
-from tailproof.policies.baselines import Uniform
-from tailproof.policies.lin_ts import LinTS
-from tailproof.policies.randomised import Randomised
-from tailproof.policies.state.counts import clip
-from tailproof.policies.thompson import ThompsonSampling
+from tailproof.live.offer import Offer
+from tailproof.live.recipe import Control
+from tailproof.policies.base import Policy, unwarned
 from tailproof.typing import Array
 from tailproof.wrappers.base import Wrapper, innermost
 from tailproof.wrappers.pilot import Piloted
 from tailproof.wrappers.vigilant import Vigilant, Watched
 
-__all__ = ["RECENT", "Alarm", "Belief", "Choice", "Control", "Learner"]
+__all__ = ["Alarm", "Choice", "Learner", "draws"]
 
 _COPIES = 200
 """Choices drawn where the policy does not report propensities; one of them is then taken."""
 _ENOUGH = 100
 """Rewards after which an arm is no longer new, so that the first share of a new one is a tenth."""
-RECENT = 256
-"""Latest outcomes that pending rewards are imputed from, and latest decisions that they are for."""
+_CACHED = 64
+"""Offers whose arrays are kept; a service has few that repeat."""
 _LEFT = ("live_left", "live_left_sizes", "live_left_rewards")
 """The arrays of a snapshot with the rewards that are too few for an update."""
-_VARIED = (Guest, LinTS, Randomised, ThompsonSampling, Uniform)
-"""Policies that need no imputed rewards: choices vary by themselves, or a copy is expensive."""
-
-
-class Control(NamedTuple):
-    """The arm of the control group, and the share of requests that get it whatever is learned."""
-
-    arm: str
-    share: float
 
 
 class Choice(NamedTuple):
@@ -65,9 +50,11 @@ class Choice(NamedTuple):
         return None if self.shares is None else float(self.shares[self.arm])
 
     @property
-    def packed(self) -> bytes | None:
-        """The propensities as a journal stores them."""
-        return None if self.shares is None else self.shares.astype("<f4").tobytes()
+    def packed(self) -> str | None:
+        """The propensities of all arms as JSON, with nine digits."""
+        if self.shares is None:
+            return None
+        return f"[{','.join([format(share, '.9g') for share in self.shares.tolist()])}]"
 
 
 class Alarm(NamedTuple):
@@ -77,21 +64,32 @@ class Alarm(NamedTuple):
     arm: str
 
 
-@dataclass(frozen=True)
-class _Recent:
-    """What is kept of an outcome to impute pending rewards."""
+class _Seen(NamedTuple):
+    """An offer as the policy sees it: order and numbers of its arms, and their vectors."""
 
-    key: object
-    vector: Array
-    value: float
-    rewards: Array
+    order: list[int]
+    numbers: list[int]
+    arms: Array
+    plain: bool
+    """Whether the policy sees the arms in the order of the offer."""
+
+
+def draws(seed: int, *what: object) -> tuple[float, float]:
+    """Return two numbers from 0 to 1 that look random, always the same for the same words.
+
+    >>> draws(0, 17) == draws(0, 17) != draws(0, 18)
+    True
+    """
+    digest = hashlib.blake2b(f"{seed} {what}".encode(), digest_size=16).digest()
+    return int.from_bytes(digest[:8]) / 2**64, int.from_bytes(digest[8:]) / 2**64
 
 
 class Learner:
     """A policy on one path, with its current state.
 
     The state after n outcomes depends only on these outcomes and their order. A choice depends only
-    on a state, and on random numbers seeded with (seed, decision).
+    on a state, and on random numbers that are a hash of (seed, request). Rewards of a policy that
+    takes several for one decision wait until there are enough of the same arm and offer.
 
     Parameters
     ----------
@@ -107,10 +105,10 @@ class Learner:
         inner = innermost(policy)
         self.kind = type(inner).__name__
         self.uses_vectors = policy.view != "arms"
-        self.imputes = not isinstance(inner, _VARIED)
-        """Whether choices are made as if pending rewards had come."""
-        self._whole_offers = policy.view == "context" and isinstance(inner, Guest)
+        self._guest = isinstance(inner, Guest)
+        self._whole_offers = policy.view == "context" and self._guest
         self.numbers: dict[str, int] = {}
+        self.names: dict[int, str] = {}
         self.state: Any = None
         self.learned = 0
         self.first_arms = 0
@@ -118,7 +116,7 @@ class Learner:
         self.recipe: int | None = None
         """The number of the recipe in the journal, None for a policy that never decided there."""
         self.left: dict[tuple[str, str], Array] = {}
-        """Rewards that are too few for an update, by offer and arm; see `_updates`."""
+        """Rewards that are too few for an update, by offer and arm."""
         self.alarms: list[Alarm] = []
         """Restarts that are not yet in the journal."""
         self._watched = _is_watched(policy)
@@ -126,8 +124,7 @@ class Learner:
         """How many arms there will be at least, where they have no features."""
         self.told: dict[int, int] = {}
         """Rewards learned by the number of the arm, up to `_ENOUGH`."""
-        self._recent: deque[_Recent | None] = deque(maxlen=RECENT)
-        self._means: tuple[Any, ...] | None = None
+        self._seen: dict[bytes, _Seen] = {}
 
     @property
     def numbered(self) -> bool:
@@ -139,10 +136,15 @@ class Learner:
         """Whether every offer must have all arms."""
         return self._whole_offers or (self.uses_vectors and bool(self.state.fixed_arms))
 
+    def know(self, numbers: dict[str, int]) -> None:
+        """Know the numbers of these arms."""
+        self.numbers, self.names = numbers, {number: name for name, number in numbers.items()}
+
     def begin(self, arms: int, dim: int) -> None:
         """Start from nothing, with so many arms and features."""
         self.dim, self.first_arms = dim, arms
         self.state = self.policy.init(1, arms, self._width())
+        self._seen = {}
 
     @contextmanager
     def meeting(self, offer: Offer) -> Iterator[None]:
@@ -150,23 +152,47 @@ class Learner:
 
         An offer that does not fit raises ``ValueError``.
         """
-        numbers, dim, state = dict(self.numbers), self.dim, self.state
+        before = self.numbers, self.dim, self.state
         try:
             self.check(offer)
-            for name in offer.names:
-                self.numbers.setdefault(name, len(self.numbers))
+            new = [name for name in offer.names if name not in self.numbers]
+            if new:
+                known = len(self.numbers)
+                self.know(self.numbers | {name: known + i for i, name in enumerate(new)})
             if self.state is None:
                 features = max(len(offer.names), self.room) if offer.dim is None else offer.dim
                 self.begin(len(self.numbers), self.dim or features)
             yield
         except BaseException:
-            self.numbers, self.dim, self.state = numbers, dim, state
+            numbers, self.dim, self.state = before
+            self.know(numbers)
+            self._seen = {}
             raise
+
+    def has_seen(self, offer: Offer) -> bool:
+        """Return whether an offer fits, as it was met before."""
+        return self.state is not None and offer.key in self._seen
 
     def check(self, offer: Offer) -> None:
         """Raise ``ValueError`` if the policy could not learn from this offer."""
         new = [name for name in offer.names if name not in self.numbers]
-        if self.uses_vectors and self.dim is not None:
+        if self.uses_vectors:
+            self._check_features(offer, new)
+        if self.state is None:
+            return
+        if self.state.fixed_arms and new:
+            raise ValueError(
+                f"{self.kind} takes no new arms after the first offer, got {new}: "
+                "start a new journal for another set of arms"
+            )
+        if self.whole and len(offer.names) < len(self.numbers):
+            raise ValueError(
+                f"{self.kind} needs all {len(self.numbers)} arms in every offer, got "
+                f"{list(offer.names)}"
+            )
+
+    def _check_features(self, offer: Offer, new: list[str]) -> None:
+        if self.dim is not None:
             got = self.dim if offer.dim is None else offer.dim
             if got != self.dim:
                 raise ValueError(
@@ -183,27 +209,16 @@ class Learner:
                     f"and {new} would be too many: begin a journal with a list of all arms (arms) "
                     "or with room for them (dim), or offer features"
                 )
-        if offer.vectors is not None and self.uses_vectors:
+        if offer.vectors is not None:
             length, most = float(np.linalg.norm(offer.vectors, axis=1).max()), self.policy._longest
             require(length <= most, "the norm of features", f"at most {most:g}", length)
-        if self.state is None:
-            return
-        if self.state.fixed_arms and new:
-            raise ValueError(
-                f"{self.kind} takes no new arms after the first offer, got {new}: "
-                "start a new journal for another set of arms"
-            )
-        if self.whole and len(offer.names) < len(self.numbers):
-            raise ValueError(
-                f"{self.kind} needs all {len(self.numbers)} arms in every offer, got "
-                f"{list(offer.names)}"
-            )
+
+    # ---- choosing
 
     def choose(
         self,
-        decision: int,
+        request: int,
         offer: Offer,
-        state: Any,
         explore: float = 0.0,
         control: Control | None = None,
         group: str | None = None,
@@ -215,196 +230,154 @@ class Learner:
         group "control" it is the control arm. The shares of the choice are those of a request
         before its group is drawn: c·1{control arm} + (1 − c)·(explore/K + (1 − explore)·own).
         """
-        rng = np.random.default_rng([self.seed, decision])
-        lot = rng.random()
-        own, known = self._own(state, offer, rng)
-        shares = explore / len(own) + (1 - explore) * own
+        with unwarned():
+            own, known = self._own(offer, request)
+        shares = own if not explore else explore / len(own) + (1 - explore) * own
         reached = shares.cumsum()
+        lot = draws(self.seed, request)[0]
         arm = int(reached.searchsorted(lot * reached[-1], "right"))
         if control is not None and control.arm in offer.names:
             place = offer.names.index(control.arm)
-            shares *= 1 - control.share
+            shares = shares * (1 - control.share)
             shares[place] += control.share
             arm = place if group == "control" else arm
         return Choice(arm, shares if known else None)
 
-    def learn(self, outcome: Outcome, *, remember: bool = True) -> None:
-        """Learn an outcome; it is counted even if its decision was given up.
-
-        Without `remember` it is not used to impute rewards, because many more follow.
-        """
-        if outcome.rewards is not None:
-            before = _restarts(self.state) if self._watched else 0
-            for rewards in self._updates(outcome.decision, outcome.rewards):
-                self.teach(self.state, outcome.decision, rewards)
-            if self._watched and _restarts(self.state) > before:
-                self.alarms.append(Alarm(outcome.number, outcome.decision.name))
-            arm = self.numbers[outcome.decision.name]
-            self.told[arm] = min(_ENOUGH, self.told.get(arm, 0) + len(outcome.rewards))
-        if remember:
-            self.remember(outcome)
-        self.learned += 1
-
-    def _updates(self, decision: Decision, rewards: Array) -> list[Array]:
-        """Return the rewards of each update.
-
-        An outcome is one update, unless it is of another recipe or of a history: rewards beyond
-        `pulls` are further updates, and fewer than `least` wait for others of the same arm and
-        offer.
-        """
-        pulls, least = self.policy.pulls, self.policy.least
-        if least <= len(rewards) <= pulls:
-            return [rewards]
-        parts = [rewards[start : start + pulls] for start in range(0, len(rewards), pulls)]
-        if len(parts[-1]) < least:
-            key = decision.offer.key.hex() if self.uses_vectors else "", decision.name
-            left = np.append(self.left.pop(key, np.empty(0)), parts.pop())
-            if len(left) >= pulls:
-                parts.append(left[:pulls])
-                left = left[pulls:]
-            if len(left):
-                self.left[key] = left
-        return parts
-
-    def remember(self, outcome: Outcome) -> None:
-        """Keep an outcome for imputing pending rewards."""
-        self._means = None
-        if not self.imputes:
-            return
-        found = None
-        if outcome.rewards is not None:
-            rewards = clip(outcome.rewards)
-            ordered = np.sort(rewards)
-            value = float(ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
-            found = _Recent(*self._arm(outcome.decision), value, rewards)
-        self._recent.append(found)
-
-    def teach(self, state: Any, decision: Decision, rewards: Array) -> None:
-        """Update a state with the rewards of a decision."""
-        offer, chosen = decision.offer, decision.arm
-        if self.numbered:
-            chosen = self.numbers[decision.name]
-        if not self.uses_vectors:
-            known = 1 + max(self.numbers[name] for name in offer.names) if self.numbered else 0
-            arms = np.zeros((1, known or len(offer.names), 1))
-        elif self.numbered and not self.state.fixed_arms:  # only the chosen arm's vector counts
-            known = 1 + max(self.numbers[name] for name in offer.names)
-            arms = self._arms(offer)[:, [self._order(offer).index(decision.arm)] * known]
-        else:
-            arms = self._arms(offer)
-        share = None if decision.propensity is None else [decision.propensity]
-        self.policy.learn(state, arms, [chosen], rewards[None], share)
-
-    def imputed(self, decision: Decision) -> Array:
-        """Return rewards to expect of a pending decision.
-
-        They are x·θ + c plus the deviations of a recent outcome, where θ is the policy's estimate
-        and c the median residual of recent outcomes. If the policy has no estimate, they are those
-        of a recent outcome of the same arm, in turn, so that their mean is the arm's.
-
-        Source: Ginsbourger, Le Riche and Carraro 2010 for imputing pending trials. Differences:
-        any policy; deviations are added.
-        """
-        pulls, recent = self.policy.pulls, [one for one in self._recent if one]
-        if not recent:
-            return np.zeros(pulls)
-        key, vector = self._arm(decision)
-        if self._means is None:
-            theta = self.policy.estimate(self.state) if self.uses_vectors else None
-            if theta is not None and np.isfinite(theta).all():
-                beyond = [one.value - float(one.vector @ theta[0]) for one in recent]
-                self._means = theta[0], float(np.median(beyond))
-            else:
-                self._means = (None,)
-        if self._means[0] is None:
-            like = [one for one in recent if one.key == key] or recent
-            rewards = like[decision.id % len(like)].rewards
-        else:
-            theta, centre = self._means
-            one = recent[decision.id % len(recent)]
-            rewards = float(vector @ theta) + centre + (one.rewards - one.value)
-        return rewards[np.arange(pulls) % len(rewards)]
-
-    def _own(self, state: Any, offer: Offer, rng: np.random.Generator) -> tuple[Array, bool]:
+    def _own(self, offer: Offer, request: int) -> tuple[Array, bool]:
         """Return the shares that arms get from the policy, and whether they are its propensities.
 
         Where at least half of the arms on offer have 100 rewards, an arm with n < 100 gets at most
         √((n + 1)/100), as the width of its interval falls with √n; the policy chooses among the
         well-known arms in place of what is beyond that.
         """
-        shares, known = self._shares(state, offer, rng)
+        shares, known = self._shares(offer, request)
         told = [self.told.get(self.numbers[name], 0) for name in offer.names]
+        if min(told) >= _ENOUGH:
+            return shares, known
         new = [n < _ENOUGH for n in told]
-        if 0 < 2 * sum(new) <= len(new) and not self.whole:
+        if 2 * sum(new) <= len(new) and not self.whole:
             beyond = np.maximum(shares - np.sqrt((np.array(told) + 1) / _ENOUGH), 0) * new
             if beyond.any():
                 old = [place for place, few in enumerate(new) if not few]
-                among, known = self._shares(state, offer.among(old), rng)
+                among, known = self._shares(offer.among(old), request)
                 shares = shares - beyond
                 shares[old] += beyond.sum() * among
         return shares, known
 
-    def _shares(self, state: Any, offer: Offer, rng: np.random.Generator) -> tuple[Array, bool]:
+    def _shares(self, offer: Offer, request: int) -> tuple[Array, bool]:
         """Return the shares that the policy gives to arms, and whether they are its propensities.
 
         If the policy does not report them, they are those among many of its choices; if these are
         expensive, one has it all, and its propensity is not known.
         """
-        state, arms, order = self._offered(state, offer), self._arms(offer), self._order(offer)
-        reported = self.policy.propensities(state, arms)
-        known = reported is not None or not isinstance(innermost(self.policy), Guest)
+        seen = self._sees(offer)
+        state = self.policy.resized(self._among(seen), len(seen.order))
+        reported = self.policy.propensities_unchecked(state, seen.arms)
+        known = reported is not None or not self._guest
         if reported is None:
-            copies = state
+            copies, rng = state, np.random.default_rng([self.seed, request])
             if known:
                 copies = copy(state)
                 if isinstance(copies, Piloted):
                     copies.forget()  # choices do not use the pilot rewards
                 copies = copies.take(np.zeros(_COPIES, dtype=np.int64))
-            many = np.broadcast_to(arms, (copies.paths, *arms.shape[1:]))
-            drawn = self.policy.choose(copies, many, rng)
-            reported = np.bincount(drawn, minlength=len(order))[None] / len(drawn)
-        shares = np.empty(len(order))
-        shares[order] = reported[0]
+            many = np.broadcast_to(seen.arms, (copies.paths, *seen.arms.shape[1:]))
+            drawn = self.policy.choose_unchecked(copies, many, rng)
+            reported = np.bincount(drawn, minlength=len(seen.order))[None] / len(drawn)
+        if seen.plain:
+            return np.asarray(reported[0]), known
+        shares = np.empty(len(seen.order))
+        shares[seen.order] = reported[0]
         return shares, known
 
-    def _arm(self, decision: Decision) -> tuple[object, Array]:
-        """Return a key that identifies the arm, and its vector."""
-        name, vectors = decision.name, decision.offer.vectors
-        if self.uses_vectors and vectors is not None:
-            vector = vectors[decision.arm]
-            return (name if self.numbered else vector.tobytes()), vector
-        return name, np.eye(1, self._width(), self.numbers[name])[0]
+    def _sees(self, offer: Offer) -> _Seen:
+        """Return an offer as the policy sees it."""
+        seen = self._seen.get(offer.key)
+        if seen is None:
+            order = list(range(len(offer.names)))
+            numbers = [self.numbers[name] for name in offer.names]
+            if self.numbered:
+                order.sort(key=numbers.__getitem__)
+            if not self.uses_vectors:
+                arms = np.zeros((1, len(order), 1))
+            elif offer.vectors is not None:
+                arms = offer.vectors[order][None]
+            else:
+                arms = np.eye(self._width())[[numbers[place] for place in order]][None]
+            plain = order == list(range(len(order)))
+            seen = _Seen(order, [numbers[place] for place in order], arms, plain)
+            if len(self._seen) >= _CACHED:
+                self._seen.clear()
+            self._seen[offer.key] = seen
+        return seen
+
+    def _among(self, seen: _Seen) -> Any:
+        """Return the state restricted to the arms of an offer."""
+        state, numbers = self.state, seen.numbers
+        if not self.numbered:
+            return state
+        if len(numbers) >= state.arms and numbers[-1] == len(numbers) - 1:
+            return state
+        if state.arms <= numbers[-1]:
+            state = self.policy.resized(state, numbers[-1] + 1)
+        return state.among(np.array(numbers))
 
     def _width(self) -> int:
         """Return the dimension of the vectors that the policy sees."""
         return (self.dim or 1) if self.uses_vectors else 1
 
-    def _order(self, offer: Offer) -> list[int]:
-        """Return the indices of an offer's arms in the order in which the policy sees them."""
-        places = range(len(offer.names))
-        if not self.numbered:
-            return list(places)
-        return sorted(places, key=lambda i: self.numbers[offer.names[i]])
+    # ---- learning
 
-    def _arms(self, offer: Offer) -> Array:
-        """Return the arms of an offer as the policy sees them, of shape (1, K, d)."""
+    def learn(self, offer: Offer, arm: str, reward: float | None, share: float | None) -> None:
+        """Learn the next outcome; it is counted even if its reward was lost."""
+        if reward is not None:
+            before = _restarts(self.state) if self._watched else 0
+            rewards = self._enough(offer, arm, reward)
+            if rewards is not None:
+                self._teach(offer, arm, rewards, share)
+            if self._watched and _restarts(self.state) > before:
+                self.alarms.append(Alarm(self.learned, arm))
+            number = self.numbers[arm]
+            self.told[number] = min(_ENOUGH, self.told.get(number, 0) + 1)
+        self.learned += 1
+
+    def _enough(self, offer: Offer, arm: str, reward: float) -> Array | None:
+        """Return the rewards of an update, None while there are too few of this arm and offer."""
+        pulls = self.policy.pulls
+        if pulls == 1:
+            return np.array([[reward]])
+        key = offer.key.hex() if self.uses_vectors else "", arm
+        rewards = np.append(self.left.pop(key, np.empty(0)), reward)
+        if len(rewards) < pulls:
+            self.left[key] = rewards
+            return None
+        return rewards[None]
+
+    def _teach(self, offer: Offer, arm: str, rewards: Array, share: float | None) -> None:
+        """Update the state with the rewards of an arm."""
+        policy, chosen = self.policy, offer.names.index(arm)
+        known = 1 + self._sees(offer).numbers[-1] if self.numbered else 0
         if not self.uses_vectors:
-            return np.zeros((1, len(offer.names), 1))
-        order = self._order(offer)
-        if offer.vectors is not None:
-            return offer.vectors[order][None]
-        return np.eye(self._width())[[self.numbers[offer.names[i]] for i in order]][None]
+            arms = np.zeros((1, known or len(offer.names), 1))
+            chosen = self.numbers[arm] if self.numbered else chosen
+        else:
+            seen = self._sees(offer)
+            place = seen.order.index(chosen)
+            if self.numbered and not self.state.fixed_arms:  # only the vector of the arm counts
+                arms, chosen = seen.arms[:, [place] * known], self.numbers[arm]
+            else:
+                arms, chosen = seen.arms, place
+        if self.state.fixed_arms and arms.shape[1] != self.state.arms:
+            raise ValueError(
+                f"{self.kind} must keep its {self.state.arms} arms, got {arms.shape[1]}"
+            )
+        if arms.shape[1] > self.state.arms:
+            vars(self.state).update(vars(policy.resized(self.state, arms.shape[1])))
+        with unwarned():
+            propensity = None if share is None else np.array([share])
+            policy.learn_unchecked(self.state, arms, np.array([chosen]), rewards, propensity)
 
-    def _offered(self, state: Any, offer: Offer) -> Any:
-        """Return the state restricted to the arms of an offer."""
-        if not self.numbered:
-            return state
-        numbers = sorted(self.numbers[name] for name in offer.names)
-        if numbers == list(range(len(numbers))) and len(numbers) >= state.arms:
-            return state
-        if state.arms <= numbers[-1]:
-            state = self.policy.resized(state, numbers[-1] + 1)
-        return state.among(np.array(numbers))
+    # ---- snapshots
 
     def to_bytes(self) -> bytes:
         """Return the state as a snapshot: a SHA-256 digest, then an npz file."""
@@ -425,9 +398,7 @@ class Learner:
             raise ValueError("snapshot checksum mismatch")
         with np.load(io.BytesIO(packed), allow_pickle=False) as file:
             arrays = dict(file)
-        told = arrays.pop("live_told", None)
-        if told is None:
-            raise ValueError("snapshot of an earlier version")
+        told = arrays.pop("live_told")
         keys, sizes, rewards = (arrays.pop(name, np.empty(0)) for name in _LEFT)
         self.state = self.policy.restore(arrays)
         ends = np.cumsum(sizes, dtype=np.int64)[:-1]
@@ -436,7 +407,27 @@ class Learner:
             (str(key), str(arm)): part for (key, arm), part in zip(keys, parts, strict=True)
         }
         self.told = {arm: n for arm, n in enumerate(told.tolist()) if n}
-        self.learned = learned
+        self.learned, self._seen = learned, {}
+
+    def same(self, snapshot: bytes) -> bool:
+        """Return whether a snapshot equals the state, number by number."""
+        other = Learner(self.policy, self.seed, self.dim)
+        try:
+            other.from_bytes(snapshot, self.learned)
+        except ValueError:
+            return False
+        mine, state = self.state, other.state
+        if state.arms > mine.arms:  # the snapshot has room for arms without updates
+            mine = self.policy.resized(mine, state.arms)
+        if self.told != other.told or self.left.keys() != other.left.keys():
+            return False
+        ours, theirs = mine.to_arrays(), state.to_arrays()
+        ours |= {json.dumps(key): rewards for key, rewards in self.left.items()}
+        theirs |= {json.dumps(key): rewards for key, rewards in other.left.items()}
+        return all(
+            np.array_equal(array, theirs[name], equal_nan=array.dtype.kind == "f")
+            for name, array in ours.items()
+        )
 
 
 def _is_watched(policy: Policy[Any]) -> bool:
@@ -449,47 +440,3 @@ def _restarts(state: Any) -> int:
     own = int(state.restarts[0]) if isinstance(state, Watched) else 0
     inner = getattr(state, "inner", None)
     return own if inner is None else own + _restarts(inner)
-
-
-class Belief:
-    """The state of a learner as if the rewards of some pending decisions had come.
-
-    Choices that are made from it while rewards are outstanding differ. Only the latest decisions of
-    one worker are imputed, so that the cost does not grow with what is pending.
-    """
-
-    def __init__(self, learner: Learner) -> None:
-        self._learner = learner
-        self.pending: dict[int, Decision] = {}
-        self.since = 0
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget what was imputed."""
-        self._state: Any = None
-        self._after, self._new = -1, list[Decision]()
-
-    def add(self, decision: Decision) -> None:
-        """Add a pending decision, later than all others."""
-        self.pending[decision.id] = decision
-        self._new.append(decision)
-
-    def start_at(self, since: int) -> None:
-        """Impute no decision before this one."""
-        self.since = since
-        for old in [old for old in self.pending if old < since]:
-            del self.pending[old]
-        self.reset()
-
-    def state(self) -> Any:
-        """Return the state to choose from."""
-        learner = self._learner
-        if not self.pending:
-            return learner.state
-        if self._after != learner.learned or self._state is None:
-            self._after, self._state = learner.learned, learner.state.copy()
-            self._new = list(self.pending.values())
-        for decision in self._new:
-            learner.teach(self._state, decision, learner.imputed(decision))
-        self._new = []
-        return self._state

@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tailproof.checks import require
-from tailproof.live.agent import Agent, seconds
-from tailproof.live.journal import Glance, Journal
-from tailproof.live.learner import RECENT, Learner
-from tailproof.live.replay import blank, built, replay
-from tailproof.live.scheduler import as_orderer
+from tailproof.live.agent import Agent
+from tailproof.live.journal import Journal, Look
+from tailproof.live.ordering import as_orderer
+from tailproof.live.recipe import Recipe, seconds
+from tailproof.live.replay import blank, replay
 
-__all__ = ["Pruned", "prune"]
+__all__ = ["Pruned", "farewell", "prune"]
 
 
 @dataclass(frozen=True)
@@ -20,29 +20,47 @@ class Pruned:
 
     Attributes
     ----------
-    outcomes, tickets, events : int
-        How many rows.
+    outcomes, events : int
+        How many rows; an outcome goes with its request.
     since : int
         After how many outcomes `verify` begins to check.
     """
 
     outcomes: int
-    tickets: int
     events: int
     since: int
 
 
+def farewell(agent: Agent, before: str | float | datetime) -> str:
+    """Say what `prune` would remove, and what can no longer be said afterwards.
+
+    >>> from tailproof import UCB1
+    >>> farewell(Agent(UCB1(), ":memory:"), 0.0)
+    'There is nothing to remove.'
+    """
+    first = _first(agent.journal, _time(before, agent.journal.now()))
+    count = first - agent.journal.first()
+    if count <= 0:
+        return "There is nothing to remove."
+    ((at,),) = agent.journal.execute("SELECT at FROM outcome WHERE number = ?", (first,))
+    return (
+        f"This removes {count:,} outcomes with their requests. What was learned stays. Afterwards "
+        f'"Did it pay?", "Who leads?" and `judge` speak of outcomes since {_date(at)} only, and a '
+        "recipe that takes over later learns only those. Keep an export (`tailproof log`) to judge "
+        "the rest."
+    )
+
+
 def prune(agent: Agent, before: str | float | datetime) -> Pruned:
-    """Remove the records of decisions that ended before some time, and keep what was learned.
+    """Remove the records of requests that ended before some time, and keep what was learned.
 
-    Tickets with their ids and units, rewards, decisions and the features of their offers go; so do
-    imported rows, which ended when they were imported. A snapshot of the state takes their place as
-    the beginning of every replay, and a note says what was removed, with sums by arm. It is one
-    transaction; others may use the journal.
+    Tickets with their ids and units, rewards, and the features of their offers go; so do imported
+    rows, which ended when they were imported. A snapshot of the state takes their place as the
+    beginning of every replay, and a note says what was removed, with sums by arm. It is one
+    transaction; others may use the journal. `farewell` says what can no longer be said afterwards.
 
-    Of a policy that imputes pending rewards, as most do, the latest 256 outcomes always stay; of
-    others, the latest. A reward for a removed ticket is "unknown". A policy that takes over later
-    (`Agent`, `change`) can learn only what is left.
+    The latest outcome always stays. A reward for a removed ticket is "unknown". A recipe that takes
+    over later (`Agent`, `change`) can learn only what is left.
 
     Parameters
     ----------
@@ -57,73 +75,63 @@ def prune(agent: Agent, before: str | float | datetime) -> Pruned:
     >>> clock = iter(range(10_000))
     >>> agent = Agent(UCB1(), ":memory:", clock=lambda: float(next(clock)))
     >>> for i in range(600):
-    ...     fate = agent.tell(agent.ask(["red", "blue"]).id, i % 2)
-    >>> prune(agent, before=500.0).outcomes, agent.learner.learned
-    (249, 599)
-    >>> found = agent.verify()
-    >>> found.ok, found.since
-    (True, 505)
-
-    Source: our own. Differences: none.
+    ...     status = agent.tell(agent.ask(["red", "blue"]).id, i % 2)
+    >>> removed = prune(agent, before=500.0)
+    >>> checked = agent.verify()
+    >>> removed.outcomes > 200, checked.ok, checked.since == removed.since
+    (True, True, True)
     """
     now = agent.journal.now()
     end = _time(before, now)
     require(end <= now, "before", "a time that has passed", before)
     journal = agent.journal
-    with agent._alone():
+    with agent.alone():
         with journal.moment():
-            first = _first(journal, end, RECENT if agent.learner.imputes else 1)
-            start = first + (RECENT if agent.learner.imputes else 0)
-            states = _states(agent, start) if first > journal.first() else {}
+            first = _first(journal, end)
+            states = _states(agent, first) if first > journal.first() else {}
         if not states:
-            return Pruned(0, 0, 0, journal.first())
-        text = {"before": _date(end), "snapshot": start, "recipe": agent._recipe}
+            return Pruned(0, 0, journal.first())
+        text = {"before": _date(end), "snapshot": first, "recipe": agent.number}
 
-        def write(glance: Glance) -> dict[str, Any]:
-            found = journal.prune(first, end)
-            journal.keep_snapshots(start, states)
-            journal.add_note("prune", text | found, glance.now)
-            return found
+        def write(look: Look) -> dict[str, Any]:
+            removed = journal.prune(first, end)
+            journal.keep_snapshots(first, states)
+            journal.add_note("prune", text | removed, look.now)
+            return removed
 
-        found = as_orderer(journal, write)
+        removed = as_orderer(journal, write)
         journal.compact()
-    return Pruned(found["outcomes"], found["tickets"], found["events"], start)
+    return Pruned(removed["outcomes"], removed["events"], first)
 
 
-def _first(journal: Journal, end: float, keep: int) -> int:
+def _first(journal: Journal, end: float) -> int:
     """Return the number of the first outcome that stays."""
-    outcomes = journal.counts()[0]
     ((first,),) = journal.execute("SELECT MIN(number) FROM outcome WHERE at >= ?", (end,))
-    # the latest decision stays, so that its id is not given again
+    # the latest request stays, so that its id is not given again
     ((last,),) = journal.execute(
-        "SELECT MIN(number) FROM outcome WHERE decision = (SELECT MAX(id) FROM decision)"
+        "SELECT MIN(number) FROM outcome WHERE request = (SELECT MAX(id) FROM request)"
     )
-    return min([outcomes - keep, *(int(one) for one in (first, last) if one is not None)])
+    kept = [int(number) for number in (first, last) if number is not None]
+    return min([journal.outcome_count() - 1, *kept])
 
 
 def _states(agent: Agent, start: int) -> dict[int, bytes]:
-    """Return snapshots after `start` outcomes of all recipes with later decisions."""
-    journal, found = agent.journal, dict[int, bytes]()
-    for number, text, *_ in journal.recipes():
-        rule = agent.policy if number == agent._recipe else built(text)
+    """Return snapshots after `start` outcomes of all recipes with later requests."""
+    journal, states = agent.journal, dict[int, bytes]()
+    for number, text, rules, *_ in journal.recipes():
+        recipe = agent.recipe if number == agent.number else Recipe.of(text, rules)
         ((later,),) = journal.execute(
-            "SELECT COUNT(*) FROM decision WHERE recipe = ? AND after >= ?", (number, start)
+            "SELECT COUNT(*) FROM request WHERE recipe = ? AND after >= ?", (number, start)
         )
-        if rule is not None and (later or number == agent._recipe):
-            learner = blank(rule, journal, recipe=number)
-            _approach(learner, journal, start)
+        if not isinstance(recipe.policy, str) and (later or number == agent.number):
+            learner = blank(recipe.policy, journal, recipe=number)
+            for after, state in journal.snapshots(number):
+                if learner.learned < after <= start:
+                    learner.from_bytes(state, after)
+                    break
             replay(learner, journal, start)
-            found[number] = learner.to_bytes()
-    return found
-
-
-def _approach(learner: Learner, journal: Journal, start: int) -> None:
-    """Load the latest snapshot that is not later than `start`."""
-    assert learner.recipe is not None
-    for after, state in journal.snapshots(learner.recipe):
-        if learner.learned < after <= start:
-            learner.from_bytes(state, after)
-            return
+            states[number] = learner.to_bytes()
+    return states
 
 
 def _time(before: Any, now: float) -> float:

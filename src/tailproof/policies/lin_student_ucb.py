@@ -43,6 +43,12 @@ class LinStudentUCB(Policy[StudentFit]):
     likelihood ratio of exp(12.5), a new epoch begins: s and ν are learned again, and what was known
     about θ, b and γ stays, with the deviations of its time.
 
+    Noise may have two modes, if all arms share its law: ½t(x − a) + ½t(x + a) is chosen where its
+    likelihood exceeds that of one mode by exp(8), and a reward then counts as y − a or y + a,
+    whichever is nearer to the prediction. It is not chosen where the clusters stay in place and
+    their weights move with x, as with coin flips. Modes of one arm alone can lock it out: where the
+    laws of K arms may differ in shape, take `OrderStatisticUCB`.
+
     When every offer has new vectors and every arm offered has at least a K-th of its fair share,
     the offers explore by themselves and the choice is greedy, unless `random` is set. K arms are
     the case of unit vectors. The unit of the rewards, their offset, and the units of the

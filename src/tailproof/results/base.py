@@ -41,7 +41,7 @@ class BaseResult(Generic[P]):
     settings: Mapping[str, Any]
     _format: ClassVar[str]  # how its files begin
     _by_policy: ClassVar[tuple[str, type[PolicyResult]]]  # a field and what it maps names to
-    _common: ClassVar[tuple[str, ...]] = ()  # fields that are arrays for all policies and paths
+    _common: ClassVar[tuple[str, ...]] = ()  # arrays that all policies and paths share
 
     def save(self, path: str | Path) -> Path:
         """Write an ``.npz`` file of plain arrays and text; an existing file is refused."""

@@ -86,7 +86,7 @@ class Identification(BaseResult[Verdicts]):
         return wrong / n, *binomial_interval(wrong, n, level)
 
     def summary(self) -> dict[str, dict[str, float]]:
-        """Return the errors and pulls of each policy; undecided paths count with what they used."""
+        """Return the errors and pulls of each policy; undecided paths count with all pulls made."""
         rows = {}
         for name, verdicts in self.verdicts.items():
             rate, low, high = self.error_rate(name)

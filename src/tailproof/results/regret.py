@@ -54,7 +54,7 @@ class Result(BaseResult[Curves]):
     Attributes
     ----------
     pulls : array of shape (checkpoints,)
-        The checkpoints.
+        The checkpoints, in pulls.
     curves : mapping from the policy's name to `Curves`
     settings : mapping
         Seed, horizon, paths, environment, policies and versions, as plain text and numbers.

@@ -10,7 +10,8 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from tailproof.live.config import Config
-from tailproof.live.scheduler import Scheduler
+from tailproof.live.ordering import Scheduler
+from tailproof.service.batching import Queue
 from tailproof.service.experiments import open_all
 from tailproof.service.health import Health
 from tailproof.service.metrics import Metrics
@@ -54,7 +55,9 @@ def create_app(config: Config, token: str | None = None) -> FastAPI:
         lifespan=lifespan,
         responses={key: REFUSALS[key] for key in (401, 403)},
     )
-    app.state.experiments, app.state.metrics = experiments, Metrics(experiments)
+    app.state.experiments = experiments
+    app.state.metrics = Metrics(experiments, lambda: app.state.refresher.counts())
+    app.state.queues = {name: Queue(one.agent) for name, one in experiments.items()}
     app.add_middleware(
         Middleware,
         token=token,

@@ -15,8 +15,8 @@ from urllib.parse import quote, urlsplit
 
 from tailproof.checks import number, require
 from tailproof.extras import import_extra
-from tailproof.live.agent import Ask, Fate, Tell, Ticket
-from tailproof.live.offers import Features, Offer
+from tailproof.live import Ask, Status, Tell, Ticket
+from tailproof.live.offer import Features, Offer
 from tailproof.service.breaker import Breaker
 
 __all__ = ["AsyncClient", "Client"]
@@ -35,8 +35,8 @@ _REPEAT = 60.0
 _MOST_ORPHANS = 1000
 _CANCELLED_AT_ONCE = 100
 _FIELDS: Mapping[str, Mapping[str, Any]] = {
-    "ask": {"arm": str, "propensity": float | int | None, "hold": int},
-    "tell": {"fate": str},
+    "ask": {"arm": str, "propensity": float | int | None},
+    "tell": {"status": str},
 }
 
 
@@ -111,12 +111,12 @@ class _Base:
             return Ticket(name, *(found[key] for key in _FIELDS["ask"]))
         if self.default is None:
             raise found.error
-        return Ticket(f"default:{name}"[:200], self.default, None, -1, default=True)
+        return Ticket(f"default:{name}"[:200], self.default, None, default=True)
 
-    def _fate(self, found: _Outcome) -> Fate | Literal["failed"]:
+    def _status(self, found: _Outcome) -> Status | Literal["failed"]:
         if isinstance(found, _Failure) and self.default is None:
             raise found.error
-        return "failed" if isinstance(found, _Failure) else found["fate"]
+        return "failed" if isinstance(found, _Failure) else found["status"]
 
     async def _call(self, experiment: str, act: str, body: dict[str, Any]) -> _Outcome:
         """Ask or tell; the ids of asks that were given up before go with it, to be cancelled."""
@@ -264,8 +264,6 @@ class Client(_Base):
     >>> client.tell("shop", "visit 17", 12.5)
     'failed'
     >>> client.close()
-
-    Source: our own. Differences: none.
     """
 
     def _connect(self) -> None:
@@ -286,10 +284,10 @@ class Client(_Base):
 
     def tell(
         self, experiment: str, ticket: str, reward: float, event: str | None = None
-    ) -> Fate | Literal["failed"]:
+    ) -> Status | Literal["failed"]:
         """Tell a reward of a ticket, and return what happened to it."""
         body = self._told(ticket, reward, event)
-        return self._fate(self._wait(experiment, "tell", body))
+        return self._status(self._wait(experiment, "tell", body))
 
     def _wait(self, experiment: str, act: str, body: dict[str, Any]) -> _Outcome:
         if self._process != os.getpid():  # the thread and its connections stay with the parent
@@ -327,8 +325,6 @@ class AsyncClient(_Base):
     ...         return await client.ask("shop", ["red", "blue"])
     >>> asyncio.run(main()).default
     True
-
-    Source: our own. Differences: none.
     """
 
     async def ask(
@@ -344,10 +340,10 @@ class AsyncClient(_Base):
 
     async def tell(
         self, experiment: str, ticket: str, reward: float, event: str | None = None
-    ) -> Fate | Literal["failed"]:
+    ) -> Status | Literal["failed"]:
         """Tell a reward of a ticket, and return what happened to it."""
         body = self._told(ticket, reward, event)
-        return self._fate(await self._call(experiment, "tell", body))
+        return self._status(await self._call(experiment, "tell", body))
 
     async def close(self) -> None:
         """Close the connections."""

@@ -71,7 +71,7 @@ def _visit(url: str, config: Config, seconds: float | None, show: Callable[[str]
     rng, start = np.random.default_rng(), time.monotonic()
     due: list[tuple[float, str, float]] = []
     recent: deque[str] = deque(maxlen=_RECENT)
-    asks, fates = 0, Counter[str]()
+    asks, statuses = 0, Counter[str]()
     with Client(url, timeout=5) as client:
         while seconds is None or time.monotonic() < start + seconds:
             ticket = client.ask("button")
@@ -83,12 +83,12 @@ def _visit(url: str, config: Config, seconds: float | None, show: Callable[[str]
                 heapq.heappush(due, (at, ticket.id, reward))
             while due and due[0][0] <= time.monotonic():
                 _, name, reward = heapq.heappop(due)
-                fates[client.tell("button", name, reward)] += 1
+                statuses[client.tell("button", name, reward)] += 1
             best = max(_MEDIANS, key=_MEDIANS.__getitem__)
             share = recent.count(best) / len(recent)
             text = (
-                f"{asks} visitors, {fates.total()} rewards; {share:.0%} of the last {len(recent)} "
-                f"visitors saw {best}, the best arm"
+                f"{asks} visitors, {statuses.total()} rewards; {share:.0%} of the last "
+                f"{len(recent)} visitors saw {best}, the best arm"
             )
             show(text)
             time.sleep(max(0.0, start + asks / _VISITORS_PER_SECOND - time.monotonic()))

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tailproof.live.agent import Agent
+from tailproof.live import Agent, Journal, open_journal
 from tailproof.live.config import Arms, Config, Settings
-from tailproof.live.journal import Journal, open_journal
-from tailproof.live.offers import Offer
+from tailproof.live.offer import Offer
 from tailproof.stats.aims import Aim
 
 __all__ = ["Experiment", "journal_of", "open_all", "open_one"]
@@ -31,9 +30,6 @@ class Experiment:
         The arms for requests without an offer: names, or names with features.
     offer : Offer or None
         The same, checked.
-    wait : float
-        Seconds until a reward counts as lost.
-    explore : float
     reader : callable
         Opens another connection to the journal, for long reads; close it after use.
     """
@@ -44,8 +40,6 @@ class Experiment:
     costs: bool
     arms: Arms
     offer: Offer | None
-    wait: float
-    explore: float
     reader: Callable[[], Journal]
 
 
@@ -61,26 +55,13 @@ def open_all(config: Config) -> dict[str, Experiment]:
 
 
 def open_one(config: Config, settings: Settings, *, change: bool = False) -> Experiment:
-    """Open one experiment; raises ``ValueError`` if its journal is of another policy.
+    """Open one experiment; raises ``ValueError`` if its journal has another recipe.
 
-    With `change`, that policy is replaced.
+    With `change`, that recipe is replaced.
     """
     journal = journal_of(config, settings.name)
     try:
-        agent = Agent(
-            settings.policy,
-            journal,
-            wait=settings.wait,
-            silence=settings.silence,
-            rewards=settings.rewards,
-            control=settings.control,
-            floor=settings.floor,
-            explore=settings.explore,
-            arms=settings.closed,
-            seed=settings.seed,
-            dim=settings.dim,
-            change=change,
-        )
+        agent = Agent(settings.recipe, journal, change=change)
     except ValueError as error:
         journal.close()
         raise ValueError(f"experiments.{settings.name}: {error}") from None
@@ -94,8 +75,6 @@ def open_one(config: Config, settings: Settings, *, change: bool = False) -> Exp
         costs=settings.costs,
         arms=settings.arms,
         offer=None if settings.arms is None else Offer.of(settings.arms),
-        wait=settings.wait,
-        explore=settings.explore,
         reader=partial(journal_of, config, settings.name),
     )
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 
-from tailproof.live.journal import Journal
+from tailproof.live import Journal
 from tailproof.service.experiments import Experiment
 
 __all__ = ["Health"]

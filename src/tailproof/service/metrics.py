@@ -1,15 +1,14 @@
 """Prometheus metrics of a service."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from tailproof.live.agent import Ask, Fate, Tell, Ticket
-from tailproof.service.experiments import Experiment
+from tailproof.live import Ask, Status, Tell, Ticket
 
 __all__ = ["SHARED", "Metrics"]
 
@@ -21,17 +20,19 @@ _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
 class Metrics:
     """Counters of asks, tells and refusals, response times, and gauges of each experiment.
 
-    Counters and times are those of all workers together; the gauges are as last seen by the worker
-    that answers.
+    Counters and times are those of all workers together; the gauges are as the page has read them,
+    at most half a minute ago.
     """
 
-    def __init__(self, experiments: Mapping[str, Experiment]) -> None:
+    def __init__(
+        self, experiments: Iterable[str], counts: Callable[[], Mapping[str, Mapping[str, float]]]
+    ) -> None:
         own = CollectorRegistry()
         self._asks = Counter("tailproof_asks", "Asks answered.", ["experiment"], registry=own)
         self._tells = Counter(
             "tailproof_tells",
             "Tells, by what happened to the reward.",
-            ["experiment", "fate"],
+            ["experiment", "status"],
             registry=own,
         )
         self._refused = Counter(
@@ -50,13 +51,13 @@ class Metrics:
         if SHARED in os.environ:
             self._shown = CollectorRegistry()
             MultiProcessCollector(self._shown)  # type: ignore[no-untyped-call]
-        self._shown.register(_Standing(experiments))
+        self._shown.register(_Gauges(counts))
 
     def acted(
         self,
         experiment: str,
         acts: Sequence[Ask | Tell],
-        answers: Sequence[Ticket | Fate | ValueError],
+        answers: Sequence[Ticket | Status | ValueError],
     ) -> None:
         """Count asks, and tells by what happened to the reward."""
         for act, answer in zip(acts, answers, strict=True):
@@ -76,25 +77,21 @@ class Metrics:
         return generate_latest(self._shown)
 
 
-class _Standing(Collector):
-    """Gauges of each experiment, read at scrape time."""
+class _Gauges(Collector):
+    """Gauges of each experiment, as the page has read them; it takes no lock of the agent."""
 
-    def __init__(self, experiments: Mapping[str, Experiment]) -> None:
-        self._experiments = experiments
+    def __init__(self, counts: Callable[[], Mapping[str, Mapping[str, float]]]) -> None:
+        self._counts = counts
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
         texts = {
-            "pending": "Tickets without an outcome.",
-            "lost_share": "Share of recent rewards that were lost.",
+            "pending": "Requests without an outcome.",
+            "lost_share": "Share of rewards that were lost.",
             "outcomes": "Outcomes so far.",
             "alarms": "Restarts of the policy because rewards changed, so far.",
         }
-        families = {
-            key: GaugeMetricFamily(f"tailproof_{key}", text, labels=["experiment"])
-            for key, text in texts.items()
-        }
-        for name, experiment in self._experiments.items():
-            standing = experiment.agent.standing()
-            for family, value in zip(families.values(), standing, strict=True):
-                family.add_metric([name], value)
-        return families.values()
+        for key, text in texts.items():
+            family = GaugeMetricFamily(f"tailproof_{key}", text, labels=["experiment"])
+            for name, counts in self._counts().items():
+                family.add_metric([name], counts[key])
+            yield family

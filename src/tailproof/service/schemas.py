@@ -6,8 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tailproof.live.agent import LONGEST_ID, Ask, Fate, Tell, Ticket
-from tailproof.live.offers import LONGEST_NAME, MOST_ARMS, Offer
+from tailproof.live import Ask, Status, Tell, Ticket
+from tailproof.live.acts import LONGEST_ID
+from tailproof.live.offer import LONGEST_NAME, MOST_ARMS, Offer
 
 __all__ = [
     "REFUSALS",
@@ -15,7 +16,7 @@ __all__ = [
     "BatchAnswer",
     "BatchBody",
     "ErrorAnswer",
-    "FateAnswer",
+    "StatusAnswer",
     "TellBody",
     "TicketAnswer",
     "answer",
@@ -63,6 +64,7 @@ class _Strict(BaseModel):
 class AskBody(_Strict):
     """Ask for an arm of `offer`, or of the experiment's own arms if `offer` is left out."""
 
+    do: Literal["ask"] = "ask"
     offer: Names | Vectors | None = Field(
         None,
         description=_RULES["offer"],
@@ -83,6 +85,7 @@ class AskBody(_Strict):
 class TellBody(_Strict):
     """Tell the reward of a ticket."""
 
+    do: Literal["tell"] = "tell"
     ticket: Id
     reward: Number | Literal["Infinity", "-Infinity"] = Field(
         description=_RULES["reward"], examples=[12.5, "-Infinity"]
@@ -95,19 +98,11 @@ class TellBody(_Strict):
         return Tell(self.ticket, float(self.reward), self.event)
 
 
-class _AskAct(AskBody):
-    do: Literal["ask"]
-
-
-class _TellAct(TellBody):
-    do: Literal["tell"]
-
-
 class BatchBody(_Strict):
     """Several asks and tells, done in one commit."""
 
     acts: Annotated[
-        list[Annotated[_AskAct | _TellAct, Field(discriminator="do")]],
+        list[Annotated[AskBody | TellBody, Field(discriminator="do")]],
         Field(
             min_length=1,
             max_length=_MOST_ACTS,
@@ -132,18 +127,15 @@ class TicketAnswer(_Strict):
         " policy does not report it",
         examples=[0.5],
     )
-    hold: int = Field(
-        description="the number of the decision, which several tickets may share", examples=[0]
-    )
 
 
-class FateAnswer(_Strict):
+class StatusAnswer(_Strict):
     """What happened to a reward."""
 
     ticket: str = Field(examples=["v17"])
-    fate: Fate = Field(
+    status: Status = Field(
         description="kept: stored, and it counts; duplicate: ignored, the ticket already has this"
-        " reward; late: stored, but not learned, as its window or its decision had ended; unknown:"
+        " reward; late: stored, but not learned, as its window had ended; unknown:"
         " there is no such ticket; cancelled: ignored, as the ticket was cancelled",
         examples=["kept"],
     )
@@ -158,11 +150,11 @@ class ErrorAnswer(_Strict):
 class BatchAnswer(_Strict):
     """One answer for each element of `acts`, in order; a refused one has `error`."""
 
-    answers: list[TicketAnswer | FateAnswer | ErrorAnswer] = Field(
+    answers: list[TicketAnswer | StatusAnswer | ErrorAnswer] = Field(
         examples=[
             [
-                {"ticket": "v18", "arm": "blue", "propensity": 0.5, "hold": 0},
-                {"ticket": "v17", "fate": "kept"},
+                {"ticket": "v18", "arm": "blue", "propensity": 0.5},
+                {"ticket": "v17", "status": "kept"},
             ]
         ]
     )
@@ -180,18 +172,17 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def answer(act: Ask | Tell, found: Ticket | Fate | ValueError) -> dict[str, Any]:
+def answer(act: Ask | Tell, found: Ticket | Status | ValueError) -> dict[str, Any]:
     """Return the JSON answer to an ask or tell."""
     if isinstance(found, Ticket):
         return {
             "ticket": found.id,
             "arm": found.arm,
             "propensity": found.propensity,
-            "hold": found.hold,
         }
     if isinstance(found, ValueError):
         return problem(found)
-    return {"ticket": act.ticket, "fate": found}
+    return {"ticket": act.ticket, "status": found}
 
 
 def problem(error: object) -> dict[str, Any]:

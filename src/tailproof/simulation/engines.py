@@ -24,6 +24,7 @@ _CODES: dict[str, Code] = {
 }
 _PACKAGES = {"dask": "distributed", "ray": "ray", "compiled": "numba", "cuda": "numba.cuda"}
 _MOST_WORKERS = 256
+"""Where there are fewer cores: more processes would only take memory."""
 
 
 def check_engine(engine: str, workers: int) -> None:

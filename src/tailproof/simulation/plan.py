@@ -25,8 +25,9 @@ __all__ = ["MOST_PULLS", "Plan", "simulate"]
 MOST_PULLS = 10**15
 """On one path; float64 counts them exactly."""
 _MOST_CHECKPOINTS = 10**6
+"""8 MB for each path."""
 _MOST_LATE = 10**6
-"""Decisions whose rewards are not known yet are kept in memory."""
+"""Decisions whose rewards are not known yet are kept in memory: 8 MB for each path."""
 
 
 def simulate(

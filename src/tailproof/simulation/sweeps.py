@@ -116,7 +116,7 @@ def _run(
 def _keyed(
     name: str, plan: BasePlan[Any, Any], code: Code = "numpy", *, keep: bool
 ) -> dict[str, Cell[Any]]:
-    """Return the cells of a plan, those to keep by a hash of all that their results depend on."""
+    """Return the cells of a plan by key, a hash of all that the results of kept cells depend on."""
     if not keep:
         return {f"{name} {number}": cell for number, cell in enumerate(plan.cells(code))}
     with np.printoptions(threshold=sys.maxsize, floatmode="unique"):  # arrays to the last digit

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 
 __all__ = ["as_frame", "is_export", "is_journal", "of_journal"]
 
-_EXPORT = {"ticket", "hold", "arm", "fate", "ends", "shares"}
-"""Columns that together are those of an exported journal."""
+_EXPORT = {"ticket", "arm", "ends", "shares"}
+"""Columns that together, with a status, are those of an exported journal."""
+_STATUS = ("fate", "status")
+"""What the status of a row is called in exports of 0.3, and since."""
 
 
 def is_journal(table: Any) -> bool:
@@ -31,7 +33,8 @@ def is_journal(table: Any) -> bool:
 
 def is_export(names: Any) -> bool:
     """Return whether columns are those of an exported journal."""
-    return {*map(str, names)} >= _EXPORT
+    known = {*map(str, names)}
+    return known >= _EXPORT and not known.isdisjoint(_STATUS)
 
 
 def as_frame(table: Any) -> Any:
@@ -47,8 +50,9 @@ def of_journal(frame: "pandas.DataFrame") -> "pandas.DataFrame":
 
     Imported rows of unknown propensity are left out, and tickets that were cancelled.
     """
-    if "fate" in frame.columns:
-        frame = frame[frame["fate"] != "cancelled"]
+    for name in _STATUS:
+        if name in frame.columns:
+            frame = frame[frame[name] != "cancelled"]
     if "propensity" in frame.columns and "group" in frame.columns:
         frame = frame[frame["propensity"].notna() | (frame["group"] != "history")]
     found = frame.copy(deep=False)
@@ -59,10 +63,11 @@ def of_journal(frame: "pandas.DataFrame") -> "pandas.DataFrame":
             bare = frame["arm"].astype(str).str[1:]
             known = [arm in own for arm, own in zip(bare, offers, strict=True)]
             found["arm"] = frame["arm"].where(~(escaped & np.array(known)), bare)
-    if "unit" in frame.columns and "hold" in frame.columns:
+    if "unit" in frame.columns:
         own = frame["unit"].astype(object).where(frame["unit"].notna(), None)
+        decisions = frame["hold"] if "hold" in frame.columns else range(len(frame))
         found["unit"] = [
-            f"decision {hold}" if unit is None else f"unit {unit}"
-            for hold, unit in zip(frame["hold"], own, strict=True)
+            f"decision {decision}" if unit is None else f"unit {unit}"
+            for decision, unit in zip(decisions, own, strict=True)
         ]
     return found

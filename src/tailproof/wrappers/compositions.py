@@ -1,7 +1,7 @@
 """The paper's filtered algorithms by name: each is a policy behind the mean of medians.
 
-The readable name is the function's, the label of the paper is in `LABELS`. Each takes `repeats`
-and the settings of its algorithm.
+The functions have readable names, and `LABELS` has the paper's. Each takes `repeats` and the
+settings of its algorithm.
 
 >>> menu_filtered(repeats=64, horizon=10_000, moment_bound=1, replicates=51).pulls
 3264

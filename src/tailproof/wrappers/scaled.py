@@ -28,7 +28,7 @@ class Scaled(Wrapper[Wrapped]):
     unit : float
         What A sees as 1, such as the scale of the noise.
     stretch : float
-        The factor by which arms become longer, such as the size of locations in this unit.
+        The factor by which arms are multiplied, such as the size of the locations over `unit`.
 
     Examples
     --------

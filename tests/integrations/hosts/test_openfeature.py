@@ -43,7 +43,7 @@ def test_a_flag_learns_from_what_is_tracked() -> None:
         client.track("bought", visitor, TrackingEventDetails(float(colour == "#00f")))
         client.track("looked", visitor)  # another event
     assert shown["#00f"] > 40
-    assert agent.standing()[2] == 60
+    assert agent.standing().outcomes == 60
 
 
 def test_a_key_keeps_its_variant_and_gets_one_reward() -> None:
@@ -57,7 +57,7 @@ def test_a_key_keeps_its_variant_and_gets_one_reward() -> None:
     for _ in range(5):
         assert client.get_boolean_details("flag", False, visitor) == first
         client.track("bought", visitor)
-    assert agent.standing()[2] == 1
+    assert agent.standing().outcomes == 1
 
 
 @pytest.mark.parametrize(

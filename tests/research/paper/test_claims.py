@@ -100,7 +100,35 @@ def test_the_filtered_algorithms_are_compared_with_the_others() -> None:
     result = handmade(**regrets, SupBMM_mom=[20.0, 30.0], SupBTC_mom=[1.0, 11.0])
     results = {f"{more}df = {df}": result for df in figure_2_3.DFS for more in ("", "more paths, ")}
     found = judge_claims(figure_2_3.check_claims(results))
-    assert [each.verdict for each in found] == ["holds"] * 5
+    assert [each.verdict for each in found] == ["holds", "open", *["holds"] * 4]  # on two paths
+    assert {each.kind for each in found} == {"by few decisions", "open"}  # of three
+
+
+def test_perfectly_well_is_at_most_half_of_chance() -> None:
+    """With 100 paths: a baseline at chance agrees, one far below it does not, nor does 0.7."""
+    base = np.linspace(95, 105, 100)
+    regrets = dict.fromkeys(published.BASELINES, base * 1.3) | {"uniform": base}
+    cases = (((0.3, 0.4), "holds"), ((0.7, 0.4), "mixed"))
+    for (bmm, btc), wanted in cases:
+        ours = {"SupBMM_mom": base * bmm, "SupBTC_mom": base * btc}
+        result = handmade(**{name: list(own) for name, own in (regrets | ours).items()})
+        keys = [f"{more}df = {df}" for df in figure_2_3.DFS for more in ("", "more paths, ")]
+        judged = judge_claims(figure_2_3.check_claims(dict.fromkeys(keys, result)))[1]
+        assert judged.verdict == wanted
+
+
+@pytest.mark.parametrize(("decisions", "kind"), [(1, "by few decisions"), (30, "holds")])
+def test_a_verdict_by_few_decisions_is_a_kind_of_its_own(decisions: int, kind: str) -> None:
+    """Parts that do not decide do not count."""
+    few = Measured("", 0.5, 0, 1, 0.01, 100, decisions=decisions)
+    many = Measured("", 0.5, 0, 1, 0.01, 100, decisions=500)
+    judged, refuted = judge_claims(
+        [Claim("", "", [many, few]), Claim("", "", [few, replace(many, value=5.0)])]
+    )
+    assert (judged.verdict, judged.kind, judged.decisions) == ("holds", kind, decisions)
+    assert judged.caveat == ("by 1 decision" if decisions == 1 else "")
+    assert [row[2] for row in judged.rows()] == ["500", str(decisions)]
+    assert (refuted.kind, refuted.decisions) == ("mixed", 500)
 
 
 def test_settings_of_the_published_curves() -> None:

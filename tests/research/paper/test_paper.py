@@ -21,7 +21,7 @@ from tailproof.research.paper import SIZES, STUDIES, reproduction, select
 from tailproof.research.paper.claims import Claim, Part, Share, below, judge_claims, ratio
 from tailproof.research.paper.references import compare
 from tailproof.research.paper.reproduction import Reproduction
-from tailproof.research.report import VERDICTS, _plain, write_report
+from tailproof.research.report import KINDS, _plain, write_report
 from tailproof.results.files import locked
 from tailproof.results.regret import Result
 from tailproof.simulation.cells import Cell
@@ -92,7 +92,7 @@ def test_every_picture_is_drawn_and_described(folder: Path) -> None:
     drawn = {path.name for path in (folder / "figures").iterdir()}
     names = [f"figure-{n}" for n in range(1, 10)]
     names += ["overview", "statements", "pulls", "bonus", "shrinkage", "defects"]
-    names += ["choices", "best-arm"]
+    names += ["choices", "best-arm", "decision-set"]
     names += ["guarantee-filter", "guarantee-sets", "guarantee-arms"]
     assert drawn == {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
     kept = Reproduction.load(folder)
@@ -129,7 +129,7 @@ def test_the_report_works_offline_and_describes_every_picture(folder: Path) -> N
     text = (folder / "report.html").read_text(encoding="utf-8")
     page = Page()
     page.feed(text)
-    assert len(page.images) == 20
+    assert len(page.images) == 21
     assert all(len(image["alt"] or "") > 40 for image in page.images)
     for link in page.links:
         assert link.startswith("data:") or link.removeprefix("#") in page.places
@@ -171,16 +171,18 @@ def test_the_report_shows_the_reference_and_the_verdicts(folder: Path) -> None:
             claim = f"{_plain(judged.claim.text)} ({_plain(judged.claim.whose)})"
             caveat = f", {judged.caveat}" if judged.caveat else ""
             assert f"| {claim} | **{judged.verdict}**{caveat} |" in words
-            assert all(f"| {_plain(text)} | {found} |" in words for text, found, _ in judged.rows())
+            assert all(
+                f"| {_plain(text)} | {found} |" in words for text, found, *_ in judged.rows()
+            )
 
 
 def test_the_report_starts_with_a_tally_and_folds_the_rest(folder: Path) -> None:
     sections = write_report(folder)
-    verdicts = Counter(judged.verdict for section in sections for judged in section.claims)
+    verdicts = Counter(judged.kind for section in sections for judged in section.claims)
     text = (folder / "report.html").read_text(encoding="utf-8")
     tally = text[text.index('<table class="tally">') : text.index("</table>")]
     counts = [int(count) for count in re.findall(r">(\d+)</td>", tally)]
-    for word, own, papers in zip(VERDICTS, counts[4:], counts[:4], strict=True):
+    for word, own, papers in zip(KINDS, counts[5:], counts[:5], strict=True):
         assert own + papers == verdicts[word]
     folded = re.sub(r"<details.*?</details>", "", text, flags=re.S)
     assert folded.count("<tr>") == 3  # the tally

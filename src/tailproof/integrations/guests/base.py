@@ -172,7 +172,7 @@ class Guest(Policy[GuestState]):
     """
 
     largest: ClassVar[float] = 1e30
-    """Rewards beyond ± this are clipped, and counted in `GuestState.cut`."""
+    """Rewards beyond ± this, whose squares may overflow, are clipped, and counted in `cut`."""
     longest_seen: ClassVar[float] = 1e4
     """Longer arms are refused: their squares would swamp a penalty of 1 in normal equations."""
     weighs: ClassVar[bool] = False

@@ -32,7 +32,7 @@ _log = logging.getLogger("tailproof.integrations.guests")
 
 
 class LiteLLMStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc]
-    """A routing strategy for `litellm.Router`: a small 95 % quantile of what calls cost.
+    """A routing strategy for `litellm.Router` that makes the 95 % quantile of costs small.
 
     Each model group has a `tailproof.routing.Router` among its deployments. Cooldowns, retries and
     fallbacks remain LiteLLM's, and so do its checks before a call. Each attempt is learned alone:

@@ -1,168 +1,215 @@
 """Journals: every ask and tell is stored before it is answered.
 
 All SQL is in one class. A backend adds how to connect, and what a transaction is; see `SQLite` and
-`Postgres`.
+`Postgres`. A journal knows nothing of policies: it stores and returns rows.
 """
 
 import json
-import re
 import time
 from abc import ABC, abstractmethod
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import chain
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
+__all__ = [
+    "BEFORE",
+    "CANCELLED",
+    "SCHEMA",
+    "ConflictError",
+    "Journal",
+    "Look",
+    "Note",
+    "Request",
+    "own_id",
+    "seal",
+]
 
-from tailproof.live.journal.rows import (
-    BEFORE,
-    CANCELLED,
-    REPEATED,
-    Chosen,
-    Counts,
-    Decision,
-    DecisionRow,
-    Earlier,
-    Ended,
-    Found,
-    Note,
-    Outcome,
-    Told,
-    seal,
-)
-from tailproof.live.offers import Offer
-
-__all__ = ["OWN_ID", "SCHEMA", "TABLES", "ConflictError", "Glance", "Journal", "TicketRow"]
-
-OWN_ID = re.compile(r"(\d{1,18})\.(\d{1,9})")
-"""Generated ticket ids, for asks without one: decision and place."""
-SCHEMA = 2
-"""1 is that of tailproof 0.2."""
-_OFFERS, _DIGESTS = 1024, 65_536
-"""Sizes of the caches of offers and of their digests; the latter exceeds any batch."""
+SCHEMA = 3
+"""1 was that of tailproof 0.2, 2 that of 0.3."""
+CANCELLED = "\n"
+"""The name of an event that says that its ticket was cancelled; those of rewards are printable."""
+BEFORE = -1
+"""The request of a ticket that was cancelled before it was asked for; the event has its name."""
 _CHUNK = 1000
 """Rows read at once."""
-TABLES = (
-    "CREATE TABLE recipe (number INTEGER PRIMARY KEY, text TEXT NOT NULL, after INTEGER NOT NULL,"
-    " at REAL NOT NULL, seal INTEGER NOT NULL)",
+_TABLES = (
+    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    "CREATE TABLE recipe (number INTEGER PRIMARY KEY, policy TEXT NOT NULL, rules TEXT NOT NULL,"
+    " after INTEGER NOT NULL, at REAL NOT NULL)",
     "CREATE TABLE note (number INTEGER PRIMARY KEY, at REAL NOT NULL, kind TEXT NOT NULL,"
-    " text TEXT NOT NULL, seal INTEGER NOT NULL)",
+    " text TEXT NOT NULL)",
     "CREATE TABLE arm (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
     "CREATE TABLE offer (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, names TEXT NOT NULL,"
-    " dim INTEGER, features BLOB, at REAL NOT NULL)",
-    "CREATE TABLE decision (id INTEGER PRIMARY KEY, offer INTEGER NOT NULL, arm INTEGER NOT NULL,"
-    " propensity REAL, shares BLOB, explore REAL NOT NULL, grp TEXT, recipe INTEGER NOT NULL,"
-    " worker INTEGER NOT NULL, after INTEGER NOT NULL, since INTEGER NOT NULL, at REAL NOT NULL,"
-    " seal INTEGER NOT NULL)",
-    "CREATE TABLE ticket (decision INTEGER, place INTEGER, id TEXT, unit TEXT,"
-    " asked REAL NOT NULL, ends REAL NOT NULL, seal INTEGER NOT NULL,"
-    " PRIMARY KEY (decision, place)) WITHOUT ROWID",
-    "CREATE UNIQUE INDEX ticket_id ON ticket (id) WHERE id IS NOT NULL",
-    "CREATE INDEX ticket_unit ON ticket (unit, asked) WHERE unit IS NOT NULL",
-    "CREATE TABLE event (decision INTEGER, place INTEGER, id TEXT, reward REAL NOT NULL,"
-    " at REAL NOT NULL, seal INTEGER NOT NULL, PRIMARY KEY (decision, place, id)) WITHOUT ROWID",
-    f"CREATE INDEX event_cancelled ON event (decision) WHERE id = '{CANCELLED}'",
-    "CREATE TABLE outcome (number INTEGER PRIMARY KEY, decision INTEGER NOT NULL UNIQUE,"
-    " rewards BLOB, tickets INTEGER NOT NULL, at REAL NOT NULL, seal INTEGER NOT NULL)",
+    " features TEXT)",
+    "CREATE TABLE request (id INTEGER PRIMARY KEY, ticket TEXT, unit TEXT, at REAL NOT NULL,"
+    " ends REAL NOT NULL, recipe INTEGER NOT NULL, offer INTEGER NOT NULL, arm INTEGER NOT NULL,"
+    " propensity REAL, shares TEXT, grp TEXT, repeats INTEGER, after INTEGER NOT NULL)",
+    "CREATE UNIQUE INDEX request_ticket ON request (ticket) WHERE ticket IS NOT NULL",
+    "CREATE INDEX request_unit ON request (unit, at) WHERE unit IS NOT NULL",
+    "CREATE TABLE event (request INTEGER, name TEXT, value REAL NOT NULL, at REAL NOT NULL,"
+    " late INTEGER NOT NULL, seal INTEGER NOT NULL, PRIMARY KEY (request, name)) WITHOUT ROWID",
+    "CREATE INDEX event_late ON event (request) WHERE late = 1",
+    "CREATE TABLE outcome (number INTEGER PRIMARY KEY, request INTEGER NOT NULL UNIQUE,"
+    " reward REAL, why TEXT NOT NULL, at REAL NOT NULL, seal INTEGER NOT NULL)",
     "CREATE TABLE snapshot (after INTEGER, recipe INTEGER, kept INTEGER NOT NULL,"
     " state BLOB NOT NULL, PRIMARY KEY (after, recipe))",
-    "CREATE TABLE due (at REAL, decision INTEGER, PRIMARY KEY (at, decision)) WITHOUT ROWID",
-    "CREATE TABLE tally (worker INTEGER, arm INTEGER, asked INTEGER NOT NULL,"
-    " told INTEGER NOT NULL, late INTEGER NOT NULL, late_sum REAL NOT NULL,"
-    " PRIMARY KEY (worker, arm)) WITHOUT ROWID",
+    "CREATE TABLE due (at REAL, request INTEGER, PRIMARY KEY (at, request)) WITHOUT ROWID",
+    "CREATE VIEW log AS SELECT COALESCE(r.ticket, '#' || r.id) AS request, r.unit, r.at AS time,"
+    " a.name AS arm, r.propensity, f.names AS offered, r.shares, f.features, o.reward,"
+    " COALESCE(o.why, 'pending') AS status, o.at AS outcome_time, r.recipe, r.grp,"
+    " r.id AS number FROM request r JOIN arm a ON a.number = r.arm JOIN offer f ON f.id = r.offer"
+    " LEFT JOIN outcome o ON o.request = r.id",
 )
+_REQUEST = "r.id, r.ticket, r.unit, r.at, r.ends, r.recipe, r.arm, r.propensity, r.grp"
 _FIND = (
-    "SELECT t.id, t.decision, t.place, t.ends, d.arm, d.propensity, o.number, e.id, e.at, ({told})"
-    " FROM ticket t JOIN decision d ON d.id = t.decision"
-    " LEFT JOIN outcome o ON o.decision = t.decision"
-    " LEFT JOIN event e ON e.decision = t.decision AND e.place = t.place WHERE "
+    f"SELECT {_REQUEST}, o.why, e.name, e.value, e.at, e.late FROM request r"
+    " LEFT JOIN outcome o ON o.request = r.id LEFT JOIN event e ON e.request = r.id"
+    " WHERE r.{key} IN ({marks}){lock}"
 )
-_WHERE = ("t.decision = ? AND t.place = ? AND t.id IS NULL", "t.id = ?")
-_FOUND = {
-    False: [_FIND.format(told="SELECT 0") + where for where in _WHERE],
-    True: [
-        _FIND.format(told="SELECT COUNT(*) FROM event f WHERE f.decision = t.decision") + where
-        for where in _WHERE
-    ],
-}
-"""How to find a ticket by decision and place, or by its id; with or without counting events."""
-
 _UNIT = (
-    "SELECT t.unit, d.id, d.arm, d.propensity, d.shares, f.digest FROM ticket t"
-    " JOIN decision d ON d.id = t.decision JOIN offer f ON f.id = d.offer"
-    " WHERE t.unit = ? AND d.grp IS NULL ORDER BY t.asked DESC, t.decision DESC LIMIT 1"
+    "SELECT r.id, r.arm, r.propensity, r.shares, r.offer FROM request r"
+    " WHERE r.unit = ? AND r.grp IS NULL ORDER BY r.at DESC, r.id DESC LIMIT 1"
 )
-"""The latest decision that the policy made for a unit."""
-_LAST_NOTE = "SELECT number FROM note ORDER BY number DESC LIMIT 1"
-
-TicketRow = tuple[int, int, str | None, str | None, float, float]
+"""The latest request of a unit for which the policy chose."""
 
 
 class ConflictError(Exception):
     """Another worker stored the same ticket, event, offer or outcome first; try again."""
 
 
-class Glance(NamedTuple):
+class Note(NamedTuple):
+    """What was done to an experiment, such as an arm that was dropped."""
+
+    number: int
+    at: float
+    kind: str
+    text: dict[str, Any]
+
+
+class Look(NamedTuple):
     """What an agent reads at the start of a transaction.
 
     Attributes
     ----------
+    outcomes, recipe, notes : int
+        The number of outcomes and of notes so far, and that of the latest recipe.
+    last : int or None
+        The id of the latest request.
+    orders : bool
+        Whether this transaction may number outcomes.
     now : float
         The time of the journal.
-    outcomes : callable
-        Returns how many there are.
-    orders : bool
-        Whether this transaction may give numbers to outcomes.
-    notes : callable
-        Returns how many there are.
-    found : dict of Found
-        The tickets that were looked for and exist, by id.
-    units : dict of Earlier
-        The units that were looked for and had a decision of the policy.
+    found : dict of Request
+        Requests by ticket, of those that were looked for and exist.
+    units : dict
+        The latest request of a unit: id, arm, propensity, shares and offer.
+    offers : dict
+        The ids of offers by digest.
     gone : set of str
         Tickets that were cancelled before they were asked for.
     """
 
-    now: float
-    outcomes: Callable[[], int]
+    outcomes: int
+    recipe: int
+    notes: int
+    last: int | None
     orders: bool
-    notes: Callable[[], int]
-    found: dict[str, Found]
-    units: dict[str, Earlier]
+    now: float
+    found: "dict[str, Request]"
+    units: dict[str, tuple[Any, ...]]
+    offers: dict[bytes, int]
     gone: set[str]
 
 
+@dataclass(slots=True, eq=False)
+class Request:
+    """A request, as far as its outcome needs it.
+
+    `why` is the kind of its outcome, None while that is open; `events` are (value, time, late) by
+    name.
+    """
+
+    id: int
+    ticket: str | None
+    unit: str | None
+    at: float
+    ends: float
+    recipe: int
+    arm: int
+    propensity: float | None
+    group: str | None
+    why: str | None = None
+    events: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    def sealed(self) -> tuple[Any, ...]:
+        """Return what the seal of its outcome covers."""
+        row = (self.id, self.ticket, self.unit, self.at, self.ends, self.recipe, self.arm)
+        events = sorted((name, *event[:2]) for name, event in self.events.items() if not event[2])
+        return (*row, self.propensity, self.group, events)
+
+
+def seal(*values: Any) -> int:
+    """Return a checksum of a row, stored with it, so that `verify` notices a changed row.
+
+    >>> seal(17, 0.5, None) == seal(17, 0.5, None) != seal(17, 0.25, None)
+    True
+    """
+    digest = blake2b(repr(values).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
+
+
+def own_id(ticket: str) -> int | None:
+    """Return the request of a ticket that the agent named itself, such as "#17".
+
+    >>> own_id("#17"), own_id("visit 17")
+    (17, None)
+    """
+    number = ticket[1:]
+    own = ticket[:1] == "#" and number.isascii() and number.isdecimal() and len(number) < 19
+    return int(number) if own else None
+
+
 class Journal(ABC):
-    """Rows that are written once: offers, decisions, tickets, events and outcomes.
+    """Rows that are written once: offers, requests, events and outcomes.
 
-    An offer is stored once. A decision is an arm of an offer. A ticket is a request that got this
-    arm, with the end of its window. An event is a reward of a ticket, as it was told. An outcome is
-    what is learned from a decision; outcomes have numbers, and what a policy has learned follows
-    from them in this order. Each row has a checksum; that of an outcome covers the one before it.
-
-    Three tables save time and follow from the others: ``snapshot``, ``due``, which says when a
-    decision may have its outcome, and ``tally``, which counts tickets and rewards.
+    An offer is stored once. A request is a decision: an arm of an offer for one visitor, with the
+    end of its window. An event is a reward of a request, as it was told. An outcome says which
+    reward of a request counts, and why; numbers of outcomes have no gaps. Outcomes and the events
+    behind them are sealed in one chain. A conflict of unique keys raises `ConflictError`.
     """
 
     READING: ClassVar[str] = "BEGIN"
-    """Begins a read-only transaction that sees the database at one point in time."""
-
+    """Begins a transaction that only reads, at one point in time."""
     SHARED: ClassVar[str] = ""
     """Keeps rows that were read from being deleted until the end of the transaction."""
-
+    TELLING: ClassVar[str] = ""
+    """Keeps requests from getting their outcome until the end of the transaction."""
+    ORDERING: ClassVar[str] = ""
+    """Leaves out requests that somebody tells a reward of just now."""
+    ORDERS: ClassVar[str] = "1"
+    """Says in SQL whether a transaction may number outcomes."""
+    CLOCK: ClassVar[str] = "0.0"
+    """The time in SQL, 0 if it is the machine's."""
     serial = True
     """Whether transactions run one after the other."""
     read_only = False
     """Whether the journal cannot be written to."""
 
     def __init__(self) -> None:
-        self._offers: OrderedDict[int, Offer] = OrderedDict()
-        self._ids: OrderedDict[bytes, int] = OrderedDict()
-        self._passing: dict[bytes, int] = {}
-        """Ids of offers with features, for one transaction: later they may be pruned."""
         self._set_clock(time.time())
-        self.migrate()
+        self._state = (
+            "SELECT COALESCE((SELECT MAX(number) + 1 FROM outcome), 0),"
+            " COALESCE((SELECT MAX(number) FROM recipe), -1),"
+            " COALESCE((SELECT MAX(number) + 1 FROM note), 0),"
+            f" (SELECT MAX(id) FROM request), {self.ORDERS}, {self.CLOCK},"
+            f" EXISTS (SELECT 1 FROM event WHERE request = {BEFORE})"
+        )
+        self._chain: tuple[int, int] | None = None
+        self.create()
 
     @abstractmethod
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Any:
@@ -189,28 +236,28 @@ class Journal(ABC):
         """Return the schema number, 0 for an empty journal."""
 
     @abstractmethod
-    def _state(self) -> Callable[[], tuple[float, Callable[[], int], bool, Callable[[], int]]]:
-        """Ask for what `Glance` has beside tickets; return how to get it."""
+    def new_id(self, last: int | None) -> int:
+        """Return the id of a new request; `last` is the largest one that is known."""
 
     @abstractmethod
-    def new_id(self) -> int:
-        """Return the id of a new decision."""
-
-    @abstractmethod
-    def reserve(self) -> None:
-        """Let new ids be larger than those in the journal."""
-
-    @abstractmethod
-    def lock_arms(self) -> None:
-        """Keep others from adding arms until the end of the transaction."""
-
-    @abstractmethod
-    def lock_units(self, units: Collection[str]) -> None:
-        """Keep others from deciding for the same units until the end of the transaction."""
+    def compact(self) -> None:
+        """Give the room of removed rows back to the disk, if nobody is in the way."""
 
     @abstractmethod
     def close(self) -> None:
         """Close the connection."""
+
+    def lock_arms(self) -> None:  # noqa: B027 (nothing to do where transactions are serial)
+        """Keep others from adding arms until the end of the transaction."""
+
+    def lock_units(self, units: Collection[str]) -> None:  # noqa: B027
+        """Keep others from deciding for the same units until the end of the transaction."""
+
+    def lock_offers(self) -> None:  # noqa: B027
+        """Keep others from deciding on offers with features until the end of the transaction."""
+
+    def _lock_schema(self) -> None:  # noqa: B027
+        """Keep others from creating tables until the end of the transaction."""
 
     def _set_clock(self, now: float) -> None:
         self._start = now - time.monotonic()
@@ -222,14 +269,12 @@ class Journal(ABC):
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Run the body atomically."""
-        self._passing = {}
         try:
             self._begin()
             yield
             self._end("COMMIT")
         except BaseException as error:
-            self._offers.clear()
-            self._ids.clear()
+            self._chain = None
             self._end("ROLLBACK")
             if self._is_conflict(error):
                 raise ConflictError(str(error)) from error
@@ -244,39 +289,35 @@ class Journal(ABC):
         finally:
             self._end("ROLLBACK")
 
-    def migrate(self) -> None:
-        """Create the tables, or bring over those of tailproof 0.2; later ones raise."""
-        if self.read_only:
-            found = self._schema()
-            if found != SCHEMA:
-                raise ValueError(
-                    f"cannot read this read-only journal: it has schema {found}, and this version "
-                    f"of tailproof reads {SCHEMA}; open a writable copy, or use another version"
-                )
-            return
-        if self._schema() == SCHEMA:
+    def stream(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Any]:
+        """Yield the rows of a long result without keeping them all, within `moment`."""
+        yield from self.execute(sql, values)
+
+    def create(self) -> None:
+        """Create the tables, unless they are there; a journal of another version raises."""
+        if self._fits(self._schema()):
             return
         with self.transaction():
             self._lock_schema()
-            found = self._schema()
-            if found > SCHEMA:
-                raise ValueError(
-                    f"the journal has schema {found}, and this version of tailproof knows schemas "
-                    f"up to {SCHEMA}: upgrade tailproof"
-                )
-            if found == 0:
-                self.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
-                for statement in TABLES:
-                    self.execute(statement)
-                self.set_meta(schema=str(SCHEMA))
-            elif found == 1:
-                from tailproof.live.journal.upgrade import upgrade
+            if self._fits(self._schema()):
+                return
+            for statement in _TABLES:
+                self.execute(statement)
+            self.set_meta(schema=str(SCHEMA))
 
-                upgrade(self)
-
-    @abstractmethod
-    def _lock_schema(self) -> None:
-        """Keep others from creating tables until the end of the transaction."""
+    def _fits(self, schema: int) -> bool:
+        if schema > SCHEMA:
+            raise ValueError(
+                f"the journal has schema {schema}, and this version of tailproof knows schema "
+                f"{SCHEMA}: upgrade tailproof"
+            )
+        if 0 < schema < SCHEMA or (self.read_only and not schema):
+            raise ValueError(
+                f"the journal has schema {schema} of an earlier tailproof, and this version reads "
+                f"schema {SCHEMA}: export it with the version that wrote it (`tailproof log`), and "
+                "import that file into a new journal (`tailproof import`)"
+            )
+        return schema == SCHEMA
 
     def meta(self) -> dict[str, str]:
         """Return the metadata of the journal."""
@@ -288,7 +329,32 @@ class Journal(ABC):
         for item in values.items():
             self.execute(f"INSERT INTO meta VALUES (?, ?) {new}", item)
 
-    # ---- arms, recipes and offers
+    # ---- recipes, notes, arms and offers
+
+    def recipes(self) -> list[tuple[int, str, str, int, float]]:
+        """Return the recipes: number, policy, rules, outcomes before it, and when it began."""
+        sql = "SELECT number, policy, rules, after, at FROM recipe ORDER BY number"
+        return list(self.execute(sql))
+
+    def add_recipe(self, policy: str, rules: str, at: float) -> int:
+        """Store a recipe that decides from now on, and return its number."""
+        number = len(self.recipes())
+        row = (number, policy, rules, self.outcome_count(), float(at))
+        self.execute("INSERT INTO recipe VALUES (?, ?, ?, ?, ?)", row)
+        return number
+
+    def notes(self, since: int = 0) -> list[Note]:
+        """Return what was done to the experiment, from note number `since` on."""
+        sql = "SELECT number, at, kind, text FROM note WHERE number >= ? ORDER BY number"
+        rows = self.execute(sql, (since,))
+        return [Note(number, at, kind, json.loads(text)) for number, at, kind, text in rows]
+
+    def add_note(self, kind: str, text: Mapping[str, Any], at: float) -> int:
+        """Store a note, with its text as JSON, and return its number."""
+        ((number,),) = self.execute("SELECT COALESCE(MAX(number) + 1, 0) FROM note")
+        packed = json.dumps(text, sort_keys=True, ensure_ascii=False)
+        self.execute("INSERT INTO note VALUES (?, ?, ?, ?)", (number, float(at), kind, packed))
+        return int(number)
 
     def arms(self, since: int = 0) -> dict[str, int]:
         """Return the numbers of arms by name, from number `since` on."""
@@ -299,381 +365,148 @@ class Journal(ABC):
         """Store new arms; see `lock_arms`."""
         self.execute_many("INSERT INTO arm (name, number) VALUES (?, ?)", list(numbers.items()))
 
-    def recipes(self) -> list[tuple[int, str, int, float]]:
-        """Return the recipes: number, text, after how many outcomes, and when they began."""
-        return list(self.execute("SELECT number, text, after, at FROM recipe ORDER BY number"))
+    def offer(self, number: int) -> tuple[str, str | None]:
+        """Return the names and the features of an offer, as JSON."""
+        (row,) = self.execute("SELECT names, features FROM offer WHERE id = ?", (number,))
+        return row[0], row[1]
 
-    def add_recipe(self, text: str, after: int, at: float) -> int:
-        """Store a recipe that decides from now on, and return its number."""
-        number = len(self.recipes())
-        row = (number, text, after, float(at))
-        self.execute("INSERT INTO recipe VALUES (?, ?, ?, ?, ?)", (*row, seal(*row)))
-        return number
+    def offer_ids(self, digests: Collection[bytes]) -> dict[bytes, int]:
+        """Return the ids of offers that are stored, by digest."""
+        if not digests:
+            return {}
+        sql = f"SELECT digest, id FROM offer WHERE digest IN ({_marks(digests)}){self.SHARED}"
+        return {bytes(digest): number for digest, number in self.execute(sql, list(digests))}
 
-    def notes(self, since: int = 0) -> list[Note]:
-        """Return what was done to the experiment, from note number `since` on."""
-        sql = "SELECT number, at, kind, text FROM note WHERE number >= ? ORDER BY number"
-        rows = self.execute(sql, (since,))
-        return [Note(number, at, kind, json.loads(text)) for number, at, kind, text in rows]
-
-    def note_count(self) -> int:
-        """Return how many notes there are."""
-        return next((int(last) + 1 for (last,) in self.execute(_LAST_NOTE)), 0)
-
-    def add_note(self, kind: str, text: Mapping[str, Any], at: float) -> int:
-        """Store a note, with its text as JSON, and return its number."""
-        number = self.note_count()
-        row = (number, float(at), kind, json.dumps(text, sort_keys=True, ensure_ascii=False))
-        self.execute("INSERT INTO note VALUES (?, ?, ?, ?, ?)", (*row, seal(*row)))
-        return number
-
-    def dims(self) -> tuple[list[int], bool]:
-        """Return the lengths of features, and whether the arms of every offer share theirs."""
-        rows = self.execute("SELECT dim, MAX(LENGTH(features)) FROM offer GROUP BY dim")
-        found = [(dim, size) for dim, size in rows if dim is not None]
-        return [dim for dim, _ in found], all(size == 8 * dim for dim, size in found)
-
-    def offer(self, number: int) -> Offer:
-        """Return an offer by its id."""
-        found = self._offers.get(number)
-        if found is None:
-            sql = "SELECT names, dim, features FROM offer WHERE id = ?"
-            (row,) = self.execute(sql, (number,))
-            found = Offer.from_row(*row)
-            _cache(self._offers, number, found)
-        return found
+    def add_offer(self, number: int, digest: bytes, names: str, features: str | None) -> None:
+        """Store an offer, its names and features as JSON; its id is that of its first request."""
+        self.execute("INSERT INTO offer VALUES (?, ?, ?, ?)", (number, digest, names, features))
 
     # ---- what an agent reads and writes in a transaction
 
     def look(
         self,
         tickets: Collection[str] = (),
-        offers: Collection[bytes] = (),
-        *,
-        shared: bool = False,
         units: Collection[str] = (),
-        asked: Collection[str] = (),
-    ) -> Glance:
-        """Read what a batch of asks and tells needs, with one wait for the database.
+        digests: Collection[bytes] = (),
+    ) -> Look:
+        """Read what a batch needs, with one wait for the database."""
+        state = self.execute(self._state)
+        if units:
+            self.lock_units(units)
+        earlier = [(unit, self.execute(_UNIT, (unit,))) for unit in units]
+        rows = self._finding(tickets) if tickets else ()
+        offers = self.offer_ids(digests)
+        ((outcomes, recipe, notes, last, orders, now, any_gone),) = state
+        if now:
+            self._set_clock(now)
+        return Look(
+            outcomes,
+            recipe,
+            notes,
+            last,
+            bool(orders),
+            now or self.now(),
+            _grouped(rows),
+            {unit: row for unit, found in earlier for row in found},
+            offers,
+            self._gone(tickets) if any_gone and tickets else set(),
+        )
 
-        `asked` are those tickets that are asked for or cancelled. With `shared`, also count the
-        events of each ticket's decision.
-        """
-        state = self._state()
-        self.lock_units(units)
-        earlier = [self.execute(_UNIT, (unit,)) for unit in units]
-        rows = self._finding(tickets, shared) if tickets else ()
-        early = self._cancelled_before(asked) if asked else ()
-        known = self._identifying(offers)
-        now, outcomes, orders, notes = state()
-        found: dict[str, Found] = {}
-        for name, decision, place, ends, arm, share, ended, event, at, told in rows:
-            key = f"{decision}.{place}" if name is None else name
-            one = found.get(key)
-            if one is None:
-                chosen = Chosen(decision, arm, share)
-                one = found[key] = Found(chosen, place, ends, {}, told, ended is not None)
-            if event is not None:
-                one.events[event] = at
-        for number, digest, names_only in known:
-            self._identify(bytes(digest), number, names_only=names_only)
-        had = {
-            unit: Earlier(Chosen(*chosen), None if shares is None else bytes(shares), bytes(key))
-            for rows in earlier
-            for unit, *chosen, shares, key in rows
-        }
-        return Glance(now, outcomes, orders, notes, found, had, {one for (one,) in early})
+    def _gone(self, tickets: Collection[str]) -> set[str]:
+        """Return those tickets that were cancelled before they were asked for."""
+        sql = f"SELECT name FROM event WHERE request = {BEFORE} AND name IN ({_marks(tickets)})"
+        return {name for (name,) in self.execute(sql, list(tickets))}
 
-    def _cancelled_before(self, tickets: Collection[str]) -> Any:
-        marks = ", ".join("?" * len(tickets))
-        sql = f"SELECT id FROM event WHERE decision = {BEFORE} AND place = 0 AND id IN ({marks})"
-        return self.execute(sql, list(tickets))
+    def _finding(self, tickets: Collection[str]) -> Iterable[Any]:
+        own = [number for ticket in tickets if (number := own_id(ticket)) is not None]
+        named = [ticket for ticket in tickets if own_id(ticket) is None] if own else [*tickets]
+        found = [
+            self.execute(_find(key, len(keys), self.TELLING), keys)
+            for key, keys in (("ticket", named), ("id", own))
+            if keys
+        ]
+        return found[0] if len(found) == 1 else chain(*found)
 
-    def find_offers(self, digests: Sequence[bytes]) -> None:
-        """Find out which of many offers are stored already, before `add_decisions`."""
-        for start in range(0, len(digests), _CHUNK):
-            for number, digest, names_only in self._identifying(digests[start : start + _CHUNK]):
-                self._identify(bytes(digest), number, names_only=names_only)
+    def add_requests(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Store requests: the columns of the table."""
+        self.execute_many(f"INSERT INTO request VALUES ({', '.join('?' * 13)})", rows)
 
-    def _identify(self, digest: bytes, number: int, *, names_only: bool) -> None:
-        if names_only:
-            _cache(self._ids, digest, number)
-        else:
-            self._passing[digest] = number
-
-    def _finding(self, tickets: Collection[str], shared: bool) -> Any:
-        by_place, by_id = _FOUND[shared]
-        parts, values = list[str](), list[Any]()
-        for ticket in tickets:
-            own = OWN_ID.fullmatch(ticket)
-            if own:
-                parts.append(by_place)
-                values += map(int, own.groups())
-            else:
-                parts.append(by_id)
-                values.append(ticket)
-        return self.execute(parts[0] if len(parts) == 1 else " UNION ALL ".join(parts), values)
-
-    def _identifying(self, offers: Collection[bytes]) -> Any:
-        digests = [digest for digest in offers if digest not in self._ids]
-        if not digests:
-            return ()
-        marks = ", ".join("?" * len(digests))
-        sql = f"SELECT id, digest, features IS NULL FROM offer WHERE digest IN ({marks})"
-        return self.execute(sql + self.SHARED, digests)
-
-    def add_decisions(self, rows: Sequence[tuple[DecisionRow, int]]) -> None:
-        """Store decisions with the numbers of their arms, and offers that are new; see `look`."""
-        offers, sealed = [], []
-        for row, arm in rows:
-            decision, offer = row.decision, row.decision.offer
-            known = self._ids if offer.vectors is None else self._passing
-            number = known.get(offer.key)
-            if number is None:
-                number = decision.id
-                offers.append((number, offer.key, *offer.row(), row.at))
-                self._identify(offer.key, number, names_only=offer.vectors is None)
-                _cache(self._offers, number, offer)
-            values = (decision.id, number, arm, decision.propensity, *row[1:])
-            sealed.append((*values, seal(*values)))
-        self.execute_many("INSERT INTO offer VALUES (?, ?, ?, ?, ?, ?)", offers)
-        marks = ", ".join("?" * 13)
-        self.execute_many(f"INSERT INTO decision VALUES ({marks})", sealed)
-
-    def add_tickets(self, rows: Sequence[TicketRow]) -> None:
-        """Store tickets: decision, place, id, unit, time, end of the window."""
-        sealed = [(*row, seal(*row)) for row in rows]
-        self.execute_many("INSERT INTO ticket VALUES (?, ?, ?, ?, ?, ?, ?)", sealed)
-
-    def add_events(self, rows: Sequence[tuple[int, int, str, float, float]]) -> None:
-        """Store events: decision, place, id, reward, time."""
+    def add_events(self, rows: Sequence[tuple[int, str, float, float, int]]) -> None:
+        """Store events: request, name, value, time, and 1 if it was late."""
         sealed = [(*row, seal(*row)) for row in rows]
         self.execute_many("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)", sealed)
 
     def add_due(self, rows: Collection[tuple[float, int]]) -> None:
-        """Store when decisions may have their outcome."""
+        """Store when requests may have their outcome."""
         self.execute_many("INSERT INTO due VALUES (?, ?) ON CONFLICT DO NOTHING", rows)
 
-    def count(self, worker: int, counts: Mapping[int, Counts]) -> None:
-        """Add to the tally of a worker, by the numbers of arms."""
-        rows = [
-            (worker, arm, one.asked, one.told, one.late, one.late_sum)
-            for arm, one in sorted(counts.items())
-        ]
-        self.execute_many(
-            "INSERT INTO tally VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (worker, arm) DO UPDATE SET"
-            " asked = tally.asked + excluded.asked, told = tally.told + excluded.told,"
-            " late = tally.late + excluded.late, late_sum = tally.late_sum + excluded.late_sum",
-            rows,
+    def remove_due(self, rows: Collection[tuple[float, int]]) -> None:
+        """Remove what `add_due` stored."""
+        self.execute_many("DELETE FROM due WHERE at = ? AND request = ?", rows)
+
+    def due(self, before: float, most: int) -> list[tuple[float, Request]]:
+        """Return requests that may have their outcome by now, in order, with their events.
+
+        The same request may be due twice. Requests that have an outcome say so.
+        """
+        rows = list(
+            self.execute(
+                f"SELECT d.at, {_REQUEST}, o.why FROM due d JOIN request r ON r.id = d.request"
+                " LEFT JOIN outcome o ON o.request = r.id WHERE d.at <= ?"
+                f" ORDER BY d.at, d.request LIMIT ?{self.ORDERING}",
+                (before, most),
+            )
         )
+        found = {row[1]: Request(*row[1:]) for row in rows}
+        if found:
+            sql = "SELECT request, name, value, at, late FROM event WHERE request IN"
+            for number, name, *event in self.execute(f"{sql} ({_marks(found)})", list(found)):
+                found[number].events[name] = tuple(event)
+        return [(row[0], found[row[1]]) for row in rows]
 
-    def tally(self) -> dict[int, Counts]:
-        """Return tickets and rewards so far, by the numbers of arms."""
-        sql = "SELECT arm, SUM(asked), SUM(told), SUM(late), SUM(late_sum) FROM tally GROUP BY arm"
-        return {
-            arm: Counts(int(asked), int(told), int(late), float(total))
-            for arm, asked, told, late, total in self.execute(sql)
-        }
-
-    def cancelled(self) -> int:
-        """Return how many tickets were cancelled."""
-        rows = self.execute(f"SELECT COUNT(*) FROM event WHERE id = '{CANCELLED}'")
-        return next(int(count) for (count,) in rows)
-
-    # ---- outcomes
-
-    def due(self, before: float, most: int) -> list[tuple[float, int]]:
-        """Return decisions that may have their outcome by now, in order."""
-        if not most:
-            return []
-        sql = "SELECT at, decision FROM due WHERE at <= ? ORDER BY at, decision LIMIT ?"
-        return list(self.execute(sql, (before, most)))
-
-    def done(self, rows: Collection[tuple[float, int]]) -> None:
-        """Remove rows of ``due``."""
-        self.execute_many("DELETE FROM due WHERE at = ? AND decision = ?", rows)
-
-    def told(self, decisions: Sequence[int], *, ended: bool = False) -> dict[int, list[Told]]:
-        """Return the tickets and events of decisions without an outcome, or with one (`ended`)."""
-        marks = ", ".join("?" * len(decisions))
-        tickets = self.execute(
-            "SELECT t.decision, place, asked, ends FROM ticket t"
-            f" LEFT JOIN outcome o ON o.decision = t.decision WHERE t.decision IN ({marks})"
-            f" AND {'1 = 1' if ended else 'o.number IS NULL'} ORDER BY t.decision, place",
-            decisions,
-        )
-        events = self.execute(
-            f"SELECT decision, place, id, reward, at FROM event WHERE decision IN ({marks})"
-            " ORDER BY decision, place, at, id",
-            decisions,
-        )
-        found: dict[int, list[Told]] = {}
-        places: dict[tuple[int, int], Told] = {}
-        for decision, place, asked, ends in tickets:
-            one = Told(place, asked, ends, [])
-            found.setdefault(decision, []).append(one)
-            places[decision, place] = one
-        for decision, place, *event in events:
-            if (decision, place) in places:
-                places[decision, place].events.append(tuple(event))
-        return found
-
-    def add_outcomes(self, rows: Sequence[tuple[int, bytes | None, int]], at: float) -> None:
-        """Number outcomes: decision, rewards, and how many tickets it had."""
-        sql = "SELECT number, tickets, seal FROM outcome ORDER BY number DESC LIMIT 1"
-        last, ended, chain = next(iter(self.execute(sql)), (-1, 0, 0))
+    def add_outcomes(
+        self, rows: Sequence[tuple[Request, float | None, str]], at: float, outcomes: int
+    ) -> None:
+        """Number and seal outcomes, after so many: request, reward, why."""
+        known = self._chain
+        last, mark = known if known and known[0] == outcomes - 1 else self.last_outcome()
         sealed = []
-        for number, (decision, rewards, tickets) in enumerate(rows, last + 1):
-            ended += tickets
-            row = (number, decision, rewards, ended, at)
-            chain = seal(chain, row)
-            sealed.append((*row, chain))
+        for number, (request, reward, why) in enumerate(rows, last + 1):
+            mark = seal(mark, number, *request.sealed(), reward, why, at)
+            sealed.append((number, request.id, reward, why, at, mark))
         self.execute_many("INSERT INTO outcome VALUES (?, ?, ?, ?, ?, ?)", sealed)
+        self._chain = number, mark
+
+    def last_outcome(self) -> tuple[int, int]:
+        """Return the number and the seal of the latest outcome, or of where the chain begins."""
+        sql = "SELECT number, seal FROM outcome ORDER BY number DESC LIMIT 1"
+        return next(iter(self.execute(sql)), (-1, 0))
+
+    def outcome_count(self) -> int:
+        """Return the number of outcomes so far, removed ones too."""
+        return int(self.last_outcome()[0]) + 1
 
     def first(self) -> int:
         """Return the number of the first outcome that was not pruned."""
-        ((found,),) = self.execute("SELECT MIN(number) FROM outcome")
-        return found or 0
+        ((first,),) = self.execute("SELECT MIN(number) FROM outcome")
+        return first or 0
 
-    def of_others(self, decisions: Sequence[int], recipe: int) -> set[int]:
-        """Return those of some decisions that other recipes made."""
-        marks = ", ".join("?" * len(decisions))
-        sql = f"SELECT id FROM decision WHERE id IN ({marks}) AND recipe <> ?"
-        return {id_ for (id_,) in self.execute(sql, (*decisions, recipe))}
-
-    def counts(self) -> tuple[int, int]:
-        """Return the number of outcomes, and of the tickets of their decisions."""
-        sql = "SELECT number + 1, tickets FROM outcome ORDER BY number DESC LIMIT 1"
-        return next(iter(self.execute(sql)), (0, 0))
-
-    def outcomes(self, first: int, stop: int) -> Iterator[Outcome]:
-        """Yield outcomes in order."""
+    def outcomes(self, first: int, stop: int) -> Iterator[tuple[Any, ...]]:
+        """Yield number, reward, arm, offer and propensity of outcomes, in order."""
         sql = (
-            "SELECT o.number, d.id, d.offer, a.name, d.propensity, rewards FROM outcome o"
-            " JOIN decision d ON d.id = o.decision JOIN arm a ON a.number = d.arm"
-            " WHERE o.number >= ? AND o.number < ? ORDER BY o.number"
+            "SELECT o.number, o.reward, r.arm, r.offer, r.propensity FROM outcome o"
+            " JOIN request r ON r.id = o.request WHERE o.number >= ? AND o.number < ?"
+            " ORDER BY o.number"
         )
         for start in range(first, stop, _CHUNK):
-            for number, *decided, rewards in list(
-                self.execute(sql, (start, min(start + _CHUNK, stop)))
-            ):
-                values = None if rewards is None else np.frombuffer(rewards, "<f8")
-                yield Outcome(number, self.decided(*decided), values)
+            yield from list(self.execute(sql, (start, min(start + _CHUNK, stop))))
 
-    def decision(self, number: int) -> Decision:
-        """Return a decision by its number."""
-        sql = (
-            "SELECT d.id, offer, a.name, propensity FROM decision d JOIN arm a ON a.number = arm"
-            " WHERE d.id = ?"
-        )
-        (row,) = self.execute(sql, (number,))
-        return self.decided(*row)
+    def pending(self) -> dict[int, int]:
+        """Return how many requests wait for their outcome, by the numbers of their arms."""
+        sql = "SELECT arm, COUNT(*) FROM request WHERE id IN (SELECT request FROM due) GROUP BY arm"
+        return dict(self.execute(sql))
 
-    def decided(self, decision: int, offer: int, arm: str, share: float | None) -> Decision:
-        """Return a decision with its offer."""
-        found = self.offer(offer)
-        return Decision(decision, found, found.names.index(arm), share)
-
-    def decisions(self, recipe: int = 0) -> Iterator[DecisionRow]:
-        """Yield the decisions of a recipe that can be made again, in the order of `after`."""
-        sql = (
-            "SELECT d.id, offer, a.name, propensity, shares, explore, grp, recipe, worker, after,"
-            " since, at FROM decision d JOIN arm a ON a.number = arm"
-            " WHERE recipe = ? AND after >= 0 ORDER BY after, d.id"
-        )
-        for *decided, shares, explore, group, _, worker, after, since, at in self.stream(
-            sql, (recipe,)
-        ):
-            packed = None if shares is None else bytes(shares)
-            decision = self.decided(*decided)
-            yield DecisionRow(decision, packed, explore, group, recipe, worker, after, since, at)
-
-    def stream(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Any]:
-        """Yield the rows of a long result without keeping them all."""
-        yield from self.execute(sql, values)
-
-    def unlike(self) -> list[int]:
-        """Return decisions that differ from those that they repeat for a unit."""
-        rows = self.execute(
-            "SELECT d.id FROM decision d LEFT JOIN decision e ON e.id = d.since WHERE d.after = ?"
-            " AND NOT (e.arm = d.arm AND COALESCE(e.propensity, 2) = COALESCE(d.propensity, 2))",
-            (REPEATED,),
-        )
-        return [id_ for (id_,) in rows]
-
-    def awaiting(self, arm: str) -> list[int]:
-        """Return decisions without an outcome that had an arm on offer."""
-        rows = self.execute(
-            "SELECT d.id, d.offer FROM decision d LEFT JOIN outcome o ON o.decision = d.id"
-            " WHERE o.number IS NULL"
-        )
-        return [id_ for id_, offer in list(rows) if arm in self.offer(offer).names]
-
-    def unfinished(self, most: int) -> list[tuple[bytes, str | None, Chosen, bool]]:
-        """Return open decisions among the latest `most`: digest of the offer, group, choice.
-
-        The last value says whether they repeat those of units.
-        """
-        rows = self.execute(
-            "SELECT f.digest, d.grp, d.id, d.arm, d.propensity, d.after FROM"
-            " (SELECT * FROM decision ORDER BY id DESC LIMIT ?) d"
-            " JOIN offer f ON f.id = d.offer LEFT JOIN outcome o ON o.decision = d.id"
-            " WHERE o.number IS NULL AND d.recipe = (SELECT MAX(number) FROM recipe) ORDER BY d.id",
-            (most,),
-        )
-        return [
-            (bytes(digest), group, Chosen(*chosen), after == REPEATED)
-            for digest, group, *chosen, after in rows
-        ]
-
-    def ended(self, first: int, stop: int) -> list[Ended]:
-        """Return the tickets of some outcomes, in order, cancelled ones too."""
-        span = (first, stop)
-        events: dict[tuple[int, int], list[tuple[str, float, float]]] = {}
-        for decision, place, *event in self.execute(
-            "SELECT e.decision, place, id, reward, e.at FROM outcome o JOIN event e"
-            " ON e.decision = o.decision WHERE number >= ? AND number < ?"
-            " ORDER BY number, place, e.at, id",
-            span,
-        ):
-            events.setdefault((decision, place), []).append(tuple(event))
-        rows = self.execute(
-            "SELECT d.id, d.offer, d.arm, o.at, d.propensity, d.shares, d.explore, d.grp, d.worker,"
-            " CASE WHEN t.unit IS NULL THEN FALSE ELSE EXISTS (SELECT 1 FROM ticket u"
-            " WHERE u.unit = t.unit AND u.asked < t.asked) END,"
-            " t.place, t.asked, t.ends FROM outcome o"
-            " JOIN decision d ON d.id = o.decision JOIN ticket t ON t.decision = o.decision"
-            " WHERE number >= ? AND number < ? ORDER BY number, place",
-            span,
-        )
-        return [
-            Ended._make([*about, Told(place, asked, ends, events.get((about[0], place), []))])
-            for *about, place, asked, ends in rows
-        ]
-
-    def tickets(self) -> Iterator[tuple[tuple[Any, ...], list[tuple[str, float, float]]]]:
-        """Yield every ticket with its decision and outcome, and its events in order."""
-        sql = (
-            "SELECT t.id, t.decision, t.place, t.asked, t.ends, a.name, d.propensity, d.shares,"
-            " d.grp, d.recipe, d.offer, t.unit, o.at, o.rewards IS NOT NULL FROM ticket t"
-            " JOIN decision d ON d.id = t.decision JOIN arm a ON a.number = d.arm"
-            " LEFT JOIN outcome o ON o.decision = t.decision"
-            " WHERE (t.decision, t.place) > (?, ?) ORDER BY t.decision, t.place LIMIT ?"
-        )
-        told = (
-            "SELECT decision, place, id, reward, at FROM event WHERE (decision, place) > (?, ?)"
-            " AND (decision, place) <= (?, ?) ORDER BY decision, place, at, id"
-        )
-        last = (-1, 0)
-        while rows := list(self.execute(sql, (*last, _CHUNK))):
-            first, last = last, (rows[-1][1], rows[-1][2])
-            events: dict[tuple[int, int], list[tuple[str, float, float]]] = {}
-            for decision, place, *event in self.execute(told, (*first, *last)):
-                events.setdefault((decision, place), []).append(tuple(event))
-            for row in rows:
-                yield row, events.get(row[1:3], [])
-
-    # ---- snapshots
+    # ---- snapshots and retention
 
     def add_snapshot(self, after: int, recipe: int, state: bytes) -> None:
         """Store the state after so many outcomes; keep only the latest of the older snapshots."""
@@ -699,50 +532,38 @@ class Journal(ABC):
         rows = self.execute(sql, (recipe,))
         return next(((int(after), bytes(state)) for after, state in rows), None)
 
-    def snapshots(self, recipe: int = 0) -> list[tuple[int, bytes]]:
+    def snapshots(self, recipe: int) -> list[tuple[int, bytes]]:
         """Return the snapshots of a recipe, latest first."""
         sql = "SELECT after, state FROM snapshot WHERE recipe = ? ORDER BY after DESC"
         return [(after, bytes(state)) for after, state in self.execute(sql, (recipe,))]
 
-    # ---- retention
-
     def prune(self, first: int, end: float) -> dict[str, Any]:
-        """Remove outcomes before number `first` with their decisions; return what they were.
+        """Remove outcomes before number `first` with their requests; return what they were.
 
         Cancellations before the time `end` of tickets that were never asked for go, too.
         """
-        span = "SELECT decision FROM outcome WHERE number < ?"
+        span = "SELECT request FROM outcome WHERE number < ?"
         was = self.first()
         ((mark,),) = self.execute("SELECT seal FROM outcome WHERE number = ?", (first - 1,))
-        arms: dict[str, dict[str, float]] = {}
-        for table, columns in (
-            ("ticket", {"tickets": "COUNT(*)"}),
-            ("event", {"events": "COUNT(*)", "sum": "SUM(reward)"}),
-        ):
-            for name, *values in self.execute(
-                f"SELECT a.name, {', '.join(columns.values())} FROM {table} t"
-                " JOIN decision d ON d.id = t.decision JOIN arm a ON a.number = d.arm"
-                f" WHERE t.decision IN ({span}) GROUP BY a.name ORDER BY a.name",
+        told = f"SELECT COUNT(*) FROM event WHERE request IN ({span})"
+        ((events,),) = self.execute(told, (first,))
+        arms = {
+            name: {"requests": int(requests), "rewards": int(rewards), "sum": total or 0.0}
+            for name, requests, rewards, total in self.execute(
+                "SELECT a.name, COUNT(*), COUNT(o.reward), SUM(o.reward) FROM outcome o"
+                " JOIN request r ON r.id = o.request JOIN arm a ON a.number = r.arm"
+                " WHERE o.number < ? GROUP BY a.name ORDER BY a.name",
                 (first,),
-            ):
-                arms.setdefault(name, {"tickets": 0, "events": 0, "sum": 0.0})
-                arms[name] |= dict(zip(columns, values, strict=True))
-        ((cancelled,),) = self.execute(
-            f"SELECT COUNT(*) FROM event WHERE id = ? AND decision IN ({span})", (CANCELLED, first)
-        )
-        for table in ("event", "ticket", "due"):
-            self.execute(f"DELETE FROM {table} WHERE decision IN ({span})", (first,))
-        self.execute("DELETE FROM event WHERE decision = ? AND at < ?", (BEFORE, end))
-        self.execute(f"DELETE FROM decision WHERE id IN ({span})", (first,))
+            )
+        }
+        self.execute(f"DELETE FROM event WHERE request IN ({span})", (first,))
+        self.execute("DELETE FROM event WHERE request = ? AND at < ?", (BEFORE, end))
+        self.execute(f"DELETE FROM request WHERE id IN ({span})", (first,))
         self.execute("DELETE FROM outcome WHERE number < ?", (first,))
         self.lock_offers()
-        self.execute(
-            "DELETE FROM offer WHERE features IS NOT NULL"
-            " AND id NOT IN (SELECT offer FROM decision)"
-        )
-        self._offers.clear()
-        counts = {key: sum(int(one[key]) for one in arms.values()) for key in ("tickets", "events")}
-        counts |= {"outcomes": first - was, "cancelled": cancelled}
+        unused = "features IS NOT NULL AND id NOT IN (SELECT offer FROM request)"
+        self.execute(f"DELETE FROM offer WHERE {unused}")
+        counts = {"outcomes": first - was, "events": int(events)}
         return {"first": first, "seal": mark, "arms": arms} | counts
 
     def keep_snapshots(self, after: int, states: Mapping[int, bytes]) -> None:
@@ -751,16 +572,25 @@ class Journal(ABC):
         rows = [(after, recipe, state) for recipe, state in states.items()]
         self.execute_many("INSERT INTO snapshot VALUES (?, ?, 1, ?)", rows)
 
-    @abstractmethod
-    def lock_offers(self) -> None:
-        """Keep others from deciding on offers with features until the end of the transaction."""
 
-    @abstractmethod
-    def compact(self) -> None:
-        """Give the room of removed rows back to the disk, if nobody is in the way."""
+def _grouped(rows: Any) -> dict[str, Request]:
+    """Return requests by ticket, from a row for each of their events."""
+    found: dict[str, Request] = {}
+    for row in rows:
+        name = row[1] if row[1] is not None else f"#{row[0]}"
+        request = found.get(name)
+        if request is None:
+            request = found[name] = Request(*row[:10])
+        if row[10] is not None:
+            request.events[row[10]] = row[11:14]
+    return found
 
 
-def _cache(cache: OrderedDict[Any, Any], key: Any, value: Any) -> None:
-    cache[key] = value
-    if len(cache) > (_DIGESTS if isinstance(key, bytes) else _OFFERS):
-        cache.popitem(last=False)
+@lru_cache(maxsize=64)
+def _find(key: str, count: int, lock: str) -> str:
+    """Return the statement that finds so many requests by ticket or by id."""
+    return _FIND.format(key=key, marks=", ".join("?" * count), lock=lock)
+
+
+def _marks(values: Collection[Any]) -> str:
+    return ", ".join("?" * len(values))

@@ -37,12 +37,10 @@ def open_journal(
     Examples
     --------
     >>> open_journal(":memory:").meta()
-    {'schema': '2'}
+    {'schema': '3'}
     >>> open_journal("shop.db", make=False)
     Traceback (most recent call last):
     ValueError: journal 'shop.db' does not exist
-
-    Source: our own. Differences: none.
     """
     if isinstance(journal, Journal):
         return journal

@@ -1,7 +1,7 @@
 """A journal in PostgreSQL, for services on several machines."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -57,12 +57,13 @@ class Postgres(Journal):
     Traceback (most recent call last):
     ValueError: name must be a printable string of 1 to 63 bytes that does not start with pg_, got
     'pg_shop'
-
-    Source: our own. Differences: none.
     """
 
     READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     SHARED = " FOR KEY SHARE"
+    TELLING = " FOR SHARE OF r"
+    ORDERING = " FOR UPDATE OF r SKIP LOCKED"
+    CLOCK = "EXTRACT(EPOCH FROM clock_timestamp())::DOUBLE PRECISION"
     serial = False
 
     def __init__(
@@ -194,34 +195,18 @@ class Postgres(Journal):
     def _is_conflict(self, error: BaseException) -> bool:
         return isinstance(error, self._psycopg.errors.UniqueViolation)
 
-    def _state(self) -> Callable[[], tuple[float, Callable[[], int], bool, Callable[[], int]]]:
-        rows = self.execute(
-            "SELECT COALESCE((SELECT MAX(number) + 1 FROM outcome), 0),"
-            " COALESCE((SELECT MAX(number) + 1 FROM note), 0),"
-            " pg_try_advisory_xact_lock(1, ?::int),"
-            " EXTRACT(EPOCH FROM clock_timestamp())::DOUBLE PRECISION",
-            (self._key,),
-        )
+    @property
+    def ORDERS(self) -> str:  # type: ignore[override]  # noqa: N802
+        """A lock that is taken only if it is free, so that nobody waits for who numbers."""
+        return f"pg_try_advisory_xact_lock(1, {self._key})"
 
-        def found() -> tuple[float, Callable[[], int], bool, Callable[[], int]]:
-            ((outcomes, notes, orders, now),) = rows
-            self._set_clock(now)
-            return now, lambda: outcomes, orders, lambda: notes
-
-        return found
-
-    def new_id(self) -> int:
-        """Return the id of a new decision, from a block of this worker."""
+    def new_id(self, last: int | None) -> int:
+        """Return the id of a new request, from a block of this worker."""
         if not self._free:
             ((first,),) = self.execute("SELECT nextval('ids')")
             self._free = range(first, first + _BLOCK)
         number, self._free = self._free[0], self._free[1:]
         return number
-
-    def reserve(self) -> None:
-        """Let new ids be larger than those in the journal."""
-        self.execute(f"CREATE SEQUENCE IF NOT EXISTS ids MINVALUE 0 START 0 INCREMENT {_BLOCK}")
-        self.execute("SELECT setval('ids', (SELECT COALESCE(MAX(id), 0) + 1 FROM decision))")
 
     def lock_arms(self) -> None:
         """Keep others from adding arms until the end of the transaction."""
@@ -233,7 +218,7 @@ class Postgres(Journal):
 
     def compact(self) -> None:
         """Let the room of removed rows be used again; the server does so by itself, but later."""
-        for table in ("event", "ticket", "due", "decision", "outcome", "offer", "snapshot"):
+        for table in ("event", "request", "due", "outcome", "offer", "snapshot"):
             self.execute(f"VACUUM {table}")
 
     def lock_units(self, units: Collection[str]) -> None:

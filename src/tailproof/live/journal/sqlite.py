@@ -4,7 +4,7 @@ import os
 import sqlite3
 import time
 import weakref
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -39,9 +39,7 @@ class SQLite(Journal):
     --------
     >>> journal = SQLite(":memory:")
     >>> journal.meta()
-    {'schema': '2'}
-
-    Source: our own. Differences: none.
+    {'schema': '3'}
     """
 
     def __init__(self, path: str | Path, *, durable: bool = True, make: bool = True) -> None:
@@ -61,7 +59,7 @@ class SQLite(Journal):
         # an agent that is dropped closes its file: what it answered is committed
         self._close = weakref.finalize(self, self._connection.close)
         self.read_only = alone
-        self._next: int | None = None
+        self._next = -1
         try:
             self._check(make)
             if not memory and not alone:
@@ -78,9 +76,9 @@ class SQLite(Journal):
     def _check(self, make: bool) -> None:
         """Raise ``ValueError`` if the file is something else, before writing to it."""
         tables = {name for (name,) in self.execute("SELECT name FROM sqlite_master")}
-        ours = tables >= {"meta", "ticket"} and bool(tables & {"decision", "hold"})
-        ours = ours or (make and not tables)
-        if not ours:
+        known = ({"request", "outcome"}, {"ticket", "decision"}, {"ticket", "hold"})
+        ours = "meta" in tables and any(tables >= some for some in known)
+        if not ours and not (make and not tables):
             raise ValueError(f"{self.path!r} is a SQLite file, but not a journal of tailproof")
 
     def _identity(self) -> tuple[int, int]:
@@ -119,7 +117,10 @@ class SQLite(Journal):
 
     def execute_many(self, sql: str, rows: Collection[Sequence[Any]]) -> None:
         """Run a statement for each row."""
-        self._connection.executemany(sql, rows)
+        if len(rows) == 1:
+            self._connection.execute(sql, *rows)
+        else:
+            self._connection.executemany(sql, rows)
 
     def _is_conflict(self, error: BaseException) -> bool:
         return isinstance(error, sqlite3.IntegrityError)
@@ -135,44 +136,23 @@ class SQLite(Journal):
                     f"the file {self.path!r} was deleted or replaced while in use: stop everything "
                     "that uses it, restore it with its -wal file, and start again"
                 )
-        self._next = None
+        self._next = -1
         self.execute("BEGIN IMMEDIATE")
 
     def _end(self, ending: str) -> None:
         if self._connection.in_transaction:
             self._connection.execute(ending)
 
-    def _state(self) -> Callable[[], tuple[float, Callable[[], int], bool, Callable[[], int]]]:
-        return lambda: (self.now(), lambda: self.counts()[0], True, self.note_count)
-
-    def new_id(self) -> int:
-        """Return the id of a new decision: the next number."""
-        if self._next is None:
-            ((last,),) = self.execute("SELECT MAX(id) FROM decision")
-            self._next = 0 if last is None else last + 1
-        self._next += 1
-        return self._next - 1
-
-    def reserve(self) -> None:
-        """Do nothing: ids follow the largest one."""
-
-    def _lock_schema(self) -> None:
-        """Do nothing: a transaction keeps all other writers out."""
-
-    def lock_arms(self) -> None:
-        """Do nothing: a transaction keeps all other writers out."""
-
-    def lock_offers(self) -> None:
-        """Do nothing: a transaction keeps all other writers out."""
+    def new_id(self, last: int | None) -> int:
+        """Return the id of a new request: the next number."""
+        self._next = max(self._next, -1 if last is None else last) + 1
+        return self._next
 
     def compact(self) -> None:
         """Rewrite the file without what was removed, unless others use it just now."""
         with suppress(sqlite3.OperationalError):
             self._connection.execute("VACUUM")
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-    def lock_units(self, units: Collection[str]) -> None:
-        """Do nothing: a transaction keeps all other writers out."""
 
     def _schema(self) -> int:
         ((found,),) = self.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'meta'")

@@ -6,19 +6,53 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaln
 
 from tailproof.policies.state.base import Array, Counts, Finite, Index, Rule, State
 from tailproof.policies.state.regression import rank_one_update
+from tailproof.policies.state.student_law import (
+    INFORMATION,
+    SHAPES,
+    covariance_times,
+    half_resolution,
+    inverse_root,
+    log_density,
+    log_likelihood,
+    scores,
+    squares,
+)
+from tailproof.policies.state.two_modes import LEAST, SEPARATED, compare, even_weights, split
 
 __all__ = ["SHAPES", "StudentFit"]
 
-SHAPES = np.array([0.5, 1.0, 2.0, 4.0, 32.0])
-"""The degrees of freedom ν to choose from."""
-_LOG_HEIGHT: Array = -betaln(0.5, SHAPES / 2) - np.log(SHAPES) / 2
-_INFORMATION: Array = 2 * SHAPES / (SHAPES + 3)  # Fisher information about ln s in one pull
-_FIRST_LEAN, _EQUAL = 0.5, 0.05  # τ at first, and the size of one more coordinate of γ
-_ALARM = 12.5  # the log likelihood ratio at which an epoch ends, as of five standard deviations
+_FIRST_LEAN = 0.5
+"""τ at first: scales that differ by a factor of e^½ between typical vectors are no surprise."""
+_EQUAL = 0.05
+"""The size of one more coordinate of γ, so that noise that is equal stays so."""
+_ALARM = 12.5
+"""The log likelihood ratio at which an epoch ends, as of five standard deviations."""
+_ROUNDS = 2
+"""Of law and location in each fit: fits come often, and each starts from the last."""
+_OFTEN = 8
+"""A fit comes when there are an eighth more pulls: its cost a pull is that of some eight pulls."""
+_LOOK = 1.125
+"""Two modes are looked for when there are as many times the pulls, as for `_OFTEN`."""
+_SURE = 8.0
+"""The log likelihood by which two modes must win, as of four standard deviations; half of it
+against them ends them."""
+_SIGNAL, _ROUNDING, _TINY = 1e-3, 1e-14, 1e-100
+"""The least scale: of the spread of the coefficients, of the offset (100 roundings), of all."""
+_LEAST_SLOPE = 0.25
+"""J is at least this: 0.5 for Cauchy noise, less where few pulls mislead; κ likewise."""
+_FOUR = 3  # the position of ν = 4, from which a fit that begins again finds any other soonest
+_FLAT = 1e-8
+"""The part of a squared mean below which a spread is rounding."""
+_REJECTED = 1e200
+"""Squares are at most this, so that sums of them are finite."""
+_LEARNED = (
+    *("information", "response", "earlier_information", "earlier_response"),
+    *("design", "scoring", "log_likelihood", "sums", "lean"),
+)
+"""What was summed up of discarded pulls, and γ."""
 
 
 One = Annotated[Array, Rule(finite=True, blank=1)]
@@ -31,8 +65,10 @@ class StudentFit(State):
 
     y = b + xᵀθ + s·a(x)·t_ν,  ln a(x) = (x − x₀)ᵀγ,  γ ~ N(0, τ² (dV)⁻¹),  u = (y − b − xᵀθ)/(s·a)
 
-    The score ψ(u) = (ν + 1)u/(ν + u²) of Student's t is bounded and returns to zero, so an extreme
-    reward has no influence and adds no information. D = d + 1 with an intercept, and D = d without.
+    Where two modes ±a around the centre are likelier, y ∓ a takes the place of y, with the sign of
+    its residual. The score ψ(u) = (ν + 1)u/(ν + u²) of Student's t is bounded and returns to zero,
+    so an extreme reward has no influence and adds no information. D = d + 1 with an intercept, and
+    D = d without.
 
     Where the last pulls follow another s, a new epoch begins: s and ν are learned again, from these
     pulls alone, and what was known about θ, b and γ stays.
@@ -70,6 +106,9 @@ class StudentFit(State):
         s√κ at the end of the last epoch; τ²; the least scale that the rewards can tell.
     anchor, lean : arrays of shape (paths, d)
         x₀, the mean of the first offers; γ.
+    gap, looked : arrays of shape (paths,)
+        The distance a of two modes from their centre, 0 for one mode; the decision at which two
+        modes were last looked for.
     """
 
     block: Finite
@@ -99,6 +138,8 @@ class StudentFit(State):
     lean: Features
     lean_variance: Annotated[Array, Rule(finite=True, blank=_FIRST_LEAN**2)]
     floor: Finite
+    gap: Finite
+    looked: Counts
 
     @classmethod
     def start(
@@ -139,8 +180,15 @@ class StudentFit(State):
         return found
 
     def responses(self, pulls: slice) -> Array:
-        """Return some rewards of the buffer, measured from the origin."""
-        return np.asarray(self.rewards[:, pulls] - self.origin[:, None])
+        """Return some rewards of the buffer, from the origin, both modes laid on their centre."""
+        return self._folded(self.contexts[:, pulls], self.rewards[:, pulls] - self.origin[:, None])
+
+    def _folded(self, x: Array, y: Array) -> Array:
+        """Return rewards, of shape (paths, n), moved by a towards the prediction where a > 0."""
+        if not self.gap.any():
+            return y
+        above = y >= np.matvec(x, self.mean)
+        return np.asarray(y - np.where(above, 1, -1) * self.gap[:, None])
 
     @property
     def scale(self) -> Array:
@@ -152,7 +200,7 @@ class StudentFit(State):
         product = arms @ self.block[:, : self.dim]
         if self.block.shape[1] > self.dim:
             product += self.block[:, -1:]
-        return product[..., -1], _squares(product[..., :-1])
+        return product[..., -1], squares(product[..., :-1])
 
     def relative_variance(self, x: Array) -> Array:
         """Return a², the squared scale of the noise relative to s, at x of shape (paths, n, d)."""
@@ -167,7 +215,7 @@ class StudentFit(State):
         self.rewards[rows, self.kept] = y
         x = self.contexts[rows, self.kept]
         self.kept = self.kept + 1
-        self._step(x, y - self.origin)
+        self._step(x, self._folded(x[:, None], (y - self.origin)[:, None])[:, 0])
         late = (t >= self.due) | (self.kept == self.rewards.shape[1])
         if late.any():
             rows = np.flatnonzero(late)
@@ -201,7 +249,7 @@ class StudentFit(State):
     def _step(self, x: Array, y: Array) -> None:
         """Learn one pull by a rank-one update."""
         row = np.vecmat(x, self.block)
-        leverage, nu = _squares(row[:, :-1]), SHAPES[self.shape]
+        leverage, nu = squares(row[:, :-1]), SHAPES[self.shape]
         residual = y - row[:, -1]
         # before the pull its location was uncertain by ± s√leverage, on top of the noise
         variance = self.relative_variance(x[:, None, : self.dim])[:, 0]
@@ -256,56 +304,132 @@ class StudentFit(State):
         self.sums = self.sums * (8 / np.maximum(self.sums[:, 1:2], 8))
 
     def _fit(self, n: int) -> None:
-        """Fit all paths, which have the same number n of pulls in the buffer, in two rounds.
+        """Fit all paths, which have the same number n of pulls in the buffer: start, law, location.
 
-        Each adds the uncertainty of the location to the residual: r² + s²·leverage.
+        Law and location are learned in two rounds. Each adds the uncertainty of the location to the
+        residual: r² + s²·leverage.
         """
         t, prior = self.decisions + 1, self._prior()
-        if (t == n).any():  # paths that have discarded nothing yet
-            self._move_origin(n, t == n)
+        self._learn_start(n, t, prior)
         x, y = self.contexts[:, :n], self.responses(slice(n))
-        if (t == n).any():
-            self._try_median(x, y, prior, t)
-            self._try_least_squares(x, y, prior, np.flatnonzero(t == n))
         before, count = (self.scales, self.lean), n + self.design[:, -1, -1]
         if 2 * n >= self.rewards.shape[1]:  # fewer pulls say more about s than about γ
             self._update_lean(x, y)
-        scales, variance = self.scales, self.relative_variance(x[..., : self.dim])
-        known = _half_resolution(x, y)
-        for _ in range(2):
-            residual, leverage = y - np.matvec(x, self.mean), _squares(x @ self.root)
-            offset = np.abs(self.origin) + np.abs(self.mean[:, self.dim :]).sum(axis=1)
-            least = 1e-3 * self.scale / np.sqrt(self.penalty) + 1e-14 * offset + 1e-100
-            typical = np.sqrt(np.square(residual).mean(axis=1))
-            self.floor = np.maximum(least, np.minimum(known, typical))
-            for _ in range(2):  # Fisher scoring for ln s, by at most a factor e per step
-                u = self._standardised(residual, leverage, variance, scales)
-                excess = _scores(u).sum(axis=2) + self._moved(*before, scales)[1][..., -1]
-                step = np.clip(excess / (count[:, None] * _INFORMATION), -1, 1)
-                scales = np.maximum(scales * np.exp(step), self.floor[:, None])
-            u = self._standardised(residual, leverage, variance, scales)
-            moved, scoring = self._moved(*before, scales)
-            shift = np.vecdot(moved, self.scoring + scoring) / 2
-            likelihood = _log_likelihood(u, scales) + self.log_likelihood + shift
-            self.scales, self.shape = scales, likelihood.argmax(axis=1)
-            weights, sums = self._weights(u)
-            slope, total, square = (sums + self.sums).T
-            slope = np.clip(slope / total, 0.25, 1)
-            # a step of up to twice the right length still climbs, and understates nothing
-            self.slope = np.maximum(slope, 0.5)
-            self.inflation = np.maximum(square / total * self.slope / slope**2, 0.25)
+        variance, known = self.relative_variance(x[..., : self.dim]), half_resolution(x, y)
+        for _ in range(_ROUNDS):
+            residual, leverage = y - np.matvec(x, self.mean), squares(x @ self.root)
+            self._learn_floor(residual, known)
+            weights, shift, scoring = self._learn_law(residual, leverage, variance, before, count)
             self._update_penalty(prior)
             self._newton_step(x, weights / variance, residual, self.penalty[:, None, None] * prior)
         self.log_likelihood, self.scoring = self.log_likelihood + shift, scoring
-        self.due = t + np.maximum(count.astype(np.int64) // 8, 1)
+        self.due = t + np.maximum(count.astype(np.int64) // _OFTEN, 1)
         if n == self.rewards.shape[1]:
             self._summarise(n // 2)
+
+    def _learn_start(self, n: int, t: Index, prior: Array) -> None:
+        """Find where to start from: one mode or two, the median, or least squares."""
+        if (fresh := t == n).any():  # paths that have discarded nothing yet
+            self._move_origin(n, fresh)
+        self._look_for_modes(n, t, prior)
+        if fresh.any():
+            x, y = self.contexts[:, :n], self.responses(slice(n))
+            self._try_median(x, y, prior, t)
+            self._try_least_squares(x, y, prior, np.flatnonzero(fresh))
+
+    def _learn_floor(self, residual: Array, known: Array) -> None:
+        """Learn the least scale: of rounding, of the resolution of rewards, and of the signal."""
+        offset = np.abs(self.origin) + np.abs(self.mean[:, self.dim :]).sum(axis=1)
+        least = _SIGNAL * self.scale / np.sqrt(self.penalty) + _ROUNDING * offset + _TINY
+        typical = np.sqrt(np.square(residual).mean(axis=1))
+        self.floor = np.maximum(least, np.minimum(known, typical))
+
+    def _learn_law(
+        self,
+        residual: Array,
+        leverage: Array,
+        variance: Array,
+        before: tuple[Array, Array],
+        count: Array,
+    ) -> tuple[Array, Array, Array]:
+        """Learn s under every ν, the likeliest ν, J and κ.
+
+        Return the weights of the pulls, and by how much the likelihood and the score of the
+        discarded ones have moved.
+        """
+        scales = self.scales
+        for _ in range(_ROUNDS):  # Fisher scoring for ln s, by at most a factor e per step
+            u = self._standardised(residual, leverage, variance, scales)
+            excess = scores(u).sum(axis=2) + self._moved(*before, scales)[1][..., -1]
+            step = np.clip(excess / (count[:, None] * INFORMATION), -1, 1)
+            scales = np.maximum(scales * np.exp(step), self.floor[:, None])
+        u = self._standardised(residual, leverage, variance, scales)
+        moved, scoring = self._moved(*before, scales)
+        shift = np.vecdot(moved, self.scoring + scoring) / 2
+        likelihood = log_likelihood(u, scales) + self.log_likelihood + shift
+        self.scales, self.shape = scales, likelihood.argmax(axis=1)
+        weights, sums = self._weights(u)
+        slope, total, square = (sums + self.sums).T
+        slope = np.clip(slope / total, _LEAST_SLOPE, 1)
+        # a step of up to twice the right length still climbs, and understates nothing
+        self.slope = np.maximum(slope, 0.5)
+        self.inflation = np.maximum(square / total * self.slope / slope**2, _LEAST_SLOPE)
+        return weights, shift, scoring
+
+    def _look_for_modes(self, n: int, t: Index, prior: Array) -> None:
+        """Choose the shape ½t(x − a) + ½t(x + a) where it is likelier than t, and t where not."""
+        self._refine_gap(n)
+        rows = np.flatnonzero((t >= _LOOK * self.looked) & (n >= LEAST * self.block.shape[1]))
+        if not len(rows):
+            return
+        self.looked[rows] = t[rows]
+        y = self.rewards[rows, :n] - self.origin[rows, None]
+        off = y - np.matvec(self.contexts[rows, :n], self.mean[rows])
+        raw, left, gap = split(y), split(off), self.gap[rows]
+        apart = np.flatnonzero((np.maximum(raw.strength, left.strength) > SEPARATED) | (gap > 0))
+        if not len(apart):
+            return
+        rows, y, gap = rows[apart], y[apart], gap[apart]
+        raw, left = raw.take(apart), left.take(apart)
+        x, on, first = self.contexts[rows, :n], gap > 0, raw.strength >= left.strength
+        low, high = np.where(first, raw.low, left.low), np.where(first, raw.high, left.high)
+        low, high = np.where(on, -gap, low), np.where(on, gap, high)
+        starts = np.stack([np.zeros(self.mean[rows].shape), self.mean[rows]], axis=1)
+        starts[:, 0, self.dim :] = ((raw.low + raw.high) / 2)[:, None]
+        starts[:, 1, self.dim :] += np.where(on, 0, (left.low + left.high) / 2)[:, None]
+        found = compare(x, y, even_weights(x[..., : self.dim]), prior[rows], starts, low, high)
+        gain = np.minimum(found.gain, found.moves - self.dim)
+        moved = np.abs(np.matvec(x, found.two.theta - self.mean[rows])).mean(axis=1)
+        begins = (gain > _SURE) & (~on | (moved > found.two.gap / 2))
+        ends = on & (gain < -_SURE / 2)
+        for which, fit in ((begins, found.two), (ends, found.one)):
+            part = np.flatnonzero(which)
+            if len(part):
+                self.gap[rows[part]] = fit.gap[part]
+                self._begin_with(rows[part], fit.theta[part], fit.scale[part], x[part])
+
+    def _refine_gap(self, n: int) -> None:
+        """Learn anew how far two modes are apart, with the weights of a Cauchy law."""
+        if len(rows := np.flatnonzero(self.gap)):
+            x, y = self.contexts[rows, :n], self.rewards[rows, :n] - self.origin[rows, None]
+            off = np.abs(y - np.matvec(x, self.mean[rows]))
+            w = 1 / (1 + np.square((off - self.gap[rows, None]) / self.scale[rows, None]))
+            self.gap[rows] = (w * off).sum(axis=1) / w.sum(axis=1)
+
+    def _begin_with(self, rows: Index, theta: Array, scale: Array, x: Array) -> None:
+        """Begin some paths again from a fit of the buffer, as they took a mode for the centre."""
+        for name in _LEARNED:
+            getattr(self, name)[rows] = 0
+        self.scales[rows], self.shape[rows] = scale[:, None], _FOUR
+        self.penalty[rows] = self.dim
+        self.block[rows, :, :-1] = inverse_root(x.mT @ x + self.dim * self._prior()[rows])
+        self.block[rows, :, -1] = theta
 
     def _moved(self, scales: Array, lean: Array, now: Array) -> tuple[Array, Array]:
         """Return how far (γ, ln s) has moved, and the score of the discarded pulls there."""
         moved = np.empty(self.scoring.shape)
         moved[..., :-1], moved[..., -1] = (self.lean - lean)[:, None], np.log(now / scales)
-        return moved, self.scoring - _INFORMATION[:, None] * (moved @ self.design)
+        return moved, self.scoring - INFORMATION[:, None] * (moved @ self.design)
 
     def _placed(self, x: Array) -> Array:
         """Return z = (x − x₀, 1), of shape (paths, n, d + 1)."""
@@ -323,18 +447,18 @@ class StudentFit(State):
         z, nu = self._placed(x), SHAPES[self.shape][:, None]
         u = self._squared_residuals(x, y)
         score = self.scoring[rows, self.shape] + np.vecmat((nu + 1) * u / (nu + u) - 1, z)
-        unit = self.dim * np.maximum(self.spread, 1e-8 * np.square(self.anchor) + 1e-200)
+        unit = self.dim * np.maximum(self.spread, _FLAT * np.square(self.anchor) + 1e-200)
         prior = unit / self.lean_variance[:, None]
         score[:, :-1] -= prior * self.lean
-        matrix = _INFORMATION[self.shape][:, None, None] * (self.design + z.mT @ z)
+        matrix = INFORMATION[self.shape][:, None, None] * (self.design + z.mT @ z)
         matrix[:, inner, inner] += prior
-        root = _inverse_root(matrix)
-        step = _covariance_times(root, score)
+        root = inverse_root(matrix)
+        step = covariance_times(root, score)
         step /= np.maximum(np.abs(np.matvec(z, step)).max(axis=1), 1)[:, None]
         step[self.scale <= 2 * self.floor] = 0
         self.lean = self.lean + step[:, :-1]
         self.scales = self.scales * np.exp(step[:, -1:])
-        known = np.maximum(self.dim - np.vecdot(_squares(root[:, :-1]), prior), 0)
+        known = np.maximum(self.dim - np.vecdot(squares(root[:, :-1]), prior), 0)
         size = np.vecdot(np.square(self.lean), unit) + _EQUAL**2
         self.lean_variance = np.minimum(size / (known + 1), 9)
 
@@ -345,7 +469,7 @@ class StudentFit(State):
         """
         prior = np.zeros(self.information.shape)
         # a coordinate that is the same everywhere is another intercept, almost flat
-        spread = np.maximum(self.spread, 1e-8 * np.square(self.centre) + 1e-200)
+        spread = np.maximum(self.spread, _FLAT * np.square(self.centre) + 1e-200)
         length = np.sum(np.square(self.centre) / spread, axis=1)
         inner = prior[:, : self.dim, : self.dim]
         inner -= self.centre[:, :, None] * self.centre[:, None] / (length + self.dim)[:, None, None]
@@ -370,14 +494,14 @@ class StudentFit(State):
         astray = left > np.maximum(2 * half, self.scale / 2)
         rows = np.flatnonzero((t == y.shape[1]) & ((t <= 3) | astray))
         if len(rows):
-            middle, half, off, x = middle[rows], half[rows], off[rows], x[rows]
+            middle, half, off, x = (part[rows] for part in (middle, half, off, x))
             scale = np.where(half > 0, half, 1e-3 * off.max(axis=1))
             least = np.maximum(1e-14 * np.abs(self.origin[rows] + middle), 1e-100)
             self.scales[rows] = np.maximum(scale, least)[:, None]
             self.penalty[rows] = self.dim
             self.anchor[rows], self.lean[rows] = self.centre[rows], 0
             self.lean_variance[rows] = _FIRST_LEAN**2
-            self.block[rows, :, :-1] = _inverse_root(x.mT @ x + self.dim * prior[rows])
+            self.block[rows, :, :-1] = inverse_root(x.mT @ x + self.dim * prior[rows])
             self.block[rows, : self.dim, -1] = 0
             self.block[rows, self.dim :, -1] = middle[:, None]
 
@@ -387,15 +511,15 @@ class StudentFit(State):
         A score that returns to zero can mistake one half of the rewards for noise around the other.
         """
         x, y, last = x[rows], y[rows], np.full(len(rows), len(SHAPES) - 1)
-        root = _inverse_root(x.mT @ x + self.penalty[rows, None, None] * prior[rows])
-        mean, leverage = _covariance_times(root, np.vecmat(y, x)), _squares(x @ root)
+        root = inverse_root(x.mT @ x + self.penalty[rows, None, None] * prior[rows])
+        mean, leverage = covariance_times(root, np.vecmat(y, x)), squares(x @ root)
         residual, free = y - np.matvec(x, mean), y.shape[1] - leverage.sum(axis=1)
         scale = np.sqrt(np.square(residual).sum(axis=1) / np.maximum(free, 1e-9))
         scale, now = np.maximum(scale, 1e-100), self.scale[rows]
         variance = self.relative_variance(self.contexts[:, : y.shape[1], : self.dim])[rows]
         left = (y - np.matvec(x, self.mean[rows])) / np.sqrt(variance) / now[:, None]
-        gain = _log_density(residual / scale[:, None], leverage, last)
-        gain -= _log_density(left, _squares(x @ self.root[rows]) / variance, self.shape[rows])
+        gain = log_density(residual / scale[:, None], leverage, last)
+        gain -= log_density(left, squares(x @ self.root[rows]) / variance, self.shape[rows])
         gain += np.log(variance).sum(axis=1) / 2
         better = (gain > y.shape[1] * np.log(scale / now)) & (free > y.shape[1] / 2)
         rows = rows[better]
@@ -417,8 +541,8 @@ class StudentFit(State):
         share = np.minimum(self.scale / self.earlier_scale, 1e6) ** 2 * self.inflation
         known = self.information + share[:, None, None] * self.earlier_information + prior
         response = self.response + share[:, None] * self.earlier_response
-        root, climb = _inverse_root(known + new), score + response - np.matvec(known, self.mean)
-        self.block[..., -1] += _covariance_times(root, climb)
+        root, climb = inverse_root(known + new), score + response - np.matvec(known, self.mean)
+        self.block[..., -1] += covariance_times(root, climb)
         self.block[..., :-1] = root
 
     def _information(self, x: Array, weights: Array, residual: Array) -> tuple[Array, Array]:
@@ -431,7 +555,7 @@ class StudentFit(State):
 
         Where much is known, a normal summary is exact; the few pulls of a rare direction are kept.
         """
-        leverage = _squares(self.contexts @ self.root)
+        leverage = squares(self.contexts @ self.root)
         order = np.argpartition(leverage, k, axis=1)
         self.contexts = np.take_along_axis(self.contexts, order[..., None], axis=1)
         self.rewards = np.take_along_axis(self.rewards, order, axis=1)
@@ -439,35 +563,34 @@ class StudentFit(State):
 
     def _discard(self, k: int) -> None:
         """Replace the first k pulls of the buffer by their summary."""
-        x = self.contexts[:, :k]
-        residual, leverage = (
-            self.responses(slice(k)) - np.matvec(x, self.mean),
-            _squares(x @ self.root),
-        )
+        x, y = self.contexts[:, :k], self.responses(slice(k))
+        residual, leverage = y - np.matvec(x, self.mean), squares(x @ self.root)
         variance, z = self.relative_variance(x[..., : self.dim]), self._placed(x)
         u = self._standardised(residual, leverage, variance, self.scales)
         weights, sums = self._weights(u)
         new, score = self._information(x, weights / variance, residual)
         self.information = self.information + new
         self.response = self.response + score + np.matvec(new, self.mean)
-        self.design, self.scoring = self.design + z.mT @ z, self.scoring + _scores(u) @ z
-        self.log_likelihood = self.log_likelihood + _log_likelihood(u, self.scales)
+        self.design, self.scoring = self.design + z.mT @ z, self.scoring + scores(u) @ z
+        self.log_likelihood = self.log_likelihood + log_likelihood(u, self.scales)
         self.sums = self.sums + sums
         self.contexts[:, :-k], self.rewards[:, :-k] = self.contexts[:, k:], self.rewards[:, k:]
         self.kept = self.kept - k
 
     def _squared_residuals(self, x: Array, y: Array) -> Array:
         """Return (r² + s²·leverage)/(a·s)² under the likeliest law, of shape (paths, pulls)."""
-        residual, leverage = y - np.matvec(x, self.mean), _squares(x @ self.root)
+        residual, leverage = y - np.matvec(x, self.mean), squares(x @ self.root)
         u = np.square(residual / self.scale[:, None]) + leverage
-        return np.asarray(np.minimum(u / self.relative_variance(x[..., : self.dim]), 1e200))
+        return np.asarray(np.minimum(u / self.relative_variance(x[..., : self.dim]), _REJECTED))
 
     def _standardised(
         self, residual: Array, leverage: Array, variance: Array, scales: Array
     ) -> Array:
         """Return (r² + s²·leverage)/(a·scales)² for every shape: (paths, shapes, pulls)."""
         u = (np.square(residual / self.scale[:, None]) + leverage) / variance
-        return np.minimum(np.square(self.scale[:, None] / scales)[..., None] * u[:, None], 1e200)
+        return np.minimum(
+            np.square(self.scale[:, None] / scales)[..., None] * u[:, None], _REJECTED
+        )
 
     def _weights(self, u: Array) -> tuple[Array, Array]:
         """Return the weights under the likeliest shape, and Σψ', Σw, Σψ²."""
@@ -475,56 +598,3 @@ class StudentFit(State):
         w = (nu + 1) / (nu + u)
         parts = (w * (nu - u) / (nu + u), w, np.square(w) * u)
         return w, np.stack([part.sum(axis=1) for part in parts], axis=1)
-
-
-def _half_resolution(x: Array, y: Array) -> Array:
-    """Return half the median step between rewards of one arm, if they take few values, else zero.
-
-    Rounded rewards are known no better. So the location of coin flips is their mean, not 0 or 1.
-    """
-    half, n = np.zeros(len(y)), y.shape[1]
-    values = 1 + np.count_nonzero(np.diff(np.sort(y, axis=1), axis=1), axis=1)
-    rows = np.flatnonzero(3 * values <= n)
-    if len(rows):
-        arm = np.sum(x[rows] * np.sqrt(np.arange(1, x.shape[2] + 1)), axis=2)
-        order = np.lexsort((y[rows], arm), axis=1)
-        arm, y = (np.take_along_axis(array, order, axis=1) for array in (arm, y[rows]))
-        steps = np.sort(np.where(np.diff(arm, axis=1) == 0, np.diff(y, axis=1), 0), axis=1)
-        more = np.maximum(np.count_nonzero(steps, axis=1), 1)  # the positive steps come last
-        half[rows] = steps[np.arange(len(rows)), n - 1 - (more + 1) // 2] / 2
-    return half
-
-
-def _scores(u: Array) -> Array:
-    """Return uψ(u) − 1, the scores of ln s for every shape, from squares of shape (…, pulls)."""
-    return np.asarray((SHAPES[:, None] + 1) * u / (SHAPES[:, None] + u) - 1)
-
-
-def _log_likelihood(u: Array, scales: Array) -> Array:
-    """Return the log likelihood of every shape, without the terms that all share."""
-    top = u.shape[2] * (_LOG_HEIGHT - np.log(scales / scales[:, :1]))
-    return np.asarray(top - (SHAPES + 1) / 2 * np.log1p(u / SHAPES[:, None]).sum(axis=2))
-
-
-def _log_density(u: Array, leverage: Array, shape: Index) -> Array:
-    """Return Σ of the log density of residuals over their scale, under one shape in each path."""
-    nu, square = SHAPES[shape][:, None], np.minimum(np.square(u) + leverage, 1e200)
-    tails = (nu[:, 0] + 1) / 2 * np.log1p(square / nu).sum(axis=1)
-    return np.asarray(u.shape[1] * _LOG_HEIGHT[shape] - tails)
-
-
-def _covariance_times(root: Array, vector: Array) -> Array:
-    """Return SSᵀv in each path."""
-    return np.asarray(np.matvec(root, np.vecmat(vector, root)))
-
-
-def _squares(rows: Array) -> Array:
-    return np.asarray(np.vecdot(rows, rows))
-
-
-def _inverse_root(matrix: Array) -> Array:
-    """Return S with SSᵀ = M⁻¹ for M scaled to a unit diagonal, with eigenvalues above rounding."""
-    unit = np.sqrt(np.maximum(np.diagonal(matrix, axis1=1, axis2=2), 1e-300))
-    strength, basis = np.linalg.eigh(matrix / unit[:, :, None] / unit[:, None])
-    scaled: Array = basis / np.sqrt(np.maximum(strength, 1e-14))[:, None]
-    return scaled / unit[..., None]

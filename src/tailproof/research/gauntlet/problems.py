@@ -64,7 +64,7 @@ class Problem:
     delay : int
         Decisions after which a reward is known, see `simulate`.
     block : str
-        Where it is shown in a score: one of `tailproof.research.gauntlet.score.BLOCKS`.
+        The part of a score that shows it: one of `tailproof.research.gauntlet.score.BLOCKS`.
 
     Examples
     --------

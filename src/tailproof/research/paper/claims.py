@@ -6,7 +6,7 @@ with 95 % confidence: each has the level 1 − 0.05/parts (Bonferroni).
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 from scipy.special import stdtrit
@@ -27,6 +27,7 @@ __all__ = [
     "Claim",
     "Early",
     "JudgedClaim",
+    "Kind",
     "Measured",
     "Part",
     "Picture",
@@ -39,6 +40,7 @@ __all__ = [
     "below",
     "best",
     "errors",
+    "fewest",
     "final",
     "judge_claims",
     "less_regret",
@@ -51,8 +53,12 @@ __all__ = [
 
 ENOUGH = 10
 """The paths of the paper's figures 2 to 5; a verdict on fewer says so."""
+MANY = 30
+"""The decisions from which on a regret is more than the luck of the first choices; with fewer, a
+verdict is a kind of its own."""
 R = TypeVar("R")
 Verdict = Literal["holds", "mixed", "does not hold", "open"]
+Kind = Literal["holds", "mixed", "does not hold", "open", "by few decisions"]
 StudyResult = Result | Identification
 """Policies compared on the same paths: by their regret, or by the best arm they name."""
 
@@ -80,13 +86,15 @@ class Picture(NamedTuple):
 class Part:
     """One part of a claim: it agrees if the true value lies between `low` and `high`.
 
-    A plain part is a computed number, known exactly; the subclasses have intervals.
+    A plain part is a computed number, known exactly; the subclasses have intervals. `decisions` is
+    the fewest decisions of a path that the part compares, where it compares algorithms.
     """
 
     text: str
     value: float
     low: float
     high: float
+    decisions: int | None = field(default=None, kw_only=True)
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return the interval that holds the true value with this confidence."""
@@ -195,24 +203,48 @@ class JudgedClaim:
         return "holds" if agreements == {True} else "open"
 
     @property
+    def decisions(self) -> int | None:
+        """The fewest decisions behind the verdict, None where nothing decides."""
+        counts = [part.decisions for part in self._decisive if part.decisions is not None]
+        return min(counts, default=None)
+
+    @property
+    def kind(self) -> Kind:
+        """The verdict, or "by few decisions" where some algorithm behind it made under thirty."""
+        few = self.decisions is not None and self.decisions < MANY
+        return "by few decisions" if few and self.verdict != "open" else self.verdict
+
+    @property
     def deciding(self) -> str:
-        """The part behind the verdict, in words: of several, the one nearest to its limit."""
+        """The part that decides the verdict, in words; of several, that nearest to its limit."""
         part = min(self._decisive, key=self._spare)
         return f"{part.text}: {self._found(part)}"
 
     @property
     def caveat(self) -> str:
-        """What the verdict rests on, if that is little: few paths, or runs that were cut short."""
+        """Why the verdict is weak, if it is: few decisions, few paths, or runs cut short."""
         if any(isinstance(part, Early) for part in self._decisive):
             return "runs cut short"
+        told = []
+        if self.kind == "by few decisions":
+            told.append(f"by {self.decisions} decision{'s' * (self.decisions != 1)}")
         paths = [part.paths for part in self._decisive if isinstance(part, Measured | Share)]
-        return f"on {min(paths)} paths" if paths and min(paths) < ENOUGH else ""
+        if paths and min(paths) < ENOUGH:
+            told.append(f"on {min(paths)} paths")
+        return ", ".join(told)
 
-    def rows(self) -> list[tuple[str, str, str]]:
-        """Return each part: in words, its value and interval, and whether it agrees."""
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """Return each part: in words, value and interval, decisions, and whether it agrees."""
         answers = {True: "agrees", False: "disagrees", None: "open"}
-        pairs = zip(self.claim.parts, self.agreement, strict=True)
-        return [(part.text, self._found(part), answers[ok]) for part, ok in pairs]
+        return [
+            (
+                part.text,
+                self._found(part),
+                "" if part.decisions is None else str(part.decisions),
+                answers[ok],
+            )
+            for part, ok in zip(self.claim.parts, self.agreement, strict=True)
+        ]
 
     @property
     def _decisive(self) -> list[Part]:
@@ -299,12 +331,20 @@ def means(result: Result) -> str:
     return ", ".join(f"{name} {final(result, name).mean():.0f}" for name in result.curves)
 
 
-def mean_within(text: str, sample: Array, low: float, high: float) -> Measured:
+def fewest(result: Result, *policies: str) -> int:
+    """Return the fewest decisions that some of these policies made on a path."""
+    return min(int(result.curves[name].decisions[-1]) for name in policies)
+
+
+def mean_within(
+    text: str, sample: Array, low: float, high: float, *, decisions: int | None = None
+) -> Measured:
     """Measure whether the mean of independent paths lies in a range."""
-    return Measured(text, float(sample.mean()), low, high, _standard_error(sample), len(sample))
+    mean, error = float(sample.mean()), _standard_error(sample)
+    return Measured(text, mean, low, high, error, len(sample), decisions=decisions)
 
 
-def below(text: str, smaller: Array, larger: Array) -> Measured:
+def below(text: str, smaller: Array, larger: Array, *, decisions: int | None = None) -> Measured:
     """Measure whether one sample has the smaller mean, from the differences of paired paths.
 
     All policies of a plan play the same arms on a path, so differences vary less than either
@@ -315,16 +355,23 @@ def below(text: str, smaller: Array, larger: Array) -> Measured:
     >>> part.value, part.agrees(0.95)
     (-8.333333333333334, True)
     """
-    return mean_within(text, smaller - larger, -math.inf, 0.0)
+    return mean_within(text, smaller - larger, -math.inf, 0.0, decisions=decisions)
 
 
 def less_regret(where: str, result: Result, policy: str, rival: str) -> Measured:
     """Measure whether a policy has less regret at the horizon than another."""
-    return below(f"{where}: {policy} minus {rival}", final(result, policy), final(result, rival))
+    text, count = f"{where}: {policy} minus {rival}", fewest(result, policy, rival)
+    return below(text, final(result, policy), final(result, rival), decisions=count)
 
 
 def ratio(
-    text: str, sample: Array, other: Array, *, at_least: float = 0.0, at_most: float = math.inf
+    text: str,
+    sample: Array,
+    other: Array,
+    *,
+    at_least: float = 0.0,
+    at_most: float = math.inf,
+    decisions: int | None = None,
 ) -> Ratio:
     """Measure whether the ratio of two means of paired paths lies in a range (delta method).
 
@@ -335,7 +382,7 @@ def ratio(
     """
     mean, base = float(sample.mean()), float(other.mean())
     error = _standard_error(sample / mean - other / base)
-    return Ratio(text, mean / base, at_least, at_most, error, len(sample))
+    return Ratio(text, mean / base, at_least, at_most, error, len(sample), decisions=decisions)
 
 
 def _standard_error(sample: Array) -> float:

@@ -4,6 +4,7 @@ The settings are those of the published curves; `references.FIGURES_2_3` holds t
 they give in an independent computation.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,8 +15,10 @@ from tailproof.research.paper.claims import (
     Part,
     Picture,
     Sweep,
+    fewest,
     final,
     less_regret,
+    ratio,
     student_plan,
 )
 from tailproof.research.paper.published import BASELINES, policies
@@ -89,6 +92,16 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
             outperform([1.02]),
         ),
         Claim(
+            "With df = 1.02 all of the other algorithms perform poorly, whereas our algorithms "
+            "work perfectly well.",
+            "the paper, section 5, on figure 2(b); “poorly” is our measure, a regret of at least "
+            "that of a random arm, and so is “perfectly well”, at most half of it",
+            [
+                *(_over_chance(results, 1.02, name, at_least=1.0) for name in BASELINES),
+                *(_over_chance(results, 1.02, name, at_most=0.5) for name in ours),
+            ],
+        ),
+        Claim(
             "For df = 1 and 0.5 our algorithms perform significantly better than other algorithms.",
             "the paper, section 5, on figure 3",
             outperform([1, 0.5]),
@@ -115,6 +128,26 @@ def _minus(results: Mapping[str, Result], df: float, name: str, rival: str) -> P
     """Compare two algorithms on as many paths as both have."""
     key = f"df = {df}"
     return less_regret(key, results[key if rival in SLOW else f"more paths, {key}"], name, rival)
+
+
+def _over_chance(
+    results: Mapping[str, Result],
+    df: float,
+    name: str,
+    at_least: float = 0.0,
+    at_most: float = math.inf,
+) -> Part:
+    """Compare the regret of an algorithm with that of a random arm."""
+    key = f"df = {df}"
+    result = results[key if name in SLOW else f"more paths, {key}"]
+    return ratio(
+        f"{key}: {name} over a random arm",
+        final(result, name),
+        final(result, "uniform"),
+        at_least=at_least,
+        at_most=at_most,
+        decisions=fewest(result, name),
+    )
 
 
 def _ranking(result: Result) -> str:

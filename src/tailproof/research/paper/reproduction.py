@@ -22,7 +22,7 @@ from tailproof.simulation.sweeps import sweep
 __all__ = ["Reproduction", "reproduce"]
 
 _FORMAT = "tailproof reproduction 1"
-_MOST_BYTES = 1 << 20
+_MOST_BYTES = 1 << 20  # of a run.json: ours have some kilobytes
 _FILE = re.compile(r"(names|regret)-[\w.-]+\.npz")
 _WRITTEN = re.compile(
     r"\.lock|cells|results|figures|(report\.html|verdicts\.md|run\.json)(\.\d+\.part)?"

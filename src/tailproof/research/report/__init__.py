@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from matplotlib import rc_context
 
 from tailproof.research.paper import STUDIES
-from tailproof.research.paper.claims import JudgedClaim, Picture, StudyResult, Verdict, judge_claims
+from tailproof.research.paper.claims import JudgedClaim, Kind, Picture, StudyResult, judge_claims
 from tailproof.research.paper.references import REFERENCES, compare
 from tailproof.research.paper.reproduction import Reproduction
 from tailproof.results.files import whole_file
@@ -55,7 +55,7 @@ _PHRASES = {
     "angles": "angles of {}",
 }
 """Settings as a reader would say them."""
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True)
@@ -139,10 +139,10 @@ def _in_words(settings: Mapping[str, Any]) -> str:
     return "; ".join(_PHRASES[name].format(value(item)) for name, item in settings.items())
 
 
-def _tally(claims: Iterable[JudgedClaim]) -> dict[Verdict, int]:
-    """Return how many claims have each verdict."""
-    count = Counter(judged.verdict for judged in claims)
-    return {verdict: count[verdict] for verdict in VERDICTS}
+def _tally(claims: Iterable[JudgedClaim]) -> dict[Kind, int]:
+    """Return how many claims have each kind of verdict."""
+    count = Counter(judged.kind for judged in claims)
+    return {kind: count[kind] for kind in KINDS}
 
 
 def _section(run: Reproduction, name: str) -> Section:

@@ -6,7 +6,7 @@ from importlib.resources import files
 from typing import Any
 
 from tailproof import recipes
-from tailproof.live.journal import Journal
+from tailproof.live import Journal
 from tailproof.policies.base import Policy
 from tailproof.service.page.summary import Summary
 from tailproof.stats.aims import Aim

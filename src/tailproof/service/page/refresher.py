@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import threading
 import time
 from collections.abc import Mapping
@@ -20,6 +21,8 @@ _IDLE = 30.0
 """Seconds between refreshes otherwise, so that there is never much to catch up on."""
 _REST = 19
 """Once caught up, the thread sleeps at least this many times as long as it worked."""
+_PATIENCE = 1.5
+"""Seconds that a request waits at most for a refresh, if the last one is older than that."""
 
 
 class Refresher:
@@ -41,18 +44,31 @@ class Refresher:
         self._found: dict[str, bytes] = {}
         self._heads: dict[str, dict[str, Any]] = {name: {"name": name} for name in experiments}
         self._stop, self._looked = threading.Event(), threading.Event()
+        self._refreshed, self._began = threading.Condition(), -math.inf
         self._thread = threading.Thread(target=self._run, name="tailproof-page", daemon=True)
         self._thread.start()
 
     def heads(self) -> bytes:
         """Return a short status of each experiment as JSON."""
-        self._looked.set()
+        self._wait()
         return json.dumps({"experiments": list(self._heads.values())}).encode()
 
     def summary(self, name: str) -> bytes:
-        """Return the summary of an experiment as JSON, at first with nothing but its name."""
-        self._looked.set()
+        """Return the summary of an experiment as JSON, with nothing but its name if that takes."""
+        self._wait()
         return self._found.get(name) or json.dumps({"name": name, "read": 0.0}).encode()
+
+    def counts(self) -> dict[str, dict[str, float]]:
+        """Return pending requests, outcomes, lost rewards and alarms, as last read."""
+        return {name: head["counts"] for name, head in self._heads.items() if "counts" in head}
+
+    def _wait(self) -> None:
+        """Wait a moment for a refresh that began after now, if the last one is old."""
+        now = time.monotonic()
+        self._looked.set()
+        with self._refreshed:
+            if self._began < now - _PATIENCE:
+                self._refreshed.wait_for(lambda: self._began >= now, _PATIENCE)
 
     def close(self) -> None:
         """Stop the thread."""
@@ -63,14 +79,17 @@ class Refresher:
     def _run(self) -> None:
         while not self._stop.is_set():
             self._looked.clear()
-            began = time.thread_time()
+            began, start = time.thread_time(), time.monotonic()
             done = [self._follow(experiment) for experiment in self._experiments.values()]
             took = time.thread_time() - began
+            with self._refreshed:
+                self._began = start
+                self._refreshed.notify_all()
             self._stop.wait(max(_INTERVAL, _REST * took) if all(done) else took)
             if all(done):
                 self._looked.wait(_IDLE)
         for summary in self._summaries.values():
-            summary.journal.close()
+            summary.reader.close()
 
     def _follow(self, experiment: Experiment) -> bool:
         """Read a chunk of a journal; after an error, start over at the next refresh."""
@@ -85,16 +104,23 @@ class Refresher:
                 )
             done = self._summaries[name].refresh()
             found = {"name": name} | self._summaries[name].to_dict()
-            found |= {"explore": experiment.explore, "at": time.time() if done else None}
+            found["at"] = time.time() if done else None
         except Exception as error:
             _LOG.warning("cannot refresh the summary of %s; retrying: %s", name, error)
             if name in self._summaries:
                 with suppress(Exception):
-                    self._summaries.pop(name).journal.close()
+                    self._summaries.pop(name).reader.close()
             return True
         if experiment.arms is not None and not found["arms"]:
             found["offer"] = list(experiment.arms)
         self._found[name] = json.dumps(found).encode()
         self._heads[name] = {key: found[key] for key in ("name", "read", "lead", "tickets")}
         self._heads[name]["pay"] = {key: found["pay"][key] for key in ("verdict", "words")}
+        tickets, alarms = found["tickets"], sum(note["kind"] == "alarm" for note in found["notes"])
+        self._heads[name]["counts"] = {
+            "pending": tickets["pending"],
+            "lost_share": tickets["lost"] / max(1, tickets["lost"] + tickets["rewards"]),
+            "outcomes": found["outcomes"],
+            "alarms": alarms,
+        }
         return done

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from tailproof.live.journal import Counts, Note
+from tailproof.live.reading import Note
 from tailproof.policies.base import Policy
 from tailproof.service.page.timeline import plain
 from tailproof.stats.aims import Aim
@@ -52,7 +52,7 @@ BY_FEATURES = (
 def aim_words(aim: Aim, costs: bool | None = None) -> str:
     """Describe an aim.
 
-    >>> from tailproof import Median
+    >>> from tailproof import Median, Quantile
     >>> aim_words(Quantile(0.95)), aim_words(Median(), costs=True)
     ('the 0.95-quantile', 'the smallest median')
     """
@@ -126,26 +126,25 @@ def lead_words(aim: Aim, found: Comparison) -> str:
 
 
 def filter_words(policy: Policy[Any]) -> str:
-    """Describe how many requests share a decision, and how their rewards are used.
+    """Describe how many rewards are learned together, and how.
 
     >>> from tailproof import UCB1
     >>> filter_words(AutoFiltered(UCB1()))  # doctest: +ELLIPSIS
-    "21 requests share a decision: they get the same arm, and Pitman's estimator reduces their..."
+    "21 rewards of the same arm are learned together: Pitman's estimator reduces them to one..."
     """
     if policy.pulls == 1:
-        return "Each request is a decision of its own, and each reward is learned by itself."
+        return "Each reward is learned by itself."
     inside: Policy[Any] = policy
     while isinstance(inside, Wrapper) and not isinstance(inside, AutoFiltered | Filtered):
         inside = inside.policy
-    use = "the policy learns their rewards together"
+    use = "the policy takes so many at a time"
     if isinstance(inside, AutoFiltered):
-        use = "Pitman's estimator reduces their rewards to one number"
+        use = "Pitman's estimator reduces them to one number"
     elif isinstance(inside, Filtered):
-        use = f"{inside.estimator!r} reduces their rewards to one number"
+        use = f"{inside.estimator!r} reduces them to one number"
     return (
-        f"{policy.pulls} requests share a decision: they get the same arm, and {use}, so that a "
-        f"few extreme rewards do not decide. If rewards are lost, {policy.least} are enough, and "
-        "more requests get the arm."
+        f"{policy.pulls} rewards of the same arm are learned together: {use}, so that a few "
+        "extreme rewards do not decide. Until there are so many, the policy decides as before."
     )
 
 
@@ -157,6 +156,20 @@ def _listed(names: Sequence[str]) -> str:
     """
     shown = [*names] if len(names) <= 4 else [*names[:3], f"{len(names) - 3} more"]
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+
+
+class Counted(Protocol):
+    """What the checks need to know of an arm."""
+
+    name: str
+    requests: int
+    came: int
+    late: int
+    late_sum: float
+
+    @property
+    def asked(self) -> int:
+        """All requests so far."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -371,7 +384,7 @@ def exploring(about: About, found: Estimate | None, worth: Worth) -> dict[str, A
 
 
 def sound(
-    about: About, worth: Worth, arms: Sequence[tuple[str, Counts, int]], notes: Sequence[Note]
+    about: About, worth: Worth, arms: Sequence["Counted"], notes: Sequence[Note]
 ) -> dict[str, Any]:
     """Say whether the data can be trusted; each check is fine, a warning, or a number to know."""
     checks = []
@@ -388,11 +401,11 @@ def sound(
                 "elsewhere after they drew their lot"
             )
         checks.append(("control group", evidence < _ALARM, found))
-    late = sum(one.late for _, one, _ in arms)
-    told = sum(one.told for _, one, _ in arms)
+    late = sum(arm.late for arm in arms)
+    told = sum(arm.came for arm in arms)
     if late:
         by_arm = ", ".join(
-            f"{name} {one.late:,} ({amount(one.late_sum)})" for name, one, _ in arms[:6] if one.late
+            f"{arm.name} {arm.late:,} ({amount(arm.late_sum)})" for arm in arms[:6] if arm.late
         )
         checks.append(
             ("late rewards", late <= _MANY * (late + told), f"{late:,} came too late: {by_arm}")
@@ -400,7 +413,8 @@ def sound(
     else:
         checks.append(("late rewards", True, "none"))
     if about.lost:
-        missing, asked = sum(lost for *_, lost in arms), sum(one.asked for _, one, _ in arms)
+        missing = sum(arm.requests - arm.came for arm in arms)
+        asked = sum(arm.asked for arm in arms)
         checks.append(
             ("lost rewards", missing <= _MANY * asked, f"{missing:,} of {asked:,} never came")
         )

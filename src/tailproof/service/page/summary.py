@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from tailproof.advice import calibrate
-from tailproof.live.journal import Counts, Ended, Journal, Note
-from tailproof.live.scheduler import Rules
+from tailproof.live import Journal, Recipe
+from tailproof.live.reading import Ended, Note, Reader
 from tailproof.policies.base import Policy
 from tailproof.service.page import sentences
 from tailproof.service.page.timeline import History, plain
@@ -35,35 +35,42 @@ _LATELY = 1000
 """An arm is no longer on offer if none of this many latest tickets could have got it."""
 _LISTED = 50
 """The most arms in tables; if there are more, none gets a value by weights."""
+_ROUNDED = 1e-8
+"""The shares of a journal have nine digits."""
 _JUDGED = 20_000
 """The tail is estimated from about this many rewards; again after 10 % or this many more."""
 _GROUPS = {None: POLICY, "control": CONTROL}
+_RETURNED = (
+    "Units came back, and the rewards of one unit are not independent: nothing is called sure. "
+    "`tailproof judge` counts units."
+)
 
 
 @dataclass
 class _Arm:
-    """One arm: its tickets and rewards in ended decisions, and its latest rewards.
+    """One arm: its requests with an outcome, and their rewards.
 
     `rewards` includes those of silence; `came` does not.
     """
 
     name: str
-    tickets: int = 0
+    requests: int = 0
     rewards: int = 0
     came: int = 0
     offered: int = -1
-    """The number of the last ticket that could have got it."""
+    """The number of the last request that could have got it."""
     sample: Histogram = field(default_factory=Histogram)
     window: Array = field(default_factory=lambda: np.empty(0))
-    counts: Counts = field(default_factory=Counts)
-    """All tickets and events so far."""
+    pending: int = 0
     pruned: int = 0
-    """Tickets that were removed from the journal before they were read."""
+    """Requests that were removed from the journal before they were read."""
+    late: int = 0
+    late_sum: float = 0.0
 
     @property
-    def open(self) -> int:
-        """Tickets without an outcome."""
-        return max(0, self.counts.asked - self.tickets - self.pruned)
+    def asked(self) -> int:
+        """All requests so far."""
+        return self.requests + self.pending + self.pruned
 
 
 class Summary:
@@ -104,7 +111,7 @@ class Summary:
     >>> from tailproof.live import Agent
     >>> agent = Agent(AutoFiltered(UCB1()), ":memory:")
     >>> for reward in range(126):
-    ...     fate = agent.tell(agent.ask(["red", "blue"]).id, reward % 7)
+    ...     status = agent.tell(agent.ask(["red", "blue"]).id, reward % 7)
     >>> summary = Summary(agent.journal, agent.policy, Median())
     >>> summary.refresh()
     True
@@ -113,8 +120,6 @@ class Summary:
     (126, [3.0, 3.0])
     >>> found["lead"]["words"]
     'Nothing leads: blue and red are equal so far.'
-
-    Source: our own. Differences: none.
     """
 
     def __init__(
@@ -125,18 +130,16 @@ class Summary:
         *,
         costs: bool = False,
     ) -> None:
-        self.journal, self.policy, self.aim, self.costs = journal, policy, aim, costs
+        self.reader, self.policy, self.aim, self.costs = Reader(journal), policy, aim, costs
         self._arms: list[_Arm] = []
         self._numbers: dict[str, int] = {}
         self.read = self.ended = self._start = 0
-        self._tickets = self._rewards = self._came = self._cancelled = 0
+        self._requests = self._rewards = self._came = self._cancelled = self._again = 0
         self._features = False
         self.worth = Worth(aim)
         self._history = History(self.worth.level)
-        self._rules, self._control = Rules.of({}, policy), dict[str, Any]()
-        self._explore = self._floor = 0.0
         self._notes: list[Note] = []
-        self._controls: dict[int, dict[str, Any]] = {}
+        self._recipe: Recipe | None = None
         self._judged, self._tail, self._advice = 0, "", ""
         self._seen: tuple[Any, ...] = (0, None)  # nothing was compared yet
         self._table: Array = np.empty((0, 3))
@@ -144,41 +147,40 @@ class Summary:
 
     def refresh(self) -> bool:
         """Read a chunk of what is new, and return whether that was all."""
-        chunk = max(1, _CHUNK // self.policy.pulls)
-        with self.journal.moment():
-            self.ended = self.journal.counts()[0]
-            meta = self.journal.meta()
-            self._rules = Rules.of(meta, self.policy)
-            self._control = json.loads(meta.get("control") or "{}") or {}
-            self._notes += self.journal.notes(len(self._notes))
-            self._controls = {
-                note.text["worker"]: note.text for note in self._notes if note.kind == "control"
-            }
-            self._floor = float(meta.get("floor") or 0.0)
-            self._meet(self.journal.arms(since=len(self._arms)))
+        reader = self.reader
+        with reader.moment():
+            self.ended = reader.count()
+            self._recipe = reader.recipe()
+            self._notes += reader.notes(len(self._notes))
+            self._meet(reader.arms(len(self._arms)))
             if self.read == 0:
-                self.read = self._start = self.journal.first()
+                self.read = self._start = reader.first()
                 gone = [note.text["arms"] for note in self._notes if note.kind == "prune"]
                 for arm in self._arms:
-                    arm.pruned = sum(one[arm.name]["tickets"] for one in gone if arm.name in one)
-            stop = min(self.read + chunk, self.ended)
+                    arm.pruned = sum(one[arm.name]["requests"] for one in gone if arm.name in one)
+            stop = min(self.read + _CHUNK, self.ended)
             while self.read < stop:
                 pause = self._start + self.worth.until(self.read - self._start)
-                rows = self.journal.ended(self.read, min(pause, stop))
+                rows = reader.ended(self.read, min(pause, stop))
                 self._take(rows)
                 self.read = min(pause, stop)
                 if self.read == pause:
                     samples = [arm.sample for arm in self._arms]
-                    at = rows[-1].ticket.asked if rows else 0.0
+                    at = rows[-1].asked if rows else 0.0
                     self.worth.settle(pause - self._start, samples, at)
             if self.read == self.ended:
-                self._cancelled = self.journal.cancelled()
-                for number, counts in self.journal.tally().items():
-                    self._arms[number].counts = counts
+                self._count()
         if self.read < self.ended:
             return False
         self._judge()
         return True
+
+    def _count(self) -> None:
+        """Count what has no outcome yet, and what came too late."""
+        pending, late = self.reader.pending(), self.reader.late()
+        for number, arm in enumerate(self._arms):
+            arm.pending = pending.get(number, 0)
+            arm.late, arm.late_sum = late.get(number, (0, 0.0))
 
     def _meet(self, names: Collection[str]) -> None:
         """Add new arms; all arms together share the cells."""
@@ -189,91 +191,85 @@ class Summary:
             arm.sample.limit(max(FEWEST, _ALL_CELLS // len(self._arms)))
 
     def _take(self, rows: Sequence[Ended]) -> None:
-        """Add tickets of ended decisions."""
-        rows = [row for row in rows if not row.ticket.cancelled]
+        """Add requests with an outcome."""
+        self._cancelled += sum(row.why == "cancelled" for row in rows)
+        rows = [row for row in rows if row.why != "cancelled"]
         if not rows:
             return
-        first = self._tickets
+        first = self._requests
         last = {row.offer: first + i for i, row in enumerate(rows)}
-        offers = {number: self._offered(number, ticket) for number, ticket in last.items()}
+        offers = {number: self._offered(number, request) for number, request in last.items()}
         arms = np.array([row.arm for row in rows])
-        found = [self._rules.came(row.ticket, row.at) for row in rows]
-        came = np.array(found, dtype=np.float64)  # None is NaN
-        silence = math.nan if self._rules.silence is None else self._rules.silence
-        rewards = np.where(np.isnan(came), silence, came)
+        rewards = np.array([row.reward for row in rows], dtype=np.float64)  # None is NaN
+        came = np.array([row.why == "told" for row in rows])
         self._add_worth(rows, rewards, offers)
         order, width = np.argsort(arms, kind="stable"), self._width
         numbers, starts = np.unique(arms[order], return_index=True)
         for number, own in zip(numbers, np.split(order, starts[1:]), strict=True):
             arm, values = self._arms[number], rewards[own]
             values = values[~np.isnan(values)]
-            arm.tickets += len(own)
-            arm.came += int((~np.isnan(came[own])).sum())
+            arm.requests += len(own)
+            arm.came += int(came[own].sum())
             arm.rewards += len(values)
             arm.sample.add(values)
             arm.window = np.concatenate([arm.window, values])[-width:]
-        self._came += int((~np.isnan(came)).sum())
+        self._came += int(came.sum())
+        self._again += sum(row.again for row in rows)
         self._rewards += int((~np.isnan(rewards)).sum())
-        asked, scale = np.array([row.ticket.asked for row in rows]), self.worth.scale
+        asked, scale = np.array([row.asked for row in rows]), self.worth.scale
         if scale is not None:
             rewards = np.clip(rewards, scale.low, scale.high)
         live = np.array([row.group != "history" for row in rows])
         if live.any():
             self._history.add(arms[live], asked[live], rewards[live], len(self._arms))
-        self._tickets += len(rows)
+        self._requests += len(rows)
 
-    def _offered(self, number: int, ticket: int) -> list[int]:
-        """Return the numbers of the arms of an offer, that of this ticket among them."""
-        offer = self.journal.offer(number)
+    def _offered(self, number: int, request: int) -> list[int]:
+        """Return the numbers of the arms of an offer, that of this request among them."""
+        offer = self.reader.offer(number)
         self._features |= offer.vectors is not None
         arms = [self._numbers[name] for name in offer.names]
         for arm in arms:
-            self._arms[arm].offered = ticket
+            self._arms[arm].offered = request
         return arms
 
     def _add_worth(
         self, rows: Sequence[Ended], rewards: Array, offers: dict[int, list[int]]
     ) -> None:
-        """Add decisions, each with the mean of its rewards."""
-        starts = np.flatnonzero(
-            [i == 0 or rows[i - 1].decision != row.decision for i, row in enumerate(rows)]
-        )
-        known = np.add.reduceat(~np.isnan(rewards), starts, dtype=np.float64)
-        with np.errstate(invalid="ignore", over="ignore"):
-            sums = np.add.reduceat(np.nan_to_num(rewards, posinf=np.inf, neginf=-np.inf), starts)
-            means = np.where(known > 0, sums / np.maximum(known, 1), math.nan)
-        some = [rows[i] for i in starts.tolist()]
-        self._explore = some[-1].explore
-        share = [math.nan if row.propensity is None else row.propensity for row in some]
-        lots = [self._lot(row, offers[row.offer]) for row in some]
-        groups = [OTHER if row.again else _GROUPS.get(row.group, OTHER) for row in some]
-        there = np.zeros((len(some), self._by_arm), dtype=bool)
+        """Add requests to what is compared with other rules."""
+        share = [math.nan if row.propensity is None else row.propensity for row in rows]
+        lots = [self._lot(row, offers[row.offer]) for row in rows]
+        groups = np.array([OTHER if row.again else _GROUPS.get(row.group, OTHER) for row in rows])
+        there = np.zeros((len(rows), self._by_arm), dtype=bool)
         if self._by_arm:
-            for i, row in enumerate(some):
+            for i, row in enumerate(rows):
                 there[i, offers[row.offer]] = True
+        lot = np.array([chance for chance, _ in lots])
         self.worth.add(
             Decided(
-                arm=np.array([row.arm for row in some]),
-                offered=np.array([len(offers[row.offer]) for row in some], dtype=np.float64),
+                arm=np.array([row.arm for row in rows]),
+                offered=np.array([len(offers[row.offer]) for row in rows], dtype=np.float64),
                 share=np.array(share),
-                least=np.array([_least(row.shares) for row in some]),
-                explore=np.array([row.explore for row in some]),
-                group=np.array(groups),
-                lot=np.array([lot for lot, _ in lots]),
+                least=np.array([_least(row.shares) for row in rows]),
+                explore=np.array([self.reader.even(row.recipe, row.offer) for row in rows]),
+                group=groups,
+                lot=lot,
                 own=np.array([own for _, own in lots]),
-                reward=means,
+                reward=rewards,
                 there=there,
-                times=np.ones(len(some)),
+                times=np.ones(len(rows)),
             )
         )
-        drawn = np.where(np.array([lot for lot, _ in lots]) > 0, groups, OTHER)
-        self.worth.add_rewards(np.repeat(drawn, np.diff([*starts, len(rows)])), rewards)
+        self.worth.add_rewards(np.where(lot > 0, groups, OTHER), rewards)
 
     def _lot(self, row: Ended, offer: Collection[int]) -> tuple[float, bool]:
         """Return the probability of the control group, and whether the arm is that of it."""
-        control = self._controls.get(row.worker, {} if self._controls else self._control)
-        arm = self._numbers.get(control.get("arm", ""), -1)
-        return (float(control["share"]), row.arm == arm) if arm in offer else (0.0, False)
+        recipe = self.reader.recipe(row.recipe)
+        if recipe is None or recipe.control is None:
+            return 0.0, False
+        arm, share = recipe.control
+        number = self._numbers.get(arm, -1)
+        return (share, row.arm == number) if number in offer else (0.0, False)
 
     @property
     def _by_arm(self) -> int:
@@ -325,6 +321,9 @@ class Summary:
             self._table = self._weighted()
             lead = _first(names, here, self._table, costs=self.costs)
             told = sentences.weighted_words(lead)
+            if self._again and lead.sure:
+                lead = lead._replace(sure=False)
+                told["words"] = f"Alone, {lead.arm} would earn most so far. {_RETURNED}"
             self._lead = {"arm": lead.arm, "sure": lead.sure} | told
             return
         found = compared(self.aim, names, samples, costs=self.costs)
@@ -343,7 +342,10 @@ class Summary:
         if not all(sample.exact for sample in samples):
             how.append("Rewards are rounded to save memory; what is said here allows for that.")
         self._lead = {"words": sentences.lead_words(self.aim, found), "how": " ".join(how)}
-        self._lead |= {"arm": found.lead.arm, "sure": found.lead.sure}
+        sure = found.lead.sure and not self._again
+        if found.lead.sure and not sure:
+            self._lead["words"] = f"{found.lead.arm} leads so far. {_RETURNED}"
+        self._lead |= {"arm": found.lead.arm, "sure": sure}
 
     def _weighted(self) -> Array:
         """Return what each arm alone would have earned, with its interval, by weights."""
@@ -367,28 +369,29 @@ class Summary:
             range(len(self._arms)),
             key=lambda i: (not here[i], math.isnan(signed[i]), -signed[i], i),
         )
-        every = [arm.counts for arm in self._arms]
-        missing = self._tickets - self._came
-        silent = 0 if self._rules.silence is None else missing
+        every, recipe = self._arms, self._recipe
+        missing = self._requests - self._came
+        silence = None if recipe is None else recipe.silence
+        silent = 0 if silence is None else missing
         return {
             "read": 1.0 if self.read == self.ended else self.read / self.ended,
-            "recipe": repr(self.policy),
+            "recipe": repr(self.policy) if recipe is None else recipe.text,
             "aim": self.aim.name,
             "mean": self.worth.level is None,
-            "wait": plain(self._rules.wait),
-            "explore": self._explore,
-            "floor": self._floor,
+            "wait": plain(math.inf if recipe is None else float(recipe.wait)),
+            "explore": 0.0 if recipe is None else recipe.explore,
+            "floor": 0.0 if recipe is None else recipe.floor,
             "aim_words": sentences.aim_words(self.aim, self.costs),
             "costs": self.costs,
             "outcomes": self.ended,
-            "silence": self._rules.silence,
-            "rewards": self._rules.rewards,
+            "silence": silence,
+            "rewards": "first" if recipe is None else recipe.rewards,
             "tickets": {
-                "asked": sum(one.asked for one in every),
-                "rewards": sum(one.told for one in every),
-                "pending": sum(arm.open for arm in self._arms),
-                "late": sum(one.late for one in every),
-                "late_sum": plain(sum(one.late_sum for one in every)),
+                "asked": sum(arm.asked for arm in every),
+                "rewards": self._came,
+                "pending": sum(arm.pending for arm in every),
+                "late": sum(arm.late for arm in every),
+                "late_sum": plain(sum(arm.late_sum for arm in every)),
                 "silent": silent,
                 "lost": missing - silent,
                 "cancelled": self._cancelled,
@@ -404,27 +407,27 @@ class Summary:
 
     def _paid(self) -> dict[str, Any]:
         """Return what says whether it paid, what exploring cost, and whether the data is sound."""
-        worth, control = self.worth, self._control
+        worth, recipe = self.worth, self._recipe
+        control = None if recipe is None else recipe.control
         about = sentences.About(
             aim=self.aim,
             costs=self.costs,
-            control=control.get("arm"),
-            lost=self._rules.silence is None,
+            control=None if control is None else control[0],
+            lost=recipe is None or recipe.silence is None,
             positive=all(arm.sample.lows[0] >= 0 for arm in self._arms if len(arm.sample.lows)),
             scale=worth.scale,
             ruled=worth.ruled,
         )
         against = worth.against_control() if control else None
         even = worth.even.estimate() if worth.level is None else None
-        arms = [(arm.name, arm.counts, arm.tickets - arm.came) for arm in self._arms]
         return {
-            "control": control or None,
+            "control": None if control is None else {"arm": control[0], "share": control[1]},
             "pay": sentences.pay(about, against, even)
             | {"trail": [(at, *map(plain, found[2:5])) for at, found in worth.trail]},
             "exploring": sentences.exploring(about, worth.exploring.estimate(), worth),
-            "sound": sentences.sound(about, worth, arms[:_LISTED], self._notes),
+            "sound": sentences.sound(about, worth, self._arms[:_LISTED], self._notes),
             "state": _state(self._notes),
-            "notes": [one._asdict() for one in self._notes if one.kind != "control"][-_LISTED:],
+            "notes": [note._asdict() for note in self._notes][-_LISTED:],
         }
 
     def _row(self, number: int, found: Array, here: bool) -> dict[str, Any]:
@@ -432,17 +435,17 @@ class Summary:
         return {
             "name": arm.name,
             "here": here,
-            "pulls": max(arm.counts.asked, arm.tickets),
+            "pulls": arm.asked,
             "rewards": arm.rewards,
-            "pending": arm.open,
-            "missing": arm.tickets - arm.came,
-            "late": arm.counts.late,
-            "late_sum": plain(arm.counts.late_sum),
+            "pending": arm.pending,
+            "missing": arm.requests - arm.came,
+            "late": arm.late,
+            "late_sum": plain(arm.late_sum),
             **dict(zip(("estimate", "low", "high"), map(plain, found.tolist()), strict=True)),
         }
 
     def _on_offer(self, arm: _Arm) -> bool:
-        return arm.open > 0 or arm.offered >= self._tickets - _LATELY
+        return arm.pending > 0 or arm.offered >= self._requests - _LATELY
 
 
 def _state(notes: Sequence[Note]) -> dict[str, Any]:
@@ -454,11 +457,9 @@ def _state(notes: Sequence[Note]) -> dict[str, Any]:
     return {"fixed": fixed, "dropped": [one.text["arm"] for one in notes if one.kind == "drop"]}
 
 
-def _least(shares: bytes | None) -> float:
+def _least(shares: str | None) -> float:
     """Return a lower bound on the propensities, which are rounded; NaN if they are not known."""
-    if shares is None:
-        return math.nan
-    return float(np.nextafter(np.frombuffer(shares, "<f4").min(), np.float32(0)))
+    return math.nan if shares is None else min(json.loads(shares)) * (1 - _ROUNDED)
 
 
 def _first(names: Sequence[str], here: Sequence[int], table: Array, *, costs: bool) -> Lead:
@@ -476,6 +477,7 @@ def compared(
 ) -> Comparison:
     """Compare arms by all their rewards, for any look.
 
+    >>> from tailproof import Mean
     >>> red, blue = Histogram(), Histogram()
     >>> red.add([0, 0, 1] * 100)
     >>> blue.add([0, 1, 1] * 100)

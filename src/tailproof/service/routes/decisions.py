@@ -1,6 +1,5 @@
 """Asks and tells; requests that wait for the journal share its next commit."""
 
-import asyncio
 import logging
 import sqlite3
 from collections.abc import Sequence
@@ -9,14 +8,15 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, HTTPException, Path, Request
 from fastapi.responses import JSONResponse, Response
 
-from tailproof.live.agent import Ask, Cancel, Fate, Tell, Ticket
+from tailproof.live import Ask, Cancel, Status, Tell, Ticket
+from tailproof.service.batching import Queue
 from tailproof.service.experiments import Experiment
 from tailproof.service.schemas import (
     REFUSALS,
     AskBody,
     BatchAnswer,
     BatchBody,
-    FateAnswer,
+    StatusAnswer,
     TellBody,
     TicketAnswer,
     answer,
@@ -48,14 +48,15 @@ router = APIRouter(prefix="/experiments/{name}", responses=REFUSALS)
 
 async def _act(
     request: Request, experiment: Experiment, acts: Sequence[Ask | Tell], cancelled: Sequence[str]
-) -> list[Ticket | Fate | ValueError]:
+) -> list[Ticket | Status | ValueError]:
     """Cancel what nobody waited for, do asks and tells, in one commit, and count the latter."""
     try:
         orphans = [Cancel(ticket) for ticket in cancelled]
     except ValueError as refusal:
         raise HTTPException(422, str(refusal)) from None
     try:
-        answers = await asyncio.wrap_future(experiment.agent.submit([*orphans, *acts]))
+        queue: Queue = request.app.state.queues[experiment.name]
+        answers = await queue.act([*orphans, *acts])
     except Exception as error:
         raise _unwritten(error) from error
     answers = answers[len(cancelled) :]
@@ -85,7 +86,7 @@ async def ask(request: Request, experiment: Named, body: AskBody) -> Response:
     return await _one(request, experiment, body)
 
 
-@router.post("/tell", response_model=FateAnswer)
+@router.post("/tell", response_model=StatusAnswer)
 async def tell(request: Request, experiment: Named, body: TellBody) -> Response:
     """Tell the reward of a ticket, and get what happened to it."""
     return await _one(request, experiment, body)

@@ -8,16 +8,16 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from tailproof.extras import import_extra
-from tailproof.live.export import csv_pieces, read
-from tailproof.live.journal import Journal
+from tailproof.live import Journal, read
+from tailproof.live.export import csv_pieces
 from tailproof.service.routes.decisions import Named
 from tailproof.service.schemas import REFUSALS, problem
 
 __all__ = ["router"]
 
 _EXAMPLE = (
-    "ticket,hold,arm,propensity,reward,fate,asked,told\r\n"
-    "v17,0,red,0.5,12.5,kept,2026-01-05T09:00:00+00:00,2026-01-05T09:02:11+00:00\r\n"
+    "ticket,arm,propensity,reward,status,asked,told\r\n"
+    "v17,red,0.5,12.5,told,2026-01-05T09:00:00+00:00,2026-01-05T09:02:11+00:00\r\n"
 )
 _PARQUET = "application/vnd.apache.parquet"
 

@@ -84,7 +84,7 @@ def _example(value: object) -> dict[str, Any]:
     response_class=JSONResponse,
     responses={200: _example({"experiments": [_HEAD]})},
 )
-async def heads(request: Request) -> Response:
+def heads(request: Request) -> Response:
     """List the experiments, each with its leading arm and ticket counts."""
     found = request.app.state.refresher.heads()
     return Response(found, headers=_NEVER_KEPT, media_type="application/json")
@@ -98,7 +98,7 @@ async def heads(request: Request) -> Response:
         404: {"description": "There is no such experiment."},
     },
 )
-async def summary(request: Request, experiment: Named) -> Response:
+def summary(request: Request, experiment: Named) -> Response:
     """Get what the page shows of an experiment; incomplete while `read` is below 1."""
     found = request.app.state.refresher.summary(experiment.name)
     return Response(found, headers=_NEVER_KEPT, media_type="application/json")

@@ -1,7 +1,7 @@
 """Beyond the paper: which tool for which tail, each with its default settings."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -140,7 +140,7 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
             part = ratio(f"{name}: over {rival}", ours, theirs, at_most=3)
             if pulls < whole[name]:
                 text = f"{name}, {pulls} of {whole[name]} pulls: over {rival}"
-                part = Early(*astuple(replace(part, text=text)))
+                part = Early(**vars(replace(part, text=text)))
             trials.append(part)
         else:
             text = f"{key}: {SINGLE} over {rival}, the best other tool"

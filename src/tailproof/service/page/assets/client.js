@@ -7,7 +7,7 @@
 //
 // A call takes at most `timeout` milliseconds, with all retries. With a `default` no call rejects
 // for what goes wrong on the way or in the service: `ask` gives the default arm, with `default`
-// true and a ticket that the service does not know, and `tell` gives the fate "failed" and may be
+// true and a ticket that the service does not know, and `tell` gives the status "failed" and may be
 // repeated. The reason goes to `log`, the same one once a minute. After 5 failed calls in a row
 // there is one try a second later, then after 2, 4, … 30 seconds; calls in between fail at once.
 
@@ -29,7 +29,7 @@ function understood(status, text, act, ticket) {
   try {
     said = JSON.parse(text) ?? {};
   } catch { /* told below */ }
-  const fits = typeof said[act === "ask" ? "arm" : "fate"] === "string";
+  const fits = typeof said[act === "ask" ? "arm" : "status"] === "string";
   if (status === 200 && fits && said.ticket === ticket) return said;
   if (typeof said.error === "string") throw new Failure(said.error, true);
   throw new Failure(`unexpected answer, status ${status}: is this a tailproof service?`);
@@ -66,7 +66,7 @@ export class Client {
     }
     const value = Number.isFinite(reward) ? reward : String(reward);
     try {
-      return (await this.call(experiment, "tell", { ticket, reward: value, event })).fate;
+      return (await this.call(experiment, "tell", { ticket, reward: value, event })).status;
     } catch (failure) {
       if (!(failure instanceof Failure) || this.fallback === undefined) throw failure;
       return "failed";

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tailproof.checks import array, require
-from tailproof.policies.base import Array
+from tailproof.typing import Array
 
 __all__ = ["LONGEST_NAME", "MOST_ARMS", "Features", "Offer"]
 
@@ -43,8 +43,6 @@ class Offer:
     >>> Offer.of(["red", "red"])
     Traceback (most recent call last):
     ValueError: arm names must be unique, got ['red', 'red']
-
-    Source: our own. Differences: none.
     """
 
     names: tuple[str, ...]
@@ -57,7 +55,9 @@ class Offer:
             return offer
         rule = "a list of arm names, or a mapping from arm names to features"
         require(isinstance(offer, Iterable) and not isinstance(offer, str), "offer", rule, offer)
-        names = tuple(offer)
+        names = given = tuple(offer)
+        if isinstance(offer, list | tuple) and (found := _known(given)) is not None:
+            return found
         if not 0 < len(names) <= MOST_ARMS:
             raise ValueError(f"offer must have 1 to {MOST_ARMS} arms, got {len(names)}")
         try:
@@ -69,7 +69,10 @@ class Offer:
         require(ok, "arm names", rule, list(names))
         require(len(set(names)) == len(names), "arm names", "unique", list(names))
         if not isinstance(offer, Mapping):
-            return cls(tuple(sorted(names)))
+            if len(_KNOWN) >= _MOST_KNOWN:
+                _KNOWN.clear()
+            named = _KNOWN.setdefault(tuple(sorted(names)), cls(tuple(sorted(names))))
+            return _KNOWN.setdefault(given, named)
         try:
             names = tuple(sorted(names))
             vectors = array("features", [offer[name] for name in names])
@@ -102,20 +105,32 @@ class Offer:
             found.update(b"\0\0" + self.vectors.tobytes())
         return found.digest()
 
-    def row(self) -> tuple[str, int | None, bytes | None]:
-        """Return the columns that a journal stores; features that all arms share only once."""
+    def row(self) -> tuple[str, str | None]:
+        """Return names and features as JSON; features that all arms share only once."""
         names = json.dumps(self.names, ensure_ascii=False)
         if self.vectors is None:
-            return names, None, None
+            return names, None
         shared = len(self.vectors) > 1 and bool((self.vectors == self.vectors[0]).all())
-        vectors = self.vectors[:1] if shared else self.vectors
-        return names, self.dim, vectors.astype("<f8").tobytes()
+        return names, json.dumps((self.vectors[:1] if shared else self.vectors).tolist())
 
     @classmethod
-    def from_row(cls, names: str, dim: int | None, features: bytes | None) -> Self:
+    def from_row(cls, names: str, features: str | None) -> Self:
         """Return the offer that `row` stored."""
-        found = tuple(json.loads(names))
-        if dim is None or features is None:
-            return cls(found)
-        vectors = np.frombuffer(features, "<f8").reshape(-1, dim).astype(np.float64)
-        return cls(found, np.repeat(vectors, len(found) // len(vectors), axis=0))
+        listed = tuple(json.loads(names))
+        if features is None:
+            return cls(listed)
+        vectors = np.array(json.loads(features), dtype=np.float64)
+        return cls(listed, np.repeat(vectors, len(listed) // len(vectors), axis=0))
+
+
+_KNOWN: dict[tuple[str, ...], Offer] = {}
+"""Offers of names alone, by the names as they were given, and sorted."""
+_MOST_KNOWN = 4096
+"""Entries; a service sees the same few offers again and again."""
+
+
+def _known(names: tuple[str, ...]) -> Offer | None:
+    try:
+        return _KNOWN.get(names)
+    except TypeError:  # of something that is not a name
+        return None

@@ -1,0 +1,286 @@
+"""The acts of one transaction: what they read, decide and write."""
+
+import math
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+from tailproof.live.acts import Act, Ask, Status, Tell, Ticket
+from tailproof.live.journal import BEFORE, CANCELLED, Look, Request, own_id
+from tailproof.live.learner import Choice, draws
+from tailproof.live.offer import MOST_ARMS, Offer
+from tailproof.live.ordering import grace, order
+
+if TYPE_CHECKING:
+    from tailproof.live.agent import Agent
+
+__all__ = ["AT_ONCE", "Batch", "Habits", "group_of"]
+
+AT_ONCE = 256
+"""Outcomes that are numbered, and that are learned, in one transaction at most."""
+_LOOK = 0.02
+"""Seconds between two looks at what is due, where nobody else may order."""
+_NEVER_TWICE = 100
+"""After this many new offers in a row, none is expected to repeat."""
+_REFUSED = 10_000
+"""Offers that are remembered as refused."""
+
+
+class Habits:
+    """What an agent remembers from one transaction to the next, without need."""
+
+    def __init__(self) -> None:
+        self.looked = -math.inf
+        """When it last looked at what is due."""
+        self._new = 0
+        self._once: OrderedDict[bytes, None] = OrderedDict()
+
+    def repeats(self, key: bytes, *, known: bool) -> bool:
+        """Return whether offers repeat, so that a policy that takes several rewards gets them.
+
+        An offer that does come a second time is accepted.
+        """
+        if known or key in self._once:
+            self._new = 0
+        else:
+            self._new += 1
+        if self._new <= _NEVER_TWICE:
+            return True
+        self._once[key] = None
+        if len(self._once) > _REFUSED:
+            self._once.popitem(last=False)
+        return False
+
+
+class Batch:
+    """Asks, tells and cancellations within one transaction, and the rows that they lead to.
+
+    Parameters
+    ----------
+    agent : Agent
+    look : Look
+        What was read at the start.
+    """
+
+    def __init__(self, agent: "Agent", look: Look) -> None:
+        self.agent, self.look, self.now = agent, look, agent.now(look)
+        self.extra = grace(agent.journal)
+        self.requests: list[tuple[Any, ...]] = []
+        self.events: list[tuple[int, str, float, float, int]] = []
+        self.due: list[tuple[float, int]] = []
+        self.ready: list[Request] = []
+
+    def do(self, act: Act) -> Ticket | Status | ValueError:
+        """Do one act; what is refused leaves the others as they are."""
+        try:
+            if isinstance(act, Ask):
+                return self._ask(act)
+            return self._tell(act) if isinstance(act, Tell) else self._cancel(act.ticket)
+        except ValueError as refusal:
+            return refusal
+
+    def write(self) -> None:
+        """Write the rows, and number outcomes if nobody else does so just now."""
+        agent, journal, now = self.agent, self.agent.journal, self.now
+        if self.requests:
+            journal.add_requests(self.requests)
+        if self.events:
+            journal.add_events(self.events)
+        if not self.look.orders:
+            self.due += [(now, request.id) for request in self.ready]
+        if self.due:
+            journal.add_due(self.due)
+        if self.look.orders:
+            look = not 0 <= now - agent.habits.looked < _LOOK or not journal.serial
+            if look or self.ready:
+                most = AT_ONCE if look else 0
+                order(journal, agent.recipe_of, (now, self.look.outcomes), most, self.ready)
+            agent.habits.looked = now if look else agent.habits.looked
+            agent.save(self.look)
+
+    # ---- asks
+
+    def _ask(self, ask: Ask) -> Ticket:
+        agent, ticket = self.agent, ask.ticket
+        if ticket is not None:
+            request = self.look.found.get(ticket)
+            if request is not None:
+                return Ticket(ticket, agent.name(request.arm), request.propensity)
+            if own_id(ticket) is not None:
+                raise ValueError(
+                    f"ticket {ticket!r} is reserved for ids that the agent generates: use another, "
+                    f"such as 'v{ticket[1:]}'"
+                )
+        offer = self._offered(ask.offer)
+        number, even = self._offer_id(offer), agent.recipe.even(offer)
+        if number is not None and agent.learner.has_seen(offer):
+            id_ = agent.journal.new_id(self.look.last)
+            group, repeats, choice = self._chosen(id_, ask, offer, even)
+        else:
+            id_, group, repeats, choice = self._met(ask, offer, even)
+            number = self._store_offer(id_, offer, number)
+        share, packed = choice.propensity, choice.packed
+        if repeats is not None:
+            share = repeats[2]
+            packed = repeats[3] if repeats[4] == number else None
+        learner, wait = agent.learner, agent.recipe.wait
+        arm, ends = learner.numbers[offer.names[choice.arm]], self.now + float(wait)
+        self.requests.append(
+            (
+                *(id_, ticket, ask.unit, self.now, ends, agent.number, number, arm, share, packed),
+                *(group, None if repeats is None else repeats[0], learner.learned),
+            )
+        )
+        row = (id_, ticket, ask.unit, self.now, ends, agent.number, arm, share, group)
+        self._remember(Request(*row), packed, number)
+        name = offer.names[choice.arm]
+        return Ticket(f"#{id_}" if ticket is None else ticket, name, share)
+
+    def _remember(self, request: Request, packed: str | None, offer: int) -> None:
+        """Let later acts of the batch find a new request."""
+        name = f"#{request.id}" if request.ticket is None else request.ticket
+        self.look.found[name] = request
+        if request.unit is not None and request.group is None:
+            row = (request.id, request.arm, request.propensity, packed, offer)
+            self.look.units[request.unit] = row
+        if name in self.look.gone:
+            self._cancel(name)
+        else:
+            self.due.append((request.ends + self.extra, request.id))
+
+    def _offered(self, asked: Offer) -> Offer:
+        """Return an offer as the policy sees it, without dropped arms."""
+        agent, offer = self.agent, asked
+        if not agent.dropped.isdisjoint(offer.names):
+            left = [i for i, name in enumerate(offer.names) if name not in agent.dropped]
+            if not left:
+                raise ValueError(f"all arms on offer were dropped: {list(asked.names)}")
+            offer = offer.among(left)
+        arms = agent.recipe.arms
+        if arms is not None and not set(arms).issuperset(offer.names):
+            foreign = [name for name in offer.names if name not in arms]
+            raise ValueError(
+                f"{foreign} are not among the arms of this experiment: leave them out of the "
+                "offer, list them, or let it be open to new arms"
+            )
+        if offer.vectors is not None and not agent.learner.uses_vectors:
+            return Offer.of(offer.names)
+        return offer
+
+    def _offer_id(self, offer: Offer) -> int | None:
+        """Return the id of an offer, None if it is new."""
+        agent, key = self.agent, offer.key
+        number = agent.offer_ids.get(key, self.look.offers.get(key))
+        if number is None:
+            number = agent.journal.offer_ids([key]).get(key)
+        pulls = agent.policy.pulls
+        single = pulls == 1 or offer.vectors is None
+        if not single and not agent.habits.repeats(key, known=number is not None):
+            raise ValueError(
+                f"this policy needs offers that repeat, as it takes {pulls} rewards of the same "
+                "arm and features at a time; recent offers all differed. Use LinStudentUCB, which "
+                "learns from single rewards"
+            )
+        return number
+
+    def _meet_arms(self, offer: Offer) -> None:
+        """Keep others from numbering arms meanwhile, if there are new ones."""
+        agent = self.agent
+        if agent.learner.state is not None and agent.learner.numbers.keys() >= set(offer.names):
+            return
+        agent.journal.lock_arms()
+        agent.meet(restore=agent.learner.state is None)
+        known = agent.learner.numbers
+        new = [name for name in offer.names if name not in known]
+        if len(known) + len(new) > MOST_ARMS:
+            raise ValueError(
+                f"this experiment has {len(known)} arms, and {new[:10]} would be too many: there "
+                f"may be {MOST_ARMS}"
+            )
+
+    def _met(self, ask: Ask, offer: Offer, even: float) -> tuple[Any, ...]:
+        """Choose from an offer that may have new arms, and store these."""
+        agent, journal = self.agent, self.agent.journal
+        self._meet_arms(offer)
+        learner = agent.learner
+        first, known = learner.state is None, learner.numbers
+        with learner.meeting(offer):
+            id_ = journal.new_id(self.look.last)
+            chosen = self._chosen(id_, ask, offer, even)
+        new = {name: learner.numbers[name] for name in offer.names if name not in known}
+        if new:
+            journal.add_arms(new)
+        if first:
+            features = "no" if offer.vectors is None else "yes"
+            about = {"arms": str(learner.first_arms), "dim": str(learner.dim)}
+            journal.set_meta(**about, features=features)
+        return id_, *chosen
+
+    def _store_offer(self, id_: int, offer: Offer, number: int | None) -> int:
+        """Store an offer if it is new, and return its id."""
+        if number is None:
+            self.agent.journal.add_offer(id_, offer.key, *offer.row())
+            number = id_
+        if offer.vectors is None:
+            self.agent.offer_ids[offer.key] = number
+        else:  # it may be pruned later
+            self.look.offers[offer.key] = number
+        return number
+
+    def _chosen(
+        self, id_: int, ask: Ask, offer: Offer, even: float
+    ) -> tuple[str | None, tuple[Any, ...] | None, Choice]:
+        """Return the group of a request, the request that it repeats, and the choice."""
+        agent = self.agent
+        control: Any = agent.recipe.control
+        if agent.fixed in offer.names:
+            return "fixed", None, Choice.fixed(offer, str(agent.fixed))
+        group = group_of(agent.learner.seed, id_, ask.unit, control, offer)
+        earlier = self.look.units.get(ask.unit) if ask.unit is not None else None
+        if group is None and earlier is not None and agent.name(earlier[1]) in offer.names:
+            return None, earlier, Choice.fixed(offer, agent.name(earlier[1]))
+        return group, None, agent.learner.choose(id_, offer, even, control, group)
+
+    # ---- tells and cancellations
+
+    def _tell(self, tell: Tell) -> Status:
+        request, name = self.look.found.get(tell.ticket), tell.event or ""
+        if request is None:
+            return "unknown"
+        if CANCELLED in request.events:
+            return "cancelled"
+        recipe = self.agent.recipe_of(request.recipe)
+        if name in request.events or (request.events and recipe.rewards == "first"):
+            return "duplicate"
+        if recipe.rewards == "sum" and math.isinf(tell.reward):
+            raise ValueError(f"a reward that is added to others must be finite, got {tell.reward}")
+        late = int(request.why is not None or self.now > request.ends)
+        request.events[name] = (tell.reward, self.now, late)
+        self.events.append((request.id, name, tell.reward, self.now, late))
+        if late:
+            return "late"
+        if recipe.at_once:
+            self.ready.append(request)
+        return "kept"
+
+    def _cancel(self, ticket: str) -> Status:
+        request = self.look.found.get(ticket)
+        if request is None:
+            if ticket not in self.look.gone and own_id(ticket) is None:
+                self.look.gone.add(ticket)
+                self.events.append((BEFORE, ticket, 0.0, self.now, 0))
+            return "unknown"
+        if CANCELLED not in request.events:
+            if request.events or request.why is not None:
+                return "late"
+            request.events[CANCELLED] = (0.0, self.now, 0)
+            self.events.append((request.id, CANCELLED, 0.0, self.now, 0))
+            self.ready.append(request)
+        return "cancelled"
+
+
+def group_of(seed: int, id_: int, unit: str | None, control: Any, offer: Offer) -> str | None:
+    """Return "control" if a request belongs to the control group; all of a unit do, or none."""
+    if control is None or control.arm not in offer.names:
+        return None
+    lot = draws(seed, id_)[1] if unit is None else draws(seed, "unit", unit)[1]
+    return "control" if lot < control.share else None

@@ -1,0 +1,136 @@
+"""When requests have their outcome, in which order, and who sees to it."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, Self, TypeVar
+
+from tailproof.live.journal import ConflictError, Journal, Look, Request
+from tailproof.live.recipe import Recipe
+
+__all__ = ["Scheduler", "as_orderer", "grace", "order"]
+
+T = TypeVar("T")
+
+_GRACE = 0.5
+"""Seconds after a window in which a reward that was told inside it may still be committed."""
+_TRIES = 600
+"""How often a transaction is tried that must number outcomes, `_EVERY` seconds apart."""
+_EVERY = 0.1
+"""Seconds between two looks of a scheduler."""
+_LOG = logging.getLogger("tailproof.live")
+
+
+def grace(journal: Journal) -> float:
+    """Return how long after a window its request is due."""
+    return 0.0 if journal.serial else _GRACE
+
+
+def order(
+    journal: Journal,
+    recipe: Callable[[int], Recipe],
+    look: tuple[float, int],
+    most: int,
+    ready: Sequence[Request] = (),
+) -> int:
+    """Number the outcomes of requests, and return how many were due, up to `most`.
+
+    `look` has the time and the number of outcomes so far. `ready` are further requests that may
+    have their outcome now. Each goes by its own recipe. Only one transaction at a time does this;
+    if two did, the database would refuse the second.
+    """
+    (now, outcomes), extra = look, grace(journal)
+    due = journal.due(now, most) if most else []
+    done, later, rows = set[tuple[float, int]](), list[tuple[float, int]](), []
+    ended = set[int]()
+    for request in [*ready, *(one for _, one in due)]:
+        if request.why is None and request.id not in ended:
+            end = request.ends + extra
+            outcome = recipe(request.recipe).outcome(request, over=end <= now)
+            if outcome is None:
+                later.append((end, request.id))
+                continue
+            rows.append((request, *outcome))
+            ended.add(request.id)
+            done.add((end, request.id))
+    if rows:
+        journal.add_outcomes(rows, now, outcomes)
+    done.update((at, request.id) for at, request in due)
+    if done:
+        journal.remove_due(done)
+    if later:
+        journal.add_due(later)
+    return len(due)
+
+
+def as_orderer(journal: Journal, write: Callable[[Look], T]) -> T:
+    """Do something in a transaction that may number outcomes, once it may."""
+    for _ in range(_TRIES):
+        try:
+            with journal.transaction():
+                look = journal.look()
+                if not look.orders:
+                    raise ConflictError
+                return write(look)
+        except ConflictError:
+            time.sleep(_EVERY)
+    raise TimeoutError("others kept writing to the journal for a minute: try again")
+
+
+class _Ticking(Protocol):
+    def tick(self) -> bool: ...
+
+
+class Scheduler:
+    """A thread that lets agents number and learn what is due, also while nobody asks or tells.
+
+    Nothing depends on it: it only leaves less to do for the next ask.
+
+    Parameters
+    ----------
+    agents : mapping
+        The agents, by the name that a warning shows.
+
+    Examples
+    --------
+    >>> from tailproof import UCB1
+    >>> from tailproof.live import Agent
+    >>> agent = Agent(UCB1(), ":memory:", wait=0.01, silence=0.0)
+    >>> with Scheduler({"shop": agent}):
+    ...     ticket = agent.ask(["red", "blue"])
+    ...     while agent.standing().outcomes == 0:
+    ...         time.sleep(0.01)
+    >>> agent.standing().pending
+    0
+    """
+
+    def __init__(self, agents: Mapping[str, _Ticking]) -> None:
+        self._agents, self._stop = agents, threading.Event()
+        self._thread = threading.Thread(target=self._run, name="tailproof-scheduler", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop the thread."""
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        failing = set[str]()
+        while not self._stop.is_set():
+            done = True
+            for name, agent in self._agents.items():
+                try:
+                    done &= agent.tick()
+                    failing.discard(name)
+                except Exception as error:
+                    if name not in failing:
+                        _LOG.warning("cannot see to %s; retrying: %s", name, error)
+                    failing.add(name)
+            self._stop.wait(_EVERY if done else 0.001)

@@ -1,0 +1,93 @@
+"""What is read of a journal to tell how an experiment goes: its outcomes, by number."""
+
+from typing import Any, NamedTuple
+
+from tailproof.live.journal import CANCELLED, Journal, Note
+from tailproof.live.offer import Offer
+from tailproof.live.recipe import Recipe
+from tailproof.live.replay import offers
+
+__all__ = ["Ended", "Note", "Reader"]
+
+_ENDED = (
+    "SELECT r.offer, r.arm, r.at, r.propensity, r.shares, r.grp, r.recipe, o.reward, o.why,"
+    " CASE WHEN r.unit IS NULL THEN 0 WHEN EXISTS (SELECT 1 FROM request u"
+    " WHERE u.unit = r.unit AND u.at < r.at) THEN 1 ELSE 0 END"
+    " FROM outcome o JOIN request r ON r.id = o.request"
+    " WHERE o.number >= ? AND o.number < ? ORDER BY o.number"
+)
+
+
+class Ended(NamedTuple):
+    """A request with its outcome; `again` says whether its unit had a request before."""
+
+    offer: int
+    arm: int
+    asked: float
+    propensity: float | None
+    shares: str | None
+    group: str | None
+    recipe: int
+    reward: float | None
+    why: str
+    again: int
+
+
+class Reader:
+    """Reads outcomes of a journal in order, over a connection of its own; it takes no lock.
+
+    Parameters
+    ----------
+    journal : Journal
+
+    Examples
+    --------
+    >>> from tailproof import UCB1
+    >>> from tailproof.live import Agent
+    >>> agent = Agent(UCB1(), ":memory:", control=("red", 0.5))
+    >>> agent.tell(agent.ask(["red", "blue"]).id, 3.5)
+    'kept'
+    >>> [(row.reward, row.why) for row in Reader(agent.journal).ended(0, 1)]
+    [(3.5, 'told')]
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal, self.moment, self.close = journal, journal.moment, journal.close
+        self.offer = offers(journal)
+        self.arms, self.notes = journal.arms, journal.notes
+        self.count, self.first, self.pending = journal.outcome_count, journal.first, journal.pending
+        self._recipes: dict[int, Recipe] = {}
+        self._evens: dict[tuple[int, int], float] = {}
+
+    def ended(self, first: int, stop: int) -> list[Ended]:
+        """Return requests by the numbers of their outcomes."""
+        return [Ended(*row) for row in self.journal.execute(_ENDED, (first, stop))]
+
+    def late(self) -> dict[int, tuple[int, float]]:
+        """Return how many rewards came too late, and their sum, by the numbers of the arms."""
+        sql = (
+            "SELECT r.arm, COUNT(*), SUM(e.value) FROM event e JOIN request r ON r.id = e.request"
+            f" WHERE e.late = 1 AND e.name <> '{CANCELLED}' GROUP BY r.arm"
+        )
+        rows = self.journal.execute(sql)
+        return {
+            arm: (count, float("nan") if total is None else total) for arm, count, total in rows
+        }
+
+    def recipe(self, number: int | None = None) -> Recipe | None:
+        """Return a recipe by its number, by default the one that decides now, if there is one."""
+        known = self.journal.recipes() if number is None or number not in self._recipes else []
+        for found, policy, rules, *_ in known:
+            self._recipes[found] = self._recipes.get(found) or Recipe.of(policy, rules)
+        latest = max(self._recipes, default=-1)
+        return self._recipes.get(latest if number is None else number)
+
+    def even(self, number: int, offer: int) -> float:
+        """Return the share of uniformly random choices of a recipe for an offer."""
+        key = number, offer
+        if key not in self._evens:
+            recipe: Any = self.recipe(number)
+            if len(self._evens) > 10_000:  # offers with features that never come again
+                self._evens.clear()
+            self._evens[key] = recipe.even(Offer(self.offer(offer).names))
+        return self._evens[key]

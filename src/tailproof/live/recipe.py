@@ -1,0 +1,213 @@
+"""The recipe of an experiment: its policy and what its rewards mean, in one row of the journal."""
+
+import json
+import math
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, Self
+
+from tailproof import recipes
+from tailproof.checks import number, require, whole
+from tailproof.live.journal import CANCELLED, Request
+from tailproof.live.offer import Offer
+from tailproof.policies.base import Policy
+
+__all__ = ["Control", "Recipe", "Rewards", "built", "seconds"]
+
+Rewards = Literal["first", "sum"]
+_ROUNDED = 1e-9
+"""By how much a sum of shares may exceed one."""
+_RULES = ("wait", "silence", "rewards", "control", "floor", "explore", "arms", "seed", "dim")
+
+
+class Control(NamedTuple):
+    """The arm of the control group, and the share of requests that get it whatever is learned."""
+
+    arm: str
+    share: float
+
+
+def seconds(wait: float | str) -> float:
+    """Return a time span in seconds.
+
+    >>> seconds("2h"), seconds("1.5 min"), seconds(30)
+    (7200.0, 90.0, 30.0)
+    >>> seconds("soon")
+    Traceback (most recent call last):
+    ValueError: wait must be a number of seconds or a string such as '90s', '15min', '2h' or '1d',
+    got 'soon'
+    """
+    units = {"s": 1, "min": 60, "h": 3600, "d": 86400}
+    if isinstance(wait, str):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|min|h|d)\s*", wait)
+        rule = "a number of seconds or a string such as '90s', '15min', '2h' or '1d'"
+        require(match is not None, "wait", rule, wait)
+        wait = float(match[1]) * units[match[2]] if match else 0.0
+    return number("wait", wait, above=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """A policy, and the rules by which requests get arms and rewards count.
+
+    A journal keeps each recipe that it had; a request has the number of its recipe.
+
+    Parameters
+    ----------
+    policy : Policy or str
+        A policy that cannot be built from its text, such as one of your own, stays text when it
+        is read from a journal.
+    wait : float or str
+        The window in which rewards count, in seconds or as "90s", "15min", "2h", "1d".
+    silence : float, "lost" or None
+        The reward of a request whose window ends without one; "lost" or None if it is lost.
+    rewards : "first" or "sum"
+        Whether the first event of a request is its reward, or the sum of all in its window.
+    control : (str, float), optional
+        The arm and the share of the control group.
+    floor, explore : float
+        The least probability of every arm, and that of a uniformly random choice.
+    arms : collection of str, optional
+        All arms that there may be.
+    seed : int
+    dim : int, optional
+        The most arms there will be, for policies that use vectors where there are no features.
+
+    Examples
+    --------
+    >>> from tailproof import UCB1
+    >>> recipe = Recipe(policy=UCB1(), wait="2h", silence=0.0)
+    >>> Recipe.of(recipe.text, recipe.rules) == recipe
+    True
+    """
+
+    policy: Policy[Any] | str
+    wait: float | str = 86400.0
+    silence: float | str | None = None
+    rewards: Rewards = "first"
+    control: tuple[str, float] | None = None
+    floor: float = 0.0
+    explore: float = 0.0
+    arms: Collection[str] | None = None
+    seed: int | None = None
+    dim: int | None = None
+
+    def __post_init__(self) -> None:
+        policy = isinstance(self.policy, Policy | str)
+        require(policy, "policy", "a Policy such as UCB1()", self.policy)
+        silence = None if self.silence == "lost" else self.silence
+        if silence is not None:
+            ok = isinstance(silence, int | float) and not isinstance(silence, bool)
+            require(ok, "silence", 'a number or "lost"', silence)
+            silence = number("silence", silence) + 0.0
+        require(self.rewards in ("first", "sum"), "rewards", '"first" or "sum"', self.rewards)
+        arms = None if self.arms is None else Offer.of(self.arms).names
+        values = {
+            "wait": seconds(self.wait),
+            "silence": silence,
+            "control": _control(self.control, arms),
+            "floor": float(number("floor", self.floor, at_least=0, at_most=1)),
+            "explore": float(number("explore", self.explore, at_least=0, at_most=1)),
+            "arms": arms,
+            "seed": None if self.seed is None else whole("seed", self.seed, at_least=0),
+            "dim": None if self.dim is None else whole("dim", self.dim),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        if arms is not None:
+            self.even(Offer(arms))
+
+    @property
+    def text(self) -> str:
+        """The policy as text."""
+        return self.policy if isinstance(self.policy, str) else repr(self.policy)
+
+    @property
+    def rules(self) -> str:
+        """The rules as JSON, as the journal keeps them."""
+        return json.dumps({name: getattr(self, name) for name in _RULES}, ensure_ascii=False)
+
+    @classmethod
+    def of(cls, policy: Policy[Any] | str, rules: str) -> Self:
+        """Return a recipe that a journal keeps."""
+        known = built(policy) if isinstance(policy, str) else policy
+        return cls(policy=known or policy, **json.loads(rules))
+
+    def altered(self, wanted: "Policy[Any] | Recipe", given: Mapping[str, Any]) -> "Recipe":
+        """Return the recipe that is wanted: where nothing is given, rules stay as they are."""
+        some = {name: value for name, value in given.items() if value is not None}
+        if not isinstance(wanted, Recipe):
+            return replace(self, policy=wanted, **some)
+        kept = {name: getattr(self, name) for name in ("seed", "dim")}
+        own = {name: getattr(wanted, name) for name in kept}
+        kept |= {name: value for name, value in own.items() if value is not None}
+        return replace(wanted, **(kept | some))
+
+    def difference(self, other: "Recipe") -> str:
+        """Say which rules differ, as "wait 60.0, not 30.0"; empty if none does."""
+        return "; ".join(
+            f"{name} {getattr(self, name)!r}, not {getattr(other, name)!r}"
+            for name in _RULES
+            if getattr(self, name) != getattr(other, name)
+        )
+
+    @property
+    def at_once(self) -> bool:
+        """Whether a reward is learned when it comes."""
+        return self.silence is None and self.rewards == "first"
+
+    def even(self, offer: Offer) -> float:
+        """Return the share of uniformly random choices outside the control group."""
+        if not self.floor:
+            return self.explore
+        arms = len(offer.names)
+        rest = 1 - self.control[1] if self.control and self.control[0] in offer.names else 1.0
+        least = self.floor * arms / rest
+        if least > 1 + _ROUNDED:
+            raise ValueError(
+                f"floor must be at most {rest / arms:g} for an offer of {arms} arms, got "
+                f"{self.floor:g}: all floors and the control share together are at most 1"
+            )
+        return max(self.explore, min(least, 1.0))
+
+    def outcome(self, request: Request, *, over: bool) -> tuple[float | None, str] | None:
+        """Return the reward of a request that counts, and why; None while that is open.
+
+        `over` says whether its window has ended. The reason is "told", "silent", "lost" or
+        "cancelled".
+        """
+        if CANCELLED in request.events:
+            return None, "cancelled"
+        if not over and not self.at_once:
+            return None
+        told = sorted((at, value) for value, at, late in request.events.values() if not late)
+        if told:
+            total = math.fsum(value for _, value in told) if self.rewards == "sum" else told[0][1]
+            return total, "told"
+        if not over:
+            return None
+        if self.silence is None:
+            return None, "lost"
+        return float(self.silence), "silent"
+
+
+def built(text: str) -> Policy[Any] | None:
+    """Return the policy of a text, None if it cannot be built from it."""
+    try:
+        policy: Policy[Any] = recipes.build("policy", text)
+    except ValueError:
+        return None
+    return policy if repr(policy) == text else None
+
+
+def _control(control: Any, arms: Collection[str] | None) -> Control | None:
+    if control is None:
+        return None
+    ok = isinstance(control, Sequence) and not isinstance(control, str) and len(control) == 2
+    require(ok, "control", "an arm and a share, such as ('red', 0.1)", control)
+    arm, share = control
+    Offer.of([arm])
+    if arms is not None and arm not in arms:
+        raise ValueError(f"the control arm must be one of the arms, {sorted(arms)}, got {arm!r}")
+    return Control(arm, number("the control share", share, above=0, below=1))

@@ -1,0 +1,229 @@
+"""Checking a journal: the chain of its outcomes, and every decision made again."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tailproof.live.batch import group_of
+from tailproof.live.journal import BEFORE, Journal, Request, seal
+from tailproof.live.learner import Choice, Learner
+from tailproof.live.offer import Offer
+from tailproof.live.recipe import Recipe
+from tailproof.live.replay import blank, offers, replay
+from tailproof.policies.base import Policy
+
+__all__ = ["Verification", "verify"]
+
+_DECIDED = (
+    "SELECT r.id, r.unit, r.offer, r.arm, r.propensity, r.shares, r.grp, r.repeats, r.after,"
+    " e.arm, e.propensity, e.shares, e.offer FROM request r"
+    " LEFT JOIN request e ON e.id = r.repeats WHERE r.recipe = ? ORDER BY r.after, r.id"
+)
+_CHAIN = (
+    "SELECT o.number, o.request, o.reward, o.why, o.at, o.seal, r.id, r.ticket, r.unit, r.at,"
+    " r.ends, r.recipe, r.arm, r.propensity, r.grp, e.name, e.value, e.at FROM outcome o"
+    " LEFT JOIN request r ON r.id = o.request"
+    " LEFT JOIN event e ON e.request = o.request AND e.late = 0 ORDER BY o.number, e.name"
+)
+
+
+@dataclass
+class Verification:
+    """The result of replaying a journal and making every decision again.
+
+    It finds an outcome, or an event behind one, that was changed, added or removed; a request with
+    an outcome of which anything was changed; a request whose arm, propensity, shares or recipe was
+    changed; a changed event, a request that was removed while it was pending; and a snapshot that
+    is not what the outcomes teach. It cannot find: a late event that was removed, a changed unit or
+    window of a request that is still pending, and rows that somebody forged with their checksums
+    from there to the end of the chain.
+
+    Attributes
+    ----------
+    requests, outcomes : int
+        How many there are.
+    differing : list of int
+        Requests whose arm, group or propensity came out differently.
+    changed : list of str
+        Rows that are not as they were written, such as ``event 17``.
+    snapshots : dict
+        By number of outcomes learned, whether the snapshot equals the replayed state.
+    state : bool
+        Whether the state of the agent equals the replayed state.
+    since : int
+        After how many outcomes the checked decisions begin; above 0 if earlier ones were pruned.
+    unchecked : dict
+        Recipes whose decisions were not made again, by their text, each with the reason.
+    """
+
+    requests: int = 0
+    outcomes: int = 0
+    differing: list[int] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    snapshots: dict[int, bool] = field(default_factory=dict)
+    state: bool = True
+    since: int = 0
+    unchecked: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing differs."""
+        right = not self.differing and not self.changed
+        return right and all(self.snapshots.values()) and self.state
+
+
+def verify(
+    journal: Journal, policy: Policy[Any] | None = None, own: Learner | None = None
+) -> Verification:
+    """Check every outcome, replay the journal, make every decision again, and compare.
+
+    `policy` stands for recipes of its text; `own` is an agent's learner. Whether an experiment was
+    paused is an input. Others may use the journal meanwhile, if it is called within
+    `Journal.moment`.
+    """
+    known, notes = journal.recipes(), journal.notes()
+    pruned: dict[str, Any] = next(
+        (note.text for note in reversed(notes) if note.kind == "prune"), {}
+    )
+    found = Verification(outcomes=journal.outcome_count())
+    ((found.requests,),) = journal.execute("SELECT COUNT(*) FROM request")
+    _check_chain(journal, found, pruned)
+    _check_rows(journal, found)
+    for number, text, rules, *_ in known:
+        same = policy is not None and text == repr(policy)
+        recipe = Recipe.of(policy if same and policy is not None else text, rules)
+        last = number == known[-1][0]
+        if isinstance(recipe.policy, str):
+            found.unchecked[text] = "it cannot be built from its text"
+        elif number <= pruned.get("recipe", -1) and journal.kept_snapshot(number) is None:
+            found.unchecked[text] = "what it had learned was pruned"
+        else:
+            learner = blank(recipe.policy, journal, recipe=number)
+            try:
+                _decide_again(learner, recipe, journal, found, own if last else None, last=last)
+            except (RuntimeError, KeyError) as error:
+                if last and not found.changed:
+                    raise
+                found.unchecked[text] = str(error)  # or it never had to learn what came after it
+    return found
+
+
+def _decide_again(
+    learner: Learner,
+    recipe: Recipe,
+    journal: Journal,
+    found: Verification,
+    own: Learner | None,
+    *,
+    last: bool,
+) -> None:
+    """Make the decisions of one recipe again, and compare snapshots on the way."""
+    assert learner.recipe is not None
+    snapshots, offer = dict(journal.snapshots(learner.recipe)), offers(journal)
+    start = learner.learned
+    found.since = max(found.since, start)
+    alarms = list[tuple[int, str]]()
+
+    def learned() -> None:
+        if learner.learned in snapshots:
+            same = learner.same(snapshots[learner.learned])
+            found.snapshots[learner.learned] = same and found.snapshots.get(learner.learned, True)
+        if own is not None and learner.learned == own.learned:
+            found.state = learner.same(own.to_bytes())
+        alarms.extend(learner.alarms)
+        learner.alarms = []
+
+    for id_, unit, offered, *decided, after, arm, share, shares, earlier in journal.stream(
+        _DECIDED, (learner.recipe,)
+    ):
+        if after < start or decided[3] == "history":
+            continue
+        replay(learner, journal, after, learned, offer)
+        if decided[4] is not None:
+            was = (arm, share, shares if earlier == offered else None)
+            same = (*decided[:3], decided[3]) == (*was, None)
+        else:
+            same = _again(learner, recipe, id_, unit, offer(offered), decided)
+        if not same:
+            found.differing.append(id_)
+    if last:
+        replay(learner, journal, found.outcomes, learned, offer)
+        noted = [note.text for note in journal.notes() if note.kind == "alarm"]
+        other = {(one["outcome"], one["arm"]) for one in noted if one["recipe"] == learner.recipe}
+        unseen = sorted(other - set(alarms))
+        found.changed += [f"alarm after outcome {at}" for at, _ in unseen if at >= start]
+
+
+def _again(
+    learner: Learner,
+    recipe: Recipe,
+    id_: int,
+    unit: str | None,
+    offer: Offer,
+    decided: list[Any],
+) -> bool:
+    """Return whether arm, propensity, shares and group of a request come out as they are."""
+    (arm, share, shares, group, _), names = decided, learner.names
+    if names.get(arm) not in offer.names:
+        return False
+    if group == "fixed":
+        choice = Choice.fixed(offer, names[arm])
+    else:
+        if group != group_of(learner.seed, id_, unit, recipe.control, offer):
+            return False
+        control: Any = recipe.control
+        choice = learner.choose(id_, offer, recipe.even(offer), control, group)
+    chosen = (offer.names[choice.arm], choice.propensity, choice.packed)
+    return chosen == (names[arm], share, shares)
+
+
+def _check_chain(journal: Journal, found: Verification, pruned: dict[str, Any]) -> None:
+    """Check the seals of outcomes, and that no number is missing."""
+    chain, expected = pruned.get("seal", 0), pruned.get("first", 0)
+    last: list[Any] = []
+    request = None
+
+    def check() -> None:
+        nonlocal chain, expected
+        number, _, reward, why, at, mark = last
+        same = request is not None and mark == seal(
+            chain, number, *request.sealed(), reward, why, at
+        )
+        if not same or number != expected:
+            found.changed.append(f"outcome {number}")
+        chain, expected = mark, number + 1
+
+    for row in journal.stream(_CHAIN):
+        if last and row[0] != last[0]:
+            check()
+            request = None
+        last = list(row[:6])
+        if row[6] is not None:
+            request = Request(*row[6:15]) if request is None else request
+            if row[15] is not None:
+                request.events[row[15]] = (row[16], row[17], 0)
+    if last:
+        check()
+
+
+def _check_rows(journal: Journal, found: Verification) -> None:
+    """Check the seals of events, and that every request waits or has an outcome."""
+    columns = "request, name, value, at, late"
+    for *row, mark in journal.stream(f"SELECT {columns}, seal FROM event ORDER BY request, name"):
+        if seal(*row) != mark:
+            found.changed.append(f"event {row[0]}")
+    for what, sql in {
+        "event": "SELECT e.request FROM event e LEFT JOIN request r ON r.id = e.request"
+        f" WHERE r.id IS NULL AND e.request <> {BEFORE}",
+        "request": "SELECT r.id FROM request r LEFT JOIN outcome o ON o.request = r.id"
+        " WHERE o.number IS NULL AND r.id NOT IN (SELECT request FROM due)",
+        "due": "SELECT d.request FROM due d LEFT JOIN request r ON r.id = d.request"
+        " WHERE r.id IS NULL",
+    }.items():
+        words = {"event": "event {} without a request", "request": "outcome of request {}"}
+        words["due"] = "request {}"
+        for (number,) in journal.execute(f"{sql} ORDER BY 1"):
+            found.changed.append(words[what].format(number))
+    digests = journal.stream("SELECT id, digest, names, features FROM offer ORDER BY id")
+    for number, digest, names, features in digests:
+        if Offer.from_row(names, features).key != bytes(digest):
+            found.changed.append(f"offer {number}")
