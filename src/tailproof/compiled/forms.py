@@ -34,7 +34,8 @@ class Form:
 
     `s` is what the path has learned, `p` the settings, `offers` the vectors of shape (d,
     K or a few more), `t` the number of decisions learned, `g` the policy's own random stream, and
-    `work` room for intermediate results that nobody reads later. K and d are the placeholders ARMS and DIM.
+    `work` room for intermediate results that nobody reads later.
+    K and d are the placeholders ARMS and DIM.
 
     Attributes
     ----------

@@ -13,8 +13,8 @@ from tailproof.policies.state.student_fit import SHAPES
 from tailproof.typing import Array
 
 ARMS, DIM, SIZE, ROOM = 1, 1, 1, 1
-"""Placeholders: K, d, E and R. Fits read d and E from the state, at SIZES: compilers repeat the body
-of a loop of constant length."""
+"""Placeholders: K, d, E and R. Fits read d and E from the state, at SIZES: compilers unroll loops of
+constant length."""
 BLOCK = SCALES = SHAPE = PENALTY = SLOPE = INFLATION = RENEWAL = DUE = KEPT = ORIGIN = 0
 EARLIER_SCALE = LEAN_VARIANCE = FLOOR = CENTRE = SPREAD = ANCHOR = LEAN = CONTEXTS = REWARDS = 0
 INFORMATION = RESPONSE = DESIGN = SCORING = LOG_LIKELIHOOD = SUMS = 0
