@@ -69,8 +69,8 @@ def compared(
     offers: Array,
     chosen: Index,
     rewards: Array,
-) -> Iterator[tuple[Array, Array]]:
-    """Return the indices of both forms before each decision.
+) -> Iterator[tuple[Array, Array, int]]:
+    """Return the indices of both forms and the choice on arrays, before each decision.
 
     Parameters
     ----------
@@ -94,10 +94,10 @@ def compared(
     for t in range(decisions):
         rng: Any = Repeated(g)
         with indices_of(policy) as seen, unwarned():
-            policy._choose(state, offers[t : t + 1], rng)
+            choice = int(policy._choose(state, offers[t : t + 1], rng)[0])
         with np.errstate(all="ignore"):
             index(s, p, offers[t].T, t, g, values, work)
-        yield seen[0][0], values.copy()
+        yield seen[0][0], values.copy(), choice
         policy.learn(state, offers[t : t + 1], chosen[t : t + 1], rewards[t : t + 1])
         with np.errstate(all="ignore"):
             learn(s, p, offers[t].T, int(chosen[t]), rewards[t], t, work)

@@ -11,13 +11,22 @@ from typing import Any
 import numpy as np
 
 from tailproof.checks import require
-from tailproof.compiled import arms, loop, ridge, student
+from tailproof.compiled import arms, loop, money, ridge, student
 from tailproof.compiled.forms import Form, Sizes, none_to_estimate
 from tailproof.compiled.streams import stream_keys
 from tailproof.compiled.targets import Bound, Target, bind, compile_for
-from tailproof.compiled.worlds import World, world_of
+from tailproof.compiled.worlds import World, has_one_mode, world_of
 from tailproof.environments.linear import Bandit
-from tailproof.policies import OFUL, UCB1, LinStudentUCB, LinTS, Policy, ThompsonSampling, Uniform
+from tailproof.policies import (
+    OFUL,
+    UCB1,
+    LinStudentUCB,
+    LinTS,
+    Policy,
+    RevenueUCB,
+    ThompsonSampling,
+    Uniform,
+)
 from tailproof.typing import Array, Index
 
 __all__ = ["FORMS", "Game", "form_of"]
@@ -29,6 +38,7 @@ FORMS: dict[type[Policy[Any]], Callable[[Any, Sizes], Form]] = {
     OFUL: ridge.oful,
     LinTS: ridge.lin_ts,
     LinStudentUCB: student.lin_student_ucb,
+    RevenueUCB: money.revenue_ucb,
 }
 """The policies that have a compiled form."""
 _MOST_LOCAL = 2**16  # floats that a thread of a GPU may keep: 512 kB
@@ -86,6 +96,11 @@ class Game:
     def world(self) -> World:
         """The bandit."""
         world = world_of(self.bandit, self.horizon, self.form.vectors)
+        if self.form.one_mode and not has_one_mode(self.bandit):
+            raise ValueError(
+                f"{type(self.policy).__name__} has no compiled form for rewards that may have two "
+                f"modes, as in {self.bandit!r}; the other engines run it"
+            )
         if self.delay and world.fresh:
             raise ValueError(
                 f"delay={self.delay} has no compiled form where every decision has new arms; "

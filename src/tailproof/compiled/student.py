@@ -2,7 +2,7 @@
 
 It follows `tailproof.policies.lin_student_ucb` and `tailproof.policies.state.student_fit` step by
 step, which say what each step is for. Any root S of the covariance serves: here it comes from
-Cholesky's factor.
+Cholesky's factor. It looks for one mode alone, and so it is refused for noise that may have two.
 """
 
 import math
@@ -100,6 +100,7 @@ def lin_student_ucb(policy: LinStudentUCB, sizes: Sizes) -> Form:
         work=work["WORK"],
         vectors=True,
         estimate=bind(estimate, **numbers),
+        one_mode=True,
     )
 
 

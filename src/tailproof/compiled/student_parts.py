@@ -9,12 +9,16 @@ import math
 import numpy as np
 
 from tailproof.policies.state import student_fit
-from tailproof.policies.state.student_fit import SHAPES
+from tailproof.policies.state.student_law import (
+    INFORMATION as INFORMATION_OF_SCALE,
+    LOG_HEIGHT,
+    SHAPES,
+)
 from tailproof.typing import Array
 
 ARMS, DIM, SIZE, ROOM = 1, 1, 1, 1
-"""Placeholders: K, d, E and R. Fits read d and E from the state, at SIZES: compilers unroll loops of
-constant length."""
+"""Placeholders: K, d, E and R. Fits read d and E from the state, at SIZES: compilers
+unroll loops of constant length."""
 BLOCK = SCALES = SHAPE = PENALTY = SLOPE = INFLATION = RENEWAL = DUE = KEPT = ORIGIN = 0
 EARLIER_SCALE = LEAN_VARIANCE = FLOOR = CENTRE = SPREAD = ANCHOR = LEAN = CONTEXTS = REWARDS = 0
 INFORMATION = RESPONSE = DESIGN = SCORING = LOG_LIKELIHOOD = SUMS = 0
@@ -26,8 +30,8 @@ NEXT_SCALES = OLD_SCALES = OLD_LEAN = NEXT_SCORING = SHIFT = WORK = 0
 
 COUNT = len(SHAPES)
 NU = tuple(float(nu) for nu in SHAPES)
-HEIGHT = tuple(float(x) for x in student_fit._LOG_HEIGHT)
-FISHER = tuple(float(x) for x in student_fit._INFORMATION)
+HEIGHT = tuple(float(x) for x in LOG_HEIGHT)
+FISHER = tuple(float(x) for x in INFORMATION_OF_SCALE)
 FIRST_LEAN, EQUAL, ALARM = student_fit._FIRST_LEAN, student_fit._EQUAL, student_fit._ALARM
 
 
