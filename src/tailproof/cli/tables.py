@@ -9,8 +9,12 @@ import typer
 
 from tailproof.cli.options import column_names
 
-__all__ = ["TableFile", "reads_records", "table_of"]
+__all__ = ["Largest", "Smallest", "TableFile", "reads_records", "table_of"]
 
+Largest = Annotated[
+    float | None, typer.Option(help="The largest possible total of a customer, if you know it.")
+]
+Smallest = Annotated[float | None, typer.Option(help="The smallest possible one.")]
 TableFile = Annotated[
     str,
     typer.Argument(
