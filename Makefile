@@ -5,7 +5,7 @@ READY := .venv/.ready
 BASE := .venv/.base
 OUT ?= out/reproduce
 
-.PHONY: test test-slow mutants mutants-changed stubs test-browser test-oldest test-pythons lint bench bench-bestarm bench-calibrate bench-clients bench-compiled bench-drift bench-history bench-judge bench-live bench-money bench-pay bench-peers bench-regret bench-statements bench-worlds examples gauntlet gauntlet-money docs-gauntlet reproduce pictures paper docs dist clean
+.PHONY: test test-slow mutants mutants-changed stubs test-browser test-oldest test-pythons lint bench bench-bestarm bench-calibrate bench-clients bench-compiled bench-drift bench-field bench-history bench-judge bench-live bench-money bench-pay bench-peers bench-regret bench-statements bench-worlds examples gauntlet gauntlet-money docs-gauntlet reproduce pictures paper docs dist clean
 .DEFAULT_GOAL := test
 
 $(BASE): pyproject.toml
@@ -65,6 +65,10 @@ bench-drift: $(READY)
 # Starting from past decisions: how well it begins, and whether bias locks it (about half an hour).
 bench-history: $(READY)
 	$(BIN)/python benchmarks/validate/history.py
+
+# Algorithms of the field, each with the figure that it is known for (about an hour).
+bench-field: $(READY)
+	$(BIN)/python benchmarks/field.py full
 
 bench-judge: $(READY)
 	$(BIN)/python benchmarks/validate/judge.py

@@ -11,6 +11,7 @@ from traces import row, trace_of
 
 from tailproof import HTINF, RMMUCB, Policy, Uniform, environments, noise, simulate
 from tailproof.policies.rmm_ucb import _flips
+from tailproof.policies.state.medians import median_of_rows
 
 
 def median_of_means(values: list[float], blocks: int) -> float:
@@ -40,6 +41,13 @@ def bound(xs: list[float], flips: Any, blocks: int) -> float:
             low, high = (low, middle) if above(middle) else (middle, high)
         found = max(found, high)
     return found
+
+
+@pytest.mark.parametrize("count", [1, 3, 5, 15, 33, 35])
+def test_a_network_finds_the_median_of_rows(count: int) -> None:
+    x = np.random.default_rng(0).integers(0, 9, (3, count, 200)).astype(float)
+    x[0, 0, 0], x[1, 0, 1] = math.inf, -math.inf
+    assert median_of_rows(x.copy()).tolist() == np.median(x, axis=1).tolist()
 
 
 @pytest.mark.parametrize("blocks", [1, 3, 5])

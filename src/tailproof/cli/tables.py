@@ -40,6 +40,13 @@ _OPTIONS: dict[str, Any] = {
     ],
     "group": Annotated[_Text, typer.Option(help="Column of visitors' groups.")],
     "id": Annotated[_Text, typer.Option(help="Column that differs in every row.")],
+    "events": Annotated[
+        _Text, typer.Option(help="A file of orders: the table is then one of exposures.")
+    ],
+    "window": Annotated[
+        _Text, typer.Option(help="How long after its exposure a unit's orders count, such as 7d.")
+    ],
+    "experiment": Annotated[_Text, typer.Option(help="The one to keep, if there are several.")],
     "sheet": Annotated[_Text, typer.Option(help="Sheet of an Excel workbook.")],
     "decimal": Annotated[
         _Text, typer.Option(help="Decimal mark, '.' or ',', if the file is ambiguous.")
@@ -56,16 +63,17 @@ _OPTIONS: dict[str, Any] = {
 
 def reads_records(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command these options; it takes those that were given as one mapping, `columns`."""
+    own = inspect.signature(command, eval_str=True)
+    added = {name: hint for name, hint in _OPTIONS.items() if name not in own.parameters}
 
     @wraps(command)
     def run(**given: Any) -> None:
-        columns = {name: given.pop(name) for name in _OPTIONS}
+        columns = {name: given.pop(name) for name in added}
         command(**given, columns=_said(columns))
 
-    own = inspect.signature(command, eval_str=True)
     parameters = [part for part in own.parameters.values() if part.name != "columns"]
     parameters = [part.replace(kind=inspect.Parameter.KEYWORD_ONLY) for part in parameters]
-    for name, hint in _OPTIONS.items():
+    for name, hint in added.items():
         default = False if name == "skip_bad" else None
         kind = inspect.Parameter.KEYWORD_ONLY
         parameters.append(inspect.Parameter(name, kind, default=default, annotation=hint))

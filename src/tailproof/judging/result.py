@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from tailproof.notebooks import html
+
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
@@ -121,6 +123,7 @@ class Judgement:
     unknown: float
     costs: bool = False
     settings: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def __getitem__(self, rule: str) -> RuleValue:
         return self.values[rule]
@@ -200,6 +203,7 @@ class Judgement:
             for name, value in self.values.items()
             if value.reason
         ]
+        found += self.notes
         words = ("less", "more") if self.costs else ("more", "less")
         for name, value in self.values.items():
             to, other = value.to_control, self.control
@@ -215,6 +219,9 @@ class Judgement:
                 f"better with probability {_percent(to.better)}."
             )
         return found
+
+    def _repr_html_(self) -> str:
+        return html(self.cells(), [self.title, *self.sentences()])
 
     def plot(self) -> "Figure":
         """Draw each rule with its interval, and the difference to control or to what was done."""

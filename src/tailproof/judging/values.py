@@ -121,7 +121,7 @@ def judge(
     intervals: see `tailproof.judging.bets`; weights of adaptive logs: Hadad et al. 2021.
     Differences: one equation for all aims, and a made-up reward at each end.
     """
-    table = with_propensities(_table(log, columns))
+    table = with_propensities(records(log, rows=True, **columns))
     _check(table, aim, interval, unknown, cap)
     number("level", level, at_least=0.5, below=1)
     asked = named(rules)
@@ -178,6 +178,7 @@ def judge(
         rows=table.n,
         unknown=table.unknown,
         costs=costs,
+        notes=table.notes,
         settings={
             "adaptive": table.adaptive,
             "units": None if table.unit is None else int(table.unit.max()) + 1,
@@ -186,14 +187,6 @@ def judge(
             "seed": seed,
         },
     )
-
-
-def _table(log: Any, columns: dict[str, Any]) -> Records:
-    if columns and isinstance(log, Records):
-        raise ValueError(
-            f"{', '.join(columns)}: these belong to tailproof.records, and log is Records already"
-        )
-    return records(log, **columns)
 
 
 def _check(log: Records, aim: Aim, interval: str, unknown: str, cap: Ends | None) -> None:

@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailproof.checks import Range, require
+from tailproof.chunking import chunks
 from tailproof.policies.base import Array, Index, Indexed, KArmed
 from tailproof.policies.state.base import Rule
 from tailproof.policies.state.counts import Counted, clip
+from tailproof.policies.state.medians import median_of_rows
 
 __all__ = ["RMMUCB"]
 
@@ -124,12 +126,17 @@ class RMMUCB(KArmed[_Flipped], Indexed[_Flipped]):
         means = state.totals[arm] / size
         middle = np.partition(means, k // 2, axis=1)[:, k // 2, None]
         away = size * (middle - means) / 2  # exactly 0 for the middle block
-        root = (away[:, :, None] + state.flipped[arm]) / state.flips[arm]
-        root = np.where(np.isnan(root), np.inf, root)
-        theta = np.partition(root, k // 2, axis=1)[:, k // 2]
-        highest = np.maximum.accumulate(theta, axis=1)
         levels = (1 << np.arange(self.resamples.bit_length())) - 1
-        state.bounds[arm] = np.where(n[:, None] + 1 < k, np.inf, highest[:, levels])
+        for part in chunks(state.paths, 2 * k * self.resamples):
+            own = arm[0][part], chosen[part]
+            root = state.flipped[own]
+            root += away[part, :, None]
+            root /= state.flips[own]
+            if np.isnan(root.min()):  # a resample that flips nothing bounds nothing
+                root[np.isnan(root)] = np.inf
+            highest = np.maximum.accumulate(median_of_rows(root), axis=1)
+            few = n[part, None] + 1 < k
+            state.bounds[own] = np.where(few, np.inf, highest[:, levels])
 
 
 @lru_cache(maxsize=4)

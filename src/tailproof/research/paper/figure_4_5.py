@@ -14,6 +14,7 @@ from tailproof.policies import CRT, MENU, TOFU, MoM, Policy, SupBMM, SupBTC, Uni
 from tailproof.research.paper import published
 from tailproof.research.paper.claims import (
     Claim,
+    Part,
     Picture,
     Sweep,
     below,
@@ -139,55 +140,14 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
 
 def check_claims(results: Mapping[str, Result]) -> list[Claim]:
     """Compare regrets and errors of the two forms, each at its own horizon."""
-    pairs = {name: (name, f"{name}_mom") for name in HORIZONS}
     wild = {name: results[f"{name}, df = 1.02"] for name in HORIZONS}
-    error = {form: errors(wild[name], form) for name in ESTIMATORS for form in pairs[name]}
-    common = {form: _common(wild[name], form) for name in ("TOFU", "MENU") for form in pairs[name]}
     tame = {name: results[f"{name}, df = 3"] for name in HORIZONS}
-    smaller = [
-        below(
-            f"error of {framed} minus {name}",
-            error[framed][:, -1],
-            error[name][:, -1],
-            decisions=fewest(wild[name], name, framed),
-        )
-        for name, framed in (pairs[name] for name in ESTIMATORS)
-    ]
-    falling = []
-    for name in ESTIMATORS:
-        framed = error[f"{name}_mom"]
-        text = f"error of {name}_mom at the horizon over a quarter of it"
-        count = fewest(wild[name], f"{name}_mom")
-        early = framed[:, framed.shape[1] // 4]
-        falling.append(ratio(text, framed[:, -1], early, at_most=1, decisions=count))
-    comparable = "regret of TOFU over MENU, comparable within a factor of 1.25"
     return [
         Claim(
             "When df = 3, all algorithms make an accurate estimation of θ*, thus perform well.",
             "the paper, appendix A; “accurate” is our measure, a mean error of at most 0.5, and so "
             "is “well”, alone and behind the filter: a smaller regret than a random arm's",
-            [
-                *(
-                    mean_within(
-                        f"mean error of {name} at its horizon",
-                        errors(tame[name], name)[:, -1],
-                        0.0,
-                        0.5,
-                        decisions=fewest(tame[name], name),
-                    )
-                    for name in ESTIMATORS
-                ),
-                *(
-                    below(
-                        f"regret of {form} minus a random arm's",
-                        final(tame[name], form),
-                        final(tame[name], "uniform"),
-                        decisions=fewest(tame[name], form),
-                    )
-                    for name, forms in pairs.items()
-                    for form in forms
-                ),
-            ],
+            [*_accurate(tame), *_beat_chance(tame)],
         ),
         Claim(
             "When df = 1.02, the estimation error of other algorithms seems to vary more and even "
@@ -195,49 +155,110 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
             "approaching 0 stably.",
             "the paper, appendix A; “approaching 0” is our measure, an error that still falls over "
             "the last three quarters of the horizon",
-            [*smaller, *falling],
+            [*_smaller_errors(wild), *_falling_errors(wild)],
         ),
         Claim(
             "Under df = 1.02 each algorithm behind the filter has a smaller regret than alone.",
             "the paper, figure 5, as drawn",
             [
                 below(
-                    f"regret of {framed} minus {name}",
-                    final(result, framed),
+                    f"regret of {name}_mom minus {name}",
+                    final(result, f"{name}_mom"),
                     final(result, name),
-                    decisions=fewest(result, name, framed),
+                    decisions=fewest(result, name, f"{name}_mom"),
                 )
-                for result, (name, framed) in zip(wild.values(), pairs.values(), strict=True)
+                for name, result in wild.items()
             ],
         ),
         Claim(
             "The performance of TOFU_mom is not as good as MENU_mom, even though TOFU and MENU "
             "have comparable performance.",
             "the paper, appendix A; judged at the common horizon",
-            [
-                below(
-                    "regret of MENU_mom minus TOFU_mom",
-                    common["MENU_mom"],
-                    common["TOFU_mom"],
-                    decisions=min(_by_then(wild[name], f"{name}_mom") for name in ("MENU", "TOFU")),
-                ),
-                ratio(
-                    comparable,
-                    common["TOFU"],
-                    common["MENU"],
-                    at_least=0.8,
-                    at_most=1.25,
-                    decisions=min(_by_then(wild[name], name) for name in ("MENU", "TOFU")),
-                ),
-            ],
+            _at_common_horizon(wild),
+        ),
+    ]
+
+
+def _accurate(tame: Mapping[str, Result]) -> list[Part]:
+    """Measure the error of each estimate at its horizon."""
+    return [
+        mean_within(
+            f"mean error of {name} at its horizon",
+            errors(tame[name], name)[:, -1],
+            0.0,
+            0.5,
+            decisions=fewest(tame[name], name),
+        )
+        for name in ESTIMATORS
+    ]
+
+
+def _beat_chance(tame: Mapping[str, Result]) -> list[Part]:
+    """Compare the regret of every algorithm, in both forms, with that of a random arm."""
+    return [
+        below(
+            f"regret of {form} minus a random arm's",
+            final(result, form),
+            final(result, "uniform"),
+            decisions=fewest(result, form),
+        )
+        for name, result in tame.items()
+        for form in (name, f"{name}_mom")
+    ]
+
+
+def _smaller_errors(wild: Mapping[str, Result]) -> list[Part]:
+    """Compare the errors behind the filter with those of the algorithms alone."""
+    return [
+        below(
+            f"error of {name}_mom minus {name}",
+            errors(wild[name], f"{name}_mom")[:, -1],
+            errors(wild[name], name)[:, -1],
+            decisions=fewest(wild[name], name, f"{name}_mom"),
+        )
+        for name in ESTIMATORS
+    ]
+
+
+def _falling_errors(wild: Mapping[str, Result]) -> list[Part]:
+    """Compare the errors behind the filter at the horizon with those at a quarter of it."""
+    parts: list[Part] = []
+    for name in ESTIMATORS:
+        error = errors(wild[name], f"{name}_mom")
+        text = f"error of {name}_mom at the horizon over a quarter of it"
+        count = fewest(wild[name], f"{name}_mom")
+        early = error[:, error.shape[1] // 4]
+        parts.append(ratio(text, error[:, -1], early, at_most=1, decisions=count))
+    return parts
+
+
+def _at_common_horizon(wild: Mapping[str, Result]) -> list[Part]:
+    """Compare MENU and TOFU, filtered and alone, at the horizon that both have."""
+    names = ("MENU", "TOFU")
+    forms = [form for name in names for form in (name, f"{name}_mom")]
+    regret = {form: _common(wild[form.removesuffix("_mom")], form) for form in forms}
+    return [
+        below(
+            "regret of MENU_mom minus TOFU_mom",
+            regret["MENU_mom"],
+            regret["TOFU_mom"],
+            decisions=min(_by_then(wild[name], f"{name}_mom") for name in names),
+        ),
+        ratio(
+            "regret of TOFU over MENU, comparable within a factor of 1.25",
+            regret["TOFU"],
+            regret["MENU"],
+            at_least=0.8,
+            at_most=1.25,
+            decisions=min(_by_then(wild[name], name) for name in names),
         ),
     ]
 
 
 def _by_then(result: Result, form: str) -> int:
     """Return the decisions at the common horizon, or at the end if that comes first."""
-    place = min(int(np.searchsorted(result.pulls, COMMON)), len(result.pulls) - 1)
-    return int(result.curves[form].decisions[place])
+    index = min(int(np.searchsorted(result.pulls, COMMON)), len(result.pulls) - 1)
+    return int(result.curves[form].decisions[index])
 
 
 def _common(result: Result, form: str) -> Array:
