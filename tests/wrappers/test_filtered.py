@@ -93,7 +93,8 @@ def test_estimates_pass_through() -> None:
 def test_from_theory_takes_the_median_that_is_proved_to_do() -> None:
     policy = Filtered.from_theory(OFUL(), horizon=10_000, delta=0.01, alpha=1)
     found = theory.median_pulls(horizon=10_000, delta=0.01, alpha=1)
-    assert policy == Filtered(OFUL(noise_scale=found.scale), repeats=15, estimator=Median())
+    told = OFUL(noise_scale=found.scale)
+    assert policy == Filtered(told, repeats=15, estimator=Median(), fewest=15)
 
 
 @pytest.mark.parametrize("alpha", [0.5, 3])
@@ -190,3 +191,15 @@ def test_a_filter_compares_by_value_and_shows_how_it_was_made() -> None:
     assert policy == Filtered(OFUL(), repeats=8, estimator=TruncatedMean(threshold=2))
     assert policy != Filtered(OFUL(), repeats=9, estimator=TruncatedMean(threshold=2))
     assert eval(repr(policy)) == policy
+
+
+def test_a_filter_from_theory_takes_all_the_rewards_of_its_theorem() -> None:
+    """The median of eight rewards errs more often than that of fifteen; others accept eight."""
+    proved = Filtered.from_theory(OFUL(), horizon=10_000, delta=0.01, alpha=1)
+    assert (proved.pulls, proved.least) == (15, 15)
+    assert Filtered(OFUL(), repeats=15, estimator=Median()).least == 8
+    state = proved.init(1, 2, 2)
+    with pytest.raises(ValueError, match="rewards"):
+        proved.learn(state, np.eye(2)[None], [0], np.zeros((1, 8)))
+    with pytest.raises(ValueError, match="fewest must be at most 3"):
+        Filtered(OFUL(), repeats=3, estimator=Median(), fewest=4)

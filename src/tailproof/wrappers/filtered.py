@@ -36,6 +36,9 @@ class Filtered(Repeating[Wrapped]):
         ñ, the rewards behind each reward that A is given.
     estimator : Estimator
         Makes one number of these ñ rewards; by default the mean of medians with ε = ½.
+    fewest : int, optional
+        The fewest of the ñ rewards that are accepted where some were lost; by default more than
+        half. A filter from theory takes all: its theorem bounds the error of no fewer.
 
     Examples
     --------
@@ -61,9 +64,12 @@ class Filtered(Repeating[Wrapped]):
 
     repeats: Count = field(kw_only=True)
     estimator: Estimator = field(kw_only=True, default=MeanOfMedians())
+    fewest: Count | None = field(kw_only=True, default=None)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        ok = self.fewest is None or self.fewest <= self.repeats
+        require(ok, "fewest", f"at most {self.repeats}, the repeats", self.fewest)
         require(isinstance(self.estimator, Estimator), "estimator", "an estimator", self.estimator)
         self.estimator.check(self.repeats)
 
@@ -74,6 +80,11 @@ class Filtered(Repeating[Wrapped]):
         if "increasing" in inside:
             inside |= {"units", "offset"}
         return inside - {"increasing"} if self.estimator.equivariant else frozenset()
+
+    @property
+    def least(self) -> int:
+        """The fewest rewards accepted for one decision."""
+        return super().least if self.fewest is None else self.policy.pulls * self.fewest
 
     @classmethod
     def from_theory(
@@ -126,7 +137,7 @@ class Filtered(Repeating[Wrapped]):
                 f"more than the horizon of {horizon}",
                 stacklevel=2,
             )
-        return cls(policy, repeats=repeats, estimator=estimator)
+        return cls(policy, repeats=repeats, estimator=estimator, fewest=repeats)
 
     @classmethod
     def calibrated(cls, policy: Policy[Any], **settings: Any) -> Self:
