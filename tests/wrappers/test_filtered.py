@@ -91,14 +91,35 @@ def test_estimates_pass_through() -> None:
 
 
 def test_from_theory_takes_the_median_that_is_proved_to_do() -> None:
-    policy = Filtered.from_theory(OFUL(), horizon=10_000, delta=0.01, alpha=1)
-    found = theory.median_pulls(horizon=10_000, delta=0.01, alpha=1)
-    assert policy == Filtered(OFUL(noise_scale=found.scale), repeats=15, estimator=Median())
+    policy = Filtered.from_theory(OFUL(), horizon=10**6, delta=0.01, alpha=1)
+    found = theory.median_pulls(horizon=10**6, delta=0.01, alpha=1)
+    wanted = Filtered(OFUL(noise_scale=found.scale), repeats=21, estimator=Median(), fewest=21)
+    assert policy == wanted
+
+
+def test_from_theory_says_when_its_bound_is_no_better_than_chance() -> None:
+    """OFUL's bound passes the 2T that can be lost near T = 5·10⁴ in two dimensions, for α = 1."""
+    settings: Any = {"delta": 0.01, "alpha": 1}
+    with pytest.warns(UserWarning, match="horizon of 10000 is too short .* more than 20000"):
+        Filtered.from_theory(OFUL(), horizon=10_000, **settings)
+    with pytest.warns(UserWarning, match="OFUL in 10 dimensions"):
+        Filtered.from_theory(OFUL(), horizon=10**5, dim=10, **settings)
+    Filtered.from_theory(OFUL(), horizon=10**7, dim=10, **settings)  # no warning
+
+
+def test_from_theory_refuses_what_lost_rewards() -> None:
+    """Of 21 rewards 11 would be made up for, but the theorem says nothing of them."""
+    policy = Filtered.from_theory(OFUL(), horizon=10**6, delta=0.01, alpha=1)
+    state, arms = policy.init(1, 2, 2), np.eye(2)[None]
+    with pytest.raises(ValueError, match="rewards must be of shape"):
+        policy.learn(state, arms, [0], np.ones((1, 20)))
+    loose = Filtered(OFUL(), repeats=21, fewest=5, estimator=Median())
+    loose.learn(loose.init(1, 2, 2), arms, [0], np.ones((1, 5)))
 
 
 @pytest.mark.parametrize("alpha", [0.5, 3])
 def test_from_theory_follows_the_unit_of_the_noise(alpha: float) -> None:
-    settings: dict[str, Any] = {"horizon": 10_000, "delta": 0.01, "alpha": alpha}
+    settings: dict[str, Any] = {"horizon": 10**10, "delta": 0.01, "alpha": alpha}
     one = Filtered.from_theory(OFUL(), **settings)
     other = Filtered.from_theory(OFUL(), **settings, tail_constant=10.0**alpha)
     assert one.repeats == other.repeats
@@ -107,9 +128,9 @@ def test_from_theory_follows_the_unit_of_the_noise(alpha: float) -> None:
 
 def test_from_theory_takes_the_papers_pulls() -> None:
     policy = Filtered.from_theory(
-        OFUL(), horizon=10**7, delta=0.01, alpha=1, constants="paper", block_exponent=0.5
+        OFUL(), horizon=10**10, delta=0.01, alpha=1, constants="paper", block_exponent=0.5
     )
-    assert policy.pulls == math.ceil((16 * math.log(2e9)) ** 2)
+    assert policy.pulls == math.ceil((16 * math.log(2e12)) ** 2)
     assert policy.estimator == MeanOfMedians(block_exponent=0.5)
 
 
@@ -125,7 +146,8 @@ def test_from_theory_warns_when_no_decision_fits() -> None:
 def test_from_theory_counts_the_pulls_of_the_policy_inside() -> None:
     """One decision of three rewards is three times as long, and may not fit where one does."""
     settings: Any = {"horizon": 10**5, "delta": 0.01, "alpha": 1, "constants": "paper"}
-    each = Filtered.from_theory(OFUL(), **settings).pulls  # no warning, which would be an error
+    with pytest.warns(UserWarning, match="is too short for the theorem"):
+        each = Filtered.from_theory(OFUL(), **settings).pulls
     assert each <= 10**5 < 3 * each
     with pytest.warns(UserWarning, match=f"{3 * each} pulls for one decision, more than"):
         policy = Filtered.from_theory(Recorder(lessons=[]), **settings)
@@ -178,6 +200,7 @@ def test_from_theory_counts_the_pulls_of_the_policy_inside() -> None:
             lambda: Filtered.from_theory(UCB1(), horizon=9, delta=0.1, alpha=1),
             "has no noise_scale",
         ),
+        (lambda: Filtered(OFUL(), repeats=3, fewest=4), "fewest must be at most 3, the rewards"),
     ],
 )
 def test_bad_settings_are_named(make: Any, words: str) -> None:

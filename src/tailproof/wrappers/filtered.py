@@ -12,7 +12,7 @@ from tailproof.checks import Count, require
 from tailproof.policies.base import Array, Policy
 from tailproof.stats.calibration import calibrate_filter
 from tailproof.stats.estimators import Estimator, MeanOfMedians, Median
-from tailproof.stats.theory import filter_pulls, median_pulls
+from tailproof.stats.theory import filter_pulls, median_pulls, oful_regret
 from tailproof.wrappers.base import Repeating, Wrapped, altered, innermost
 from tailproof.wrappers.scaled import Scaled
 
@@ -36,6 +36,10 @@ class Filtered(Repeating[Wrapped]):
         ñ, the rewards behind each reward that A is given.
     estimator : Estimator
         Makes one number of these ñ rewards; by default the mean of medians with ε = ½.
+    fewest : int, optional
+        The fewest rewards of a decision that are accepted where some were lost, by default more
+        than half of them. What a theorem says of ñ rewards it does not say of fewer, which are
+        repeated in turn: `from_theory` accepts none.
 
     Examples
     --------
@@ -61,11 +65,19 @@ class Filtered(Repeating[Wrapped]):
 
     repeats: Count = field(kw_only=True)
     estimator: Estimator = field(kw_only=True, default=MeanOfMedians())
+    fewest: Count | None = field(kw_only=True, default=None)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        ok = self.fewest is None or self.fewest <= self.pulls
+        require(ok, "fewest", f"at most {self.pulls}, the rewards of a decision", self.fewest)
         require(isinstance(self.estimator, Estimator), "estimator", "an estimator", self.estimator)
         self.estimator.check(self.repeats)
+
+    @property
+    def least(self) -> int:
+        """The fewest rewards that are accepted for one decision."""
+        return super().least if self.fewest is None else self.fewest
 
     @property
     def invariances(self) -> frozenset[str]:
@@ -86,6 +98,7 @@ class Filtered(Repeating[Wrapped]):
         tail_constant: float = 1.0,
         constants: Literal["usable", "paper"] = "usable",
         block_exponent: float | None = None,
+        dim: int = 2,
     ) -> Self:
         """Return the filter that a theorem requires, for noise with P(|η| > y) ≤ c/y^α.
 
@@ -94,14 +107,14 @@ class Filtered(Repeating[Wrapped]):
         of the ñ rewards of Theorem 2, for ε = `block_exponent`, ½ by default, and c = 1.
 
         >>> from tailproof import OFUL
-        >>> policy = Filtered.from_theory(OFUL(), horizon=10_000, delta=0.01, alpha=1)
+        >>> policy = Filtered.from_theory(OFUL(), horizon=10**6, delta=0.01, alpha=1)
         >>> policy.pulls, policy.estimator, round(policy.policy.noise_scale, 2)
-        (15, Median(), 1.33)
-        >>> settings = {"horizon": 10**6, "delta": 0.01, "alpha": 1, "constants": "paper"}
-        >>> Filtered.from_theory(OFUL(), **settings).pulls
-        93527
+        (21, Median(), 1.26)
+        >>> policy.least  # a block that lost rewards is refused
+        21
 
-        Warns when not even one decision fits into the horizon.
+        Warns when not even one decision fits into the horizon, and when the bound is no better than
+        chance: when with A = OFUL in `dim` dimensions it is above the 2T that can be lost at most.
         """
         require(isinstance(policy, Policy), "policy", "a policy", policy)
         known = constants in ("usable", "paper")
@@ -126,7 +139,15 @@ class Filtered(Repeating[Wrapped]):
                 f"more than the horizon of {horizon}",
                 stacklevel=2,
             )
-        return cls(policy, repeats=repeats, estimator=estimator)
+        elif (bound := repeats * _oful(horizon / repeats, dim, delta, policy)) >= 2 * horizon:
+            warnings.warn(
+                f"the horizon of {horizon} is too short for the theorem: it bounds the regret of "
+                f"OFUL in {dim} dimensions by {bound:.3g}, and no choice can lose more than "
+                f"{2 * horizon}; see Filtered.calibrated for a filter without a guarantee",
+                stacklevel=2,
+            )
+        fewest = repeats * policy.pulls
+        return cls(policy, repeats=repeats, estimator=estimator, fewest=fewest)
 
     @classmethod
     def calibrated(cls, policy: Policy[Any], **settings: Any) -> Self:
@@ -165,6 +186,12 @@ class Filtered(Repeating[Wrapped]):
     def _rewards(self, state: Wrapped, rewards: Array) -> Array:
         raw = rewards.reshape(state.paths, self.policy.pulls, self.repeats)
         return self.estimator(raw)  # line 4: A receives r_t
+
+
+def _oful(decisions: float, dim: int, delta: float, policy: Policy[Any]) -> float:
+    """Return the bound of OFUL for the noise scale that the policy was given."""
+    scale = getattr(innermost(policy), "noise_scale", 1.0)
+    return oful_regret(decisions, dim=dim, delta=delta, noise_scale=scale)
 
 
 def _location(rewards: ArrayLike, arms: ArrayLike | None) -> tuple[float, float]:
