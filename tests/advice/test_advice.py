@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from tailproof import (
     OFUL,
     UCB1,
+    Advice,
     Aim,
     Capped,
     CappedMean,
@@ -36,6 +37,7 @@ from tailproof import (
     simulate,
 )
 from tailproof.cli import app
+from tailproof.environments import traffic
 from tailproof.live.config import Settings
 from tailproof.policies.base import Array
 from tailproof.stats.comparison import LEVEL, Comparison
@@ -856,3 +858,60 @@ def test_the_deviation_is_pooled() -> None:
     policy: Any = calibrate(reward=np.concatenate(samples), arm=arms, aim=Mean()).policy()
     pooled = math.sqrt(sum(len(x) * x.var() for x in samples) / 1200)
     assert policy.bonus == pytest.approx(pooled, rel=0.005)
+
+
+def shop_of(rows: traffic.Rows, **more: Any) -> Advice:
+    names = np.array(["old", "new", "other"])
+    return calibrate(arm=names[rows.arm], reward=rows.reward, aim=CappedMean(), **more)
+
+
+def test_customers_are_told_apart_and_days_compared() -> None:
+    """Wholesale customers make rows look sure; their totals do not."""
+    rng, naive, told = np.random.default_rng(0), 0, 0
+    for _ in range(12):
+        world = traffic.Returning(rows=5000, heavy=15, their_share=0.4, buyers=0.3)
+        rows = world.draw(rng)
+        naive += shop_of(rows).standing.sure
+        found = shop_of(rows, unit=rows.unit, time=rows.time)
+        told += found.standing.sure
+        assert "customers, each with one arm" in found.explain()
+        assert found.table()[0]["n"] < 3000
+    assert told <= 2 < naive
+    assert "Each row is taken to be another customer" in shop_of(rows).explain()
+
+
+def test_a_control_and_a_plan_are_said() -> None:
+    rows = traffic.Returning(rows=30_000, lifts=(1.0, 2.0, 1.0)).draw(np.random.default_rng(1))
+    found = shop_of(rows, unit=rows.unit, time=rows.time, control="old", split="even")
+    told = found.explain()
+    assert "new earns " in told
+    assert "That is better, p = 0.00" in told
+    assert "Holm's: for all 2 arms at once" in told
+    assert found.findings == []
+    uneven = shop_of(rows, unit=rows.unit, split={"old": 0.4, "new": 0.3, "other": 0.3})
+    assert "The arms do not have their planned shares" in uneven.explain()
+    assert not uneven.standing.sure
+    with pytest.raises(ValueError, match="control must be one of"):
+        shop_of(rows, control="nobody")
+
+
+def test_no_location_is_advised_where_the_aim_is_not_sure() -> None:
+    """Capped means 2.84 and 2.90, medians the other way round: nothing but the median is sure."""
+    rng, wrong = np.random.default_rng(2), 0
+    for _ in range(20):
+        a = 2.4 + 0.2 * rng.standard_normal(400) + 1.1 * (rng.random(400) < 0.4)
+        b = 2.2 + 0.2 * rng.standard_normal(400) + 2.35 * (rng.random(400) < 0.3)
+        found = calibrate(reward=np.append(a, b), arm=np.repeat(["a", "b"], 400), aim=CappedMean())
+        wrong += isinstance(found.policy(), LinStudentUCB)
+    assert wrong <= 1
+
+
+def test_any_look_takes_more_than_one() -> None:
+    rows = traffic.Returning(rows=20_000, lifts=(1.0, 1.4)).draw(np.random.default_rng(4))
+    one, any_look = (
+        shop_of(rows, unit=rows.unit, looks=looks).standing.pair(1, 0) for looks in ("one", "any")
+    )
+    assert any_look.low < one.low
+    assert "95%, any look" in shop_of(rows, unit=rows.unit, looks="any").explain()
+    with pytest.raises(ValueError, match="looks must be 'one' or 'any'"):
+        shop_of(rows, looks="two")

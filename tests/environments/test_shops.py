@@ -188,3 +188,18 @@ def test_plans_refuse_what_does_not_fit() -> None:
         Plan(policies={"it": Uniform()}, environment=TWO, horizon=10, paths=2, delay=-1)
     with pytest.raises(ValueError, match=r"^environment must be linear, with fixed arms"):
         identify({"it": bestarm.LinGapE(norm_bound=2)}, TWO, paths=2, max_pulls=100)
+
+
+def test_a_cycle_moves_the_buyers_of_all_arms() -> None:
+    """Three phases of two visitors; the share of buyers and the values follow the factors."""
+    shop = Shop(
+        buyers=(0.1, 0.2), baskets=(LogNormal(0.5, "none"),) * 2, cycle=(1, 2, 0.5), phase=2
+    )
+    world, seen = shop.start(1, np.random.default_rng(0)), []
+    for _ in range(7):
+        seen.append(float(world.conversion[0, 1]))
+        assert world.best[0] == pytest.approx(shop.values.max() * seen[-1] / 0.2)
+        world.advance()
+    assert seen == [0.2, 0.2, 0.4, 0.4, 0.1, 0.1, 0.2]
+    with pytest.raises(ValueError, match="cycle"):
+        Shop(buyers=(0.1, 0.6), baskets=(LogNormal(0.5, "none"),) * 2, cycle=(1, 2))

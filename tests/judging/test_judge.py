@@ -11,6 +11,8 @@ from scipy.special import stdtrit
 
 import tailproof as tp
 from tailproof import Location
+from tailproof.environments.traffic import FewPrices, Returning
+from tailproof.stats.customers import Customers, cap_of_totals
 from tailproof.tables import Records, records
 from tailproof.typing import Array
 
@@ -289,9 +291,9 @@ def test_control_is_added_and_compared_with() -> None:
     assert found["always A"].to_control is None
     assert to is not None
     assert to.low < 2 < to.high
-    assert to.better > 0.999
+    assert to.p < 0.001
     costs = tp.judge(some_log(n=3000), ["C"], tp.Median(), control="A", costs=True)
-    assert costs["always C"].to_control == pytest.approx((*to[:3], 1 - to.better))
+    assert costs["always C"].to_control == pytest.approx((*to[:3], 1 - to.p))
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
@@ -413,3 +415,50 @@ def test_any_rewards_get_an_answer_and_no_warning(name: str) -> None:
             assert "nan" not in found.text()
             for value in found.values.values():
                 assert (value.verdict == "trust") == (value.reason == "")
+
+
+def test_a_unit_beyond_the_cap_is_scaled_as_a_whole_and_made_up_once() -> None:
+    """Narrow as the delta method by customers, times 1.2 at most; twice that if a made-up customer
+    were at the cap in every visit."""
+    rows = Returning(heavy=400, their_share=0.3, eager=3).draw(np.random.default_rng(0))
+    found = tp.judge(
+        tp.records(
+            arm=np.array(["A", "B"])[rows.arm],
+            reward=rows.reward,
+            unit=rows.unit,
+            propensity=np.full(len(rows.arm), 0.5),
+        ),
+        "B",
+        tp.CappedMean(0.99),
+        model=False,
+    )
+    own = Customers.of(arm=rows.arm, reward=rows.reward, unit=rows.unit)
+    low, high = cap_of_totals(own.total)
+    assert found.cap == (low, high)
+    assert "totals of units capped at" in found.title
+    mine = own.arm == 1
+    total, visits = np.clip(own.total, low, high)[mine], own.visits[mine]
+    mean = total.sum() / visits.sum()
+    error = math.sqrt(np.square(total - mean * visits).sum()) / visits.sum()
+    value = found["always B"]
+    assert value.estimate == pytest.approx(mean, rel=0.02)
+    assert value.high - value.low < 1.2 * 2 * 1.96 * error
+
+
+def test_a_mean_of_few_prices_is_trusted_only_within_named_bounds() -> None:
+    """499 has not been sold yet in about one of eight such logs, and nobody can know it."""
+    rng, trusted = np.random.default_rng(0), 0
+    for _ in range(20):
+        rows = FewPrices().draw(rng)
+        log = tp.records(arm=rows.arm.astype(str), reward=rows.reward, propensity=rows.propensity)
+        value = tp.judge(log, {"one": "1"}, tp.Mean(), model=False)["one"]
+        trusted += value.verdict == "trust"
+        assert "name the largest possible one" in value.reason
+        known = tp.judge(log, {"one": "1"}, tp.Mean(), model=False, largest=499.0)["one"]
+        assert known.verdict == "trust"
+        assert known.high > 499 / 500  # one more such sale is possible
+    assert trusted == 0
+    clicks = tp.records(arm=["A", "B"] * 200, reward=[0, 0, 1, 1] * 100, propensity=[0.5] * 400)
+    assert tp.judge(clicks, "A", tp.Mean())["always A"].verdict == "trust"
+    with pytest.raises(ValueError, match="largest must be a finite number at least 1"):
+        tp.judge(clicks, "A", tp.Mean(), largest=0.5)

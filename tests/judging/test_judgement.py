@@ -30,7 +30,7 @@ def test_the_table_has_a_row_for_each_rule(found: Judgement) -> None:
     assert frame["estimate"].isna().tolist() == [False, False, False, True]
     to = found["always B"].to_control
     assert to is not None
-    assert frame.loc["always B", "better_than_control"] == to.better
+    assert frame.loc["always B", "to_control_p"] == to.p
     assert frame.loc["always B", "to_control_low"] == to.low
 
 

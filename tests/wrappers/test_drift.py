@@ -145,10 +145,10 @@ def test_an_offer_that_stays_is_known_by_arm() -> None:
     rng = np.random.default_rng(4)
     rewards = rng.standard_normal((60, 3))
     state = fed(Vigilant(OFUL()), rewards, chosen=1)
-    assert state.seen.tolist() == [[0, 60]] * 3
+    assert state.seen[..., 0].tolist() == [[0, 60]] * 3
     assert not state.varies.any()
     Vigilant(OFUL()).learn(state, 2 * np.broadcast_to(ARMS, (3, 2, 2)), [1, 1, 1], np.ones((3, 1)))
-    assert state.seen.tolist() == [[1, 0]] * 3
+    assert state.seen[..., 0].tolist() == [[1, 0]] * 3
     assert state.varies.tolist() == [1, 1, 1]
 
 
@@ -185,3 +185,44 @@ def test_settings_are_checked() -> None:
             Vigilant(UCB1(), level=level)
     with pytest.raises(ValueError, match="memory must be a whole number of at least 2"):
         Renewed(UCB1(), memory=1)
+
+
+def test_a_common_cycle_restarts_nothing_with_its_period() -> None:
+    """Rewards double on two days of seven, for both arms; 20 paths of eight weeks of 700 decisions.
+
+    At a level of 10⁻⁶ nothing restarts by chance. Without a period, or with a wrong one, most do.
+    """
+    rng, weeks = np.random.default_rng(4), 8
+    day = np.arange(700 * weeks) // 100 % 7
+    rewards = rng.lognormal(0, 0.5, (len(day), 20)) * np.where(day >= 5, 2, 1)[:, None]
+    chosen = rng.integers(2, size=(len(day), 1)).repeat(20, axis=1)
+    restarts = {
+        period: int(np.count_nonzero(fed(policy, rewards, chosen).restarts))
+        for period in (None, 700, 500)
+        for policy in (Vigilant(FixedArm(arm=0), level=RARE, period=period),)
+    }
+    assert restarts[700] == 0
+    assert min(restarts[None], restarts[500]) >= 15
+
+
+def test_a_change_is_found_within_the_phases() -> None:
+    """An arm earns half from the fifth week on, in every phase of the cycle."""
+    rng, day = np.random.default_rng(5), np.arange(7 * 700) // 100 % 7
+    rewards = rng.lognormal(0, 0.5, (len(day), 20)) * np.where(day >= 5, 2, 1)[:, None]
+    rewards[2800:] /= 2
+    state = fed(Vigilant(FixedArm(arm=0), level=RARE, period=700), rewards)
+    assert (state.restarts >= 1).all()
+
+
+def test_a_clock_tells_the_phase() -> None:
+    policy = Vigilant(UCB1(), period=700, phases=7)
+    state = policy.init(1, 2, 2)
+    policy.tell_phase(state, 3)
+    policy.learn(state, ARMS, [1], [[1.0]])
+    assert state.seen[0].sum(axis=0).tolist() == [0, 0, 0, 1, 0, 0, 0]
+    with pytest.raises(ValueError, match="phase must be a whole number"):
+        policy.tell_phase(state, 7)
+    counting = policy.init(1, 2, 2)
+    for _ in range(101):
+        policy.learn(counting, ARMS, [1], [[1.0]])
+    assert counting.seen[0, 1].tolist() == [100, 1, 0, 0, 0, 0, 0]

@@ -1,7 +1,7 @@
 """`calibrate`: advice from recorded rewards."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from tailproof.stats.calibration import Calibration, calibrate_filter
 from tailproof.stats.diagnostics import Rewards
 from tailproof.stats.soundness import planned_shares
 from tailproof.stats.standing import Looks
-from tailproof.tables import Records, records
+from tailproof.tables import Reading, Records, records
 
 __all__ = ["calibrate"]
 
@@ -40,7 +40,7 @@ def calibrate(
     scale: float | None = None,
     efficiency: float | None = None,
     delta: float = 0.01,
-    **reading: Any,
+    **reading: Unpack[Reading],
 ) -> Advice:
     """Advise which policy to run, from recorded rewards.
 

@@ -39,6 +39,7 @@ def sentences(advice: Advice) -> str:
             f"{several(advice.constant, 'feature')} with one value for all visitors: leave out "
             "what is always the same."
         )
+    parts += advice.records.notes
     if advice.rewards.missing:
         parts.append(f"{advice.rewards.missing} missing rewards were left out.")
     return "\n".join(part for part in parts if part)

@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 
 from tailproof.cli.output import console, empty_table, progress_bar, say_where
-from tailproof.cli.tables import TableFile, reads_records, table_of
+from tailproof.cli.tables import Largest, Smallest, TableFile, reads_records
 
 if TYPE_CHECKING:
     from tailproof.judging import Judgement
@@ -32,6 +32,8 @@ def judge_command(
     level: Annotated[float, typer.Option(help="Confidence of each interval.")] = 0.95,
     interval: Annotated[str, typer.Option(help="score, exact or anytime.")] = "score",
     cap: Annotated[str | None, typer.Option(help="Range of a capped mean, such as 0,500.")] = None,
+    largest: Largest = None,
+    smallest: Smallest = None,
     unknown: Annotated[str, typer.Option(help="Missing rewards: alike or worst.")] = "alike",
     silence: Annotated[float | None, typer.Option(help="Reward of a row that has none.")] = None,
     adaptive: Annotated[bool, typer.Option("--adaptive", help="A bandit made the log.")] = False,
@@ -51,7 +53,7 @@ def judge_command(
     unused("plot", plot)
     facts = {"silence": silence, "adaptive": adaptive or None, "floor": floor}
     asked: Any = {"control": control, "costs": costs, "level": level, "interval": interval}
-    asked |= {"unknown": unknown, "cap": _range(cap)}
+    asked |= {"unknown": unknown, "cap": _range(cap), "largest": largest, "smallest": smallest}
     found = _judged(file, rule, aim, asked, facts | columns)
     _print(found, json=json)
     if plot is not None:
@@ -67,7 +69,7 @@ def _judged(
     from tailproof.tables import records
 
     goal = recipes.build("aim", aim)
-    found = records(table_of(file), **columns)
+    found = records(file, **columns)
     rules = {text.replace("always:", "always "): _rule(text) for text in rule}
     with progress_bar("rules") as step:
         return judge(found, rules, goal, progress=step, **asked)

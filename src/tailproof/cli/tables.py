@@ -9,8 +9,12 @@ import typer
 
 from tailproof.cli.options import column_names
 
-__all__ = ["TableFile", "reads_records", "table_of"]
+__all__ = ["Largest", "Smallest", "TableFile", "reads_records"]
 
+Largest = Annotated[
+    float | None, typer.Option(help="The largest possible total of a customer, if you know it.")
+]
+Smallest = Annotated[float | None, typer.Option(help="The smallest possible one.")]
 TableFile = Annotated[
     str,
     typer.Argument(
@@ -40,6 +44,13 @@ _OPTIONS: dict[str, Any] = {
     ],
     "group": Annotated[_Text, typer.Option(help="Column of visitors' groups.")],
     "id": Annotated[_Text, typer.Option(help="Column that differs in every row.")],
+    "events": Annotated[
+        _Text, typer.Option(help="A file of orders: the table is then one of exposures.")
+    ],
+    "window": Annotated[
+        _Text, typer.Option(help="How long after its exposure a unit's orders count, such as 7d.")
+    ],
+    "experiment": Annotated[_Text, typer.Option(help="The one to keep, if there are several.")],
     "sheet": Annotated[_Text, typer.Option(help="Sheet of an Excel workbook.")],
     "decimal": Annotated[
         _Text, typer.Option(help="Decimal mark, '.' or ',', if the file is ambiguous.")
@@ -56,16 +67,17 @@ _OPTIONS: dict[str, Any] = {
 
 def reads_records(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command these options; it takes those that were given as one mapping, `columns`."""
+    own = inspect.signature(command, eval_str=True)
+    added = {name: hint for name, hint in _OPTIONS.items() if name not in own.parameters}
 
     @wraps(command)
     def run(**given: Any) -> None:
-        columns = {name: given.pop(name) for name in _OPTIONS}
+        columns = {name: given.pop(name) for name in added}
         command(**given, columns=_said(columns))
 
-    own = inspect.signature(command, eval_str=True)
     parameters = [part for part in own.parameters.values() if part.name != "columns"]
     parameters = [part.replace(kind=inspect.Parameter.KEYWORD_ONLY) for part in parameters]
-    for name, hint in _OPTIONS.items():
+    for name, hint in added.items():
         default = False if name == "skip_bad" else None
         kind = inspect.Parameter.KEYWORD_ONLY
         parameters.append(inspect.Parameter(name, kind, default=default, annotation=hint))
@@ -80,14 +92,3 @@ def _said(columns: dict[str, Any]) -> dict[str, Any]:
     if "features" in found:
         found["features"] = column_names(found["features"])
     return found
-
-
-def table_of(file: str) -> Any:
-    """Return what `tailproof.records` reads: the journal at a path or URL, or the path itself."""
-    from tailproof.live import read
-    from tailproof.tables.journals import is_journal
-
-    if not is_journal(file):
-        return file
-
-    return read(file)

@@ -61,6 +61,11 @@ class Shop(Bandit):
         How many features visitors have that do not matter.
     aim : CappedMean or Mean
         What regret is counted in.
+    cycle : numbers, optional
+        By what factors the shares of buyers of all arms are multiplied, one phase after another and
+        then from the first one again; such as the days of a week. Not with features.
+    phase : int
+        How many visitors a phase has.
 
     Examples
     --------
@@ -80,6 +85,8 @@ class Shop(Bandit):
     weights: Sequence[Sequence[float]] | Array | None = None
     unused: int = 0
     aim: Aim = field(default_factory=CappedMean)
+    cycle: Sequence[float] = ()
+    phase: Count = 1000
 
     def __post_init__(self) -> None:
         baskets = check_laws(self.baskets)
@@ -91,6 +98,11 @@ class Shop(Bandit):
             require(law.support[0] >= 0, "baskets", "laws of numbers that are not negative", law)
         check_aim("aim", self.aim)
         whole("unused", self.unused, at_least=0)
+        whole("phase", self.phase)
+        most = 1 / max(buyers)
+        cycle = tuple(number("cycle", by, above=0, at_most=most) for by in self.cycle)
+        require(not cycle or self.weights is None, "cycle", "empty with weights", self.cycle)
+        object.__setattr__(self, "cycle", cycle)
         if self.weights is not None:
             weights = array("weights", self.weights)
             ok = (
@@ -168,8 +180,9 @@ class ShopWorld:
             self.arms = np.broadcast_to(np.eye(k), (paths, k, k))
             self.theta = np.tile(bandit.values, (paths, 1))
             self.conversion = np.tile(np.asarray(bandit.buyers), (paths, 1))
-            self.locations, self.best = self.theta, self.theta.max(axis=1)
-            self.most = max(bandit.buyers)
+            self.most = max(bandit.buyers) * max(bandit.cycle, default=1.0)
+            self._still, self._visitor = (self.conversion, self.theta), -1
+            self._enter_phase()
         else:
             self._left = 0
             self.advance()
@@ -177,11 +190,23 @@ class ShopWorld:
 
     @property
     def changes(self) -> bool:
-        """Whether visitors differ by their features."""
-        return self.theta is None
+        """Whether visitors differ by their features, or the shares of buyers go through a cycle."""
+        return self.theta is None or len(self._shop.cycle) > 0
+
+    def _enter_phase(self) -> None:
+        """Move on to a visitor without features, who may be the first of a phase."""
+        self._visitor += 1
+        cycle = self._shop.cycle
+        if self._visitor % self._shop.phase == 0:
+            factor = cycle[self._visitor // self._shop.phase % len(cycle)] if cycle else 1.0
+            self.conversion, self.theta = (factor * still for still in self._still)
+            self.locations, self.best = self.theta, self.theta.max(axis=1)
 
     def advance(self, pulled: int = 0) -> None:
         """Move on to the next visitor."""
+        if self._shop.weights is None:
+            self._enter_phase()
+            return
         if not self._left:
             contexts = self._shop.contexts
             self._left = drawn_together(self._paths * contexts.arms * contexts.dim)

@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from tailproof.notebooks import html
+
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
@@ -18,16 +20,15 @@ _MARKS = {"trust": "o", "beware": "D", "refused": "x"}
 
 
 class Difference(NamedTuple):
-    """What a rule earns more than another, and the probability that it earns more.
+    """What a rule earns more than another, its interval, and how likely chance makes as much.
 
-    The probability is that of a normal law around the estimate with its standard error, as if
-    nothing had been known before.
+    `p` is the one-sided p value of "it is not better", of a normal law with the standard error.
     """
 
     value: float
     low: float
     high: float
-    better: float
+    p: float
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,8 @@ class Judgement:
         The rule that others are compared with, beside what was done.
     cap : tuple, optional
         The range to which rewards were cut for a capped mean.
+    capped_by : str
+        Who chose it: "rewards" or "totals" of the log, "bounds" that were named, or "given".
     rows : int
     unknown : float
         The share of rows without a reward.
@@ -99,14 +102,18 @@ class Judgement:
     ... )
     >>> found = tp.judge(log, ["A", "B"], tp.Median(), control="A")
     >>> found["always B"].verdict, [round(x, 1) for x in found["always B"].to_control]
-    ('trust', [0.9, 0.8, 1.1, 1.0])
+    ('trust', [0.9, 0.8, 1.1, 0.0])
     >>> print(found.text())
     What would each rule have earned? median, 2,000 rows, 95 % score intervals
     as logged   0.6132  0.4919 to 0.7201   trust
     always A   0.06323  -0.05624 to 0.157  trust
     always B     1.011   0.9017 to 1.109   trust
-    as logged earns 0.55 more than always A (0.4382 to 0.6618): better with probability > 99.9 %.
-    always B earns 0.9479 more than always A (0.7989 to 1.097): better with probability > 99.9 %.
+    as logged earns 0.55 more than always A (0.4382 to 0.6618); evidence against no difference:
+    p < 0.001, one-sided.
+    always B earns 0.9479 more than always A (0.7989 to 1.097); evidence against no difference:
+    p < 0.001, one-sided.
+    Each interval and p value is for its rule alone: of 2 rules that change nothing, about 0.1 would
+    be called different.
 
     Source: our own. Differences: none.
     """
@@ -119,8 +126,10 @@ class Judgement:
     cap: tuple[float, float] | None
     rows: int
     unknown: float
+    capped_by: str = "given"
     costs: bool = False
     settings: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def __getitem__(self, rule: str) -> RuleValue:
         return self.values[rule]
@@ -136,7 +145,7 @@ class Judgement:
                 found = row.pop(other) or Difference(*[math.nan] * 4)
                 own = (("", found.value), ("_low", found.low), ("_high", found.high))
                 row |= {f"{other}{end}": number for end, number in own}
-                row[f"better_than_{other.removeprefix('to_')}"] = found.better
+                row[f"{other}_p"] = found.p
             rows.append(row)
         return pandas.DataFrame(rows)
 
@@ -159,13 +168,25 @@ class Judgement:
     @property
     def title(self) -> str:
         """The question and what the answer is of."""
-        cut = ""
-        if self.cap is not None:
-            cut = " of rewards cut to {:,.4g} to {:,.4g}".format(*self.cap)
+        cut = "" if self.cap is None else f" of {self._cap_words}"
         return (
             f"What would each rule have earned? {self.aim}{cut}, {self.rows:,} rows, "
             f"{100 * self.level:.4g} % {self.interval} intervals"
         )
+
+    @property
+    def _cap_words(self) -> str:
+        """What is cut where, and by whom."""
+        assert self.cap is not None
+        low, high = self.cap
+        what = "rewards" if not self.settings.get("units") else "totals of units"
+        if self.capped_by == "bounds":
+            return f"{what} between {low:,.4g} and {high:,.4g}, as you said"
+        ends = f"at {high:,.4g}" if not low else f"at {low:,.4g} and {high:,.4g}"
+        learned = {"rewards": "rewards", "totals": "totals of units"}
+        if self.capped_by not in learned:
+            return f"rewards capped {ends}"
+        return f"{learned[self.capped_by]} capped {ends}, a quantile of this log"
 
     def cells(self) -> list[list[str]]:
         """Return a header and a row of words for each rule."""
@@ -200,7 +221,14 @@ class Judgement:
             for name, value in self.values.items()
             if value.reason
         ]
+        if self.settings.get("estimated_propensities"):
+            found.append(
+                "Propensities were estimated from counts: all of this holds if arms were drawn at "
+                "random."
+            )
+        found += self.notes
         words = ("less", "more") if self.costs else ("more", "less")
+        compared = 0
         for name, value in self.values.items():
             to, other = value.to_control, self.control
             if self.control is None:
@@ -210,11 +238,20 @@ class Judgement:
             turned = (to.value < 0) != self.costs  # so that the amount is not negative
             amount, low, high = (-to.value, -to.high, -to.low) if turned else to[:3]
             word = words[to.value < 0]
+            compared += 1
             found.append(
-                f"{name} earns {amount:,.4g} {word} than {other} ({low:,.4g} to {high:,.4g}): "
-                f"better with probability {_percent(to.better)}."
+                f"{name} earns {amount:,.4g} {word} than {other} ({low:,.4g} to {high:,.4g}); "
+                f"evidence against no difference: {_p(min(to.p, 1 - to.p))}, one-sided."
+            )
+        if compared > 1:
+            found.append(
+                f"Each interval and p value is for its rule alone: of {compared} rules that change "
+                f"nothing, about {compared * (1 - self.level):.2g} would be called different."
             )
         return found
+
+    def _repr_html_(self) -> str:
+        return html(self.cells(), [self.title, *self.sentences()])
 
     def plot(self) -> "Figure":
         """Draw each rule with its interval, and the difference to control or to what was done."""
@@ -285,12 +322,10 @@ def _signed(found: Difference) -> str:
     )
 
 
-def _percent(share: float) -> str:
-    """Return a probability; 100 % is never said of what is not certain.
+def _p(p: float) -> str:
+    """Return a p value with two digits; zero is never said.
 
-    >>> _percent(0.99999), _percent(0.5), _percent(0.00001)
-    ('> 99.9 %', '50 %', '< 0.1 %')
+    >>> _p(0.0123), _p(1e-9)
+    ('p = 0.012', 'p < 0.001')
     """
-    if share > 0.999 or share < 0.001:
-        return "> 99.9 %" if share > 0.5 else "< 0.1 %"
-    return f"{100 * share:.3g} %"
+    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"

@@ -153,8 +153,18 @@ def quantile(given: Weighted, tau: float, level: float) -> Estimate:
     return Estimate(value, low, high, _spread_over(-at_value, (high - low) / (2 * bar)))
 
 
-def mean(given: Weighted, level: float, ends: tuple[float, float] | None = None) -> Estimate:
-    """Return the mean, of rewards cut to `ends` if given: ψ = y − θ (Fieller 1954)."""
+def mean(
+    given: Weighted,
+    level: float,
+    ends: tuple[float, float] | None = None,
+    *,
+    of_totals: bool = False,
+) -> Estimate:
+    """Return the mean, of rewards cut to `ends` if given: ψ = y − θ (Fieller 1954).
+
+    `of_totals` says that the ends are those of a unit's total, and that rewards were scaled so that
+    totals keep to them: then the made-up unit has the mean number of rows, and an end as its total.
+    """
     y = given.reward if ends is None else np.clip(given.reward, *ends)
     largest = [float(np.abs(y).max()), *(abs(end) for end in ends or ())]
     unit_of_reward = max(largest) or 1.0  # so that squares are numbers
@@ -181,9 +191,12 @@ def mean(given: Weighted, level: float, ends: tuple[float, float] | None = None)
     if bounds is None:
         low, high = roots(0.0)
     else:
-        size = _typical(w, given.unit)
+        size, rows = _typical(w, given.unit), 1.0
+        if of_totals:
+            size, rows = _typical(w, None), len(w) / len(units)
         made_up = [
-            np.array([size * e, size, (size * e) ** 2, size**2 * e, size**2]) for e in bounds
+            size * np.array([e, rows, size * e * e, size * e * rows, size * rows**2])
+            for e in bounds
         ]
         low = max(float(roots(made_up[0])[0]), bounds[0])
         high = min(float(roots(made_up[1])[1]), bounds[1])

@@ -36,6 +36,7 @@ from tailproof.judging.verdicts import (
 )
 from tailproof.policies.base import Policy
 from tailproof.stats.aims import Aim, check_aim
+from tailproof.stats.customers import cap_of_totals
 from tailproof.tables import Records, records
 from tailproof.typing import Array
 
@@ -54,6 +55,8 @@ def judge(
     interval: Literal["score", "exact", "anytime"] = "score",
     unknown: Literal["alike", "worst"] = "alike",
     cap: Ends | None = None,
+    largest: float | None = None,
+    smallest: float | None = None,
     costs: bool = False,
     model: bool = True,
     seed: int = 0,
@@ -93,7 +96,11 @@ def judge(
     unknown : "alike" or "worst"
         Unknown rewards are like the known ones, or the interval holds whatever they are.
     cap : tuple, optional
-        The range of a capped mean; default: `CappedMean.range` of the log.
+        The range of a capped mean; default: `CappedMean.range` of the log, or with units that of
+        their totals, so that a customer's rows together keep to it.
+    largest, smallest : float, optional
+        The largest and the smallest reward that is possible, or total of a unit, if you know them:
+        then a mean can be trusted without a cap.
     costs : bool
         Whether small is good.
     model : bool
@@ -114,14 +121,14 @@ def judge(
     ...     propensity=np.where(arm == "A", 0.8, 0.2),
     ... )
     >>> found = judge(log, {"B": "B", "half": {"A": 0.5, "B": 0.5}}, tp.CappedMean(0.99))
-    >>> found["B"].verdict, round(found["B"].to_logged.better, 3)
-    ('trust', 0.97)
+    >>> found["B"].verdict, round(found["B"].to_logged.p, 3)
+    ('trust', 0.03)
 
     Source: our own; weights: Horvitz and Thompson 1952; C: Robins, Rotnitzky and Zhao 1994; exact
     intervals: see `tailproof.judging.bets`; weights of adaptive logs: Hadad et al. 2021.
     Differences: one equation for all aims, and a made-up reward at each end.
     """
-    table = with_propensities(_table(log, columns))
+    table = with_propensities(records(log, rows=True, **columns))
     _check(table, aim, interval, unknown, cap)
     number("level", level, at_least=0.5, below=1)
     asked = named(rules)
@@ -131,8 +138,10 @@ def judge(
         (control,) = own
     require(LOGGED not in asked, "rules", "named otherwise", LOGGED)
     wanted: dict[str, Any] = {"interval": interval, "level": level, "model": model, "seed": seed}
-    if cap is None and table.samples:
-        cap = aim.cap(table.samples)
+    table, cap, capped_by = _capped(table, aim, cap, (smallest, largest))
+    wanted["of_totals"] = capped_by == "totals" or (
+        capped_by == "bounds" and table.unit is not None
+    )
     bench = _Bench(table, aim, cap, **wanted)
     fills: list[_Bench] = []
     if unknown == "worst":
@@ -175,9 +184,11 @@ def judge(
         interval=interval,
         control=control,
         cap=cap,
+        capped_by=capped_by,
         rows=table.n,
         unknown=table.unknown,
         costs=costs,
+        notes=table.notes,
         settings={
             "adaptive": table.adaptive,
             "units": None if table.unit is None else int(table.unit.max()) + 1,
@@ -188,12 +199,38 @@ def judge(
     )
 
 
-def _table(log: Any, columns: dict[str, Any]) -> Records:
-    if columns and isinstance(log, Records):
-        raise ValueError(
-            f"{', '.join(columns)}: these belong to tailproof.records, and log is Records already"
+def _capped(
+    log: Records, aim: Aim, cap: Ends | None, bounds: tuple[float | None, float | None]
+) -> tuple[Records, Ends | None, str]:
+    """Return the log, the range of rewards or totals, and who chose it.
+
+    With units, the range is learned from their totals, and the rows of a unit beyond it are scaled.
+    """
+    smallest, largest = bounds
+    known = np.where(np.isnan(log.reward), 0.0, log.reward)
+    totals: Array = known
+    if log.unit is not None:
+        totals = np.bincount(log.unit, known).astype(np.float64)
+    if largest is not None:
+        require(
+            aim.averages and aim.share is None, "largest", "None unless the aim is Mean()", largest
         )
-    return records(log, **columns)
+        low = min(0.0, float(totals.min())) if smallest is None else number("smallest", smallest)
+        high = number("largest", largest, at_least=float(totals.max(initial=low)))
+        require(low <= totals.min(initial=high), "smallest", "no larger than any reward", smallest)
+        return log, (low, high), "bounds"
+    require(smallest is None, "smallest", "None without largest", smallest)
+    if cap is not None or not log.samples:
+        return log, cap, "given"
+    if aim.share is None or log.unit is None:
+        return log, aim.cap(log.samples), "rewards"
+    low, high = cap_of_totals(totals, aim.share)
+    if not 0 < high - low < math.inf:
+        return log, (low, high), "totals"
+    scale = np.divide(
+        np.clip(totals, low, high), totals, out=np.ones(len(totals)), where=totals != 0
+    )
+    return log.filled(log.reward * scale[log.unit]), (low, high), "totals"
 
 
 def _check(log: Records, aim: Aim, interval: str, unknown: str, cap: Ends | None) -> None:
@@ -257,7 +294,9 @@ class _Bench:
         level: float,
         model: bool,
         seed: int,
+        of_totals: bool,
     ) -> None:
+        self.of_totals = of_totals
         self.all, self.aim, self.cap, self.level, self.seed = log, aim, cap, level, seed
         self.interval = interval
         self.known = ~np.isnan(log.reward)
@@ -297,7 +336,7 @@ class _Bench:
         share = largest_share(found.influence)
         if found.errors is not None:
             doubts += about_errors(found.errors[raw > 0])
-        if share > DOMINANT and not self.aim.bounded:
+        if share > DOMINANT and not self.aim.bounded and self.cap is None:
             what = "row" if log.unit is None else "unit"
             doubts.append(Doubt("beware", f"one {what} has {share:.0%} of the variance"))
         value = RuleValue(found.value, found.low, found.high, largest_share=share, **about)
@@ -309,7 +348,7 @@ class _Bench:
     def _about_rewards(self, raw: Array) -> list[Doubt]:
         """Return what rewards say against the aim."""
         reward = self.log.reward[raw > 0]
-        if self.aim.averages and not self.aim.bounded:
+        if self.aim.averages and not self.aim.bounded and self.cap is None:
             if not np.isfinite(reward).all():
                 return [Doubt("refused", "infinite rewards have no mean: ask for a quantile")]
             return list(about_mean(reward))
@@ -336,7 +375,7 @@ class _Bench:
         if self.aim.symmetric:
             return location(given, self.level)
         if self.aim.averages:
-            return mean(given, self.level, self.cap)
+            return mean(given, self.level, self.cap, of_totals=self.of_totals)
         return quantile(given, _level(self.aim), self.level)
 
     def _exact(self, answer: _Answer, raw: Array, pi: Array | None) -> _Answer:
@@ -382,7 +421,9 @@ class _Bench:
         value = RuleValue(own.value, own.low, own.high, horizon=found.rewards.shape[2])
         answer = _Answer(value, own.influence, PARTS - 1)
         for doubt in (
-            about_mean(found.rewards.ravel()) if self.aim.averages and not self.aim.bounded else ()
+            about_mean(found.rewards.ravel())
+            if self.aim.averages and not self.aim.bounded and self.cap is None
+            else ()
         ):
             answer = answer.doubted(doubt)
         return answer
@@ -433,5 +474,5 @@ def _difference(a: _Answer, b: _Answer, level: float, costs: bool, *, loose: boo
         low, high = a.wide[0] - b.wide[1], a.wide[1] - b.wide[0]
     elif loose:
         low, high = a.value.low - b.value.high, a.value.high - b.value.low
-    better = float(ndtr(value / error)) if error > 0 else 0.5 * (1 + np.sign(value))
-    return Difference(value, low, high, 1 - better if costs else float(better))
+    worse = float(ndtr(-value / error)) if error > 0 else 0.5 * (1 - np.sign(value))
+    return Difference(value, low, high, 1 - worse if costs else float(worse))

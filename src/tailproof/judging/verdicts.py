@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tailproof.judging.scores import by_unit
 from tailproof.stats.aims import Aim
@@ -38,7 +39,10 @@ OFF = 4.0
 _ATOM = 0.05
 """A value is an atom, such as no purchase, if it makes up this share of the rewards."""
 _FEW = 10
-"""So few different values, such as ratings, have a mean."""
+"""So few different values have no tail to look at: they are ratings, clicks, or a few prices."""
+
+_LARGEST_COUNT = 1000
+"""Whole numbers up to this may be counts or ratings."""
 
 Kind = Literal["beware", "refused"]
 
@@ -172,6 +176,7 @@ def about_mean(reward: Array) -> Iterator[Doubt]:
     """Yield what the tail of rewards says against a mean."""
     values, counts = np.unique(reward, return_counts=True)
     if len(values) <= _FEW:
+        yield from _about_few(values, counts)
         return
     most = int(counts.argmax())
     atom = counts[most] > _ATOM * len(reward)
@@ -187,3 +192,22 @@ def about_mean(reward: Array) -> Iterator[Doubt]:
             f"the tail index of the rewards is {tail.alpha:.2f}, between {tail.low:.2f} and "
             f"{tail.high:.2f}: a mean cannot be relied on; ask for the capped mean or a quantile",
         )
+
+
+def _about_few(values: Array, counts: NDArray[Any]) -> Iterator[Doubt]:
+    """Yield what speaks against the mean of few different values.
+
+    Whole numbers without a gap, as clicks and ratings, have a largest one that is known, if it has
+    come often enough. Of prices nobody knows which one has not been sold yet.
+    """
+    largest = int(np.abs(values).argmax())
+    small = float(np.abs(values).max()) <= _LARGEST_COUNT
+    steps = small and bool((values % 1 == 0).all()) and bool((np.diff(values) == 1).all())
+    if steps and counts[largest] >= LEAST_BEYOND:
+        return
+    yield Doubt(
+        "beware",
+        f"a mean holds only if no reward beyond {values[largest]:,.4g} is possible, which came "
+        f"{counts[largest]:,} times here: name the largest possible one (largest=), or ask for the "
+        "capped mean",
+    )

@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal as Exact
 from numbers import Real
@@ -69,6 +69,15 @@ class Column:
         gatherer = Gatherer()
         gatherer.add(values)
         return gatherer.column()
+
+    def take(self, rows: Index) -> "Column":
+        """Return some of the cells."""
+        return replace(
+            self,
+            numbers=None if self.numbers is None else self.numbers[rows],
+            codes=None if self.codes is None else self.codes[rows],
+            raw=None if self.raw is None else [self.raw[row] for row in rows.tolist()],
+        )
 
     @property
     def blank(self) -> Any:

@@ -29,7 +29,7 @@ class Frame(Source):
     def __init__(self, table: Any) -> None:
         import narwhals as nw
 
-        if not all(isinstance(name, str) for name in table.columns):  # pandas allows any name
+        if nw.dependencies.is_pandas_dataframe(table):  # whose columns may have any name
             table = table.rename(columns=str)
         self._frame: narwhals.DataFrame[Any] = nw.from_native(table, eager_only=True)
         self.names = self._frame.columns

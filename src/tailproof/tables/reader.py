@@ -1,6 +1,6 @@
 """From the columns of a source to `Records`: every row is checked, or refused by its line."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,13 +23,14 @@ from tailproof.tables.columns import (
     of_mappings,
     varies,
 )
+from tailproof.tables.how import Reading
 from tailproof.tables.refusals import Refusals
 from tailproof.tables.sources import Arrays, Source
 from tailproof.typing import Array, Index
 
-__all__ = ["Reader", "finished"]
+__all__ = ["ALSO", "Reader", "finished"]
 
-_ALSO = {"unit": ("decision", "hold"), "time": ("at", "asked"), "status": ("fate",)}
+ALSO = {"unit": ("decision", "hold"), "time": ("at", "asked"), "status": ("fate",)}
 """Other names that a column may have if none is asked for."""
 _OPEN = ("pending", "kept")
 """What a row is that still waits for its reward."""
@@ -45,41 +46,40 @@ class Reader:
     source : Source
     asked : mapping
         The name of a column, or an array, for each option; None: it is not used.
-    features, arms, decimal, spelling, skip_bad
-        See `tailproof.records`.
+    features : sequence of str or array, optional
+    reading : Reading
+        How, see `tailproof.Reading`.
+    also : mapping, optional
+        Other names that a column may have if none is asked for.
     """
 
     def __init__(
         self,
         source: Source,
         asked: dict[str, Any],
-        *,
         features: Any,
-        arms: Sequence[Any] | None,
-        decimal: Decimal | None,
-        spelling: Spelling,
-        skip_bad: bool,
+        reading: Reading,
+        also: Mapping[str, Sequence[str]] = ALSO,
     ) -> None:
-        self.source, self.features, self.decimal, self.spelling = (
-            source,
-            features,
-            decimal,
-            spelling,
-        )
+        arms = reading.get("arms")
+        self.source, self.features, self.also = source, features, also
         self.arms = None if arms is None else tuple(map(str, arms))
+        self.decimal: Decimal | None = reading.get("decimal")
+        self.spelling: Spelling = reading.get("spelling", "ask")
+        self.complete, self.offered = reading.get("missing") == "refuse", reading.get("offered")
+        asked = asked | {"status": reading.get("status", "status")}
+        self.shares = asked["propensities"] = reading.get("propensities")
         if source.journal and isinstance(asked["group"], str) and asked["group"] == "group":
-            asked = asked | {"group": None}  # it says who chose
-        self.refusals = Refusals(source.where, skip=skip_bad)
+            asked["group"] = None  # it says who chose
+        self.refusals = Refusals(source.where, skip=reading.get("skip_bad", False))
         self.wanted = self._wanted(asked)
         self.columns = self._load(asked)
-        if "reward" not in self.columns:
-            raise ValueError("reward is needed: pass a table, or reward= as an array")
-        self.n = len(self.columns["reward"])
+        self.merged: list[str] = []
+        self.n = len(next(iter(self.columns.values()), ()))
         for option, column in self.columns.items():
             require(len(column) == self.n, option, f"of shape {(self.n,)}", (len(column),))
         if not self.n:
             raise ValueError(f"{source.name} has no rows")
-        self.merged: list[str] = []
 
     def _wanted(self, asked: dict[str, Any]) -> dict[str, str]:
         """Return the column of each option; a default that is not there is left out."""
@@ -87,7 +87,7 @@ class Reader:
         self.source.prefer([name for option, name in names.items() if name != option])
         known, found = set(self.source.names), {}
         for option, name in names.items():
-            defaults = [name, *(_ALSO.get(option, ()) if name == option else ())]
+            defaults = [name, *(self.also.get(option, ()) if name == option else ())]
             if option == "status" == name and not self.source.journal:
                 defaults = ["fate"]  # the status of an order is another matter
             there = next((own for own in defaults if own in known), None)
@@ -122,29 +122,23 @@ class Reader:
                 given = values if hasattr(values, "dtype") else np.array(values, dtype=object)
                 require(np.ndim(given) == 1, option, "an array of one axis", np.shape(given))
                 found[option] = Column.of(np.asarray(given))
-        self.shares = asked["propensities"]
+        if isinstance(self.source, Arrays) and "reward" not in found:
+            raise ValueError("reward is needed: pass a table, or reward= as an array")
         return found
 
-    def read(self, offered: Any, *, complete: bool) -> Records:
-        """Return the rows that can be read; `complete`: those with a reward."""
-        rows, name = self.refusals.rows, self._name("reward")
-        reward = cells.numbers(self.columns["reward"], name, self.refusals, self.decimal)
-        if complete and "status" not in self.columns:  # which says why there is none
-            rows(np.flatnonzero(np.isnan(reward)), f"column {name} has no reward")
+    def read(self) -> Records:
+        """Return the rows that can be read."""
         arms, arm = self._arms()
-        time = None
-        if (column := self.columns.get("time")) is not None:
-            time = cells.times(column, self._name("time"), self.refusals)
-            rows(np.flatnonzero(np.isnan(time)), f"column {self._name('time')} has no time")
+        unit, time = self._codes("unit"), self._time()
         self._check_ids()
         own, full, possible = self._propensities(arms, arm)
-        possible = self._offered(possible if offered is None else offered, arms, arm)
+        possible = self._offered(possible if self.offered is None else self.offered, arms, arm)
         names, features, vectors = self._features(arms)
         found = Records(
             arms=arms,
             arm=arm,
-            reward=reward + 0.0,  # so that zeros have no sign
-            unit=self._codes("unit"),
+            reward=self._reward(),
+            unit=unit,
             time=time,
             propensity=own,
             propensities=full,
@@ -154,11 +148,31 @@ class Reader:
             vectors=vectors,
             group=self._texts("group"),
             status=self._texts("status"),
+            weight=self._number("weight", "count") if "weight" in self.columns else None,
         )
-        kept = self.refusals.kept(self.n)
-        if len(kept) < self.n:
-            found = found.take(kept)
+        self.kept = self.refusals.kept(self.n)
+        if len(self.kept) < self.n:
+            found = found.take(self.kept)
         return replace(found, notes=tuple(filter(None, [self.refusals.sentence, *self.merged])))
+
+    def _reward(self) -> Array:
+        """Return the rewards; zeros if there are none to read."""
+        if "reward" not in self.columns:
+            return np.zeros(self.n)
+        name = self._name("reward")
+        found = cells.numbers(self.columns["reward"], name, self.refusals, self.decimal)
+        if self.complete and "status" not in self.columns:  # which says why there is none
+            missing = np.flatnonzero(np.isnan(found))
+            self.refusals.rows(missing, f"column {name} has no reward")
+        return found + 0.0  # so that zeros have no sign
+
+    def _time(self) -> Array | None:
+        if "time" not in self.columns:
+            return None
+        name = self._name("time")
+        found = cells.times(self.columns["time"], name, self.refusals)
+        self.refusals.rows(np.flatnonzero(np.isnan(found)), f"column {name} has no time")
+        return found
 
     def _name(self, option: str) -> str:
         """Return what the column of an option is called."""
@@ -210,6 +224,7 @@ class Reader:
             return None
         missing = np.flatnonzero(found.codes < 0)
         self.refusals.rows(missing, f"column {self._name(option)} names no {option}")
+        self.units = np.array([*found.names, ""], dtype=object)[found.codes]
         return found.codes
 
     def _check_ids(self) -> None:
@@ -328,19 +343,13 @@ def _are_names(features: Any) -> bool:
     return isinstance(features, Sequence) and all(isinstance(name, str) for name in features)
 
 
-def finished(
-    found: Records,
-    source: Source,
-    silence: float | None,
-    wait: float | None,
-    adaptive: bool | None,
-    floor: float | None,
-) -> Records:
+def finished(found: Records, source: Source, reading: Reading) -> Records:
     """Return the records in the order of time, with rewards of silence.
 
     A journal is adaptive. So may any table be in which the propensity of an arm varies in a group.
     """
-    found = _silent(found, source, silence)
+    adaptive, floor = reading.get("adaptive"), reading.get("floor")
+    found = _silent(found, source, reading.get("silence"))
     if adaptive is None and source.journal:
         adaptive = True
     elif adaptive is None and found.propensity is not None:
@@ -353,7 +362,7 @@ def finished(
         least = float(found.propensity.min())
         if least < floor * (1 - ROUNDING):
             raise ValueError(f"floor is {floor:g}, but a propensity is {least:g}")
-    return _in_time(replace(found, adaptive=adaptive, floor=floor), wait)
+    return _in_time(replace(found, adaptive=adaptive, floor=floor), reading.get("wait"))
 
 
 def _silent(found: Records, source: Source, silence: float | None) -> Records:

@@ -37,9 +37,8 @@ class Filtered(Repeating[Wrapped]):
     estimator : Estimator
         Makes one number of these ñ rewards; by default the mean of medians with ε = ½.
     fewest : int, optional
-        The fewest rewards of a decision that are accepted where some were lost, by default more
-        than half of them. What a theorem says of ñ rewards it does not say of fewer, which are
-        repeated in turn: `from_theory` accepts none.
+        The fewest of the ñ rewards that are accepted where some were lost; by default more than
+        half. A filter from theory takes all: its theorem bounds the error of no fewer.
 
     Examples
     --------
@@ -69,15 +68,10 @@ class Filtered(Repeating[Wrapped]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        ok = self.fewest is None or self.fewest <= self.pulls
-        require(ok, "fewest", f"at most {self.pulls}, the rewards of a decision", self.fewest)
+        ok = self.fewest is None or self.fewest <= self.repeats
+        require(ok, "fewest", f"at most {self.repeats}, the repeats", self.fewest)
         require(isinstance(self.estimator, Estimator), "estimator", "an estimator", self.estimator)
         self.estimator.check(self.repeats)
-
-    @property
-    def least(self) -> int:
-        """The fewest rewards that are accepted for one decision."""
-        return super().least if self.fewest is None else self.fewest
 
     @property
     def invariances(self) -> frozenset[str]:
@@ -86,6 +80,11 @@ class Filtered(Repeating[Wrapped]):
         if "increasing" in inside:
             inside |= {"units", "offset"}
         return inside - {"increasing"} if self.estimator.equivariant else frozenset()
+
+    @property
+    def least(self) -> int:
+        """The fewest rewards accepted for one decision."""
+        return super().least if self.fewest is None else self.policy.pulls * self.fewest
 
     @classmethod
     def from_theory(
@@ -110,8 +109,6 @@ class Filtered(Repeating[Wrapped]):
         >>> policy = Filtered.from_theory(OFUL(), horizon=10**6, delta=0.01, alpha=1)
         >>> policy.pulls, policy.estimator, round(policy.policy.noise_scale, 2)
         (21, Median(), 1.26)
-        >>> policy.least  # a block that lost rewards is refused
-        21
 
         Warns when not even one decision fits into the horizon, and when the bound is no better than
         chance: when with A = OFUL in `dim` dimensions it is above the 2T that can be lost at most.
@@ -146,8 +143,7 @@ class Filtered(Repeating[Wrapped]):
                 f"{2 * horizon}; see Filtered.calibrated for a filter without a guarantee",
                 stacklevel=2,
             )
-        fewest = repeats * policy.pulls
-        return cls(policy, repeats=repeats, estimator=estimator, fewest=fewest)
+        return cls(policy, repeats=repeats, estimator=estimator, fewest=repeats)
 
     @classmethod
     def calibrated(cls, policy: Policy[Any], **settings: Any) -> Self:

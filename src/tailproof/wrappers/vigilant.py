@@ -6,7 +6,7 @@ from typing import Annotated
 
 import numpy as np
 
-from tailproof.checks import Range
+from tailproof.checks import Count, Range, whole
 from tailproof.policies.base import Array, Index, State
 from tailproof.policies.state.base import ONE, ArmCounts, Counts, Rule
 from tailproof.wrappers.base import Wrapped, Wrapper
@@ -32,26 +32,33 @@ class Watched(Wrapped):
         Decisions since the last restart, and how many restarts there were.
     offer, varies : arrays of shape (paths, K, d) and (paths,)
         The vectors on offer at first, and 1 once there were others.
-    seen, edges : arrays of shape (paths, K) and (paths, K, 15)
-        How many rewards of each arm, and the first of them in ascending order, +inf where missing.
-    counts : array of shape (paths, K, 16)
+    seen, edges : arrays of shape (paths, K, phases) and (paths, K, phases, 15)
+        How many rewards of each arm in each phase, and the first of them in ascending order, +inf
+        where missing.
+    counts : array of shape (paths, K, phases, 16)
         How many of the others are in each bin between the edges.
+    bets : array of shape (paths, K)
+        How many of an arm's rewards were ranked.
     evidence : array of shape (paths, K, 2, bets)
         M of every bet that the rewards have fallen, and that they have risen.
+    told : array of shape (paths,)
+        The phase that `Vigilant.tell_phase` gave, −1 where decisions are counted.
     """
 
     since: Counts
     restarts: Counts
     offer: Annotated[Array, Rule(("arms", "dim"), finite=True)]
     varies: Counts
-    seen: ArmCounts
-    edges: Annotated[Array, Rule(("arms", _FIRST), blank=math.inf)]
-    counts: Annotated[Index, Rule(("arms", _FIRST + 1), least=0)]
+    seen: Annotated[Index, Rule(("arms", 1), least=0)]
+    edges: Annotated[Array, Rule(("arms", 1, _FIRST), blank=math.inf)]
+    counts: Annotated[Index, Rule(("arms", 1, _FIRST + 1), least=0)]
+    bets: ArmCounts
+    told: Annotated[Index, Rule(least=-1, blank=-1)]
     evidence: Annotated[Array, Rule(("arms", 2, _BETS), finite=True)]
 
     def forget(self, rows: Index) -> None:
         """Forget the rewards of some paths."""
-        for name in ("since", "seen", "counts", "evidence"):
+        for name in ("since", "seen", "counts", "bets", "evidence"):
             getattr(self, name)[rows] = 0
         self.edges[rows] = math.inf
 
@@ -66,32 +73,35 @@ class Watched(Wrapped):
             self.forget(new)
             self.varies[new] = 1
 
-    def watch(self, chosen: Index, y: Array) -> Array:
+    def watch(self, chosen: Index, y: Array, phase: Index) -> Array:
         """Add one reward in each path; return the evidence on its arm, of shape (paths, 2)."""
         key = np.where(self.varies > 0, 0, chosen)
         paths = np.arange(self.paths)
-        n = self.seen[paths, key]
-        self.seen[paths, key] = n + ONE
+        n = self.seen[paths, key, phase]
+        self.seen[paths, key, phase] = n + ONE
         young, old = np.flatnonzero(n < _FIRST), np.flatnonzero(n >= _FIRST)
         if len(young):
-            at = young, key[young]
+            at = young, key[young], phase[young]
             self.edges[*at, n[young]] = y[young]
             self.edges[at] = np.sort(self.edges[at], axis=1)
         if len(old):
-            self._bet((old, key[old]), y[old], n[old] - _FIRST + 1)
+            self._bet((old, key[old], phase[old]), y[old], n[old] - _FIRST + 1)
         evidence: Array = self.evidence[paths, key].mean(axis=2)
         return evidence
 
-    def _bet(self, at: tuple[Index, Index], y: Array, n: Index) -> None:
-        """Update the evidence by the n-th reward after the first ones, in some paths."""
+    def _bet(self, at: tuple[Index, Index, Index], y: Array, n: Index) -> None:
+        """Update the evidence by the n-th reward of a phase after the first ones, in some paths."""
         place = (self.edges[at] < y[:, None]).sum(axis=1)
         self.counts[*at, place] += ONE
         upto = self.counts[at].cumsum(axis=1)[np.arange(len(y)), place] / n
         share = self.counts[*at, place] / n
         fall, rise = _mass(1 - upto, share), _mass(upto - share, share)
         factor = np.stack([fall, rise], axis=1) / share[:, None, None]
-        new = math.log(2) * (1 / np.log(n + 1) - 1 / np.log(n + 2))
-        self.evidence[at] = (self.evidence[at] + new[:, None, None]) * factor
+        arm = at[:2]
+        self.bets[arm] += ONE
+        m = self.bets[arm]
+        new = math.log(2) * (1 / np.log(m + 1) - 1 / np.log(m + 2))
+        self.evidence[arm] = (self.evidence[arm] + new[:, None, None]) * factor
 
 
 def _mass(low: Array, share: Array) -> Array:
@@ -121,6 +131,13 @@ class Vigilant(Wrapper[Watched]):
     restarts: the statement is then for policies that do not get worse and offers that come from
     one law, and measured.
 
+    With a `period`, such as a week, rewards are ranked among those of the same arm and the same
+    phase, such as the day of the week, and the bets of an arm go on over its phases. So a cycle is
+    no change, and a price that changes still is one; `level` holds if each phase has laws of its
+    own. Rewards that vary in common without a period, as on a holiday or in a campaign, restart the
+    policy. An order of the arms that flips every week is none of its business: let the weekday be a
+    feature.
+
     What it sees is a change in what is pulled: how high the rewards are; with many zeros, the share
     of those that are not; with several pulls a decision, their median. Much less noise is a change,
     too; more noise moves ranks both ways, and hardly counts. It cannot see that an arm which is not
@@ -133,6 +150,12 @@ class Vigilant(Wrapper[Watched]):
         The algorithm A.
     level : float
         The probability of a restart where nothing changes.
+    period : int, optional
+        The length of a cycle of the rewards, in decisions. Where a clock says the phase, see
+        `tell_phase`.
+    phases : int
+        Into how many equal parts the period is cut; each needs 15 rewards of an arm before the next
+        one is ranked.
 
     Examples
     --------
@@ -165,9 +188,40 @@ class Vigilant(Wrapper[Watched]):
     """
 
     level: Annotated[float, Range(at_least=1e-12, below=1)] = field(kw_only=True, default=0.01)
+    period: Count | None = field(kw_only=True, default=None)
+    phases: Annotated[int, Range(at_least=1, at_most=1000)] = field(kw_only=True, default=7)
+
+    def tell_phase(self, state: Watched, phase: int) -> None:
+        """Say in which phase the decisions were made whose rewards are learned next.
+
+        For a clock: the day of the week, say. Until it is called, decisions are counted, and a
+        period is as many of them as `period`.
+
+        >>> from tailproof import UCB1
+        >>> weekly = Vigilant(UCB1(), period=7000, phases=7)
+        >>> state = weekly.init(paths=1, arms=2, dim=2)
+        >>> weekly.tell_phase(state, 6)
+        >>> weekly.learn(state, np.eye(2)[None], [0], [[1.0]])
+        >>> state.seen[0, 0].tolist()
+        [0, 0, 0, 0, 0, 0, 1]
+        """
+        last = state.seen.shape[2] - 1
+        state.told[:] = whole("phase", phase, at_least=0, at_most=last)
 
     def _init(self, paths: int, arms: int, dim: int) -> Watched:
-        return Watched.around(self.policy.init(paths, arms, dim))
+        phases = 1 if self.period is None else self.phases
+        return Watched.around(
+            self.policy.init(paths, arms, dim),
+            seen=np.zeros((paths, arms, phases), dtype=np.int64),
+            edges=np.full((paths, arms, phases, _FIRST), math.inf),
+            counts=np.zeros((paths, arms, phases, _FIRST + 1), dtype=np.int64),
+        )
+
+    def _phase(self, state: Watched) -> Index:
+        if self.period is None:
+            return np.zeros(state.paths, dtype=np.int64)
+        counted = state.decisions % self.period * self.phases // self.period
+        return np.where(state.told >= 0, state.told, counted)
 
     def _learn_weighted(
         self, state: Watched, arms: Array, chosen: Index, rewards: Array, propensity: Array | None
@@ -177,7 +231,7 @@ class Vigilant(Wrapper[Watched]):
             state.compare(arms)
         middle = (rewards.shape[1] - 1) // 2
         y = rewards[:, 0] if middle == 0 else np.partition(rewards, middle, axis=1)[:, middle]
-        fall, rise = state.watch(chosen, y).T
+        fall, rise = state.watch(chosen, y, self._phase(state)).T
         state.since += ONE
         together = state.varies > 0
         changed = np.where(together, fall, (fall + rise) / (2 * state.arms)) >= 1 / self.level

@@ -1,0 +1,144 @@
+"""Exposures and orders: who was shown what, joined with what they bought afterwards."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tailproof.checks import number, require
+from tailproof.tables.checked import Records
+from tailproof.tables.how import Reading
+from tailproof.tables.opening import open_table
+from tailproof.tables.platforms import NAMES, Part, exposures_of
+from tailproof.tables.reader import Reader, finished
+from tailproof.tables.sources import Arrays
+from tailproof.typing import Array, Index
+
+__all__ = ["seconds", "with_events"]
+
+_SPANS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
+
+
+def seconds(name: str, span: Any) -> float:
+    """Return a span such as "7d" or "12h" in seconds; a number is one of seconds.
+
+    >>> seconds("window", "7d"), seconds("window", 90)
+    (604800.0, 90.0)
+    >>> seconds("window", "soon")
+    Traceback (most recent call last):
+    ValueError: window must be a span such as 7d, 12h or 30min, got 'soon'
+    """
+    if not isinstance(span, str):
+        return number(name, span, above=0)
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|min|m|h|d|w)\s*", span)
+    require(match is not None, name, "a span such as 7d, 12h or 30min", span)
+    assert match is not None
+    return float(match[1]) * _SPANS[match[2]]
+
+
+def with_events(
+    exposures: Any, columns: dict[str, Any], features: Any, reading: Reading
+) -> Records:
+    """Return a row for each unit: its arm, and what it brought within the window.
+
+    The window starts with the first exposure of the unit. Left out, and counted in `notes`: units
+    that saw two arms, units whose window has not ended when the tables end, and events before the
+    exposure, after the window, or of units that were never exposed.
+    """
+    how: Any = {name: x for name, x in reading.items() if name not in ("arms", "offered", "id")}
+    table = exposures_of(open_table(exposures, reading.get("sheet")), reading.get("experiment"))
+    shown, shown_to = _read(table, columns | {"reward": None, "id": None}, features, reading)
+    none = dict.fromkeys(("arm", "propensity", "group"))
+    orders, by = _read(Part(open_table(reading["events"])), columns | none, None, how)
+    rows, mixed, notes = _first(shown)
+    end = max(float(_times(shown).max()), float(_times(orders).max()))
+    left_out = {shown_to[row] for row in mixed.tolist()}
+    number_of = {name: i for i, name in enumerate(shown_to[rows])}
+    unit = np.array([number_of.get(name, -1) for name in by], dtype=np.int64)
+    stranger = np.array([name not in left_out for name in by], dtype=np.bool_) & (unit < 0)
+    shown = shown.take(rows)
+    span = reading.get("window")
+    window = np.inf if span is None else seconds("window", span)
+    age = _times(orders) - np.append(_times(shown), np.nan)[unit]
+    notes += _about(orders, age, window, stranger)
+    counted = (unit >= 0) & (age >= 0) & (age < window) & ~np.isnan(orders.reward)
+    reward = np.bincount(unit[counted], orders.reward[counted], minlength=shown.n)
+    found = replace(shown, reward=reward.astype(np.float64), notes=notes)
+    return finished(_closed(found, end, window), Arrays(), reading)
+
+
+def _times(found: Records) -> Array:
+    assert found.time is not None  # `_read` has checked it
+    return found.time
+
+
+def _read(
+    source: Part, columns: dict[str, Any], features: Any, reading: Reading
+) -> tuple[Records, Any]:
+    """Return one of the two tables, and the name of each row's unit."""
+    reader = Reader(source, columns, features, reading, NAMES)
+    for option in ("unit", "time"):
+        if option not in reader.columns:
+            known = ", ".join(source.names)
+            raise ValueError(f"{option} must name a column of {source.name}, which has {known}")
+    found = reader.read()
+    return found, reader.units[reader.kept]
+
+
+def _first(shown: Records) -> tuple[Index, Index, tuple[str, ...]]:
+    """Return the row of each unit's first exposure, the rows of units that saw several arms."""
+    assert shown.unit is not None
+    order = np.lexsort((_times(shown), shown.unit))
+    units, start = np.unique(shown.unit[order], return_index=True)
+    first = order[start]
+    differs = shown.arm != shown.arm[first][np.searchsorted(units, shown.unit)]
+    mixed = np.bincount(shown.unit, differs, minlength=len(units)) > 0
+    notes = shown.notes
+    if mixed.any():
+        units_saw = "1 unit that saw" if mixed.sum() == 1 else f"{mixed.sum():,} units that saw"
+        notes += (f"{units_saw} several arms were left out.",)
+    if mixed.all():
+        raise ValueError(f"every unit saw several arms: nothing can be compared. {notes[-1]}")
+    return first[~mixed], np.flatnonzero(mixed[shown.unit]), notes
+
+
+def _about(orders: Records, age: Array, window: float, stranger: Any) -> tuple[str, ...]:
+    """Say which events do not count."""
+    with np.errstate(invalid="ignore"):
+        counts = {
+            "before the first exposure of their unit": int((age < 0).sum()),
+            "after the window of their unit": int((age >= window).sum()),
+            "of units that were not exposed": int(stranger.sum()),
+            "without a value": int(np.isnan(orders.reward).sum()),
+        }
+    said = [f"{count:,} {words}" for words, count in counts.items() if count]
+    notes = [*orders.notes]
+    if said:
+        notes.append(f"Events that do not count: {', '.join(said)}.")
+    if window == np.inf:
+        notes.append(
+            "All events after the exposure count, so units that came early had more time: name a "
+            "window."
+        )
+    return tuple(notes)
+
+
+def _closed(found: Records, end: float, window: float) -> Records:
+    """Leave out units whose window has not ended when the tables end."""
+    if window == np.inf:
+        return found
+    over = _times(found) + window <= end
+    if not over.any():
+        raise ValueError(
+            f"no unit's window of {window / 86400:g} days has ended: the tables end "
+            f"{(end - _times(found).min()) / 86400:.3g} days after the first exposure"
+        )
+    if over.all():
+        return found
+    open_ = int((~over).sum())
+    units = "1 unit" if open_ == 1 else f"{open_:,} units"
+    verb = "has" if open_ == 1 else "have"
+    note = f"{units} whose window {verb} not ended were left out."
+    kept = found.take(np.flatnonzero(over))
+    return replace(kept, notes=(*found.notes, note))

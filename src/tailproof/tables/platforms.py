@@ -1,0 +1,132 @@
+"""What experiment platforms export: which columns they have, and which rows are exposures."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tailproof.tables.cells import Column, labels
+from tailproof.tables.refusals import Refusals
+from tailproof.tables.sources import Source
+from tailproof.typing import Index
+
+__all__ = ["NAMES", "Part", "exposures_of"]
+
+_ARMS = (
+    "variation_id",  # GrowthBook
+    "variation_name",
+    "experiment_group",  # Statsig
+    "group_name",
+    "group_id",
+    "$feature_flag_response",  # PostHog
+    "properties.$feature_flag_response",
+)
+NAMES = {
+    "arm": _ARMS,
+    "unit": ("user_id", "unit_id", "distinct_id", "anonymous_id", "stable_id"),
+    "time": ("timestamp", "first_exposure_utc", "first_exposure", "at"),
+    "reward": ("value", "revenue", "amount"),
+}
+"""What GrowthBook, Statsig and PostHog call these columns."""
+_EXPERIMENTS = (
+    "experiment_id",
+    "experiment_name",
+    "experiment",
+    "$feature_flag",
+    "properties.$feature_flag",
+)
+_EXPOSURE = "$feature_flag_called"
+"""The event that tells PostHog's exposures from all else in one export."""
+_BAG = "properties"
+"""The column in which PostHog has what else it knows of an event, as JSON."""
+
+
+class Part(Source):
+    """Some rows of a source, with what its properties have as columns ``properties.KEY``."""
+
+    def __init__(self, source: Source) -> None:
+        self.source, self.name = source, source.name
+        self.names = list(source.names)
+        self.rows: Index | None = None
+        self._bags: list[Any] | None = None
+        if _BAG in self.names:
+            keys = dict.fromkeys(key for bag in self._properties() for key in bag)
+            self.names += [f"{_BAG}.{key}" for key in keys]
+
+    def _properties(self) -> list[Any]:
+        """Return the properties of each row."""
+        if self._bags is None:
+            (column,) = self.source.load([_BAG], Refusals(self.source.where, skip=True)).values()
+            if column.raw is not None:
+                self._bags = [row or {} for row in column.raw]
+            else:
+                bags = [_bag(text) for text in column.texts]
+                codes = np.full(len(column), -1) if column.codes is None else column.codes
+                self._bags = [bags[code] if code >= 0 else {} for code in codes.tolist()]
+        return self._bags
+
+    def load(self, wanted: Sequence[str], refusals: Refusals) -> dict[str, Column]:
+        """Return some columns of these rows."""
+        own = [name for name in wanted if name in self.source.names]
+        found = self.source.load(own, refusals) if own else {}
+        for name in wanted:
+            if name not in found:
+                key = name.removeprefix(f"{_BAG}.")
+                found[name] = Column.of([bag.get(key) for bag in self._properties()])
+        if self.rows is None:
+            return found
+        return {name: column.take(self.rows) for name, column in found.items()}
+
+    def where(self, row: int) -> str:
+        """Return where the row is in the source."""
+        return self.source.where(row if self.rows is None else int(self.rows[row]))
+
+    def keep(self, column: str, value: str) -> None:
+        """Keep the rows that have this value in a column."""
+        found = self._labels(column)
+        rows = np.flatnonzero(found.codes == found.names.index(value))
+        self.rows = rows if self.rows is None else self.rows[rows]
+
+    def values(self, column: str) -> tuple[str, ...]:
+        """Return the distinct values of a column."""
+        names: tuple[str, ...] = self._labels(column).names
+        return names
+
+    def _labels(self, column: str) -> Any:
+        loaded = self.load([column], Refusals(self.where, skip=True))
+        return labels(loaded[column], column)
+
+
+def _bag(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def exposures_of(source: Source, experiment: str | None) -> Part:
+    """Return the rows that are exposures to one experiment; an error if there are several."""
+    part = Part(source)
+    if "event" in part.names and _EXPOSURE in part.values("event"):
+        part.keep("event", _EXPOSURE)
+    column = next((name for name in _EXPERIMENTS if name in part.names), None)
+    if column is None:
+        if experiment is not None:
+            raise ValueError(
+                f"experiment needs one of the columns {', '.join(_EXPERIMENTS)}, which "
+                f"{part.name} has not"
+            )
+        return part
+    known = part.values(column)
+    if experiment is None and len(known) > 1:
+        raise ValueError(
+            f"{part.name} has {len(known)} experiments in the column {column}: pass experiment=, "
+            f"one of {', '.join(known[:5])}"
+        )
+    if experiment is not None:
+        if experiment not in known:
+            raise ValueError(f"experiment must be one of {', '.join(known)}, got {experiment!r}")
+        part.keep(column, experiment)
+    return part
