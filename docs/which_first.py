@@ -29,7 +29,7 @@ TREE: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
     (
         "Rewards scatter around\na level; arms differ by a shift",
         (
-            ("one pull a decision", "LinStudentUCB", "SymmetricOFUL(radius='practical')"),
+            ("one pull a decision", "LinStudentUCB", "SymmetricOFUL, HuberBandit"),
             ("you have a bandit, 21 pulls in a row", "AutoFiltered(policy)", "Filtered.calibrated"),
             ("noise known to be stable", "LinStudentUCB", "StableTS"),
         ),
@@ -57,7 +57,7 @@ TREE: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             (
                 "linear, heavy tails",
                 "MoM CRT MENU TOFU SupBMM SupBTC",
-                "HeavyOFUL HvtUCB HuberBandit",
+                "HeavyOFUL HvtUCB",
             ),
             ("linear, light tails", "ConfidenceBall SupLinUCB SupLinRel", "PEGE"),
             ("proofs as T or d grows", "OSSB, KLInfUCB", "EndOfOptimism ALBA"),

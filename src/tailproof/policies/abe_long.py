@@ -54,8 +54,8 @@ class AbeLong(Policy[_Weights]):
     Source: Abe and Long 1999, from its abstract ("a learning method like the Widrow–Hoff rule and a
     probabilistic selection strategy") and from Foster and Rakhlin 2020, who took the probabilities
     from it; its text could not be read. Differences: η and γ follow from the regret √T of
-    Widrow–Hoff in squared error, as in the later source; rewards of any size, in units of `unit`. An infinite
-    reward leaves a path without an estimate; it then draws uniformly.
+    Widrow–Hoff in squared error, as in the later source; rewards of any size, in units of `unit`.
+    An infinite reward leaves a path without an estimate; it then draws uniformly.
 
     Kind: linear.
     Needs: T, size of rewards.
