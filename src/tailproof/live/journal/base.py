@@ -15,10 +15,11 @@ from hashlib import blake2b
 from itertools import chain
 from typing import Any, ClassVar, NamedTuple
 
+from tailproof.live.journal.tables import SCHEMA, TABLES
+
 __all__ = [
     "BEFORE",
     "CANCELLED",
-    "SCHEMA",
     "ConflictError",
     "Journal",
     "Look",
@@ -28,42 +29,12 @@ __all__ = [
     "seal",
 ]
 
-SCHEMA = 3
-"""1 was that of tailproof 0.2, 2 that of 0.3."""
 CANCELLED = "\n"
 """The name of an event that says that its ticket was cancelled; those of rewards are printable."""
 BEFORE = -1
 """The request of a ticket that was cancelled before it was asked for; the event has its name."""
 _CHUNK = 1000
 """Rows read at once."""
-_TABLES = (
-    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
-    "CREATE TABLE recipe (number INTEGER PRIMARY KEY, policy TEXT NOT NULL, rules TEXT NOT NULL,"
-    " after INTEGER NOT NULL, at REAL NOT NULL)",
-    "CREATE TABLE note (number INTEGER PRIMARY KEY, at REAL NOT NULL, kind TEXT NOT NULL,"
-    " text TEXT NOT NULL)",
-    "CREATE TABLE arm (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
-    "CREATE TABLE offer (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, names TEXT NOT NULL,"
-    " features TEXT)",
-    "CREATE TABLE request (id INTEGER PRIMARY KEY, ticket TEXT, unit TEXT, at REAL NOT NULL,"
-    " ends REAL NOT NULL, recipe INTEGER NOT NULL, offer INTEGER NOT NULL, arm INTEGER NOT NULL,"
-    " propensity REAL, shares TEXT, grp TEXT, repeats INTEGER, after INTEGER NOT NULL)",
-    "CREATE UNIQUE INDEX request_ticket ON request (ticket) WHERE ticket IS NOT NULL",
-    "CREATE INDEX request_unit ON request (unit, at) WHERE unit IS NOT NULL",
-    "CREATE TABLE event (request INTEGER, name TEXT, value REAL NOT NULL, at REAL NOT NULL,"
-    " late INTEGER NOT NULL, seal INTEGER NOT NULL, PRIMARY KEY (request, name)) WITHOUT ROWID",
-    "CREATE INDEX event_late ON event (request) WHERE late = 1",
-    "CREATE TABLE outcome (number INTEGER PRIMARY KEY, request INTEGER NOT NULL UNIQUE,"
-    " reward REAL, why TEXT NOT NULL, at REAL NOT NULL, seal INTEGER NOT NULL)",
-    "CREATE TABLE snapshot (after INTEGER, recipe INTEGER, kept INTEGER NOT NULL,"
-    " state BLOB NOT NULL, PRIMARY KEY (after, recipe))",
-    "CREATE TABLE due (at REAL, request INTEGER, PRIMARY KEY (at, request)) WITHOUT ROWID",
-    "CREATE VIEW log AS SELECT COALESCE(r.ticket, '#' || r.id) AS request, r.unit, r.at AS time,"
-    " a.name AS arm, r.propensity, f.names AS offered, r.shares, f.features, o.reward,"
-    " COALESCE(o.why, 'pending') AS status, o.at AS outcome_time, r.recipe, r.grp,"
-    " r.id AS number FROM request r JOIN arm a ON a.number = r.arm JOIN offer f ON f.id = r.offer"
-    " LEFT JOIN outcome o ON o.request = r.id",
-)
 _REQUEST = "r.id, r.ticket, r.unit, r.at, r.ends, r.recipe, r.arm, r.propensity, r.grp"
 _FIND = (
     f"SELECT {_REQUEST}, o.why, e.name, e.value, e.at, e.late FROM request r"
@@ -75,6 +46,24 @@ _UNIT = (
     " WHERE r.unit = ? AND r.grp IS NULL ORDER BY r.at DESC, r.id DESC LIMIT 1"
 )
 """The latest request of a unit for which the policy chose."""
+
+
+class _Transaction:
+    """The context of a transaction."""
+
+    __slots__ = ("_journal",)
+
+    def __init__(self, journal: "Journal") -> None:
+        self._journal = journal
+
+    def __enter__(self) -> None:
+        try:
+            self._journal._begin()
+        except BaseException as error:
+            self._journal.finish(error)
+
+    def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
+        self._journal.finish(error)
 
 
 class ConflictError(Exception):
@@ -95,8 +84,8 @@ class Look(NamedTuple):
 
     Attributes
     ----------
-    outcomes, recipe, notes : int
-        The number of outcomes and of notes so far, and that of the latest recipe.
+    outcomes, notes : int
+        How many outcomes and notes there are so far.
     last : int or None
         The id of the latest request.
     orders : bool
@@ -114,7 +103,6 @@ class Look(NamedTuple):
     """
 
     outcomes: int
-    recipe: int
     notes: int
     last: int | None
     orders: bool
@@ -203,7 +191,6 @@ class Journal(ABC):
         self._set_clock(time.time())
         self._state = (
             "SELECT COALESCE((SELECT MAX(number) + 1 FROM outcome), 0),"
-            " COALESCE((SELECT MAX(number) FROM recipe), -1),"
             " COALESCE((SELECT MAX(number) + 1 FROM note), 0),"
             f" (SELECT MAX(id) FROM request), {self.ORDERS}, {self.CLOCK},"
             f" EXISTS (SELECT 1 FROM event WHERE request = {BEFORE})"
@@ -266,19 +253,23 @@ class Journal(ABC):
         """Return the time in seconds since 1970, by a monotonic clock."""
         return self._start + time.monotonic()
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Run the body atomically."""
+    def transaction(self) -> "_Transaction":
+        """Run the body of a `with` atomically."""
+        return _Transaction(self)
+
+    def finish(self, error: BaseException | None) -> None:
+        """End a transaction: commit it, or roll it back after an error."""
         try:
-            self._begin()
-            yield
-            self._end("COMMIT")
-        except BaseException as error:
-            self._chain = None
-            self._end("ROLLBACK")
-            if self._is_conflict(error):
-                raise ConflictError(str(error)) from error
-            raise
+            if error is None:
+                self._end("COMMIT")
+                return
+        except BaseException as failure:
+            error = failure
+        self._chain = None
+        self._end("ROLLBACK")
+        if self._is_conflict(error):
+            raise ConflictError(str(error)) from error
+        raise error
 
     @contextmanager
     def moment(self) -> Iterator[None]:
@@ -301,7 +292,7 @@ class Journal(ABC):
             self._lock_schema()
             if self._fits(self._schema()):
                 return
-            for statement in _TABLES:
+            for statement in TABLES:
                 self.execute(statement)
             self.set_meta(schema=str(SCHEMA))
 
@@ -349,12 +340,17 @@ class Journal(ABC):
         rows = self.execute(sql, (since,))
         return [Note(number, at, kind, json.loads(text)) for number, at, kind, text in rows]
 
+    def note_count(self) -> int:
+        """Return the number of notes so far."""
+        ((count,),) = self.execute("SELECT COALESCE(MAX(number) + 1, 0) FROM note")
+        return int(count)
+
     def add_note(self, kind: str, text: Mapping[str, Any], at: float) -> int:
         """Store a note, with its text as JSON, and return its number."""
-        ((number,),) = self.execute("SELECT COALESCE(MAX(number) + 1, 0) FROM note")
+        number = self.note_count()
         packed = json.dumps(text, sort_keys=True, ensure_ascii=False)
         self.execute("INSERT INTO note VALUES (?, ?, ?, ?)", (number, float(at), kind, packed))
-        return int(number)
+        return number
 
     def arms(self, since: int = 0) -> dict[str, int]:
         """Return the numbers of arms by name, from number `since` on."""
@@ -385,7 +381,7 @@ class Journal(ABC):
 
     def look(
         self,
-        tickets: Collection[str] = (),
+        tickets: Sequence[str] = (),
         units: Collection[str] = (),
         digests: Collection[bytes] = (),
     ) -> Look:
@@ -396,12 +392,11 @@ class Journal(ABC):
         earlier = [(unit, self.execute(_UNIT, (unit,))) for unit in units]
         rows = self._finding(tickets) if tickets else ()
         offers = self.offer_ids(digests)
-        ((outcomes, recipe, notes, last, orders, now, any_gone),) = state
+        ((outcomes, notes, last, orders, now, any_gone),) = state
         if now:
             self._set_clock(now)
         return Look(
             outcomes,
-            recipe,
             notes,
             last,
             bool(orders),
@@ -417,15 +412,16 @@ class Journal(ABC):
         sql = f"SELECT name FROM event WHERE request = {BEFORE} AND name IN ({_marks(tickets)})"
         return {name for (name,) in self.execute(sql, list(tickets))}
 
-    def _finding(self, tickets: Collection[str]) -> Iterable[Any]:
-        own = [number for ticket in tickets if (number := own_id(ticket)) is not None]
-        named = [ticket for ticket in tickets if own_id(ticket) is None] if own else [*tickets]
-        found = [
-            self.execute(_find(key, len(keys), self.TELLING), keys)
-            for key, keys in (("ticket", named), ("id", own))
-            if keys
-        ]
-        return found[0] if len(found) == 1 else chain(*found)
+    def _finding(self, tickets: Sequence[str]) -> Iterable[Any]:
+        own = [ticket for ticket in tickets if ticket[0] == "#" and own_id(ticket) is not None]
+        named = [ticket for ticket in tickets if ticket not in own] if own else tickets
+        found = []
+        if named:
+            found.append(self.execute(_find("ticket", len(named), self.TELLING), named))
+        if own:
+            ids = [own_id(ticket) for ticket in own]
+            found.append(self.execute(_find("id", len(ids), self.TELLING), ids))
+        return chain(*found)
 
     def add_requests(self, rows: Sequence[tuple[Any, ...]]) -> None:
         """Store requests: the columns of the table."""
