@@ -8,7 +8,7 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 from tailproof import UCB1, LinStudentUCB, Policy, RevenueUCB, ThompsonSampling
 from tailproof.environments import traffic
@@ -304,6 +304,30 @@ def chosen_run(name: str, told: str, rng: np.random.Generator, runs: int) -> Eve
     return found
 
 
+def weighed_run(told: str, rng: np.random.Generator, runs: int) -> Events:
+    """Count false "sure" in logs of Thompson sampling with normal rewards and known propensities.
+
+    Every arm has a probability of at least .05.
+    """
+    found, at = Events(runs=runs), np.arange(runs)
+    bought = rng.random((CHOSEN, runs)) < 0.1
+    reward = np.where(bought, np.exp(rng.normal(3.0, 1.0, (CHOSEN, runs))), 0.0)
+    arm, p = np.empty((CHOSEN, runs), np.int64), np.empty((CHOSEN, runs))
+    counts, sums = np.ones((2, runs)), np.zeros((2, runs))
+    for t, row in enumerate(reward / reward.std()):
+        lead = (sums[1] / counts[1] - sums[0] / counts[0]) / np.sqrt((1 / counts).sum(axis=0))
+        second = 0.05 + 0.9 * special.ndtr(lead)
+        arm[t] = rng.random(runs) < second
+        p[t] = np.where(arm[t] == 1, second, 1 - second)
+        counts[arm[t], at] += 1
+        sums[arm[t], at] += row
+    time = np.linspace(0, 28 * DAY, CHOSEN, endpoint=False)
+    for run in range(runs):
+        rows = Rows(arm[:, run], reward[:, run], np.arange(CHOSEN), time, p[:, run])
+        found["wrong"] += standing_of(rows, told, seed=run).sure
+    return found
+
+
 def chosen_cells() -> Iterator[Cell]:
     """Yield the cells of visits and of policies' own choices."""
     for name, world in RETURNING.items():
@@ -315,6 +339,10 @@ def chosen_cells() -> Iterator[Cell]:
             known = "time told" if told else "no time told"
             run_ = partial(chosen_run, name, told)
             yield Cell("chosen", f"two equal arms, chosen by {name}, {known}", run_, "wrong")
+    for told in ("propensity", "propensity time"):
+        known = told.replace(" ", " and ")
+        weighed = partial(weighed_run, told)
+        yield Cell("chosen", f"two equal arms, chosen by Thompson, {known} told", weighed, "wrong")
 
 
 # Live, at any look

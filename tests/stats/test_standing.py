@@ -139,3 +139,18 @@ def test_a_page_is_not_sure_before_every_arm_sold_either() -> None:
     assert found.doubts == ("dear sold less than 10 times, as every arm must",)
     enough = np.repeat([0.0, 9.99], [2990, 10])
     assert Comparison.of(MeanWithin(0, 9.99), ["often", "dear"], [often, enough]).lead.sure
+
+
+def test_choices_of_a_policy_are_weighted_at_a_tenth_of_the_error() -> None:
+    rng = np.random.default_rng(6)
+    arm = (rng.random(8000) < np.linspace(0.1, 0.9, 8000)).astype(int)
+    share = np.where(arm == 1, np.linspace(0.1, 0.9, 8000), np.linspace(0.9, 0.1, 8000))
+    reward = np.where(rng.random(8000) < 0.1, rng.lognormal(3, 1, 8000), 0.0)
+    customers = Customers.of(arm=arm, reward=reward, propensity=share)
+    found = Standing(customers=customers, names=["a", "b"])
+    assert found.weighed
+    assert found.judged_for == "one"
+    blind = Standing(customers=Customers.of(arm=arm, reward=reward), names=["a", "b"])
+    assert blind.judged_for == "any"
+    wide, narrow = found.pair(1, 0), Standing(customers=customers, names="ab", level=0.5).pair(1, 0)
+    assert wide.low < narrow.low < narrow.high < wide.high

@@ -172,6 +172,11 @@ def about_assumptions(standing: Standing) -> list[str]:
     drift = standing.moved
     if standing.judged_for != standing.looks:
         lines.append("The shares of the arms followed the rewards, so this is judged for any look.")
+    if standing.weighed:
+        lines.append(
+            "The shares of the arms followed the rewards, so rewards are weighted by propensities, "
+            "at a tenth of the error."
+        )
     if standing.day is not None and standing.judged_for == "one" and found.case != "visits":
         days = int(standing.day.max(initial=0)) + 1
         lines.append(f"Arms are compared within days ({days} days): growth and weekends cancel.")

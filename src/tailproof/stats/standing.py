@@ -29,6 +29,9 @@ LEAST_SOLD = 10
 """Purchases of different customers that every arm needs before an arm is sure to lead."""
 FEWEST_CUSTOMERS = 4
 """If fewer customers than this make half of the revenue, nothing is sure."""
+_WARY = 10
+"""Weighted rewards of a policy's log get this part of the error: their sums have heavy tails. At
+the whole error 6 to 11 % of equal arms were called different, at a tenth 2 to 4.5 %."""
 MOST_HIDDEN = 0.1
 """A cap that cuts more than this share of an arm's buyers hides what the arm is worth."""
 
@@ -157,7 +160,7 @@ class Standing:
     @cached_property
     def judged_for(self) -> Looks:
         """The looks that statements hold for: any, where the shares followed the rewards."""
-        adaptive = self.moved.followed and self.customers.weight is None
+        adaptive = self.moved.followed and not self.weighed
         return "any" if adaptive and self.customers.case != "visits" else self.looks
 
     @cached_property
@@ -217,6 +220,16 @@ class Standing:
             return np.asarray(self.means - np.nanmean(self.means))
         return np.where(n.sum(axis=0) > 0, effects, math.nan)
 
+    @property
+    def weighed(self) -> bool:
+        """Whether a policy chose the arms, and propensities take its choices out."""
+        return self.moved.followed and self.customers.weight is not None
+
+    @property
+    def _error(self) -> float:
+        """The error of an interval, both sides together."""
+        return (1 - self.level) / (_WARY if self.weighed else 1)
+
     def pair(self, one: int, other: int) -> Contrast:
         """Return the first arm beyond the other, for the looks that are judged for."""
         if (one, other) not in self._pairs:
@@ -238,7 +251,7 @@ class Standing:
             period=period,
             weight=weight,
             moved=self.moved.shares,
-            level=self.level,
+            level=1 - self._error,
             seed=self.seed,
         )
 
@@ -251,7 +264,7 @@ class Standing:
             period, kept = shared_periods(self.day[mine], first)
             mine, first, period = mine[kept], first[kept], period[kept]
         weight = None if found.weight is None else found.weight[mine]
-        if weight is not None and self.moved.followed:
+        if weight is not None and self.weighed:
             weight = np.sqrt(weight)  # each reward of a policy's log then has about one variance
         return mine, first, period, weight
 
@@ -329,7 +342,7 @@ class Standing:
         """The p value below which an arm beats a rival."""
         if self.judged_for == "any":
             return math.exp(-evidence_needed(max(2, len(self.names)), self.level))
-        return (1 - self.level) / 2
+        return self._error / 2
 
     def _p(self, one: int, other: int) -> float:
         found = self.pair(one, other)
@@ -372,7 +385,7 @@ class Standing:
 
     def _about_time(self) -> list[str]:
         drift = self.moved
-        if drift.followed and drift.rewards and self.customers.weight is None:
+        if drift.followed and drift.rewards and not self.weighed:
             return [
                 "both the shares of the arms and the rewards moved with time, so arms met other "
                 "customers; give the times, or propensities if a policy chose the arms"
