@@ -18,6 +18,7 @@ from tailproof.live.offer import Features
 from tailproof.live.ordering import order
 from tailproof.live.recipe import Recipe, Rewards
 from tailproof.live.replay import jump, offers, replay, restored
+from tailproof.live.showing import Shown
 from tailproof.live.verification import Verification, verify
 from tailproof.policies.base import Policy
 
@@ -55,7 +56,7 @@ class Turn:
         self._lock.release()
 
 
-class Agent:
+class Agent(Shown):
     """A policy in live use: each request gets an arm, rewards may come late, twice or never.
 
     Everything is written to a journal before it is answered. Each request is a decision of its own.
