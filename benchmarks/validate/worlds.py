@@ -30,7 +30,8 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 from scipy import special
-from world_cells import CELLS, SEED, Cell, Events
+from world_cells import SEED, Cell, Events
+from world_rules import CELLS
 
 CHUNK = 25
 """Runs of a cell that a process makes at a time."""
@@ -74,14 +75,14 @@ def verdict(cell: Cell, events: Events) -> str:
     return "holds" if hits <= cell.most * runs else "MISSED" if low > cell.most else "open"
 
 
-def show(cells: list[Cell], out: Path, markdown: bool) -> None:
+def show(cells: list[Cell], chunks: list[tuple[int, int]], out: Path, markdown: bool) -> None:
     """Print the table of what is there."""
     rows = []
     for cell in cells:
-        events, start = Events(), file_of(out, cell.part, cell.name, 0, 0).name
-        some = start.removesuffix("000-0.json")
-        for place in sorted(out.glob(f"{some}*.json")):
-            events.update(json.loads(place.read_text()))
+        events = Events()
+        for place in (file_of(out, cell.part, cell.name, *chunk) for chunk in chunks):
+            if place.exists():
+                events.update(json.loads(place.read_text()))
         if not events["runs"]:
             continue
         low, high = bounds(events[cell.counted], events["runs"])
@@ -128,19 +129,15 @@ def main() -> None:
     asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
     cells = [cell for cell in all_cells() if cell.part in asked.only.split(",")]
-    chunks = [(at, min(CHUNK, asked.runs - at)) for at in range(0, asked.runs, CHUNK)]
-    jobs = [
-        (cell.part, cell.name, at // CHUNK, runs, asked.out)
-        for at, runs in chunks
-        for cell in cells
-    ]
+    chunks = [(at // CHUNK, min(CHUNK, asked.runs - at)) for at in range(0, asked.runs, CHUNK)]
+    jobs = [(cell.part, cell.name, *chunk, asked.out) for chunk in chunks for cell in cells]
     if not asked.show:
         todo = [job for job in jobs if not file_of(job[4], *job[:4]).exists()]
         done = joblib.Parallel(n_jobs=asked.jobs, return_as="generator_unordered")(
             joblib.delayed(chunk_of)(*job) for job in todo
         )
         list(track(done, "worlds", len(todo), console=Console(stderr=True), transient=True))
-    show(cells, asked.out, asked.markdown)
+    show(cells, chunks, asked.out, asked.markdown)
 
 
 if __name__ == "__main__":

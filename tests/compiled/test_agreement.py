@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from scalar import compared
 
-from tailproof import OFUL, UCB1, LinTS, Policy, ThompsonSampling
+from tailproof import OFUL, UCB1, LinStudentUCB, LinTS, Policy, RevenueUCB, ThompsonSampling
 from tailproof.typing import Array
 
 POLICIES: list[Policy[Any]] = [
     UCB1(bonus=0.7),
     ThompsonSampling(noise_scale=0.5, prior_scale=2.0),
     OFUL(noise_scale=0.4, norm_bound=2.0, ridge=0.3, bonus=0.6),
+    LinStudentUCB(room=6),
     LinTS(noise_scale=0.5, ridge=2.0, bonus=0.2),
 ]
 
@@ -36,7 +37,25 @@ def _close(numpy: Array, scalar: Array, tolerance: float) -> bool:
 @pytest.mark.parametrize(("arms", "dim"), [(5, 3), (1, 1)])
 def test_indices_agree_with_the_policy_on_arrays(policy: Policy[Any], arms: int, dim: int) -> None:
     history = _history(arms, dim, 120, policy.pulls, seed=1)
-    for t, (numpy, scalar) in enumerate(compared(policy, *history)):
+    for t, (numpy, scalar, _) in enumerate(compared(policy, *history)):
+        assert _close(numpy, scalar, 1e-9), (t, numpy, scalar)
+
+
+@pytest.mark.parametrize("world", ["leaning", "louder", "rounded"])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_student_fits_agree_through_summaries_and_epochs(world: str, intercept: bool) -> None:
+    # vectors differ at each decision: pulls of the same vector have the same leverage, and which
+    # of them a full buffer discards is not defined
+    offers, chosen, rewards = _history(4, 2, 160, 1, seed=3)
+    x = offers[np.arange(160), chosen]
+    if world == "leaning":
+        rewards *= np.exp(x[:, 1:])
+    elif world == "louder":
+        rewards[100:] *= 30
+    else:
+        rewards = np.round(rewards)
+    policy = LinStudentUCB(room=4, intercept=intercept, random=world == "rounded")
+    for t, (numpy, scalar, _) in enumerate(compared(policy, offers, chosen, rewards)):
         assert _close(numpy, scalar, 1e-9), (t, numpy, scalar)
 
 
@@ -47,5 +66,26 @@ def test_infinite_and_huge_rewards_lead_to_the_same_indices(
 ) -> None:
     offers, chosen, rewards = _history(3, 2, 60, policy.pulls, seed=2)
     rewards[20] = wild
-    for t, (numpy, scalar) in enumerate(compared(policy, offers, chosen, rewards)):
+    for t, (numpy, scalar, _) in enumerate(compared(policy, offers, chosen, rewards)):
         assert _close(numpy, scalar, 1e-9), (t, numpy, scalar)
+
+
+@pytest.mark.parametrize("largest", [None, 500.0])
+@pytest.mark.parametrize("unit", [1.0, 1e-6])
+def test_money_agrees_with_looks_refunds_and_whales(largest: float | None, unit: float) -> None:
+    policy = RevenueUCB(share=0.9, largest=None if largest is None else largest * unit)
+    rng = np.random.default_rng(4)
+    offers, chosen, _ = _history(4, 4, 600, 1, seed=4)
+    sales = rng.lognormal(3, 1.5, 600) * rng.choice([1.0, -0.3], 600, p=[0.95, 0.05])
+    rewards = np.where(rng.random(600) < 0.15, sales, 0.0)
+    rewards[chosen == 3] = 0  # an arm that never sells
+    rewards[300], rewards[400] = np.inf, -np.inf
+    looks = 0
+    for t, (numpy, scalar, choice) in enumerate(
+        compared(policy, offers, chosen, unit * rewards[:, None])
+    ):
+        looked = scalar == np.inf
+        assert _close(numpy[~looked], scalar[~looked], 1e-9), (t, numpy, scalar)
+        assert int(scalar.argmax()) == choice
+        looks += int(looked.sum())
+    assert looks > 20

@@ -136,3 +136,32 @@ def test_a_parquet_file_is_judged_alike(tmp_path: Path) -> None:
     again = pd.read_parquet(tmp_path / "log.parquet")
     found = [tp.judge(one, "even", tp.Median()).to_dict() for one in (log, again)]
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("silence", [None, 0.0])
+@pytest.mark.parametrize(
+    ("policy", "ask"),
+    [(tp.LinRevenueUCB(), tp.features.share), (tp.LinTS(), tp.features.cross), (tp.UCB1(), None)],
+    ids=["shared", "crossed", "plain"],
+)
+def test_the_path_of_a_journal_is_read_like_the_journal(
+    policy: tp.Policy[Any], ask: Any, silence: float | None, tmp_path: Path
+) -> None:
+    place, now, rng = tmp_path / "shop.db", [0.0], np.random.default_rng(0)
+    agent = Agent(policy, place, wait=20, explore=0.3, silence=silence, clock=lambda: now[0])
+    for visitor in range(120):
+        x = rng.uniform(-0.4, 0.4, 2)
+        unit = f"u{visitor // 2}"
+        ticket = agent.ask(NAMES if ask is None else ask(NAMES, x), unit=unit)
+        if rng.random() < 0.6:
+            agent.tell(ticket.id, float(rng.normal()))
+        now[0] += 1.0
+    own, other = records(read(agent.journal)), records(place)
+    agent.close()
+    assert (own.arms, own.names, own.adaptive) == (other.arms, other.names, other.adaptive)
+    for name in ("arm", "reward", "unit", "time", "propensity", "propensities", "features"):
+        a, b = getattr(own, name), getattr(other, name)
+        assert (a is None) == (b is None), name
+        if a is not None:
+            np.testing.assert_allclose(a, b, rtol=1e-12, err_msg=name)
+    assert own.n > 90

@@ -25,6 +25,15 @@ def test_totals_do_not_depend_on_the_order_or_the_names_of_units() -> None:
     assert one.case == "customers"
 
 
+def test_sums_of_visits_stand_for_them() -> None:
+    rows = Returning(rows=2000).draw(np.random.default_rng(4))
+    one = Customers.of(arm=rows.arm, reward=rows.reward, unit=rows.unit)
+    sums = Customers.of(arm=one.arm, reward=one.total, unit=np.arange(one.n), count=one.visits)
+    assert (sums.visits == one.visits).all()
+    assert sums.returning == one.returning
+    assert (sums.total == one.total).all()
+
+
 def test_without_units_each_row_is_a_customer() -> None:
     found = Customers.of(arm=np.array([0, 1, 1]), reward=np.array([0.0, 2.0, 2.0]))
     assert (found.case, found.n, found.returning) == ("rows", 3, 0)

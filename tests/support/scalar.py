@@ -10,10 +10,17 @@ import numpy as np
 
 from tailproof.compiled.engine import form_of
 from tailproof.compiled.forms import Sizes
-from tailproof.compiled.streams import Words, begin_stream, normal_pair, stream_keys
+from tailproof.compiled.streams import Words, begin_stream, normal_pair, stream_keys, uniform
 from tailproof.compiled.targets import Bound, bind, compile_for
 from tailproof.policies.base import Policy, unwarned
 from tailproof.typing import Array, Index
+
+
+def bound(part: Any, **numbers: int) -> Bound:
+    """Return a part of a form with the sizes that the loop over paths passes on."""
+    if isinstance(part, Bound):
+        return bind(part.function, **numbers, **dict(part.names))
+    return bind(part, **numbers)
 
 
 class Repeated:
@@ -28,7 +35,7 @@ class Repeated:
         return np.array([z for pair in pairs for z in pair][:count]).reshape(shape)
 
     def random(self, shape: Any) -> Array:
-        return np.full(shape, 0.5)
+        return np.array([uniform(self.g) for _ in range(int(np.prod(shape)))]).reshape(shape)
 
 
 @contextmanager
@@ -62,8 +69,8 @@ def compared(
     offers: Array,
     chosen: Index,
     rewards: Array,
-) -> Iterator[tuple[Array, Array]]:
-    """Return the indices of both forms before each decision.
+) -> Iterator[tuple[Array, Array, int]]:
+    """Return the indices of both forms and the choice on arrays, before each decision.
 
     Parameters
     ----------
@@ -73,9 +80,9 @@ def compared(
     rewards : array of shape (decisions, pulls)
     """
     decisions, arms, dim = offers.shape
-    form = form_of(policy, Sizes(arms, dim, decisions))
+    form = form_of(policy, Sizes(arms, dim, decisions, arms))
     start, index, learn = (
-        compile_for("python", part if isinstance(part, Bound) else bind(part, DIM=dim))
+        compile_for("python", bound(part, ARMS=arms, DIM=dim, WIDTH=arms))
         for part in (form.start, form.index, form.learn)
     )
     s, work, values = np.empty(form.state), np.empty(form.work), np.empty(arms)
@@ -87,10 +94,10 @@ def compared(
     for t in range(decisions):
         rng: Any = Repeated(g)
         with indices_of(policy) as seen, unwarned():
-            policy._choose(state, offers[t : t + 1], rng)
+            choice = int(policy._choose(state, offers[t : t + 1], rng)[0])
         with np.errstate(all="ignore"):
-            index(s, p, offers[t], t, g, values, work)
-        yield seen[0][0], values.copy()
+            index(s, p, offers[t].T, t, g, values, work)
+        yield seen[0][0], values.copy(), choice
         policy.learn(state, offers[t : t + 1], chosen[t : t + 1], rewards[t : t + 1])
         with np.errstate(all="ignore"):
-            learn(s, p, offers[t], int(chosen[t]), rewards[t], t, work)
+            learn(s, p, offers[t].T, int(chosen[t]), rewards[t], t, work)

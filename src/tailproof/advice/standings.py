@@ -42,6 +42,7 @@ def customers_of(known: Records, names: Sequence[str]) -> Customers:
         unit=None if known.unit is None else known.unit[there],
         time=None if known.time is None else seconds_of(known.time[there]),
         propensity=p,
+        count=None if known.weight is None else known.weight[there],
         arms=len(names),
     )
 

@@ -7,7 +7,7 @@ import typer
 from rich.markup import escape
 
 from tailproof.cli.output import console, empty_table, say_where
-from tailproof.cli.tables import Largest, Smallest, TableFile, reads_records, table_of
+from tailproof.cli.tables import Largest, Smallest, TableFile, reads_records
 
 if TYPE_CHECKING:
     from tailproof.advice import Advice
@@ -57,7 +57,7 @@ def calibrate_command(
     targets: Any = {"aim": goal, "costs": costs, "horizon": horizon, "dim": dim, "delta": delta}
     targets |= {"control": control, "looks": looks, "split": split}
     targets |= {"largest": largest, "smallest": smallest}
-    advice = calibrate(table_of(file), **targets, **filters, **columns)
+    advice = calibrate(file, **targets, **filters, **columns)
     _print(advice)
     if plot is not None:
         save_picture(advice.plot(), plot)

@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 
 from tailproof.cli.output import console, empty_table, progress_bar, say_where
-from tailproof.cli.tables import Largest, Smallest, TableFile, reads_records, table_of
+from tailproof.cli.tables import Largest, Smallest, TableFile, reads_records
 
 if TYPE_CHECKING:
     from tailproof.judging import Judgement
@@ -69,7 +69,7 @@ def _judged(
     from tailproof.tables import records
 
     goal = recipes.build("aim", aim)
-    found = records(table_of(file), **columns)
+    found = records(file, **columns)
     rules = {text.replace("always:", "always "): _rule(text) for text in rule}
     with progress_bar("rules") as step:
         return judge(found, rules, goal, progress=step, **asked)

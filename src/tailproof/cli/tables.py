@@ -9,7 +9,7 @@ import typer
 
 from tailproof.cli.options import column_names
 
-__all__ = ["Largest", "Smallest", "TableFile", "reads_records", "table_of"]
+__all__ = ["Largest", "Smallest", "TableFile", "reads_records"]
 
 Largest = Annotated[
     float | None, typer.Option(help="The largest possible total of a customer, if you know it.")
@@ -92,14 +92,3 @@ def _said(columns: dict[str, Any]) -> dict[str, Any]:
     if "features" in found:
         found["features"] = column_names(found["features"])
     return found
-
-
-def table_of(file: str) -> Any:
-    """Return what `tailproof.records` reads: the journal at a path or URL, or the path itself."""
-    from tailproof.live import read
-    from tailproof.tables.journals import is_journal
-
-    if not is_journal(file):
-        return file
-
-    return read(file)

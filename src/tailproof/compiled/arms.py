@@ -1,6 +1,7 @@
 """K arms known by their number: UCB1, Thompson sampling and chance.
 
-The state of UCB1 and Thompson sampling is the count of each arm, then the sum of its rewards.
+The state of UCB1 and Thompson sampling is the count of each arm, then, from place WIDTH on, the sum
+of its rewards.
 """
 
 import math
@@ -10,19 +11,22 @@ from tailproof.compiled.streams import Words, normal_pair
 from tailproof.policies import UCB1, ThompsonSampling, Uniform
 from tailproof.typing import Array
 
+ARMS, WIDTH = 1, 1
+"""Placeholders: K, and the room of an array with a number for each arm."""
+
 __all__ = ["thompson_sampling", "ucb1", "uniform_choice"]
 
 
 def ucb1(policy: UCB1, sizes: Sizes) -> Form:
     """Return the form of UCB1."""
     settings = (2 * policy.bonus * policy.bonus,)
-    return Form(start_tally, ucb1_index, learn_tally, settings, state=2 * sizes.arms)
+    return Form(start_tally, ucb1_index, learn_tally, settings, state=2 * sizes.width)
 
 
 def thompson_sampling(policy: ThompsonSampling, sizes: Sizes) -> Form:
     """Return the form of Thompson sampling."""
     settings = ((policy.noise_scale / policy.prior_scale) ** 2, policy.noise_scale)
-    return Form(start_tally, thompson_index, learn_tally, settings, state=2 * sizes.arms)
+    return Form(start_tally, thompson_index, learn_tally, settings, state=2 * sizes.width)
 
 
 def uniform_choice(policy: Uniform, sizes: Sizes) -> Form:
@@ -37,37 +41,36 @@ def start_tally(s: Array, p: Array) -> None:
 
 def learn_tally(s: Array, p: Array, offers: Array, k: int, y: Array, t: int, work: Array) -> None:
     s[k] += 1.0
-    s[s.shape[0] // 2 + k] += y[0]
+    s[WIDTH + k] += y[0]
 
 
 def ucb1_index(
     s: Array, p: Array, offers: Array, t: int, g: Words, values: Array, work: Array
 ) -> None:
-    arms = values.shape[0]
     spread = p[0] * math.log(t) if t > 0 else 0.0
-    for k in range(arms):
+    for k in range(values.shape[0]):
         n = s[k]
-        values[k] = math.sqrt(spread / n) + s[arms + k] / n if n > 0.0 else math.inf
+        index = math.sqrt(spread / n) + s[WIDTH + k] / n
+        values[k] = index if n > 0.0 else math.inf
 
 
 def thompson_index(
     s: Array, p: Array, offers: Array, t: int, g: Words, values: Array, work: Array
 ) -> None:
-    arms = values.shape[0]
     z = 0.0
-    for k in range(arms):
+    for k in range(ARMS):
         if k % 2 == 0:
             now, z = normal_pair(g)
         else:
             now = z
         weight = s[k] + p[0]
-        values[k] = s[arms + k] / weight + now * p[1] / math.sqrt(weight)
+        values[k] = s[WIDTH + k] / weight + now * p[1] / math.sqrt(weight)
 
 
 def no_index(
     s: Array, p: Array, offers: Array, t: int, g: Words, values: Array, work: Array
 ) -> None:
-    for k in range(values.shape[0]):
+    for k in range(ARMS):
         values[k] = 0.0
 
 

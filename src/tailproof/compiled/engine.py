@@ -11,13 +11,22 @@ from typing import Any
 import numpy as np
 
 from tailproof.checks import require
-from tailproof.compiled import arms, loop, ridge
+from tailproof.compiled import arms, loop, money, ridge, student
 from tailproof.compiled.forms import Form, Sizes, none_to_estimate
 from tailproof.compiled.streams import stream_keys
 from tailproof.compiled.targets import Bound, Target, bind, compile_for
-from tailproof.compiled.worlds import World, world_of
+from tailproof.compiled.worlds import World, has_one_mode, world_of
 from tailproof.environments.linear import Bandit
-from tailproof.policies import OFUL, UCB1, LinTS, Policy, ThompsonSampling, Uniform
+from tailproof.policies import (
+    OFUL,
+    UCB1,
+    LinStudentUCB,
+    LinTS,
+    Policy,
+    RevenueUCB,
+    ThompsonSampling,
+    Uniform,
+)
 from tailproof.typing import Array, Index
 
 __all__ = ["FORMS", "Game", "form_of"]
@@ -28,17 +37,20 @@ FORMS: dict[type[Policy[Any]], Callable[[Any, Sizes], Form]] = {
     Uniform: arms.uniform_choice,
     OFUL: ridge.oful,
     LinTS: ridge.lin_ts,
+    LinStudentUCB: student.lin_student_ucb,
+    RevenueUCB: money.revenue_ucb,
 }
 """The policies that have a compiled form."""
 _MOST_LOCAL = 2**16  # floats that a thread of a GPU may keep: 512 kB
+_LANES = 8  # numbers that a core of today adds at a time
 _THREADS = 64  # of a block: as many as two warps, which leave the most registers to each
 
 
 def form_of(policy: Policy[Any], sizes: Sizes) -> Form:
     """Return the compiled form of a policy, or raise if it has none.
 
-    >>> form_of(UCB1(), Sizes(arms=3, dim=3, decisions=100)).state
-    6
+    >>> form_of(UCB1(), Sizes(arms=3, dim=3, decisions=100, width=8)).state
+    16
     """
     make = FORMS.get(type(policy))
     if make is None:
@@ -76,14 +88,19 @@ class Game:
     @cached_property
     def form(self) -> Form:
         """The policy, behind its filter if it has one."""
-        contexts = self.bandit.contexts
-        decisions = self.horizon // self.policy.pulls
-        return form_of(self.policy, Sizes(contexts.arms, contexts.dim, decisions))
+        arms, dim = self.bandit.contexts.arms, self.bandit.contexts.dim
+        width = -(-arms // _LANES) * _LANES
+        return form_of(self.policy, Sizes(arms, dim, self.horizon // self.policy.pulls, width))
 
     @cached_property
     def world(self) -> World:
         """The bandit."""
         world = world_of(self.bandit, self.horizon, self.form.vectors)
+        if self.form.one_mode and not has_one_mode(self.bandit):
+            raise ValueError(
+                f"{type(self.policy).__name__} has no compiled form for rewards that may have two "
+                f"modes, as in {self.bandit!r}; the other engines run it"
+            )
         if self.delay and world.fresh:
             raise ValueError(
                 f"delay={self.delay} has no compiled form where every decision has new arms; "
@@ -94,6 +111,8 @@ class Game:
     def tree(self, loop_over: Callable[..., None]) -> Bound:
         """Return the loop over paths with all its placeholders filled."""
         form, world = self.form, self.world
+        lanes = _LANES if loop_over is loop.on_cores else 1
+        width = -(-world.arms // lanes) * lanes
         played = bind(
             loop.play,
             start=form.start,
@@ -101,18 +120,17 @@ class Game:
             begin=world.begin,
             renew=world.renew,
             move=world.move,
-            judge=bind(
-                loop.judge, miss=bind(loop.miss, estimate=form.estimate or none_to_estimate)
-            ),
+            learn=form.learn,
+            miss=bind(loop.miss, estimate=form.estimate or none_to_estimate),
             pay=bind(loop.pay, draw=world.draw),
-            learn_in_time=bind(loop.learn_in_time, learn=form.learn),
         )
         return bind(
             loop_over,
             play=played,
             ARMS=world.arms,
             DIM=world.dim,
-            OFFERS=(world.arms, world.dim) if world.reads else (1, 1),
+            WIDTH=width,
+            OFFERS=(world.dim, width) if world.reads else (1, 1),
             STATE=form.state,
             WORK=form.work,
             PULLS=form.pulls,

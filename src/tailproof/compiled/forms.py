@@ -10,24 +10,32 @@ from tailproof.typing import Array
 
 __all__ = ["Form", "Sizes", "none_to_estimate", "pick_largest"]
 
+ARMS = 1
+"""A placeholder: K."""
 Scalar = Callable[..., Any] | Bound
 
 
 class Sizes(NamedTuple):
-    """What the sizes of a form may depend on: arms, dimensions, and the decisions to come."""
+    """What the sizes of a form may depend on.
+
+    `width` is the room of arrays with a number for each arm: K or, for processors that add several
+    numbers at a time, a few more.
+    """
 
     arms: int
     dim: int
     decisions: int
+    width: int
 
 
 @dataclass(frozen=True)
 class Form:
     """A policy as functions of one path's numbers.
 
-    `s` is what the path has learned, `p` the settings, `offers` the vectors of shape (K, d), `t`
-    the number of decisions learned, `g` the policy's own random stream, and `work` room for
-    intermediate results that nobody reads later.
+    `s` is what the path has learned, `p` the settings, `offers` the vectors of shape (d,
+    K or a few more), `t` the number of decisions learned, `g` the policy's own random stream, and
+    `work` room for intermediate results that nobody reads later.
+    K and d are the placeholders ARMS and DIM.
 
     Attributes
     ----------
@@ -47,6 +55,8 @@ class Form:
         The length of `y`.
     vectors : bool
         Whether the functions read `offers`.
+    one_mode : bool
+        Whether the form is that of the policy for noise with one mode alone.
     """
 
     start: Scalar
@@ -57,6 +67,7 @@ class Form:
     work: int = 1
     pulls: int = 1
     vectors: bool = False
+    one_mode: bool = False
     estimate: Scalar | None = None
 
 
@@ -69,7 +80,7 @@ def pick_largest(values: Array, g: Words) -> int:
     best, top, ties = 0, values[0], 1
     if top != top:
         top = -1e400
-    for k in range(1, values.shape[0]):
+    for k in range(1, ARMS):
         v = values[k]
         if v > top:
             best, top, ties = k, v, 1

@@ -1,4 +1,4 @@
-"""How θ moves on one path: one step of each motion, with θ of shape (1, d)."""
+"""How θ moves on one path: one step of each motion, with θ of shape (d, 1)."""
 
 import math
 from typing import Any
@@ -36,48 +36,48 @@ def still(theta: Array, size: float, g: Words) -> None:
 
 def jumped(theta: Array, size: float, g: Words) -> None:
     length = _length(theta)
-    for i in range(theta.shape[1]):
-        theta[0, i] = normal(g)
+    for i in range(theta.shape[0]):
+        theta[i, 0] = normal(g)
     _stretch(theta, length)
 
 
 def shuffled(theta: Array, size: float, g: Words) -> None:
-    for i in range(theta.shape[1] - 1, 0, -1):
+    for i in range(theta.shape[0] - 1, 0, -1):
         j = int(uniform(g) * (i + 1))
-        theta[0, i], theta[0, j] = theta[0, j], theta[0, i]
+        theta[i, 0], theta[j, 0] = theta[j, 0], theta[i, 0]
 
 
 def swapped(theta: Array, size: float, g: Words) -> None:
     worst, best = _worst(theta), 0
-    for i in range(1, theta.shape[1]):
-        if theta[0, i] > theta[0, best]:
+    for i in range(1, theta.shape[0]):
+        if theta[i, 0] > theta[best, 0]:
             best = i
-    theta[0, worst], theta[0, best] = theta[0, best], theta[0, worst]
+    theta[worst, 0], theta[best, 0] = theta[best, 0], theta[worst, 0]
 
 
 def raised(theta: Array, size: float, g: Words) -> None:
     worst, top = _worst(theta), theta[0, 0]
-    for i in range(1, theta.shape[1]):
-        top = max(top, theta[0, i])
-    theta[0, worst] = top + size
+    for i in range(1, theta.shape[0]):
+        top = max(top, theta[i, 0])
+    theta[worst, 0] = top + size
 
 
 def shifted(theta: Array, size: float, g: Words) -> None:
     by = size if uniform(g) < 0.5 else -size
-    for i in range(theta.shape[1]):
-        theta[0, i] += by
+    for i in range(theta.shape[0]):
+        theta[i, 0] += by
 
 
 def passed_on(theta: Array, size: float, g: Words) -> None:
-    last, first = theta.shape[1] - 1, theta[0, 0]
+    last, first = theta.shape[0] - 1, theta[0, 0]
     for i in range(last):
-        theta[0, i] = theta[0, i + 1]
-    theta[0, last] = first
+        theta[i, 0] = theta[i + 1, 0]
+    theta[last, 0] = first
 
 
 def walked(theta: Array, size: float, g: Words) -> None:
-    for i in range(theta.shape[1]):
-        theta[0, i] += size * normal(g)
+    for i in range(theta.shape[0]):
+        theta[i, 0] += size * normal(g)
 
 
 def walked_and_stretched(theta: Array, size: float, g: Words) -> None:
@@ -87,31 +87,31 @@ def walked_and_stretched(theta: Array, size: float, g: Words) -> None:
 
 
 def rotated(theta: Array, size: float, g: Words) -> None:
-    for i in range(0, theta.shape[1] - 1, 2):
-        x, y = theta[0, i], theta[0, i + 1]
-        theta[0, i], theta[0, i + 1] = COS * x - SIN * y, SIN * x + COS * y
+    for i in range(0, theta.shape[0] - 1, 2):
+        x, y = theta[i, 0], theta[i + 1, 0]
+        theta[i, 0], theta[i + 1, 0] = COS * x - SIN * y, SIN * x + COS * y
 
 
 def _worst(theta: Array) -> int:
     worst = 0
-    for i in range(1, theta.shape[1]):
-        if theta[0, i] < theta[0, worst]:
+    for i in range(1, theta.shape[0]):
+        if theta[i, 0] < theta[worst, 0]:
             worst = i
     return worst
 
 
 def _length(theta: Array) -> float:
     square = 0.0
-    for i in range(theta.shape[1]):
-        square += theta[0, i] * theta[0, i]
+    for i in range(theta.shape[0]):
+        square += theta[i, 0] * theta[i, 0]
     return math.sqrt(square)
 
 
 def _stretch(theta: Array, length: float) -> None:
     """Bring θ to a length."""
     ratio = length / _length(theta)
-    for i in range(theta.shape[1]):
-        theta[0, i] *= ratio
+    for i in range(theta.shape[0]):
+        theta[i, 0] *= ratio
 
 
 _STEPS: dict[type[motions.Motion], Any] = {

@@ -11,10 +11,10 @@ from tailproof.compiled.streams import Words, normal_pair
 from tailproof.policies import OFUL, LinTS
 from tailproof.typing import Array
 
-DIM = 1
-"""A placeholder: d."""
+ARMS, DIM = 1, 1
+"""Placeholders: K and d."""
 
-__all__ = ["lin_ts", "oful", "project", "update_root"]
+__all__ = ["lin_ts", "oful", "predict", "update_root"]
 
 
 def oful(policy: OFUL, sizes: Sizes) -> Form:
@@ -43,7 +43,7 @@ def _form(index: object, settings: tuple[float, ...], sizes: Sizes) -> Form:
         learn_ridge,
         settings,
         state=d * (d + 1) + 1,
-        work=2 * (d + 1),
+        work=max(2 * (d + 1), sizes.width),
         vectors=True,
         estimate=ridge_estimate,
     )
@@ -52,85 +52,89 @@ def _form(index: object, settings: tuple[float, ...], sizes: Sizes) -> Form:
 def start_ridge(s: Array, p: Array) -> None:
     for i in range(s.shape[0]):
         s[i] = 0.0
-    size = int(math.sqrt(s.shape[0] - 0.75))  # d of d(d + 1) + 1 numbers
-    for i in range(size):
-        s[i * (size + 2)] = 1.0 / math.sqrt(p[0])
+    for i in range(DIM):
+        s[i * (DIM + 2)] = 1.0 / math.sqrt(p[0])
 
 
-def project(s: Array, offers: Array, k: int, row: Array) -> float:
-    """Write xᵀ[S | θ] into `row`, and return ‖Sᵀx‖²."""
-    d = DIM
-    for j in range(d + 1):
-        row[j] = 0.0
-    for i in range(d):
-        x = offers[k, i]
-        at = i * (d + 1)
-        for j in range(d + 1):
-            row[j] += x * s[at + j]
-    square = 0.0
-    for j in range(d):
-        square += row[j] * row[j]
-    return square
+def predict(s: Array, offers: Array, means: Array, squares: Array) -> None:
+    """Write xᵀθ and ‖Sᵀx‖² of every arm.
+
+    Compilers add several arms at a time where the length of their loop is not a constant.
+    """
+    width = offers.shape[1]
+    for k in range(width):
+        squares[k] = 0.0
+    for j in range(DIM + 1):
+        for k in range(width):
+            total = 0.0
+            for i in range(DIM):
+                total += s[i * (DIM + 1) + j] * offers[i, k]
+            means[k] = total
+            if j < DIM:
+                squares[k] += total * total
 
 
-def update_root(s: Array, offers: Array, k: int, y: float, work: Array) -> float:
+def update_root(s: Array, offers: Array, k: int, y: float, row: Array, gain: Array) -> float:
     """Add the observation y at arm k to [S | θ], and return the factor by which det V grows."""
-    d = DIM
-    square = project(s, offers, k, work)
-    growth = 1.0 + square
-    for i in range(d):
-        at, gain = i * (d + 1), 0.0
-        for j in range(d):
-            gain += s[at + j] * work[j]
-        work[d + 1 + i] = gain
+    for j in range(DIM + 1):
+        row[j] = 0.0
+    for i in range(DIM):
+        x = offers[i, k]
+        for j in range(DIM + 1):
+            row[j] += x * s[i * (DIM + 1) + j]
+    growth = 1.0
+    for j in range(DIM):
+        growth += row[j] * row[j]
+    for i in range(DIM):
+        total = 0.0
+        for j in range(DIM):
+            total += s[i * (DIM + 1) + j] * row[j]
+        gain[i] = total
     part = 1.0 / (growth + math.sqrt(growth))
-    for j in range(d):
-        work[j] *= part
-    work[d] = (work[d] - y) / growth
-    for i in range(d):
-        at, gain = i * (d + 1), work[d + 1 + i]
-        for j in range(d + 1):
-            s[at + j] -= gain * work[j]
+    for j in range(DIM):
+        row[j] *= part
+    row[DIM] = (row[DIM] - y) / growth
+    for i in range(DIM):
+        for j in range(DIM + 1):
+            s[i * (DIM + 1) + j] -= gain[i] * row[j]
     return growth
 
 
 def learn_ridge(s: Array, p: Array, offers: Array, k: int, y: Array, t: int, work: Array) -> None:
-    s[s.shape[0] - 1] += math.log(update_root(s, offers, k, y[0], work))
+    growth = update_root(s, offers, k, y[0], work[: DIM + 1], work[DIM + 1 :])
+    s[DIM * (DIM + 1)] += math.log(growth)
 
 
 def oful_index(
     s: Array, p: Array, offers: Array, t: int, g: Words, values: Array, work: Array
 ) -> None:
-    d = DIM
-    radius = p[4] * (p[1] * math.sqrt(s[s.shape[0] - 1] + p[2]) + p[3])
-    for k in range(values.shape[0]):
-        square = project(s, offers, k, work)
-        values[k] = work[d] + radius * math.sqrt(square)
+    radius = p[4] * (p[1] * math.sqrt(s[DIM * (DIM + 1)] + p[2]) + p[3])
+    predict(s, offers, values, work)
+    for k in range(ARMS):
+        values[k] += radius * math.sqrt(work[k])
 
 
 def lin_ts_index(
     s: Array, p: Array, offers: Array, t: int, g: Words, values: Array, work: Array
 ) -> None:
-    d = DIM
-    size = p[1] * p[2] * math.sqrt(9.0 * d * math.log((t + 1) / p[3]))
+    size = p[1] * p[2] * math.sqrt(9.0 * DIM * math.log((t + 1) / p[3]))
     z = 0.0
-    for i in range(d):
-        work[i] = s[i * (d + 1) + d]
-    for j in range(d):
+    for i in range(DIM):
+        work[i] = s[i * (DIM + 1) + DIM]
+    for j in range(DIM):
         if j % 2 == 0:
             now, z = normal_pair(g)
         else:
             now = z
-        for i in range(d):
-            work[i] += size * now * s[i * (d + 1) + j]
-    for k in range(values.shape[0]):
-        mean = 0.0
-        for i in range(d):
-            mean += offers[k, i] * work[i]
-        values[k] = mean
+        for i in range(DIM):
+            work[i] += size * now * s[i * (DIM + 1) + j]
+    for k in range(offers.shape[1]):
+        values[k] = 0.0
+    for i in range(DIM):
+        for k in range(offers.shape[1]):
+            values[k] += work[i] * offers[i, k]
 
 
 def ridge_estimate(s: Array, p: Array, values: Array) -> None:
-    d = values.shape[0]
-    for i in range(d):
-        values[i] = s[i * (d + 1) + d]
+    for i in range(DIM):
+        values[i] = s[i * (DIM + 1) + DIM]

@@ -21,10 +21,14 @@ __all__ = [
     "exponential",
     "normal",
     "normal_pair",
+    "point",
+    "skip",
     "stream_keys",
     "student",
     "uniform",
+    "unit",
     "word",
+    "word_at",
 ]
 
 Words = NDArray[np.uint64]
@@ -81,9 +85,24 @@ def word(g: Words) -> Any:
     return _mixed(g[0])
 
 
+def word_at(g: Words, ahead: int) -> Any:
+    """Return the word that comes next but `ahead` − 1, and leave the stream where it is."""
+    return _mixed(g[0] + np.uint64(ahead) * g[1])
+
+
+def skip(g: Words, count: int) -> None:
+    """Leave out some words."""
+    g[0] = g[0] + np.uint64(count) * g[1]
+
+
+def unit(bits: Any) -> float:
+    """Return a number strictly between 0 and 1 for 64 bits."""
+    return (float(bits >> _11) + 0.5) * _GRAIN
+
+
 def uniform(g: Words) -> float:
     """Return a number strictly between 0 and 1."""
-    return (float(word(g) >> _11) + 0.5) * _GRAIN
+    return unit(word(g))
 
 
 def exponential(g: Words) -> float:
@@ -92,12 +111,17 @@ def exponential(g: Words) -> float:
 
 
 def circle(g: Words) -> tuple[float, float]:
-    """Return a point of the unit circle, all directions equally likely.
+    """Return a point of the unit circle, all directions equally likely."""
+    return point(uniform(g))
+
+
+def point(u: float) -> tuple[float, float]:
+    """Return the point of the unit circle at an angle of u turns.
 
     The angle is q + r quarter turns with |r| ≤ ½; without a call of a library, so that loops stay
     in the registers.
     """
-    turn = 4.0 * uniform(g)
+    turn = 4.0 * u
     q = int(turn + 0.5)
     x = (turn - q) * _QUARTER
     z = x * x

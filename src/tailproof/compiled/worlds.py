@@ -1,7 +1,8 @@
 """Bandits on one path: where the arms are, what they pay, and how θ moves.
 
-The numbers `w` of a bandit are its size, the logarithms of the least and the largest norm of its
-arms, their lean, its offset, the size of its motion, and θ where it is given.
+The vectors of the arms are stored with the coordinates first, so that cores add up several arms at
+a time. The numbers `w` of a bandit are its size, the logarithms of the least and the largest norm
+of its arms, their lean, its offset, the size of its motion, and θ where it is given.
 """
 
 import itertools
@@ -13,17 +14,33 @@ import numpy as np
 
 from tailproof.compiled.laws import LawTable
 from tailproof.compiled.motions import motion_of, still
-from tailproof.compiled.streams import Words, circle, uniform
+from tailproof.compiled.streams import Words, point, skip, uniform, unit, word_at
 from tailproof.compiled.targets import Bound, bind
 from tailproof.environments import FixedArms, FreshArms, GivenArms, LinearBandit
 from tailproof.environments.linear import Bandit
 from tailproof.environments.shops import Shop
-from tailproof.noise import Changing, Noise, PassedOn, PerArm, Varying, ZeroInflated
+from tailproof.noise import (
+    Cauchy,
+    Changing,
+    Degenerate,
+    Laplace,
+    Noise,
+    Normal,
+    PassedOn,
+    PerArm,
+    Rounded,
+    Stable,
+    StudentT,
+    Varying,
+    ZeroInflated,
+)
 from tailproof.typing import Array, Index
 
-__all__ = ["World", "world_of"]
+__all__ = ["World", "has_one_mode", "world_of"]
 
 _BEFORE_THETA = 6  # numbers of w
+ARMS = 1
+"""A placeholder: K. Arrays may have room for a few arms more, whose numbers do not matter."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +147,31 @@ def _shop(shop: Shop, vectors: bool) -> World:
     )
 
 
+def has_one_mode(bandit: Bandit) -> bool:
+    """Return whether the noise of every arm has one mode.
+
+    >>> from tailproof.environments import k_armed
+    >>> from tailproof.noise import Cauchy, Rademacher
+    >>> has_one_mode(k_armed(Cauchy(), locations=(0, 1)))
+    True
+    >>> has_one_mode(k_armed(Rademacher(), locations=(0, 1)))
+    False
+    """
+    noise: Any = getattr(bandit, "noise", None)
+    laws = noise.laws if isinstance(noise, Varying) else (noise,)
+    return all(_has_one_mode(law) for law in laws)
+
+
+def _has_one_mode(law: Any) -> bool:
+    if isinstance(law, Rounded):
+        return _has_one_mode(law.law)
+    return type(law) in _ONE_MODE
+
+
+_ONE_MODE = {Cauchy, Degenerate, Laplace, Normal, Stable, StudentT}
+"""Laws that a sample hardly ever mistakes for two modes, unlike uniform and skewed ones."""
+
+
 def _is_k_armed(contexts: Any) -> bool:
     return isinstance(contexts, GivenArms) and np.array_equal(
         contexts.vectors, np.eye(contexts.arms, contexts.dim)
@@ -191,8 +233,8 @@ def step(theta: Array, size: float, g: Words) -> None:
     raise NotImplementedError
 
 
-def direction(offers: Array, k: int, g: Words) -> None:
-    """Write a random unit vector; a placeholder."""
+def direction(offers: Array, g: Words) -> None:
+    """Write random unit vectors; a placeholder."""
     raise NotImplementedError
 
 
@@ -223,27 +265,27 @@ def moved(theta: Array, offers: Array, locations: Array, w: Array, g: Words) -> 
 
 
 def locate(theta: Array, offers: Array, locations: Array) -> None:
-    for k in range(locations.shape[0]):
-        location = 0.0
-        for i in range(theta.shape[1]):
-            location += offers[k, i] * theta[0, i]
-        locations[k] = location
+    for k in range(offers.shape[1]):
+        locations[k] = 0.0
+    for i in range(offers.shape[0]):
+        for k in range(offers.shape[1]):
+            locations[k] += offers[i, k] * theta[i, 0]
 
 
 def same_locations(theta: Array, offers: Array, locations: Array) -> None:
-    for k in range(locations.shape[0]):
-        locations[k] = theta[0, k]
+    for k in range(ARMS):
+        locations[k] = theta[k, 0]
 
 
 def given_theta(theta: Array, w: Array, g: Words) -> None:
-    for i in range(theta.shape[1]):
-        theta[0, i] = w[0] * w[_BEFORE_THETA + i]
+    for i in range(theta.shape[0]):
+        theta[i, 0] = w[0] * w[_BEFORE_THETA + i]
 
 
 def sphere_theta(theta: Array, w: Array, g: Words) -> None:
-    sphere(theta, 0, g)
-    for i in range(theta.shape[1]):
-        theta[0, i] *= w[0]
+    sphere(theta, g)
+    for i in range(theta.shape[0]):
+        theta[i, 0] *= w[0]
 
 
 def no_offers(offers: Array, w: Array, vectors: Array, g: Words) -> None:
@@ -251,63 +293,76 @@ def no_offers(offers: Array, w: Array, vectors: Array, g: Words) -> None:
 
 
 def given_offers(offers: Array, w: Array, vectors: Array, g: Words) -> None:
-    for k in range(offers.shape[0]):
-        for i in range(offers.shape[1]):
-            offers[k, i] = vectors[k, i]
+    for i in range(offers.shape[0]):
+        for k in range(offers.shape[1]):
+            offers[i, k] = vectors[k, i] if k < ARMS else 0.0
 
 
 def drawn_offers(offers: Array, w: Array, vectors: Array, g: Words) -> None:
     low, high, lean = w[1], w[2], w[3]
-    for k in range(offers.shape[0]):
-        direction(offers, k, g)
-        if lean > 0.0:
-            offers[k, 0] += lean
-            normalise(offers, k)
-        if low != 0.0 or high != 0.0:
+    direction(offers, g)
+    if lean > 0.0:
+        for k in range(offers.shape[1]):
+            offers[0, k] += lean
+        normalise(offers)
+    if low != 0.0 or high != 0.0:
+        for k in range(ARMS):
             norm = math.exp(low + (high - low) * uniform(g)) if low < high else math.exp(low)
-            for i in range(offers.shape[1]):
-                offers[k, i] *= norm
+            for i in range(offers.shape[0]):
+                offers[i, k] *= norm
 
 
-def orthant(offers: Array, k: int, g: Words) -> None:
-    for i in range(offers.shape[1]):
-        offers[k, i] = uniform(g)
-    normalise(offers, k)
+def orthant(offers: Array, g: Words) -> None:
+    for i in range(offers.shape[0]):
+        for k in range(offers.shape[1]):
+            offers[i, k] = unit(word_at(g, k + 1))
+        skip(g, ARMS)
+    normalise(offers)
 
 
-def normalise(offers: Array, k: int) -> None:
-    square = 0.0
-    for i in range(offers.shape[1]):
-        square += offers[k, i] * offers[k, i]
-    size = 1.0 / math.sqrt(square)
-    for i in range(offers.shape[1]):
-        offers[k, i] *= size
+def normalise(offers: Array) -> None:
+    for k in range(offers.shape[1]):
+        square = 0.0
+        for i in range(offers.shape[0]):
+            square += offers[i, k] * offers[i, k]
+        size = 1.0 / math.sqrt(square)
+        for i in range(offers.shape[0]):
+            offers[i, k] *= size
 
 
-def sphere(offers: Array, k: int, g: Words) -> None:
-    """Write a unit vector, all directions equally likely.
+def sphere(offers: Array, g: Words) -> None:
+    """Write unit vectors, all directions equally likely.
 
     Pairs of coordinates are points of circles, and the squares of the radii are the gaps between
     sorted uniform numbers: normal coordinates, once normalised, have the same law. So no logarithm
-    is needed. Of an odd number of coordinates the last is the one left over.
+    is needed, and a core computes several arms at a time: its compiler needs short loops for that.
+    Of an odd number of coordinates the last is one of a pair, and the vector is brought back to
+    length one.
     """
-    dim = offers.shape[1]
+    dim, width = offers.shape
     pairs = (dim + 1) // 2
     for i in range(pairs - 1):
-        u = uniform(g)
+        for k in range(width):
+            offers[i, k] = unit(word_at(g, k + 1))
+        skip(g, ARMS)
         for j in range(i):
-            before = offers[k, j]
-            offers[k, j] = min(before, u)
-            u = max(before, u)
-        offers[k, i] = u
-    above = 1.0
-    for i in range(pairs - 1, -1, -1):
-        below = offers[k, i - 1] if i > 0 else 0.0
-        radius = math.sqrt(above - below)
-        above = below
-        x, y = circle(g)
-        offers[k, 2 * i] = radius * x
-        if 2 * i + 1 < dim:
-            offers[k, 2 * i + 1] = radius * y
+            for k in range(width):
+                one, other = offers[j, k], offers[i, k]
+                offers[j, k] = one if one < other else other
+                offers[i, k] = other if one < other else one
+    for i in range(pairs - 1, -1, -1):  # radii, each to the row of its pair
+        for k in range(width):
+            below = offers[i - 1, k] if i > 0 else 0.0
+            above = offers[i, k] if i + 1 < pairs else 1.0
+            offers[2 * i, k] = math.sqrt(above - below)
+    for i in range(0, dim - 1, 2):
+        for k in range(width):
+            x, y = point(unit(word_at(g, k + 1)))
+            offers[i + 1, k] = offers[i, k] * y
+            offers[i, k] *= x
+        skip(g, ARMS)
     if dim % 2 == 1:
-        normalise(offers, k)
+        for k in range(width):
+            offers[dim - 1, k] *= point(unit(word_at(g, k + 1)))[0]
+        skip(g, ARMS)
+        normalise(offers)

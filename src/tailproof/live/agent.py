@@ -2,9 +2,9 @@
 
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -33,6 +33,26 @@ _FAR = 5000
 """If so many outcomes are not learned yet, a snapshot is loaded."""
 _TRIES = 20
 """How often a batch is tried if other workers keep storing the same rows first."""
+
+
+class Turn:
+    """A lock that cannot be taken twice by one thread, nor in a forked child."""
+
+    def __init__(self) -> None:
+        self._lock, self._owner, self._process = threading.Lock(), -1, os.getpid()
+
+    def __enter__(self) -> None:
+        if os.getpid() != self._process:  # locks may belong to threads that do not exist here
+            raise RuntimeError("an Agent cannot be used after a fork: create one in each process")
+        me = threading.get_ident()
+        if self._owner == me:
+            raise RuntimeError("an Agent cannot be called from within its own ask or tell")
+        self._lock.acquire()
+        self._owner = me
+
+    def __exit__(self, *_: object) -> None:
+        self._owner = -1
+        self._lock.release()
 
 
 class Agent:
@@ -144,7 +164,7 @@ class Agent:
         }
         Recipe(policy="").altered(policy, given)  # refuses what is wrong before anything is opened
         self.journal = open_journal(journal)
-        self._lock, self._owner, self._process = threading.Lock(), -1, os.getpid()
+        self._turn = Turn()
         self._thread: ThreadPoolExecutor | None = None
         self._clock, self.commits = clock, 0
         self._stale, self._broken = False, False
@@ -221,8 +241,8 @@ class Agent:
         """
         if not acts:
             return []
-        with self.alone():
-            answers = self._transact(lambda: self._do(acts))
+        with self._turn:
+            answers = self._transact(self._do, acts)
             self.commits += 1
             return answers
 
@@ -235,8 +255,7 @@ class Agent:
         >>> ticket.id
         'visit 17'
         """
-        self._check_process()
-        with self._lock:
+        with self._turn:
             if self._thread is None:
                 self._thread = ThreadPoolExecutor(1, "tailproof-agent")
         return self._thread.submit(self.act, acts)
@@ -282,7 +301,7 @@ class Agent:
 
     def verify(self) -> Verification:
         """Check the chain of outcomes, make every decision again; return what differs."""
-        with self.alone(), self.journal.moment():
+        with self._turn, self.journal.moment():
             return verify(self.journal, self.policy, self.learner)
 
     def standing(self) -> Standing:
@@ -290,7 +309,7 @@ class Agent:
 
         It counts rows of the journal, so it takes longer where many are pending.
         """
-        with self.alone():
+        with self._turn:
             alarms = sum(note.kind == "alarm" for note in self.journal.notes())
             pending = sum(self.journal.pending().values())
             return Standing(pending, self.journal.outcome_count(), alarms)
@@ -301,11 +320,11 @@ class Agent:
         Asks and tells do this too, so that nobody has to call it; a `Scheduler` does, so that an
         ask finds little to do.
         """
-        with self.alone():
+        with self._turn:
             now = self.journal.now() if self._clock is None else float(self._clock())
             behind = self.journal.outcome_count() > self.learner.learned
-            changed = self.journal.recipes()[-1][0] != self.number
-            if not behind and not changed and not self.journal.due(now, 1):
+            noted = self.journal.note_count() != self._notes
+            if not behind and not noted and not self.journal.due(now, 1):
                 return True
             with suppress(ConflictError):
                 self._transact(self._ticked)
@@ -315,7 +334,7 @@ class Agent:
         """Close the journal; everything is already in it."""
         if self._thread is not None:
             self._thread.shutdown()
-        with self.alone():
+        with self._turn:
             self.journal.close()
 
     def __enter__(self) -> Self:
@@ -326,24 +345,9 @@ class Agent:
 
     # ---- one lock, one transaction
 
-    def _check_process(self) -> None:
-        """Raise in a forked child, whose locks may belong to threads that do not exist there."""
-        if os.getpid() != self._process:
-            raise RuntimeError("an Agent cannot be used after a fork: create one in each process")
-
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Keep other threads out."""
-        self._check_process()
-        me = threading.get_ident()
-        if self._owner == me:
-            raise RuntimeError("an Agent cannot be called from within its own ask or tell")
-        with self._lock:
-            self._owner = me
-            try:
-                yield
-            finally:
-                self._owner = -1
+    def alone(self) -> Turn:
+        """Keep other threads out, while this is entered."""
+        return self._turn
 
     def guarded(self, body: Callable[[], T]) -> T:
         """Do something that has its own transaction; read everything again if that fails."""
@@ -353,12 +357,12 @@ class Agent:
             self._stale = self._broken = True
             raise
 
-    def _transact(self, body: Callable[[], T]) -> T:
+    def _transact(self, body: Callable[..., T], *given: Any) -> T:
         """Do something in a transaction, again if others stored the same rows first."""
         for attempt in range(1, _TRIES + 1):
             try:
                 with self.journal.transaction():
-                    return body()
+                    return body(*given)
             except ConflictError:
                 self._stale = True
                 if attempt == _TRIES:
@@ -381,17 +385,16 @@ class Agent:
 
     def _do(self, acts: Sequence[Act]) -> list[Ticket | Status | ValueError]:
         """Do a batch of acts within a transaction."""
-        asks = [act for act in acts if isinstance(act, Ask)]
         if self._stale:
             self._reload()
-        new = {act.offer.key for act in asks if act.offer.key not in self.offer_ids}
-        look = self.journal.look(
-            {act.ticket for act in acts if act.ticket is not None},
-            {act.unit for act in asks if act.unit is not None},
-            new if self.learner.uses_vectors else (),
-        )
-        self._notice(look)
-        if asks:
+        asks, sees = [act for act in acts if type(act) is Ask], self.learner.uses_vectors
+        tickets = [act.ticket for act in acts if act.ticket is not None]
+        units = [ask.unit for ask in asks if ask.unit is not None]
+        new = {ask.offer.key for ask in asks if ask.offer.vectors is not None} if sees else ()
+        look = self.journal.look(tickets, units, new)
+        if look.notes != self._notes:
+            self._notice(look)
+        if asks and look.outcomes > self.learner.learned:
             self._catch_up(look.outcomes)
         batch = Batch(self, look)
         answers = [batch.do(act) for act in acts]
@@ -431,10 +434,10 @@ class Agent:
             self.learner.know(self.journal.arms())
 
     def _notice(self, look: Look) -> None:
-        """Take note of what others did to the experiment."""
-        if look.recipe != self.number:
-            self._follow()
+        """Take note of what others did to the experiment; a change of recipe is a note too."""
         if look.notes != self._notes:
+            if self.journal.recipes()[-1][0] != self.number:
+                self._follow()
             self._read_notes()
 
     def _read_notes(self) -> None:
@@ -496,7 +499,7 @@ class Agent:
             journal.add_note(kind, text, self.now(look))
             self._read_notes()
 
-        with self.alone():
+        with self._turn:
             self._transact(write)
 
     def _check_arm(self, kind: str, arm: str) -> None:

@@ -20,7 +20,10 @@ _TIE = 1e-6
 
 @dataclass(frozen=True, kw_only=True)
 class LinStudentUCB(Policy[StudentFit]):
-    """Optimism on a Student-t regression that learns its noise, coefficients and offset.
+    """Learn the location of rewards, not their mean: optimism on a Student-t regression.
+
+    Noise, coefficients and offset are learned too. Where rewards are skewed, the arm with the
+    largest location need not be that with the largest mean.
 
     y = b + xᵀθ + s·a·t_ν,  ln a = (x − x₀)ᵀγ,  θ ~ N(0, s²/ρ P⁻¹), γ ~ N(0, τ²(dV)⁻¹), b flat;
     s, ν, ρ, γ, τ learned;  SSᵀ = (Σ J w x̃x̃ᵀ/a² + ρP)⁻¹

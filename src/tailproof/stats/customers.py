@@ -95,6 +95,7 @@ class _Rows(NamedTuple):
     reward: Array
     time: Array | None
     propensity: Array | None
+    standing_for: Array | None = None
 
     def take(self, rows: NDArray[np.bool_]) -> "_Rows":
         """Return some of the rows."""
@@ -160,9 +161,12 @@ class Customers:
         unit: Index | None = None,
         time: Array | None = None,
         propensity: Array | None = None,
+        count: Array | None = None,
         arms: int | None = None,
     ) -> "Customers":
         """Gather rows by unit, any whole numbers; NaN rewards must be left out before.
+
+        `count` says how many visits a row stands for, if it is a sum of them.
 
         Rows are in the order of time, or `time` says it. At most 1 % of the returning customers
         with several arms are leaks and are left out; more of them are visits that were randomised.
@@ -175,14 +179,15 @@ class Customers:
                 arm, reward, time = arm[order], reward[order], time[order]
                 unit = None if unit is None else unit[order]
                 propensity = None if propensity is None else propensity[order]
-        rows = _Rows(arm, reward, time, propensity)
+                count = None if count is None else count[order]
+        rows = _Rows(arm, reward, time, propensity, count)
         if unit is None:
             return cls._gathered("rows", np.arange(len(arm)), rows, known)
         customer = _by_first_visit(unit)
-        count = int(customer.max(initial=-1)) + 1
-        visits = np.bincount(customer, minlength=count)
-        first = _firsts(customer, count)
-        mixed = np.bincount(customer, arm != arm[first][customer], count) > 0
+        size = int(customer.max(initial=-1)) + 1
+        visits = np.bincount(customer, count, size)
+        first = _firsts(customer, size)
+        mixed = np.bincount(customer, arm != arm[first][customer], size) > 0
         leaks, returning = int(mixed.sum()), int((visits > 1).sum())
         if not leaks:
             return cls._gathered("customers", customer, rows, known)
@@ -204,7 +209,7 @@ class Customers:
             case=case,
             arm=rows.arm[first],
             total=np.asarray(total, dtype=np.float64),
-            visits=np.bincount(customer, minlength=count).astype(np.float64),
+            visits=np.bincount(customer, rows.standing_for, count).astype(np.float64),
             time=None if rows.time is None else rows.time[first],
             weight=None if rows.propensity is None else 1 / rows.propensity[first],
             row_customer=customer,

@@ -1,20 +1,39 @@
 """Journals of `tailproof.live`, and tables that were exported from one."""
 
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tailproof.extras import import_extra
 from tailproof.tables.cells import Column
 from tailproof.tables.columns import listed
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["as_frame", "is_export", "is_journal", "of_journal"]
+__all__ = ["as_frame", "is_export", "is_journal", "of_journal", "read_journal"]
 
 _EXPORT = {"ticket", "arm", "ends", "shares"}
 """Columns that together, with a status, are those of an exported journal."""
+_VIEW = {
+    "request": "ticket",
+    "unit": "unit",
+    "time": "time",
+    "arm": "arm",
+    "propensity": "propensity",
+    "offered": "offer",
+    "shares": "shares",
+    "features": "features",
+    "reward": "reward",
+    "status": "status",
+    "grp": "group",
+}
+"""The columns of the view `log` in a journal, and what an exported journal calls them."""
 _STATUS = ("fate", "status")
 """What the status of a row is called in exports of 0.3, and since."""
 
@@ -71,3 +90,72 @@ def of_journal(frame: "pandas.DataFrame") -> "pandas.DataFrame":
             for decision, unit in zip(decisions, own, strict=True)
         ]
     return found
+
+
+def read_journal(address: str) -> "tuple[pandas.DataFrame, float | None]":
+    """Return the requests of a journal, from its view `log`, and the reward of silence.
+
+    The columns are those of an exported journal; features are columns ``x:…``.
+    """
+    import pandas
+
+    with _opened(address) as ask:
+        frame = pandas.DataFrame(ask(f"SELECT {', '.join(_VIEW)} FROM log ORDER BY number"))
+        rules = ask("SELECT rules FROM recipe ORDER BY number DESC LIMIT 1")
+        names = ask("SELECT value FROM meta WHERE key = 'names'")
+    frame = frame.set_axis([*_VIEW.values()], axis=1) if len(frame) else pandas.DataFrame()
+    if not len(frame):
+        raise ValueError(f"the journal {Path(address).name} has no requests yet")
+    frame = frame.astype({"propensity": "float64", "reward": "float64"})
+    given = json.loads(names[0][0]) if names else []
+    frame = pandas.concat([frame.drop(columns="features"), _features(frame, given)], axis=1)
+    silence = json.loads(rules[0][0]).get("silence") if rules else None
+    return frame, None if silence in (None, "lost") else float(silence)
+
+
+def _features(frame: "pandas.DataFrame", given: list[str]) -> "pandas.DataFrame":
+    """Return the features of each row: shared by all arms of every offer, or of every arm."""
+    import pandas
+
+    kinds = {text: json.loads(text) for text in set(frame["features"]) if isinstance(text, str)}
+    if not kinds:
+        return pandas.DataFrame(index=frame.index)
+    dim = max(len(vectors[0]) for vectors in kinds.values())
+    names = given if len(given) == dim else [str(i) for i in range(dim)]
+    shared = all(len(vectors) == 1 for vectors in kinds.values())
+    offers = [json.loads(text) for text in frame["offer"]]
+    arms = [""] if shared else sorted({name for offer in offers for name in offer})
+    place = {name: i for i, name in enumerate(arms)}
+    found = np.full((len(frame), len(arms), dim), np.nan)
+    for row, (text, offer) in enumerate(zip(frame["features"], offers, strict=True)):
+        vectors = kinds.get(text, [])
+        for own, vector in zip(vectors if shared else offer, vectors, strict=False):
+            found[row, 0 if shared else place[own], : len(vector)] = vector
+    columns = [f"x:{name}" if shared else f"x:{arm}:{name}" for arm in arms for name in names]
+    return pandas.DataFrame(found.reshape(len(frame), -1), columns=columns, index=frame.index)
+
+
+@contextmanager
+def _opened(address: str) -> "Iterator[Callable[[str], list[Any]]]":
+    """Open a journal for reading; what it gives asks for rows."""
+    if not address.startswith(("postgres:", "postgresql:")):
+        place = Path(address).resolve().as_uri()
+        with closing(sqlite3.connect(f"{place}?mode=ro", uri=True)) as connection:
+            known = connection.execute("SELECT name FROM sqlite_master WHERE name = 'log'")
+            if not known.fetchall():
+                raise ValueError(
+                    f"{Path(address).name} is a SQLite database without a journal of this version: "
+                    "export a table as CSV, or a journal with the version that wrote it"
+                )
+            yield lambda sql: connection.execute(sql).fetchall()
+        return
+    psycopg = import_extra("psycopg", "postgres", "a PostgreSQL journal")
+    url, _, name = address.partition("#")
+    try:
+        session = psycopg.connect(url, client_encoding="utf8")
+    except psycopg.Error as error:
+        raise ConnectionError(f"cannot open the PostgreSQL journal: {error}") from error
+    with closing(session) as connection:
+        path = psycopg.sql.Identifier(name or "tailproof")
+        connection.execute(psycopg.sql.SQL("SET search_path TO {}").format(path))
+        yield lambda sql: connection.execute(sql).fetchall()

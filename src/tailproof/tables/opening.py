@@ -5,7 +5,7 @@ from typing import Any
 
 from tailproof.tables.files import open_file
 from tailproof.tables.frames import Frame, is_frame
-from tailproof.tables.journals import as_frame, is_export, of_journal
+from tailproof.tables.journals import as_frame, is_export, is_journal, of_journal, read_journal
 from tailproof.tables.sources import Arrays, Source
 
 __all__ = ["open_table"]
@@ -15,6 +15,8 @@ def open_table(table: Any, sheet: str | None = None) -> Source:
     """Return a file, data frame or journal as a source; no table is one of arrays."""
     if table is None:
         return Arrays()
+    if is_journal(table):
+        return _journal(*read_journal(str(table)))
     if isinstance(table, str | Path):
         source = open_file(Path(table), sheet)
         if not is_export(source.names):

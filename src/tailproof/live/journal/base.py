@@ -77,6 +77,24 @@ _UNIT = (
 """The latest request of a unit for which the policy chose."""
 
 
+class _Transaction:
+    """The context of a transaction."""
+
+    __slots__ = ("_journal",)
+
+    def __init__(self, journal: "Journal") -> None:
+        self._journal = journal
+
+    def __enter__(self) -> None:
+        try:
+            self._journal._begin()
+        except BaseException as error:
+            self._journal.finish(error)
+
+    def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
+        self._journal.finish(error)
+
+
 class ConflictError(Exception):
     """Another worker stored the same ticket, event, offer or outcome first; try again."""
 
@@ -95,8 +113,8 @@ class Look(NamedTuple):
 
     Attributes
     ----------
-    outcomes, recipe, notes : int
-        The number of outcomes and of notes so far, and that of the latest recipe.
+    outcomes, notes : int
+        How many outcomes and notes there are so far.
     last : int or None
         The id of the latest request.
     orders : bool
@@ -114,7 +132,6 @@ class Look(NamedTuple):
     """
 
     outcomes: int
-    recipe: int
     notes: int
     last: int | None
     orders: bool
@@ -203,7 +220,6 @@ class Journal(ABC):
         self._set_clock(time.time())
         self._state = (
             "SELECT COALESCE((SELECT MAX(number) + 1 FROM outcome), 0),"
-            " COALESCE((SELECT MAX(number) FROM recipe), -1),"
             " COALESCE((SELECT MAX(number) + 1 FROM note), 0),"
             f" (SELECT MAX(id) FROM request), {self.ORDERS}, {self.CLOCK},"
             f" EXISTS (SELECT 1 FROM event WHERE request = {BEFORE})"
@@ -266,19 +282,23 @@ class Journal(ABC):
         """Return the time in seconds since 1970, by a monotonic clock."""
         return self._start + time.monotonic()
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Run the body atomically."""
+    def transaction(self) -> "_Transaction":
+        """Run the body of a `with` atomically."""
+        return _Transaction(self)
+
+    def finish(self, error: BaseException | None) -> None:
+        """End a transaction: commit it, or roll it back after an error."""
         try:
-            self._begin()
-            yield
-            self._end("COMMIT")
-        except BaseException as error:
-            self._chain = None
-            self._end("ROLLBACK")
-            if self._is_conflict(error):
-                raise ConflictError(str(error)) from error
-            raise
+            if error is None:
+                self._end("COMMIT")
+                return
+        except BaseException as failure:
+            error = failure
+        self._chain = None
+        self._end("ROLLBACK")
+        if self._is_conflict(error):
+            raise ConflictError(str(error)) from error
+        raise error
 
     @contextmanager
     def moment(self) -> Iterator[None]:
@@ -349,12 +369,17 @@ class Journal(ABC):
         rows = self.execute(sql, (since,))
         return [Note(number, at, kind, json.loads(text)) for number, at, kind, text in rows]
 
+    def note_count(self) -> int:
+        """Return the number of notes so far."""
+        ((count,),) = self.execute("SELECT COALESCE(MAX(number) + 1, 0) FROM note")
+        return int(count)
+
     def add_note(self, kind: str, text: Mapping[str, Any], at: float) -> int:
         """Store a note, with its text as JSON, and return its number."""
-        ((number,),) = self.execute("SELECT COALESCE(MAX(number) + 1, 0) FROM note")
+        number = self.note_count()
         packed = json.dumps(text, sort_keys=True, ensure_ascii=False)
         self.execute("INSERT INTO note VALUES (?, ?, ?, ?)", (number, float(at), kind, packed))
-        return int(number)
+        return number
 
     def arms(self, since: int = 0) -> dict[str, int]:
         """Return the numbers of arms by name, from number `since` on."""
@@ -385,7 +410,7 @@ class Journal(ABC):
 
     def look(
         self,
-        tickets: Collection[str] = (),
+        tickets: Sequence[str] = (),
         units: Collection[str] = (),
         digests: Collection[bytes] = (),
     ) -> Look:
@@ -396,12 +421,11 @@ class Journal(ABC):
         earlier = [(unit, self.execute(_UNIT, (unit,))) for unit in units]
         rows = self._finding(tickets) if tickets else ()
         offers = self.offer_ids(digests)
-        ((outcomes, recipe, notes, last, orders, now, any_gone),) = state
+        ((outcomes, notes, last, orders, now, any_gone),) = state
         if now:
             self._set_clock(now)
         return Look(
             outcomes,
-            recipe,
             notes,
             last,
             bool(orders),
@@ -417,15 +441,16 @@ class Journal(ABC):
         sql = f"SELECT name FROM event WHERE request = {BEFORE} AND name IN ({_marks(tickets)})"
         return {name for (name,) in self.execute(sql, list(tickets))}
 
-    def _finding(self, tickets: Collection[str]) -> Iterable[Any]:
-        own = [number for ticket in tickets if (number := own_id(ticket)) is not None]
-        named = [ticket for ticket in tickets if own_id(ticket) is None] if own else [*tickets]
-        found = [
-            self.execute(_find(key, len(keys), self.TELLING), keys)
-            for key, keys in (("ticket", named), ("id", own))
-            if keys
-        ]
-        return found[0] if len(found) == 1 else chain(*found)
+    def _finding(self, tickets: Sequence[str]) -> Iterable[Any]:
+        own = [ticket for ticket in tickets if ticket[0] == "#" and own_id(ticket) is not None]
+        named = [ticket for ticket in tickets if ticket not in own] if own else tickets
+        found = []
+        if named:
+            found.append(self.execute(_find("ticket", len(named), self.TELLING), named))
+        if own:
+            ids = [own_id(ticket) for ticket in own]
+            found.append(self.execute(_find("id", len(ids), self.TELLING), ids))
+        return chain(*found)
 
     def add_requests(self, rows: Sequence[tuple[Any, ...]]) -> None:
         """Store requests: the columns of the table."""

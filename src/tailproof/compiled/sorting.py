@@ -1,0 +1,41 @@
+"""Sorting and medians of a path's numbers, in place."""
+
+from tailproof.typing import Array
+
+__all__ = ["middle_of", "sort_pairs", "sort_up_to"]
+
+
+def sort_up_to(x: Array, n: int) -> None:
+    """Sort the first n numbers, by Shell's method with Knuth's gaps: n is small."""
+    gap = 1
+    while 3 * gap + 1 < n:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, n):
+            value, j = x[i], i
+            while j >= gap and x[j - gap] > value:
+                x[j] = x[j - gap]
+                j -= gap
+            x[j] = value
+        gap = (gap - 1) // 3
+
+
+def sort_pairs(x: Array, y: Array, n: int) -> None:
+    """Sort n pairs by their first number, and then by their second."""
+    gap = 1
+    while 3 * gap + 1 < n:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, n):
+            one, other, j = x[i], y[i], i
+            while j >= gap and (x[j - gap] > one or (x[j - gap] == one and y[j - gap] > other)):
+                x[j], y[j] = x[j - gap], y[j - gap]
+                j -= gap
+            x[j], y[j] = one, other
+        gap = (gap - 1) // 3
+
+
+def middle_of(x: Array, n: int) -> float:
+    """Return the median of n sorted numbers; opposite infinities cancel."""
+    low, high = x[(n - 1) // 2], x[n // 2]
+    return low if low == high else low / 2.0 + high / 2.0

@@ -1,0 +1,500 @@
+"""The fit of LinStudentUCB on one path, to all pulls in its buffer."""
+
+import math
+
+from tailproof.compiled.sorting import middle_of, sort_pairs, sort_up_to
+from tailproof.compiled.student_parts import (
+    ANCHOR,
+    BLOCK,
+    CENTRE,
+    CLIMB,
+    CONTEXTS,
+    COUNT,
+    DESIGN,
+    DUE,
+    EARLIER_INFORMATION,
+    EARLIER_RESPONSE,
+    EARLIER_SCALE,
+    EQUAL,
+    FIRST_LEAN,
+    FISHER,
+    FLOOR,
+    HEIGHT,
+    INFLATION,
+    INFORMATION,
+    LEAN,
+    LEAN_VARIANCE,
+    LEVERAGE,
+    LOG_LIKELIHOOD,
+    MATRIX,
+    NEW,
+    NEXT_SCALES,
+    NEXT_SCORING,
+    NU,
+    OLD_LEAN,
+    OLD_SCALES,
+    ORDER,
+    ORIGIN,
+    PENALTY,
+    RESIDUAL,
+    RESPONSE,
+    REWARDS,
+    ROOM,
+    SCALES,
+    SCORING,
+    SHAPE,
+    SHIFT,
+    SIZES,
+    SLOPE,
+    SPREAD,
+    SUMS,
+    VARIANCE,
+    VECTOR,
+    U,
+    discard,
+    gather,
+    log_likelihood,
+    measure,
+    place,
+    project,
+    scored,
+)
+from tailproof.typing import Array
+
+__all__ = ["fit"]
+
+
+def fit(s: Array, n: int, t: int, work: Array) -> None:
+    """Fit the n pulls in the buffer after t pulls in all, in two rounds."""
+    dim = int(s[SIZES])
+    young = t == n
+    if young:  # nothing is discarded yet
+        move_origin(s, n, work)
+        try_median(s, n, work)
+        try_least_squares(s, n, work)
+    for j in range(COUNT):
+        work[OLD_SCALES + j] = s[SCALES + j]
+    for i in range(dim):
+        work[OLD_LEAN + i] = s[LEAN + i]
+    if 2 * n >= ROOM:
+        update_lean(s, n, work)
+    for j in range(COUNT):
+        work[NEXT_SCALES + j] = s[SCALES + j]
+    known = half_resolution(s, n, work)
+    for _ in range(2):
+        measure(s, 0, n, work)
+        set_floor(s, n, known, work)
+        fit_scales(s, n, work)
+        weigh(s, n, work)
+        update_penalty(s, work)
+        newton_step(s, n, work)
+    for j in range(COUNT):
+        s[LOG_LIKELIHOOD + j] += work[SHIFT + j]
+    for i in range(COUNT * (dim + 1)):
+        s[SCORING + i] = work[NEXT_SCORING + i]
+    count = n + s[DESIGN + (dim + 1) * (dim + 1) - 1]
+    s[DUE] = float(t + max(int(count) // 8, 1))
+    if n == ROOM:
+        summarise(s, n // 2, work)
+
+
+def set_floor(s: Array, n: int, known: float, work: Array) -> None:
+    dim, size = int(s[SIZES]), int(s[SIZES + 1])
+    scale, square = s[SCALES + int(s[SHAPE])], 0.0
+    offset = abs(s[ORIGIN])
+    for i in range(dim, size):
+        offset += abs(s[BLOCK + i * (size + 1) + size])
+    least = 1e-3 * scale / math.sqrt(s[PENALTY]) + 1e-14 * offset + 1e-100
+    for i in range(n):
+        square += work[RESIDUAL + i] * work[RESIDUAL + i]
+    s[FLOOR] = max(least, min(known, math.sqrt(square / n)))
+
+
+def fit_scales(s: Array, n: int, work: Array) -> None:
+    """Fit s under every shape, and choose the likeliest shape."""
+    dim = int(s[SIZES])
+    now, z, best, likeliest = s[SCALES + int(s[SHAPE])], dim + 1, -math.inf, 0
+    count = n + s[DESIGN + z * z - 1]
+    for j in range(COUNT):
+        scale = work[NEXT_SCALES + j]
+        for _ in range(2):  # Fisher scoring for ln s, by at most a factor e per step
+            excess, ratio = move_scoring(s, j, scale, work), now / scale
+            for i in range(n):
+                excess += scored(min(ratio * ratio * work[U + i], 1e200), NU[j])
+            step = min(max(excess / (count * FISHER[j]), -1.0), 1.0)
+            scale = max(scale * math.exp(step), s[FLOOR])
+        work[NEXT_SCALES + j] = scale
+        move_scoring(s, j, scale, work)
+        likelihood = log_likelihood(s, work, n, j, scale, now) + s[LOG_LIKELIHOOD + j]
+        likelihood += work[SHIFT + j]
+        if likelihood > best:
+            best, likeliest = likelihood, j
+    ratio = now / work[NEXT_SCALES + likeliest]
+    for i in range(n):
+        work[U + i] = min(ratio * ratio * work[U + i], 1e200)
+    for j in range(COUNT):
+        s[SCALES + j] = work[NEXT_SCALES + j]
+    s[SHAPE] = float(likeliest)
+
+
+def move_scoring(s: Array, j: int, scale: float, work: Array) -> float:
+    """Write the score of the discarded pulls where (γ, ln s) is now; return that of ln s."""
+    dim = int(s[SIZES])
+    z, shift = dim + 1, 0.0
+    for i in range(dim):
+        work[VECTOR + i] = s[LEAN + i] - work[OLD_LEAN + i]
+    work[VECTOR + dim] = math.log(scale / work[OLD_SCALES + j])
+    for i in range(z):
+        moved = 0.0
+        for k in range(z):
+            moved += work[VECTOR + k] * s[DESIGN + k * z + i]
+        score = s[SCORING + j * z + i] - FISHER[j] * moved
+        work[NEXT_SCORING + j * z + i] = score
+        shift += work[VECTOR + i] * (s[SCORING + j * z + i] + score)
+    work[SHIFT + j] = shift / 2.0
+    return work[NEXT_SCORING + j * z + dim]
+
+
+def weigh(s: Array, n: int, work: Array) -> None:
+    """Write the weights over a² to ORDER, and update J and κ."""
+    nu = NU[int(s[SHAPE])]
+    slope, total, square = s[SUMS], s[SUMS + 1], s[SUMS + 2]
+    for i in range(n):
+        u = work[U + i]
+        w = (nu + 1.0) / (nu + u)
+        slope += w * (nu - u) / (nu + u)
+        total += w
+        square += w * w * u
+        work[ORDER + i] = w / work[VARIANCE + i]
+    slope = min(max(slope / total, 0.25), 1.0)
+    s[SLOPE] = max(slope, 0.5)
+    s[INFLATION] = max(square / total * s[SLOPE] / (slope * slope), 0.25)
+
+
+def prior_size(s: Array) -> float:
+    """Return Σ centre²/spread + d, the denominator of the prior."""
+    dim = int(s[SIZES])
+    length = float(dim)
+    for i in range(dim):
+        length += s[CENTRE + i] * s[CENTRE + i] / prior_spread(s, i)
+    return length
+
+
+def prior_spread(s: Array, i: int) -> float:
+    return max(s[SPREAD + i], 1e-8 * s[CENTRE + i] * s[CENTRE + i] + 1e-200)
+
+
+def add_prior(s: Array, factor: float, matrix: Array) -> None:
+    dim, size = int(s[SIZES]), int(s[SIZES + 1])
+    length = prior_size(s)
+    for i in range(dim):
+        for j in range(dim):
+            matrix[i * size + j] -= factor * s[CENTRE + i] * s[CENTRE + j] / length
+        matrix[i * size + i] += factor * prior_spread(s, i)
+
+
+def update_penalty(s: Array, work: Array) -> None:
+    dim, size = int(s[SIZES]), int(s[SIZES + 1])
+    scale, length, d = s[SCALES + int(s[SHAPE])], prior_size(s), float(dim)
+    unknown, square = 0.0, 0.0
+    for j in range(size + 1):
+        along, total = 0.0, 0.0
+        for i in range(dim):
+            x = s[BLOCK + i * (size + 1) + j]
+            total += prior_spread(s, i) * x * x
+            along += s[CENTRE + i] * x
+        total -= along * along / length
+        if j < size:
+            unknown += s[PENALTY] * total
+        else:
+            square = total / scale / scale
+    ratio = (max(d - unknown, 0.0) + 1.0) / (square + 1.0 / d)
+    s[PENALTY] = min(max(ratio, 1e-8), 1e8)
+
+
+def newton_step(s: Array, n: int, work: Array) -> None:
+    """Take a Newton step, with the information that the score accepted."""
+    size = int(s[SIZES + 1])
+    gather(s, n, work)
+    ratio = min(s[SCALES + int(s[SHAPE])] / s[EARLIER_SCALE], 1e6)
+    share = ratio * ratio * s[INFLATION]
+    matrix, block = work[MATRIX : MATRIX + size * size], s[BLOCK : BLOCK + size * (size + 1)]
+    known = work[NEW : NEW + size * size]
+    for i in range(size * size):
+        known[i] = s[INFORMATION + i] + share * s[EARLIER_INFORMATION + i]
+    add_prior(s, s[PENALTY], known)
+    for i in range(size):
+        climb = work[VECTOR + i] + s[RESPONSE + i] + share * s[EARLIER_RESPONSE + i]
+        for j in range(size):
+            climb -= known[i * size + j] * block[j * (size + 1) + size]
+        work[CLIMB + i] = climb
+    for i in range(size * size):
+        matrix[i] += known[i]
+    inverse_root(matrix, size, block, size + 1)
+    add_covariance_times(block, size, size + 1, work)
+
+
+def add_covariance_times(block: Array, size: int, stride: int, work: Array) -> None:
+    """Add SSᵀv to the last column of [S | θ], with v in CLIMB."""
+    for j in range(size):
+        total = 0.0
+        for i in range(size):
+            total += block[i * stride + j] * work[CLIMB + i]
+        work[VECTOR + j] = total
+    for i in range(size):
+        total = 0.0
+        for j in range(size):
+            total += block[i * stride + j] * work[VECTOR + j]
+        block[i * stride + size] += total
+
+
+def inverse_root(m: Array, size: int, root: Array, stride: int) -> None:
+    """Write S with SSᵀ = M⁻¹ to the first columns of `root`; M is overwritten.
+
+    M is scaled to a unit diagonal, M = D L Lᵀ D, and S = D⁻¹ L⁻ᵀ; pivots are kept above rounding.
+    """
+    for i in range(size):
+        root[i * stride] = 1.0 / math.sqrt(max(m[i * size + i], 1e-300))
+    for i in range(size):
+        for j in range(i + 1):
+            m[i * size + j] *= root[i * stride] * root[j * stride]
+    for j in range(size):  # Cholesky's factor, in the lower half
+        pivot = m[j * size + j]
+        for k in range(j):
+            pivot -= m[j * size + k] * m[j * size + k]
+        pivot = math.sqrt(max(pivot, 1e-14))
+        m[j * size + j] = pivot
+        for i in range(j + 1, size):
+            total = m[i * size + j]
+            for k in range(j):
+                total -= m[i * size + k] * m[j * size + k]
+            m[i * size + j] = total / pivot
+    for i in range(size):  # its inverse, in its place
+        for j in range(i):
+            total = 0.0
+            for k in range(j, i):
+                total -= m[i * size + k] * m[k * size + j]
+            m[i * size + j] = total / m[i * size + i]
+        m[i * size + i] = 1.0 / m[i * size + i]
+    for i in range(size):
+        unit = root[i * stride]
+        for j in range(size):
+            root[i * stride + j] = m[j * size + i] * unit if j >= i else 0.0
+
+
+def move_origin(s: Array, n: int, work: Array) -> None:
+    dim, size = int(s[SIZES]), int(s[SIZES + 1])
+    if dim < size:
+        sample = work[ORDER : ORDER + n]
+        for i in range(n):
+            sample[i] = s[REWARDS + i]
+        sort_up_to(sample, n)
+        moved = sample[(n - 1) // 2] - s[ORIGIN]
+        s[ORIGIN] += moved
+        s[BLOCK + size * (size + 1) - 1] -= moved
+
+
+def try_median(s: Array, n: int, work: Array) -> None:
+    """Start from the median, with the rest as noise: at first, and where this fits better."""
+    dim, size = int(s[SIZES]), int(s[SIZES + 1])
+    sample, off = work[ORDER : ORDER + n], work[U : U + n]
+    for i in range(n):
+        sample[i] = s[REWARDS + i] - s[ORIGIN]
+    sort_up_to(sample, n)
+    middle = middle_of(sample, n) if dim < size else 0.0
+    for i in range(n):
+        off[i] = abs(s[REWARDS + i] - s[ORIGIN] - middle)
+    sort_up_to(off, n)
+    half, most = middle_of(off, n), off[n - 1]
+    if n > 3:
+        for i in range(n):
+            location = 0.0
+            for j in range(size):
+                location += s[CONTEXTS + i * size + j] * s[BLOCK + j * (size + 1) + size]
+            sample[i] = abs(s[REWARDS + i] - s[ORIGIN] - location)
+        sort_up_to(sample, n)
+        if not middle_of(sample, n) > max(2.0 * half, s[SCALES + int(s[SHAPE])] / 2.0):
+            return
+    scale = half if half > 0.0 else 1e-3 * most
+    scale = max(scale, max(1e-14 * abs(s[ORIGIN] + middle), 1e-100))
+    for j in range(COUNT):
+        s[SCALES + j] = scale
+    s[PENALTY], s[LEAN_VARIANCE] = float(dim), FIRST_LEAN * FIRST_LEAN
+    for i in range(dim):
+        s[ANCHOR + i], s[LEAN + i] = s[CENTRE + i], 0.0
+    block = s[BLOCK : BLOCK + size * (size + 1)]
+    gram(s, n, float(dim), work)
+    inverse_root(work[MATRIX : MATRIX + size * size], size, block, size + 1)
+    for i in range(size):
+        block[i * (size + 1) + size] = middle if i >= dim else 0.0
+
+
+def gram(s: Array, n: int, penalty: float, work: Array) -> None:
+    """Write Σ x xᵀ + ρP to MATRIX, and Σ y x to CLIMB."""
+    size = int(s[SIZES + 1])
+    for i in range(size * size):
+        work[MATRIX + i] = 0.0
+    for i in range(size):
+        work[CLIMB + i] = 0.0
+    for k in range(n):
+        at, y = CONTEXTS + k * size, s[REWARDS + k] - s[ORIGIN]
+        for i in range(size):
+            work[CLIMB + i] += y * s[at + i]
+            for j in range(size):
+                work[MATRIX + i * size + j] += s[at + i] * s[at + j]
+    add_prior(s, penalty, work[MATRIX : MATRIX + size * size])
+
+
+def try_least_squares(s: Array, n: int, work: Array) -> None:
+    """Start from least squares where normal noise around it is likelier than the fit."""
+    dim, size = int(s[SIZES]), int(s[SIZES + 1])
+    measure(s, 0, n, work)
+    shape, last = int(s[SHAPE]), COUNT - 1
+    now, gain, logs = s[SCALES + shape], 0.0, 0.0
+    for i in range(n):
+        gain += math.log1p(min(work[U + i], 1e200) / NU[shape])
+        logs += math.log(work[VARIANCE + i])
+    gain = (NU[shape] + 1.0) / 2.0 * gain - n * HEIGHT[shape] + logs / 2.0
+    gram(s, n, s[PENALTY], work)
+    block, row = work[NEW : NEW + size * (size + 1)], work[VECTOR : VECTOR + size + 1]
+    inverse_root(work[MATRIX : MATRIX + size * size], size, block, size + 1)
+    for i in range(size):
+        block[i * (size + 1) + size] = 0.0
+    add_covariance_times(block, size, size + 1, work)
+    free, square = float(n), 0.0
+    for i in range(n):
+        leverage = project(s, i, block, row)
+        residual = s[REWARDS + i] - s[ORIGIN] - row[size]
+        work[LEVERAGE + i], work[RESIDUAL + i] = leverage, residual
+        free -= leverage
+        square += residual * residual
+    scale = max(math.sqrt(square / max(free, 1e-9)), 1e-100)
+    tails = 0.0
+    for i in range(n):
+        u = work[RESIDUAL + i] / scale
+        tails += math.log1p(min(u * u + work[LEVERAGE + i], 1e200) / NU[last])
+    gain += n * HEIGHT[last] - (NU[last] + 1.0) / 2.0 * tails
+    if gain > n * math.log(scale / now) and free > n / 2.0:
+        for i in range(size * (size + 1)):
+            s[BLOCK + i] = block[i]
+        s[SCALES + last], s[SHAPE] = scale, float(last)
+        for i in range(dim):
+            s[LEAN + i] = 0.0
+
+
+def update_lean(s: Array, n: int, work: Array) -> None:
+    """Update γ and ln s by a step of Fisher scoring, and τ² by MacKay's fixed point."""
+    dim = int(s[SIZES])
+    measure(s, 0, n, work)
+    z, shape = dim + 1, int(s[SHAPE])
+    matrix = work[MATRIX : MATRIX + z * z]
+    for i in range(z):
+        work[CLIMB + i] = s[SCORING + shape * z + i]
+        for j in range(z):
+            matrix[i * z + j] = s[DESIGN + i * z + j]
+    row = work[VECTOR : VECTOR + z]
+    for k in range(n):
+        place(s, k, row)
+        score = scored(min(work[U + k], 1e200), NU[shape])
+        for i in range(z):
+            work[CLIMB + i] += score * row[i]
+            for j in range(z):
+                matrix[i * z + j] += row[i] * row[j]
+    for i in range(z * z):
+        matrix[i] *= FISHER[shape]
+    for i in range(dim):
+        prior = lean_unit(s, i) / s[LEAN_VARIANCE]
+        work[CLIMB + i] -= prior * s[LEAN + i]
+        matrix[i * z + i] += prior
+    root = work[NEW : NEW + z * (z + 1)]
+    inverse_root(matrix, z, root, z + 1)
+    for i in range(z):
+        root[i * (z + 1) + z] = 0.0
+    add_covariance_times(root, z, z + 1, work)
+    take_lean(s, n, root, row)
+
+
+def lean_unit(s: Array, i: int) -> float:
+    dim = int(s[SIZES])
+    return dim * max(s[SPREAD + i], 1e-8 * s[ANCHOR + i] * s[ANCHOR + i] + 1e-200)
+
+
+def take_lean(s: Array, n: int, root: Array, row: Array) -> None:
+    """Take a step in (γ, ln s), which is the last column of `root`, and update τ²."""
+    dim = int(s[SIZES])
+    z, longest = dim + 1, 1.0
+    for k in range(n):
+        along = 0.0
+        place(s, k, row)
+        for i in range(z):
+            along += row[i] * root[i * (z + 1) + z]
+        longest = max(longest, abs(along))
+    if s[SCALES + int(s[SHAPE])] <= 2.0 * s[FLOOR]:
+        longest = math.inf
+    known, size, factor = float(dim), EQUAL * EQUAL, math.exp(root[dim * (z + 1) + z] / longest)
+    for j in range(COUNT):
+        s[SCALES + j] *= factor
+    for i in range(dim):
+        s[LEAN + i] += root[i * (z + 1) + z] / longest
+        square = 0.0
+        for j in range(z):
+            square += root[i * (z + 1) + j] * root[i * (z + 1) + j]
+        known -= square * lean_unit(s, i) / s[LEAN_VARIANCE]
+        size += s[LEAN + i] * s[LEAN + i] * lean_unit(s, i)
+    s[LEAN_VARIANCE] = min(size / (max(known, 0.0) + 1.0), 9.0)
+
+
+def half_resolution(s: Array, n: int, work: Array) -> float:
+    """Return half the median step between rewards of one arm, if they take few values, else 0."""
+    size = int(s[SIZES + 1])
+    y, arm = work[U : U + n], work[ORDER : ORDER + n]
+    for i in range(n):
+        y[i] = s[REWARDS + i] - s[ORIGIN]
+    sort_up_to(y, n)
+    values = 1
+    for i in range(1, n):
+        if y[i] != y[i - 1]:
+            values += 1
+    if 3 * values > n:
+        return 0.0
+    for i in range(n):
+        y[i], arm[i] = s[REWARDS + i] - s[ORIGIN], 0.0
+        for j in range(size):
+            arm[i] += s[CONTEXTS + i * size + j] * math.sqrt(j + 1.0)
+    sort_pairs(arm, y, n)
+    positive = 0
+    for i in range(n - 1):
+        step = y[i + 1] - y[i] if arm[i + 1] == arm[i] else 0.0
+        positive += 1 if step != 0.0 else 0
+        y[i] = step
+    sort_up_to(y, n - 1)
+    return y[n - 1 - (max(positive, 1) + 1) // 2] / 2.0
+
+
+def summarise(s: Array, k: int, work: Array) -> None:
+    """Discard the k pulls of least leverage."""
+    measure(s, 0, ROOM, work)
+    ordered = work[ORDER : ORDER + ROOM]
+    for n in range(ROOM):
+        ordered[n] = work[LEVERAGE + n]
+    sort_up_to(ordered, ROOM)
+    limit, left = ordered[k - 1], 0
+    for n in range(k):
+        left += 1 if ordered[n] == limit else 0
+    place = 0
+    for n in range(ROOM):
+        leverage = work[LEVERAGE + n]
+        if leverage < limit or (leverage == limit and left > 0):
+            left -= 1 if leverage == limit else 0
+            swap_pulls(s, n, place)
+            work[LEVERAGE + n] = work[LEVERAGE + place]
+            place += 1
+    discard(s, k, work)
+
+
+def swap_pulls(s: Array, one: int, other: int) -> None:
+    size = int(s[SIZES + 1])
+    for i in range(size):
+        a, b = CONTEXTS + one * size + i, CONTEXTS + other * size + i
+        s[a], s[b] = s[b], s[a]
+    s[REWARDS + one], s[REWARDS + other] = s[REWARDS + other], s[REWARDS + one]

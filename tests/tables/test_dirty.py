@@ -1,0 +1,171 @@
+"""Files as people spoil them: read right and said, or refused in a sentence; never changed unsaid.
+
+Each case has what is asked with it, and either the words of the refusal or the rewards and a note.
+"""
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from tailproof import records
+from tailproof.cli import app
+
+NAN = np.nan
+
+
+class Case(NamedTuple):
+    """A file, options, and what becomes of it."""
+
+    text: str
+    options: dict[str, Any]
+    refused: str = ""
+    rewards: tuple[float, ...] = ()
+    note: str = ""
+
+
+SKIP: dict[str, Any] = {"skip_bad": True}
+CASES = {
+    "a typo by case and blank": Case(
+        "1,bold\n2,Bold \n3,bold\n4,classic\n",
+        {},
+        "column arm has 'Bold' once beside 'bold' 2 times: did you mean 'bold'?",
+    ),
+    "the same, merged": Case(
+        "1,bold\n2,Bold \n3,bold\n4,classic\n",
+        {"spelling": "merge"},
+        rewards=(1, 2, 3, 4),
+        note="'Bold' (once) was read as 'bold'.",
+    ),
+    "the same, kept": Case("1,bold\n2,BOLD\n", {"spelling": "keep"}, rewards=(1, 2)),
+    "a blank within a name": Case("1,new page\n2,newpage\n2,new page\n", {}, "did you mean"),
+    "a dollar among plain numbers": Case(
+        "5,a\n$12.50,b\n7,a\n", {}, "beside 2 plain numbers it has '$12.50' in line 3"
+    ),
+    "the same, skipped": Case("5,a\n$12.50,b\n7,a\n", SKIP, rewards=(5, 7), note="line 3"),
+    "zeros without a sign": Case("0,a\n$12.50,b\n$0,a\n", {}, rewards=(0, 12.5, 0)),
+    "two currencies": Case("€5,a\n£6,b\n€7,a\n", {}, "beside 2 with € it has '£6' in line 3"),
+    "words among numbers": Case(
+        "5,a\nfree,b\n7,a\n", {}, "must contain numbers, got 'free' in line 3: mend it"
+    ),
+    "words, skipped": Case(
+        "5,a\nfree,b\n7,a\n\nx,b\n", SKIP, rewards=(5, 7), note="2 rows were left out: line 3 ("
+    ),
+    "every row bad": Case("x,a\ny,b\n", SKIP, "no row can be read. 2 rows were left out"),
+    "a comma within a number": Case("1,234,a\n5,b\n", {}, "3 cells separated by ',' instead of 2"),
+    "the same, skipped ": Case("1,234,a\n5,b\n", SKIP, rewards=(5,), note="quote numbers"),
+    "a quotation mark never closed": Case('5,a\n"6,b\n7,a\n', {}, "unexpected end of data in line"),
+    "missing rewards counted": Case("5,a\n,b\nn/a,a\n", {}, rewards=(5, NAN, NAN)),
+    "missing rewards refused": Case(
+        "5,a\n,b\nn/a,a\n", {"missing": "refuse"}, "has no reward in line 3, line 4 (2 in all)"
+    ),
+    "missing arms": Case("5,a\n6,\n7,NULL\n", {}, "names no arm in line 3, line 4 (2 in all)"),
+    "missing arms, skipped": Case("5,a\n6,\n7,b\n", SKIP, rewards=(5, 7), note="line 3"),
+    "a total at the end": Case("5,a\n7,b\n12,\n", {}, "names no arm in line 4"),
+    "per cent": Case("5%,a\n6%,b\n", {}, "must contain numbers, got '5%' in line 2"),
+    "hexadecimal": Case("0x10,a\n6,b\n", {}, "got '0x10' in line 2"),
+    "two decimal marks": Case('1.5,a\n"2,5",b\n', {}, "got '2,5' in line 3"),
+    "brackets for losses": Case("(5),a\n6,b\n", {}, rewards=(-5, 6)),
+    "a typographic minus": Case("−5,a\n6,b\n", {}, rewards=(-5, 6)),
+    "thin spaces": Case("1\u202f234.5,a\n6,b\n", {}, rewards=(1234.5, 6)),
+    "infinite rewards": Case("inf,a\n-inf,b\n", {}, rewards=(np.inf, -np.inf)),
+    "an overflow": Case("1e999,a\n6,b\n", {}, rewards=(np.inf, 6)),
+    "blank lines": Case("5,a\n\n\n6,b\n  \n", {}, "names no arm in line 6"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_spoiled_file(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
+    file = tmp_path / "r.csv"
+    file.write_text(f"reward,arm\n{case.text}", encoding="utf-8")
+    options = "".join(
+        f" --{option.replace('_', '-')}{'' if value is True else f' {value}'}"
+        for option, value in case.options.items()
+    )
+    if case.refused:
+        with pytest.raises(ValueError, match=re.escape(case.refused)):
+            records(file, **case.options)
+        said = run(f"calibrate {file}{options}")
+        assert said.startswith("tailproof: ")
+        assert "Traceback" not in said
+        return
+    found = records(file, **case.options)
+    np.testing.assert_array_equal(found.reward, case.rewards)
+    assert case.note in " ".join(found.notes)
+    assert bool(found.notes) == bool(case.note)
+    assert "Traceback" not in run(f"calibrate {file}{options}")
+
+
+def run(command: str) -> str:
+    done = CliRunner().invoke(app, shlex.split(command), env={"COLUMNS": "400", "TERM": "dumb"})
+    assert done.exit_code in (0, 2), done.output
+    return done.output
+
+
+def test_a_second_row_of_an_id(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {"reward": [1, 2, 3, 4], "arm": list("abab"), "order": ["x", "y", "x", "x"]}
+    )
+    with pytest.raises(ValueError, match=r"second row of 'x', as in row 1, in row 3"):
+        records(frame, id="order")
+    found = records(frame, id="order", skip_bad=True)
+    assert found.reward.tolist() == [1, 2]
+    assert found.notes[0].startswith("2 rows were left out: row 3 (column order has a second row")
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        (
+            {"time": ["yesterday", "2026-01-01"]},
+            "must have times as in .* got 'yesterday' in row 1",
+        ),
+        ({"time": ["01/02/2026", "03/04/2026"]}, "is the day first or the month"),
+        ({"time": ["2026-01-01", None]}, "column time has no time in row 2"),
+        ({"unit": ["u", None]}, "column unit names no unit in row 2"),
+        ({"propensity": [0.5, 0.0]}, r"cannot have been chosen\), got 0 in row 2"),
+        ({"propensity": [50, 50]}, "is it in per cent"),
+        ({"propensity": ["half", 0.5]}, "must contain numbers, got 'half' in row 1"),
+        ({"features": [[1.0], [np.inf]]}, "features must be finite, got inf for x0 in row 2"),
+        ({"arms": ["a", "c"]}, "must be one of a, c, got 'b' in row 2"),
+        ({"reward": [[1, 2], [3, 4]]}, "reward must be an array of one axis"),
+        ({"reward": [pd.Timestamp("2026-01-01")] * 2}, "must contain numbers"),
+        ({"colour": ["a", "b"]}, "columns must be among"),
+        ({"skip_bad": "yes"}, "skip_bad must be True or False"),
+        ({"missing": "drop"}, "missing must be 'count' or 'refuse'"),
+    ],
+)
+def test_bad_columns_are_told(columns: dict[str, Any], words: str) -> None:
+    given: dict[str, Any] = {"arm": ["a", "b"], "reward": [1.0, 2.0]}
+    with pytest.raises(ValueError, match=words):
+        records(**(given | columns))
+
+
+def test_local_dates_that_can_be_read_in_one_way() -> None:
+    given: dict[str, Any] = {"arm": ["a", "b"], "reward": [1.0, 2.0]}
+    day = pd.Timestamp("2026-12-31", tz="UTC").timestamp()
+    for texts in (
+        ["31.12.2026", "1.1.2027"],
+        ["31/12/2026", "1/1/2027"],
+        ["12/31/2026", "1/1/2027"],
+    ):
+        time = records(time=texts, **given).time
+        assert time is not None
+        assert time.tolist() == [day, day + 86400]
+
+
+def test_a_missing_extra_is_named_with_its_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sys
+
+    pd.DataFrame({"reward": [1.0], "arm": ["a"]}).to_excel(tmp_path / "r.xlsx", index=False)
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(ValueError, match=r"pip install 'openpyxl>=3.1.5'"):
+        records(tmp_path / "r.xlsx")
