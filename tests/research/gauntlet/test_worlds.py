@@ -1,9 +1,11 @@
 """Worlds that break what a tool assumes."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from tailproof import RevenueUCB, Uniform, gauntlet, simulate
+from tailproof import Policy, RevenueUCB, Uniform, gauntlet, simulate
 from tailproof.research.gauntlet.worlds import REPORT, TUNING, clusters, modes
 
 
@@ -29,6 +31,6 @@ def test_a_rare_dear_arm_is_found_and_an_arm_that_never_sells_is_given_up() -> N
     """On tuning worlds, cut; random arms pull each arm of two half of the time."""
     dear, never = TUNING["tuning-dear"].environment, TUNING["tuning-never-sells"].environment
     for world, most in ((dear, 0.5), (never, 0.6)):
-        tools = {"tool": RevenueUCB(), "chance": Uniform()}
+        tools: dict[str, Policy[Any]] = {"tool": RevenueUCB(), "chance": Uniform()}
         result = simulate(tools, world, horizon=6000, paths=20, seed=3)
         assert result.mean("tool")[-1] < most * result.mean("chance")[-1]
