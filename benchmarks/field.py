@@ -8,6 +8,7 @@ over the same paths, with its standard error.
 import math
 import sys
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -20,11 +21,13 @@ import numpy as np
 from tailproof import (
     OFUL,
     UCB1,
+    Filtered,
     LinStudentUCB,
     LinTS,
     OrderStatisticUCB,
     Policy,
     RobustUCB,
+    Uniform,
     bestarm,
     environments,
     identify,
@@ -252,6 +255,43 @@ def _characteristic_time(law: noise.Noise, locations: tuple[float, ...], moment:
     return 1 / top
 
 
+def unusable(size: Size) -> None:
+    """Where tools with a proof cannot be used: regret over that of a random arm, T = 10⁴."""
+    short = max(10**4 // size.shorter, 50)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that the horizon is too short for the bound
+        print("\nFiltered.from_theory(OFUL()), neutral environment, regret over chance\n")
+        print("| noise | no offset | offset 10⁶ |\n|---|---|---|")
+        for df in (3.0, 1.0, 0.5):
+            law = noise.StudentT(df)
+            law = law.scaled(1 / law.unit_scale())
+            tool = Filtered.from_theory(OFUL(), horizon=10**4, delta=0.01, alpha=df)
+            cells = []
+            for offset in (0.0, 1e6):
+                bandit = environments.neutral(law, offset=offset)
+                pair: Tools = {"": tool, "chance": Uniform()}
+                found = simulate(
+                    pair, bandit, horizon=short, paths=size.paths, checkpoints=1, seed=2026
+                )
+                ours, chance = (found.curves[name].regret[:, -1].mean() for name in pair)
+                cells.append(f"{ours / chance:.0%}")
+            print(f"| Student-t, df = {df:g} | {' | '.join(cells)} |", flush=True)
+    modes = noise.Mixture((noise.TwoPoint(1.0, -1.0, 0.5), noise.Cauchy(3.0)), (0.9, 0.1))
+    laws = noise.PerArm((noise.Cauchy(0.5), *[modes] * 4))
+    bandit = environments.k_armed(laws, locations=(0.5, 0.0, 0.0, 0.0, 0.0))
+    tools: Tools = {"OrderStatisticUCB": OrderStatisticUCB(), "LinStudentUCB": LinStudentUCB()}
+    found = simulate(
+        tools, bandit, horizon=short, paths=max(size.paths, 50), checkpoints=2, seed=2026
+    )
+    print("\nBest arm ½ + Cauchy(0.5); the others ±1, and Cauchy(3) in a tenth of the rewards\n")
+    print("| | regret over chance | paths that lose half of what can be lost |\n|---|---|---|")
+    for name in tools:
+        half, end = found.curves[name].regret.T[-2:]
+        lost = int((end - half > 0.5 * 0.5 * short / 2).sum())
+        share = end.mean() / (0.8 * 0.5 * short)
+        print(f"| {name} | {share:.0%} | {lost} of {len(end)} |", flush=True)
+
+
 def rmm(size: Size) -> None:
     """RMM-UCB with 50 arms ends: 20 paths of 10⁴ pulls, in seconds of one core."""
     bandit = environments.k_armed(noise.StudentT(2.5), locations=(0.5, *[0.0] * 49))
@@ -270,6 +310,7 @@ CLAIMS: dict[str, Callable[[Size], None]] = {
     "alba": alba,
     "heavy-best-arm": heavy_best_arm,
     "rmm": rmm,
+    "unusable": unusable,
 }
 
 

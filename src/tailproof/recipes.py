@@ -62,7 +62,7 @@ def build(kind: str, text: str, *first: Any) -> Any:
 
     >>> build("policy", "filtered(oful(noise_scale=0.45), repeats=15, estimator=median)")
     Filtered(policy=OFUL(noise_scale=0.45, norm_bound=1.0, ridge=1.0, delta=0.01, bonus=1.0),
-    repeats=15, estimator=Median())
+    repeats=15, estimator=Median(), fewest=None)
     >>> build("policy", "auto_filtered(vw('--cb_explore_adf --squarecb', view='arms'))").policy
     VW(arguments='--cb_explore_adf --squarecb', looks_at='arms')
     >>> build("aim", "quantile(0.95)")

@@ -145,9 +145,9 @@ def test_a_parquet_file_is_judged_alike(tmp_path: Path) -> None:
     ids=["shared", "crossed", "plain"],
 )
 def test_the_path_of_a_journal_is_read_like_the_journal(
-    policy: tp.Policy[Any], ask: Any, silence: float | None, tmp_path: Path
+    policy: tp.Policy[Any], ask: Any, silence: float | None, place: str
 ) -> None:
-    place, now, rng = tmp_path / "shop.db", [0.0], np.random.default_rng(0)
+    now, rng = [0.0], np.random.default_rng(0)
     agent = Agent(policy, place, wait=20, explore=0.3, silence=silence, clock=lambda: now[0])
     for visitor in range(120):
         x = rng.uniform(-0.4, 0.4, 2)

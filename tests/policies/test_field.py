@@ -195,7 +195,7 @@ GOLDEN: dict[str, tuple[Policy[Any], str]] = {
         policies.EndOfOptimism(horizon=120),
         "3333333333333333333333333333333333333333",
     ),
-    "AbeLong": (policies.AbeLong(horizon=120), "3333333323330333333333333333133030333131"),
+    "AbeLong": (policies.AbeLong(horizon=120), "3333333323330333233333333333133030333131"),
     "RobustMOSS": (policies.RobustMOSS(horizon=120), "3333333333333333333333333333333333333333"),
     "KLInfUCB": (policies.KLInfUCB(moment_bound=10.0), "3333333333332322133333333333333333323333"),
     "APE2": (policies.APE2(), "3133333333333333333333333323333333333233"),

@@ -91,15 +91,25 @@ def test_estimates_pass_through() -> None:
 
 
 def test_from_theory_takes_the_median_that_is_proved_to_do() -> None:
-    policy = Filtered.from_theory(OFUL(), horizon=10_000, delta=0.01, alpha=1)
-    found = theory.median_pulls(horizon=10_000, delta=0.01, alpha=1)
-    told = OFUL(noise_scale=found.scale)
-    assert policy == Filtered(told, repeats=15, estimator=Median(), fewest=15)
+    policy = Filtered.from_theory(OFUL(), horizon=10**6, delta=0.01, alpha=1)
+    found = theory.median_pulls(horizon=10**6, delta=0.01, alpha=1)
+    wanted = Filtered(OFUL(noise_scale=found.scale), repeats=21, estimator=Median(), fewest=21)
+    assert policy == wanted
+
+
+def test_from_theory_says_when_its_bound_is_no_better_than_chance() -> None:
+    """OFUL's bound passes the 2T that can be lost near T = 5·10⁴ in two dimensions, for α = 1."""
+    settings: Any = {"delta": 0.01, "alpha": 1}
+    with pytest.warns(UserWarning, match="horizon of 10000 is too short .* more than 20000"):
+        Filtered.from_theory(OFUL(), horizon=10_000, **settings)
+    with pytest.warns(UserWarning, match="OFUL in 10 dimensions"):
+        Filtered.from_theory(OFUL(), horizon=10**5, dim=10, **settings)
+    Filtered.from_theory(OFUL(), horizon=10**7, dim=10, **settings)  # no warning
 
 
 @pytest.mark.parametrize("alpha", [0.5, 3])
 def test_from_theory_follows_the_unit_of_the_noise(alpha: float) -> None:
-    settings: dict[str, Any] = {"horizon": 10_000, "delta": 0.01, "alpha": alpha}
+    settings: dict[str, Any] = {"horizon": 10**10, "delta": 0.01, "alpha": alpha}
     one = Filtered.from_theory(OFUL(), **settings)
     other = Filtered.from_theory(OFUL(), **settings, tail_constant=10.0**alpha)
     assert one.repeats == other.repeats
@@ -108,9 +118,9 @@ def test_from_theory_follows_the_unit_of_the_noise(alpha: float) -> None:
 
 def test_from_theory_takes_the_papers_pulls() -> None:
     policy = Filtered.from_theory(
-        OFUL(), horizon=10**7, delta=0.01, alpha=1, constants="paper", block_exponent=0.5
+        OFUL(), horizon=10**10, delta=0.01, alpha=1, constants="paper", block_exponent=0.5
     )
-    assert policy.pulls == math.ceil((16 * math.log(2e9)) ** 2)
+    assert policy.pulls == math.ceil((16 * math.log(2e12)) ** 2)
     assert policy.estimator == MeanOfMedians(block_exponent=0.5)
 
 
@@ -126,7 +136,8 @@ def test_from_theory_warns_when_no_decision_fits() -> None:
 def test_from_theory_counts_the_pulls_of_the_policy_inside() -> None:
     """One decision of three rewards is three times as long, and may not fit where one does."""
     settings: Any = {"horizon": 10**5, "delta": 0.01, "alpha": 1, "constants": "paper"}
-    each = Filtered.from_theory(OFUL(), **settings).pulls  # no warning, which would be an error
+    with pytest.warns(UserWarning, match="is too short for the theorem"):
+        each = Filtered.from_theory(OFUL(), **settings).pulls
     assert each <= 10**5 < 3 * each
     with pytest.warns(UserWarning, match=f"{3 * each} pulls for one decision, more than"):
         policy = Filtered.from_theory(Recorder(lessons=[]), **settings)
@@ -194,10 +205,10 @@ def test_a_filter_compares_by_value_and_shows_how_it_was_made() -> None:
 
 
 def test_a_filter_from_theory_takes_all_the_rewards_of_its_theorem() -> None:
-    """The median of eight rewards errs more often than that of fifteen; others accept eight."""
-    proved = Filtered.from_theory(OFUL(), horizon=10_000, delta=0.01, alpha=1)
-    assert (proved.pulls, proved.least) == (15, 15)
-    assert Filtered(OFUL(), repeats=15, estimator=Median()).least == 8
+    """The median of eight rewards errs more often than that of 21; others accept eleven."""
+    proved = Filtered.from_theory(OFUL(), horizon=10**6, delta=0.01, alpha=1)
+    assert (proved.pulls, proved.least) == (21, 21)
+    assert Filtered(OFUL(), repeats=21, estimator=Median()).least == 11
     state = proved.init(1, 2, 2)
     with pytest.raises(ValueError, match="rewards"):
         proved.learn(state, np.eye(2)[None], [0], np.zeros((1, 8)))

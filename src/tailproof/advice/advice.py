@@ -43,7 +43,7 @@ _FINITE_VARIANCE = 2
 """The tail index above which a variance exists."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Advice:
     """What recorded rewards say about their arms, and the policy to run next.
 
@@ -285,6 +285,9 @@ class Advice:
             for arm, (value, low, high) in zip(self.rewards.arms, table.tolist(), strict=True)
         ]
         return pandas.DataFrame(rows)
+
+    def __repr__(self) -> str:
+        return f"<Advice on {self.rewards.count:,} rewards of {len(self.rewards.arms)} arms>"
 
     def _repr_html_(self) -> str:
         return html(self.cells(), self.explain().split("\n"))

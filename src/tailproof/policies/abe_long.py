@@ -34,8 +34,8 @@ class AbeLong(Policy[_Weights]):
     ----------
     horizon : int
         T, the number of decisions.
-    rate : float
-        η L², the share of an error that one step removes; the source has it fall with T.
+    rate : float, optional
+        η L², the share of an error that one step removes; by default 1/√T.
     unit : float
         The size of rewards: noise scale plus largest mean. The source has successes, 0 or 1.
     stretch : float
@@ -53,9 +53,9 @@ class AbeLong(Policy[_Weights]):
 
     Source: Abe and Long 1999, from its abstract ("a learning method like the Widrow–Hoff rule and a
     probabilistic selection strategy") and from Foster and Rakhlin 2020, who took the probabilities
-    from it; its text could not be read. Differences: γ follows from the regret √T of Widrow–Hoff
-    in squared error, as in the later source; rewards of any size, in units of `unit`. An infinite
-    reward leaves a path without an estimate; it then draws uniformly.
+    from it; its text could not be read. Differences: η and γ follow from the regret √T of
+    Widrow–Hoff in squared error, as in the later source; rewards of any size, in units of `unit`.
+    An infinite reward leaves a path without an estimate; it then draws uniformly.
 
     Kind: linear.
     Needs: T, size of rewards.
@@ -64,7 +64,7 @@ class AbeLong(Policy[_Weights]):
     """
 
     horizon: Horizon
-    rate: Fraction = 0.05
+    rate: Fraction | None = None
     unit: Positive = 1.0
     stretch: Positive = 1.0
 
@@ -95,6 +95,7 @@ class AbeLong(Policy[_Weights]):
     def _learn(self, state: _Weights, arms: Array, chosen: Index, rewards: Array) -> None:
         x = picked(arms, chosen)
         longest = np.linalg.norm(arms, axis=2).max(axis=1)
-        step = self.rate / np.where(longest > 0, longest, 1.0) ** 2
+        rate = self.horizon**-0.5 if self.rate is None else self.rate
+        step = rate / np.where(longest > 0, longest, 1.0) ** 2
         error = rewards[:, 0] - np.vecdot(x, state.theta)
         state.theta += (step * error)[:, None] * x

@@ -3,13 +3,18 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tailproof.checks import require
+from tailproof.formatting import short
+from tailproof.notebooks import html
 from tailproof.results.files import opened, write_file
+
+if TYPE_CHECKING:
+    import pandas
 
 __all__ = ["BaseResult", "PolicyResult"]
 
@@ -22,6 +27,10 @@ class PolicyResult:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays by name, without those that are None."""
         return {name: array for name, array in vars(self).items() if array is not None}
+
+    def __repr__(self) -> str:
+        shapes = (f"{name} of shape {array.shape}" for name, array in self.arrays().items())
+        return f"<{type(self).__name__}: {', '.join(shapes)}>"
 
     @classmethod
     def joined(cls, chunks: Sequence[Self]) -> Self:
@@ -42,6 +51,26 @@ class BaseResult(Generic[P]):
     _format: ClassVar[str]  # how its files begin
     _by_policy: ClassVar[tuple[str, type[PolicyResult]]]  # a field and what it maps names to
     _common: ClassVar[tuple[str, ...]] = ()  # arrays that all policies and paths share
+
+    def summary(self) -> dict[str, dict[str, float]]:
+        """Return a row of numbers for each policy."""
+        raise NotImplementedError
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """Return the summary as a table with a row for each policy."""
+        import pandas
+
+        return pandas.DataFrame.from_dict(self.summary(), orient="index")
+
+    def __repr__(self) -> str:
+        paths = self.settings.get("paths", "some")
+        return f"<{type(self).__name__} of {', '.join(self.summary())}: {paths} paths>"
+
+    def _repr_html_(self) -> str:
+        frame = self.to_frame()
+        rows = [[str(name), *map(short, row)] for name, *row in frame.itertuples()]
+        words = [name.replace("_", " ") for name in map(str, frame.columns)]
+        return html([["policy", *words], *rows])
 
     def save(self, path: str | Path) -> Path:
         """Write an ``.npz`` file of plain arrays and text; an existing file is refused."""

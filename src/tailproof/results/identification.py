@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,13 @@ from scipy.stats import beta
 from tailproof.checks import number
 from tailproof.results.base import BaseResult, PolicyResult
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 __all__ = ["Identification", "Verdicts", "binomial_interval"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Verdicts(PolicyResult):
     """The answers of one policy, each array of shape (paths,).
 
@@ -34,7 +37,7 @@ class Verdicts(PolicyResult):
     decisions: NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Identification(BaseResult[Verdicts]):
     """A comparison of policies that find the best arm, with its settings.
 
@@ -84,6 +87,24 @@ class Identification(BaseResult[Verdicts]):
         number("level", level, above=0, below=1)
         n, wrong = len(self._of(policy).recommended), self.errors(policy)
         return wrong / n, *binomial_interval(wrong, n, level)
+
+    def plot(self) -> "Figure":
+        """Draw how many pulls each policy took: the median of the paths, and 10 to 90 %.
+
+        >>> some = Verdicts(**{name: np.ones(3, dtype=int) for name in Verdicts.__annotations__})
+        >>> len(Identification(verdicts={"a": some}, settings={}).plot().axes)
+        1
+        """
+        from tailproof.drawing import PALETTE, canvas
+
+        figure, ((axes,),) = canvas(1, 1, height=1.0 + 0.35 * len(self.verdicts))
+        for row, own in enumerate(self.verdicts.values()):
+            low, middle, high = np.quantile(own.pulls, (0.1, 0.5, 0.9))
+            axes.semilogx([low, high], [row, row], "-", color=PALETTE[0])
+            axes.semilogx([middle], [row], "o", color=PALETTE[0], markersize=4)
+        axes.set_yticks(range(len(self.verdicts)), [*self.verdicts], parse_math=False)
+        axes.set_xlabel("pulls until an arm was named", fontsize=9)
+        return figure
 
     def summary(self) -> dict[str, dict[str, float]]:
         """Return the errors and pulls of each policy; undecided paths count with all pulls made."""

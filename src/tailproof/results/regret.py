@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Curves", "RegretDifference", "Result"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Curves(PolicyResult):
     """The regret of one policy, at the checkpoints of its `Result`.
 
@@ -47,7 +47,7 @@ class RegretDifference(NamedTuple):
     high: Array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result(BaseResult[Curves]):
     """A comparison of policies: regret at checkpoints, with its settings.
 

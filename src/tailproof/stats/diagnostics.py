@@ -367,7 +367,12 @@ class Rewards:
 
     def _about_tail(self) -> str:
         if self.bounded:
-            return "A mean of your rewards can be relied on: they lie between two common values."
+            low = min(float(arm.rewards[0]) for arm in self.arms)
+            high = max(float(arm.rewards[-1]) for arm in self.arms)
+            return (
+                f"A mean of your rewards can be relied on as long as all lie between {low:.6g} and "
+                f"{high:.6g}, as they do here."
+            )
         others = len(self.non_atom_errors)
         if not self.tail_is_known:
             return (

@@ -16,7 +16,7 @@ from tailproof.tables.columns import listed
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["as_frame", "is_export", "is_journal", "of_journal", "read_journal"]
+__all__ = ["as_frame", "is_export", "is_journal", "of_journal", "read_journal", "requests"]
 
 _EXPORT = {"ticket", "arm", "ends", "shares"}
 """Columns that together, with a status, are those of an exported journal."""
@@ -93,19 +93,25 @@ def of_journal(frame: "pandas.DataFrame") -> "pandas.DataFrame":
 
 
 def read_journal(address: str) -> "tuple[pandas.DataFrame, float | None]":
+    """Return the requests of the journal at a path or URL, and the reward of silence."""
+    with _opened(address) as ask:
+        return requests(ask)
+
+
+def requests(ask: "Callable[[str], Any]") -> "tuple[pandas.DataFrame, float | None]":
     """Return the requests of a journal, from its view `log`, and the reward of silence.
 
-    The columns are those of an exported journal; features are columns ``x:…``.
+    `ask` returns the rows of a query. The columns are those of an exported journal; features are
+    columns ``x:…``.
     """
     import pandas
 
-    with _opened(address) as ask:
-        frame = pandas.DataFrame(ask(f"SELECT {', '.join(_VIEW)} FROM log ORDER BY number"))
-        rules = ask("SELECT rules FROM recipe ORDER BY number DESC LIMIT 1")
-        names = ask("SELECT value FROM meta WHERE key = 'names'")
-    frame = frame.set_axis([*_VIEW.values()], axis=1) if len(frame) else pandas.DataFrame()
-    if not len(frame):
-        raise ValueError(f"the journal {Path(address).name} has no requests yet")
+    rows = list(ask(f"SELECT {', '.join(_VIEW)} FROM log ORDER BY number"))
+    rules = list(ask("SELECT rules FROM recipe ORDER BY number DESC LIMIT 1"))
+    names = list(ask("SELECT value FROM meta WHERE key = 'names'"))
+    if not rows:
+        raise ValueError("the journal has no requests yet")
+    frame = pandas.DataFrame.from_records([tuple(row) for row in rows], columns=[*_VIEW.values()])
     frame = frame.astype({"propensity": "float64", "reward": "float64"})
     given = json.loads(names[0][0]) if names else []
     frame = pandas.concat([frame.drop(columns="features"), _features(frame, given)], axis=1)

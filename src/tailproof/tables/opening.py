@@ -5,7 +5,14 @@ from typing import Any
 
 from tailproof.tables.files import open_file
 from tailproof.tables.frames import Frame, is_frame
-from tailproof.tables.journals import as_frame, is_export, is_journal, of_journal, read_journal
+from tailproof.tables.journals import (
+    as_frame,
+    is_export,
+    is_journal,
+    of_journal,
+    read_journal,
+    requests,
+)
 from tailproof.tables.sources import Arrays, Source
 
 __all__ = ["open_table"]
@@ -29,6 +36,8 @@ def open_table(table: Any, sheet: str | None = None) -> Source:
     if is_frame(table):
         frame = Frame(table)
         return _journal(table, None) if is_export(frame.names) else frame
+    if callable(getattr(table, "execute", None)):
+        return _journal(*requests(table.execute))
     own = as_frame(table)
     if own is None:
         raise ValueError(

@@ -12,7 +12,7 @@ from tailproof.checks import Count, require
 from tailproof.policies.base import Array, Policy
 from tailproof.stats.calibration import calibrate_filter
 from tailproof.stats.estimators import Estimator, MeanOfMedians, Median
-from tailproof.stats.theory import filter_pulls, median_pulls
+from tailproof.stats.theory import filter_pulls, median_pulls, oful_regret
 from tailproof.wrappers.base import Repeating, Wrapped, altered, innermost
 from tailproof.wrappers.scaled import Scaled
 
@@ -97,6 +97,7 @@ class Filtered(Repeating[Wrapped]):
         tail_constant: float = 1.0,
         constants: Literal["usable", "paper"] = "usable",
         block_exponent: float | None = None,
+        dim: int = 2,
     ) -> Self:
         """Return the filter that a theorem requires, for noise with P(|η| > y) ≤ c/y^α.
 
@@ -105,14 +106,12 @@ class Filtered(Repeating[Wrapped]):
         of the ñ rewards of Theorem 2, for ε = `block_exponent`, ½ by default, and c = 1.
 
         >>> from tailproof import OFUL
-        >>> policy = Filtered.from_theory(OFUL(), horizon=10_000, delta=0.01, alpha=1)
+        >>> policy = Filtered.from_theory(OFUL(), horizon=10**6, delta=0.01, alpha=1)
         >>> policy.pulls, policy.estimator, round(policy.policy.noise_scale, 2)
-        (15, Median(), 1.33)
-        >>> settings = {"horizon": 10**6, "delta": 0.01, "alpha": 1, "constants": "paper"}
-        >>> Filtered.from_theory(OFUL(), **settings).pulls
-        93527
+        (21, Median(), 1.26)
 
-        Warns when not even one decision fits into the horizon.
+        Warns when not even one decision fits into the horizon, and when the bound is no better than
+        chance: when with A = OFUL in `dim` dimensions it is above the 2T that can be lost at most.
         """
         require(isinstance(policy, Policy), "policy", "a policy", policy)
         known = constants in ("usable", "paper")
@@ -135,6 +134,13 @@ class Filtered(Repeating[Wrapped]):
             warnings.warn(
                 f"the theorem requires {repeats * policy.pulls} pulls for one decision, "
                 f"more than the horizon of {horizon}",
+                stacklevel=2,
+            )
+        elif (bound := repeats * _oful(horizon / repeats, dim, delta, policy)) >= 2 * horizon:
+            warnings.warn(
+                f"the horizon of {horizon} is too short for the theorem: it bounds the regret of "
+                f"OFUL in {dim} dimensions by {bound:.3g}, and no choice can lose more than "
+                f"{2 * horizon}; see Filtered.calibrated for a filter without a guarantee",
                 stacklevel=2,
             )
         return cls(policy, repeats=repeats, estimator=estimator, fewest=repeats)
@@ -176,6 +182,12 @@ class Filtered(Repeating[Wrapped]):
     def _rewards(self, state: Wrapped, rewards: Array) -> Array:
         raw = rewards.reshape(state.paths, self.policy.pulls, self.repeats)
         return self.estimator(raw)  # line 4: A receives r_t
+
+
+def _oful(decisions: float, dim: int, delta: float, policy: Policy[Any]) -> float:
+    """Return the bound of OFUL for the noise scale that the policy was given."""
+    scale = getattr(innermost(policy), "noise_scale", 1.0)
+    return oful_regret(decisions, dim=dim, delta=delta, noise_scale=scale)
 
 
 def _location(rewards: ArrayLike, arms: ArrayLike | None) -> tuple[float, float]:
