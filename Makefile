@@ -142,7 +142,7 @@ pictures: $(READY)
 
 paper: $(READY)
 	$(BIN)/tailproof reproduce --size paper --out out/paper
-	$(BIN)/python docs/build.py out/paper
+	$(BIN)/python docs/verdict_pages.py out/paper
 
 # The site: warnings are errors, and nothing is fetched once its tools are installed.
 DOCS := .venv/.docs
