@@ -420,12 +420,48 @@ def users(paths: int) -> None:
                 )
 
 
+def delayed(paths: int) -> None:
+    """Print the regret of five arms with Cauchy rewards, at once and 500 requests late."""
+    tools: dict[str, Policy[Any]] = {
+        "UCB1 behind 15": Filtered(UCB1(), repeats=15, estimator=Median()),
+        "LinStudentUCB": LinStudentUCB(),
+        "LinStudentUCB(random=True)": LinStudentUCB(random=True),
+    }
+    size, requests = 5, 2 * HORIZON
+    print(f"{size} arms, {requests} requests, Cauchy rewards of scale 0.5, {paths} seeds")
+    for delay in (0, 500):
+        for name, policy in tools.items():
+            found = [_five_arms(policy, delay, seed, size, requests) for seed in range(paths)]
+            spread = np.std(found, ddof=1) / paths**0.5
+            print(
+                f"{name}, {delay} late: {np.mean(found):.3f} ± {spread:.3f} of uniform", flush=True
+            )
+
+
+def _five_arms(policy: Policy[Any], delay: int, seed: int, size: int, requests: int) -> float:
+    """Return the regret over that of uniform choices."""
+    rng, now = np.random.default_rng([91, seed]), 0.0
+    value, names = rng.permutation(np.linspace(0, 1, size)), [f"a{i}" for i in range(size)]
+    coming, lost = list[tuple[float, str, float]](), 0.0
+    agent = Agent(policy, ":memory:", wait=3 * delay + 10, clock=lambda: now, seed=seed)
+    for _ in range(requests):
+        while coming and coming[0][0] <= now:
+            agent.tell(*heapq.heappop(coming)[1:])
+        ticket = agent.ask(names)
+        arm = names.index(ticket.arm)
+        lost += 1 - value[arm]
+        reward = float(value[arm] + 0.5 * rng.standard_cauchy())
+        heapq.heappush(coming, (now + delay, ticket.id, reward))
+        now += 1
+    return lost / requests / 0.5
+
+
 def main() -> None:
     """Run all parts, or those asked for."""
     some = (cost, filtered, sizes, pending, opening, memory, postgres, processes, kills)
     parts = {part.__name__: part for part in some}
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default=",".join([*parts, "users"]))
+    parser.add_argument("--only", default=",".join([*parts, "users", "delayed"]))
     parser.add_argument("--paths", type=int, default=10)
     parser.add_argument("--open", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -435,8 +471,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for part in given.only.split(","):
-            if part == "users":
-                users(given.paths)
+            if part in ("users", "delayed"):
+                (users if part == "users" else delayed)(given.paths)
             else:
                 parts[part](folder)
 

@@ -18,6 +18,7 @@ import tailproof.live.journal.postgres
 from tailproof import OFUL, UCB1, Filtered, LinStudentUCB, LinTS
 from tailproof.live import Agent, Journal, Postgres, SQLite, Ticket, open_journal, read
 from tailproof.live.journal import base
+from tailproof.live.journal.tables import TABLES
 from tailproof.live.replay import restored
 
 ON_POSTGRES = pytest.mark.xdist_group("postgres")
@@ -171,7 +172,7 @@ def test_tables_that_cannot_all_be_made_are_not_made(
     opened: Callable[..., Journal], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(base, "_TABLES", (*base._TABLES, "CREATE TABLE x (y no_such (z)) z"))
+        patch.setattr(base, "TABLES", (*TABLES, "CREATE TABLE x (y no_such (z)) z"))
         with pytest.raises(Exception, match=r"syntax|no_such"):
             opened()
     assert Agent(THREE, opened()).ask(ARMS).arm in ARMS

@@ -15,7 +15,7 @@ from tailproof.cli.tables import reads_records
 from tailproof.extras import import_extra
 
 if TYPE_CHECKING:
-    from tailproof.live import Journal
+    from tailproof.live import Journal, Verification
     from tailproof.policies.base import Policy
     from tailproof.service.experiments import Experiment
     from tailproof.stats.aims import Aim
@@ -93,9 +93,8 @@ def log_command(
     with an apostrophe.
     """
     from tailproof.checks import require
-    from tailproof.live import open_journal, read
+    from tailproof.live import open_journal
     from tailproof.live.export import csv_pieces
-    from tailproof.results.files import whole_file
 
     if out is not None:
         require(out.suffix in (".csv", ".parquet"), "out", "a .csv or .parquet file", str(out))
@@ -108,16 +107,25 @@ def log_command(
             for piece in csv_pieces(source, events=events):
                 sys.stdout.write(piece.replace("\r\n", "\n"))
             return
-        with whole_file(out) as stream:
-            if out.suffix == ".parquet":
-                log = read(source)
-                (log.events if events else log.frame).to_parquet(stream)
-            else:
-                for piece in csv_pieces(source, events=events):
-                    stream.write(piece.encode())
+        _write_log(source, out, events=events)
     finally:
         source.close()
     say_where("Written to", out)
+
+
+def _write_log(source: "Journal", out: Path, *, events: bool) -> None:
+    """Write a journal, or its events, to a new file."""
+    from tailproof.live import read
+    from tailproof.live.export import csv_pieces
+    from tailproof.results.files import whole_file
+
+    with whole_file(out) as stream:
+        if out.suffix == ".parquet":
+            log = read(source)
+            (log.events if events else log.frame).to_parquet(stream)
+        else:
+            for piece in csv_pieces(source, events=events):
+                stream.write(piece.encode())
 
 
 def verify_command(journal: JournalText) -> None:
@@ -145,6 +153,14 @@ def verify_command(journal: JournalText) -> None:
     finally:
         source.close()
     console.print(escape(recipe), soft_wrap=True, highlight=False)
+    _say_checked(found)
+    if not found.ok:
+        raise typer.Exit(1)
+    console.print("everything matches")
+
+
+def _say_checked(found: "Verification") -> None:
+    """Say what a verification has found."""
     console.print(f"{found.requests} requests decided again, {found.outcomes} outcomes")
     lists = {"requests that differ": [*map(str, found.differing)], "changed": found.changed}
     for what, some in lists.items():
@@ -163,9 +179,6 @@ def verify_command(journal: JournalText) -> None:
         )
     if found.since:
         console.print(f"checked since outcome {found.since}, as earlier records were pruned")
-    if not found.ok:
-        raise typer.Exit(1)
-    console.print("everything matches")
 
 
 _SHOWN = 20
@@ -310,8 +323,7 @@ def report_command(
         redraw(Path(file))
         return
     from tailproof.checks import require
-    from tailproof.results.files import whole_file
-    from tailproof.service.page.offline import offline_page, summarised
+    from tailproof.service.page.offline import summarised
 
     source, name, goal, policy = _reported(file, aim, experiment)
     try:
@@ -321,10 +333,18 @@ def report_command(
         found = summarised(source, goal, name=name, policy=policy)
     finally:
         source.close()
-    if json:
-        import json as encoder
+    _write_report(found, None if json else out)
 
-        print(encoder.dumps(found, indent=2, ensure_ascii=False))
+
+def _write_report(found: dict[str, Any], out: Path | None) -> None:
+    """Write the page of an experiment to a file, or print it as JSON."""
+    import json
+
+    from tailproof.results.files import whole_file
+    from tailproof.service.page.offline import offline_page
+
+    if out is None:
+        print(json.dumps(found, indent=2, ensure_ascii=False))
         return
     with whole_file(out) as stream:
         stream.write(offline_page(found).encode())

@@ -183,6 +183,7 @@ class Game:
         threads = min(_THREADS, len(regret)) if simulated else _THREADS
         device = [cuda.to_device(array) for array in (regret, error)]
         with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*Grid size")  # few paths are no mistake
             if simulated:  # in Python, where words of 64 bits warn when they wrap around
                 warnings.simplefilter("ignore", RuntimeWarning)
             kernel[blocks, threads](first, *map(cuda.to_device, self.inputs()), *device)

@@ -1,7 +1,5 @@
 """The agent: ask it for an arm, tell it the reward, at any time and in any order."""
 
-import os
-import threading
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -19,6 +17,7 @@ from tailproof.live.ordering import order
 from tailproof.live.recipe import Recipe, Rewards
 from tailproof.live.replay import jump, offers, replay, restored
 from tailproof.live.showing import Shown
+from tailproof.live.turn import Turn
 from tailproof.live.verification import Verification, verify
 from tailproof.policies.base import Policy
 
@@ -34,26 +33,6 @@ _FAR = 5000
 """If so many outcomes are not learned yet, a snapshot is loaded."""
 _TRIES = 20
 """How often a batch is tried if other workers keep storing the same rows first."""
-
-
-class Turn:
-    """A lock that cannot be taken twice by one thread, nor in a forked child."""
-
-    def __init__(self) -> None:
-        self._lock, self._owner, self._process = threading.Lock(), -1, os.getpid()
-
-    def __enter__(self) -> None:
-        if os.getpid() != self._process:  # locks may belong to threads that do not exist here
-            raise RuntimeError("an Agent cannot be used after a fork: create one in each process")
-        me = threading.get_ident()
-        if self._owner == me:
-            raise RuntimeError("an Agent cannot be called from within its own ask or tell")
-        self._lock.acquire()
-        self._owner = me
-
-    def __exit__(self, *_: object) -> None:
-        self._owner = -1
-        self._lock.release()
 
 
 class Agent(Shown):
