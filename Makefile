@@ -4,8 +4,9 @@ BIN := .venv/bin
 READY := .venv/.ready
 BASE := .venv/.base
 OUT ?= out/reproduce
+JOBS ?= 2
 
-.PHONY: test test-slow mutants mutants-changed stubs test-browser test-oldest test-pythons lint bench bench-bestarm bench-calibrate bench-clients bench-compiled bench-drift bench-field bench-history bench-judge bench-live bench-money bench-pay bench-peers bench-regret bench-statements bench-worlds examples gauntlet gauntlet-money docs-gauntlet reproduce pictures paper docs dist clean
+.PHONY: test test-slow mutants mutants-changed stubs test-browser test-oldest test-pythons lint bench bench-bestarm bench-calibrate bench-clients bench-compiled bench-drift bench-field bench-history bench-judge bench-live bench-money bench-pay bench-peers bench-regret bench-statements bench-tools bench-worlds examples gauntlet gauntlet-money docs-gauntlet reproduce pictures paper docs dist clean
 .DEFAULT_GOAL := test
 
 $(BASE): pyproject.toml
@@ -107,6 +108,10 @@ bench-statements: $(READY)
 JOBS ?= 2
 bench-worlds: $(READY)
 	$(BIN)/python benchmarks/validate/worlds.py --jobs $(JOBS)
+
+# Whether a tool is locked out anywhere; BASELINE=… is a checkout of the version to compare with.
+bench-tools: $(READY)
+	$(BIN)/python benchmarks/tools.py --jobs $(JOBS) $(if $(BASELINE),--baseline $(BASELINE))
 
 # Three packages are installed for the data that they carry; nothing of them is run but a reader.
 examples: $(READY)

@@ -55,6 +55,7 @@ NOISES: list[noise.Noise] = [
     noise.Stable(0.5),
     noise.Stable(1.0),
     noise.Stable(1.5, scale=2),
+    noise.Stable(1.5, skewness=0.5),
     noise.SymmetricPareto(0.5),
     noise.SymmetricPareto(2, scale=3),
     noise.Normal(2),
