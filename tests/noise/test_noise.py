@@ -421,6 +421,36 @@ def test_fisher_information_of_a_jump_is_infinite() -> None:
     assert SymmetricPareto(0.5).fisher_information == math.inf
 
 
+# Skewed stable laws
+
+
+@pytest.mark.parametrize(
+    ("index", "skewness"), [(1.5, 0.5), (1.5, 1), (1.5, -1), (0.7, 0.4), (0.7, -1), (1.1, 0.9)]
+)
+def test_skewed_stable_laws_have_their_characteristic_function(
+    index: float, skewness: float
+) -> None:
+    """P(η ≤ x) by the inversion formula of Gil-Pelaez, over u = t^(α/2)."""
+    u = np.linspace(1e-9, 7, 100_001)
+    t, slope = u ** (2 / index), 2 / index * u ** (2 / index - 1)
+    lag = t**index * skewness * math.tan(math.pi * index / 2)
+    size = np.exp(-(t**index)) / t * slope
+    law = Stable(index, skewness=skewness)
+    for x in (-4.0, -1.0, -0.1, 0.0, 0.2, 1.0, 5.0):
+        wave = np.trapezoid(np.sin(t * x - lag) * size, u)
+        assert law.cdf(x) == pytest.approx(0.5 + wave / math.pi, abs=3e-6)
+
+
+def test_the_stable_law_of_half_is_levys() -> None:
+    x = np.geomspace(1e-3, 1e6, 40)
+    law = Stable(0.5, skewness=1.0)
+    np.testing.assert_allclose(law.cdf(x), stats.levy.cdf(x), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(law.pdf(x), stats.levy.pdf(x), rtol=1e-9, atol=1e-12)
+    assert law.support == (0.0, math.inf)
+    np.testing.assert_allclose(Stable(0.5, skewness=-1.0).cdf(-x), stats.levy.sf(x), rtol=1e-9)
+    assert law.sample(np.random.default_rng(0), (1000,)).min() > 0
+
+
 # Settings
 
 

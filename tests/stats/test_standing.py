@@ -14,6 +14,7 @@ from tailproof.environments.traffic import (
     Shapes,
     Stretched,
 )
+from tailproof.stats.comparison import Comparison, MeanWithin
 from tailproof.stats.customers import Customers
 from tailproof.stats.standing import Standing
 
@@ -129,3 +130,12 @@ def test_scaling_and_naming_change_nothing() -> None:
     scaled = standing(rows._replace(reward=1000 * rows.reward))
     assert scaled.pair(1, 0).better == pytest.approx(found.pair(1, 0).better)
     assert scaled.pair(1, 0).low == pytest.approx(1000 * found.pair(1, 0).low)
+
+
+def test_a_page_is_not_sure_before_every_arm_sold_either() -> None:
+    often, dear = np.repeat([0.0, 9.99], [14_250, 750]), np.zeros(300)
+    found = Comparison.of(MeanWithin(0, 9.99), ["often", "dear"], [often, dear], any_look=True)
+    assert found.lead == ("often", False, ("dear",))
+    assert found.doubts == ("dear sold less than 10 times, as every arm must",)
+    enough = np.repeat([0.0, 9.99], [2990, 10])
+    assert Comparison.of(MeanWithin(0, 9.99), ["often", "dear"], [often, enough]).lead.sure

@@ -14,6 +14,7 @@ from tailproof.compiled.streams import Words, begin_stream, normal_pair, stream_
 from tailproof.compiled.targets import Bound, bind, compile_for
 from tailproof.policies.base import Policy, unwarned
 from tailproof.typing import Array, Index
+from tailproof.wrappers.base import innermost
 
 
 def bound(part: Any, **numbers: int) -> Bound:
@@ -48,7 +49,7 @@ def indices_of(policy: Policy[Any]) -> Iterator[list[Array]]:
         largest: Index = np.argmax(index, axis=1)
         return largest
 
-    modules = {cls.__module__ for cls in type(policy).__mro__}
+    modules = {cls.__module__ for cls in type(innermost(policy)).__mro__}
     with patch.multiple("tailproof.policies.base", pick_largest=pick):
         patched = [
             patch.object(sys.modules[name], "pick_largest", pick)

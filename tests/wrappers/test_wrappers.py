@@ -39,6 +39,7 @@ from tailproof import (
     Wrapper,
     bestarm,
     calibrate,
+    calibrate_filter,
     environments,
     simulate,
     testing,
@@ -417,7 +418,7 @@ def test_a_wrapper_says_what_it_keeps(policy: Policy[Any], kept: set[str]) -> No
 )
 def test_the_scale_reaches_the_recipe_inside(policy: Policy[Any]) -> None:
     settings: Any = {"noise": Cauchy(10), "pulls": 41}
-    filtered, scale = Filtered.calibrated(policy, **settings), calibrate(**settings).scale
+    filtered, scale = Filtered.calibrated(policy, **settings), calibrate_filter(**settings).scale
     assert scale == pytest.approx(2.68, abs=0.005)
     assert innermost(filtered).noise_scale == scale
     assert filtered.policy == altered(policy, noise_scale=scale)

@@ -14,7 +14,33 @@ from tailproof.stats.soundness import planned_shares
 from tailproof.stats.standing import Looks
 from tailproof.tables import Reading, Records, records
 
-__all__ = ["calibrate"]
+__all__ = ["Targets", "calibrate"]
+
+
+class Targets(Reading, total=False):
+    """Options of `calibrate` for a filter of medians, beside those of `Reading`.
+
+    Attributes
+    ----------
+    horizon, dim, pulls, block, scale, efficiency, delta :
+        See `tailproof.calibrate_filter`. Pass `dim` if arms have feature vectors.
+
+    Examples
+    --------
+    >>> import tailproof as tp
+    >>> how: tp.Targets = {"pulls": 9}
+    >>> wild = 5 + np.random.default_rng(0).standard_cauchy(1000)
+    >>> tp.calibrate(reward=wild, **how).policy().repeats
+    9
+    """
+
+    horizon: int | None
+    dim: int | None
+    pulls: int | None
+    block: int | None
+    scale: float | None
+    efficiency: float | None
+    delta: float
 
 
 def calibrate(
@@ -33,26 +59,17 @@ def calibrate(
     split: str | Mapping[str, float] | None = None,
     largest: float | None = None,
     smallest: float | None = None,
-    horizon: int | None = None,
-    dim: int | None = None,
-    pulls: int | None = None,
-    block: int | None = None,
-    scale: float | None = None,
-    efficiency: float | None = None,
-    delta: float = 0.01,
-    **reading: Unpack[Reading],
+    **options: Unpack[Targets],
 ) -> Advice:
     """Advise which policy to run, from recorded rewards.
 
     Parameters
     ----------
     table : path, data frame, journal or Records, optional
-        See `tailproof.records`, which also takes the other columns and ``**reading``: ``id=``,
-        ``group=``, ``sheet=``, ``decimal=``, ``spelling=``, ``missing=``, ``skip_bad=``.
+        See `tailproof.records`, also for the next six.
     arm, reward, unit, time, propensity, features : str or array
-        Names of columns, or arrays if there is no table.
     aim : Aim, optional
-        What to maximise: `Median`, `Quantile`, `Mean` or `CappedMean`.
+        What to maximise: `Median`, `Quantile`, `Mean`, `CappedMean` or `Location`.
     costs : bool
         Whether smaller rewards are better.
     looks : "one" or "any"
@@ -62,39 +79,44 @@ def calibrate(
     split : "even", mapping or str, optional
         The planned shares of the arms, such as ``"A=0.5,B=0.5"``, which are then checked.
     largest, smallest : float, optional
-        The largest and the smallest total that a customer (without units: a row) can bring, if you
-        know them: then a mean has an interval without a cap.
-    horizon, dim, pulls, block, scale, efficiency, delta :
-        Targets of a filter of medians, see `tailproof.calibrate_filter`. Pass `dim` if arms have
-        feature vectors.
+        The ends of what a customer can bring in all (without units: a row), if you know them.
+    **options :
+        See `Targets` and `Reading`: ``pulls=``, ``skip_bad=``, ``events=``, …
 
     Examples
     --------
     >>> wild = 5 + np.random.default_rng(0).standard_cauchy(1000)
-    >>> calibrate(reward=wild).policy().intercept
-    True
-    >>> import pandas as pd
-    >>> sales = pd.DataFrame({"variant": ["a", "b"] * 500, "revenue": wild})
-    >>> calibrate(sales, reward="revenue", arm="variant").leaders["median"].arm
+    >>> sales = {"variant": ["a", "b"] * 500, "revenue": wild}
+    >>> calibrate(arm=sales["variant"], reward=sales["revenue"]).leaders["median"].arm
     'b'
     """
-    if aim is not None:
-        check_aim("aim", aim)
-    require(isinstance(costs, bool), "costs", "True or False", costs)
-    number("delta", delta, above=0, below=1)
     columns = {"arm": arm, "reward": reward, "unit": unit, "time": time, "propensity": propensity}
-    require(looks in ("one", "any"), "looks", "'one' or 'any'", looks)
-    known = records(table, **columns, features=features, **reading)
+    columns["features"] = features
+    stated = {"aim": aim, "costs": costs, "looks": looks, "control": control, "split": split}
+    return _advice(table, columns, stated | {"largest": largest, "smallest": smallest}, options)
+
+
+def _advice(
+    table: Any, columns: dict[str, Any], stated: dict[str, Any], options: Targets
+) -> Advice:
+    """Check what was asked, read the table, and return the advice."""
+    given: dict[str, Any] = dict(options)
+    filters = {name: given.pop(name, None) for name in ("pulls", "block", "scale", "efficiency")}
+    delta = number("delta", given.pop("delta", 0.01), above=0, below=1)
+    sizes = {name: given.pop(name, None) for name in ("horizon", "dim")}
+    sizes = {name: None if x is None else whole(name, x) for name, x in sizes.items()}
+    if stated["aim"] is not None:
+        check_aim("aim", stated["aim"])
+    require(isinstance(stated["costs"], bool), "costs", "True or False", stated["costs"])
+    require(stated["looks"] in ("one", "any"), "looks", "'one' or 'any'", stated["looks"])
+    known = records(table, **columns, **given)
     rewards = Rewards.grouped(known.reward, known.arm, known.arms)
-    names = [arm.name for arm in rewards.arms]
+    names, control = [arm.name for arm in rewards.arms], stated["control"]
     require(control is None or control in names, "control", f"one of {', '.join(names)}", control)
-    planned_shares(split, names)
-    filters = {"pulls": pulls, "block": block, "scale": scale, "efficiency": efficiency}
+    planned_shares(stated["split"], names)
     asked = any(filters.values())
-    horizon = None if horizon is None else whole("horizon", horizon)
-    dim = None if dim is None else whole("dim", dim)
-    if horizon is not None and dim is not None:
-        filters |= {"horizon": horizon, "dim": dim}
+    if None not in sizes.values():
+        filters |= sizes
     calibration, refusal = _filter(rewards, asked=asked, delta=delta, **filters)
     varying, constant = _features(known)
     return Advice(
@@ -102,18 +124,11 @@ def calibrate(
         records=known,
         features=varying,
         constant=constant,
-        aim=aim,
-        costs=costs,
-        horizon=horizon,
-        dim=dim,
         calibration=calibration,
         refusal=refusal,
         asked=asked,
-        looks=looks,
-        control=control,
-        split=split,
-        largest=largest,
-        smallest=smallest,
+        **stated,
+        **sizes,
     )
 
 

@@ -47,8 +47,7 @@ Delta = Annotated[float | None, typer.Option(help="δ of every policy, by defaul
 ProblemNames = Annotated[
     str,
     typer.Option(
-        help="report, money or moving, tuning, money-tuning or moving-tuning, or names: "
-        "fresh-t1,k5-t1."
+        help="report, money, moving or worlds, the same with -tuning, or names: fresh-t1,k5-t1."
     ),
 ]
 Size = Annotated[str, typer.Option(help="quick (minutes; few paths, at most 2000 pulls) or full.")]

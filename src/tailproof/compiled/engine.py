@@ -12,6 +12,7 @@ import numpy as np
 
 from tailproof.checks import require
 from tailproof.compiled import arms, loop, money, ridge, student
+from tailproof.compiled.filters import filtered
 from tailproof.compiled.forms import Form, Sizes, none_to_estimate
 from tailproof.compiled.streams import stream_keys
 from tailproof.compiled.targets import Bound, Target, bind, compile_for
@@ -28,6 +29,7 @@ from tailproof.policies import (
     Uniform,
 )
 from tailproof.typing import Array, Index
+from tailproof.wrappers.filtered import Filtered
 
 __all__ = ["FORMS", "Game", "form_of"]
 
@@ -40,7 +42,7 @@ FORMS: dict[type[Policy[Any]], Callable[[Any, Sizes], Form]] = {
     LinStudentUCB: student.lin_student_ucb,
     RevenueUCB: money.revenue_ucb,
 }
-"""The policies that have a compiled form."""
+"""The policies that have a compiled form, alone and in `tailproof.Filtered`."""
 _MOST_LOCAL = 2**16  # floats that a thread of a GPU may keep: 512 kB
 _LANES = 8  # numbers that a core of today adds at a time
 _THREADS = 64  # of a block: as many as two warps, which leave the most registers to each
@@ -52,12 +54,14 @@ def form_of(policy: Policy[Any], sizes: Sizes) -> Form:
     >>> form_of(UCB1(), Sizes(arms=3, dim=3, decisions=100, width=8)).state
     16
     """
+    if type(policy) is Filtered:
+        return filtered(policy, lambda inside: form_of(inside, sizes))
     make = FORMS.get(type(policy))
     if make is None:
         known = ", ".join(kind.__name__ for kind in FORMS)
         raise ValueError(
-            f"{type(policy).__name__} has no compiled form; these have one: {known}; the other "
-            "engines run every policy"
+            f"{type(policy).__name__} has no compiled form; these have one: {known}, alone and "
+            "Filtered; the other engines run every policy"
         )
     return make(policy, sizes)
 
@@ -183,6 +187,7 @@ class Game:
         threads = min(_THREADS, len(regret)) if simulated else _THREADS
         device = [cuda.to_device(array) for array in (regret, error)]
         with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*Grid size")  # few paths are no mistake
             if simulated:  # in Python, where words of 64 bits warn when they wrap around
                 warnings.simplefilter("ignore", RuntimeWarning)
             kernel[blocks, threads](first, *map(cuda.to_device, self.inputs()), *device)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
+from tailproof.formatting import listed
 from tailproof.stats.intervals import (
     BoundedSample,
     evidence_needed,
@@ -20,7 +21,7 @@ from tailproof.stats.intervals import (
     quantile_interval,
     quantile_sequence,
 )
-from tailproof.stats.standing import Standing
+from tailproof.stats.standing import LEAST_SOLD, Standing
 from tailproof.typing import Array
 
 __all__ = ["LEVEL", "Comparison", "Lead", "MeanWithin", "Ranked", "Statistic", "Unbounded"]
@@ -246,7 +247,15 @@ class Comparison:
         standing: Standing | None = None,
         doubts: tuple[str, ...] = (),
     ) -> "Comparison":
-        """Compare arms by their sorted rewards; if rounded, `lows` down and `highs` up."""
+        """Compare arms by their sorted rewards; if rounded, `lows` down and `highs` up.
+
+        A mean is not sure before every arm has `LEAST_SOLD` rewards that are not zero.
+        """
+        if statistic.range is not None and standing is None:
+            pairs = zip(names, lows, strict=True)
+            few = [name for name, own in pairs if np.count_nonzero(own) < LEAST_SOLD]
+            if few:
+                doubts += (f"{listed(few)} sold less than {LEAST_SOLD} times, as every arm must",)
         low = [statistic.prepare(sample) for sample in lows]
         high = low if highs is None else [statistic.prepare(sample) for sample in highs]
         return cls(

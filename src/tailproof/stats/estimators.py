@@ -198,7 +198,8 @@ class Location(_Centre):
     >>> Location().name, float(Location()([1.0, 2.0, 1e300]))
     ('location', 2.0)
 
-    Source: the score of Student's t: Lange, Little and Taylor 1989.
+    Source: the score of Student's t: Lange, Little and Taylor 1989. Differences: features enter
+    linearly, and the verdict checks that the noise is symmetric.
     """
 
     level = 0.5

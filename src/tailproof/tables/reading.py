@@ -1,5 +1,6 @@
 """`records`: one checked table from files, data frames, journals or arrays."""
 
+from difflib import get_close_matches
 from typing import Any, Unpack
 
 from tailproof.checks import require
@@ -73,9 +74,12 @@ def records(
 
 def _check(table: Any, columns: dict[str, Any], features: Any, reading: Reading) -> None:
     """Raise ``ValueError`` for options that do not exist, or mean nothing here."""
-    known = ", ".join([*_NAMES, "features", *sorted(Reading.__annotations__)])
+    known = [*_NAMES, "features", *sorted(Reading.__annotations__)]
     for name, value in reading.items():
-        require(name in Reading.__annotations__, "columns", f"among {known}", name)
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"these are: {', '.join(known)}"
+            raise ValueError(f"{name} is no option here: {hint}")
         if name in _CHOICES:
             ok = any(value is choice or value == choice for choice in _CHOICES[name])
             words = " or ".join(repr(x) for x in _CHOICES[name] if x is not None)

@@ -34,8 +34,8 @@ _ROUNDS = 2
 """Of law and location in each fit: fits come often, and each starts from the last."""
 _OFTEN = 8
 """A fit comes when there are an eighth more pulls: its cost a pull is that of some eight pulls."""
-_LOOK = 1.125
-"""Two modes are looked for when there are as many times the pulls, as for `_OFTEN`."""
+_LOOK = 1.25
+"""Two modes are looked for when there are as many times the pulls: half as often as fits come."""
 _SURE = 8.0
 """The log likelihood by which two modes must win, as of four standard deviations; half of it
 against them ends them."""

@@ -1,5 +1,6 @@
 """Whether rewards scatter around one centre, or around two that lie as far on either side of it."""
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -54,9 +55,7 @@ def split(y: Array) -> Split:
         size = round(cut * n)
         if min(size, n - size) < 2:
             continue
-        parts = [
-            np.quantile(part, (0.25, 0.5, 0.75), axis=1) for part in (y[:, :size], y[:, size:])
-        ]
+        parts = [_quartiles(part) for part in (y[:, :size], y[:, size:])]
         a, b = (quartiles[1] for quartiles in parts)
         width = np.maximum(*(quartiles[2] - quartiles[0] for quartiles in parts)) / 2
         strength = np.where(b > a, (b - a) / 2 / np.maximum(width, 1e-300), 0)
@@ -66,6 +65,13 @@ def split(y: Array) -> Split:
         )
     values = 1 + np.count_nonzero(np.diff(y, axis=1), axis=1)
     return Split(np.where(3 * values <= n, 0, best), low, high)
+
+
+def _quartiles(y: Array) -> tuple[Array, Array, Array]:
+    """Return the quartiles of sorted samples, each the mean of the values on either side of it."""
+    places = ((y.shape[1] - 1) * quarter for quarter in (0.25, 0.5, 0.75))
+    low, middle, high = ((y[:, math.floor(at)] + y[:, math.ceil(at)]) / 2 for at in places)
+    return low, middle, high
 
 
 @dataclass

@@ -170,7 +170,7 @@ def problems(which: str | Sequence[str | Problem]) -> tuple[Problem, ...]:
     >>> problems(["fresh-t7"])
     Traceback (most recent call last):
     ValueError: problems: 'fresh-t7' is unknown; choose report, tuning, money, money-tuning, moving,
-    moving-tuning, or
+    moving-tuning, worlds, worlds-tuning, or
     names from tailproof list
     """
     sets = problem_sets()
@@ -195,7 +195,7 @@ def problems(which: str | Sequence[str | Problem]) -> tuple[Problem, ...]:
 
 def problem_sets() -> dict[str, dict[str, Problem]]:
     """Return every set of problems by its name."""
-    from tailproof.research.gauntlet import money, moving
+    from tailproof.research.gauntlet import money, moving, worlds
 
     return {
         "report": PROBLEMS,
@@ -204,6 +204,8 @@ def problem_sets() -> dict[str, dict[str, Problem]]:
         "money-tuning": money.TUNING,
         "moving": moving.REPORT,
         "moving-tuning": moving.TUNING,
+        "worlds": worlds.REPORT,
+        "worlds-tuning": worlds.TUNING,
     }
 
 

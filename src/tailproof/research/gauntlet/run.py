@@ -73,8 +73,9 @@ def run(
         nothing but the features of a visitor; those that need vectors to tell arms apart do not
         play in the latter case.
     problems : str or sequence
-        Sets, "report", "money" or "moving", names, or problems of your own. Tune on "tuning",
-        "money-tuning" and "moving-tuning" only. Delays are cut in proportion to the horizon.
+        Sets, "report", "money", "moving" or "worlds", names, or problems of your own. Tune on
+        "tuning" and the sets that end in "-tuning" only. Delays are cut in proportion to the
+        horizon.
     size : "smoke", "quick" or "full"
         See `SIZES`. Problems that move are always played to their end, but for the smoke size.
     seed : int, optional

@@ -110,6 +110,8 @@ def lead_words(aim: Aim, found: Comparison) -> str:
             parts.append("no finite cap is known yet")
         elif unbounded:
             parts.append("never sure, as a mean of rewards without bounds has no interval")
+        elif found.doubts:
+            parts.append(f"not sure yet: {'; '.join(found.doubts)}")
         elif rivals:
             parts.append(f"not sure yet against {_listed(rivals)}")
     if few:

@@ -1,4 +1,4 @@
-"""Copy measured verdicts and their pictures into the docs: ``python docs/build.py FOLDER``.
+"""Copy measured verdicts and their pictures into the docs: ``python docs/verdict_pages.py FOLDER``.
 
 FOLDER is the output of ``tailproof reproduce``; `make paper` creates it and runs this.
 """

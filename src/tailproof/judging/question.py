@@ -1,0 +1,166 @@
+"""What `judge` is asked: an aim, a kind of interval, and how the log is read."""
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from tailproof.checks import number, require
+from tailproof.stats.aims import Aim, check_aim
+from tailproof.stats.customers import cap_of_totals
+from tailproof.tables import Reading, Records
+from tailproof.typing import Array
+
+__all__ = ["Judging", "Question", "capped"]
+
+Ends = tuple[float, float]
+
+
+class Judging(Reading, total=False):
+    """Options of `judge`, beside those of `Reading`.
+
+    Attributes
+    ----------
+    arm, reward, unit, time, propensity, features :
+        Columns of the log, see `tailproof.records`.
+    control : str
+        An arm, or the name of a rule, that others are compared with beside what was done.
+    level : float
+        Confidence of each interval; 0.95 unless given.
+    interval : "score", "exact" or "anytime"
+        "score", the default, is asymptotic and narrow. "exact" holds at any size, and "anytime" for
+        all looks at a growing log at once; both need true propensities and an aim that is a
+        quantile or a capped mean with a given ``cap``. Give ``floor=`` for narrow ones.
+    unknown : "alike" or "worst"
+        Unknown rewards are like the known ones, or the interval holds whatever they are.
+    cap : tuple
+        The range of a capped mean; default: `CappedMean.range` of the log, or with units that of
+        their totals, so that a customer's rows together keep to it.
+    largest, smallest : float
+        The largest and the smallest reward that is possible, or total of a unit, if you know them:
+        then a mean can be trusted without a cap.
+    costs : bool
+        Whether small is good.
+    model : bool
+        Whether to use the model h; True unless given.
+    seed : int
+        For folds and replays.
+
+    Examples
+    --------
+    >>> import tailproof as tp
+    >>> how: tp.Judging = {"level": 0.9, "costs": True}
+    >>> tp.judge(tp.records(arm=["A", "B"] * 30, reward=range(60)), "A", tp.Median(), **how).level
+    0.9
+    """
+
+    arm: Any
+    reward: Any
+    unit: Any
+    time: Any
+    propensity: Any
+    features: Any
+    control: str | None
+    level: float
+    interval: Literal["score", "exact", "anytime"]
+    unknown: Literal["alike", "worst"]
+    cap: Ends | None
+    largest: float | None
+    smallest: float | None
+    costs: bool
+    model: bool
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """The options of `Judging` that are not about columns, checked."""
+
+    aim: Aim
+    control: str | None = None
+    level: float = 0.95
+    interval: Literal["score", "exact", "anytime"] = "score"
+    unknown: Literal["alike", "worst"] = "alike"
+    cap: Ends | None = None
+    largest: float | None = None
+    smallest: float | None = None
+    costs: bool = False
+    model: bool = True
+    seed: int = 0
+
+    @classmethod
+    def of(cls, aim: Aim, options: Judging) -> tuple[Self, dict[str, Any]]:
+        """Return the question, and what is left: how the log is read."""
+        own = {part.name for part in fields(cls)}
+        asked: Any = {name: value for name, value in options.items() if name in own}
+        left = {name: value for name, value in options.items() if name not in own}
+        return cls(aim=aim, **asked), left
+
+    def __post_init__(self) -> None:
+        check_aim("aim", self.aim)
+        number("level", self.level, at_least=0.5, below=1)
+        kinds = ("score", "exact", "anytime")
+        require(self.interval in kinds, "interval", f"one of {', '.join(kinds)}", self.interval)
+        alike = self.unknown in ("alike", "worst")
+        require(alike, "unknown", "'alike' or 'worst'", self.unknown)
+        if self.unknown == "worst" and not self.aim.bounded:
+            raise ValueError(
+                f"unknown='worst' has no bound for the aim {self.aim.name}: choose a quantile "
+                "or a capped mean"
+            )
+        if self.cap is not None:
+            low, high = (number("cap", end) for end in self.cap)
+            require(low < high, "cap", "a range (low, high)", self.cap)
+            only = "None unless the aim is a capped mean"
+            require(self.aim.share is not None, "cap", only, self.cap)
+
+    def check(self, log: Records) -> None:
+        """Raise ``ValueError`` if the interval cannot hold for this log."""
+        asked = f"interval={self.interval!r} needs"
+        if self.interval == "score":
+            return
+        if not self.aim.bounded:
+            raise ValueError(
+                f"{asked} a bounded score, which {self.aim.name} has not: choose a quantile or a "
+                "capped mean"
+            )
+        if self.aim.share is not None and self.cap is None:
+            raise ValueError(f"{asked} cap=(low, high), chosen before the rewards were seen")
+        if log.estimated:
+            raise ValueError(
+                f"{asked} true propensities, and those of this log were estimated from counts"
+            )
+
+
+def capped(log: Records, question: Question) -> tuple[Records, Ends | None, str]:
+    """Return the log, the range of rewards or totals, and who chose it.
+
+    With units, the range is learned from their totals, and the rows of a unit beyond it are scaled.
+    """
+    aim, cap = question.aim, question.cap
+    smallest, largest = question.smallest, question.largest
+    known = np.where(np.isnan(log.reward), 0.0, log.reward)
+    totals: Array = known
+    if log.unit is not None:
+        totals = np.bincount(log.unit, known).astype(np.float64)
+    if largest is not None:
+        require(
+            aim.averages and aim.share is None, "largest", "None unless the aim is Mean()", largest
+        )
+        low = min(0.0, float(totals.min())) if smallest is None else number("smallest", smallest)
+        high = number("largest", largest, at_least=float(totals.max(initial=low)))
+        require(low <= totals.min(initial=high), "smallest", "no larger than any reward", smallest)
+        return log, (low, high), "bounds"
+    require(smallest is None, "smallest", "None without largest", smallest)
+    if cap is not None or not log.samples:
+        return log, cap, "given"
+    if aim.share is None or log.unit is None:
+        return log, aim.cap(log.samples), "rewards"
+    low, high = cap_of_totals(totals, aim.share)
+    if not 0 < high - low < math.inf:
+        return log, (low, high), "totals"
+    scale = np.divide(
+        np.clip(totals, low, high), totals, out=np.ones(len(totals)), where=totals != 0
+    )
+    return log.filled(log.reward * scale[log.unit]), (low, high), "totals"
