@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
@@ -252,16 +253,15 @@ class Learner:
         """
         shares, known = self._shares(offer, request)
         told = [self.told.get(self.numbers[name], 0) for name in offer.names]
-        if min(told) >= _ENOUGH:
+        if min(told) >= _ENOUGH or self.whole:
             return shares, known
-        new = [n < _ENOUGH for n in told]
-        if 2 * sum(new) <= len(new) and not self.whole:
-            beyond = np.maximum(shares - np.sqrt((np.array(told) + 1) / _ENOUGH), 0) * new
-            if beyond.any():
-                old = [place for place, few in enumerate(new) if not few]
-                among, known = self._shares(offer.among(old), request)
-                shares = shares - beyond
-                shares[old] += beyond.sum() * among
+        most = [math.sqrt((n + 1) / _ENOUGH) if n < _ENOUGH else math.inf for n in told]
+        old = [place for place, limit in enumerate(most) if limit == math.inf]
+        beyond = np.maximum(shares - most, 0)
+        if 2 * len(old) >= len(most) and beyond.any():
+            among, known = self._shares(offer.among(old), request)
+            shares = shares - beyond
+            shares[old] += beyond.sum() * among
         return shares, known
 
     def _shares(self, offer: Offer, request: int) -> tuple[Array, bool]:

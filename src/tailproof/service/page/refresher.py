@@ -22,7 +22,7 @@ _IDLE = 30.0
 _REST = 19
 """Once caught up, the thread sleeps at least this many times as long as it worked."""
 _PATIENCE = 1.5
-"""Seconds that a request waits at most for a refresh, if the last one is older than that."""
+"""Seconds that a request waits at most for the first refresh after a while without any."""
 
 
 class Refresher:
@@ -44,7 +44,7 @@ class Refresher:
         self._found: dict[str, bytes] = {}
         self._heads: dict[str, dict[str, Any]] = {name: {"name": name} for name in experiments}
         self._stop, self._looked = threading.Event(), threading.Event()
-        self._refreshed, self._began = threading.Condition(), -math.inf
+        self._refreshed, self._began, self._idle = threading.Condition(), -math.inf, False
         self._thread = threading.Thread(target=self._run, name="tailproof-page", daemon=True)
         self._thread.start()
 
@@ -63,11 +63,11 @@ class Refresher:
         return {name: head["counts"] for name, head in self._heads.items() if "counts" in head}
 
     def _wait(self) -> None:
-        """Wait a moment for a refresh that began after now, if the last one is old."""
-        now = time.monotonic()
+        """Wait a moment for a refresh that began after now, if one comes at once."""
+        now, idle = time.monotonic(), self._idle or self._began == -math.inf
         self._looked.set()
         with self._refreshed:
-            if self._began < now - _PATIENCE:
+            if idle and self._began < now - _INTERVAL:
                 self._refreshed.wait_for(lambda: self._began >= now, _PATIENCE)
 
     def close(self) -> None:
@@ -87,7 +87,9 @@ class Refresher:
                 self._refreshed.notify_all()
             self._stop.wait(max(_INTERVAL, _REST * took) if all(done) else took)
             if all(done):
+                self._idle = True
                 self._looked.wait(_IDLE)
+                self._idle = False
         for summary in self._summaries.values():
             summary.reader.close()
 
