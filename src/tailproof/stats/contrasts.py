@@ -4,8 +4,8 @@ For customers with capped totals X_i, arm a earns more than arm b by
 
     d = Σ_t g_t (mean of a in period t − mean of b in period t)
 
-`by_kurtosis` is Student's interval whose degrees of freedom say how few customers decide.
-`by_permutation` gives customers the other arm, within their period; it is exact if the arm changes
+`_by_kurtosis` is Student's interval whose degrees of freedom say how few customers decide.
+`_by_permutation` gives customers the other arm, within their period; it is exact if the arm changes
 nothing for anybody. Each alone is wrong somewhere: the first for few customers of one arm, the
 second for arms of different shapes. So an interval has both of them, and "sure" needs both.
 """
@@ -203,49 +203,63 @@ def contrast(
     cells = _Cells.of(x, first, period, weight, moved)
     if cells is None:
         return _NOTHING
-    means, z = cells.parts()
-    squares = np.bincount(cells.cell, z * z)
-    total = float(squares.sum())
-    values = cells.share @ means.reshape(-1, 2)
-    difference = float(values[0] - values[1])
-    if total <= 0:
-        return _NOTHING._replace(
-            difference=difference, values=(float(values[0]), float(values[1])), customers=len(z)
-        )
-    error = math.sqrt(total)
-    freedom = min(_freedom(z), total**2 / float((squares**2 / (cells.counts - 1)).sum()))
-    half = float(stdtrit(freedom, (1 + level) / 2)) * error
-    low, high = difference - half, difference + half
-    better = float(stdtr(freedom, -difference / error))
-    worse = float(stdtr(freedom, difference / error))
-    if weight is None and draws:
-        drawn = _permuted(cells, draws, np.random.default_rng(seed))
-        tail = int((1 - level) / 2 * (draws + 1))
-        t, slack = difference / error, 1e-9
-        better = max(better, (1 + int((drawn >= t - slack).sum())) / (draws + 1))
-        worse = max(worse, (1 + int((drawn <= t + slack).sum())) / (draws + 1))
-        if tail:
-            ranked = np.sort(drawn)
-            low = min(low, difference - float(ranked[-tail]) * error)
-            high = max(high, difference - float(ranked[tail - 1]) * error)
-    errors = np.sqrt(squares.reshape(-1, 2).sum(axis=0))
-    return Contrast(
-        difference,
-        low,
-        high,
-        better,
-        worse,
-        error,
-        (float(values[0]), float(values[1])),
-        (float(errors[0]), float(errors[1])),
-        freedom,
-        len(z),
-    )
+    found = _by_kurtosis(cells, level)
+    if weight is not None or not draws or not found.error:
+        return found
+    return _by_permutation(found, _permuted(cells, draws, np.random.default_rng(seed)), level)
 
 
 _NOTHING = Contrast(
     0.0, -math.inf, math.inf, 1.0, 1.0, 0.0, (math.nan, math.nan), (0.0, 0.0), 2.0, 0
 )
+
+
+def _by_kurtosis(cells: _Cells, level: float) -> Contrast:
+    """Return d ± t_ν √Σz²; no interval if customers of an arm do not differ."""
+    means, z = cells.parts()
+    squares = np.bincount(cells.cell, z * z)
+    one, other = (cells.share @ means.reshape(-1, 2)).tolist()
+    errors = np.sqrt(squares.reshape(-1, 2).sum(axis=0)).tolist()
+    total = float(squares.sum())
+    found = _NOTHING._replace(
+        difference=one - other, values=(one, other), errors=(errors[0], errors[1]), customers=len(z)
+    )
+    if total <= 0:
+        return found
+    welch = total**2 / float((squares**2 / (cells.counts - 1)).sum())
+    return _student(found, math.sqrt(total), min(_freedom(z), welch), level)
+
+
+def _student(found: Contrast, error: float, freedom: float, level: float) -> Contrast:
+    """Return the contrast with Student's interval and p values."""
+    half = float(stdtrit(freedom, (1 + level) / 2)) * error
+    better, worse = (float(stdtr(freedom, side * found.difference / error)) for side in (-1, 1))
+    return found._replace(
+        low=found.difference - half,
+        high=found.difference + half,
+        better=better,
+        worse=worse,
+        error=error,
+        freedom=freedom,
+    )
+
+
+def _by_permutation(found: Contrast, drawn: Array, level: float) -> Contrast:
+    """Return the contrast joined with what Student's t is if customers draw their arms anew."""
+    count = len(drawn) + 1
+    t, slack = found.difference / found.error, 1e-9
+    joined = found._replace(
+        better=max(found.better, (1 + int((drawn >= t - slack).sum())) / count),
+        worse=max(found.worse, (1 + int((drawn <= t + slack).sum())) / count),
+    )
+    tail = int((1 - level) / 2 * count)
+    if not tail:
+        return joined
+    ranked = np.sort(drawn) * found.error
+    return joined._replace(
+        low=min(found.low, found.difference - float(ranked[-tail])),
+        high=max(found.high, found.difference - float(ranked[tail - 1])),
+    )
 
 
 def of_scores(scores: Array, level: float = 0.95) -> Contrast:
@@ -254,7 +268,7 @@ def of_scores(scores: Array, level: float = 0.95) -> Contrast:
     >>> of_scores(np.array([1.0, 2.0, 0.0, 1.5, 0.5])).difference
     1.0
 
-    Source: Satterthwaite 1946 for the degrees of freedom. Differences: none.
+    Source: Satterthwaite 1946 for the degrees of freedom.
     """
     n = len(scores)
     if n < 2:
@@ -262,15 +276,8 @@ def of_scores(scores: Array, level: float = 0.95) -> Contrast:
     mean = float(scores.mean())
     z = (scores - mean) / n * math.sqrt(n / (n - 1))
     error = math.sqrt(float(z @ z))
-    if error <= 0:
-        return _NOTHING._replace(difference=mean, customers=n)
-    freedom = min(_freedom(z), n - 1)
-    half = float(stdtrit(freedom, (1 + level) / 2)) * error
-    better, worse = (float(stdtr(freedom, side * mean / error)) for side in (-1, 1))
-    unknown = (math.nan, math.nan)
-    return Contrast(
-        mean, mean - half, mean + half, better, worse, error, unknown, unknown, freedom, n
-    )
+    found = _NOTHING._replace(difference=mean, customers=n)
+    return _student(found, error, min(_freedom(z), n - 1), level) if error > 0 else found
 
 
 def _freedom(z: Array) -> float:
