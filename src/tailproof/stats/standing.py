@@ -152,9 +152,19 @@ class Standing:
         return found if found.max() else None
 
     @cached_property
+    def row_day(self) -> Index | None:
+        """The day of each row, likewise."""
+        time = self.customers.row_time
+        found = None if time is None or not len(time) else days_of(time)
+        return found if found is not None and found.max() else None
+
+    @cached_property
     def moved(self) -> Moved:
         """Whether shares of arms moved, or rewards."""
         found = self.customers
+        if found.case == "visits":
+            rows = found.capped_rows(*self.range)
+            return moved(found.row_arm, rows, found.arms, self.row_day)
         return moved(found.arm, self.capped, found.arms, self.day)
 
     @cached_property
@@ -205,6 +215,11 @@ class Standing:
         τ of the least squares Σ n_at (m_at − μ_t − τ_a)². Without days, means less their mean.
         """
         found = self.customers
+        if found.case == "visits" and self.row_day is not None and found.row_propensity is None:
+            most = int(np.bincount(found.row_arm, minlength=found.arms).argmax())
+            arms = range(found.arms)
+            scores = [self._visit_scores(*self.range, arm, most).mean() for arm in arms]
+            return np.where(np.isnan(self.means), math.nan, scores)
         if self.day is None or found.case == "visits" or self.judged_for == "any":
             return np.asarray(self.means - np.nanmean(self.means))
         weight = np.ones(found.n) if found.weight is None else found.weight
@@ -239,7 +254,7 @@ class Standing:
     def _compared(self, one: int, other: int) -> Contrast:
         found = self.customers
         if found.case == "visits":
-            return of_scores(found.visit_scores(*self.range, one, other), self.level)
+            return of_scores(self._visit_scores(*self.range, one, other), 1 - self._error)
         if self.judged_for == "any" or (
             self.bounded and min(found.sold[[one, other]]) < LEAST_SOLD
         ):
@@ -274,7 +289,7 @@ class Standing:
         if not np.isfinite(found.total).all():
             return math.nan
         if found.case == "visits":
-            return float(found.visit_scores(-math.inf, math.inf, one, other).mean())
+            return float(self._visit_scores(-math.inf, math.inf, one, other).mean())
         if self.judged_for == "any":
             means = [float(found.total[found.arm == arm].mean()) for arm in (one, other)]
             return means[0] - means[1]
@@ -287,6 +302,18 @@ class Standing:
             moved=self.moved.shares,
             draws=0,
         ).difference
+
+    def _visit_scores(self, low: float, high: float, one: int, other: int) -> Array:
+        """Return what randomised visits say, compared within days on which both arms were there."""
+        found, day = self.customers, self.row_day
+        if day is None or found.row_propensity is not None:
+            return found.visit_scores(low, high, one, other)
+        mine = np.flatnonzero((found.row_arm == one) | (found.row_arm == other))
+        period, kept = shared_periods(day[mine], found.row_arm[mine] == one)
+        count = int(day.max()) + 1
+        of_day = np.full(count, -1)
+        of_day[day[mine[kept]]] = period[kept]
+        return found.visit_scores(low, high, one, other, of_day[day])
 
     def _at_any_look(self, one: int, other: int) -> Contrast:
         """Compare by evidence; p values are those of Ville's inequality."""
@@ -386,9 +413,15 @@ class Standing:
     def _about_time(self) -> list[str]:
         drift = self.moved
         if drift.followed and drift.rewards and not self.weighed:
+            times = "the times, or " if self.customers.time is None else ""
             return [
                 "both the shares of the arms and the rewards moved with time, so arms met other "
-                "customers; give the times, or propensities if a policy chose the arms"
+                f"customers; give {times}propensities if a policy chose the arms"
+            ]
+        if drift.followed and self.customers.case == "visits" and not self.weighed:
+            return [
+                "the shares of the arms followed the rewards, and arms were drawn for each visit; "
+                "give the propensities"
             ]
         if drift.runs:
             return [
