@@ -141,9 +141,10 @@ def main() -> None:
     parser.add_argument("--style", choices=styles, default="table", help="how the table is printed")
     asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
-    cells = [cell for cell in all_cells() if cell.part in asked.only.split(",")]
+    parts = asked.only.split(",")  # in the order in which they are made
+    cells = [cell for part in parts for cell in all_cells() if cell.part == part]
     chunks = [(at // CHUNK, min(CHUNK, asked.runs - at)) for at in range(0, asked.runs, CHUNK)]
-    jobs = [(cell.part, cell.name, *chunk, asked.out) for chunk in chunks for cell in cells]
+    jobs = [(cell.part, cell.name, *chunk, asked.out) for cell in cells for chunk in chunks]
     if not asked.show:
         todo = [job for job in jobs if not file_of(job[4], *job[:4]).exists()]
         done = joblib.Parallel(n_jobs=asked.jobs, return_as="generator_unordered")(

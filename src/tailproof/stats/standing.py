@@ -255,9 +255,7 @@ class Standing:
         found = self.customers
         if found.case == "visits":
             return of_scores(self._visit_scores(*self.range, one, other), 1 - self._error)
-        if self.judged_for == "any" or (
-            self.bounded and min(found.sold[[one, other]]) < LEAST_SOLD
-        ):
+        if self._by_evidence(one, other):
             return self._at_any_look(one, other)
         mine, first, period, weight = self._matched(one, other)
         return contrast(
@@ -269,6 +267,12 @@ class Standing:
             level=1 - self._error,
             seed=self.seed,
         )
+
+    def _by_evidence(self, one: int, other: int) -> bool:
+        """Whether two arms are compared by evidence; also where bounds stand in for sales."""
+        found = self.customers
+        few = self.bounded and min(found.sold[[one, other]]) < LEAST_SOLD
+        return found.case != "visits" and (self.judged_for == "any" or few)
 
     def _matched(self, one: int, other: int) -> tuple[Index, Flags, Index | None, Array | None]:
         """Return the customers of two arms, who has the first, their periods and weights."""
@@ -317,15 +321,13 @@ class Standing:
 
     def _at_any_look(self, one: int, other: int) -> Contrast:
         """Compare by evidence; p values are those of Ville's inequality."""
-        found, (low, high) = self.customers, self.range
-        samples = [self.capped[found.arm == arm] for arm in (one, other)]
-        if not (high > low and all(map(len, samples))):
+        samples = [self.capped[self.customers.arm == arm] for arm in (one, other)]
+        bounded = self._bounded_samples(one, other)
+        if bounded is None:
             return of_scores(np.zeros(0))
-        a, b = (BoundedSample.of(sample, low=low, high=high) for sample in samples)
+        a, b = bounded
         low, high = mean_difference(a, b, self.level)
-        better, worse = (
-            min(1.0, math.exp(-max(x, 0.0))) for x in (mean_evidence(a, b), mean_evidence(b, a))
-        )
+        better, worse = _ville(mean_evidence(a, b)), _ville(mean_evidence(b, a))
         ea, eb = (float(x.std()) / math.sqrt(len(x)) for x in samples)
         return Contrast(
             difference=a.mean - b.mean,
@@ -339,6 +341,15 @@ class Standing:
             freedom=math.inf,
             customers=sum(map(len, samples)),
         )
+
+    def _bounded_samples(self, one: int, other: int) -> tuple[BoundedSample, BoundedSample] | None:
+        """Return capped totals of two arms; None without a range or customers."""
+        (low, high), arm = self.range, self.customers.arm
+        first, last = (self.capped[arm == number] for number in (one, other))
+        if not (high > low and len(first) and len(last)):
+            return None
+        a, b = (BoundedSample.of(sample, low=low, high=high) for sample in (first, last))
+        return a, b
 
     # Who leads
 
@@ -372,6 +383,9 @@ class Standing:
         return self._error / 2
 
     def _p(self, one: int, other: int) -> float:
+        if (one, other) not in self._pairs and self._by_evidence(one, other):  # no interval yet
+            samples = self._bounded_samples(*((other, one) if self.costs else (one, other)))
+            return 1.0 if samples is None else _ville(mean_evidence(*samples))
         found = self.pair(one, other)
         return found.worse if self.costs else found.better
 
@@ -481,6 +495,11 @@ class Standing:
             self.names[arm]: (found, float(up), float(down))
             for arm, found, up, down in zip(others, pairs, better, worse, strict=True)
         }
+
+
+def _ville(evidence: float) -> float:
+    """Return the p value of evidence for any look, given as its logarithm."""
+    return math.exp(-max(evidence, 0.0))
 
 
 def _ratio(sums: NDArray[Any], counts: NDArray[Any]) -> Array:
