@@ -12,7 +12,7 @@ import numpy as np
 from tailproof.live.agent import Agent
 from tailproof.live.export import COLUMNS, Log, rows
 from tailproof.live.journal import Journal, Look, Request, open_journal
-from tailproof.live.learner import Choice
+from tailproof.live.learner import packed
 from tailproof.live.offer import Offer
 from tailproof.live.ordering import as_orderer
 from tailproof.tables import Records, records
@@ -336,7 +336,7 @@ def _write(
         journal.add_note("import", text | {"first": look.outcomes}, look.now)
 
     before = journal.outcome_count()
-    agent.guarded(lambda: as_orderer(journal, write))
+    as_orderer(journal, write)
     if before:
         said.append(
             f"The journal has {before} outcomes already: the rows count as if they had come now."
@@ -356,7 +356,7 @@ def _meet(agent: Agent, past: _Past) -> None:
     """Let the learner know the arms of a history; store those that are new."""
     journal = agent.journal
     journal.lock_arms()
-    agent.meet(restore=agent.learner.state is None)
+    agent.meet()
     learner = agent.learner
     known, first = set(learner.numbers), learner.state is None
     for offer in past.offers:
@@ -364,9 +364,7 @@ def _meet(agent: Agent, past: _Past) -> None:
             pass
     journal.add_arms({name: n for name, n in learner.numbers.items() if name not in known})
     if first:
-        features = "no" if past.offers[0].vectors is None else "yes"
-        about = {"arms": str(learner.first_arms), "dim": str(learner.dim), "features": features}
-        journal.set_meta(**about)
+        agent.set_first(past.offers[0])
         if past.features:
             journal.set_meta(names=json.dumps(past.features))
 
@@ -388,11 +386,11 @@ def _write_rows(agent: Agent, past: _Past, look: Look, progress: _Step | None) -
             if offer.key not in known:
                 known[offer.key] = last
                 journal.add_offer(last, offer.key, *offer.row())
-            packed = None if shares is None else _packed(shares, past.names, offer.names)
+            text = None if shares is None else _packed(shares, past.names, offer.names)
             time = look.now if at is None else at
             number = numbers[past.names[arm]]
             row = (last, None, None, time, time, agent.number, number, share, HISTORY)
-            requests.append((*row[:6], known[offer.key], number, share, packed, HISTORY, None, 0))
+            requests.append((*row[:6], known[offer.key], number, share, text, HISTORY, None, 0))
             outcomes.append((Request(*row), reward, "told"))
         journal.add_requests(requests)
         journal.add_outcomes(outcomes, look.now, look.outcomes + start)
@@ -402,7 +400,7 @@ def _write_rows(agent: Agent, past: _Past, look: Look, progress: _Step | None) -
 
 def _packed(shares: Any, names: tuple[str, ...], ordered: tuple[str, ...]) -> str | None:
     """Return the propensities of all arms as a journal stores them, in the order of the offer."""
-    return Choice(0, np.array([shares[names.index(name)] for name in ordered])).packed
+    return packed(np.array([shares[names.index(name)] for name in ordered]))
 
 
 def _date(at: float) -> str:
