@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tailproof.advice import calibrate
 from tailproof.live import Journal, Recipe
@@ -17,9 +18,12 @@ from tailproof.service.page.timeline import History, plain
 from tailproof.stats.aims import Aim
 from tailproof.stats.comparison import LEVEL, Comparison, Lead, Unbounded
 from tailproof.stats.diagnostics import LEAST
+from tailproof.stats.first_windows import FirstWindows
 from tailproof.stats.histograms import FEWEST, Histogram
 from tailproof.stats.uplift import CONTROL, OTHER, POLICY, Decided, Worth
 from tailproof.typing import Array
+
+Flags = NDArray[np.bool_]
 
 __all__ = ["Summary"]
 
@@ -137,6 +141,7 @@ class Summary:
         self._requests = self._rewards = self._came = self._cancelled = self._again = 0
         self._features = False
         self.worth = Worth(aim)
+        self._windows, self._brought, self._units = FirstWindows(), Histogram(), False
         self._history = History(self.worth.level)
         self._notes: list[Note] = []
         self._recipe: Recipe | None = None
@@ -166,6 +171,7 @@ class Summary:
                 self.read = min(pause, stop)
                 if self.read == pause:
                     samples = [arm.sample for arm in self._arms]
+                    samples = [self._brought] if self._units else samples
                     at = rows[-1].asked if rows else 0.0
                     self.worth.settle(pause - self._start, samples, at)
             if self.read == self.ended:
@@ -237,30 +243,57 @@ class Summary:
         self, rows: Sequence[Ended], rewards: Array, offers: dict[int, list[int]]
     ) -> None:
         """Add requests to what is compared with other rules."""
+        again = np.array([bool(row.again) for row in rows])
         share = [math.nan if row.propensity is None else row.propensity for row in rows]
         lots = [self._lot(row, offers[row.offer]) for row in rows]
-        groups = np.array([OTHER if row.again else _GROUPS.get(row.group, OTHER) for row in rows])
+        groups = np.array([_GROUPS.get(row.group, OTHER) for row in rows])
+        groups[again] = OTHER
         there = np.zeros((len(rows), self._by_arm), dtype=bool)
         if self._by_arm:
             for i, row in enumerate(rows):
                 there[i, offers[row.offer]] = True
         lot = np.array([chance for chance, _ in lots])
-        self.worth.add(
-            Decided(
-                arm=np.array([row.arm for row in rows]),
-                offered=np.array([len(offers[row.offer]) for row in rows], dtype=np.float64),
-                share=np.array(share),
-                least=np.array([_least(row.shares) for row in rows]),
-                explore=np.array([self.reader.even(row.recipe, row.offer) for row in rows]),
-                group=groups,
-                lot=lot,
-                own=np.array([own for _, own in lots]),
-                reward=rewards,
-                there=there,
-                times=np.ones(len(rows)),
-            )
+        decided = Decided(
+            arm=np.array([row.arm for row in rows]),
+            offered=np.array([len(offers[row.offer]) for row in rows], dtype=np.float64),
+            share=np.array(share),
+            least=np.array([_least(row.shares) for row in rows]),
+            explore=np.array([self.reader.even(row.recipe, row.offer) for row in rows]),
+            group=groups,
+            lot=lot,
+            own=np.array([own for _, own in lots]),
+            reward=rewards,
+            there=there,
+            times=np.ones(len(rows)),
         )
+        self.worth.add(self._by_unit(rows, decided, again))
         self.worth.add_rewards(np.where(lot > 0, groups, OTHER), rewards)
+
+    def _by_unit(self, rows: Sequence[Ended], decided: Decided, again: Flags) -> Decided:
+        """Return decisions that are complete: of a unit, with all that it brought in its window.
+
+        Only money adds up: the aim is a mean, and silence has a reward.
+        """
+        rules = {number: self.reader.recipe(number) for number in {row.recipe for row in rows}}
+        waits = {
+            number: float(rule.wait)
+            for number, rule in rules.items()
+            if rule and rule.silence is not None and math.isfinite(float(rule.wait))
+        }
+        adds = self.worth.level is None
+        units = [row.unit if adds and row.recipe in waits else None for row in rows]
+        self._units |= any(unit is not None for unit in units)
+        if not self._units:
+            return decided
+        found = self._windows.add(
+            decided,
+            units=units,
+            again=again & np.array([unit is not None for unit in units]),
+            asked=np.array([row.asked for row in rows]),
+            length=np.array([waits.get(row.recipe, 0.0) for row in rows]),
+        )
+        self._brought.add(found.reward[(found.group != OTHER) & ~np.isnan(found.reward)])
+        return found
 
     def _lot(self, row: Ended, offer: Collection[int]) -> tuple[float, bool]:
         """Return the probability of the control group, and whether the arm is that of it."""
@@ -417,6 +450,8 @@ class Summary:
             positive=all(arm.sample.lows[0] >= 0 for arm in self._arms if len(arm.sample.lows)),
             scale=worth.scale,
             ruled=worth.ruled,
+            units=self._units,
+            waiting=self._windows.open,
         )
         against = worth.against_control() if control else None
         even = worth.even.estimate() if worth.level is None else None
