@@ -14,8 +14,7 @@ def drawn(seed: int, n: int = 400) -> tuple[Decided, dict[str, Any]]:
     rng = np.random.default_rng(seed)
     asked = np.cumsum(rng.exponential(1.0, n))
     units = [None if x == 0 else f"u{x}" for x in rng.integers(0, 60, n).tolist()]
-    seen: set[str] = set()
-    again = np.array([u in seen or bool(u and seen.add(u)) for u in units])
+    again = np.array([unit is not None and unit in units[:i] for i, unit in enumerate(units)])
     zeros = np.zeros(n)
     rows = Decided(
         arm=np.arange(n), offered=zeros, share=zeros, least=zeros, explore=zeros,
