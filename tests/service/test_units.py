@@ -1,9 +1,10 @@
 """Units that come back, on the page: their money counts, and nothing is called sure."""
 
 import numpy as np
+import pytest
 
 from tailproof import UCB1, CappedMean, RevenueUCB
-from tailproof.live import Agent
+from tailproof.live import Agent, prune
 from tailproof.service.page.summary import Summary
 
 
@@ -71,3 +72,30 @@ def test_rewards_that_are_not_money_are_those_of_first_requests() -> None:
     row = page(agent)["pay"]["rows"][0]
     assert row["requests"] < 700
     assert 0.2 < row["rule"] < 5  # with the hundreds it were 50
+
+
+@pytest.mark.parametrize("visits", [1, 2])
+def test_did_it_pay_goes_on_after_a_prune(visits: int) -> None:
+    whole, cut = (page(shop(visits, at_visit=visits - 1))["pay"] for _ in range(2))
+    assert whole == cut
+    agent = shop(visits, at_visit=visits - 1)
+    summary = Summary(agent.journal, agent.policy, CappedMean(0.99))
+    removed = prune(agent, 1_700_000_000.0 + 14_000 * visits, page=summary.kept)
+    assert removed.outcomes > 500
+    found = page(agent)["pay"]
+    assert found["rows"][0]["requests"] == whole["rows"][0]["requests"]
+    if visits > 1:
+        assert found == whole
+    else:  # the cap was learned by arm, and is learned of all together
+        assert found["rows"][0]["gain"] == pytest.approx(whole["rows"][0]["gain"], rel=0.02)
+    again = Summary(agent.journal, agent.policy, CappedMean(0.99))
+    assert prune(agent, 1_700_000_000.0 + 20_000 * visits, page=again.kept).outcomes > 100
+    twice = page(agent)["pay"]
+    assert twice["rows"][0]["requests"] == whole["rows"][0]["requests"]
+    assert agent.verify().ok
+
+
+def test_without_what_the_page_counted_it_starts_anew() -> None:
+    agent = shop(visits=1, at_visit=0)
+    assert prune(agent, 1_700_014_000.0).outcomes > 500
+    assert page(agent)["pay"]["rows"][0]["requests"] < 400

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from tailproof.stats.uplift import Decided
 from tailproof.typing import Array, Index
 
-__all__ = ["FirstWindows"]
+__all__ = ["FirstWindows", "Open"]
 
 
-class _Open(NamedTuple):
-    """First requests whose windows are not over, and what their units have brought so far."""
+class Open(NamedTuple):
+    """First requests whose windows are not over, with what their units have brought so far."""
 
     rows: Decided
     ends: Array
@@ -39,7 +39,7 @@ class FirstWindows:
     """
 
     def __init__(self) -> None:
-        self._open: _Open | None = None
+        self._open: Open | None = None
         self._latest = -np.inf
 
     @property
@@ -70,23 +70,24 @@ class FirstWindows:
             ends = np.append(before.ends, ends)
         place = np.append(np.zeros(old, np.int64), np.arange(n))
         close = np.maximum(np.searchsorted(mark, ends), place)
-        kept = np.append(np.ones(old, np.bool_), ~again)
+        again = again.copy()
         reward = rows.reward.copy()
         slots = {} if before is None else {unit: slot for slot, unit in enumerate(before.units)}
         for row in np.flatnonzero(named).tolist():
             unit = str(units[row])
-            if not again[row]:
-                slots[unit] = old + row
-                continue
             slot = slots.get(unit, -1)
             if slot >= 0 and asked[row] < ends[slot] and row < close[slot]:
                 reward[slot] += reward[old + row]
+                again[row] = True  # also if its first request was removed meanwhile
+            elif not again[row]:
+                slots[unit] = old + row
+        kept = np.append(np.ones(old, np.bool_), ~again)
         rows = rows._replace(reward=reward)
         done: Index = np.flatnonzero(kept & (close < n))
         waiting: Index = np.flatnonzero(kept & (close >= n))
         everyone = [*([] if before is None else before.units), *units]
         names = [str(everyone[slot]) for slot in waiting.tolist()]
-        self._open = _Open(_taken(rows, waiting), ends[waiting], names)
+        self._open = Open(_taken(rows, waiting), ends[waiting], names)
         self._latest = float(mark[-1]) if n else self._latest
         return _taken(rows, done[np.argsort(close[done], kind="stable")])
 
