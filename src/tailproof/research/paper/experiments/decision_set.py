@@ -75,14 +75,16 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
     named = f"{', '.join(played)} and a random arm"
 
     def ahead(kind: str) -> list[Part]:
-        parts: list[Part] = []
-        for key, result in results.items():
-            start, _, rest = key.rpartition(f"{kind}, ")
-            if rest and start in ("", "slow, "):
-                rivals = [name for name in result.curves if name not in OURS]
-                label = f"{kind}, {rest}"
-                parts += [less_regret(label, result, o, rival) for o in OURS for rival in rivals]
-        return parts
+        labels = [f"{kind}, df = {df}" for df in DFS]
+        runs = [(label, results.get(start + label)) for label in labels for start in ("", "slow, ")]
+        return [
+            less_regret(label, result, ours, rival)
+            for label, result in runs
+            if result is not None
+            for ours in OURS
+            for rival in result.curves
+            if rival not in OURS
+        ]
 
     return [
         Claim(
