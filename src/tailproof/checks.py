@@ -8,7 +8,9 @@ A dataclass declares the rules of its fields by their types, and `check_fields` 
 
 import math
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from functools import cache
 from numbers import Integral, Real
 from types import NoneType, UnionType
@@ -28,6 +30,7 @@ __all__ = [
     "Range",
     "array",
     "check_fields",
+    "meant",
     "number",
     "require",
     "whole",
@@ -43,6 +46,17 @@ def require(ok: bool, name: str, rule: str, value: object) -> None:
     """
     if not ok:
         raise ValueError(f"{name} must be {rule}, got {value!r}")
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """Return the names that are spelled like a wrong name, as the end of a sentence.
+
+    >>> meant("ofull", ["OFUL", "UCB1"]), meant("moon", ["OFUL"])
+    ('; did you mean OFUL?', '')
+    """
+    spelled = {other.lower(): other for other in known}
+    near = [spelled[other] for other in get_close_matches(name.lower(), sorted(spelled), 3)]
+    return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 def number(
