@@ -16,6 +16,7 @@ from tailproof.results.base import PolicyResult
 from tailproof.results.files import locked, whole_file
 from tailproof.results.provenance import Code, provenance
 from tailproof.simulation.cells import BasePlan, Cell
+from tailproof.simulation.code import library_code, own_code
 from tailproof.simulation.engines import check_engine, code_of, running
 
 __all__ = ["sweep"]
@@ -42,8 +43,8 @@ def sweep(
         The folder of finished cells, for one sweep at a time; None keeps nothing. A sweep that
         was stopped or killed resumes there, and a finished one runs nothing. Damaged files are run
         again. If a cell cannot be written, there is a warning and the sweep continues.
-        A cell is found again by its settings and versions. If you change the code of a policy of
-        your own, but neither its name nor its settings, use a new folder.
+        A cell is found again by its settings, its versions and the code of your own classes: once
+        you edit a policy or a noise of yours, its cells are run again, and no others.
     engine : "serial", "processes", "dask", "ray", "compiled" or "cuda"
         Results of the first four are the same bit for bit. "dask" and "ray" use the client or
         cluster you are connected to, or start a local one and stop it again; a script that lets
@@ -127,9 +128,12 @@ def _keyed(
                 f"out cannot be used with {text}: its repr shows an address in place of a setting, "
                 "so finished cells could not be told apart. Leave out a folder, or write a __repr__"
             )
-    shared, keyed = (type(plan).__name__, bandit, plan.seed, plan.timing(), provenance(code)), {}
+    versions = (provenance(code), library_code(), own_code(plan.environment))
+    shared, keyed = (type(plan).__name__, bandit, plan.seed, plan.timing(), *versions), {}
+    written = {name: own_code(policy) for name, policy in plan.policies.items()}
     for cell in plan.cells(code):
-        settings = (*shared, cell.name, recipes[cell.name], cell.chunk, cell.paths, code)
+        name = cell.name
+        settings = (*shared, name, recipes[name], written[name], cell.chunk, cell.paths, code)
         keyed[sha256(repr(settings).encode()).hexdigest()] = cell
     return keyed
 
