@@ -33,7 +33,7 @@ def identify(
     workers: int = 1,
     engine: str = "processes",
     out: str | Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] | bool | None = None,
 ) -> Identification:
     """Let each policy find the best arm on many independent paths.
 

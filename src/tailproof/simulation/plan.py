@@ -42,7 +42,7 @@ def simulate(
     workers: int = 1,
     engine: str = "processes",
     out: str | Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] | bool | None = None,
 ) -> Result:
     """Play each policy for a number of pulls on many independent paths.
 

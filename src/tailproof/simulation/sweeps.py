@@ -12,12 +12,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tailproof.checks import require
+from tailproof.results import SweepResult
 from tailproof.results.base import PolicyResult
 from tailproof.results.files import locked, whole_file
 from tailproof.results.provenance import Code, provenance
 from tailproof.simulation.cells import BasePlan, Cell
 from tailproof.simulation.code import library_code, own_code
 from tailproof.simulation.engines import check_engine, code_of, running
+from tailproof.simulation.progress import shown
 
 __all__ = ["sweep"]
 
@@ -27,11 +29,11 @@ R = TypeVar("R")
 def sweep(
     plans: Mapping[str, BasePlan[Any, R]],
     *,
-    out: str | Path | None,
+    out: str | Path | None = None,
     engine: str = "processes",
     workers: int = 0,
-    progress: Callable[[int, int], None] | None = None,
-) -> dict[str, R]:
+    progress: Callable[[int, int], None] | bool | None = None,
+) -> SweepResult[R]:
     """Run the cells of many plans, keep each as it finishes, and return a result for each plan.
 
     Parameters
@@ -53,8 +55,10 @@ def sweep(
         other random numbers of the same laws; a path is the same in any number of paths.
     workers : int
         Processes or threads to start; 0 means one for each core. A dask client keeps those it has.
-    progress : callable, optional
-        Called with the cells done and their total, at the start and after each cell.
+    progress : bool or callable, optional
+        True shows a bar on stderr, False none; by default there is a bar on a terminal and in a
+        notebook once a sweep takes more than two seconds. A callable is called with the cells done
+        and their total, at the start and after each cell.
 
     Examples
     --------
@@ -81,9 +85,10 @@ def sweep(
     if folder is not None:
         require(folder.is_dir() or not folder.exists(), "out", "a folder", str(out))
         folder.mkdir(parents=True, exist_ok=True)
-    with nullcontext() if folder is None else locked(folder):
-        parts = _run(cells, folder, engine, workers, progress or (lambda done, total: None))
-    return {name: plan.join([parts[k] for k in keyed[name]], code) for name, plan in plans.items()}
+    with nullcontext() if folder is None else locked(folder), shown(progress) as report:
+        parts = _run(cells, folder, engine, workers, report)
+    joined = (plan.join([parts[k] for k in keyed[name]], code) for name, plan in plans.items())
+    return SweepResult(zip(plans, joined, strict=True))
 
 
 def _check(plans: Any) -> None:
@@ -172,5 +177,5 @@ def _kept(folder: Path, cells: Mapping[str, Cell[Any]]) -> dict[str, PolicyResul
         body = data[len(_sealed(key, b"")) :]
         if data == _sealed(key, body):
             with np.load(io.BytesIO(body), allow_pickle=False) as arrays:
-                parts[key] = cell.kind(**arrays)
+                parts[key] = cell.kind.of(dict(arrays))
     return parts
