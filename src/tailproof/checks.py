@@ -30,6 +30,7 @@ __all__ = [
     "Range",
     "array",
     "check_fields",
+    "count",
     "meant",
     "number",
     "require",
@@ -101,6 +102,17 @@ def whole(name: str, value: Any, *, at_least: int = 1, at_most: float = math.inf
     bound = f" and at most {at_most:g}" if at_most < math.inf else ""
     require(ok, name, f"a whole number of at least {at_least}{bound}", value)
     return int(value)
+
+
+def count(name: str, value: Any, *, at_most: float = math.inf) -> int:
+    """Return ``value`` as a whole number of at least 1; 1e4 is one, too.
+
+    >>> count("horizon", 1e4)
+    10000
+    """
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        value = int(value)
+    return whole(name, value, at_most=at_most)
 
 
 def array(name: str, value: Any, dtype: DTypeLike | None = np.float64) -> NDArray[Any]:

@@ -31,7 +31,7 @@ def cells(frame: "pandas.DataFrame", *index: str) -> list[list[str]]:
     rows = []
     for key, *row in frame.itertuples():
         names = map(str, key) if isinstance(key, tuple) else [str(key)]
-        rows.append([*names, *(short(x) if isinstance(x, Real) else str(x) for x in row)])
+        rows.append([*names, *(short(float(x)) if isinstance(x, Real) else str(x) for x in row)])
     return [header, *rows]
 
 

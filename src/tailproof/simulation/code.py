@@ -72,8 +72,11 @@ class _Reader:
             return
         self._seen.add(id(thing))
         self._kept.append(thing)
-        if isinstance(thing, FunctionType | MethodType):
-            self._function(getattr(thing, "__func__", thing))
+        if isinstance(thing, FunctionType):
+            self._function(thing)
+        elif isinstance(thing, MethodType):
+            self.read(thing.__func__)
+            self.read(thing.__self__)
         elif isinstance(thing, property):
             for part in (thing.fget, thing.fset):
                 self.read(part)
@@ -97,7 +100,9 @@ class _Reader:
         if _is_own(kind.__module__) or kind.__module__.startswith("tailproof."):
             names = (*getattr(thing, "__dict__", ()), *_slots(thing))
         else:
-            names = ("__wrapped__", "py_func", "func")  # of functools and of Numba
+            names = ("__wrapped__", "py_func", "func", "args", "keywords")  # functools, Numba
+            if kind.__module__ == "functools":
+                self.pieces += [_plain(getattr(thing, name, None)) for name in names[3:]]
         for name in names:
             self.read(getattr(thing, name, None))
 

@@ -44,9 +44,8 @@ def sweep(
     out : str, Path or None
         The folder of finished cells, for one sweep at a time; None keeps nothing. A sweep that
         was stopped or killed resumes there, and a finished one runs nothing. Damaged files are run
-        again. If a cell cannot be written, there is a warning and the sweep continues.
-        A cell is found again by its settings, its versions and the code of your own classes: once
-        you edit a policy or a noise of yours, its cells are run again, and no others.
+        again. A cell that cannot be written is a warning.
+        Once you edit a policy of your own, its cells are run again, and no others.
     engine : "serial", "processes", "dask", "ray", "compiled" or "cuda"
         Results of the first four are the same bit for bit. "dask" and "ray" use the client or
         cluster you are connected to, or start a local one and stop it again; a script that lets
@@ -56,9 +55,8 @@ def sweep(
     workers : int
         Processes or threads to start; 0 means one for each core. A dask client keeps those it has.
     progress : bool or callable, optional
-        True shows a bar on stderr, False none; by default there is a bar on a terminal and in a
-        notebook once a sweep takes more than two seconds. A callable is called with the cells done
-        and their total, at the start and after each cell.
+        True shows a bar on stderr, False none; by default it comes after two seconds, on a terminal
+        and in a notebook. A function gets the cells done and their total.
 
     Examples
     --------
@@ -96,6 +94,7 @@ def _check(plans: Any) -> None:
     require(ok, "plans", "a mapping with at least one plan", plans)
     for name, plan in plans.items():
         require(isinstance(plan, BasePlan), f"plans[{name!r}]", "a plan", plan)
+        plan.check_memory()
 
 
 def _run(
