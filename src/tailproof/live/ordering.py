@@ -9,22 +9,15 @@ from typing import Protocol, Self, TypeVar
 from tailproof.live.journal import ConflictError, Journal, Look, Request
 from tailproof.live.recipe import Recipe
 
-__all__ = ["Scheduler", "as_orderer", "grace", "order"]
+__all__ = ["Scheduler", "as_orderer", "order"]
 
 T = TypeVar("T")
 
-_GRACE = 0.5
-"""Seconds after a window in which a reward that was told inside it may still be committed."""
 _TRIES = 600
 """How often a transaction is tried that must number outcomes, `_EVERY` seconds apart."""
 _EVERY = 0.1
 """Seconds between two looks of a scheduler."""
 _LOG = logging.getLogger("tailproof.live")
-
-
-def grace(journal: Journal) -> float:
-    """Return how long after a window its request is due."""
-    return 0.0 if journal.serial else _GRACE
 
 
 def order(
@@ -33,35 +26,29 @@ def order(
     look: tuple[float, int],
     most: int,
     ready: Sequence[Request] = (),
-) -> int:
-    """Number the outcomes of requests, and return how many were due, up to `most`.
+) -> None:
+    """Number the outcomes of requests that are due, up to `most`, and of those that are `ready`.
 
-    `look` has the time and the number of outcomes so far. `ready` are further requests that may
-    have their outcome now. Each goes by its own recipe. Only one transaction at a time does this;
-    if two did, the database would refuse the second.
+    `look` has the time and the number of outcomes so far. Each request goes by its own recipe. Only
+    one transaction at a time does this; if two did, the database would refuse the second.
     """
-    (now, outcomes), extra = look, grace(journal)
+    now, outcomes = look
     due = journal.due(now, most) if most else []
-    done, later, rows = set[tuple[float, int]](), list[tuple[float, int]](), []
-    ended = set[int]()
+    rows, ended = list[tuple[Request, float | None, str]](), set[int]()
     for request in [*ready, *(one for _, one in due)]:
         if request.why is None and request.id not in ended:
-            end = request.ends + extra
-            outcome = recipe(request.recipe).outcome(request, over=end <= now)
+            over = request.ends + journal.GRACE <= now
+            outcome = recipe(request.recipe).outcome(request, over=over)
             if outcome is None:
-                later.append((end, request.id))
-                continue
+                raise RuntimeError(f"request {request.id} is due before its window has ended")
             rows.append((request, *outcome))
             ended.add(request.id)
-            done.add((end, request.id))
+    done = {(at, request.id) for at, request in due}
     if rows:
         journal.add_outcomes(rows, now, outcomes)
-    done.update((at, request.id) for at, request in due)
+        done.update((request.ends + journal.GRACE, request.id) for request, *_ in rows)
     if done:
         journal.remove_due(done)
-    if later:
-        journal.add_due(later)
-    return len(due)
 
 
 def as_orderer(journal: Journal, write: Callable[[Look], T]) -> T:

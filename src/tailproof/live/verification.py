@@ -5,11 +5,12 @@ from typing import Any
 
 from tailproof.live.batch import group_of
 from tailproof.live.journal import BEFORE, Journal, Request, seal
-from tailproof.live.learner import Choice, Learner
+from tailproof.live.learner import Learner, certain, packed
 from tailproof.live.offer import Offer
 from tailproof.live.recipe import Recipe
 from tailproof.live.replay import blank, offers, replay
 from tailproof.policies.base import Policy
+from tailproof.typing import Array
 
 __all__ = ["Verification", "verify"]
 
@@ -163,17 +164,18 @@ def _again(
 ) -> bool:
     """Return whether arm, propensity, shares and group of a request come out as they are."""
     (arm, share, shares, group, _), names = decided, learner.names
+    every: Array | None
     if names.get(arm) not in offer.names:
         return False
     if group == "fixed":
-        choice = Choice.fixed(offer, names[arm])
+        place, every = certain(offer, names[arm])
     else:
         if group != group_of(learner.seed, id_, unit, recipe.control, offer):
             return False
         control: Any = recipe.control
-        choice = learner.choose(id_, offer, recipe.even(offer), control, group)
-    chosen = (offer.names[choice.arm], choice.propensity, choice.packed)
-    return chosen == (names[arm], share, shares)
+        place, every = learner.choose(id_, offer, recipe.even(offer), control, group)
+    one = None if every is None else float(every[place])
+    return (offer.names[place], one, packed(every)) == (names[arm], share, shares)
 
 
 def _check_chain(journal: Journal, found: Verification, pruned: dict[str, Any]) -> None:
