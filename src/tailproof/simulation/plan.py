@@ -37,7 +37,7 @@ def simulate(
     policies: Mapping[str, Policy[Any]],
     environment: Bandit,
     *,
-    horizon: int,
+    horizon: float,
     paths: int,
     seed: int = 0,
     checkpoints: int | Sequence[int] = 200,
@@ -49,33 +49,25 @@ def simulate(
     out: str | Path | None = None,
     progress: Callable[[int, int], None] | bool | None = None,
 ) -> Result:
-    """Play each policy for a number of pulls on many independent paths.
+    """Play policies in a `LinearBandit` or a `Shop`, `horizon` pulls on each independent path.
 
     Regret(T) = Σ_t (max_x xᵀθ − x_tᵀθ), one term for each pull. A last decision that does not
     fit into the horizon is charged for the pulls it made, and the policy does not learn from it.
-
     The same seed and settings give the same result, to the last bit, with the same versions and
     processor kernels, which `Result.settings` names, whatever the workers, engine and threads.
 
     Parameters
     ----------
     policies : mapping from names to policies
-        Every policy sees the same arms and its random stream depends on its name alone, so
+        All see the same arms, and the random stream of each depends on its name alone, so
         comparisons are paired, and adding a policy changes no other curve.
-    environment : Bandit
-        A `LinearBandit` or a `Shop`.
-    horizon : int
-        T, in pulls.
-    paths, seed : int
+    horizon, paths, seed : int
     checkpoints : int or sequence of int
         How many, evenly spaced, or the pulls after which to record. The horizon is added.
     delay : int
-        The rewards of a decision are learned when this many more decisions were made. Decisions
-        whose rewards are not known at the end are charged like all others.
-    metrics : sequence of names, or mapping from names to functions
-        What else to measure, see `Snapshot`: it goes to `Curves.metrics`.
-    actions : bool
-        Whether to keep the arm of every decision, in `Curves.actions`.
+        The rewards of a decision are learned when this many more decisions were made.
+    metrics, actions :
+        What else to measure, see `Snapshot`, and whether to keep every arm, see `Curves`.
     workers, engine, out, progress :
         As for `sweep`, but by default one worker, and nothing is kept.
 
@@ -84,14 +76,14 @@ def simulate(
     >>> from tailproof import Filtered, OFUL, environments, noise
     >>> policies = {"OFUL": OFUL(), "filtered": Filtered(OFUL(), repeats=15)}
     >>> bandit = environments.neutral(noise.Cauchy(), arms=5, dim=3)
-    >>> result = simulate(policies, bandit, horizon=3000, paths=20, seed=1)
+    >>> result = simulate(policies, bandit, horizon=3e3, paths=20, seed=1)
     >>> bool(result.median("filtered")[-1] < result.median("OFUL")[-1])
     True
     """
     plan = Plan(
         policies=policies,
         environment=environment,
-        horizon=horizon,
+        horizon=count("horizon", horizon, at_most=MOST_PULLS),
         paths=paths,
         seed=seed,
         checkpoints=checkpoints,

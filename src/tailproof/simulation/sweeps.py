@@ -44,8 +44,7 @@ def sweep(
     out : str, Path or None
         The folder of finished cells, for one sweep at a time; None keeps nothing. A sweep that
         was stopped or killed resumes there, and a finished one runs nothing. Damaged files are run
-        again. A cell that cannot be written is a warning.
-        Once you edit a policy of your own, its cells are run again, and no others.
+        again, and so are the cells of a policy of yours that you edited.
     engine : "serial", "processes", "dask", "ray", "compiled" or "cuda"
         Results of the first four are the same bit for bit. "dask" and "ray" use the client or
         cluster you are connected to, or start a local one and stop it again; a script that lets
