@@ -216,7 +216,8 @@ def _wider_ranges(wild: Mapping[str, Result]) -> list[Part]:
 
     def moved(name: str, form: str) -> Array:
         error = errors(wild[name], form)
-        return np.ptp(error[:, error.shape[1] // 4 :], axis=1)
+        late = error[:, error.shape[1] // 4 :]
+        return late.max(axis=1) - late.min(axis=1)
 
     return [
         below(
