@@ -2,11 +2,10 @@
 
 from typing import Any, NamedTuple
 
-from tailproof.live.journal import CANCELLED, Journal, Note
+from tailproof.live.journal import CANCELLED, PAGE, Journal, Note
 from tailproof.live.offer import Offer
 from tailproof.live.recipe import Recipe
 from tailproof.live.replay import offers
-from tailproof.live.retention import PAGE
 
 __all__ = ["Ended", "Note", "Reader"]
 

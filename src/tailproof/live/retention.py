@@ -7,15 +7,12 @@ from typing import Any
 
 from tailproof.checks import require
 from tailproof.live.agent import Agent
-from tailproof.live.journal import Journal, Look
+from tailproof.live.journal import PAGE, Journal, Look
 from tailproof.live.ordering import as_orderer
 from tailproof.live.recipe import Recipe, seconds
 from tailproof.live.replay import blank, replay
 
-__all__ = ["PAGE", "Pruned", "farewell", "prune"]
-
-PAGE = -1
-"""In place of the number of a recipe: the snapshot of what the page has counted."""
+__all__ = ["Pruned", "farewell", "prune"]
 
 
 @dataclass(frozen=True)
