@@ -83,8 +83,7 @@ def prune(
     before : str, float or datetime
         A date such as "2026-01-01" (in UTC), an age such as "90d", or seconds since 1970.
     page : callable, optional
-        Returns what the page has counted before an outcome's number: "Did it pay?" then goes on
-        from there. The command line has it; without it "Did it pay?" starts anew.
+        Returns what the page counted before an outcome, as the command does: "Did it pay?" goes on.
 
     Examples
     --------
@@ -109,8 +108,7 @@ def prune(
             states = _states(agent, first) if first > journal.first() else {}
         if not states:
             return Pruned(0, 0, journal.first())
-        if page is not None:
-            states[PAGE] = page(first)
+        states |= {} if page is None else {PAGE: page(first)}
         text = {"before": _date(end), "snapshot": first, "recipe": agent.number}
 
         def write(look: Look) -> dict[str, Any]:
