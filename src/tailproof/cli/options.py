@@ -7,6 +7,8 @@ import typer
 
 __all__ = [
     "Engine",
+    "Horizon",
+    "MostPulls",
     "NoiseText",
     "Out",
     "Paths",
@@ -16,6 +18,26 @@ __all__ = [
     "column_names",
     "require_option",
 ]
+
+
+def _whole_number(text: str) -> int:
+    """Return the whole number that a text is: 10000 or 1e4.
+
+    >>> _whole_number("1e4"), _whole_number("-3")
+    (10000, -3)
+    """
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        value = float(text)
+        if value.is_integer():
+            return int(value)
+    except ValueError:
+        pass
+    raise typer.BadParameter(f"{text!r} is not a valid integer, such as 10000 or 1e4")
+
 
 PolicyTexts = Annotated[
     list[str],
@@ -27,7 +49,16 @@ PolicyTexts = Annotated[
 NoiseText = Annotated[
     str, typer.Option(help="A noise law: cauchy, 'student_t(df=0.5)', mine:Odd from mine.py, …")
 ]
-Paths = Annotated[int, typer.Option(help="Number of independent paths.")]
+Paths = Annotated[
+    int,
+    typer.Option(help="Number of independent paths.", parser=_whole_number, metavar="<int>"),
+]
+Horizon = Annotated[
+    int, typer.Option(help="Pulls per path: 10000 or 1e4.", parser=_whole_number, metavar="<int>")
+]
+MostPulls = Annotated[
+    int, typer.Option(help="Most pulls per path.", parser=_whole_number, metavar="<int>")
+]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same result.")]
 Workers = Annotated[int, typer.Option(help="Number of processes or threads; 0 for one per core.")]
 Engine = Annotated[

@@ -11,6 +11,8 @@ from rich.markup import escape
 from tailproof.cli import output
 from tailproof.cli.options import (
     Engine,
+    Horizon,
+    MostPulls,
     NoiseText,
     Out,
     Paths,
@@ -40,8 +42,13 @@ BanditText = Annotated[
 FixedArmsText = Annotated[
     str, typer.Option(help="near_tie, 'near_tie(angle=0.1)', 'k_armed(locations=(0, 1))'.")
 ]
-Horizon = Annotated[int, typer.Option(help="Pulls per path.")]
-MostPulls = Annotated[int, typer.Option(help="Most pulls per path.")]
+Metrics = Annotated[
+    list[str],
+    typer.Option(
+        metavar="<metric>",
+        help="Also measure share_of_best, simple_regret or mine:function. Repeatable.",
+    ),
+]
 Plot = Annotated[bool, typer.Option("--plot", help="Also draw regret.png there.")]
 Delta = Annotated[float | None, typer.Option(help="δ of every policy, by default its own.")]
 ProblemNames = Annotated[
@@ -71,6 +78,7 @@ def simulate_command(
     environment: BanditText = "neutral",
     horizon: Horizon = 10_000,
     paths: Paths = 100,
+    metric: Metrics = [],  # noqa: B006
     seed: Seed = 0,
     workers: Workers = 1,
     engine: Engine = "processes",
@@ -96,7 +104,8 @@ def simulate_command(
     bandit = recipes.build("environment", environment, law, imports=True)
     with prepared(out, "result.npz", "table.csv", "regret.png") as run:
         simulation = partial(simulate, policies, bandit, horizon=horizon, paths=paths, seed=seed)
-        result = run("simulating", partial(simulation, workers=workers, engine=engine))
+        simulation = partial(simulation, metrics=_metrics(metric), workers=workers, engine=engine)
+        result = run("simulating", simulation)
         title = f"Cumulative regret after {horizon} pulls, {paths} paths"
         output.console.print(output.regret_table(title, noise, result))
         if run.folder is not None:
@@ -224,6 +233,17 @@ def _policies(texts: list[str]) -> dict[str, Any]:
         require(text not in policies, "policy", "given only once", text)
         policies[text] = recipes.build("policy", text, imports=True)
     return policies
+
+
+def _metrics(texts: list[str]) -> dict[str, Any]:
+    """Return the metrics from the command line, by their text."""
+    from tailproof.own_code import imported
+    from tailproof.simulation.metrics import known_metric
+
+    return {
+        text.partition(":")[2] or text: imported(text) if ":" in text else known_metric(text)
+        for text in texts
+    }
 
 
 def _add_filtered(policies: dict[str, Any], wrap: Callable[[Any], Any]) -> None:
