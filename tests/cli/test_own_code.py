@@ -110,3 +110,15 @@ def test_a_horizon_may_be_written_as_1e2_and_metrics_are_columns(tmp_path: Path)
     assert {*metrics} == {"share_of_best", "zeros"}
     assert "did you mean share_of_best?" in run("simulate --metric share_of_bests", code=2)
     assert "'1.5' is not a valid integer, such as" in run("simulate --horizon 1.5", code=2)
+
+
+def test_own_policies_are_drawn_beside_those_of_the_paper(tmp_path: Path) -> None:
+    command = "reproduce overview --size smoke --workers 1 --out paper"
+    output = run(f"{command} --policy 'mine_alone:Eager(bonus=2)'")
+    assert "claims decided" in output
+    result = Result.load(tmp_path / "paper/results/overview/regret-df-1.npz")
+    assert "mine_alone:Eager(bonus=2)" in result.curves
+    assert "mine_alone:Eager(bonus=2)" in (tmp_path / "paper/report.html").read_text()
+    assert "holds results of policies {'mine_alone:Eager" in run(command, code=2)
+    words = run("reproduce 7 --size smoke --out other --policy ucb1", code=2)
+    assert "policies of your own are drawn in overview, 2-3, decision-set" in words

@@ -1,7 +1,7 @@
 """Options that several commands have."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,6 +17,7 @@ __all__ = [
     "Workers",
     "column_names",
     "require_option",
+    "typed_policies",
 ]
 
 
@@ -71,6 +72,18 @@ Out = Annotated[
     Path | None,
     typer.Option(help="A new folder for the results. If stopped, the same command continues."),
 ]
+
+
+def typed_policies(texts: list[str]) -> dict[str, Any]:
+    """Return the policies from the command line, by their text."""
+    from tailproof import recipes
+    from tailproof.checks import require
+
+    policies: dict[str, Any] = {}
+    for text in texts:
+        require(text not in policies, "policy", "given only once", text)
+        policies[text] = recipes.build("policy", text, imports=True)
+    return policies
 
 
 def require_option(option: str, ok: bool, other: str) -> None:

@@ -20,6 +20,7 @@ from tailproof.cli.options import (
     Seed,
     Workers,
     require_option,
+    typed_policies,
 )
 from tailproof.cli.saving import prepared, save_result, save_score
 
@@ -94,7 +95,7 @@ def simulate_command(
     """
     from tailproof import Filtered, MeanOfMedians, recipes, simulate
 
-    policies = _policies(policy)
+    policies = typed_policies(policy)
     if filter_pulls is not None:
         estimator = MeanOfMedians(block=block)
         _add_filtered(policies, partial(Filtered, repeats=filter_pulls, estimator=estimator))
@@ -137,7 +138,7 @@ def identify_command(
     from tailproof.simulation.plan import MOST_PULLS
 
     whole("max_pulls", max_pulls, at_most=MOST_PULLS)
-    policies, law = _at(delta, _policies(policy)), recipes.build("noise", noise, imports=True)
+    policies, law = _at(delta, typed_policies(policy)), recipes.build("noise", noise, imports=True)
     if block is not None:
         _add_filtered(policies, partial(behind_filter, noise=law, block=block, max_pulls=max_pulls))
     bandit = recipes.build("environment", environment, law, imports=True)
@@ -174,7 +175,7 @@ def gauntlet_command(
     """
     from tailproof import gauntlet
 
-    tools = _policies(policy) or gauntlet.recommended(problems)
+    tools = typed_policies(policy) or gauntlet.recommended(problems)
     with prepared(out, "score.npz", "gauntlet.md", "gauntlet.png") as run:
         games = partial(gauntlet.run, tools, problems=problems, size=size, seed=seed)
         score = run("running the gauntlet", partial(games, workers=workers, engine=engine))
@@ -221,18 +222,6 @@ def list_command(word: Word = None, kind: Kind = None) -> None:
 
 
 COMMANDS = (simulate_command, identify_command, gauntlet_command, list_command)
-
-
-def _policies(texts: list[str]) -> dict[str, Any]:
-    """Return the policies from the command line, by their text."""
-    from tailproof import recipes
-    from tailproof.checks import require
-
-    policies: dict[str, Any] = {}
-    for text in texts:
-        require(text not in policies, "policy", "given only once", text)
-        policies[text] = recipes.build("policy", text, imports=True)
-    return policies
 
 
 def _metrics(texts: list[str]) -> dict[str, Any]:
