@@ -250,8 +250,8 @@ def played(tasks: Sequence[Task], jobs: int) -> list[list[Any]]:
 def by_baseline(checkout: Path, request: dict[str, Any]) -> Any:
     """Let the code of another checkout answer, in a process of its own."""
     shim = (
-        "import sys, types, tailproof\n"
-        "try:\n import tailproof.gauntlet.problems as own\n"
+        "import importlib, sys, types, tailproof\n"
+        "try:\n own = importlib.import_module('tailproof.gauntlet.problems')\n"
         "except ImportError:\n own = None\n"
         "if own:\n"
         " for name, value in (('research', None), ('research.gauntlet', None),"
@@ -261,10 +261,11 @@ def by_baseline(checkout: Path, request: dict[str, Any]) -> Any:
         "import json, tools\n"
         "print(json.dumps(tools.answer(json.load(sys.stdin))))\n"
     )
-    env = os.environ | {"PYTHONPATH": str(checkout / "src")}
+    paths = [str(checkout.resolve() / "src"), os.environ.get("PYTHONPATH", "")]
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     done = subprocess.run(
         [sys.executable, "-c", shim], input=json.dumps(request), env=env, check=True,
-        capture_output=True, text=True,
+        stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     return json.loads(done.stdout)
 
