@@ -412,7 +412,7 @@ class Agent(Shown):
         """Write each restart of the policy once, whichever worker sees it first."""
         notes = [note.text for note in self.journal.notes() if note.kind == "alarm"]
         known = {(text["recipe"], text["outcome"]) for text in notes}
-        new = [one for one in self.learner.alarms if (self.number, one.outcome) not in known]
+        new = [one for one in self.learner.alarms if (self.number, one[0]) not in known]
         for outcome, arm in new:
             text = {"arm": arm, "outcome": outcome, "recipe": self.number}
             self.journal.add_note("alarm", text, now)

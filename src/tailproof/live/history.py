@@ -3,9 +3,10 @@
 import hashlib
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,8 @@ __all__ = ["HISTORY", "Imported", "import_history"]
 
 HISTORY = "history"
 """The group of imported decisions."""
+Progress = Callable[..., None] | None
+"""Called with steps done, steps in all, and the task."""
 _ERRORS = 4.0
 """Standard errors by which inverse propensities may fall short of the number of rows; of 16 000
 histories one arm is left out by chance."""
@@ -30,10 +33,6 @@ _STEP = 5000
 """Rows that are written between two steps of the progress bar."""
 _OVER = ("told", "silent", "learned")
 """The status of requests whose reward is final; "learned" in exports of tailproof 0.3."""
-
-
-class _Step(Protocol):
-    def __call__(self, done: int, total: int, task: str = ...) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ def import_history(
     *,
     as_is: bool = False,
     source: str = "a table",
-    progress: _Step | None = None,
+    progress: Progress = None,
     **columns: Any,
 ) -> Imported:
     """Let an agent learn past decisions, as outcomes of its journal, so that it starts warm.
@@ -153,7 +152,7 @@ def import_history(
     return Imported(count, learned, tuple(said))
 
 
-def _learn_all(agent: Agent, said: list[str], progress: _Step | None) -> int:
+def _learn_all(agent: Agent, said: list[str], progress: Progress) -> int:
     """Learn what was written; return how many rows wait for others of the same arm."""
     while not agent.tick():
         if progress is not None:
@@ -324,7 +323,7 @@ def _write(
     past: _Past,
     text: dict[str, Any],
     said: list[str],
-    progress: _Step | None,
+    progress: Progress,
 ) -> None:
     """Write a history to the journal of an agent, as the next outcomes."""
     journal = agent.journal
@@ -369,7 +368,7 @@ def _meet(agent: Agent, past: _Past) -> None:
             journal.set_meta(names=json.dumps(past.features))
 
 
-def _write_rows(agent: Agent, past: _Past, look: Look, progress: _Step | None) -> None:
+def _write_rows(agent: Agent, past: _Past, look: Look, progress: Progress) -> None:
     journal, numbers, last = agent.journal, agent.learner.numbers, look.last
     known = dict[bytes, int]()
     for start in range(0, len(past.offers), _STEP):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from tailproof.wrappers.base import Wrapper, innermost
 from tailproof.wrappers.pilot import Piloted
 from tailproof.wrappers.vigilant import Vigilant, Watched
 
-__all__ = ["Alarm", "Learner", "certain", "draws", "packed"]
+__all__ = ["Learner", "certain", "draws", "packed"]
 
 _COPIES = 200
 """Choices drawn where the policy does not report propensities; one of them is then taken."""
@@ -31,13 +31,6 @@ _CACHED = 64
 """Offers whose arrays are kept; a service has few that repeat."""
 _LEFT = ("live_left", "live_left_sizes", "live_left_rewards")
 """The arrays of a snapshot with the rewards that are too few for an update."""
-
-
-class Alarm(NamedTuple):
-    """A restart of a policy that is `Vigilant`: after which outcome, and of which arm."""
-
-    outcome: int
-    arm: str
 
 
 @dataclass(slots=True)
@@ -109,8 +102,9 @@ class Learner:
         """The number of the recipe in the journal, None for a policy that never decided there."""
         self.left: dict[tuple[str, str], list[float]] = {}
         """Rewards that are too few for an update, by offer and arm."""
-        self.alarms: list[Alarm] = []
-        """Restarts that are not yet in the journal."""
+        self.alarms: list[tuple[int, str]] = []
+        """Restarts of a policy that is `Vigilant`, which are not yet in the journal: after which
+        outcome, and of which arm."""
         self._watched = _is_watched(policy)
         self.room = 0
         """How many arms there will be at least, where they have no features."""
@@ -326,7 +320,7 @@ class Learner:
             if rewards:
                 self._teach(offer, arm, rewards, share)
             if self._watched and _restarts(self.state) > before:
-                self.alarms.append(Alarm(self.learned, self.names[arm]))
+                self.alarms.append((self.learned, self.names[arm]))
             self.told[arm] = min(_ENOUGH, self.told.get(arm, 0) + 1)
         self.learned += 1
 

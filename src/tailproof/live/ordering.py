@@ -4,7 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, Self, TypeVar
+from typing import Self, TypeVar
 
 from tailproof.live.journal import ConflictError, Journal, Look, Request
 from tailproof.live.recipe import Recipe
@@ -65,10 +65,6 @@ def as_orderer(journal: Journal, write: Callable[[Look], T]) -> T:
     raise TimeoutError("others kept writing to the journal for a minute: try again")
 
 
-class _Ticking(Protocol):
-    def tick(self) -> bool: ...
-
-
 class Scheduler:
     """A thread that lets agents number and learn what is due, also while nobody asks or tells.
 
@@ -76,15 +72,15 @@ class Scheduler:
 
     Parameters
     ----------
-    agents : mapping
-        The agents, by the name that a warning shows.
+    ticks : mapping
+        `Agent.tick` of each agent, by the name that a warning shows.
 
     Examples
     --------
     >>> from tailproof import UCB1
     >>> from tailproof.live import Agent
     >>> agent = Agent(UCB1(), ":memory:", wait=0.01, silence=0.0)
-    >>> with Scheduler({"shop": agent}):
+    >>> with Scheduler({"shop": agent.tick}):
     ...     ticket = agent.ask(["red", "blue"])
     ...     while agent.standing().outcomes == 0:
     ...         time.sleep(0.01)
@@ -92,8 +88,8 @@ class Scheduler:
     0
     """
 
-    def __init__(self, agents: Mapping[str, _Ticking]) -> None:
-        self._agents, self._stop = agents, threading.Event()
+    def __init__(self, ticks: Mapping[str, Callable[[], bool]]) -> None:
+        self._ticks, self._stop = ticks, threading.Event()
         self._thread = threading.Thread(target=self._run, name="tailproof-scheduler", daemon=True)
         self._thread.start()
 
@@ -112,9 +108,9 @@ class Scheduler:
         failing = set[str]()
         while not self._stop.is_set():
             done = True
-            for name, agent in self._agents.items():
+            for name, tick in self._ticks.items():
                 try:
-                    done &= agent.tick()
+                    done &= tick()
                     failing.discard(name)
                 except Exception as error:
                     if name not in failing:

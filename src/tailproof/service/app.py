@@ -43,7 +43,7 @@ def create_app(config: Config, token: str | None = None) -> FastAPI:
             for agent in agents.values():
                 stack.callback(agent.close)
             app.state.refresher = stack.enter_context(closing(Refresher(experiments)))
-            stack.enter_context(Scheduler(agents))
+            stack.enter_context(Scheduler({name: agent.tick for name, agent in agents.items()}))
             yield
 
     app = FastAPI(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 from tailproof.live.journal.tables import SCHEMA, TABLES
 
@@ -51,24 +51,6 @@ _UNIT = (
     " WHERE r.unit = ? AND r.grp IS NULL ORDER BY r.at DESC, r.id DESC LIMIT 1"
 )
 """The latest request of a unit for which the policy chose."""
-
-
-class _Transaction:
-    """The context of a transaction."""
-
-    __slots__ = ("_journal",)
-
-    def __init__(self, journal: "Journal") -> None:
-        self._journal = journal
-
-    def __enter__(self) -> None:
-        try:
-            self._journal._begin()
-        except BaseException as error:
-            self._journal.finish(error)
-
-    def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
-        self._journal.finish(error)
 
 
 class ConflictError(Exception):
@@ -203,7 +185,6 @@ class Journal(ABC):
             f" EXISTS (SELECT 1 FROM event WHERE request = {BEFORE})"
         )
         self._chain: tuple[int, int] | None = None
-        self._transaction = _Transaction(self)
         self.create()
 
     @abstractmethod
@@ -261,9 +242,18 @@ class Journal(ABC):
         """Return the time in seconds since 1970, by a monotonic clock."""
         return self._start + time.monotonic()
 
-    def transaction(self) -> "_Transaction":
+    def transaction(self) -> Self:
         """Run the body of a `with` atomically."""
-        return self._transaction
+        return self
+
+    def __enter__(self) -> None:
+        try:
+            self._begin()
+        except BaseException as error:
+            self.finish(error)
+
+    def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
+        self.finish(error)
 
     def finish(self, error: BaseException | None) -> None:
         """End a transaction: commit it, or roll it back after an error."""
