@@ -134,7 +134,7 @@ class Advice:
     @cached_property
     def samples(self) -> list[Array]:
         """What is compared: the totals of each arm's customers, sorted."""
-        return samples_of(self.customers)
+        return samples_of(self.customers, self.records)
 
     @cached_property
     def findings(self) -> list[Finding]:

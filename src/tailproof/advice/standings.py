@@ -47,9 +47,11 @@ def customers_of(known: Records, names: Sequence[str]) -> Customers:
     )
 
 
-def samples_of(customers: Customers) -> list[Array]:
+def samples_of(customers: Customers, known: Records) -> list[Array]:
     """Return the totals of each arm's customers, sorted; its rows if arms were drawn by visit."""
-    if customers.case == "visits":
+    if customers.case == "visits" and known.rows is not None:
+        arm, values = known.rows.arm, known.rows.reward
+    elif customers.case == "visits":
         arm, values = customers.row_arm, customers.row_reward
     else:
         arm, values = customers.arm, customers.total
@@ -102,7 +104,9 @@ def findings_of(advice: Advice) -> list[Finding]:
         )
     known = advice.records
     there = ~np.isnan(known.reward)
-    if known.time is not None and known.unit is not None:
+    if known.weight is not None:
+        found += soundness.twice(known.twice)
+    elif known.time is not None and known.unit is not None:
         columns = known.arm[there], known.reward[there], known.unit[there]
         found += soundness.duplicates(*columns, known.time[there])
     return found + soundness.bursts(who.row_arm, names, who.row_reward)

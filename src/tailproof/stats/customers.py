@@ -120,8 +120,8 @@ class Customers:
         The time of the first visit, in seconds.
     weight : array, optional
         One over the propensity of the arm of the first visit.
-    row_customer, row_arm, row_reward, row_propensity : arrays
-        The rows behind it.
+    row_customer, row_arm, row_reward, row_propensity, row_visits : arrays
+        The rows behind it, and how many visits a row is the sum of, if not one.
     mixed : int
         How many customers saw several arms and were left out.
     arms : int
@@ -149,6 +149,7 @@ class Customers:
     row_arm: Index
     row_reward: Array
     row_propensity: Array | None
+    row_visits: Array | None
     mixed: int
     arms: int
 
@@ -216,6 +217,7 @@ class Customers:
             row_arm=rows.arm,
             row_reward=rows.reward,
             row_propensity=rows.propensity,
+            row_visits=rows.standing_for,
             mixed=mixed,
             arms=arms,
         )
@@ -229,6 +231,11 @@ class Customers:
     def returning(self) -> int:
         """How many customers have several rows."""
         return int((self.visits > 1).sum())
+
+    @property
+    def arm_visits(self) -> Array:
+        """How many visits each arm had."""
+        return np.bincount(self.row_arm, self.row_visits, self.arms).astype(np.float64)
 
     @cached_property
     def sold(self) -> Index:
@@ -262,7 +269,7 @@ class Customers:
         """
         p = self.row_propensity
         if p is None:
-            p = (np.bincount(self.row_arm, minlength=self.arms) / len(self.row_arm))[self.row_arm]
+            p = (self.arm_visits / self.arm_visits.sum())[self.row_arm]
         sign = (self.row_arm == one).astype(np.float64) - (self.row_arm == other)
         scores = sign / p * self.capped_rows(low, high)
         return np.bincount(self.row_customer, scores, self.n).astype(np.float64)

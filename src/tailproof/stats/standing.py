@@ -186,16 +186,14 @@ class Standing:
         """What each arm earns per visit; its leader may be another arm."""
         found = self.customers
         rows = found.capped_rows(*self.range)
-        visits = np.bincount(found.row_arm, minlength=found.arms)
-        sums = np.bincount(found.row_arm, rows, found.arms)
-        return _ratio(sums, visits)
+        return _ratio(np.bincount(found.row_arm, rows, found.arms), found.arm_visits)
 
     @property
     def _visit_means(self) -> Array:
         found = self.customers
         rows, p = found.capped_rows(*self.range), found.row_propensity
         sums = np.bincount(found.row_arm, rows if p is None else rows / p, found.arms)
-        shares = np.bincount(found.row_arm, minlength=found.arms) / len(found.row_arm)
+        shares = found.arm_visits / found.arm_visits.sum()
         return np.asarray(sums / (found.n * (shares if p is None else np.ones(found.arms))))
 
     @cached_property
