@@ -134,7 +134,7 @@ class Advice:
     @cached_property
     def samples(self) -> list[Array]:
         """What is compared: the totals of each arm's customers, sorted."""
-        return samples_of(self.customers, self.records)
+        return samples_of(self.customers)
 
     @cached_property
     def findings(self) -> list[Finding]:
@@ -194,8 +194,10 @@ class Advice:
         moved = self.standing.moved
         if self.standing.unsound:
             return self.standing.unsound
-        if moved.runs or (moved.shares and moved.rewards):
+        if moved.runs or ((moved.shares or moved.within) and moved.rewards):
             return ("the shares of the arms and the rewards moved with time",)
+        if self.customers.weight is not None:
+            return ("propensities differ from row to row; `tailproof judge` weighs rewards",)
         return ()
 
     @property

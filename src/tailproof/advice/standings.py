@@ -47,11 +47,9 @@ def customers_of(known: Records, names: Sequence[str]) -> Customers:
     )
 
 
-def samples_of(customers: Customers, known: Records) -> list[Array]:
+def samples_of(customers: Customers) -> list[Array]:
     """Return the totals of each arm's customers, sorted; its rows if arms were drawn by visit."""
-    if customers.case == "visits" and known.rows is not None:
-        arm, values = known.rows.arm, known.rows.reward
-    elif customers.case == "visits":
+    if customers.case == "visits":
         arm, values = customers.row_arm, customers.row_reward
     else:
         arm, values = customers.arm, customers.total

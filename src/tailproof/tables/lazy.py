@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tailproof.stats.customers import Customers
 from tailproof.tables.checked import Records
 from tailproof.tables.frames import Frame
 from tailproof.tables.how import Reading
@@ -50,7 +51,7 @@ def reduced(
     as it occurs. Rows at the same time are in a random order, as nobody knows theirs.
 
     All rows are fetched where they are needed: for features, propensities of all arms, groups, ids
-    and what becomes of a row, or if rewards are texts.
+    and what becomes of a row, if rewards are texts, and if units saw several arms.
     """
     import narwhals as nw
 
@@ -74,6 +75,8 @@ def reduced(
     found = Reader(_Groups(_grouped(told, named)), asked, None, reading).read()
     if "unit" not in named:
         found = _repeated(found)
+    elif _by_visit(found):
+        return _read(_fetched(frame, named, features), columns, features, reading)
     else:
         plain = {option: name for option, name in named.items() if option in ("arm", "reward")}
         behind = dict.fromkeys(asked) | plain | {"weight": _COUNT}
@@ -88,6 +91,21 @@ def _read(native: Any, columns: dict[str, Any], features: Any, reading: Reading)
     source = open_table(native)
     source.name = _NAME
     return finished(Reader(source, columns, features, reading).read(), source, reading)
+
+
+def _by_visit(found: Records) -> bool:
+    """Return whether units saw several arms, so that it matters which visit brought what."""
+    assert found.weight is not None
+    parts = {"arm": found.arm, "reward": found.reward, "unit": found.unit, "time": found.time}
+    if Customers.of(**parts, count=found.weight).case != "visits":  # type: ignore[arg-type]
+        return False
+    total = int(found.weight.sum())
+    if total > _MOST_ROWS:
+        raise ValueError(
+            f"units saw several arms, so their rows are needed, and {total:,} are too many: keep "
+            f"the rows of some units, at most {_MOST_ROWS:,}"
+        )
+    return True
 
 
 class _Groups(Frame):
