@@ -217,7 +217,8 @@ def _wider_ranges(wild: Mapping[str, Result]) -> list[Part]:
     def moved(name: str, form: str) -> Array:
         error = errors(wild[name], form)
         late = error[:, error.shape[1] // 4 :]
-        return late.max(axis=1) - late.min(axis=1)
+        moves: Array = late.max(axis=1) - late.min(axis=1)
+        return moves
 
     return [
         below(
