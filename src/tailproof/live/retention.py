@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tailproof.checks import require
+from tailproof.formatting import moment
 from tailproof.live.agent import Agent
 from tailproof.live.journal import Journal, Look
 from tailproof.live.ordering import as_orderer
@@ -45,7 +46,7 @@ def farewell(agent: Agent, before: str | float | datetime) -> str:
     ((at,),) = agent.journal.execute("SELECT at FROM outcome WHERE number = ?", (first,))
     return (
         f"This removes {count:,} outcomes with their requests. What was learned stays. Afterwards "
-        f'"Did it pay?", "Who leads?" and `judge` speak of outcomes since {_date(at)} only, and a '
+        f'"Did it pay?", "Who leads?" and `judge` speak of outcomes since {moment(at)} only, and a '
         "recipe that takes over later learns only those. Keep an export (`tailproof log`) to judge "
         "the rest."
     )
@@ -91,7 +92,7 @@ def prune(agent: Agent, before: str | float | datetime) -> Pruned:
             states = _states(agent, first) if first > journal.first() else {}
         if not states:
             return Pruned(0, 0, journal.first())
-        text = {"before": _date(end), "snapshot": first, "recipe": agent.number}
+        text = {"before": moment(end), "snapshot": first, "recipe": agent.number}
 
         def write(look: Look) -> dict[str, Any]:
             removed = journal.prune(first, end)
@@ -150,7 +151,3 @@ def _time(before: Any, now: float) -> float:
                 f"{before!r}"
             ) from None
     return date.replace(tzinfo=date.tzinfo or UTC).timestamp()
-
-
-def _date(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).isoformat()
