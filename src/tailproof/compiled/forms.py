@@ -55,8 +55,6 @@ class Form:
         The length of `y`.
     vectors : bool
         Whether the functions read `offers`.
-    one_mode : bool
-        Whether the form is that of the policy for noise with one mode alone.
     """
 
     start: Scalar
@@ -67,7 +65,6 @@ class Form:
     work: int = 1
     pulls: int = 1
     vectors: bool = False
-    one_mode: bool = False
     estimate: Scalar | None = None
 
 

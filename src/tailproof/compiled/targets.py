@@ -101,7 +101,8 @@ def _compiled(target: Target, tree: Bound, numbers: Numbers, entry: bool = False
         copy.__qualname__ = f"{function.__name__}_{_digest(tree)}"
     # Without fast-math flags: infinities are legitimate here, and a path is to be the same bits
     # on any number of cores.
-    return numba.njit(copy, error_model="numpy", nogil=entry, cache=entry)
+    inner = {} if entry else {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return numba.njit(copy, error_model="numpy", nogil=entry, cache=entry, **inner)
 
 
 def _used(tree: Bound, numbers: Numbers) -> Numbers:

@@ -20,23 +20,16 @@ from tailproof.environments import FixedArms, FreshArms, GivenArms, LinearBandit
 from tailproof.environments.linear import Bandit
 from tailproof.environments.shops import Shop
 from tailproof.noise import (
-    Cauchy,
     Changing,
-    Degenerate,
-    Laplace,
     Noise,
-    Normal,
     PassedOn,
     PerArm,
-    Rounded,
-    Stable,
-    StudentT,
     Varying,
     ZeroInflated,
 )
 from tailproof.typing import Array, Index
 
-__all__ = ["World", "has_one_mode", "world_of"]
+__all__ = ["World", "world_of"]
 
 _BEFORE_THETA = 6  # numbers of w
 ARMS = 1
@@ -145,31 +138,6 @@ def _shop(shop: Shop, vectors: bool) -> World:
         changes=changes,
         moves=np.zeros(0, dtype=np.int64),
     )
-
-
-def has_one_mode(bandit: Bandit) -> bool:
-    """Return whether the noise of every arm has one mode.
-
-    >>> from tailproof.environments import k_armed
-    >>> from tailproof.noise import Cauchy, Rademacher
-    >>> has_one_mode(k_armed(Cauchy(), locations=(0, 1)))
-    True
-    >>> has_one_mode(k_armed(Rademacher(), locations=(0, 1)))
-    False
-    """
-    noise: Any = getattr(bandit, "noise", None)
-    laws = noise.laws if isinstance(noise, Varying) else (noise,)
-    return all(_has_one_mode(law) for law in laws)
-
-
-def _has_one_mode(law: Any) -> bool:
-    if isinstance(law, Rounded):
-        return _has_one_mode(law.law)
-    return type(law) in _ONE_MODE
-
-
-_ONE_MODE = {Cauchy, Degenerate, Laplace, Normal, Stable, StudentT}
-"""Laws that a sample hardly ever mistakes for two modes, unlike uniform and skewed ones."""
 
 
 def _is_k_armed(contexts: Any) -> bool:
