@@ -125,7 +125,7 @@ class Game:
     @cached_property
     def world(self) -> World:
         """The bandit."""
-        world = world_of(self.bandit, self.horizon, self.form.vectors)
+        world = world_of(self.bandit, self.horizon, self.form.vectors, self.policy.pulls)
         if self.delay and world.fresh:
             raise ValueError(
                 f"delay={self.delay} has no compiled form where every decision has new arms; "
@@ -155,12 +155,14 @@ class Game:
             ARMS=world.arms,
             DIM=world.dim,
             WIDTH=width,
-            OFFERS=(world.dim, width) if world.reads else (1, 1),
+            LANES=lanes,
+            OFFERS=(world.dim + form.rows, width) if world.reads else (1, 1),
             STATE=form.state,
             WORK=form.work,
             PULLS=form.pulls,
             LATE=max(1, self.delay * (form.pulls + 1)),
             FRESH=world.fresh,
+            MORE_ROWS=form.rows > 0,
             PAYS_LOCATION=world.pays_location,
             ESTIMATES=form.estimate is not None,
         )
@@ -192,7 +194,7 @@ class Game:
 
     def _on_gpu(self, first: int, regret: Array, error: Array) -> None:
         form, world = self.form, self.world
-        floats = form.state + form.work + world.arms * world.dim * world.reads
+        floats = form.state + form.work + world.arms * (world.dim + form.rows) * world.reads
         require(
             floats <= _MOST_LOCAL,
             "engine",

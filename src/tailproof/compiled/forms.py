@@ -55,6 +55,8 @@ class Form:
         The length of `y`.
     vectors : bool
         Whether the functions read `offers`.
+    rows : int
+        How many rows `offers` has below its d, for vectors that the functions write.
     """
 
     start: Scalar
@@ -66,6 +68,7 @@ class Form:
     pulls: int = 1
     vectors: bool = False
     estimate: Scalar | None = None
+    rows: int = 0
 
 
 def none_to_estimate(s: Array, p: Array, values: Array) -> None:

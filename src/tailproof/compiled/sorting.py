@@ -1,7 +1,5 @@
 """Sorting and medians of a path's numbers, in place, and rounding as NumPy rounds."""
 
-import math
-
 from tailproof.typing import Array
 
 __all__ = ["middle_of", "nearest_even", "sort_pairs", "sort_up_to"]
@@ -44,8 +42,8 @@ def middle_of(x: Array, n: int) -> float:
 
 
 def nearest_even(x: float) -> int:
-    """Round to the nearest integer, halves to the even one."""
-    low = math.floor(x)
+    """Round a number that is not negative to the nearest integer, halves to the even one."""
+    low = int(x)
     if x - low > 0.5 or (x - low == 0.5 and low % 2 == 1):
         return low + 1
     return low

@@ -195,7 +195,9 @@ def split(x: Array, n: int) -> tuple[float, float, float]:
 
 def quantile(x: Array, first: int, n: int, share: float) -> float:
     at = (n - 1) * share
-    return (x[first + math.floor(at)] + x[first + math.ceil(at)]) / 2.0
+    low = int(at)
+    high = low if low == at else low + 1
+    return (x[first + low] + x[first + high]) / 2.0
 
 
 # The comparison

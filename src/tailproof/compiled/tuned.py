@@ -2,7 +2,7 @@
 
 It follows `tailproof.wrappers.auto`, which says what each step is for. The state is that of the
 policy inside, then the units, then the first decisions. The policy inside sees the vectors of the
-arms in other units, with a one for the intercept.
+arms in other units, with a one for the intercept; they have rows of their own below the others.
 """
 
 import math
@@ -27,7 +27,7 @@ ARMS, DIM, REPEATS, SETTLE, INSIDE, INTERCEPT, VECTORS = 1, 1, 1, 1, 1, 1, True
 """Placeholders: K, d, ñ, the decisions after which the units stay, the length of the state inside,
 1 for an intercept and else 0, and whether the policy inside reads vectors."""
 CENTRE = SPREAD = UNIT = LENGTH = STRETCH = CHOSEN = RAW = KEPT = THETA = 0
-SAMPLE = POINTS = LOGS = SIZES = MIDDLES = ERRORS = SEEN = INNER = 0
+SAMPLE = POINTS = LOGS = SIZES = MIDDLES = ERRORS = INNER = 0
 """Placeholders: where the parts of the state and of the room for intermediate results begin."""
 _STEPS = tuple(float(x) for x in arrays._STEPS)
 _COUNT, _REACH, _MOST = len(_STEPS), float(arrays._REACH), float(arrays._LARGEST)
@@ -41,7 +41,7 @@ def auto_filtered(policy: AutoFiltered, sizes: Sizes, form_of: Callable[..., For
     dim = sizes.dim + policy.intercept
     inside: Form = form_of(inner, sizes._replace(dim=dim))
     twice = policy.intercept and getattr(inner, "intercept", False)
-    if inside.pulls > 1 or inner._longest < LONGEST or twice:
+    if inside.pulls > 1 or inside.rows or inner._longest < LONGEST or twice:
         raise ValueError(
             f"{policy!r} has no compiled form; AutoFiltered has one around a policy that learns "
             "one reward a decision, takes vectors of any length and learns no intercept itself"
@@ -54,10 +54,9 @@ def auto_filtered(policy: AutoFiltered, sizes: Sizes, form_of: Callable[..., For
     )  # fmt: skip
     at = {name: first + place for name, place in state.items()}
     total, points = policy.settle * n, n * _COUNT
-    seen = dim * sizes.width if inside.vectors else 1
     work = layout(
         SAMPLE=n, POINTS=points, LOGS=points, SIZES=total, MIDDLES=policy.settle, ERRORS=total,
-        SEEN=seen, INNER=inside.work, WORK=0,
+        INNER=inside.work, WORK=0,
     )  # fmt: skip
     numbers = {
         **at, **work, "REPEATS": n, "SETTLE": policy.settle, "INSIDE": first,
@@ -83,6 +82,7 @@ def auto_filtered(policy: AutoFiltered, sizes: Sizes, form_of: Callable[..., For
         state=at["STATE"],
         work=work["WORK"],
         pulls=n,
+        rows=dim if inside.vectors else 0,
     )
 
 
@@ -123,8 +123,7 @@ def tuned_index(
     s: Array, p: Array, offers: Array, t: int, g: Words, values: Array, work: Array
 ) -> None:
     if VECTORS:
-        seen = work[SEEN : SEEN + (DIM + INTERCEPT) * offers.shape[1]]
-        shown = seen.reshape((DIM + INTERCEPT, offers.shape[1]))
+        shown = offers[DIM:]
         see(s, offers, shown)
         choose(s[:INSIDE], p, shown, t, g, values, work[INNER:])
     else:
@@ -168,8 +167,7 @@ def once(s: Array, p: Array, offers: Array, k: int, y: Array, t: int, work: Arra
     """Let the policy inside learn one decision."""
     y[0] = filtered_reward(s, y, work)
     if VECTORS:
-        seen = work[SEEN : SEEN + (DIM + INTERCEPT) * offers.shape[1]]
-        shown = seen.reshape((DIM + INTERCEPT, offers.shape[1]))
+        shown = offers[DIM:]
         see(s, offers, shown)
         teach(s[:INSIDE], p, shown, k, y, t, work[INNER:])
     else:
