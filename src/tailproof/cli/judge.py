@@ -98,7 +98,7 @@ def _rule(text: str) -> Any:
 
     kind, colon, rest = text.partition(":")
     if colon and kind == "policy":
-        return recipes.build("policy", rest)
+        return recipes.build("policy", rest, imports=True)
     if text == "even" or (colon and kind == "always"):
         return text
     pairs = [part.partition("=") for part in (rest if kind == "group" else text).split(",")]

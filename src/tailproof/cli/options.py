@@ -20,11 +20,12 @@ __all__ = [
 PolicyTexts = Annotated[
     list[str],
     typer.Option(
-        metavar="<policy>", help="A policy as a name or a call: 'oful(bonus=0.5)'. Repeatable."
+        metavar="<policy>",
+        help="A policy: oful, 'oful(bonus=0.5)', or mine:MedSA from mine.py. Repeatable.",
     ),
 ]
 NoiseText = Annotated[
-    str, typer.Option(help="A noise law: cauchy, 'student_t(df=0.5)', 'stable(0.5)', …")
+    str, typer.Option(help="A noise law: cauchy, 'student_t(df=0.5)', mine:Odd from mine.py, …")
 ]
 Paths = Annotated[int, typer.Option(help="Number of independent paths.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same result.")]

@@ -92,7 +92,8 @@ def simulate_command(
         _add_filtered(policies, partial(Filtered, repeats=filter_pulls, estimator=estimator))
     require_option("--block", block is None or filter_pulls is not None, "--filter")
     require_option("--plot", not plot or out is not None, "--out")
-    bandit = recipes.build("environment", environment, recipes.build("noise", noise))
+    law = recipes.build("noise", noise, imports=True)
+    bandit = recipes.build("environment", environment, law, imports=True)
     with prepared(out, "result.npz", "table.csv", "regret.png") as run:
         simulation = partial(simulate, policies, bandit, horizon=horizon, paths=paths, seed=seed)
         result = run("simulating", partial(simulation, workers=workers, engine=engine))
@@ -127,10 +128,10 @@ def identify_command(
     from tailproof.simulation.plan import MOST_PULLS
 
     whole("max_pulls", max_pulls, at_most=MOST_PULLS)
-    law, policies = recipes.build("noise", noise), _at(delta, _policies(policy))
+    policies, law = _at(delta, _policies(policy)), recipes.build("noise", noise, imports=True)
     if block is not None:
         _add_filtered(policies, partial(behind_filter, noise=law, block=block, max_pulls=max_pulls))
-    bandit = recipes.build("environment", environment, law)
+    bandit = recipes.build("environment", environment, law, imports=True)
     with prepared(out, "identification.npz") as run:
         race = partial(identify, policies, bandit, max_pulls=max_pulls, paths=paths, seed=seed)
         result = run("identifying", partial(race, workers=workers, engine=engine))
@@ -221,7 +222,7 @@ def _policies(texts: list[str]) -> dict[str, Any]:
     policies: dict[str, Any] = {}
     for text in texts:
         require(text not in policies, "policy", "given only once", text)
-        policies[text] = recipes.build("policy", text)
+        policies[text] = recipes.build("policy", text, imports=True)
     return policies
 
 

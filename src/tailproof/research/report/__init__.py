@@ -41,6 +41,7 @@ _PHRASES = {
     "horizons": "pulls a path: {}",
     "paths": "{} paths",
     "paths_of_fast_algorithms": "{} paths of the fast algorithms",
+    "paths_of_slow_algorithms": "{} paths of the slow algorithms",
     "tuning_paths": "{} paths to tune on",
     "multipliers": "multipliers {}",
     "filter_horizon": "{} pulls a path for the filter",
