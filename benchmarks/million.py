@@ -34,8 +34,6 @@ from tailproof.compiled import Game
 from tailproof.compiled.targets import Target
 from tailproof.environments import neutral
 from tailproof.research.gauntlet.problems import problems
-from tailproof.research.paper.claims import student_plan
-from tailproof.research.paper.experiments import overview
 from tailproof.results import Result
 from tailproof.results.provenance import provenance
 from tailproof.results.regret import Curves
@@ -144,6 +142,9 @@ _KEPT = 1000  # of each checkpoint: means of equally many neighbours in the orde
 
 def _plans(paths: int) -> dict[float, Plan]:
     """Return the study of the README with so many paths."""
+    from tailproof.research.paper.claims import student_plan
+    from tailproof.research.paper.experiments import overview
+
     settings = {**overview.SETTINGS["paper"], "paths": paths, "checkpoints": 50}
     return {
         df: student_plan(overview.POLICIES, df, neutral, seed=0, **settings)
@@ -170,6 +171,8 @@ def write_overview(file: Path, paths: int, target: Target) -> None:
 
 def draw_overview(file: Path) -> None:
     """Draw the picture of the README from the curves."""
+    from tailproof.research.paper.experiments import overview
+
     results = {}
     with np.load(file) as curves:
         paths = int(curves["paths"])
