@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-__all__ = ["listed", "several", "short", "two_digits"]
+__all__ = ["listed", "several", "short", "signed", "two_digits"]
 
 
 def several(count: int, noun: str) -> str:
@@ -30,6 +30,15 @@ def short(x: float) -> str:
     ('3.142', '1,234,568', '2e+12')
     """
     return f"{x:,.0f}" if 1e4 <= abs(x) < 1e9 else f"{x:.4g}"
+
+
+def signed(x: float) -> str:
+    """Return `short` with a sign, as ends of a difference have.
+
+    >>> signed(3.14159), signed(-0.2), signed(0.0)
+    ('+3.142', '-0.2', '0')
+    """
+    return f"+{short(x)}" if x > 0 else short(x)
 
 
 def listed(names: Sequence[str]) -> str:

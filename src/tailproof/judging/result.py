@@ -227,7 +227,6 @@ class Judgement:
                 "random."
             )
         found += self.notes
-        words = ("less", "more") if self.costs else ("more", "less")
         compared = 0
         for name, value in self.values.items():
             to, other = value.to_control, self.control
@@ -235,12 +234,11 @@ class Judgement:
                 to, other = value.to_logged, "what was done"
             if to is None or math.isnan(to.low) or value.verdict == "refused":
                 continue
-            turned = (to.value < 0) != self.costs  # so that the amount is not negative
-            amount, low, high = (-to.value, -to.high, -to.low) if turned else to[:3]
-            word = words[to.value < 0]
+            verb, word = "costs" if self.costs else "earns", "less" if to.value < 0 else "more"
             compared += 1
             found.append(
-                f"{name} earns {amount:,.4g} {word} than {other} ({low:,.4g} to {high:,.4g}); "
+                f"{name} {verb} {abs(to.value):,.4g} {word} than {other} "
+                f"({to.low:+,.4g} to {to.high:+,.4g}); "
                 f"evidence against no difference: {_p(min(to.p, 1 - to.p))}, one-sided."
             )
         if compared > 1:

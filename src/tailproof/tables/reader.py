@@ -237,10 +237,10 @@ class Reader:
         first_row = dict(zip(found.codes[first].tolist(), first.tolist(), strict=True))
         self.refusals.each(
             {
-                int(row): f"{found.names[code]!r}, as in {self.source.where(first_row[code])},"
+                int(row): f"{found.names[code]!r} ({self.source.where(first_row[code])})"
                 for row, code in zip(again, found.codes[again].tolist(), strict=True)
             },
-            f"column {self._name('id')} has a second row of",
+            f"column {self._name('id')} repeats",
         )
 
     def _number(self, option: str, reason: str) -> Array:
