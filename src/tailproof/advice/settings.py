@@ -63,7 +63,8 @@ def _wait(advice: Advice) -> str:
 def _groups(advice: Advice) -> list[str]:
     """Return the control group, and a share of every arm, so that other rules can be judged."""
     first = advice.control or advice.rewards.arms[0].name or "ARM"
-    line = f"control = {{ arm = {json.dumps(first, ensure_ascii=False)}, share = 0.1 }}  # to know whether it paid"
+    arm = json.dumps(first, ensure_ascii=False)
+    line = f"control = {{ arm = {arm}, share = 0.1 }}  # to know whether it paid"
     if advice.control is None:
         return [f"# {line}"]
     room = _FLOOR * len(advice.rewards.arms) <= 0.5

@@ -10,9 +10,11 @@ import numpy as np
 
 from tailproof.advice import calibrate
 from tailproof.live import Journal, Recipe
-from tailproof.live.reading import Ended, Note, Reader
+from tailproof.live.reading import Customer, Ended, Note, Reader
 from tailproof.policies.base import Policy
 from tailproof.service.page import sentences
+from tailproof.service.page.checks import sound
+from tailproof.service.page.customers import Lift, Stream, lifts
 from tailproof.service.page.timeline import History, plain
 from tailproof.stats.aims import Aim
 from tailproof.stats.comparison import LEVEL, Comparison, Lead, Unbounded
@@ -40,17 +42,14 @@ _ROUNDED = 1e-8
 _JUDGED = 20_000
 """The tail is estimated from about this many rewards; again after 10 % or this many more."""
 _GROUPS = {None: POLICY, "control": CONTROL}
-_RETURNED = (
-    "Units came back, and the rewards of one unit are not independent: nothing is called sure. "
-    "`tailproof judge` counts units."
-)
 
 
 @dataclass
 class _Arm:
-    """One arm: its requests with an outcome, and their rewards.
+    """One arm: its requests with an outcome, their rewards, and its customers.
 
-    `rewards` includes those of silence; `came` does not.
+    `rewards` includes those of silence; `came` does not. `sample` has what each customer brought in
+    all, `revenue` is the sum of it, `buyers` are customers with an order.
     """
 
     name: str
@@ -66,6 +65,10 @@ class _Arm:
     """Requests that were removed from the journal before they were read."""
     late: int = 0
     late_sum: float = 0.0
+    customers: int = 0
+    buyers: int = 0
+    orders: int = 0
+    revenue: float = 0.0
 
     @property
     def asked(self) -> int:
@@ -83,8 +86,9 @@ class Summary:
     Whether it paid, and what exploring cost, is told by `Worth`: from the lots by which requests
     got their arms, so that no law of the rewards is assumed.
 
-    An arm is judged by all its rewards that came in time, in ended decisions, from a `Histogram`.
-    Only while arms are compared does each reward take 8 or 16 bytes. The arm on offer with the best
+    An arm is judged by all its customers, from a `Histogram` of what each brought in all: see
+    `Stream` for those that come back. Without units each request is another customer. Only while
+    arms are compared does each customer take 8 or 16 bytes. The arm on offer with the best
     estimate leads; it is sure if there is enough evidence over every other arm on offer. For a
     given set of arms, all intervals together hold at all looks with 95 % confidence, and so does a
     sure lead, whatever the policy chose, if rewards depend neither on when they are asked for nor
@@ -134,7 +138,10 @@ class Summary:
         self._arms: list[_Arm] = []
         self._numbers: dict[str, int] = {}
         self.read = self.ended = self._start = 0
-        self._requests = self._rewards = self._came = self._cancelled = self._again = 0
+        self._requests = self._rewards = self._came = self._cancelled = self._customers = 0
+        self._stream = Stream(self.reader)
+        self._ignored: dict[str, tuple[int, float]] = {}
+        self._lifts: dict[str, Lift] = {}
         self._features = False
         self.worth = Worth(aim)
         self._history = History(self.worth.level)
@@ -159,15 +166,8 @@ class Summary:
                 for arm in self._arms:
                     arm.pruned = sum(one[arm.name]["requests"] for one in gone if arm.name in one)
             stop = min(self.read + _CHUNK, self.ended)
-            while self.read < stop:
-                pause = self._start + self.worth.until(self.read - self._start)
-                rows = reader.ended(self.read, min(pause, stop))
-                self._take(rows)
-                self.read = min(pause, stop)
-                if self.read == pause:
-                    samples = [arm.sample for arm in self._arms]
-                    at = rows[-1].asked if rows else 0.0
-                    self.worth.settle(pause - self._start, samples, at)
+            self._take(reader.ended(self.read, stop))
+            self.read = stop
             if self.read == self.ended:
                 self._count()
         if self.read < self.ended:
@@ -178,6 +178,7 @@ class Summary:
     def _count(self) -> None:
         """Count what has no outcome yet, and what came too late."""
         pending, late = self.reader.pending(), self.reader.late()
+        self._ignored = self.reader.ignored()
         for number, arm in enumerate(self._arms):
             arm.pending = pending.get(number, 0)
             arm.late, arm.late_sum = late.get(number, (0, 0.0))
@@ -191,18 +192,35 @@ class Summary:
             arm.sample.limit(max(FEWEST, _ALL_CELLS // len(self._arms)))
 
     def _take(self, rows: Sequence[Ended]) -> None:
-        """Add requests with an outcome."""
+        """Add requests with an outcome, and the customers that are known by them."""
         self._cancelled += sum(row.why == "cancelled" for row in rows)
         rows = [row for row in rows if row.why != "cancelled"]
         if not rows:
             return
         first = self._requests
-        last = {row.offer: first + i for i, row in enumerate(rows)}
-        offers = {number: self._offered(number, request) for number, request in last.items()}
+        for number, request in {row.offer: first + i for i, row in enumerate(rows)}.items():
+            self._offered(number, request)
+        self._requests += len(rows)
+        found, start = self._stream.add(rows), 0
+        while found:  # in parts, so that nothing depends on how rows are split between calls
+            pause = self.worth.until(self._customers)
+            part, found = found[: pause - self._customers], found[pause - self._customers :]
+            self._customers += len(part)
+            self._add([one for _, one in part])
+            if self._customers == pause:
+                start, before = part[-1][0] + 1, start
+                self._take_rows(rows[before:start])
+                samples = [arm.sample for arm in self._arms]
+                self.worth.settle(pause, samples, part[-1][1].first.asked)
+        self._take_rows(rows[start:])
+
+    def _take_rows(self, rows: Sequence[Ended]) -> None:
+        """Add requests with an outcome to their arms and to the charts."""
+        if not rows:
+            return
         arms = np.array([row.arm for row in rows])
         rewards = np.array([row.reward for row in rows], dtype=np.float64)  # None is NaN
         came = np.array([row.why == "told" for row in rows])
-        self._add_worth(rows, rewards, offers)
         order, width = np.argsort(arms, kind="stable"), self._width
         numbers, starts = np.unique(arms[order], return_index=True)
         for number, own in zip(numbers, np.split(order, starts[1:]), strict=True):
@@ -211,10 +229,8 @@ class Summary:
             arm.requests += len(own)
             arm.came += int(came[own].sum())
             arm.rewards += len(values)
-            arm.sample.add(values)
             arm.window = np.concatenate([arm.window, values])[-width:]
         self._came += int(came.sum())
-        self._again += sum(row.again for row in rows)
         self._rewards += int((~np.isnan(rewards)).sum())
         asked, scale = np.array([row.asked for row in rows]), self.worth.scale
         if scale is not None:
@@ -222,24 +238,40 @@ class Summary:
         live = np.array([row.group != "history" for row in rows])
         if live.any():
             self._history.add(arms[live], asked[live], rewards[live], len(self._arms))
-        self._requests += len(rows)
 
-    def _offered(self, number: int, request: int) -> list[int]:
-        """Return the numbers of the arms of an offer, that of this request among them."""
-        offer = self.reader.offer(number)
-        self._features |= offer.vectors is not None
-        arms = [self._numbers[name] for name in offer.names]
-        for arm in arms:
+    def _add(self, found: Sequence[Customer]) -> None:
+        """Add customers to their arms, and to what is compared with other rules."""
+        totals = np.array([one.total for one in found], dtype=np.float64)
+        arms = np.array([one.first.arm for one in found])
+        visits = np.array([one.orders for one in found])
+        self._add_worth([one.first for one in found], totals)
+        for number in np.unique(arms).tolist():
+            arm, own = self._arms[number], arms == number
+            values = totals[own & ~np.isnan(totals)]
+            arm.sample.add(values)
+            arm.customers += len(values)
+            arm.orders += int(visits[own].sum())
+            arm.buyers += int((visits[own] > 0).sum())
+            with np.errstate(invalid="ignore"):
+                # in order, so that it does not depend on the chunks that were read
+                arm.revenue = float(np.cumsum(np.append(arm.revenue, values))[-1])
+
+    def _offered(self, number: int, request: int) -> None:
+        """Note that the arms of an offer were on offer for this request."""
+        self._features |= self.reader.offer(number).vectors is not None
+        for arm in self._offer(number):
             self._arms[arm].offered = request
-        return arms
 
-    def _add_worth(
-        self, rows: Sequence[Ended], rewards: Array, offers: dict[int, list[int]]
-    ) -> None:
-        """Add requests to what is compared with other rules."""
+    def _offer(self, number: int) -> list[int]:
+        """Return the numbers of the arms of an offer."""
+        return [self._numbers[name] for name in self.reader.offer(number).names]
+
+    def _add_worth(self, rows: Sequence[Ended], rewards: Array) -> None:
+        """Add customers, by their first requests, to what is compared with other rules."""
+        offers = {number: self._offer(number) for number in {row.offer for row in rows}}
         share = [math.nan if row.propensity is None else row.propensity for row in rows]
         lots = [self._lot(row, offers[row.offer]) for row in rows]
-        groups = np.array([OTHER if row.again else _GROUPS.get(row.group, OTHER) for row in rows])
+        groups = np.array([_GROUPS.get(row.group, OTHER) for row in rows])
         there = np.zeros((len(rows), self._by_arm), dtype=bool)
         if self._by_arm:
             for i, row in enumerate(rows):
@@ -306,13 +338,14 @@ class Summary:
 
         While the journal is still being read, this waits until there are twice as many rewards.
         """
-        seen = self._rewards, self._features, len(self._arms), here
-        early = self.read < self.ended and self._rewards < 2 * self._seen[0]
+        seen = self._customers, self._features, len(self._arms), here
+        early = self.read < self.ended and self._customers < 2 * self._seen[0]
         if seen == self._seen or (early and self._features == self._seen[1]):
             return
         self._seen = seen
         names, samples = [arm.name for arm in self._arms], [arm.sample for arm in self._arms]
-        how = [f"Each arm is judged by all its rewards: {sentences.aim_words(self.aim)}."]
+        how = [sentences.judged_words(self.aim, self._about_customers())]
+        self._lifts = {}
         self._lead = {"arm": None, "sure": False, "words": sentences.TOO_EARLY, "how": how[0]}
         if not here:
             self._table = np.empty((0, 3))
@@ -321,9 +354,6 @@ class Summary:
             self._table = self._weighted()
             lead = _first(names, here, self._table, costs=self.costs)
             told = sentences.weighted_words(lead)
-            if self._again and lead.sure:
-                lead = lead._replace(sure=False)
-                told["words"] = f"Alone, {lead.arm} would earn most so far. {_RETURNED}"
             self._lead = {"arm": lead.arm, "sure": lead.sure} | told
             return
         found = compared(self.aim, names, samples, costs=self.costs)
@@ -341,11 +371,28 @@ class Summary:
         how += sentences.lead_how(self.aim, found.statistic)
         if not all(sample.exact for sample in samples):
             how.append("Rewards are rounded to save memory; what is said here allows for that.")
-        self._lead = {"words": sentences.lead_words(self.aim, found), "how": " ".join(how)}
-        sure = found.lead.sure and not self._again
-        if found.lead.sure and not sure:
-            self._lead["words"] = f"{found.lead.arm} leads so far. {_RETURNED}"
-        self._lead |= {"arm": found.lead.arm, "sure": sure}
+        said = sentences.lead_words(self.aim, found, self._about_customers().noun)
+        self._lead = {"words": said, "how": " ".join(how)}
+        self._lead |= {"arm": found.lead.arm, "sure": found.lead.sure}
+        control = self._control
+        self._lifts = lifts(found, control) if control is not None else {}
+
+    @property
+    def _control(self) -> str | None:
+        """The arm of the control group, if there is one."""
+        recipe = self._recipe
+        return None if recipe is None or recipe.control is None else recipe.control[0]
+
+    def _about_customers(self) -> sentences.Counted:
+        """Return how many customers there are, and who is not counted."""
+        stream, recipe = self._stream, self._recipe
+        return sentences.Counted(
+            known=self._customers,
+            units=stream.named > 0,
+            waiting=stream.waiting,
+            outside=stream.outside,
+            window=math.inf if recipe is None else float(recipe.wait),
+        )
 
     def _weighted(self) -> Array:
         """Return what each arm alone would have earned, with its interval, by weights."""
@@ -384,6 +431,7 @@ class Summary:
             "aim_words": sentences.aim_words(self.aim, self.costs),
             "costs": self.costs,
             "outcomes": self.ended,
+            "customers": self._about_customers().to_dict(),
             "silence": silence,
             "rewards": "first" if recipe is None else recipe.rewards,
             "tickets": {
@@ -410,6 +458,7 @@ class Summary:
         worth, recipe = self.worth, self._recipe
         control = None if recipe is None else recipe.control
         about = sentences.About(
+            customers=self._about_customers(),
             aim=self.aim,
             costs=self.costs,
             control=None if control is None else control[0],
@@ -425,7 +474,8 @@ class Summary:
             "pay": sentences.pay(about, against, even)
             | {"trail": [(at, *map(plain, found[2:5])) for at, found in worth.trail]},
             "exploring": sentences.exploring(about, worth.exploring.estimate(), worth),
-            "sound": sentences.sound(about, worth, self._arms[:_LISTED], self._notes),
+            "sound": sound(about, worth, self._arms[:_LISTED], self._notes, self._ignored),
+            "ignored": {why: [count, plain(x)] for why, (count, x) in self._ignored.items()},
             "state": _state(self._notes),
             "notes": [note._asdict() for note in self._notes][-_LISTED:],
         }
@@ -441,8 +491,35 @@ class Summary:
             "missing": arm.requests - arm.came,
             "late": arm.late,
             "late_sum": plain(arm.late_sum),
+            **self._sold(arm),
+            "lift": self._lift(arm.name, found[0]),
             **dict(zip(("estimate", "low", "high"), map(plain, found.tolist()), strict=True)),
         }
+
+    def _sold(self, arm: _Arm) -> dict[str, Any]:
+        """Return what a shop asks of an arm: customers, conversion, basket, revenue of each."""
+        n, orders = arm.customers, arm.orders
+        return {
+            "customers": n,
+            "orders": orders,
+            "conversion": plain(arm.buyers / n if n else math.nan),
+            "basket": plain(arm.revenue / orders if orders else math.nan),
+            "per_customer": plain(arm.revenue / n if n else math.nan),
+        }
+
+    def _lift(self, name: str, value: float) -> dict[str, Any] | None:
+        """Return what an arm earns beyond the control, and in per cent of it."""
+        if name not in self._lifts:
+            return None
+        gains = self._lifts[name]
+        base = float(value) - gains[0]
+        ok = base > 0 and all(self._arms[i].sample.lows[0] >= 0 for i in self._sampled())
+        percents = [100 * gain / base if ok else math.nan for gain in gains]
+        return {"gain": [plain(x) for x in gains], "percent": [plain(x) for x in percents]}
+
+    def _sampled(self) -> list[int]:
+        """Return the arms that have customers."""
+        return [i for i, arm in enumerate(self._arms) if len(arm.sample.lows)]
 
     def _on_offer(self, arm: _Arm) -> bool:
         return arm.pending > 0 or arm.offered >= self._requests - _LATELY
