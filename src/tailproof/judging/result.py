@@ -108,9 +108,9 @@ class Judgement:
     as logged   0.6132  0.4919 to 0.7201   trust
     always A   0.06323  -0.05624 to 0.157  trust
     always B     1.011   0.9017 to 1.109   trust
-    as logged earns 0.55 more than always A (0.4382 to 0.6618); evidence against no difference:
+    as logged earns 0.55 more than always A (+0.4382 to +0.6618); evidence against no difference:
     p < 0.001, one-sided.
-    always B earns 0.9479 more than always A (0.7989 to 1.097); evidence against no difference:
+    always B earns 0.9479 more than always A (+0.7989 to +1.097); evidence against no difference:
     p < 0.001, one-sided.
     Each interval and p value is for its rule alone: of 2 rules that change nothing, about 0.1 would
     be called different.

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from tailproof.checks import require
+from tailproof.judging.arrivals import comparable
 from tailproof.judging.bench import Answer, Bench, difference
 from tailproof.judging.propensities import with_propensities
 from tailproof.judging.question import Judging, Question, capped
@@ -69,9 +70,10 @@ def judge(
     Hadad et al. 2021. Differences: one equation for all aims, a made-up reward at each end.
     """
     question, columns = Question.of(aim, options)
-    table = with_propensities(records(log, rows=True, **columns))
-    question.check(table)
     asked, control = _asked(rules, question.control)
+    known = comparable(records(log, rows=True, **columns), asked.values(), question.start)
+    table = with_propensities(known)
+    question.check(table)
     benches, capped_by = _benches(table, question)
     answers = {}
     for done, (name, rule) in enumerate([(LOGGED, None), *asked.items()]):

@@ -17,6 +17,9 @@ _MANY = 0.05
 _FEW = 0.002
 """A share of rewards that cannot be stored above this is pointed out."""
 
+_LEAST = 5
+"""Fewer rewards than this that cannot be stored are not pointed out."""
+
 
 class ArmCounts(Protocol):
     """What the checks need to know of an arm."""
@@ -107,7 +110,7 @@ def _about_ignored(
     for why, (name, what, action) in ways.items():
         count, total = ignored.get(why, (0, 0.0))
         if count:
-            fine = not action or count <= _FEW * (told + count)
+            fine = not action or count < _LEAST or count <= _FEW * (told + count)
             said = f"{count:,} ({amount(total)} in all) {what}"
             found.append((name, fine, said if fine else f"{said}: {action}"))
     return found
