@@ -195,8 +195,10 @@ class Advice:
         moved = self.standing.moved
         if self.standing.unsound:
             return self.standing.unsound
-        if moved.runs or (moved.shares and moved.rewards):
+        if moved.runs or ((moved.shares or moved.within) and moved.rewards):
             return ("the shares of the arms and the rewards moved with time",)
+        if self.customers.weight is not None:
+            return ("propensities differ from row to row; `tailproof judge` weighs rewards",)
         return ()
 
     @property

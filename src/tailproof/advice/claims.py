@@ -86,7 +86,7 @@ def _cap(standing: Standing) -> str:
     if standing.assumed:
         return f", as long as {what} lie between {short(low)} and {short(high)}"
     if not standing.above:
-        return ""
+        return f", as long as {what} do not exceed {short(high)}, the largest so far"
     ends = f"at {short(high)}" if not low else f"at {short(low)} and {short(high)}"
     return f", {what} capped {ends} (their {standing.share:.0%} quantile)"
 
@@ -166,7 +166,9 @@ def about_assumptions(standing: Standing) -> list[str]:
     lines = [_whose(standing)]
     if found.mixed:
         one = "customer that saw" if found.mixed == 1 else "customers that saw"
-        lines.append(f"{found.mixed:,} {one} several arms were left out.")
+        count = "counts for the first one" if found.mixed == 1 else "count for their first one"
+        was = "was left out" if found.mixed == 1 else "were left out"
+        lines.append(f"{found.mixed:,} {one} several arms {count if found.mixed_stay else was}.")
     drift = standing.moved
     if standing.judged_for != standing.looks:
         lines.append(
@@ -187,6 +189,8 @@ def about_assumptions(standing: Standing) -> list[str]:
             f"No times are given: all arms are taken to have met the same days{order}; name a "
             "time column if not."
         )
+    if found.weight is None and not drift.followed:
+        lines.append("Arms are taken to have been drawn at random, whoever the customer was.")
     if few := standing.concentration.words:
         lines.append(few)
     return lines

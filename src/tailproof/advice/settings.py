@@ -6,7 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from tailproof.advice.code import mostly_zero, written
+from tailproof.advice.code import explored, mostly_zero, written
 from tailproof.stats.aims import Aim
 from tailproof.stats.estimators import Median
 from tailproof.tables.exposures import seconds
@@ -24,6 +24,7 @@ _FLOOR = 0.02
 def settings(advice: Advice, aim: Aim | None = None) -> str:
     """Return the configuration of the same policy for ``tailproof serve``."""
     policy = advice.policy(aim)
+    explore = explored(policy)
     inner = policy.policy if isinstance(policy, Negated) else policy
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", written(inner)).lower()
     chosen = aim or advice.aim or Median()
@@ -32,6 +33,7 @@ def settings(advice: Advice, aim: Aim | None = None) -> str:
     )
     listed = [f"arms = [{arms}]"] if arms and advice.dim is None else []
     small = ["costs = true"] if advice.costs else []
+    chance = [f"explore = {explore}  # random, so that every arm has a chance"] if explore else []
     return "\n".join(
         [
             "[experiments.shop]",
@@ -39,6 +41,7 @@ def settings(advice: Advice, aim: Aim | None = None) -> str:
             f'aim = "{chosen.name}"',
             *small,
             *listed,
+            *chance,
             f'wait = "{_wait(advice)}"  # within which a reward counts',
             *_groups(advice),
             'silence = 0.0  # what a request brought of which nothing is told; "lost": unknown'

@@ -48,24 +48,28 @@ def calibrate_command(
     """Say which arm leads in recorded rewards, under which aim, and what to run next.
 
         tailproof calibrate rewards.csv --reward revenue --arm variant --unit customer --time day
-
         tailproof calibrate exposures.csv --events orders.csv --window 7d --unit customer --time at
-          --reward amount --control old --aim 'capped_mean(0.99)' --toml shop.toml
 
     Separator, encoding, decimal mark and currency are detected. Missing rewards are counted and
     left out.
     """
     from tailproof import calibrate, recipes
-    from tailproof.cli.saving import save_picture, unused
+    from tailproof.cli.saving import unused
 
     unused("plot", plot)
     unused("toml", toml)
     filters: Any = {"pulls": pulls, "block": block, "scale": scale, "efficiency": efficiency}
     goal = None if aim is None else recipes.build("aim", aim)
     targets: Any = {"aim": goal, "costs": costs, "horizon": horizon, "dim": dim, "delta": delta}
-    targets |= {"control": control, "looks": looks, "split": split}
-    targets |= {"largest": largest, "smallest": smallest}
-    advice = calibrate(file, **targets, **filters, **columns)
+    targets |= {"control": control, "looks": looks, "split": split, "largest": largest}
+    advice = calibrate(file, **targets, smallest=smallest, **filters, **columns)
+    _say(advice, like, toml, plot)
+
+
+def _say(advice: "Advice", like: str | None, toml: Path | None, plot: Path | None) -> None:
+    """Print the advice, and write what was asked beside it."""
+    from tailproof.cli.saving import save_picture
+
     if toml is not None:
         advice.service()  # an aim must be chosen first
     _print(advice, quiet=toml is not None or like is not None)

@@ -47,14 +47,12 @@ def judge_command(
 
         tailproof judge log.csv --propensity p --rule always:B --aim 'capped_mean(0.99)'
 
-    Rows in which an arm of a rule was not on offer are left out and counted, so that an arm that
-    came later is compared with the days it saw. Every answer has a verdict: trust, beware or
-    refused, with the reason.
+    Every answer has a verdict: trust, beware or refused. Rows before an arm came are left out.
     """
     from tailproof.cli.saving import save_picture, unused
 
     unused("plot", plot)
-    facts = {"silence": silence, "adaptive": adaptive or None, "floor": floor}
+    facts = {"silence": silence, "adaptive": adaptive or None, "floor": floor} | columns
     asked: Any = {"control": control, "costs": costs, "level": level, "interval": interval}
     asked |= {
         "since": since,
@@ -63,7 +61,7 @@ def judge_command(
         "largest": largest,
         "smallest": smallest,
     }
-    found = _judged(file, rule, aim, asked, facts | columns)
+    found = _judged(file, rule, aim, asked | {"smallest": smallest}, facts)
     _print(found, json=json)
     if plot is not None:
         save_picture(found.plot(), plot)
@@ -107,7 +105,7 @@ def _rule(text: str) -> Any:
 
     kind, colon, rest = text.partition(":")
     if colon and kind == "policy":
-        return recipes.build("policy", rest)
+        return recipes.build("policy", rest, imports=True)
     if text == "even" or (colon and kind == "always"):
         return text
     pairs = [part.partition("=") for part in (rest if kind == "group" else text).split(",")]

@@ -27,15 +27,24 @@ JournalText = Annotated[
 ]
 SettingsFile = Annotated[Path, typer.Argument(help="The settings, such as shop.toml.")]
 ExperimentName = Annotated[str, typer.Argument(help="The name of an experiment in the file.")]
+Reported = Annotated[
+    str,
+    typer.Argument(
+        help="A journal: a SQLite file or 'postgresql://…#experiment'; a file shop.toml; or a "
+        "folder written by tailproof reproduce."
+    ),
+]
+AimText = Annotated[
+    str | None,
+    typer.Option(help="For a journal: median, 'quantile(0.9)', 'capped_mean(0.99)' or mean."),
+]
 
 
 def serve_command(
     file: SettingsFile,
-    address: Annotated[
-        str | None, typer.Option(help="Address to listen on, instead of the file's.")
-    ] = None,
+    address: Annotated[str | None, typer.Option(help="Address, instead of the file's.")] = None,
     port: Annotated[
-        int | None, typer.Option(help="Port, instead of the file's; 0 for any free one.")
+        int | None, typer.Option(help="Instead of the file's; 0: any free one.")
     ] = None,
     workers: Annotated[int, typer.Option(help="Processes that share address and journals.")] = 1,
 ) -> None:
@@ -256,12 +265,14 @@ def prune_command(
     run meanwhile.
     """
     from tailproof.live.retention import farewell, prune
+    from tailproof.service.page.summary import counted
 
     with _opened(file, experiment) as opened:
-        console.print(farewell(opened.agent, before), soft_wrap=True, highlight=False)
+        said = farewell(opened.agent, before, page=True)
+        console.print(said, soft_wrap=True, highlight=False)
         if look:
             return
-        found = prune(opened.agent, before)
+        found = prune(opened.agent, before, page=counted(opened))
     if not found.outcomes:
         return
     console.print(
@@ -290,17 +301,8 @@ def _opened(file: Path, name: str, *, change: bool = False) -> "Iterator[Experim
 
 
 def report_command(
-    file: Annotated[
-        str,
-        typer.Argument(
-            help="A journal: a SQLite file or 'postgresql://…#experiment'; a file shop.toml; or a "
-            "folder written by tailproof reproduce."
-        ),
-    ],
-    aim: Annotated[
-        str | None,
-        typer.Option(help="For a journal: median, 'quantile(0.9)', 'capped_mean(0.99)' or mean."),
-    ] = None,
+    file: Reported,
+    aim: AimText = None,
     experiment: Annotated[
         str | None, typer.Option(help="For a file with several experiments: its name.")
     ] = None,

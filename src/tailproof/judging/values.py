@@ -71,9 +71,7 @@ def judge(
     """
     question, columns = Question.of(aim, options)
     asked, control = _asked(rules, question.control)
-    known = comparable(records(log, rows=True, **columns), asked.values(), question.start)
-    table = with_propensities(known)
-    question.check(table)
+    table = _rows(records(log, rows=True, **columns), asked, question)
     benches, capped_by = _benches(table, question)
     answers = {}
     for done, (name, rule) in enumerate([(LOGGED, None), *asked.items()]):
@@ -82,6 +80,13 @@ def judge(
         answers[name] = _answer(benches, name, rule)
     values = _compared(answers, control, question)
     return _judgement(benches[0], question, values, control=control, capped_by=capped_by)
+
+
+def _rows(log: Records, asked: dict[str, Any], question: Question) -> Records:
+    """Return the rows that rules are judged on, with propensities."""
+    table = with_propensities(comparable(log, asked.values(), question.start))
+    question.check(table)
+    return table
 
 
 def _judgement(

@@ -85,6 +85,11 @@ class Settings:
         assert isinstance(self.recipe.policy, Policy)
         return self.recipe.policy
 
+    @property
+    def offer(self) -> Offer | None:
+        """The arms for requests without an offer."""
+        return None if self.arms is None else Offer.of(self.arms)
+
     @classmethod
     def of(cls, name: str, table: Mapping[str, Any]) -> Self:
         """Return the settings in a table of the file; raises ``ValueError`` if one is invalid."""

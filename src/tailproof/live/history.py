@@ -3,16 +3,17 @@
 import hashlib
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from tailproof.live.agent import Agent
 from tailproof.live.export import COLUMNS, Log, rows
 from tailproof.live.journal import Journal, Look, Request, open_journal
-from tailproof.live.learner import Choice
+from tailproof.live.learner import packed
 from tailproof.live.offer import Offer
 from tailproof.live.ordering import as_orderer
 from tailproof.tables import Records, records
@@ -23,6 +24,8 @@ __all__ = ["HISTORY", "Imported", "import_history"]
 
 HISTORY = "history"
 """The group of imported decisions."""
+Progress = Callable[..., None] | None
+"""Called with steps done, steps in all, and the task."""
 _ERRORS = 4.0
 """Standard errors by which inverse propensities may fall short of the number of rows; of 16 000
 histories one arm is left out by chance."""
@@ -30,10 +33,6 @@ _STEP = 5000
 """Rows that are written between two steps of the progress bar."""
 _OVER = ("told", "silent", "learned")
 """The status of requests whose reward is final; "learned" in exports of tailproof 0.3."""
-
-
-class _Step(Protocol):
-    def __call__(self, done: int, total: int, task: str = ...) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -97,36 +96,28 @@ def import_history(
     *,
     as_is: bool = False,
     source: str = "a table",
-    progress: _Step | None = None,
+    progress: Progress = None,
     **columns: Any,
 ) -> Imported:
     """Let an agent learn past decisions, as outcomes of its journal, so that it starts warm.
 
     A row is a decision with its final reward. Rows are numbered after the outcomes that the journal
-    has, in one transaction; the policy learns them in this order, and so does every replay. If it
-    takes several rewards per decision, it learns when as many rows of the same arm and features
-    have come.
-
-    A policy that does not see the features would take an arm that was shown to rich visitors for a
-    rich arm. So if propensities p vary within an arm, a row is learned with probability min p / p,
-    min p over the rows of its arm: then the rows of every arm are as of visitors drawn at random.
-    An arm that had no chance for some visitors, so that its 1/p do not add up to the number of
-    rows, cannot be mended like this, and is left out. A policy that sees the features learns every
-    row.
+    has, in one transaction, and learned in this order; a policy that takes several rewards waits
+    for as many rows of the same arm and features. A policy that does not see the features learns a
+    row of arm a with probability min p_a / p, so that the rows of an arm are as of visitors drawn
+    at random; an arm without a chance for some visitors is left out.
 
     Parameters
     ----------
     agent : Agent
     history : Records, path, data frame, Log or Journal, optional
-        Another journal, or a table with a row for each decision, see `tailproof.records`. Left out
-        if all columns are given as arrays.
+        Another journal, or a table of decisions, see `tailproof.records`; None: only arrays.
     **columns :
-        The columns of the table, as in `tailproof.records`. Features of visitors are shared by all
-        arms if the view of the policy is "context", else crossed with the arms, in the order of
-        ``arms=``, see `tailproof.features`.
+        The columns of the table, as in `tailproof.records`. Features of visitors are crossed with
+        the arms in the order of ``arms=`` (`tailproof.features`), or shared in a "context" view.
     as_is : bool
-        Learn every row whatever its propensity: right if choices did not depend on the visitor. A
-        journal without features is always learned as it is.
+        Learn every row: right if choices did not depend on the visitor. A journal without features
+        is always learned as it is.
     source : str
         Where the rows come from, for the note in the journal.
     progress : callable, optional
@@ -134,11 +125,10 @@ def import_history(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from tailproof import UCB1
     >>> from tailproof.live import Agent
     >>> agent = Agent(UCB1(), ":memory:")
-    >>> found = import_history(agent, arm=["red", "blue"] * 50, reward=np.arange(100) % 2)
+    >>> found = import_history(agent, arm=["red", "blue"] * 50, reward=[0, 1] * 50)
     >>> found.learned, agent.learner.state.counts.tolist(), agent.verify().ok
     (100, [[50, 50]], True)
     >>> agent.ask(["red", "blue"]).arm
@@ -148,27 +138,22 @@ def import_history(
     """
     sees = agent.learner.uses_vectors
     past, blind = _past(agent, history, columns)
-    now = agent.journal.now()
-    if past.at is not None and past.at.max() > now:
-        row = int((past.at > now).argmax()) + 1
-        raise ValueError(f"the time of row {row} is in the future: {_date(past.at[row - 1])}")
+    _check_times(past, agent)
     count, digest, said = len(past), past.digest, list[str]()
     if not as_is and not blind and not (sees and past.offers[0].vectors is not None):
         past = _even(past, agent, said)
-    if past.propensity is None:
-        said.append(
-            "There are no propensities: rows are learned as they are, which is right if arms were "
-            "drawn at random."
-        )
-        if agent.policy._weighs:
-            shares = np.bincount(past.arm, minlength=len(past.names)) / len(past)
-            past.propensity = shares[past.arm]
-            said.append("This policy weighs by them: each is taken to be the share of its arm.")
+    _assume_propensities(past, agent, said)
     _check_groups(past, agent)
     before = _waiting(agent)
     text = {"rows": count, "source": source, "digest": digest, "outcomes": len(past)}
     with agent.alone():
         _write(agent, past, text, said, progress)
+    learned = len(past) + before - _learn_all(agent, said, progress)
+    return Imported(count, learned, tuple(said))
+
+
+def _learn_all(agent: Agent, said: list[str], progress: Progress) -> int:
+    """Learn what was written; return how many rows wait for others of the same arm."""
     while not agent.tick():
         if progress is not None:
             progress(agent.learner.learned, agent.journal.outcome_count(), "outcomes learned")
@@ -178,7 +163,29 @@ def import_history(
             f"{waiting} rows wait: the policy takes {agent.policy.pulls} rewards of the same arm "
             "and features at a time."
         )
-    return Imported(count, len(past) + before - waiting, tuple(said))
+    return waiting
+
+
+def _check_times(past: _Past, agent: Agent) -> None:
+    """Refuse decisions of the future."""
+    now = agent.journal.now()
+    if past.at is not None and past.at.max() > now:
+        row = int((past.at > now).argmax()) + 1
+        raise ValueError(f"the time of row {row} is in the future: {_date(past.at[row - 1])}")
+
+
+def _assume_propensities(past: _Past, agent: Agent, said: list[str]) -> None:
+    """Say what is assumed without propensities; a policy that weighs is given shares of arms."""
+    if past.propensity is not None:
+        return
+    said.append(
+        "There are no propensities: rows are learned as they are, which is right if arms were "
+        "drawn at random."
+    )
+    if agent.policy._weighs:
+        shares = np.bincount(past.arm, minlength=len(past.names)) / len(past)
+        past.propensity = shares[past.arm]
+        said.append("This policy weighs by them: each is taken to be the share of its arm.")
 
 
 def _past(agent: Agent, history: Any, columns: dict[str, Any]) -> tuple[_Past, bool]:
@@ -191,7 +198,8 @@ def _past(agent: Agent, history: Any, columns: dict[str, Any]) -> tuple[_Past, b
             if journal is not history and not isinstance(history, Log):
                 journal.close()
         return past, all(offer.vectors is None for offer in past.offers)
-    log = records(history, **({"missing": "refuse", "group": None, "unit": None} | columns))
+    read = {"missing": "refuse", "group": None, "unit": None, "rows": True}
+    log = records(history, **(read | columns))
     if log.status is not None:  # the log of a journal
         log = log.take(np.flatnonzero(np.isin(log.status.astype(str), _OVER)))
     return _of_table(log, agent), log.status is not None and log.features is None
@@ -316,7 +324,7 @@ def _write(
     past: _Past,
     text: dict[str, Any],
     said: list[str],
-    progress: _Step | None,
+    progress: Progress,
 ) -> None:
     """Write a history to the journal of an agent, as the next outcomes."""
     journal = agent.journal
@@ -328,7 +336,7 @@ def _write(
         journal.add_note("import", text | {"first": look.outcomes}, look.now)
 
     before = journal.outcome_count()
-    agent.guarded(lambda: as_orderer(journal, write))
+    as_orderer(journal, write)
     if before:
         said.append(
             f"The journal has {before} outcomes already: the rows count as if they had come now."
@@ -348,7 +356,7 @@ def _meet(agent: Agent, past: _Past) -> None:
     """Let the learner know the arms of a history; store those that are new."""
     journal = agent.journal
     journal.lock_arms()
-    agent.meet(restore=agent.learner.state is None)
+    agent.meet()
     learner = agent.learner
     known, first = set(learner.numbers), learner.state is None
     for offer in past.offers:
@@ -356,14 +364,12 @@ def _meet(agent: Agent, past: _Past) -> None:
             pass
     journal.add_arms({name: n for name, n in learner.numbers.items() if name not in known})
     if first:
-        features = "no" if past.offers[0].vectors is None else "yes"
-        about = {"arms": str(learner.first_arms), "dim": str(learner.dim), "features": features}
-        journal.set_meta(**about)
+        agent.set_first(past.offers[0])
         if past.features:
             journal.set_meta(names=json.dumps(past.features))
 
 
-def _write_rows(agent: Agent, past: _Past, look: Look, progress: _Step | None) -> None:
+def _write_rows(agent: Agent, past: _Past, look: Look, progress: Progress) -> None:
     journal, numbers, last = agent.journal, agent.learner.numbers, look.last
     known = dict[bytes, int]()
     for start in range(0, len(past.offers), _STEP):
@@ -380,11 +386,11 @@ def _write_rows(agent: Agent, past: _Past, look: Look, progress: _Step | None) -
             if offer.key not in known:
                 known[offer.key] = last
                 journal.add_offer(last, offer.key, *offer.row())
-            packed = None if shares is None else _packed(shares, past.names, offer.names)
+            text = None if shares is None else _packed(shares, past.names, offer.names)
             time = look.now if at is None else at
             number = numbers[past.names[arm]]
             row = (last, None, None, time, time, agent.number, number, share, HISTORY)
-            requests.append((*row[:6], known[offer.key], number, share, packed, HISTORY, None, 0))
+            requests.append((*row[:6], known[offer.key], number, share, text, HISTORY, None, 0))
             outcomes.append((Request(*row), reward, "told"))
         journal.add_requests(requests)
         journal.add_outcomes(outcomes, look.now, look.outcomes + start)
@@ -394,7 +400,7 @@ def _write_rows(agent: Agent, past: _Past, look: Look, progress: _Step | None) -
 
 def _packed(shares: Any, names: tuple[str, ...], ordered: tuple[str, ...]) -> str | None:
     """Return the propensities of all arms as a journal stores them, in the order of the offer."""
-    return Choice(0, np.array([shares[names.index(name)] for name in ordered])).packed
+    return packed(np.array([shares[names.index(name)] for name in ordered]))
 
 
 def _date(at: float) -> str:

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
+from tailproof.notebook_figure import NotebookFigure
 from tailproof.research.gauntlet.page import shown
 from tailproof.research.gauntlet.score import Score
 
@@ -31,7 +32,7 @@ def gauntlet_figure(score: Score) -> Figure:
     parts = score.parts()
     rows = [len(part.problems) for part in parts.values()]
     shape = (3.6 + 1.25 * len(score.tools), 0.7 + 1.2 * len(rows) + 0.17 * sum(rows))
-    figure = Figure(figsize=shape, dpi=150, layout="constrained")
+    figure = NotebookFigure(figsize=shape, dpi=150, layout="constrained")
     panels = figure.subplots(len(rows), squeeze=False, height_ratios=rows)[:, 0]
     for axes, (block, part) in zip(panels, parts.items(), strict=True):
         image = _draw(axes, part)

@@ -170,8 +170,8 @@ class Counted:
         Whether requests name units, so that those who come back are told apart.
     waiting : int
         Customers whose time is not over.
-    outside : int
-        Requests that came after their customer's window.
+    outside : float
+        What requests after their customer's window brought.
     window : float
         Seconds.
     """
@@ -179,7 +179,7 @@ class Counted:
     known: int = 0
     units: bool = False
     waiting: int = 0
-    outside: int = 0
+    outside: float = 0.0
     window: float = math.inf
 
     @property
@@ -197,21 +197,22 @@ class Counted:
             )
         span = spelled(self.window)
         found = (
-            f"{self.known:,} customers are counted, each with what the visits within {span} of "
-            f"its first visit brought, once {span} more have passed"
+            f"{self.known:,} customers are counted, each with what its visits within {span} of the "
+            "first one brought, once they are over"
         )
         if self.waiting:
             found += f"; {self.waiting:,} are not counted yet"
         if self.outside:
             found += (
-                f"; {self.outside:,} later visits do not count: a longer wait counts more of them"
+                f"; {amount(self.outside)} that later visits brought do not count: a longer wait "
+                "counts more of them"
             )
         return f"{found}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the page shows."""
         return {"known": self.known, "units": self.units, "waiting": self.waiting} | {
-            "outside": self.outside,
+            "outside": plain(self.outside),
             "words": self.words,
         }
 
@@ -239,7 +240,6 @@ def judged_words(aim: Aim, customers: Counted) -> str:
 class About:
     """What the sentences need to know of an experiment."""
 
-    customers: Counted = Counted()
     aim: Aim
     costs: bool
     control: str | None
@@ -249,6 +249,7 @@ class About:
     scale: Scale | None
     ruled: float = 1.0
     """The share of requests that the rule decided, as lots are drawn: not the control group."""
+    customers: Counted = Counted()
 
     @property
     def unit(self) -> str:
@@ -435,8 +436,8 @@ def _pay_how(about: About, even: Estimate | None) -> str:
 
 def _assumed(about: About) -> str:
     """Name the conditions."""
-    noun = about.customers.noun
-    found = f"{about.customers.words} Assumed: one {noun} does not change the reward of another"
+    found = f"{about.customers.words} Assumed: one {about.customers.noun} does not change the "
+    found += "reward of another"
     if about.lost:
         found += "; whether a reward is lost or slow does not depend on the arm and its size"
     return found + "."
@@ -461,9 +462,11 @@ def exploring(about: About, found: Estimate | None, worth: Worth) -> dict[str, A
     total = [float(x) for x in row["total"]]
     spread = f"between {amount(low)} and {amount(high)}"
     if low > 0:
-        words = f"Exploring cost {amount(gain)} a request, {spread}; {amount(total[0])} in all."
+        words = f"Exploring cost {amount(gain)} {about.unit}, {spread}; {amount(total[0])} in all."
     else:
-        words = f"Exploring cost about {amount(gain)} a request; {spread}, so nothing is sure yet."
+        words = (
+            f"Exploring cost about {amount(gain)} {about.unit}; {spread}, so nothing is sure yet."
+        )
     control = f" {said}." if lots else ""
     return {"words": words + control, "how": how.strip(), "row": row}
 
