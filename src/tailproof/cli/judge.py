@@ -54,13 +54,7 @@ def judge_command(
     unused("plot", plot)
     facts = {"silence": silence, "adaptive": adaptive or None, "floor": floor} | columns
     asked: Any = {"control": control, "costs": costs, "level": level, "interval": interval}
-    asked |= {
-        "since": since,
-        "unknown": unknown,
-        "cap": _range(cap),
-        "largest": largest,
-        "smallest": smallest,
-    }
+    asked |= {"unknown": unknown, "cap": _range(cap), "largest": largest, "since": since}
     found = _judged(file, rule, aim, asked | {"smallest": smallest}, facts)
     _print(found, json=json)
     if plot is not None:

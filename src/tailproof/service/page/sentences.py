@@ -386,7 +386,8 @@ def _beyond(about: About, row: dict[str, Any]) -> str:
     more = "more" if raw >= 0 else "less"
     turned = raw * float(row["gain"][0]) < 0
     decide = ", and these decide" if turned else ""
-    what = "reward was" if count == 1 else "rewards were"
+    what = about.customers.noun if about.customers.units else "reward"
+    what += " was" if count == 1 else "s were"
     return (
         f" Rewards are capped, now at {amount(about.scale.high)}, and {count:,} {what} beyond the "
         f"cap{decide}: without a cap it is {amount(abs(raw))} {more} "

@@ -216,7 +216,7 @@ function showPay({ pay, costs, aim, mean, control, name, customers }) {
     ...(row.percent[0] === null ? [] : [[`${costs ? "Saved" : "More"}, in %`, ...range(row.percent.map(rounded), " %")]]),
     ...(mean ? [[`${costs ? "Saved" : "More"}, in all`, ...range(row.total.map(rounded))]] : []),
     [`Rule, ${each}`, words(rounded(row.rule)), `other: ${words(rounded(row.other))}`],
-    ...(mean && row.beyond ? [["Without the cap", words(rounded(row.uncapped)), `${each}; ${whole.format(row.beyond)} rewards are above the cap`]] : []),
+    ...(mean && row.beyond ? [["Without the cap", words(rounded(row.uncapped)), `${each}; ${whole.format(row.beyond)} ${noun}s are above the cap`]] : []),
     [`${noun[0].toUpperCase()}${noun.slice(1)}s`, whole.format(row.requests), "that this is from"],
   ])]).flat());
   setText("trail-words", `${costs ? "Saved" : "Earned beyond"} ${control ? "the control group" : "an even split"} ${each}, so far, with its interval; above the line it pays.`);
