@@ -1,6 +1,6 @@
 """Algorithms of the field, each with the figure that it is known for, as tables for the docs.
 
-Run ``python benchmarks/field.py [smoke|quick|full] [CLAIM …]``; quick takes about five minutes on
+Run ``python benchmarks/field.py [smoke|quick|full] [CLAIM …]``; quick takes about ten minutes on
 one core, full an hour, which ``--workers 8`` divides among processes. `CLAIMS` has the names.
 "Ratio" is regret over that of the rival, of means over the same paths, with its standard error.
 """
@@ -108,11 +108,10 @@ def as_horizons_grow(size: Size) -> None:
     arms, theta = ((1.0, 0.0), (0.0, 1.0), (0.95, 0.1)), (1.0, 0.0)
     bandit = LinearBandit(contexts=GivenArms(arms), theta=theta, noise=noise.Normal())
     least = float(exploration_rates(np.array([arms]), np.array([theta]))[1][0])
-    paths = min(size.paths, 50)
     print(f"\nThe same arms: regret over ln T; no policy has less than {least:.1f} as T → ∞\n")
     print(f"| T | OFUL | LinTS, posterior | OSSB | EndOfOptimism, warm-up of 50 |\n|{'---|' * 5}")
-    for horizon in (10**4, 10**5, 10**6)[: 3 if size.paths >= SIZES["full"].paths else 2]:
-        short = max(horizon // size.shorter, 50)
+    for horizon in (10**4, 10**5, 10**6):
+        short, paths = max(horizon // size.shorter, 50), min(size.paths, 10**7 // horizon)
         tools: Tools = {
             "OFUL": OFUL(),
             "LinTS": LinTS(bonus=1 / math.sqrt(9 * 2 * math.log(horizon * 100))),
@@ -136,19 +135,16 @@ def as_horizons_grow(size: Size) -> None:
 
 def abe_long(size: Size) -> None:
     """The regret of Abe and Long grows as T^{3/4}: ten times the pulls, 5.6 times the regret."""
-    horizons = (10**3, 10**4, 10**5, 10**6)[: 4 if size.paths >= SIZES["full"].paths else 3]
     for arms, dim in ((20, 10), (3, 3)):
         print(
             f"\nAbe and Long, neutral environment, K = {arms}, d = {dim}, normal noise: T^{{3/4}}\n"
         )
         print("| T | regret | over chance | slope since the last |\n|---|---|---|---|")
         bandit, before = environments.neutral(noise.Normal(), arms=arms, dim=dim), math.nan
-        for horizon in horizons:
-            short = max(horizon // size.shorter, 50)
+        for horizon in (10**3, 10**4, 10**5, 10**6):
+            short, paths = max(horizon // size.shorter, 50), min(size.paths, 10**7 // horizon)
             tools: Tools = {"": policies.AbeLong(horizon=short, unit=2.0), "chance": Uniform()}
-            found = simulate(
-                tools, bandit, horizon=short, paths=min(size.paths, 50), checkpoints=1, seed=2026
-            )
+            found = simulate(tools, bandit, horizon=short, paths=paths, checkpoints=1, seed=2026)
             regret, chance = (float(found.curves[name].regret[:, -1].mean()) for name in tools)
             slope = math.log10(regret / before)
             print(f"| {short} | {regret:.0f} | {regret / chance:.2f} | {slope:.2f} |", flush=True)
@@ -159,7 +155,10 @@ def minimax(size: Size) -> None:
     """Robust MOSS and MR-APE lose the logarithm of RobustUCB; KL_inf-UCB is optimal as T → ∞."""
     law, locations, horizon = noise.StudentT(2.5), (0.0, 0.0, 0.5, 0.0, 0.0), 10**4
     moment = 5.0 + 0.25  # E t² = 5, and the location
-    header("Five arms, one ½ ahead, Student-t noise with df = 2.5, T = 10⁴, ε = 1")
+    header(
+        "Five arms, one ½ ahead, Student-t noise with df = 2.5, T = 10⁴, ε = 1; no policy that is "
+        f"consistent for this moment has less than {_least(law, 1.0, moment):.1f} ln T as T → ∞"
+    )
     tools: Tools = {
         "RobustUCB, truncated": RobustUCB(estimator="truncated", moment_bound=moment),
         "RobustUCB, median of means": RobustUCB(moment_bound=moment),
@@ -173,8 +172,11 @@ def minimax(size: Size) -> None:
         "LinStudentUCB": LinStudentUCB(),
     }
     regrets(tools, environments.k_armed(law, locations=locations), horizon, size)
-    header("The same with df = 1.6, ε = ½: infinite variance")
     law, moment = noise.StudentT(1.6), 13.0  # E|t|^1.5 = 12.17, and the location
+    header(
+        "The same with df = 1.6, ε = ½: infinite variance, at least "
+        f"{_least(law, 0.5, moment):.1f} ln T"
+    )
     tools = {
         "RobustUCB, truncated": RobustUCB(estimator="truncated", epsilon=0.5, moment_bound=moment),
         "RobustMOSS": policies.RobustMOSS(horizon=horizon, epsilon=0.5, moment_bound=moment),
@@ -185,6 +187,14 @@ def minimax(size: Size) -> None:
         "LinStudentUCB": LinStudentUCB(),
     }
     regrets(tools, environments.k_armed(law, locations=locations), horizon, size)
+
+
+def _least(law: noise.Noise, epsilon: float, moment: float) -> float:
+    """Return Σ Δ/KL_inf of four arms at 0 beside one at ½, for laws with this moment bound."""
+    known, unit, count = MomentClass(1 + epsilon), moment ** (1 / (1 + epsilon)), 20_000
+    logs = known.growth(law.ppf((np.arange(count) + 0.5) / count) / unit).mean(axis=0)
+    one = np.ones((1, 1), dtype=np.int64)
+    return 4 * 0.5 / float(known.evidence(logs[None, None], one, np.array([[0.5 / unit]]))[0, 0])
 
 
 def stable(size: Size) -> None:

@@ -207,3 +207,7 @@ def _not_a_recipe(kind: str, text: str) -> ValueError:
         f"{kind} must be a name or a call like name(key=1), got {text!r}; code of your own is "
         "module:Name"
     )
+
+
+def __dir__() -> list[str]:
+    return __all__

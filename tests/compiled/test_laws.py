@@ -20,6 +20,8 @@ LAWS: list[noise.Noise] = [
     noise.Uniform(2.0),
     noise.Stable(1.2),
     noise.Stable(0.6),
+    noise.Stable(1.5, skewness=-0.7),
+    noise.Stable(0.7, skewness=1.0),
     noise.LogNormal(1.0, "mean"),
     noise.Pareto(1.5, "none", 3.0),
     noise.Mixture((noise.Normal(), noise.Cauchy(9.0)), (0.7, 0.3), 2.0),

@@ -265,12 +265,14 @@ def prune_command(
     run meanwhile.
     """
     from tailproof.live.retention import farewell, prune
+    from tailproof.service.page.summary import counted
 
     with _opened(file, experiment) as opened:
-        console.print(farewell(opened.agent, before), soft_wrap=True, highlight=False)
+        said = farewell(opened.agent, before, page=True)
+        console.print(said, soft_wrap=True, highlight=False)
         if look:
             return
-        found = prune(opened.agent, before)
+        found = prune(opened.agent, before, page=counted(opened))
     if not found.outcomes:
         return
     console.print(

@@ -31,6 +31,7 @@ from tailproof.noise import (
     Uniform,
     ZeroInflated,
 )
+from tailproof.noise.stable import _shift
 from tailproof.typing import Array
 
 __all__ = ["LawTable"]
@@ -180,11 +181,12 @@ def pareto(g: Words, laws: Array, row: int, values: Array) -> float:
 
 def stable(g: Words, laws: Array, row: int, values: Array) -> float:
     """Draw as Chambers, Mallows and Stuck 1976 do, in logarithms."""
-    alpha, angle = laws[row, 2], math.pi * (uniform(g) - 0.5)
-    lean = math.log(max(abs(math.sin(alpha * angle)), 1e-300))
-    size = lean - math.log(math.cos(angle)) / alpha
-    spread = math.log(math.cos((1.0 - alpha) * angle)) - math.log(exponential(g))
-    return laws[row, 1] * math.copysign(exp(size + (1.0 - alpha) / alpha * spread), angle)
+    alpha, shift, angle = laws[row, 2], laws[row, 3], math.pi * (uniform(g) - 0.5)
+    turned = alpha * (angle + shift)
+    size = math.log(max(abs(math.sin(turned)), 1e-300))
+    size -= (math.log(math.cos(angle)) + laws[row, 4]) / alpha
+    spread = math.log(math.cos(angle - turned)) - math.log(exponential(g))
+    return laws[row, 1] * math.copysign(exp(size + (1.0 - alpha) / alpha * spread), turned)
 
 
 def recorded(g: Words, laws: Array, row: int, values: Array) -> float:
@@ -224,6 +226,11 @@ def power(x: float, exponent: float) -> float:
     return exp(exponent * math.log(x))
 
 
+def _stable_numbers(law: Stable) -> tuple[float, float, float]:
+    shift = _shift(law.index, law.skewness)
+    return law.index, shift, math.log(math.cos(law.index * shift))
+
+
 _Own = Callable[[Any, LawTable], Sequence[float]]
 _FAMILIES: dict[type[Noise], tuple[Callable[..., float], _Own]] = {
     Cauchy: (cauchy, lambda law, table: ()),
@@ -237,7 +244,7 @@ _FAMILIES: dict[type[Noise], tuple[Callable[..., float], _Own]] = {
     Rademacher: (two_point, lambda law, table: (law.high, law.low, law.p)),
     LogNormal: (log_normal, lambda law, table: (law.sigma, law._zero)),
     Pareto: (pareto, lambda law, table: (law.index, law._zero)),
-    Stable: (stable, lambda law, table: (law.index,)),
+    Stable: (stable, lambda law, table: _stable_numbers(law)),
     Empirical: (recorded, lambda law, table: (len(law.values), table._keep(law.values.tolist()))),
     Mixture: (mixed, lambda law, table: table._mixed(law)),
     Rounded: (rounded, lambda law, table: (law.step, table._add(law.law))),

@@ -198,7 +198,8 @@ def _past(agent: Agent, history: Any, columns: dict[str, Any]) -> tuple[_Past, b
             if journal is not history and not isinstance(history, Log):
                 journal.close()
         return past, all(offer.vectors is None for offer in past.offers)
-    log = records(history, **({"missing": "refuse", "group": None, "unit": None} | columns))
+    read = {"missing": "refuse", "group": None, "unit": None, "rows": True}
+    log = records(history, **(read | columns))
     if log.status is not None:  # the log of a journal
         log = log.take(np.flatnonzero(np.isin(log.status.astype(str), _OVER)))
     return _of_table(log, agent), log.status is not None and log.features is None

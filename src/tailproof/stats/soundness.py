@@ -15,7 +15,7 @@ from tailproof.checks import number, require
 from tailproof.stats.customers import Customers
 from tailproof.typing import Array, Index
 
-__all__ = ["Finding", "bursts", "duplicates", "machines", "planned_shares", "unlike_plan"]
+__all__ = ["Finding", "bursts", "duplicates", "machines", "planned_shares", "twice", "unlike_plan"]
 
 SURELY = 1e-3
 """A split is said to be unlike its plan if chance makes one so unlike in 1 of 1000 files."""
@@ -171,7 +171,11 @@ def duplicates(arm: Index, reward: Array, unit: Index, time: Array | None) -> li
     same = np.ones(len(order) - 1, np.bool_)
     for column in columns:
         same &= np.diff(column[order]) == 0
-    count = int(same.sum())
+    return twice(int(same.sum()))
+
+
+def twice(count: int) -> list[Finding]:
+    """Say that rows with a purchase occur twice, if chance does not explain so many."""
     if count < _LEAST_ALIKE:
         return []
     return [

@@ -187,6 +187,10 @@ class About:
     scale: Scale | None
     ruled: float = 1.0
     """The share of requests that the rule decided, as lots are drawn: not the control group."""
+    units: bool = False
+    """Whether a unit counts once, with all that it brought in the window of its first request."""
+    waiting: int = 0
+    """How many units have a window that is not over."""
 
     @property
     def unit(self) -> str:
@@ -195,7 +199,7 @@ class About:
         if level is not None:
             name = "median" if level == 0.5 else f"{level:g}-quantile"
             return f"of its rewards above the {name} of the control group"
-        return "a request"
+        return "a unit" if self.units else "a request"
 
     @property
     def capped(self) -> str:
@@ -231,6 +235,9 @@ def pay(about: About, control: Estimate | None, even: Estimate | None) -> dict[s
     if even is not None:
         rows.append(_gain(about, "even", "an even split", even, about.ruled))
     verdict, words = _verdict(about, rows)
+    if about.waiting:
+        units = "unit whose window is" if about.waiting == 1 else "units whose windows are"
+        words += f" {about.waiting:,} {units} not over are not counted yet."
     return {"verdict": verdict, "words": words, "how": _pay_how(about, even), "rows": rows}
 
 
@@ -350,10 +357,14 @@ def _pay_how(about: About, even: Estimate | None) -> str:
 
 def _assumed(about: About) -> str:
     """Name the conditions."""
-    found = (
-        "Where requests name a unit, its first one counts, as the others get the same arm. "
-        "Assumed: one request does not change the reward of another"
-    )
+    counted = "its first one counts, as the others get the same arm"
+    if about.units:
+        counted = (
+            "it counts once, with all that it brought at requests within the window of its first "
+            "one, when that window is over"
+        )
+    found = f"Where requests name a unit, {counted}. Assumed: "
+    found += "one unit does not change the reward of another"
     if about.lost:
         found += "; whether a reward is lost or slow does not depend on the arm and its size"
     return found + "."
@@ -378,9 +389,11 @@ def exploring(about: About, found: Estimate | None, worth: Worth) -> dict[str, A
     total = [float(x) for x in row["total"]]
     spread = f"between {amount(low)} and {amount(high)}"
     if low > 0:
-        words = f"Exploring cost {amount(gain)} a request, {spread}; {amount(total[0])} in all."
+        words = f"Exploring cost {amount(gain)} {about.unit}, {spread}; {amount(total[0])} in all."
     else:
-        words = f"Exploring cost about {amount(gain)} a request; {spread}, so nothing is sure yet."
+        words = (
+            f"Exploring cost about {amount(gain)} {about.unit}; {spread}, so nothing is sure yet."
+        )
     control = f" {said}." if lots else ""
     return {"words": words + control, "how": how.strip(), "row": row}
 
