@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from tailproof.formatting import amount, listed, signed
 from tailproof.live.reading import Note
 from tailproof.policies.base import Policy
 from tailproof.service.page.timeline import plain
@@ -103,7 +104,7 @@ def lead_words(aim: Aim, found: Comparison) -> str:
         )
     rivals = [name for name in lead.rivals if name not in aside]
     if lead.arm is None:
-        parts = [f"Nothing leads: {_listed(rivals)} are equal so far"]
+        parts = [f"Nothing leads: {listed(rivals)} are equal so far"]
     else:
         parts = [f"{lead.arm} leads so far"]
         if aim.share is not None and unbounded:
@@ -113,9 +114,9 @@ def lead_words(aim: Aim, found: Comparison) -> str:
         elif found.doubts:
             parts.append(f"not sure yet: {'; '.join(found.doubts)}")
         elif rivals:
-            parts.append(f"not sure yet against {_listed(rivals)}")
+            parts.append(f"not sure yet against {listed(rivals)}")
     if few:
-        parts.append(f"{_listed(few)} {'has' if len(few) == 1 else 'have'} too few rewards")
+        parts.append(f"{listed(few)} {'has' if len(few) == 1 else 'have'} too few rewards")
     words = "; ".join(parts) + "."
     more = found.forecast() if len(rivals) <= _RIVALS else None
     if more is None:
@@ -148,16 +149,6 @@ def filter_words(policy: Policy[Any]) -> str:
         f"{policy.pulls} rewards of the same arm are learned together: {use}, so that a few "
         "extreme rewards do not decide. Until there are so many, the policy decides as before."
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Return names as an English list.
-
-    >>> _listed(["a"]), _listed(["a", "b", "c"]), _listed(list("abcdef"))
-    ('a', 'a, b and c', 'a, b, c and 3 more')
-    """
-    shown = [*names] if len(names) <= 4 else [*names[:3], f"{len(names) - 3} more"]
-    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
 class Counted(Protocol):
@@ -212,18 +203,6 @@ class About:
             f"Rewards are cut {ends} now. The range is learned again whenever there are twice as "
             "many outcomes, and always from earlier ones."
         )
-
-
-def amount(x: float) -> str:
-    """Return a number with three digits, whole if it is large.
-
-    >>> amount(0.12345), amount(-1234567.8), amount(math.inf)
-    ('0.123', '−1,234,568', '∞')
-    """
-    if math.isinf(x):
-        return "∞" if x > 0 else "−∞"
-    size = abs(x)
-    return ("−" if x < 0 else "") + (f"{size:,.0f}" if size >= 1000 else f"{size:.3g}")
 
 
 def pay(about: About, control: Estimate | None, even: Estimate | None) -> dict[str, Any]:
@@ -285,7 +264,7 @@ def _sentence(about: About, row: dict[str, Any]) -> tuple[str, str]:
     """Return a verdict and a sentence on one difference."""
     gain, low, high = (float(x) for x in row["gain"])
     percent = row["percent"][0]
-    about_percent = "" if percent is None else f", {_signed(float(percent))} %"
+    about_percent = "" if percent is None else f", {signed(float(percent))} %"
     between = f"between {amount(low)} and {amount(high)}"
     if math.isinf(low) and math.isinf(high):
         return "unsure", (
@@ -319,16 +298,6 @@ def _beyond(about: About, row: dict[str, Any]) -> str:
         f" Rewards are capped, now at {amount(about.scale.high)}, and {count:,} {what} beyond the "
         f"cap{decide}: without a cap it is {amount(abs(raw))} {more}."
     )
-
-
-def _signed(x: float) -> str:
-    """Return a rounded percentage with its sign.
-
-    >>> _signed(14.6), _signed(-0.2), _signed(0)
-    ('+15', '−0.2', '0')
-    """
-    text = f"{abs(x):.2g}" if abs(x) < 10 else f"{abs(x):,.0f}"
-    return text if float(text.replace(",", "")) == 0 else ("−" if x < 0 else "+") + text
 
 
 def _pay_how(about: About, even: Estimate | None) -> str:
@@ -437,9 +406,9 @@ def sound(
     said = f"{len(alarms)} so far; the last one: {_note(alarms[-1])}" if alarms else "none so far"
     checks.append(("drift alarms", not alarms, said))
     bad = [name for name, fine, _ in checks if not fine]
-    words = f"Look at: {_listed(bad)}." if bad else "Nothing looks wrong."
-    listed = [{"name": name, "fine": fine, "words": said} for name, fine, said in checks]
-    return {"fine": not bad, "words": words, "checks": listed}
+    words = f"Look at: {listed(bad)}." if bad else "Nothing looks wrong."
+    rows = [{"name": name, "fine": fine, "words": said} for name, fine, said in checks]
+    return {"fine": not bad, "words": words, "checks": rows}
 
 
 def _note(note: Note) -> str:
@@ -460,5 +429,5 @@ def weighted_words(lead: Lead) -> dict[str, str]:
     if lead.sure:
         said = f"Alone, {lead.arm} would earn most, and that is sure."
     else:
-        said = f"Alone, {lead.arm} would earn most so far; not sure against {_listed(lead.rivals)}."
+        said = f"Alone, {lead.arm} would earn most so far; not sure against {listed(lead.rivals)}."
     return {"words": said, "how": how}
