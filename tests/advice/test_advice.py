@@ -621,7 +621,7 @@ def test_equal_medians_lead_nothing() -> None:
     rewards = np.append(money(rng, 3000, 0.4), money(rng, 3000, 0.2))
     advice = calibrate(reward=rewards, arm=np.repeat(["a", "b"], 3000))
     assert advice.leaders["median"] == (None, False, ("a", "b"))
-    assert "median: nothing leads, as a, b have equal estimates" in advice.explain()
+    assert "median: nothing leads, as a and b have equal estimates" in advice.explain()
     assert "median (no arm leads)" in str(advice)
 
 

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from tailproof.formatting import listed, short, signed, two_digits
+from tailproof.formatting import listed, short, two_digits, with_sign
 from tailproof.stats.contrasts import Contrast
 from tailproof.stats.standing import Standing
 
@@ -74,7 +74,7 @@ def _interval(standing: Standing, found: Contrast) -> str:
         return f"no interval, {looks}"
     lift = found.lift(standing.level)[0]
     percent = "" if math.isnan(lift) else f"{lift:+.0%}; "
-    return f"{percent}{signed(found.low)} to {signed(found.high)}, {looks}"
+    return f"{percent}{with_sign(found.low)} to {with_sign(found.high)}, {looks}"
 
 
 def _cap(standing: Standing) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import chdtrc, gammaln, pdtrc
 
 from tailproof.checks import number, require
+from tailproof.formatting import odds
 from tailproof.stats.customers import Customers
 from tailproof.typing import Array, Index
 
@@ -116,7 +117,7 @@ def about_shares(
             Finding(
                 "shares",
                 f"The arms do not have their planned shares: {listed}; chance does this in "
-                f"{_odds(p)}. Something gave or lost customers of one arm, so nothing here is "
+                f"{odds(p)}. Something gave or lost customers of one arm, so nothing here is "
                 "sure: find it first.",
             )
         ]
@@ -218,10 +219,3 @@ def bursts(arm: Index, names: Sequence[str], reward: Array) -> list[Finding]:
                 )
             )
     return found[:1] if counts.all() else found
-
-
-def _odds(p: float) -> str:
-    """Return a small probability in words."""
-    if p < 1e-9:
-        return "less than one of a billion files"
-    return f"one of {1 / p:,.0f} files"

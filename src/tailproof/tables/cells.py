@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tailproof.formatting import often
 from tailproof.tables.refusals import Refusals
 from tailproof.typing import Array, Index
 
@@ -361,15 +362,15 @@ def _one_spelling(found: Labels, name: str, spelling: Spelling) -> Labels:
         first, *others = sorted(several, key=lambda i: -counts[i])
         usual = found.names[first]
         for other in others:
-            rare, times = found.names[other], _times(counts[other])
+            rare, count = found.names[other], often(counts[other])
             if spelling == "ask":
                 raise ValueError(
-                    f"column {name} has {rare!r} {times} beside {usual!r} "
-                    f"{_times(counts[first])}: did you mean {usual!r}? "
+                    f"column {name} has {rare!r} {count} beside {usual!r} "
+                    f"{often(counts[first])}: did you mean {usual!r}? "
                     "Pass spelling='merge' (--spelling merge) if so, 'keep' if they differ"
                 )
             into[other] = first
-            sentences.append(f"{rare!r} ({times}) was read as {usual!r}.")
+            sentences.append(f"{rare!r} ({count}) was read as {usual!r}.")
     kept = np.unique(into[:-1])
     place = np.full(len(into), -1)
     place[kept] = np.arange(len(kept))
@@ -386,10 +387,6 @@ def _plain(name: str) -> str:
     visible = (x for x in unicodedata.normalize("NFKC", name) if unicodedata.category(x) != "Cf")
     bare = "".join("".join(visible).split()).casefold()
     return f"{float(bare):.15g}" if re.fullmatch(r"\d{1,15}(\.\d*)?", bare) else bare
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count:,} times".replace(",", " ")
 
 
 def times(column: Column, name: str, refusals: Refusals) -> tuple[Array, str]:

@@ -45,7 +45,9 @@ class Frame(Source):
 
         if nw.dependencies.is_pandas_dataframe(table):  # whose columns may have any name
             table = table.set_axis([str(name) for name in table.columns], axis=1)
-        self._frame: narwhals.DataFrame[Any] = nw.from_native(table, eager_only=True)
+        found = nw.from_native(table)
+        frame = found.collect() if isinstance(found, nw.LazyFrame) else found
+        self._frame: narwhals.DataFrame[Any] = frame
         self.names = self._frame.columns
 
     def load(self, wanted: Sequence[str], refusals: Refusals) -> dict[str, Column]:

@@ -4,8 +4,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from tailproof.formatting import amount, listed
 from tailproof.live.reading import Note
-from tailproof.service.page.sentences import About, amount, in_words
+from tailproof.service.page.sentences import About
 from tailproof.stats.uplift import Worth
 
 __all__ = ["sound"]
@@ -84,9 +85,9 @@ def sound(
         said = f"{len(alarms)} so far, and the policy started again; the last: {_note(alarms[-1])}"
         checks.append(("drift alarms", True, said))
     bad = [name for name, fine, _ in checks if not fine]
-    words = f"Look at: {in_words(bad)}." if bad else "Nothing looks wrong."
-    listed = [{"name": name, "fine": fine, "words": said} for name, fine, said in checks]
-    return {"fine": not bad, "words": words, "checks": listed}
+    words = f"Look at: {listed(bad)}." if bad else "Nothing looks wrong."
+    rows = [{"name": name, "fine": fine, "words": said} for name, fine, said in checks]
+    return {"fine": not bad, "words": words, "checks": rows}
 
 
 def _about_ignored(

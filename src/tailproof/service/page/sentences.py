@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tailproof.formatting import amount, listed, signed
 from tailproof.policies.base import Policy
 from tailproof.service.page.timeline import plain
 from tailproof.stats.aims import Aim
@@ -27,10 +28,8 @@ __all__ = [
     "About",
     "Counted",
     "aim_words",
-    "amount",
     "exploring",
     "filter_words",
-    "in_words",
     "judged_words",
     "lead_how",
     "lead_words",
@@ -102,7 +101,7 @@ def lead_words(aim: Aim, found: Comparison, noun: str = "request") -> str:
         )
     rivals = [name for name in lead.rivals if name not in aside]
     if lead.arm is None:
-        parts = [f"Nothing leads: {in_words(rivals)} are equal so far"]
+        parts = [f"Nothing leads: {listed(rivals)} are equal so far"]
     else:
         parts = [f"{lead.arm} leads so far"]
         if aim.share is not None and unbounded:
@@ -112,9 +111,9 @@ def lead_words(aim: Aim, found: Comparison, noun: str = "request") -> str:
         elif found.doubts:
             parts.append(f"not sure yet: {'; '.join(found.doubts)}")
         elif rivals:
-            parts.append(f"not sure yet against {in_words(rivals)}")
+            parts.append(f"not sure yet against {listed(rivals)}")
     if few:
-        parts.append(f"{in_words(few)} {'has' if len(few) == 1 else 'have'} too few rewards")
+        parts.append(f"{listed(few)} {'has' if len(few) == 1 else 'have'} too few rewards")
     words = "; ".join(parts) + "."
     more = found.forecast() if len(rivals) <= _RIVALS else None
     if more is None:
@@ -147,16 +146,6 @@ def filter_words(policy: Policy[Any]) -> str:
         f"{policy.pulls} rewards of the same arm are learned together: {use}, so that a few "
         "extreme rewards do not decide. Until there are so many, the policy decides as before."
     )
-
-
-def in_words(names: Sequence[str]) -> str:
-    """Return names as an English list.
-
-    >>> in_words(["a"]), in_words(["a", "b", "c"]), in_words(list("abcdef"))
-    ('a', 'a, b and c', 'a, b, c and 3 more')
-    """
-    shown = [*names] if len(names) <= 4 else [*names[:3], f"{len(names) - 3} more"]
-    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,18 +262,6 @@ class About:
         )
 
 
-def amount(x: float) -> str:
-    """Return a number with three digits, whole if it is large.
-
-    >>> amount(0.12345), amount(-1234567.8), amount(math.inf)
-    ('0.123', '−1,234,568', '∞')
-    """
-    if math.isinf(x):
-        return "∞" if x > 0 else "−∞"
-    size = abs(x)
-    return ("−" if x < 0 else "") + (f"{size:,.0f}" if size >= 1000 else f"{size:.3g}")
-
-
 def pay(about: About, control: Estimate | None, even: Estimate | None) -> dict[str, Any]:
     """Say what the rule earned beyond the control group and an even split."""
     rows = []
@@ -341,7 +318,7 @@ def _sentence(about: About, row: dict[str, Any]) -> tuple[str, str]:
     """Return a verdict and a sentence on one difference."""
     gain, low, high = (float(x) for x in row["gain"])
     percent = row["percent"][0]
-    about_percent = "" if percent is None else f", {_signed(float(percent))} %"
+    about_percent = "" if percent is None else f", {signed(float(percent))} %"
     between = f"between {amount(low)} and {amount(high)}"
     if math.isinf(low) and math.isinf(high):
         return "unsure", (
@@ -399,16 +376,6 @@ def _raw_total(about: About, row: dict[str, Any]) -> str:
     """Return the uncapped difference in all, in brackets."""
     many = about.ruled * row["requests"]
     return f" ({_sum(float(row['uncapped']) * many)} in all, without an interval)"
-
-
-def _signed(x: float) -> str:
-    """Return a rounded percentage with its sign.
-
-    >>> _signed(14.6), _signed(-0.2), _signed(0)
-    ('+15', '−0.2', '0')
-    """
-    text = f"{abs(x):.2g}" if abs(x) < 10 else f"{abs(x):,.0f}"
-    return text if float(text.replace(",", "")) == 0 else ("−" if x < 0 else "+") + text
 
 
 def _pay_how(about: About, even: Estimate | None) -> str:
@@ -486,7 +453,5 @@ def weighted_words(lead: Lead) -> dict[str, str]:
     if lead.sure:
         said = f"Alone, {lead.arm} would earn most, and that is sure."
     else:
-        said = (
-            f"Alone, {lead.arm} would earn most so far; not sure against {in_words(lead.rivals)}."
-        )
+        said = f"Alone, {lead.arm} would earn most so far; not sure against {listed(lead.rivals)}."
     return {"words": said, "how": how}
