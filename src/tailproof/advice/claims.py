@@ -37,7 +37,7 @@ def about_lead(standing: Standing) -> str:
     >>> who = Customers.of(arm=arm, reward=bought, unit=np.arange(40_000))
     >>> print(about_lead(Standing(customers=who, names=["classic", "bold"])))
     bold leads, and that is sure: it earns 0.5776 more per customer than classic (+61%; +0.4676 to
-    +0.6837, 95%, one look).
+    +0.6837, 95%, one look), as long as totals of customers do not exceed 25, the largest so far.
     """
     if standing.best is None:
         return f"nothing leads, as {listed(standing.names)} have equal values."
