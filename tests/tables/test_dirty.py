@@ -54,6 +54,7 @@ CASES = {
     "words among numbers": Case(
         "5,a\nfree,b\n7,a\n", {}, "must contain numbers, got 'free' in line 3: mend it"
     ),
+    "a word among prices": Case("$5,a\nfree,b\n", {}, "must contain numbers, got 'free' in line 3"),
     "words, skipped": Case(
         "5,a\nfree,b\n7,a\n\nx,b\n", SKIP, rewards=(5, 7), note="2 rows were left out: line 3 ("
     ),

@@ -259,7 +259,9 @@ def _sign(column: Column, asked: list[int], name: str, refusals: Refusals) -> st
     of: dict[str, list[int]] = defaultdict(list)
     for i in asked:
         signs = _CURRENCY.findall(column.texts[i])
-        if signs or _bare(column.texts[i], "").strip("0.,+-"):  # a zero is zero in each currency
+        if signs or any(
+            x.isdigit() and x != "0" for x in column.texts[i]
+        ):  # zeros have no currency
             of[signs[0] if signs else ""].append(i)
     plain = 0 if column.numbers is None else int(np.count_nonzero(np.nan_to_num(column.numbers)))
     if not of or (len(of) == 1 and not plain):

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["is_lazy", "reduced"]
 
-_MOST_ROWS = 10**7
-"""More rows than this are thinned at random: they would take a GB, and change no digit shown."""
+_MOST_ROWS = 5 * 10**6
+"""More rows than this are thinned at random: they would take GBs, and change no digit shown."""
 _DAY = 86400
 _COUNT = "rows of the table"
 """What the column of counts is called; no table has this name for something else."""
