@@ -70,6 +70,78 @@ def test_without_a_unit_the_rewards_are_those_of_the_rows(kind: str) -> None:
     assert advice[0].cells() == advice[1].cells()
 
 
+def spoiled(how: str) -> pd.DataFrame:
+    """Sales as they may be: with arms drawn by visit, missing rewards, orders that occur twice."""
+    frame, rng = sales(), np.random.default_rng(1)
+    if how == "arms by visit":
+        frame["variant"] = rng.choice(["a", "b"], len(frame))
+    if how == "a leak":
+        frame.loc[frame.index[:3], "variant"] = ["a", "b", "b"]
+    if how == "missing rewards":
+        frame.loc[rng.random(len(frame)) < 0.1, "revenue"] = np.nan
+    if how == "orders twice":
+        frame = pd.concat([frame, frame[frame.revenue > 0].head(20)])
+    return frame
+
+
+@KINDS
+@pytest.mark.parametrize("time", ["when", None])
+@pytest.mark.parametrize("how", ["arms by visit", "a leak", "missing rewards", "orders twice"])
+def test_the_statements_are_those_of_the_rows(kind: str, how: str, time: str | None) -> None:
+    frame = spoiled(how)
+    names = NAMES | {"unit": "customer", "time": time}
+    said = [tp.calibrate(table, **names).explain() for table in (lazy(kind, frame), frame)]
+    assert ("Rows were summed" in said[0]) == (how != "arms by visit")
+    note = "Rows were summed where they are, so bursts of one arm were not looked for."
+    assert said[0].replace(note, "").split() == said[1].split()
+
+
+def test_rows_of_a_day_have_no_order() -> None:
+    """The rows of a database come sorted; a policy that follows rewards would look like this."""
+    frame = sales().sort_values(["variant", "revenue"])
+    for time in ("when", None):
+        said = tp.calibrate(lazy("duckdb", frame), **(NAMES | {"time": time})).explain()
+        assert "followed the rewards" not in said
+        assert "in a burst" not in said
+
+
+def test_the_same_table_gives_the_same_rows() -> None:
+    tables = [lazy("duckdb", sales().sample(frac=1, random_state=seed)) for seed in (0, 1)]
+    found = [records(table, unit="customer", **NAMES) for table in tables]
+    assert found[0].reward == pytest.approx(found[1].reward)
+    assert found[0].arm.tolist() == found[1].arm.tolist()
+
+
+@KINDS
+def test_spoiled_rows_are_refused_or_counted(kind: str) -> None:
+    frame = sales(400)
+    frame.loc[:2, "variant"] = None
+    names = NAMES | {"unit": "customer"}
+    with pytest.raises(ValueError, match="names no arm in"):
+        records(lazy(kind, frame), **names)
+    found = records(lazy(kind, frame), skip_bad=True, **names)
+    assert found.weight is not None
+    assert found.weight.sum() == 397
+    frame.loc[5, "revenue"] = np.nan
+    with pytest.raises(ValueError, match="has no reward in 1 of its rows"):
+        records(lazy(kind, frame), skip_bad=True, missing="refuse", **names)
+
+
+def test_texts_are_read_as_in_a_file() -> None:
+    frame = sales(400)
+    texts = frame.assign(revenue=[f"${x:,.2f}" for x in frame.revenue])
+    found = records(lazy("duckdb", texts), unit="customer", **NAMES)
+    assert found.reward.tolist() == records(frame, unit="customer", **NAMES).reward.tolist()
+
+
+def test_customers_with_long_numbers_are_told_apart() -> None:
+    frame = sales(400).assign(customer=2**60 + np.arange(400))
+    for table in (frame, lazy("duckdb", frame), lazy("polars", frame)):
+        found = records(table, unit="customer", **NAMES)
+        assert found.unit is not None
+        assert len(set(found.unit.tolist())) == 400
+
+
 @KINDS
 def test_judging_takes_the_rows(kind: str) -> None:
     frame = sales()

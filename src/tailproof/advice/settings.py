@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tailproof.advice.code import mostly_zero, written
+from tailproof.advice.code import explored, mostly_zero, written
 from tailproof.stats.aims import Aim
 from tailproof.stats.estimators import Median
 from tailproof.wrappers import Negated
@@ -19,6 +19,7 @@ __all__ = ["settings"]
 def settings(advice: Advice, aim: Aim | None = None) -> str:
     """Return the configuration of the same policy for ``tailproof serve``."""
     policy = advice.policy(aim)
+    explore = explored(policy)
     inner = policy.policy if isinstance(policy, Negated) else policy
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", written(inner)).lower()
     chosen = aim or advice.aim or Median()
@@ -26,6 +27,7 @@ def settings(advice: Advice, aim: Aim | None = None) -> str:
     listed = [f"arms = [{arms}]"] if arms and advice.dim is None else []
     first = advice.rewards.arms[0].name or "ARM"
     small = ["costs = true"] if advice.costs else []
+    chance = [f"explore = {explore}  # random, so that every arm has a chance"] if explore else []
     return "\n".join(
         [
             "[experiments.shop]",
@@ -33,6 +35,7 @@ def settings(advice: Advice, aim: Aim | None = None) -> str:
             f'aim = "{chosen.name}"',
             *small,
             *listed,
+            *chance,
             'wait = "1d"  # within which a reward counts',
             f'# control = {{ arm = "{first}", share = 0.1 }}  # to know whether it paid',
             'silence = 0.0  # what a request brought of which nothing is told; "lost": unknown'

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from tailproof.formatting import difference, interval, or_blank, p_value
 from tailproof.notebooks import html
 
 if TYPE_CHECKING:
@@ -196,15 +197,17 @@ class Judgement:
             size = "" if math.isnan(value.effective_size) else f"{value.effective_size:,.0f} rows"
             if value.horizon:
                 size = f"{value.horizon:,} decisions"
-            row = [name, _number(value.estimate), _range(value), value.verdict, size]
+            ends = interval(value.low, value.high)
+            row = [name, or_blank(value.estimate), ends, value.verdict, size]
             others = [value.to_logged] + ([value.to_control] if self.control else [])
-            rows.append(row + ["" if other is None else _signed(other) for other in others])
+            row += [difference(x.value, x.low, x.high) if x else "" for x in others]
+            rows.append(row)
         return rows
 
     def text(self) -> str:
         """Return a page of text."""
         shown = [
-            [name, _number(value.estimate), _range(value), value.verdict]
+            [name, or_blank(value.estimate), interval(value.low, value.high), value.verdict]
             for name, value in self.values.items()
         ]
         widths = [max(len(row[i]) for row in shown) for i in range(3)]
@@ -241,7 +244,7 @@ class Judgement:
             compared += 1
             found.append(
                 f"{name} earns {amount:,.4g} {word} than {other} ({low:,.4g} to {high:,.4g}); "
-                f"evidence against no difference: {_p(min(to.p, 1 - to.p))}, one-sided."
+                f"evidence against no difference: {p_value(min(to.p, 1 - to.p))}, one-sided."
             )
         if compared > 1:
             found.append(
@@ -304,28 +307,3 @@ class Judgement:
         note = "  ◇ beware, see the reasons" if "beware" in kinds else ""
         figure.suptitle(f"{100 * self.level:.4g} % {self.interval} intervals{note}", fontsize=9)
         return figure
-
-
-def _number(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:,.4g}"
-
-
-def _range(value: RuleValue) -> str:
-    return "" if math.isnan(value.low) else f"{value.low:,.4g} to {value.high:,.4g}"
-
-
-def _signed(found: Difference) -> str:
-    return (
-        ""
-        if math.isnan(found.low)
-        else (f"{found.value:+,.3g} ({found.low:+,.3g} to {found.high:+,.3g})")
-    )
-
-
-def _p(p: float) -> str:
-    """Return a p value with two digits; zero is never said.
-
-    >>> _p(0.0123), _p(1e-9)
-    ('p = 0.012', 'p < 0.001')
-    """
-    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"

@@ -72,6 +72,10 @@ class Records:
         What became of the row, as text: told, silent, lost, …
     weight : array of shape (n,), optional
         How many rows of the source a row stands for; its reward is their sum.
+    rows : Records, optional
+        If rows are sums, the arms and rewards of the rows behind them.
+    twice : int
+        If rows are sums, how many rows with a purchase occur twice.
     adaptive : bool, optional
         Whether propensities depend on earlier rewards; None if that is not known.
     floor : float, optional
@@ -104,6 +108,8 @@ class Records:
     group: NDArray[Any] | None = None
     status: NDArray[Any] | None = None
     weight: Array | None = None
+    rows: "Records | None" = None
+    twice: int = 0
     adaptive: bool | None = None
     floor: float | None = None
     notes: tuple[str, ...] = ()

@@ -61,7 +61,7 @@ def with_events(
     span = reading.get("window")
     window = np.inf if span is None else seconds("window", span)
     age = _times(orders) - np.append(_times(shown), np.nan)[unit]
-    notes += _about(orders, age, window, stranger)
+    notes = table.notes + notes + _about(orders, age, window, stranger)
     counted = (unit >= 0) & (age >= 0) & (age < window) & ~np.isnan(orders.reward)
     reward = np.bincount(unit[counted], orders.reward[counted], minlength=shown.n)
     found = replace(shown, reward=reward.astype(np.float64), notes=notes)

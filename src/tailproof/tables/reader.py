@@ -74,7 +74,7 @@ class Reader:
         self.refusals = Refusals(source.where, skip=reading.get("skip_bad", False))
         self.wanted = self._wanted(asked)
         self.columns = self._load(asked)
-        self.merged: list[str] = []
+        self.notes: list[str] = []
         self.n = len(next(iter(self.columns.values()), ()))
         for option, column in self.columns.items():
             require(len(column) == self.n, option, f"of shape {(self.n,)}", (len(column),))
@@ -85,12 +85,16 @@ class Reader:
         """Return the column of each option; a default that is not there is left out."""
         names = {option: name for option, name in asked.items() if isinstance(name, str)}
         self.source.prefer([name for option, name in names.items() if name != option])
-        known, found = set(self.source.names), {}
+        known = set(self.source.names)
+        alike = {name.casefold(): name for name in self.source.names}  # such as Arm for arm
+        found = {}
         for option, name in names.items():
             defaults = [name, *(self.also.get(option, ()) if name == option else ())]
             if option == "status" == name and not self.source.journal:
                 defaults = ["fate"]  # the status of an order is another matter
             there = next((own for own in defaults if own in known), None)
+            if there is None and name == option:
+                there = next((alike[own] for own in defaults if own in alike), None)
             needed = name != option or (option == "reward" and not isinstance(self.source, Arrays))
             if there is not None or needed:
                 found[option] = there or name
@@ -153,7 +157,7 @@ class Reader:
         self.kept = self.refusals.kept(self.n)
         if len(self.kept) < self.n:
             found = found.take(self.kept)
-        return replace(found, notes=tuple(filter(None, [self.refusals.sentence, *self.merged])))
+        return replace(found, notes=tuple(filter(None, [self.refusals.sentence, *self.notes])))
 
     def _reward(self) -> Array:
         """Return the rewards; zeros if there are none to read."""
@@ -170,7 +174,8 @@ class Reader:
         if "time" not in self.columns:
             return None
         name = self._name("time")
-        found = cells.times(self.columns["time"], name, self.refusals)
+        found, said = cells.times(self.columns["time"], name, self.refusals)
+        self.notes.append(said)
         self.refusals.rows(np.flatnonzero(np.isnan(found)), f"column {name} has no time")
         return found
 
@@ -182,7 +187,7 @@ class Reader:
         if option not in self.columns:
             return None
         found = cells.labels(self.columns[option], self._name(option), spelling)
-        self.merged.append(found.merged)
+        self.notes.append(found.merged)
         return found
 
     def _arms(self) -> tuple[tuple[str, ...], Index]:

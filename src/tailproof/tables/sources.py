@@ -39,7 +39,7 @@ class Source(ABC):
 
     def check(self, wanted: dict[str, str]) -> None:
         """Raise ``ValueError`` unless every wanted column, by option, is here once."""
-        if not self.names:
+        if not any(self.names):
             raise ValueError(f"{self.name} is empty")
         for option, column in wanted.items():
             count = list(self.names).count(column)

@@ -20,6 +20,7 @@ from tailproof.live.journal.tables import SCHEMA, TABLES
 __all__ = [
     "BEFORE",
     "CANCELLED",
+    "PAGE",
     "ConflictError",
     "Journal",
     "Look",
@@ -31,6 +32,8 @@ __all__ = [
 
 CANCELLED = "\n"
 """The name of an event that says that its ticket was cancelled; those of rewards are printable."""
+PAGE = -1
+"""In place of the number of a recipe: the snapshot of what the page has counted."""
 BEFORE = -1
 """The request of a ticket that was cancelled before it was asked for; the event has its name."""
 _CHUNK = 1000

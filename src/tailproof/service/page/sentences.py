@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from tailproof.formatting import amount, listed, signed
 from tailproof.live.reading import Note
 from tailproof.policies.base import Policy
 from tailproof.service.page.timeline import plain
@@ -103,7 +104,7 @@ def lead_words(aim: Aim, found: Comparison) -> str:
         )
     rivals = [name for name in lead.rivals if name not in aside]
     if lead.arm is None:
-        parts = [f"Nothing leads: {_listed(rivals)} are equal so far"]
+        parts = [f"Nothing leads: {listed(rivals)} are equal so far"]
     else:
         parts = [f"{lead.arm} leads so far"]
         if aim.share is not None and unbounded:
@@ -113,9 +114,9 @@ def lead_words(aim: Aim, found: Comparison) -> str:
         elif found.doubts:
             parts.append(f"not sure yet: {'; '.join(found.doubts)}")
         elif rivals:
-            parts.append(f"not sure yet against {_listed(rivals)}")
+            parts.append(f"not sure yet against {listed(rivals)}")
     if few:
-        parts.append(f"{_listed(few)} {'has' if len(few) == 1 else 'have'} too few rewards")
+        parts.append(f"{listed(few)} {'has' if len(few) == 1 else 'have'} too few rewards")
     words = "; ".join(parts) + "."
     more = found.forecast() if len(rivals) <= _RIVALS else None
     if more is None:
@@ -150,16 +151,6 @@ def filter_words(policy: Policy[Any]) -> str:
     )
 
 
-def _listed(names: Sequence[str]) -> str:
-    """Return names as an English list.
-
-    >>> _listed(["a"]), _listed(["a", "b", "c"]), _listed(list("abcdef"))
-    ('a', 'a, b and c', 'a, b, c and 3 more')
-    """
-    shown = [*names] if len(names) <= 4 else [*names[:3], f"{len(names) - 3} more"]
-    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
-
-
 class Counted(Protocol):
     """What the checks need to know of an arm."""
 
@@ -187,6 +178,10 @@ class About:
     scale: Scale | None
     ruled: float = 1.0
     """The share of requests that the rule decided, as lots are drawn: not the control group."""
+    units: bool = False
+    """Whether a unit counts once, with all that it brought in the window of its first request."""
+    waiting: int = 0
+    """How many units have a window that is not over."""
 
     @property
     def unit(self) -> str:
@@ -195,7 +190,7 @@ class About:
         if level is not None:
             name = "median" if level == 0.5 else f"{level:g}-quantile"
             return f"of its rewards above the {name} of the control group"
-        return "a request"
+        return "a unit" if self.units else "a request"
 
     @property
     def capped(self) -> str:
@@ -210,18 +205,6 @@ class About:
         )
 
 
-def amount(x: float) -> str:
-    """Return a number with three digits, whole if it is large.
-
-    >>> amount(0.12345), amount(-1234567.8), amount(math.inf)
-    ('0.123', '−1,234,568', '∞')
-    """
-    if math.isinf(x):
-        return "∞" if x > 0 else "−∞"
-    size = abs(x)
-    return ("−" if x < 0 else "") + (f"{size:,.0f}" if size >= 1000 else f"{size:.3g}")
-
-
 def pay(about: About, control: Estimate | None, even: Estimate | None) -> dict[str, Any]:
     """Say what the rule earned beyond the control group and an even split."""
     rows = []
@@ -231,6 +214,9 @@ def pay(about: About, control: Estimate | None, even: Estimate | None) -> dict[s
     if even is not None:
         rows.append(_gain(about, "even", "an even split", even, about.ruled))
     verdict, words = _verdict(about, rows)
+    if about.waiting:
+        units = "unit whose window is" if about.waiting == 1 else "units whose windows are"
+        words += f" {about.waiting:,} {units} not over are not counted yet."
     return {"verdict": verdict, "words": words, "how": _pay_how(about, even), "rows": rows}
 
 
@@ -278,7 +264,7 @@ def _sentence(about: About, row: dict[str, Any]) -> tuple[str, str]:
     """Return a verdict and a sentence on one difference."""
     gain, low, high = (float(x) for x in row["gain"])
     percent = row["percent"][0]
-    about_percent = "" if percent is None else f", {_signed(float(percent))} %"
+    about_percent = "" if percent is None else f", {signed(float(percent))} %"
     between = f"between {amount(low)} and {amount(high)}"
     if math.isinf(low) and math.isinf(high):
         return "unsure", (
@@ -314,16 +300,6 @@ def _beyond(about: About, row: dict[str, Any]) -> str:
     )
 
 
-def _signed(x: float) -> str:
-    """Return a rounded percentage with its sign.
-
-    >>> _signed(14.6), _signed(-0.2), _signed(0)
-    ('+15', '−0.2', '0')
-    """
-    text = f"{abs(x):.2g}" if abs(x) < 10 else f"{abs(x):,.0f}"
-    return text if float(text.replace(",", "")) == 0 else ("−" if x < 0 else "+") + text
-
-
 def _pay_how(about: About, even: Estimate | None) -> str:
     level = f"{100 * LEVEL:.0f} %"
     if about.aim.level is not None:
@@ -350,10 +326,14 @@ def _pay_how(about: About, even: Estimate | None) -> str:
 
 def _assumed(about: About) -> str:
     """Name the conditions."""
-    found = (
-        "Where requests name a unit, its first one counts, as the others get the same arm. "
-        "Assumed: one request does not change the reward of another"
-    )
+    counted = "its first one counts, as the others get the same arm"
+    if about.units:
+        counted = (
+            "it counts once, with all that it brought at requests within the window of its first "
+            "one, when that window is over"
+        )
+    found = f"Where requests name a unit, {counted}. Assumed: "
+    found += "one unit does not change the reward of another"
     if about.lost:
         found += "; whether a reward is lost or slow does not depend on the arm and its size"
     return found + "."
@@ -378,9 +358,11 @@ def exploring(about: About, found: Estimate | None, worth: Worth) -> dict[str, A
     total = [float(x) for x in row["total"]]
     spread = f"between {amount(low)} and {amount(high)}"
     if low > 0:
-        words = f"Exploring cost {amount(gain)} a request, {spread}; {amount(total[0])} in all."
+        words = f"Exploring cost {amount(gain)} {about.unit}, {spread}; {amount(total[0])} in all."
     else:
-        words = f"Exploring cost about {amount(gain)} a request; {spread}, so nothing is sure yet."
+        words = (
+            f"Exploring cost about {amount(gain)} {about.unit}; {spread}, so nothing is sure yet."
+        )
     control = f" {said}." if lots else ""
     return {"words": words + control, "how": how.strip(), "row": row}
 
@@ -424,9 +406,9 @@ def sound(
     said = f"{len(alarms)} so far; the last one: {_note(alarms[-1])}" if alarms else "none so far"
     checks.append(("drift alarms", not alarms, said))
     bad = [name for name, fine, _ in checks if not fine]
-    words = f"Look at: {_listed(bad)}." if bad else "Nothing looks wrong."
-    listed = [{"name": name, "fine": fine, "words": said} for name, fine, said in checks]
-    return {"fine": not bad, "words": words, "checks": listed}
+    words = f"Look at: {listed(bad)}." if bad else "Nothing looks wrong."
+    rows = [{"name": name, "fine": fine, "words": said} for name, fine, said in checks]
+    return {"fine": not bad, "words": words, "checks": rows}
 
 
 def _note(note: Note) -> str:
@@ -447,5 +429,5 @@ def weighted_words(lead: Lead) -> dict[str, str]:
     if lead.sure:
         said = f"Alone, {lead.arm} would earn most, and that is sure."
     else:
-        said = f"Alone, {lead.arm} would earn most so far; not sure against {_listed(lead.rivals)}."
+        said = f"Alone, {lead.arm} would earn most so far; not sure against {listed(lead.rivals)}."
     return {"words": said, "how": how}

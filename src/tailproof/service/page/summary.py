@@ -2,24 +2,32 @@
 
 import json
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tailproof.advice import calibrate
 from tailproof.live import Journal, Recipe
 from tailproof.live.reading import Ended, Note, Reader
 from tailproof.policies.base import Policy
 from tailproof.service.page import sentences
+from tailproof.service.page.kept import of_worth, packed, unpacked
 from tailproof.service.page.timeline import History, plain
 from tailproof.stats.aims import Aim
 from tailproof.stats.comparison import LEVEL, Comparison, Lead, Unbounded
 from tailproof.stats.diagnostics import LEAST
+from tailproof.stats.first_windows import FirstWindows
 from tailproof.stats.histograms import FEWEST, Histogram
 from tailproof.stats.uplift import CONTROL, OTHER, POLICY, Decided, Worth
 from tailproof.typing import Array
+
+if TYPE_CHECKING:
+    from tailproof.service.experiments import Experiment
+
+Flags = NDArray[np.bool_]
 
 __all__ = ["Summary"]
 
@@ -137,6 +145,8 @@ class Summary:
         self._requests = self._rewards = self._came = self._cancelled = self._again = 0
         self._features = False
         self.worth = Worth(aim)
+        self._windows, self._brought, self._units = FirstWindows(), Histogram(), False
+        self._resumed = False
         self._history = History(self.worth.level)
         self._notes: list[Note] = []
         self._recipe: Recipe | None = None
@@ -145,16 +155,17 @@ class Summary:
         self._table: Array = np.empty((0, 3))
         self._lead: dict[str, Any] = {}
 
-    def refresh(self) -> bool:
-        """Read a chunk of what is new, and return whether that was all."""
+    def refresh(self, until: int | None = None) -> bool:
+        """Read a chunk of what is new, and return whether that was all; at most until a number."""
         reader = self.reader
         with reader.moment():
-            self.ended = reader.count()
+            self.ended = reader.count() if until is None else until
             self._recipe = reader.recipe()
             self._notes += reader.notes(len(self._notes))
             self._meet(reader.arms(len(self._arms)))
             if self.read == 0:
                 self.read = self._start = reader.first()
+                self._resume(reader.kept())
                 gone = [note.text["arms"] for note in self._notes if note.kind == "prune"]
                 for arm in self._arms:
                     arm.pruned = sum(one[arm.name]["requests"] for one in gone if arm.name in one)
@@ -166,6 +177,7 @@ class Summary:
                 self.read = min(pause, stop)
                 if self.read == pause:
                     samples = [arm.sample for arm in self._arms]
+                    samples = [self._brought] if self._units or self._resumed else samples
                     at = rows[-1].asked if rows else 0.0
                     self.worth.settle(pause - self._start, samples, at)
             if self.read == self.ended:
@@ -174,6 +186,33 @@ class Summary:
             return False
         self._judge()
         return True
+
+    def kept(self, first: int) -> bytes:
+        """Return what "did it pay" needs if outcomes before number `first` are removed."""
+        while not self.refresh(first):
+            pass
+        if not (self._units or self._resumed):
+            for arm in self._arms:
+                self._brought.join(arm.sample)
+        return packed(
+            {
+                "aim": repr(self.aim),
+                "start": self._start,
+                "worth": of_worth(self.worth),
+                "windows": self._windows,
+                "brought": self._brought,
+                "units": self._units,
+            }
+        )
+
+    def _resume(self, kept: bytes | None) -> None:
+        """Go on with what was kept of removed outcomes, if it is about the same aim."""
+        found = {} if kept is None else unpacked(kept)
+        if found.get("aim") != repr(self.aim):
+            return
+        vars(self.worth).update(found["worth"])
+        self._start, self._units, self._resumed = found["start"], found["units"], True
+        self._windows, self._brought = found["windows"], found["brought"]
 
     def _count(self) -> None:
         """Count what has no outcome yet, and what came too late."""
@@ -237,30 +276,59 @@ class Summary:
         self, rows: Sequence[Ended], rewards: Array, offers: dict[int, list[int]]
     ) -> None:
         """Add requests to what is compared with other rules."""
+        again = np.array([bool(row.again) for row in rows])
         share = [math.nan if row.propensity is None else row.propensity for row in rows]
         lots = [self._lot(row, offers[row.offer]) for row in rows]
-        groups = np.array([OTHER if row.again else _GROUPS.get(row.group, OTHER) for row in rows])
+        groups = np.array([_GROUPS.get(row.group, OTHER) for row in rows])
+        groups[again] = OTHER
         there = np.zeros((len(rows), self._by_arm), dtype=bool)
         if self._by_arm:
             for i, row in enumerate(rows):
                 there[i, offers[row.offer]] = True
         lot = np.array([chance for chance, _ in lots])
-        self.worth.add(
-            Decided(
-                arm=np.array([row.arm for row in rows]),
-                offered=np.array([len(offers[row.offer]) for row in rows], dtype=np.float64),
-                share=np.array(share),
-                least=np.array([_least(row.shares) for row in rows]),
-                explore=np.array([self.reader.even(row.recipe, row.offer) for row in rows]),
-                group=groups,
-                lot=lot,
-                own=np.array([own for _, own in lots]),
-                reward=rewards,
-                there=there,
-                times=np.ones(len(rows)),
-            )
+        decided = Decided(
+            arm=np.array([row.arm for row in rows]),
+            offered=np.array([len(offers[row.offer]) for row in rows], dtype=np.float64),
+            share=np.array(share),
+            least=np.array([_least(row.shares) for row in rows]),
+            explore=np.array([self.reader.even(row.recipe, row.offer) for row in rows]),
+            group=groups,
+            lot=lot,
+            own=np.array([own for _, own in lots]),
+            reward=rewards,
+            there=there,
+            times=np.ones(len(rows)),
         )
+        self.worth.add(self._by_unit(rows, decided, again))
         self.worth.add_rewards(np.where(lot > 0, groups, OTHER), rewards)
+
+    def _by_unit(self, rows: Sequence[Ended], decided: Decided, again: Flags) -> Decided:
+        """Return decisions that are complete: of a unit, with all that it brought in its window.
+
+        Only money adds up: the aim is a mean, and silence has a reward.
+        """
+        rules = {number: self.reader.recipe(number) for number in {row.recipe for row in rows}}
+        waits = {
+            number: float(rule.wait)
+            for number, rule in rules.items()
+            if rule and rule.silence is not None and math.isfinite(float(rule.wait))
+        }
+        adds = self.worth.level is None
+        units = [row.unit if adds and row.recipe in waits else None for row in rows]
+        self._units |= any(unit is not None for unit in units)
+        if not self._units:
+            if self._resumed:
+                self._brought.add(decided.reward[~np.isnan(decided.reward)])
+            return decided
+        found = self._windows.add(
+            decided,
+            units=units,
+            again=again & np.array([unit is not None for unit in units]),
+            asked=np.array([row.asked for row in rows]),
+            length=np.array([waits.get(row.recipe, 0.0) for row in rows]),
+        )
+        self._brought.add(found.reward[(found.group != OTHER) & ~np.isnan(found.reward)])
+        return found
 
     def _lot(self, row: Ended, offer: Collection[int]) -> tuple[float, bool]:
         """Return the probability of the control group, and whether the arm is that of it."""
@@ -417,6 +485,8 @@ class Summary:
             positive=all(arm.sample.lows[0] >= 0 for arm in self._arms if len(arm.sample.lows)),
             scale=worth.scale,
             ruled=worth.ruled,
+            units=self._units,
+            waiting=self._windows.open,
         )
         against = worth.against_control() if control else None
         even = worth.even.estimate() if worth.level is None else None
@@ -470,6 +540,20 @@ def _first(names: Sequence[str], here: Sequence[int], table: Array, *, costs: bo
     best = int(value.argmax())
     rivals = [i for i in range(len(here)) if i != best and high[i] >= low[best]]
     return Lead(names[here[best]], not rivals, tuple(names[here[i]] for i in rivals))
+
+
+def counted(experiment: "Experiment") -> Callable[[int], bytes]:
+    """Return what `prune` needs so that "did it pay" goes on."""
+
+    def page(first: int) -> bytes:
+        known = experiment
+        summary = Summary(known.reader(), known.agent.policy, known.aim, costs=known.costs)
+        try:
+            return summary.kept(first)
+        finally:
+            summary.reader.close()
+
+    return page
 
 
 def compared(
