@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -224,13 +225,18 @@ class Reader:
 
     def _codes(self, option: str) -> Index | None:
         """Return the number of each row's unit, in the order of their first rows."""
-        found = self._labels(option)
-        if found is None:
+        if option not in self.columns:
             return None
-        missing = np.flatnonzero(found.codes < 0)
+        codes = self.columns[option].distinct()
+        missing = np.flatnonzero(codes < 0)
         self.refusals.rows(missing, f"column {self._name(option)} names no {option}")
-        self.units = np.array([*found.names, ""], dtype=object)[found.codes]
-        return found.codes
+        return codes
+
+    @cached_property
+    def units(self) -> NDArray[Any]:
+        """The name of each row's unit."""
+        found = cells.labels(self.columns["unit"], "unit")
+        return np.array([*found.names, ""], dtype=object)[found.codes]
 
     def _check_ids(self) -> None:
         """Refuse the second and later rows of an id."""
