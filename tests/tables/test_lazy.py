@@ -129,6 +129,15 @@ def test_spoiled_rows_are_refused_or_counted(kind: str) -> None:
         records(lazy(kind, frame), skip_bad=True, missing="refuse", **names)
 
 
+def test_sums_are_not_taken_for_rows() -> None:
+    found = records(lazy("duckdb", sales(400)), unit="customer", **NAMES)
+    with pytest.raises(ValueError, match="these records are sums of rows"):
+        tp.judge(found, "even", tp.Median())
+    names = {"variant": "Arm", "revenue": "Reward", "customer": "Unit", "when": "Time"}
+    again = records(lazy("duckdb", sales(400).rename(columns=names)))
+    assert again.reward.tolist() == found.reward.tolist()
+
+
 def test_texts_are_read_as_in_a_file() -> None:
     frame = sales(400)
     texts = frame.assign(revenue=[f"${x:,.2f}" for x in frame.revenue])

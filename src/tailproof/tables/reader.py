@@ -26,7 +26,7 @@ from tailproof.tables.columns import (
 )
 from tailproof.tables.how import Reading
 from tailproof.tables.refusals import Refusals
-from tailproof.tables.sources import Arrays, Source
+from tailproof.tables.sources import Arrays, Source, named
 from tailproof.typing import Array, Index
 
 __all__ = ["ALSO", "Reader", "finished"]
@@ -86,16 +86,12 @@ class Reader:
         """Return the column of each option; a default that is not there is left out."""
         names = {option: name for option, name in asked.items() if isinstance(name, str)}
         self.source.prefer([name for option, name in names.items() if name != option])
-        known = set(self.source.names)
-        alike = {name.casefold(): name for name in self.source.names}  # such as Arm for arm
-        found = {}
+        known, found = self.source.names, {}
         for option, name in names.items():
             defaults = [name, *(self.also.get(option, ()) if name == option else ())]
             if option == "status" == name and not self.source.journal:
                 defaults = ["fate"]  # the status of an order is another matter
-            there = next((own for own in defaults if own in known), None)
-            if there is None and name == option:
-                there = next((alike[own] for own in defaults if own in alike), None)
+            there = named(defaults, known, exact=name != option)
             needed = name != option or (option == "reward" and not isinstance(self.source, Arrays))
             if there is not None or needed:
                 found[option] = there or name
