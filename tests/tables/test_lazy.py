@@ -181,7 +181,7 @@ READ = """
 import resource, sys, time
 import duckdb
 import tailproof as tp
-duckdb.sql("SET memory_limit = '1GB'")
+duckdb.sql("SET memory_limit = '1GB'; SET enable_progress_bar = false")
 start = time.monotonic()
 table = duckdb.read_parquet(sys.argv[1] + "/*.parquet")
 advice = tp.calibrate(table, arm="variant", reward="revenue", unit="customer")
