@@ -47,6 +47,7 @@ _SHOP = Shop(
 
 
 _SECONDS = 2.0  # of one core
+_CHECKED = 500  # paths of a GPU against those of the cores
 _LONGEST = 12.0  # seconds of a GPU for one size
 
 
@@ -149,7 +150,7 @@ def gpu(names: list[str], sizes: list[int], horizon: int) -> None:
         start = time.perf_counter()
         game(name, horizon).play(0, 64, "gpu")
         compiling = time.perf_counter() - start
-        check = game(name, horizon).play(0, 2000)[0][:, -1]
+        check = game(name, horizon).play(0, _CHECKED)[0][:, -1]
         took = 0.0
         for paths in sizes:
             if took * paths > _LONGEST:
@@ -163,8 +164,8 @@ def gpu(names: list[str], sizes: list[int], horizon: int) -> None:
             row += [f"{x.mean():.2f} ± {x.std() / len(x) ** 0.5:.2f}" for x in (found, check)]
             table.add_row(name, f"{paths:.0e}", *row)
             print(name, paths, *row, file=sys.stderr, flush=True)
-        same = np.isclose(found[:2000], check, rtol=1e-9).mean()
-        print(f"{name}: {same:.1%} of 2000 paths are those of the cores", file=sys.stderr)
+        same = np.isclose(found[:_CHECKED], check, rtol=1e-9).mean()
+        print(f"{name}: {same:.1%} of {_CHECKED} paths are those of the cores", file=sys.stderr)
     show(table)
 
 

@@ -145,7 +145,8 @@ def test_importing_the_library_does_not_import_numba() -> None:
 
 
 def test_one_arm_and_untried_arms_are_played() -> None:
-    one = environments.k_armed(noise.Cauchy(), locations=(3.0,))
+    arm = environments.GivenArms(((1.0,),))
+    one = environments.LinearBandit(contexts=arm, theta=(3.0,), noise=noise.Cauchy())
     regret, _ = Game(UCB1(), one, "it", horizon=20, marks=(20,)).play(0, 3, "python")
     assert regret.tolist() == [[0.0]] * 3
     many = environments.k_armed(noise.Degenerate(), locations=np.linspace(0, 1, 30))

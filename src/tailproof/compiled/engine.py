@@ -125,7 +125,10 @@ class Game:
     @cached_property
     def world(self) -> World:
         """The bandit."""
-        world = world_of(self.bandit, self.horizon, self.form.vectors, self.policy.pulls)
+        form = self.form
+        world = world_of(
+            self.bandit, self.horizon, form.vectors, self.policy.pulls, general=form.large
+        )
         if self.delay and world.fresh:
             raise ValueError(
                 f"delay={self.delay} has no compiled form where every decision has new arms; "

@@ -57,6 +57,8 @@ class Form:
         Whether the functions read `offers`.
     rows : int
         How many rows `offers` has below its d, for vectors that the functions write.
+    large : bool
+        Whether the functions take so long to compile that one compilation should serve all noise.
     """
 
     start: Scalar
@@ -69,6 +71,7 @@ class Form:
     vectors: bool = False
     estimate: Scalar | None = None
     rows: int = 0
+    large: bool = False
 
 
 def none_to_estimate(s: Array, p: Array, values: Array) -> None:

@@ -62,6 +62,7 @@ def symmetric_oful(policy: SymmetricOFUL, sizes: Sizes) -> Form:
         work=work["WORK"],
         vectors=True,
         estimate=bind(estimate, **numbers),
+        large=True,
     )
 
 

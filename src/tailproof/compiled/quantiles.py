@@ -45,6 +45,7 @@ def order_statistic_ucb(policy: OrderStatisticUCB, sizes: Sizes) -> Form:
         (policy.bonus, policy.quantile),
         state=state["STATE"],
         work=n,
+        large=True,
     )
 
 

@@ -102,6 +102,7 @@ def lin_student_ucb(policy: LinStudentUCB, sizes: Sizes) -> Form:
         work=work["WORK"],
         vectors=True,
         estimate=bind(estimate, **numbers),
+        large=True,
     )
 
 

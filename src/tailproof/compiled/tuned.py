@@ -83,6 +83,7 @@ def auto_filtered(policy: AutoFiltered, sizes: Sizes, form_of: Callable[..., For
         work=work["WORK"],
         pulls=n,
         rows=dim if inside.vectors else 0,
+        large=True,
     )
 
 

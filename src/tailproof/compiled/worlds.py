@@ -66,14 +66,16 @@ class World:
     moves: Index
 
 
-def world_of(bandit: Bandit, horizon: int, vectors: bool, pulls: int = 1) -> World:
+def world_of(
+    bandit: Bandit, horizon: int, vectors: bool, pulls: int = 1, general: bool = False
+) -> World:
     """Return the compiled form of a bandit, or raise if it has none.
 
     `vectors` says whether the policy reads the vectors of the arms, and `pulls` how many it makes
-    at each decision.
+    at each decision; the code of a `general` world draws from any law.
     """
     if type(bandit) is Shop:
-        return _shop(bandit, horizon, vectors, pulls)
+        return _shop(bandit, horizon, vectors, pulls, general)
     if type(bandit) is not LinearBandit:
         raise ValueError(
             f"environment {bandit!r} has no compiled form; LinearBandit and Shop have one"
@@ -89,7 +91,7 @@ def world_of(bandit: Bandit, horizon: int, vectors: bool, pulls: int = 1) -> Wor
         given = [float(x) for x in bandit.theta]
     step, size = motion_of(bandit.motion) if bandit.motion else (still, 0.0)
     w = [bandit.size, *norms, bandit.offset, size * bandit.size, *given]
-    table, rows, changes = _laws(bandit.noise, contexts.arms)
+    table, rows, changes = _laws(bandit.noise, contexts.arms, general)
     marks = bandit.motion.marks() if bandit.motion else iter(())
     fresh = bind(renewed, offer=offer, place=place)
     return World(
@@ -112,7 +114,7 @@ def world_of(bandit: Bandit, horizon: int, vectors: bool, pulls: int = 1) -> Wor
     )
 
 
-def _shop(shop: Shop, horizon: int, vectors: bool, pulls: int) -> World:
+def _shop(shop: Shop, horizon: int, vectors: bool, pulls: int, general: bool) -> World:
     """Return a shop whose visitors have no features: K arms with zeros and baskets."""
     if shop.weights is not None:
         raise ValueError(f"{shop} has no compiled form, as its visitors have features")
@@ -124,7 +126,8 @@ def _shop(shop: Shop, horizon: int, vectors: bool, pulls: int) -> World:
     ]
     contexts = shop.contexts
     offer, norms = _offer(contexts, vectors)
-    of = np.array((table := LawTable(laws)).of).reshape(len(cycle), -1)
+    table = LawTable(laws, general=general)
+    of = np.array(table.of).reshape(len(cycle), -1)
     phases = np.arange(shop.phase * pulls, horizon, shop.phase * pulls) if shop.cycle else ()
     moves = np.array(phases, dtype=np.int64)
     place = locate if vectors else same_locations
@@ -173,14 +176,14 @@ def _offer(contexts: Any, reads: bool) -> tuple[Any, list[float]]:
     )
 
 
-def _laws(noise: Noise | Varying, arms: int) -> tuple[LawTable, Index, Index]:
+def _laws(noise: Noise | Varying, arms: int, general: bool) -> tuple[LawTable, Index, Index]:
     """Return the laws, the row of each by change and arm, and after which pulls they change."""
     if isinstance(noise, Noise):
-        table = LawTable([noise])
+        table = LawTable([noise], general=general)
         return table, np.full((1, arms), table.of[0]), np.zeros(0, dtype=np.int64)
     if type(noise) not in (PerArm, Changing, PassedOn):
         raise ValueError(f"noise {noise!r} has no compiled form")
-    table, at = LawTable(noise.laws), getattr(noise, "at", ())
+    table, at = LawTable(noise.laws, general=general), getattr(noise, "at", ())
     of = np.array(table.of)
     if isinstance(noise, Changing):
         rows = np.repeat(of[:, None], arms, axis=1)

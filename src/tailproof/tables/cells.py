@@ -95,6 +95,14 @@ class Column:
             found &= empty[self.codes]
         return found
 
+    def distinct(self) -> Index:
+        """Return the number of each cell, in the order in which they first come; −1 if missing."""
+        if self.numbers is None or self.codes is not None:
+            return labels(self, "").codes
+        import pandas
+
+        return np.asarray(pandas.factorize(self.numbers)[0], dtype=np.int64)
+
     def rows(self, chosen: Iterable[int]) -> Index:
         """Return the rows that have one of some texts."""
         if self.codes is None:
@@ -259,7 +267,9 @@ def _sign(column: Column, asked: list[int], name: str, refusals: Refusals) -> st
     of: dict[str, list[int]] = defaultdict(list)
     for i in asked:
         signs = _CURRENCY.findall(column.texts[i])
-        if signs or _bare(column.texts[i], "").strip("0.,+-"):  # a zero is zero in each currency
+        if signs or any(
+            x.isdigit() and x != "0" for x in column.texts[i]
+        ):  # zeros have no currency
             of[signs[0] if signs else ""].append(i)
     plain = 0 if column.numbers is None else int(np.count_nonzero(np.nan_to_num(column.numbers)))
     if not of or (len(of) == 1 and not plain):
