@@ -244,10 +244,10 @@ class Reader:
         first_row = dict(zip(found.codes[first].tolist(), first.tolist(), strict=True))
         self.refusals.each(
             {
-                int(row): f"{found.names[code]!r}, as in {self.source.where(first_row[code])},"
+                int(row): f"{found.names[code]!r} ({self.source.where(first_row[code])})"
                 for row, code in zip(again, found.codes[again].tolist(), strict=True)
             },
-            f"column {self._name('id')} has a second row of",
+            f"column {self._name('id')} repeats",
         )
 
     def _number(self, option: str, reason: str) -> Array:
@@ -265,6 +265,8 @@ class Reader:
         full, possible = self._of_all(arms), None
         if full is not None:
             full, possible = check_all(full, arms, self.n, self.refusals)
+        elif "offer" in self.columns:  # some shares are not known, as of units that came back
+            possible = self._on_offer(arms)
         if "propensity" in self.columns:
             own = self._number("propensity", "propensity")
         elif full is not None:
@@ -272,6 +274,13 @@ class Reader:
         else:
             return None, None, None
         return check_own(own, full, arm, self.refusals), full, possible
+
+    def _on_offer(self, arms: tuple[str, ...]) -> Flags | None:
+        """Return which arms the offers of a journal have; None if each has all."""
+        offers = listed(self.columns["offer"])
+        kinds = {tuple(offer): np.isin(arms, offer) for offer in offers}
+        found = np.array([kinds[tuple(offer)] for offer in offers], dtype=np.bool_)
+        return None if found.all() else found
 
     def _of_all(self, arms: tuple[str, ...]) -> Array | None:
         """Return the propensities of all arms as they were given, NaN where there is none."""
