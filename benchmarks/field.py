@@ -1,12 +1,12 @@
 """Algorithms of the field, each with the figure that it is known for, as tables for the docs.
 
 Run ``python benchmarks/field.py [smoke|quick|full] [CLAIM …]``; quick takes about ten minutes on
-one core, full an hour. `CLAIMS` has the names. "Ratio" is regret over that of the rival, of means
-over the same paths, with its standard error.
+one core, full an hour, which ``--workers 8`` divides among processes. `CLAIMS` has the names.
+"Ratio" is regret over that of the rival, of means over the same paths, with its standard error.
 """
 
+import argparse
 import math
-import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -44,10 +44,11 @@ Tools = Mapping[str, Policy[Any]]
 
 
 class Size(NamedTuple):
-    """Paths, and the factor by which horizons are shortened."""
+    """Paths, the factor by which horizons are shortened, and the processes to use."""
 
     paths: int
     shorter: int
+    workers: int = 1
 
 
 SIZES = {"smoke": Size(3, 100), "quick": Size(20, 1), "full": Size(200, 1)}
@@ -62,6 +63,8 @@ def regrets(tools: Tools, bandit: Bandit, horizon: int, size: Size, **settings: 
         paths=size.paths,
         checkpoints=(max(horizon // size.shorter, 50),),
         seed=2026,
+        engine="processes",
+        workers=size.workers,
         **settings,
     )
     first: Any = None
@@ -100,30 +103,62 @@ def end_of_optimism(size: Size) -> None:
     regrets(tools, bandit, horizon, size)
 
 
+def as_horizons_grow(size: Size) -> None:
+    """Regret over ln T on the same arms, beside the least possible as T → ∞."""
+    arms, theta = ((1.0, 0.0), (0.0, 1.0), (0.95, 0.1)), (1.0, 0.0)
+    bandit = LinearBandit(contexts=GivenArms(arms), theta=theta, noise=noise.Normal())
+    least = float(exploration_rates(np.array([arms]), np.array([theta]))[1][0])
+    print(f"\nThe same arms: regret over ln T; no policy has less than {least:.1f} as T → ∞\n")
+    print(f"| T | OFUL | LinTS, posterior | OSSB | EndOfOptimism, warm-up of 50 |\n|{'---|' * 5}")
+    for horizon in (10**4, 10**5, 10**6):
+        short, paths = max(horizon // size.shorter, 50), min(size.paths, 10**7 // horizon)
+        tools: Tools = {
+            "OFUL": OFUL(),
+            "LinTS": LinTS(bonus=1 / math.sqrt(9 * 2 * math.log(horizon * 100))),
+            "OSSB": policies.OSSB(),
+            "EndOfOptimism": policies.EndOfOptimism(horizon=short, warmup=50),
+        }
+        found = simulate(
+            tools,
+            bandit,
+            horizon=short,
+            paths=paths,
+            checkpoints=1,
+            seed=2026,
+            engine="processes",
+            workers=size.workers,
+        )
+        ratios = [found.curves[name].regret[:, -1] / math.log(short) for name in tools]
+        cells = [f"{r.mean():.1f} ± {r.std(ddof=1) / math.sqrt(paths):.1f}" for r in ratios]
+        print(f"| {short} | {' | '.join(cells)} |", flush=True)
+
+
 def abe_long(size: Size) -> None:
     """The regret of Abe and Long grows as T^{3/4}: ten times the pulls, 5.6 times the regret."""
-    print("\nAbe and Long in the neutral environment, normal noise; T^{3/4} has a slope of 0.75\n")
-    print("| T | regret | over chance | slope since the last |\n|---|---|---|---|")
-    before = math.nan
-    for horizon in (10**3, 10**4, 10**5):
-        tool = policies.AbeLong(horizon=horizon, unit=2.0)
-        bandit = environments.neutral(noise.Normal())
-        short = max(horizon // size.shorter, 50)
-        found = simulate(
-            {"": tool}, bandit, horizon=short, paths=min(size.paths, 50), checkpoints=1, seed=2026
+    for arms, dim in ((20, 10), (3, 3)):
+        print(
+            f"\nAbe and Long, neutral environment, K = {arms}, d = {dim}, normal noise: T^{{3/4}}\n"
         )
-        regret = float(found.curves[""].regret[:, -1].mean())
-        chance = 0.5674 * short  # of a random arm: 5674 at T = 10⁴
-        slope = math.log10(regret / before)
-        print(f"| {short} | {regret:.0f} | {regret / chance:.2f} | {slope:.2f} |", flush=True)
-        before = regret
+        print("| T | regret | over chance | slope since the last |\n|---|---|---|---|")
+        bandit, before = environments.neutral(noise.Normal(), arms=arms, dim=dim), math.nan
+        for horizon in (10**3, 10**4, 10**5, 10**6):
+            short, paths = max(horizon // size.shorter, 50), min(size.paths, 10**7 // horizon)
+            tools: Tools = {"": policies.AbeLong(horizon=short, unit=2.0), "chance": Uniform()}
+            found = simulate(tools, bandit, horizon=short, paths=paths, checkpoints=1, seed=2026)
+            regret, chance = (float(found.curves[name].regret[:, -1].mean()) for name in tools)
+            slope = math.log10(regret / before)
+            print(f"| {short} | {regret:.0f} | {regret / chance:.2f} | {slope:.2f} |", flush=True)
+            before = regret
 
 
 def minimax(size: Size) -> None:
     """Robust MOSS and MR-APE lose the logarithm of RobustUCB; KL_inf-UCB is optimal as T → ∞."""
     law, locations, horizon = noise.StudentT(2.5), (0.0, 0.0, 0.5, 0.0, 0.0), 10**4
     moment = 5.0 + 0.25  # E t² = 5, and the location
-    header("Five arms, one ½ ahead, Student-t noise with df = 2.5, T = 10⁴, ε = 1")
+    header(
+        "Five arms, one ½ ahead, Student-t noise with df = 2.5, T = 10⁴, ε = 1; no policy that is "
+        f"consistent for this moment has less than {_least(law, 1.0, moment):.1f} ln T as T → ∞"
+    )
     tools: Tools = {
         "RobustUCB, truncated": RobustUCB(estimator="truncated", moment_bound=moment),
         "RobustUCB, median of means": RobustUCB(moment_bound=moment),
@@ -137,8 +172,11 @@ def minimax(size: Size) -> None:
         "LinStudentUCB": LinStudentUCB(),
     }
     regrets(tools, environments.k_armed(law, locations=locations), horizon, size)
-    header("The same with df = 1.6, ε = ½: infinite variance")
     law, moment = noise.StudentT(1.6), 13.0  # E|t|^1.5 = 12.17, and the location
+    header(
+        "The same with df = 1.6, ε = ½: infinite variance, at least "
+        f"{_least(law, 0.5, moment):.1f} ln T"
+    )
     tools = {
         "RobustUCB, truncated": RobustUCB(estimator="truncated", epsilon=0.5, moment_bound=moment),
         "RobustMOSS": policies.RobustMOSS(horizon=horizon, epsilon=0.5, moment_bound=moment),
@@ -149,6 +187,14 @@ def minimax(size: Size) -> None:
         "LinStudentUCB": LinStudentUCB(),
     }
     regrets(tools, environments.k_armed(law, locations=locations), horizon, size)
+
+
+def _least(law: noise.Noise, epsilon: float, moment: float) -> float:
+    """Return Σ Δ/KL_inf of four arms at 0 beside one at ½, for laws with this moment bound."""
+    known, unit, count = MomentClass(1 + epsilon), moment ** (1 / (1 + epsilon)), 20_000
+    logs = known.growth(law.ppf((np.arange(count) + 0.5) / count) / unit).mean(axis=0)
+    one = np.ones((1, 1), dtype=np.int64)
+    return 4 * 0.5 / float(known.evidence(logs[None, None], one, np.array([[0.5 / unit]]))[0, 0])
 
 
 def stable(size: Size) -> None:
@@ -303,6 +349,7 @@ def rmm(size: Size) -> None:
 
 CLAIMS: dict[str, Callable[[Size], None]] = {
     "end-of-optimism": end_of_optimism,
+    "as-horizons-grow": as_horizons_grow,
     "abe-long": abe_long,
     "minimax": minimax,
     "stable": stable,
@@ -316,10 +363,14 @@ CLAIMS: dict[str, Callable[[Size], None]] = {
 
 def main() -> None:
     """Measure the claims that are named, all by default."""
-    given = sys.argv[1:]
-    size = SIZES[given.pop(0) if given and given[0] in SIZES else "quick"]
-    for name in given or CLAIMS:
-        CLAIMS[name](size)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", nargs="*", help=f"{', '.join(SIZES)}; {', '.join(CLAIMS)}")
+    parser.add_argument("--workers", type=int, default=1, help="processes, at most one a policy")
+    given = parser.parse_intermixed_args()
+    sizes = [name for name in given.what if name in SIZES] or ["quick"]
+    claims = [name for name in given.what if name not in SIZES] or list(CLAIMS)
+    for name in claims:
+        CLAIMS[name](SIZES[sizes[-1]]._replace(workers=given.workers))
 
 
 if __name__ == "__main__":

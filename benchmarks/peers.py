@@ -1,8 +1,8 @@
 """Bandits of other libraries and ours: regret with and without the filter, and time per pull.
 
 Run it with ``make bench-peers``; ``--only``, ``--noise``, ``--problem``, ``--who`` and ``--paths``
-run a part. ``--page docs/guests.md`` writes the tables into that page, each below its own mark; the
-rows of a part replace the old ones. Libraries that are not installed are skipped.
+run a part. ``--page docs/guest-tables.md`` writes the tables into that page, each below its own
+mark; the rows of a part replace the old ones. Libraries that are not installed are skipped.
 """
 
 from timing import one_core

@@ -1,4 +1,4 @@
-"""Copy measured verdicts and their pictures into the docs: ``python docs/verdict_pages.py FOLDER``.
+"""Write measured verdicts and pictures into the docs: ``python docs/verdict_pages.py FOLDER``.
 
 FOLDER is the output of ``tailproof reproduce``; `make paper` creates it and runs this.
 """
@@ -8,54 +8,63 @@ import shutil
 import sys
 from pathlib import Path
 
-__all__ = ["SAID", "count", "fill", "main"]
+__all__ = ["SAID", "count", "main", "page", "tally"]
 
 DOCS = Path(__file__).parent
-PARTS = ("verdicts", "figures")
-"""What verdicts.md has, in this order, and where paper.md has it: between two comments."""
-
-
 SAID = re.compile(r"\d+ of the paper's \d+ claims hold at its own size[^.]*")
-"""What README.md says of the verdicts."""
+"""What README.md and paper.md say of the verdicts."""
+_HEAD = """# The paper's claims, one by one
+
+[The paper, reproduced](paper.md) says in three minutes what these tables say in detail. They are
+written by `make paper`, which simulates all figures at the paper's own size; do not edit them.
+
+"""
+
+
+def tally(verdicts: str) -> dict[str, int]:
+    r"""Return how many claims of the paper have each verdict, from the first table.
+
+    >>> tally("| | hold | open |\n|---|---|---|\n| 22 claims of the paper | 11 | 2 |")
+    {'claims': 22, 'hold': 11, 'open': 2}
+    """
+    found = re.search(r"\| \|(.*)\|\n[|-]+\n\| (\d+) claims of the paper \|(.*)\|", verdicts)
+    if found is None:
+        raise ValueError("verdicts must have a row for the claims of the paper")
+    kinds, numbers = (found[i].split("|") for i in (1, 3))
+    pairs = zip(kinds, numbers, strict=True)
+    return {"claims": int(found[2])} | {kind.strip(): int(number) for kind, number in pairs}
 
 
 def count(verdicts: str) -> str:
-    """Return how many claims of the paper hold, in the words of README.md, from the first table.
+    r"""Return how many claims of the paper hold, in the words of README.md, from the first table.
 
-    >>> count("| 22 claims of the paper | 11 | 2 | 3 | 1 | 5 |")
+    >>> row = "| 22 claims of the paper | 11 | 5 |"
+    >>> count(f"| | hold | by few decisions |\n|---|---|---|\n{row}")
     "11 of the paper's 22 claims hold at its own size, and 5 more were decided by few decisions"
     """
-    row = re.search(r"\| (\d+) claims of the paper((?: \| \d+)+) \|", verdicts)
-    if row is None:
-        raise ValueError("verdicts must have a row for the claims of the paper")
-    numbers = re.findall(r"\d+", row[2])
-    few = numbers[4] if len(numbers) > 4 else "0"
-    more = "" if few == "0" else f", and {few} more were decided by few decisions"
-    return f"{numbers[0]} of the paper's {row[1]} claims hold at its own size{more}"
+    number = tally(verdicts)
+    few = number.get("by few decisions", 0)
+    more = f", and {few} more were decided by few decisions" if few else ""
+    return f"{number['hold']} of the paper's {number['claims']} claims hold at its own size{more}"
 
 
-def fill(page: str, verdicts: str) -> str:
-    """Return the page with the tables of the verdicts, and the figures one by one, replaced.
+def page(verdicts: str) -> str:
+    r"""Return the page of the tables, from verdicts.md of a reproduction.
 
-    >>> old = "<!-- verdicts -->1<!-- end of verdicts -->, <!-- figures -->2<!-- end of figures -->"
-    >>> fill(old, "a<!-- figures -->b").replace(chr(10), "|")
-    '<!-- verdicts -->|a|<!-- end of verdicts -->, <!-- figures -->|b|<!-- end of figures -->'
+    >>> page("a<!-- figures -->b").removeprefix(_HEAD)
+    'a\n\n## Figure by figure\n\nb\n'
     """
-    for name, text in zip(PARTS, verdicts.split("<!-- figures -->"), strict=True):
-        begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
-        before, rest = page.split(begin)
-        page = f"{before}{begin}\n{text.strip()}\n{end}{rest.split(end)[1]}"
-    return page
+    tables, figures = (text.strip() for text in verdicts.split("<!-- figures -->"))
+    return f"{_HEAD}{tables}\n\n## Figure by figure\n\n{figures}\n"
 
 
 def main(folder: Path) -> None:
-    """Replace the verdicts in paper.md and their number in README.md, and copy the pictures."""
-    page = DOCS / "paper.md"
+    """Write paper-tables.md, the number in README.md and paper.md, and copy the pictures."""
     verdicts = (folder / "verdicts.md").read_text(encoding="utf-8")
-    page.write_text(fill(page.read_text(encoding="utf-8"), verdicts), encoding="utf-8")
-    readme = DOCS.parent / "README.md"
-    words = SAID.sub(count(verdicts), readme.read_text(encoding="utf-8"))
-    readme.write_text(words, encoding="utf-8")
+    (DOCS / "paper-tables.md").write_text(page(verdicts), encoding="utf-8")
+    for told in (DOCS.parent / "README.md", DOCS / "paper.md"):
+        words = SAID.sub(count(verdicts), told.read_text(encoding="utf-8"))
+        told.write_text(words, encoding="utf-8")
     for name in re.findall(r"\(images/([\w-]+\.png)\)", verdicts):
         shutil.copy(folder / "figures" / name, DOCS / "images" / name)
 

@@ -1,9 +1,24 @@
 """Pictures show all of what they are given."""
 
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
+from scipy.stats import t
 
-from tailproof import Uniform, calibrate, calibrate_filter, environments, noise, simulate
+from tailproof import (
+    UCB1,
+    FixedArm,
+    Result,
+    Uniform,
+    calibrate,
+    calibrate_filter,
+    environments,
+    noise,
+    simulate,
+)
 from tailproof.figures import (
     PALETTE,
     band,
@@ -31,6 +46,67 @@ def test_nothing_is_cut_off(panels: int) -> None:
         assert axes.get_ylim()[0] == 0
         assert axes.get_ylim()[1] >= np.max(result.quantile("u", 0.9))
         assert axes.get_xlim() == (0, 40)
+
+
+@pytest.fixture(scope="module", name="result")
+def _result() -> Result:
+    bandit = environments.k_armed(noise.Cauchy(), locations=(0.0, 1.0))
+    policies: dict[str, Any] = {"u": Uniform(), "UCB1": UCB1(), "first": FixedArm(arm=0)}
+    return simulate(policies, bandit, horizon=40, paths=8)
+
+
+@pytest.mark.parametrize(("count", "holes"), [(2, 0), (3, 0), (4, 0), (5, 1), (7, 2)])
+def test_the_legend_fills_the_hole_of_a_row(result: Result, count: int, holes: int) -> None:
+    figure = regret_figure({str(i): result for i in range(count)})
+    figure.draw_without_rendering()
+    assert len(figure.axes) == count
+    rows = Counter(round(axes.get_position().y0, 2) for axes in figure.axes)
+    assert max(rows.values()) * len(rows) - count == holes
+    box = figure.legends[0].get_window_extent()
+    assert not any(box.overlaps(axes.get_window_extent()) for axes in figure.axes)
+    assert figure.bbox.contains(box.x0, box.y0)
+    assert figure.bbox.contains(box.x1, box.y1)
+
+
+def test_the_band_of_the_mean_is_students_interval(result: Result) -> None:
+    (axes,) = result.plot(show="mean", policies=["u"], level=0.9).axes
+    (line,) = axes.lines
+    np.testing.assert_allclose(np.asarray(line.get_ydata()), result.mean("u"))
+    heights = np.asarray(axes.collections[0].get_paths()[0].vertices)[:, 1]
+    last = result.curves["u"].regret[:, -1]
+    half = t.ppf(0.95, 7) * last.std(ddof=1) / 8**0.5
+    assert heights.max() == pytest.approx(last.mean() + half)
+
+
+def test_axes_can_be_logarithmic_and_cut(result: Result) -> None:
+    (axes,) = result.plot(log="xy").axes
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert axes.get_ylim()[0] > 0
+    (axes,) = result.plot(xlim=(5, 9), ylim=(1, 3), policies=["UCB1"]).axes
+    assert (axes.get_xlim(), axes.get_ylim()) == ((5, 9), (1, 3))
+    assert axes.get_legend_handles_labels()[1] == ["UCB1"]
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"log": "z"}, "log must be x, y or xy"),
+        ({"show": "all"}, "show must be spread or mean"),
+        ({"policies": ["v"]}, "policies must be some of u, UCB1, first, got 'v'"),
+        ({"metric": "regrets"}, "did you mean regret"),
+    ]
+    for options, words in wrong:
+        with pytest.raises(ValueError, match=words):
+            result.plot(**options)
+
+
+def test_notebooks_draw_without_a_magic_line(result: Result) -> None:
+    data, size = result.plot()._repr_png_()  # type: ignore[attr-defined]
+    assert data.startswith(b"\x89PNG")
+    assert size["width"] == round(96 * 5.2)
+
+
+def test_no_font_of_type_3(result: Result, tmp_path: Path) -> None:
+    result.plot().savefig(tmp_path / "a.pdf")
+    data = (tmp_path / "a.pdf").read_bytes()
+    assert b"/Type3" not in data
+    assert b"/CIDFontType2" in data
 
 
 def test_no_result_no_picture() -> None:

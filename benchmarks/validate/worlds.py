@@ -29,10 +29,12 @@ import joblib
 import numpy as np
 from rich.console import Console
 from rich.progress import track
-from scipy import special
+from world_bars import bar_lines, bounds
+from world_calls import CELLS as CALLS
 from world_cells import SEED, Cell, Events
-from world_rules import CELLS
+from world_rules import CELLS as RULES
 
+CELLS = RULES | CALLS
 CHUNK = 25
 """Runs of a cell that a process makes at a time."""
 
@@ -58,12 +60,6 @@ def all_cells() -> list[Cell]:
     return [cell for cells in CELLS.values() for cell in cells()]
 
 
-def bounds(hits: int, runs: int) -> tuple[float, float]:
-    """Return exact 99 % bounds on a rate."""
-    low = float(special.betaincinv(hits, runs - hits + 1, 0.005)) if hits else 0.0
-    return low, float(special.betaincinv(hits + 1, runs - hits, 0.995)) if hits < runs else 1.0
-
-
 def verdict(cell: Cell, events: Events) -> str:
     """Return whether a cell holds."""
     hits, runs = events[cell.counted], events["runs"]
@@ -75,9 +71,9 @@ def verdict(cell: Cell, events: Events) -> str:
     return "holds" if hits <= cell.most * runs else "MISSED" if low > cell.most else "open"
 
 
-def show(cells: list[Cell], chunks: list[tuple[int, int]], out: Path, markdown: bool) -> None:
-    """Print the table of what is there."""
-    rows = []
+def show(cells: list[Cell], chunks: list[tuple[int, int]], out: Path, style: str) -> None:
+    """Print the table of what is there, and the bars; both are in the folder, too."""
+    rows, measured = [], []
     for cell in cells:
         events = Events()
         for place in (file_of(out, cell.part, cell.name, *chunk) for chunk in chunks):
@@ -85,19 +81,28 @@ def show(cells: list[Cell], chunks: list[tuple[int, int]], out: Path, markdown: 
                 events.update(json.loads(place.read_text()))
         if not events["runs"]:
             continue
+        measured.append((cell, events))
         low, high = bounds(events[cell.counted], events["runs"])
         shown = f"{events[cell.counted] / events['runs']:.1%} ({low:.1%} – {high:.1%})"
         rows.append([cell.part, cell.name, str(events["runs"]), cell.counted, shown, target(cell)])
         rows[-1] += [verdict(cell, events), others(cell, events)]
     header = ["part", "what", "runs", "event", "rate (99 %)", "target", "verdict", "beside it"]
-    if markdown:
-        lines = [header, ["---"] * len(header), *rows]
-        print("\n".join(f"| {' | '.join(line)} |" for line in lines))
-        return
-    table = start_table("Statements in worlds that break their rules", *header)
-    for row in rows:
-        table.add_row(*row)
-    Console(width=170).print(table)
+    lines = [header, ["---"] * len(header), *rows]
+    markdown = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    bars = "\n".join(bar_lines(measured))
+    (out / "table.md").write_text(f"{markdown}\n", encoding="utf-8")
+    (out / "bars.txt").write_text(f"{bars}\n", encoding="utf-8")
+    if style == "table":
+        table = start_table("Statements in worlds that break their rules", *header)
+        for row in rows:
+            table.add_row(*row)
+        Console(width=170).print(table)
+    elif style == "markdown":
+        print(markdown)
+    else:
+        for part, name, runs, event, shown, _, held, *_ in rows:
+            print(f"{part} {name[:52]}: {event} {shown} {runs} {held}")
+    print(bars)
 
 
 def target(cell: Cell) -> str:
@@ -125,19 +130,21 @@ def main() -> None:
     parser.add_argument("--only", default=",".join(CELLS), help="parts, separated by commas")
     parser.add_argument("--out", type=Path, default=Path("out/worlds"), help="a folder of results")
     parser.add_argument("--show", action="store_true", help="only print what is there")
-    parser.add_argument("--markdown", action="store_true", help="print the table for the docs")
+    styles = "table", "markdown", "lines"
+    parser.add_argument("--style", choices=styles, default="table", help="how the table is printed")
     asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
-    cells = [cell for cell in all_cells() if cell.part in asked.only.split(",")]
+    parts = asked.only.split(",")  # in the order in which they are made
+    cells = [cell for part in parts for cell in all_cells() if cell.part == part]
     chunks = [(at // CHUNK, min(CHUNK, asked.runs - at)) for at in range(0, asked.runs, CHUNK)]
-    jobs = [(cell.part, cell.name, *chunk, asked.out) for chunk in chunks for cell in cells]
+    jobs = [(cell.part, cell.name, *chunk, asked.out) for cell in cells for chunk in chunks]
     if not asked.show:
         todo = [job for job in jobs if not file_of(job[4], *job[:4]).exists()]
         done = joblib.Parallel(n_jobs=asked.jobs, return_as="generator_unordered")(
             joblib.delayed(chunk_of)(*job) for job in todo
         )
         list(track(done, "worlds", len(todo), console=Console(stderr=True), transient=True))
-    show(cells, chunks, asked.out, asked.markdown)
+    show(cells, chunks, asked.out, asked.style)
 
 
 if __name__ == "__main__":

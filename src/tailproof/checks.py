@@ -8,7 +8,9 @@ A dataclass declares the rules of its fields by their types, and `check_fields` 
 
 import math
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from functools import cache
 from numbers import Integral, Real
 from types import NoneType, UnionType
@@ -28,6 +30,8 @@ __all__ = [
     "Range",
     "array",
     "check_fields",
+    "count",
+    "meant",
     "number",
     "require",
     "whole",
@@ -43,6 +47,17 @@ def require(ok: bool, name: str, rule: str, value: object) -> None:
     """
     if not ok:
         raise ValueError(f"{name} must be {rule}, got {value!r}")
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """Return the names that are spelled like a wrong name, as the end of a sentence.
+
+    >>> meant("ofull", ["OFUL", "UCB1"]), meant("moon", ["OFUL"])
+    ('; did you mean OFUL?', '')
+    """
+    spelled = {other.lower(): other for other in known}
+    near = [spelled[other] for other in get_close_matches(name.lower(), sorted(spelled), 3)]
+    return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 def number(
@@ -87,6 +102,17 @@ def whole(name: str, value: Any, *, at_least: int = 1, at_most: float = math.inf
     bound = f" and at most {at_most:g}" if at_most < math.inf else ""
     require(ok, name, f"a whole number of at least {at_least}{bound}", value)
     return int(value)
+
+
+def count(name: str, value: Any, *, at_most: float = math.inf) -> int:
+    """Return ``value`` as a whole number of at least 1; 1e4 is one, too.
+
+    >>> count("horizon", 1e4)
+    10000
+    """
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        value = int(value)
+    return whole(name, value, at_most=at_most)
 
 
 def array(name: str, value: Any, dtype: DTypeLike | None = np.float64) -> NDArray[Any]:

@@ -2,19 +2,22 @@
 
 The text is the Python call, with names in any case and with or without underscores. It can name
 whatever the library exports. A guest takes the name of its bandit as a string:
-``auto_filtered(river('UCB', delta=1))``.
+``auto_filtered(river('UCB', delta=1))``. A class of your own is ``module:Class``, where the caller
+allows imports: ``filtered(mine:MedSA(bonus=2), repeats=15)``.
 """
 
 import ast
 import inspect
 import re
-from collections.abc import Callable
-from difflib import get_close_matches
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from tailproof import bestarm, environments, noise, policies, wrappers
+from tailproof.checks import meant
 from tailproof.integrations import guests
+from tailproof.own_code import imported, placeholders
 from tailproof.stats import aims, estimators
 
 __all__ = ["build", "names", "snake_case"]
@@ -57,8 +60,11 @@ def names(kind: str) -> dict[str, Callable[..., Any]]:
     return found
 
 
-def build(kind: str, text: str, *first: Any) -> Any:
+def build(kind: str, text: str, *first: Any, imports: bool = False) -> Any:
     """Build what the text describes; the arguments `first` go before those in the text.
+
+    With `imports`, ``module:name`` is imported, which runs the code of that module: only for text
+    that the user types, not for text from a file or a request.
 
     >>> build("policy", "filtered(oful(noise_scale=0.45), repeats=15, estimator=median)")
     Filtered(policy=OFUL(noise_scale=0.45, norm_bound=1.0, ridge=1.0, delta=0.01, bonus=1.0),
@@ -73,12 +79,18 @@ def build(kind: str, text: str, *first: Any) -> Any:
     Traceback (most recent call last):
     ValueError: aim must be one of capped_mean, location, mean, median, quantile, got 'mode'
     """
+    plain, own = placeholders(text.strip())
+    if own and not imports:
+        raise ValueError(
+            f"{kind} {text!r} names code of your own, which can only be typed where policies are "
+            "simulated or judged: text from a file or a journal imports nothing"
+        )
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        tree = ast.parse(plain, mode="eval").body
         ast.unparse(tree)  # fails here if it is nested too deeply
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise _not_a_recipe(kind, text) from None
-    return _recipe(kind, tree, *first)
+    return _Reader(own).recipe(kind, tree, *first)
 
 
 def snake_case(name: str) -> str:
@@ -94,47 +106,107 @@ def snake_case(name: str) -> str:
     ).lower()
 
 
-def _recipe(kind: str, tree: ast.expr, *first: Any) -> Any:
-    call = tree if isinstance(tree, ast.Call) else ast.Call(func=tree, args=[], keywords=[])
-    text = ast.unparse(tree)
-    if not isinstance(call.func, ast.Name) or any(word.arg is None for word in call.keywords):
-        raise _not_a_recipe(kind, text)
+@dataclass(frozen=True)
+class _Reader:
+    """Builds what a syntax tree describes; `own` maps stand-ins to the ``module:name`` meant."""
+
+    own: Mapping[str, str]
+
+    def recipe(self, kind: str, tree: ast.expr, *first: Any, nested: bool = False) -> Any:
+        """Return what a name or a call describes."""
+        call = tree if isinstance(tree, ast.Call) else ast.Call(func=tree, args=[], keywords=[])
+        text = self._text(tree)
+        if not isinstance(call.func, ast.Name) or any(word.arg is None for word in call.keywords):
+            raise _not_a_recipe(kind, text)
+        name = call.func.id
+        if name in self.own:
+            make = imported(self.own[name])
+            ready = call is not tree and not callable(make)  # such as LAW = Odd(2.0)
+            if ready or (inspect.isclass(make) and not nested and not _fits(kind, make)):
+                return _checked(kind, self.own[name], make, nested)
+        else:
+            make = _known(kind, name)
+        args = [*first, *(self.value(arg, kind) for arg in call.args)]
+        keywords = {word.arg: self.value(word.value, kind) for word in call.keywords if word.arg}
+        made = _called(make, text, args, keywords, len(first))
+        return _checked(kind, self.own[name], made, nested) if name in self.own else made
+
+    def value(self, tree: ast.expr, near: str) -> Any:
+        """Return a literal, a tuple of values, or a recipe, of the kind `near` if it has one."""
+        if isinstance(tree, ast.Tuple | ast.List):
+            return tuple(self.value(part, near) for part in tree.elts)
+        name = tree.func if isinstance(tree, ast.Call) else tree
+        if isinstance(name, ast.Name):
+            if name.id in self.own:
+                return self.recipe(near, tree, nested=True)
+            key = name.id.replace("_", "").lower()
+            if key in _WORDS:
+                return _WORDS[key]
+            for kind in (near, *_KINDS):
+                if key in {known.replace("_", "") for known in names(kind)}:
+                    return self.recipe(kind, tree)
+        try:
+            return ast.literal_eval(tree)
+        except (ValueError, TypeError):
+            text = self._text(tree)
+            known = [other for kind in _KINDS for other in names(kind)]
+            hint = meant(name.id, known) if isinstance(name, ast.Name) else ""
+            raise ValueError(f"{text!r} is neither a value nor a known name{hint}") from None
+
+    def _text(self, tree: ast.expr) -> str:
+        text = ast.unparse(tree)
+        for stand_in, own in self.own.items():
+            text = text.replace(stand_in, own)
+        return text
+
+
+def _known(kind: str, name: str) -> Callable[..., Any]:
+    """Return what a name stands for, in any case and with or without underscores."""
     among = names(kind) | (names("guest") if kind == "policy" else {})
-    known = {name.replace("_", ""): thing for name, thing in among.items()}
-    key = call.func.id.replace("_", "").lower()
-    if key not in known:
-        choices = ", ".join(sorted(names(kind)))
-        near = get_close_matches(call.func.id.lower(), among, 1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise ValueError(f"{kind} must be one of {choices}, got {call.func.id!r}{hint}")
-    args = [*first, *(_value(arg, kind) for arg in call.args)]
-    keywords = {word.arg: _value(word.value, kind) for word in call.keywords if word.arg}
-    signature = inspect.signature(known[key])
+    known = {other.replace("_", ""): thing for other, thing in among.items()}
+    key = name.replace("_", "").lower()
+    if key in known:
+        return known[key]
+    choices, hint = sorted(names(kind)), meant(name, among)
+    if hint and len(choices) > 10:
+        raise ValueError(f"{kind} {name!r} is unknown{hint}")
+    raise ValueError(f"{kind} must be one of {', '.join(choices)}, got {name!r}{hint}")
+
+
+def _called(
+    make: Callable[..., Any], text: str, args: list[Any], keywords: dict[str, Any], hidden: int
+) -> Any:
+    """Call what was named; the `hidden` first arguments were not typed."""
+    signature = inspect.signature(make)
     try:
         signature.bind(*args, **keywords)
     except TypeError as error:
-        takes = ", ".join(list(signature.parameters)[len(first) :]) or "nothing"
-        raise ValueError(f"{text}: {error}; it takes {takes}") from None
-    return known[key](*args, **keywords)
+        known = list(signature.parameters)[hidden:]
+        hint = "".join(meant(word, known) for word in keywords if word not in known)
+        raise ValueError(
+            f"{text}: {error}; it takes {', '.join(known) or 'nothing'}{hint}"
+        ) from None
+    return make(*args, **keywords)
+
+
+def _checked(kind: str, name: str, thing: Any, nested: bool) -> Any:
+    """Refuse what is not of the kind that was asked for."""
+    if not nested and not _fits(kind, type(thing)):
+        raise ValueError(f"{name} must make a {kind} of this library, got {thing!r:.80}")
+    return thing
+
+
+def _fits(kind: str, thing: type) -> bool:
+    """Return whether the objects of a class are of a kind."""
+    return issubclass(thing, environments.Bandit if kind == "environment" else _KINDS[kind][1])
 
 
 def _not_a_recipe(kind: str, text: str) -> ValueError:
-    return ValueError(f"{kind} must be a name or a call like name(key=1), got {text!r}")
+    return ValueError(
+        f"{kind} must be a name or a call like name(key=1), got {text!r}; code of your own is "
+        "module:Name"
+    )
 
 
-def _value(tree: ast.expr, near: str) -> Any:
-    """Return a literal, a tuple of values, or a recipe, of the kind `near` if it has that name."""
-    if isinstance(tree, ast.Tuple | ast.List):
-        return tuple(_value(part, near) for part in tree.elts)
-    name = tree.func if isinstance(tree, ast.Call) else tree
-    if isinstance(name, ast.Name):
-        key = name.id.replace("_", "").lower()
-        if key in _WORDS:
-            return _WORDS[key]
-        for kind in (near, *_KINDS):
-            if key in {known.replace("_", "") for known in names(kind)}:
-                return _recipe(kind, tree)
-    try:
-        return ast.literal_eval(tree)
-    except (ValueError, TypeError):
-        raise ValueError(f"{ast.unparse(tree)!r} is neither a value nor a known name") from None
+def __dir__() -> list[str]:
+    return __all__

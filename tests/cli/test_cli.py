@@ -97,7 +97,7 @@ def test_the_same_command_gives_the_same_numbers() -> None:
         ),
         (
             "--environment 'k_armed(locations=())'",
-            "locations must be a sequence of at least one number",
+            "locations must be a sequence of at least two numbers",
         ),
         ("--environment 'k_armed(locations=5)'", "locations must be a sequence"),
         (

@@ -396,4 +396,4 @@ def test_the_largest_simulation_starts_at_once(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(Cell, "run", stop)
     bandit = environments.k_armed(noise.Cauchy(), locations=(0.0, 1.0))
     with pytest.raises(KeyboardInterrupt):
-        simulate({"u": Uniform()}, bandit, horizon=10**15, paths=10**7)
+        simulate({"u": Uniform()}, bandit, horizon=10**15, paths=10**7, checkpoints=9)

@@ -48,6 +48,16 @@ def played(place: str = ":memory:", policy: Any = None) -> Agent:
         ("DELETE FROM request WHERE id = 4", "outcome"),
         ("DELETE FROM request WHERE id = 40", "request 40"),
         ("UPDATE offer SET names = replace(names, 'blue', 'blau')", "offer 0"),
+        ("UPDATE arm SET name = 'blau' WHERE name = 'blue'", "offer 0"),
+        ("UPDATE request SET offer = 77 WHERE id = 4", "request 4"),
+        ("UPDATE request SET recipe = 1 WHERE id = 40", "request 40"),
+        ("UPDATE request SET ends = ends + 1 WHERE id = 40", "request 40"),
+        ("UPDATE request SET at = at - 1 WHERE id = 40", "request 40"),
+        ("UPDATE recipe SET rules = replace(rules, '30.0', '90.0')", "request"),
+        (
+            "UPDATE recipe SET rules = replace(rules, '\"silence\": null', '\"silence\": 0.0')",
+            "outcome",
+        ),
     ],
 )
 def test_a_changed_row_is_found(change: str, found: str) -> None:

@@ -53,7 +53,7 @@ def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setattr(connections, "_SECONDS_TO_SEND", 1.0)
     monkeypatch.setattr(connections, "_SECONDS_TO_READ", 3.0)
     monkeypatch.setattr(connections, "_MOST", 8)
-    monkeypatch.setattr(connections, "_CLOSED", connections._Closed())
+    monkeypatch.setattr(connections, "_closed", [0, 0.0])
     config = load(written(tmp_path)).at(None, 0)
     with listening(config) as (place, url):
         service = server(config)

@@ -391,7 +391,10 @@ MISTAKES = [
     ("[experiments.shop]", "experiments.shop.recipe is required"),
     ('[experiments."a/b"]', "an experiment name must be 1 to 40 letters, .* got 'a/b'"),
     ("[experiments.shop", "Expected ']' at the end of a table"),
-    ('[experiments.a]\nrecipe = "ucb2"', "experiments.a: policy must be one of .*, got 'ucb2'"),
+    (
+        '[experiments.a]\nrecipe = "ucb2"',
+        "experiments.a: policy 'ucb2' is unknown; did you mean ucb1",
+    ),
     ('[experiments.a]\nrecipe = "ucb1(x=1)"', "experiments.a: .*unexpected keyword argument 'x'"),
     ("[experiments.a]\nrecipe = 1", "experiments.a.recipe must be a string, got 1"),
     ('[experiments.a]\nrecipe = "ucb1"\naim = "mode"', "experiments.a: aim must be one of"),

@@ -39,6 +39,7 @@ from tailproof.bestarm import (
     XYAllocation,
     behind_filter,
 )
+from tailproof.environments import GivenArms, LinearBandit
 from tailproof.environments.linear import k_armed, near_tie, neutral, orthant, unit_ball
 from tailproof.environments.streams import stream
 from tailproof.figures import pulls_figure
@@ -267,20 +268,23 @@ def test_files_keep_everything_and_are_never_overwritten(tmp_path: Path) -> None
         Identification.load(other)
 
 
+ONE_ARM = LinearBandit(contexts=GivenArms(np.eye(1)), theta=np.ones(1), noise=Cauchy())
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"policies": {}}, "policies must be a mapping from at least one name"),
+        ({"policies": {}}, "policies must be a mapping from names to policies"),
         ({"policies": {"a": 3}}, r"policies\['a'\] must be a policy, got 3"),
         ({"policies": {"a": OFUL()}}, "names no best arm; those in tailproof.bestarm do"),
-        ({"environment": 3}, "environment must be a bandit to play, got 3"),
+        ({"environment": 3}, "environment must be a bandit to play, such as .*, got 3"),
         ({"environment": orthant(Cauchy())}, "environment must be linear, with fixed arms, got"),
         ({"environment": unit_ball(Cauchy())}, "environment must be linear, with fixed arms, got"),
         (
             {"environment": k_armed(Cauchy(), locations=(1.0, 0.0, 1.0))},
             "environment must be one with a single best arm",
         ),
-        ({"environment": k_armed(Cauchy(), locations=(1.0,))}, "arms must be a whole number of at"),
+        ({"environment": ONE_ARM}, "arms must be a whole number of at"),
         ({"paths": 0}, "paths must be a whole number of at least 1 and at most 1e.07, got 0"),
         ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
         ({"max_pulls": 0}, "max_pulls must be a whole number of at least 1 .*, got 0"),

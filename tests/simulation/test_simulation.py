@@ -76,7 +76,8 @@ def test_the_error_is_that_of_the_decisions_that_fit() -> None:
 
 
 def test_a_horizon_shorter_than_one_decision_is_played_and_charged() -> None:
-    result = simulate({"a": Filtered(OFUL(), repeats=100)}, ARMS, horizon=7, paths=3)
+    with pytest.warns(UserWarning, match="decides once, without any knowledge, and learns nothing"):
+        result = simulate({"a": Filtered(OFUL(), repeats=100)}, ARMS, horizon=7, paths=3)
     assert result.curves["a"].decisions.max() == 0
     assert (np.diff(result.curves["a"].regret, axis=1) >= 0).all()
 
@@ -391,6 +392,32 @@ def test_a_choice_that_is_no_arm_is_refused() -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Late(FixedArm):
+    """One that goes astray at its fifth decision, to the first arm of the next path."""
+
+    choice: Any = None
+
+    def _choose(self, state: Any, arms: Any, rng: Any) -> Any:
+        right = np.zeros(len(arms), dtype=np.int64)
+        return self.choice(right) if state.decisions.max() == 4 else right
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        lambda right: np.where(np.arange(2) == 0, 3, right),
+        lambda right: right - 1,
+        lambda right: right[:1],
+        lambda right: right * 1.0,
+        lambda right: None,
+    ],
+)
+def test_a_policy_of_a_user_is_watched_at_every_decision(choice: Any) -> None:
+    with pytest.raises(ValueError, match="for each of 2 paths; policy 'mine' chose"):
+        simulate({"mine": Filtered(Late(choice=choice), repeats=1)}, ARMS, horizon=20, paths=2)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Growing(FreshArms):
     """Arms that are in order for ten draws, and then too long."""
 
@@ -420,7 +447,7 @@ def test_the_error_of_no_parameter_is_undefined() -> None:
     [
         ({"horizon": 0}, "horizon must be a whole number of at least 1 .*, got 0"),
         ({"paths": 0}, "paths"),
-        ({"paths": 2.0}, "paths"),
+        ({"paths": 2.5}, "paths"),
         ({"seed": -1}, "seed"),
         ({"horizon": 10**19}, r"horizon must be a whole number of .* at most 1e\+15, got 1000"),
         ({"paths": 10**12}, r"paths must be a whole number of .* at most 1e\+07, got 1000"),
@@ -436,10 +463,10 @@ def test_the_error_of_no_parameter_is_undefined() -> None:
             {"checkpoints": [5, 101]},
             "checkpoints must be a whole number of at least 1 and at most 100",
         ),
-        ({"policies": {}}, "policies must be a mapping from at least one name"),
+        ({"policies": {}}, "policies must be a mapping from names to policies, such as"),
         ({"policies": {"a": "oful"}}, r"policies\['a'\] must be a policy, got 'oful'"),
         ({"policies": {"a": FixedArm(arm=3)}}, "arm=3 does not exist: with 3 arms use 0 to 2"),
-        ({"environment": "paper"}, "environment must be a bandit to play, got 'paper'"),
+        ({"environment": "paper"}, "environment must be a bandit to play, such as .*, got 'paper'"),
     ],
 )
 def test_bad_input_is_named(change: dict[str, Any], words: str) -> None:

@@ -64,7 +64,7 @@ class Advice:
         The rows themselves, with what else is known of each.
     features, constant : int
         How many features of a visitor are recorded, and how many more are always the same.
-    looks, control, split, largest, smallest :
+    looks, control, split, largest, smallest, window :
         As in `calibrate`.
 
     Examples
@@ -100,6 +100,7 @@ class Advice:
     split: str | Mapping[str, float] | None = None
     largest: float | None = None
     smallest: float | None = None
+    window: Any = None
 
     @property
     def pulls(self) -> int:
@@ -194,8 +195,10 @@ class Advice:
         moved = self.standing.moved
         if self.standing.unsound:
             return self.standing.unsound
-        if moved.runs or (moved.shares and moved.rewards):
+        if moved.runs or ((moved.shares or moved.within) and moved.rewards):
             return ("the shares of the arms and the rewards moved with time",)
+        if self.customers.weight is not None:
+            return ("propensities differ from row to row; `tailproof judge` weighs rewards",)
         return ()
 
     @property

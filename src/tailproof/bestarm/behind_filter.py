@@ -42,6 +42,12 @@ def behind_filter(
     """
     ok = isinstance(policy, BestArm) and hasattr(policy, "noise_scale")
     require(ok, "policy", "a best-arm policy with a noise scale, such as LinGapE()", policy)
+    if isinstance(noise, Noise) and not (noise.symmetric and noise.continuous):
+        raise ValueError(
+            f"noise must be symmetric with a density, got {noise!r}: the median of a block is then "
+            "as far above as below. For skewed or discrete rewards use bestarm.QuantileLUCB(), "
+            "which needs no filter"
+        )
     medians = whole("max_pulls", max_pulls, at_least=whole("block", block)) // block
     share = policy.delta / 2
     scale = median_scale(noise, block=block, failure=share / medians)

@@ -311,8 +311,8 @@ def k_armed(
     Source: section 2.2 of Zhong et al. 2021. Differences: none.
     """
     values = array("locations", locations)
-    ok = values.ndim == 1 and values.size > 0 and bool(np.isfinite(values).all())
-    require(ok, "locations", "a sequence of at least one number, all finite", locations)
+    ok = values.ndim == 1 and values.size > 1 and bool(np.isfinite(values).all())
+    require(ok, "locations", "a sequence of at least two numbers, all finite", locations)
     contexts = GivenArms(np.eye(len(values)))
     return LinearBandit(contexts=contexts, theta=values, noise=noise, motion=motion)
 

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from tailproof.checks import number, require, whole
 from tailproof.stats.periods import DAY
@@ -19,10 +20,13 @@ from tailproof.typing import Array, Index
 
 __all__ = [
     "Autocorrelated",
+    "Batches",
     "FewPrices",
     "RareDear",
     "Returning",
     "Rows",
+    "Scheduled",
+    "Segments",
     "Shapes",
     "Spoilt",
     "Stretched",
@@ -138,6 +142,8 @@ class Returning:
 class RareDear:
     """One arm sells often and cheaply, the other rarely and dear; the dear one may be better.
 
+    With `also` the other arm sells cheaply, too, with this probability.
+
     Examples
     --------
     >>> RareDear(often=0.05, cheap=10.0, rarely=0.001, dear=2000.0).values
@@ -149,18 +155,23 @@ class RareDear:
     cheap: float = 9.99
     rarely: float = 0.001
     dear: float = 1999.0
+    also: float = 0.0
 
     @property
     def values(self) -> tuple[float, float]:
         """What the cheap and the dear arm earn a row."""
-        return self.often * self.cheap, self.rarely * self.dear
+        return self.often * self.cheap, self.rarely * self.dear + self.also * self.cheap
 
     def draw(self, rng: np.random.Generator) -> Rows:
         """Draw a file."""
         arm = rng.permutation(np.repeat([0, 1], self.rows))
-        chance = np.where(arm == 1, self.rarely, self.often)
-        price = np.where(arm == 1, self.dear, self.cheap)
-        return Rows.even(arm, np.where(rng.random(len(arm)) < chance, price, 0.0))
+        dear, cheap = (
+            np.where(arm == 1, self.rarely, 0.0),
+            np.where(arm == 1, self.also, self.often),
+        )
+        lot = rng.random(len(arm))
+        price = np.where(lot < dear, self.dear, self.cheap)
+        return Rows.even(arm, np.where(lot < dear + cheap, price, 0.0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,6 +245,116 @@ class Stretched:
         reward = np.where(rng.random(self.rows) < chance, basket, 0.0)
         propensity = np.where(arm == 1, share, 1 - share)
         return Rows(arm, reward, np.arange(self.rows), at * DAY, propensity)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scheduled:
+    """Equal arms, the second of which is shown by a timetable, at hours when others buy.
+
+    Parameters
+    ----------
+    rows, days : int
+    share : float
+        The share of the second arm, by day and on weekdays.
+    night, weekend : float, optional
+        Its share in the first third of a day, and on two of seven days.
+    night_sales, weekend_sales : float
+        The share of buyers then, as a multiple.
+
+    Examples
+    --------
+    >>> rows = Scheduled(rows=1000, share=0.0, night=0.5).draw(np.random.default_rng(0))
+    >>> bool(rows.arm[rows.time % DAY > DAY / 3].any())
+    False
+    """
+
+    rows: int = 20_000
+    days: int = 28
+    share: float = 0.5
+    night: float | None = None
+    weekend: float | None = None
+    night_sales: float = 1.0
+    weekend_sales: float = 1.0
+    buyers: float = 0.04
+    sigma: float = 1.0
+
+    def draw(self, rng: np.random.Generator) -> Rows:
+        """Draw a file."""
+        at = np.sort(rng.random(self.rows)) * self.days
+        dark, free = at % 1 < 1 / 3, np.floor(at) % 7 >= 5
+        share = np.full(self.rows, self.share)
+        share = share if self.night is None else np.where(dark, self.night, share)
+        share = share if self.weekend is None else np.where(free, self.weekend, share)
+        arm = (rng.random(self.rows) < share).astype(np.int64)
+        chance = self.buyers * np.where(dark, self.night_sales, 1.0)
+        chance = chance * np.where(free, self.weekend_sales, 1.0)
+        basket = np.exp(rng.normal(3.0, self.sigma, self.rows))
+        reward = np.where(rng.random(self.rows) < chance, basket, 0.0)
+        propensity = np.where(arm == 1, share, 1 - share)
+        return Rows(arm, reward, np.arange(self.rows), at * DAY, propensity)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batches:
+    """Equal arms, whose shares somebody sets anew every few days, by the rewards so far.
+
+    `kind` is "thompson" (the probability of being better, between .05 and .95) or "greedy" (nine of
+    ten visitors get the better arm).
+    """
+
+    rows: int = 14_000
+    days: int = 14
+    every: int = 1
+    kind: Literal["thompson", "greedy"] = "thompson"
+    growth: float = 1.0
+    buyers: float = 0.05
+    sigma: float = 1.0
+
+    def draw(self, rng: np.random.Generator) -> Rows:
+        """Draw a file."""
+        at = np.sort(rng.random(self.rows)) * self.days
+        day = np.floor(at).astype(np.int64)
+        chance = self.buyers * (1 + (self.growth - 1) * at / self.days)
+        basket = np.exp(rng.normal(3.0, self.sigma, self.rows))
+        reward = np.where(rng.random(self.rows) < chance, basket, 0.0)
+        share, lots = np.full(self.rows, 0.5), rng.random(self.rows)
+        for start in range(self.every, self.days, self.every):
+            old = day < start
+            one, other = (reward[old & ((lots < share) == side)] for side in (True, False))
+            error = math.sqrt(one.var() / len(one) + other.var() / len(other)) or 1.0
+            lead = float(one.mean() - other.mean()) / error
+            chosen = float(ndtr(lead)) if self.kind == "thompson" else (0.9 if lead > 0 else 0.1)
+            share[~old] = min(max(chosen, 0.05), 0.95)
+        arm = (lots < share).astype(np.int64)
+        propensity = np.where(arm == 1, share, 1 - share)
+        return Rows(arm, reward, np.arange(self.rows), at * DAY, propensity)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Segments:
+    """Equal arms, one of which is shown more often to customers who buy more often.
+
+    Three of ten customers buy four times as often, and get the second arm with `often`, the others
+    with `seldom`.
+    """
+
+    rows: int = 20_000
+    often: float = 0.8
+    seldom: float = 0.3
+    buyers: float = 0.03
+    sigma: float = 1.0
+
+    def draw(self, rng: np.random.Generator) -> Rows:
+        """Draw a file."""
+        customers = max(self.rows // 2, 1)
+        eager = rng.random(customers) < 0.3
+        share = np.where(eager, self.often, self.seldom)
+        arms = (rng.random(customers) < share).astype(np.int64)
+        unit = rng.integers(0, customers, self.rows)
+        chance = self.buyers * np.where(eager, 4.0, 1.0)[unit]
+        basket = np.exp(rng.normal(3.0, self.sigma, self.rows))
+        rows = Rows.even(arms[unit], np.where(rng.random(self.rows) < chance, basket, 0.0), unit)
+        return rows._replace(propensity=np.where(arms == 1, share, 1 - share)[unit])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,20 +1,21 @@
 """The agent: ask it for an arm, tell it the reward, at any time and in any order."""
 
-from collections.abc import Callable, Collection, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, Unpack
 
 from tailproof.checks import require
 from tailproof.live.acts import Act, Ask, Cancel, Standing, Status, Tell, Ticket
-from tailproof.live.batch import AT_ONCE, Batch, Habits
+from tailproof.live.batch import AT_ONCE, Batch
 from tailproof.live.journal import ConflictError, Journal, Look, open_journal
-from tailproof.live.offer import Features
+from tailproof.live.offer import Features, Offer
 from tailproof.live.ordering import order
-from tailproof.live.recipe import Recipe, Rewards
+from tailproof.live.recipe import Recipe, Rules
 from tailproof.live.replay import jump, offers, replay, restored
 from tailproof.live.showing import Shown
 from tailproof.live.turn import Turn
@@ -61,38 +62,11 @@ class Agent(Shown):
     journal : path, str or Journal
         A SQLite file, created if missing, ``"postgresql://…"``, or a `Journal`; see
         `open_journal`.
-    wait : float or str, optional
-        The window in which rewards count, in seconds or as "90s", "15min", "2h", "1d"; "1d" in a
-        new journal. Later rewards are stored, but not learned.
-    silence : float or "lost", optional
-        The reward of a ticket whose window ends without one: 0.0 if only purchases are told. Every
-        outcome is then learned when its window ends, in the order of the asks, because purchases
-        that are learned at once make early buyers look like all visitors. "lost", as in a new
-        journal, means that such a reward is unknown, as with latencies, sensors and surveys: then a
-        reward is learned when it comes.
-    rewards : "first" or "sum", optional
-        Whether the first event told of a ticket is its reward, or the sum of all events in its
-        window, such as two purchases and a refund.
-    control : (str, float), optional
-        An arm and a share, such as ``("red", 0.1)``: with this probability a request is in the
-        control group and gets this arm, if it is on offer, whatever is learned. All requests of a
-        unit are in the same group. The policy learns from the control group as from any other.
-    floor : float, optional
-        The least probability of every arm on offer; floor × K must be at most 1 − control share.
-    explore : float, optional
-        The probability of choosing uniformly at random among the arms of the offer, outside the
-        control group.
-    arms : list of str, optional
-        All arms that there may be; an offer with another one is refused. In a new journal new arms
-        may come, up to 10 000.
-    seed : int, optional
-        Random numbers are hashes of the seed and the request; 0 in a new journal.
-    dim : int, optional
-        For offers without features and a policy that uses vectors: the most arms there will ever
-        be; by default the number of `arms`, or that in the first offer.
     change : bool
         Whether this recipe may replace that of the journal: its policy learns every outcome so far,
         and requests from then on have its number. Agents that run follow at their next transaction.
+    **rules :
+        Rules of the recipe, such as ``wait="2h", silence=0.0``; see `Recipe`.
     clock : callable, optional
         Returns the time in seconds since 1970; by default `Journal.now`, a monotonic clock: of this
         machine for SQLite, of the server for PostgreSQL.
@@ -118,48 +92,33 @@ class Agent(Shown):
         policy: Policy[Any] | Recipe,
         journal: str | Path | Journal,
         *,
-        wait: float | str | None = None,
-        silence: float | str | None = None,
-        rewards: Rewards | None = None,
-        control: tuple[str, float] | None = None,
-        floor: float | None = None,
-        explore: float | None = None,
-        arms: Collection[str] | None = None,
-        seed: int | None = None,
-        dim: int | None = None,
         change: bool = False,
         clock: Callable[[], float] | None = None,
+        **rules: Unpack[Rules],
     ) -> None:
         require(isinstance(policy, Policy | Recipe), "policy", "a Policy such as UCB1()", policy)
-        given = {
-            "wait": wait,
-            "silence": silence,
-            "rewards": rewards,
-            "control": control,
-            "floor": floor,
-            "explore": explore,
-            "arms": arms,
-            "seed": seed,
-            "dim": dim,
-        }
-        Recipe(policy="").altered(policy, given)  # refuses what is wrong before anything is opened
+        Recipe(policy="").altered(policy, rules)  # refuses what is wrong before anything is opened
         self.journal = open_journal(journal)
         self._turn = Turn()
         self._thread: ThreadPoolExecutor | None = None
         self._clock, self.commits = clock, 0
         self._stale, self._broken = False, False
         self._saved, self._size, self._notes = 0, 0, 0
-        self.dropped, self.fixed = frozenset[str](), None
         self._recipes: dict[int, Recipe] = {}
-        self._offers, self.offer_ids = offers(self.journal), dict[bytes, int]()
-        self.habits = Habits()
+        self._offers = offers(self.journal)
+        self.accepted: dict[bytes, tuple[Offer, int, float]] = {}
+        """Offers without features, as the policy sees them, with their ids and even shares."""
+        self.strange: dict[bytes, None] = {}
+        """Offers that came since the last one that had come before."""
+        self.looked = -math.inf
+        """When it last looked at what is due."""
         try:
-            self.changed = self._transact(lambda: self._open(policy, given, change=change))
+            self.changed = self._transact(lambda: self._open(policy, rules, change=change))
             if not self.changed:
                 self._restore()  # may take long, and nobody waits for it
             with self.journal.transaction():
                 look = self.journal.look()
-                self._reload()
+                self._load()
                 self.save(look)
         except BaseException:
             if self.journal is not journal:
@@ -310,6 +269,12 @@ class Agent(Shown):
                 self._transact(self._ticked)
             return False
 
+    def beat(self) -> None:
+        """Make a small commit, to see whether the journal can be written to; raises if not."""
+        with self._turn:
+            now = f"{self.journal.now():.3f}"
+            self._transact(lambda: self.journal.set_meta(healthy=now))
+
     def close(self) -> None:
         """Close the journal; everything is already in it."""
         if self._thread is not None:
@@ -325,17 +290,15 @@ class Agent(Shown):
 
     # ---- one lock, one transaction
 
-    def alone(self) -> Turn:
-        """Keep other threads out, while this is entered."""
-        return self._turn
-
-    def guarded(self, body: Callable[[], T]) -> T:
-        """Do something that has its own transaction; read everything again if that fails."""
-        try:
-            return body()
-        except BaseException:
-            self._stale = self._broken = True
-            raise
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other threads out; read everything again after an error."""
+        with self._turn:
+            try:
+                yield
+            except BaseException:
+                self._stale = self._broken = True
+                raise
 
     def _transact(self, body: Callable[..., T], *given: Any) -> T:
         """Do something in a transaction, again if others stored the same rows first."""
@@ -366,14 +329,14 @@ class Agent(Shown):
     def _do(self, acts: Sequence[Act]) -> list[Ticket | Status | ValueError]:
         """Do a batch of acts within a transaction."""
         if self._stale:
-            self._reload()
+            self._load()
         asks, sees = [act for act in acts if type(act) is Ask], self.learner.uses_vectors
         tickets = [act.ticket for act in acts if act.ticket is not None]
         units = [ask.unit for ask in asks if ask.unit is not None]
         new = {ask.offer.key for ask in asks if ask.offer.vectors is not None} if sees else ()
         look = self.journal.look(tickets, units, new)
         if look.notes != self._notes:
-            self._notice(look)
+            self._load()
         if asks and look.outcomes > self.learner.learned:
             self._catch_up(look.outcomes)
         batch = Batch(self, look)
@@ -382,10 +345,9 @@ class Agent(Shown):
         return answers
 
     def _ticked(self) -> None:
-        if self._stale:
-            self._reload()
         look = self.journal.look()
-        self._notice(look)
+        if self._stale or look.notes != self._notes:
+            self._load()
         self._catch_up(look.outcomes)
         if look.orders:
             order(self.journal, self.recipe_of, (self.now(look), look.outcomes), AT_ONCE)
@@ -406,27 +368,18 @@ class Agent(Shown):
             self.learner.know(self.journal.arms())
         return self.learner.names[arm]
 
-    def meet(self, *, restore: bool) -> None:
+    def meet(self) -> None:
         """Read the arms of the journal, or everything, if another agent may have begun."""
-        if restore:
+        if self.learner.state is None:
             self._restore()
         else:
             self.learner.know(self.journal.arms())
 
-    def _notice(self, look: Look) -> None:
-        """Take note of what others did to the experiment; a change of recipe is a note too."""
-        if look.notes != self._notes:
-            if self.journal.recipes()[-1][0] != self.number:
-                self._follow()
-            self._read_notes()
-
-    def _read_notes(self) -> None:
-        for note in self.journal.notes(self._notes):
-            self._notes = note.number + 1
-            if note.kind == "drop":
-                self.dropped |= {note.text["arm"]}
-            elif note.kind in ("fix", "resume"):
-                self.fixed = note.text.get("arm")
+    def set_first(self, offer: Offer) -> None:
+        """Store what the first offer of a journal settles."""
+        features = "no" if offer.vectors is None else "yes"
+        about = {"arms": str(self.learner.first_arms), "dim": str(self.learner.dim)}
+        self.journal.set_meta(**about, features=features)
 
     def _catch_up(self, outcomes: int) -> None:
         """Learn new outcomes."""
@@ -459,7 +412,7 @@ class Agent(Shown):
         """Write each restart of the policy once, whichever worker sees it first."""
         notes = [note.text for note in self.journal.notes() if note.kind == "alarm"]
         known = {(text["recipe"], text["outcome"]) for text in notes}
-        new = [one for one in self.learner.alarms if (self.number, one.outcome) not in known]
+        new = [one for one in self.learner.alarms if (self.number, one[0]) not in known]
         for outcome, arm in new:
             text = {"arm": arm, "outcome": outcome, "recipe": self.number}
             self.journal.add_note("alarm", text, now)
@@ -470,14 +423,14 @@ class Agent(Shown):
 
         def write() -> None:
             look, journal = self.journal.look(), self.journal
-            self._reload()
+            self._load()
             if kind == "drop" and arm in self.dropped:
                 return
             if arm is not None:
                 self._check_arm(kind, arm)
             text = ({} if arm is None else {"arm": arm}) | more
             journal.add_note(kind, text, self.now(look))
-            self._read_notes()
+            self._load()
 
         with self._turn:
             self._transact(write)
@@ -500,7 +453,7 @@ class Agent(Shown):
 
     # ---- the recipe, and restoring what was learned
 
-    def _open(self, wanted: Policy[Any] | Recipe, given: dict[str, Any], *, change: bool) -> bool:
+    def _open(self, wanted: Policy[Any] | Recipe, given: Rules, *, change: bool) -> bool:
         """Read or store the recipe, and return whether it replaced another one.
 
         A journal with another recipe raises ``ValueError``, unless it is to be changed.
@@ -545,37 +498,38 @@ class Agent(Shown):
         except (RuntimeError, ValueError) as error:
             raise ValueError(f"{new.text} cannot take over from {old.text}: {error}") from error
 
-    def _follow(self) -> None:
-        """Take the recipe that replaced this agent's."""
-        *_, (number, policy, rules, _, _) = self.journal.recipes()
-        recipe = Recipe.of(self.policy if policy == self.recipe.text else policy, rules)
-        if isinstance(recipe.policy, str):
-            raise RuntimeError(
-                f"the recipe of this experiment was replaced by {policy}, which cannot be built "
-                "from its text: start this process again with that policy"
-            )
-        self.recipe, self.number = recipe, number
-        self._restore()
-
     def _restore(self) -> None:
         """Learn all that is in the journal."""
         policy: Any = self.recipe.policy
         self.learner = restored(policy, self.journal, self.number)
         self._broken = False
 
-    def _reload(self) -> None:
-        """Read what is in memory again, at the start and after an error."""
-        numbers = self.journal.arms()
+    def _load(self) -> None:
+        """Read what is in memory again: at the start, after an error, after others wrote a note.
+
+        A change of recipe is a note, too: this agent follows it.
+        """
+        journal, numbers = self.journal, self.journal.arms()
+        *_, (number, policy, rules, _, _) = journal.recipes()
         undone = not self.learner.numbers.items() <= numbers.items()
-        if undone or self._broken or self.journal.recipes()[-1][0] < self.number:
-            *_, (self.number, policy, rules, _, _) = self.journal.recipes()
-            own = self.recipe.policy if policy == self.recipe.text else policy
-            self.recipe = Recipe.of(own, rules)
+        if undone or self._broken or number != self.number:
+            recipe = Recipe.of(self.policy if policy == self.recipe.text else policy, rules)
+            if isinstance(recipe.policy, str):
+                raise RuntimeError(
+                    f"the recipe of this experiment was replaced by {policy}, which cannot be "
+                    "built from its text: start this process again with that policy"
+                )
+            self.recipe, self.number = recipe, number
             self._restore()
         self.learner.know(numbers)
-        self.offer_ids.clear()
-        self._offers = offers(self.journal)
-        self._saved, self._size = self.journal.last_snapshot(self.number)
-        self._notes, self.dropped, self.fixed = 0, frozenset(), None
-        self._read_notes()
+        self.accepted.clear()
+        self._offers = offers(journal)
+        self._saved, self._size = journal.last_snapshot(self.number)
+        self._notes, self.dropped, self.fixed = 0, frozenset[str](), None
+        for note in journal.notes():
+            self._notes = note.number + 1
+            if note.kind == "drop":
+                self.dropped |= {note.text["arm"]}
+            elif note.kind in ("fix", "resume"):
+                self.fixed = note.text.get("arm")
         self._stale = False

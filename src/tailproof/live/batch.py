@@ -1,19 +1,19 @@
 """The acts of one transaction: what they read, decide and write."""
 
 import math
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from tailproof.live.acts import Act, Ask, Status, Tell, Ticket
 from tailproof.live.journal import BEFORE, CANCELLED, Look, Request, own_id
-from tailproof.live.learner import Choice, draws
+from tailproof.live.learner import certain, draws, packed
 from tailproof.live.offer import MOST_ARMS, Offer
-from tailproof.live.ordering import grace, order
+from tailproof.live.ordering import order
+from tailproof.typing import Array
 
 if TYPE_CHECKING:
     from tailproof.live.agent import Agent
 
-__all__ = ["AT_ONCE", "Batch", "Habits", "group_of"]
+__all__ = ["AT_ONCE", "Batch", "group_of"]
 
 AT_ONCE = 256
 """Outcomes that are numbered, and that are learned, in one transaction at most."""
@@ -21,34 +21,10 @@ _LOOK = 0.02
 """Seconds between two looks at what is due, where nobody else may order."""
 _NEVER_TWICE = 100
 """After this many new offers in a row, none is expected to repeat."""
-_REFUSED = 10_000
-"""Offers that are remembered as refused."""
-
-
-class Habits:
-    """What an agent remembers from one transaction to the next, without need."""
-
-    def __init__(self) -> None:
-        self.looked = -math.inf
-        """When it last looked at what is due."""
-        self._new = 0
-        self._once: OrderedDict[bytes, None] = OrderedDict()
-
-    def repeats(self, key: bytes, *, known: bool) -> bool:
-        """Return whether offers repeat, so that a policy that takes several rewards gets them.
-
-        An offer that does come a second time is accepted.
-        """
-        if known or key in self._once:
-            self._new = 0
-        else:
-            self._new += 1
-        if self._new <= _NEVER_TWICE:
-            return True
-        self._once[key] = None
-        if len(self._once) > _REFUSED:
-            self._once.popitem(last=False)
-        return False
+_STRANGE = 10_000
+"""Offers that are remembered as new."""
+_ACCEPTED = 4096
+"""Offers without features that are remembered as accepted."""
 
 
 class Batch:
@@ -63,11 +39,11 @@ class Batch:
 
     def __init__(self, agent: "Agent", look: Look) -> None:
         self.agent, self.look, self.now = agent, look, agent.now(look)
-        self.extra = grace(agent.journal)
         self.requests: list[tuple[Any, ...]] = []
         self.events: list[tuple[int, str, float, float, int]] = []
         self.due: list[tuple[float, int]] = []
         self.ready: list[Request] = []
+        self.ignored: dict[str, tuple[int, float]] = {}
 
     def do(self, act: Act) -> Ticket | Status | ValueError:
         """Do one act; what is refused leaves the others as they are."""
@@ -89,63 +65,88 @@ class Batch:
             self.due += [(now, request.id) for request in self.ready]
         if self.due:
             journal.add_due(self.due)
+        if self.ignored:
+            journal.add_ignored(self.ignored)
         if self.look.orders:
-            look = not 0 <= now - agent.habits.looked < _LOOK or not journal.serial
+            look = not 0 <= now - agent.looked < _LOOK or not journal.serial
             if look or self.ready:
                 most = AT_ONCE if look else 0
                 order(journal, agent.recipe_of, (now, self.look.outcomes), most, self.ready)
-            agent.habits.looked = now if look else agent.habits.looked
+            agent.looked = now if look else agent.looked
             agent.save(self.look)
 
     # ---- asks
 
     def _ask(self, ask: Ask) -> Ticket:
-        agent, ticket = self.agent, ask.ticket
+        agent, look, ticket = self.agent, self.look, ask.ticket
         if ticket is not None:
-            request = self.look.found.get(ticket)
+            request = look.found.get(ticket)
             if request is not None:
                 return Ticket(ticket, agent.name(request.arm), request.propensity)
-            if own_id(ticket) is not None:
+            if ticket[0] == "#" and own_id(ticket) is not None:
                 raise ValueError(
                     f"ticket {ticket!r} is reserved for ids that the agent generates: use another, "
                     f"such as 'v{ticket[1:]}'"
                 )
-        offer = self._offered(ask.offer)
-        number, even = self._offer_id(offer), agent.recipe.even(offer)
-        if number is not None and agent.learner.has_seen(offer):
-            id_ = agent.journal.new_id(self.look.last)
-            group, repeats, choice = self._chosen(id_, ask, offer, even)
+        known = agent.accepted.get(ask.offer.key)
+        if known is None:
+            id_, offer, number, group, repeats, arm, shares = self._met(ask)
         else:
-            id_, group, repeats, choice = self._met(ask, offer, even)
-            number = self._store_offer(id_, offer, number)
-        share, packed = choice.propensity, choice.packed
-        if repeats is not None:
-            share = repeats[2]
-            packed = repeats[3] if repeats[4] == number else None
-        learner, wait = agent.learner, agent.recipe.wait
-        arm, ends = learner.numbers[offer.names[choice.arm]], self.now + float(wait)
-        self.requests.append(
-            (
-                *(id_, ticket, ask.unit, self.now, ends, agent.number, number, arm, share, packed),
-                *(group, None if repeats is None else repeats[0], learner.learned),
-            )
-        )
-        row = (id_, ticket, ask.unit, self.now, ends, agent.number, arm, share, group)
-        self._remember(Request(*row), packed, number)
-        name = offer.names[choice.arm]
-        return Ticket(f"#{id_}" if ticket is None else ticket, name, share)
+            offer, number, even = known
+            id_ = agent.journal.new_id(look.last)
+            group, repeats, arm, shares = self._chosen(id_, ask, offer, even)
+        if repeats is None:
+            earlier, text = None, packed(shares)
+            share = None if shares is None else float(shares[arm])
+        else:  # id, arm, propensity, shares and offer of the request that is repeated
+            earlier, _, share, text, its = repeats
+            text = text if its == number else None
+        return self._stored(ask, (id_, number, offer.names[arm], share, text, group, earlier))
 
-    def _remember(self, request: Request, packed: str | None, offer: int) -> None:
-        """Let later acts of the batch find a new request."""
-        name = f"#{request.id}" if request.ticket is None else request.ticket
-        self.look.found[name] = request
-        if request.unit is not None and request.group is None:
-            row = (request.id, request.arm, request.propensity, packed, offer)
-            self.look.units[request.unit] = row
-        if name in self.look.gone:
-            self._cancel(name)
+    def _stored(self, ask: Ask, decided: tuple[Any, ...]) -> Ticket:
+        """Keep a new request, for the journal and for later acts of the batch."""
+        id_, number, name, share, text, group, earlier = decided
+        look, agent, now = self.look, self.agent, self.now
+        learner, ends = agent.learner, now + float(agent.recipe.wait)
+        arm, ticket = learner.numbers[name], ask.ticket
+        asked = id_, ticket, ask.unit, now, ends, agent.number
+        self.requests.append((*asked, number, arm, share, text, group, earlier, learner.learned))
+        ticket = f"#{id_}" if ticket is None else ticket
+        look.found[ticket] = Request(*asked, arm, share, group)
+        if ask.unit is not None and group is None:
+            look.units[ask.unit] = (id_, arm, share, text, number)
+        if ticket in look.gone:
+            self._cancel(ticket)
         else:
-            self.due.append((request.ends + self.extra, request.id))
+            self.due.append((ends + agent.journal.GRACE, id_))
+        return Ticket(ticket, name, share)
+
+    def _met(self, ask: Ask) -> tuple[Any, ...]:
+        """Choose from an offer that is not known as accepted; store it and its arms if new."""
+        agent, journal = self.agent, self.agent.journal
+        offer = self._offered(ask.offer)
+        even, number = agent.recipe.even(offer), self._offer_id(offer)
+        self._meet_arms(offer)
+        learner = agent.learner
+        first, known = learner.state is None, learner.numbers
+        with learner.meeting(offer):
+            id_ = journal.new_id(self.look.last)
+            chosen = self._chosen(id_, ask, offer, even)
+        new = {name: learner.numbers[name] for name in offer.names if name not in known}
+        if new:
+            journal.add_arms(new)
+        if first:
+            agent.set_first(offer)
+        if number is None:
+            number = id_
+            journal.add_offer(id_, offer.key, *offer.row())
+        if offer.vectors is not None:  # it may be pruned later
+            self.look.offers[offer.key] = number
+        else:
+            if len(agent.accepted) >= _ACCEPTED:
+                agent.accepted.clear()
+            agent.accepted[ask.offer.key] = offer, number, even
+        return id_, offer, number, *chosen
 
     def _offered(self, asked: Offer) -> Offer:
         """Return an offer as the policy sees it, without dropped arms."""
@@ -167,20 +168,27 @@ class Batch:
         return offer
 
     def _offer_id(self, offer: Offer) -> int | None:
-        """Return the id of an offer, None if it is new."""
+        """Return the id of an offer, None if it is new; refuse what will never be learned."""
         agent, key = self.agent, offer.key
-        number = agent.offer_ids.get(key, self.look.offers.get(key))
+        number = self.look.offers.get(key)
         if number is None:
             number = agent.journal.offer_ids([key]).get(key)
-        pulls = agent.policy.pulls
-        single = pulls == 1 or offer.vectors is None
-        if not single and not agent.habits.repeats(key, known=number is not None):
+        pulls, strange = agent.policy.pulls, agent.strange
+        if pulls == 1 or offer.vectors is None:
+            return number
+        if number is not None or key in strange:
+            strange.clear()
+            return number
+        strange[key] = None
+        if len(strange) > _STRANGE:
+            strange.pop(next(iter(strange)))
+        if len(strange) > _NEVER_TWICE:
             raise ValueError(
                 f"this policy needs offers that repeat, as it takes {pulls} rewards of the same "
                 "arm and features at a time; recent offers all differed. Use LinStudentUCB, which "
                 "learns from single rewards"
             )
-        return number
+        return None
 
     def _meet_arms(self, offer: Offer) -> None:
         """Keep others from numbering arms meanwhile, if there are new ones."""
@@ -188,7 +196,7 @@ class Batch:
         if agent.learner.state is not None and agent.learner.numbers.keys() >= set(offer.names):
             return
         agent.journal.lock_arms()
-        agent.meet(restore=agent.learner.state is None)
+        agent.meet()
         known = agent.learner.numbers
         new = [name for name in offer.names if name not in known]
         if len(known) + len(new) > MOST_ARMS:
@@ -197,59 +205,34 @@ class Batch:
                 f"may be {MOST_ARMS}"
             )
 
-    def _met(self, ask: Ask, offer: Offer, even: float) -> tuple[Any, ...]:
-        """Choose from an offer that may have new arms, and store these."""
-        agent, journal = self.agent, self.agent.journal
-        self._meet_arms(offer)
-        learner = agent.learner
-        first, known = learner.state is None, learner.numbers
-        with learner.meeting(offer):
-            id_ = journal.new_id(self.look.last)
-            chosen = self._chosen(id_, ask, offer, even)
-        new = {name: learner.numbers[name] for name in offer.names if name not in known}
-        if new:
-            journal.add_arms(new)
-        if first:
-            features = "no" if offer.vectors is None else "yes"
-            about = {"arms": str(learner.first_arms), "dim": str(learner.dim)}
-            journal.set_meta(**about, features=features)
-        return id_, *chosen
-
-    def _store_offer(self, id_: int, offer: Offer, number: int | None) -> int:
-        """Store an offer if it is new, and return its id."""
-        if number is None:
-            self.agent.journal.add_offer(id_, offer.key, *offer.row())
-            number = id_
-        if offer.vectors is None:
-            self.agent.offer_ids[offer.key] = number
-        else:  # it may be pruned later
-            self.look.offers[offer.key] = number
-        return number
-
     def _chosen(
         self, id_: int, ask: Ask, offer: Offer, even: float
-    ) -> tuple[str | None, tuple[Any, ...] | None, Choice]:
-        """Return the group of a request, the request that it repeats, and the choice."""
+    ) -> tuple[str | None, tuple[Any, ...] | None, int, Array | None]:
+        """Return the group of a request, the request that it repeats, its arm, and the shares."""
         agent = self.agent
         control: Any = agent.recipe.control
         if agent.fixed in offer.names:
-            return "fixed", None, Choice.fixed(offer, str(agent.fixed))
+            return "fixed", None, *certain(offer, str(agent.fixed))
         group = group_of(agent.learner.seed, id_, ask.unit, control, offer)
         earlier = self.look.units.get(ask.unit) if ask.unit is not None else None
         if group is None and earlier is not None and agent.name(earlier[1]) in offer.names:
-            return None, earlier, Choice.fixed(offer, agent.name(earlier[1]))
-        return group, None, agent.learner.choose(id_, offer, even, control, group)
+            return None, earlier, *certain(offer, agent.name(earlier[1]))
+        return group, None, *agent.learner.choose(id_, offer, even, control, group)
 
     # ---- tells and cancellations
 
     def _tell(self, tell: Tell) -> Status:
         request, name = self.look.found.get(tell.ticket), tell.event or ""
         if request is None:
+            self._ignore("unknown", tell.reward)
             return "unknown"
         if CANCELLED in request.events:
             return "cancelled"
         recipe = self.agent.recipe_of(request.recipe)
         if name in request.events or (request.events and recipe.rewards == "first"):
+            known = request.events.get(name) or next(iter(request.events.values()))
+            same = known[0] == tell.reward and (name in request.events or not name)
+            self._ignore("repeated" if same else "second", tell.reward)
             return "duplicate"
         if recipe.rewards == "sum" and math.isinf(tell.reward):
             raise ValueError(f"a reward that is added to others must be finite, got {tell.reward}")
@@ -261,6 +244,11 @@ class Batch:
         if recipe.at_once:
             self.ready.append(request)
         return "kept"
+
+    def _ignore(self, why: str, reward: float) -> None:
+        """Count a reward that is not stored; the sum is one of finite rewards."""
+        count, total = self.ignored.get(why, (0, 0.0))
+        self.ignored[why] = count + 1, total + (reward if math.isfinite(reward) else 0.0)
 
     def _cancel(self, ticket: str) -> Status:
         request = self.look.found.get(ticket)

@@ -85,6 +85,11 @@ class Settings:
         assert isinstance(self.recipe.policy, Policy)
         return self.recipe.policy
 
+    @property
+    def offer(self) -> Offer | None:
+        """The arms for requests without an offer."""
+        return None if self.arms is None else Offer.of(self.arms)
+
     @classmethod
     def of(cls, name: str, table: Mapping[str, Any]) -> Self:
         """Return the settings in a table of the file; raises ``ValueError`` if one is invalid."""
@@ -165,7 +170,7 @@ def load(path: str | Path) -> Config:
     ...     written = file.write_text('experiments.shop.recipe = "ucb2"')
     ...     load(file)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    ValueError: ...shop.toml: experiments.shop: policy must be ... 'ucb2'; did you mean ucb1?
+    ValueError: ...shop.toml: experiments.shop: policy 'ucb2' is unknown; did you mean ucb1?
     """
     path = Path(path)
     try:

@@ -3,16 +3,17 @@
 import hashlib
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from tailproof.formatting import moment
 from tailproof.live.agent import Agent
 from tailproof.live.export import COLUMNS, Log, rows
 from tailproof.live.journal import Journal, Look, Request, open_journal
-from tailproof.live.learner import Choice
+from tailproof.live.learner import packed
 from tailproof.live.offer import Offer
 from tailproof.live.ordering import as_orderer
 from tailproof.tables import Records, records
@@ -23,6 +24,8 @@ __all__ = ["HISTORY", "Imported", "import_history"]
 
 HISTORY = "history"
 """The group of imported decisions."""
+Progress = Callable[..., None] | None
+"""Called with steps done, steps in all, and the task."""
 _ERRORS = 4.0
 """Standard errors by which inverse propensities may fall short of the number of rows; of 16 000
 histories one arm is left out by chance."""
@@ -30,10 +33,6 @@ _STEP = 5000
 """Rows that are written between two steps of the progress bar."""
 _OVER = ("told", "silent", "learned")
 """The status of requests whose reward is final; "learned" in exports of tailproof 0.3."""
-
-
-class _Step(Protocol):
-    def __call__(self, done: int, total: int, task: str = ...) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ def import_history(
     *,
     as_is: bool = False,
     source: str = "a table",
-    progress: _Step | None = None,
+    progress: Progress = None,
     **columns: Any,
 ) -> Imported:
     """Let an agent learn past decisions, as outcomes of its journal, so that it starts warm.
@@ -153,7 +152,7 @@ def import_history(
     return Imported(count, learned, tuple(said))
 
 
-def _learn_all(agent: Agent, said: list[str], progress: _Step | None) -> int:
+def _learn_all(agent: Agent, said: list[str], progress: Progress) -> int:
     """Learn what was written; return how many rows wait for others of the same arm."""
     while not agent.tick():
         if progress is not None:
@@ -172,7 +171,7 @@ def _check_times(past: _Past, agent: Agent) -> None:
     now = agent.journal.now()
     if past.at is not None and past.at.max() > now:
         row = int((past.at > now).argmax()) + 1
-        raise ValueError(f"the time of row {row} is in the future: {_date(past.at[row - 1])}")
+        raise ValueError(f"the time of row {row} is in the future: {moment(past.at[row - 1])}")
 
 
 def _assume_propensities(past: _Past, agent: Agent, said: list[str]) -> None:
@@ -199,7 +198,10 @@ def _past(agent: Agent, history: Any, columns: dict[str, Any]) -> tuple[_Past, b
             if journal is not history and not isinstance(history, Log):
                 journal.close()
         return past, all(offer.vectors is None for offer in past.offers)
-    log = records(history, **({"missing": "refuse", "group": None, "unit": None} | columns))
+    read: Any = {"missing": "refuse", "group": None, "unit": None}
+    log = records(
+        history, rows=True, **(columns if isinstance(history, Records) else read | columns)
+    )
     if log.status is not None:  # the log of a journal
         log = log.take(np.flatnonzero(np.isin(log.status.astype(str), _OVER)))
     return _of_table(log, agent), log.status is not None and log.features is None
@@ -324,7 +326,7 @@ def _write(
     past: _Past,
     text: dict[str, Any],
     said: list[str],
-    progress: _Step | None,
+    progress: Progress,
 ) -> None:
     """Write a history to the journal of an agent, as the next outcomes."""
     journal = agent.journal
@@ -336,7 +338,7 @@ def _write(
         journal.add_note("import", text | {"first": look.outcomes}, look.now)
 
     before = journal.outcome_count()
-    agent.guarded(lambda: as_orderer(journal, write))
+    as_orderer(journal, write)
     if before:
         said.append(
             f"The journal has {before} outcomes already: the rows count as if they had come now."
@@ -348,7 +350,7 @@ def _check_new(journal: Journal, text: dict[str, Any]) -> None:
         if note.kind == "import" and note.text["digest"] == text["digest"]:
             raise ValueError(
                 f"these rows are in the journal already: they were imported from "
-                f"{note.text['source']} on {_date(note.at)}, and would count twice"
+                f"{note.text['source']} on {moment(note.at)}, and would count twice"
             )
 
 
@@ -356,7 +358,7 @@ def _meet(agent: Agent, past: _Past) -> None:
     """Let the learner know the arms of a history; store those that are new."""
     journal = agent.journal
     journal.lock_arms()
-    agent.meet(restore=agent.learner.state is None)
+    agent.meet()
     learner = agent.learner
     known, first = set(learner.numbers), learner.state is None
     for offer in past.offers:
@@ -364,14 +366,12 @@ def _meet(agent: Agent, past: _Past) -> None:
             pass
     journal.add_arms({name: n for name, n in learner.numbers.items() if name not in known})
     if first:
-        features = "no" if past.offers[0].vectors is None else "yes"
-        about = {"arms": str(learner.first_arms), "dim": str(learner.dim), "features": features}
-        journal.set_meta(**about)
+        agent.set_first(past.offers[0])
         if past.features:
             journal.set_meta(names=json.dumps(past.features))
 
 
-def _write_rows(agent: Agent, past: _Past, look: Look, progress: _Step | None) -> None:
+def _write_rows(agent: Agent, past: _Past, look: Look, progress: Progress) -> None:
     journal, numbers, last = agent.journal, agent.learner.numbers, look.last
     known = dict[bytes, int]()
     for start in range(0, len(past.offers), _STEP):
@@ -388,11 +388,11 @@ def _write_rows(agent: Agent, past: _Past, look: Look, progress: _Step | None) -
             if offer.key not in known:
                 known[offer.key] = last
                 journal.add_offer(last, offer.key, *offer.row())
-            packed = None if shares is None else _packed(shares, past.names, offer.names)
+            text = None if shares is None else _packed(shares, past.names, offer.names)
             time = look.now if at is None else at
             number = numbers[past.names[arm]]
             row = (last, None, None, time, time, agent.number, number, share, HISTORY)
-            requests.append((*row[:6], known[offer.key], number, share, packed, HISTORY, None, 0))
+            requests.append((*row[:6], known[offer.key], number, share, text, HISTORY, None, 0))
             outcomes.append((Request(*row), reward, "told"))
         journal.add_requests(requests)
         journal.add_outcomes(outcomes, look.now, look.outcomes + start)
@@ -402,8 +402,4 @@ def _write_rows(agent: Agent, past: _Past, look: Look, progress: _Step | None) -
 
 def _packed(shares: Any, names: tuple[str, ...], ordered: tuple[str, ...]) -> str | None:
     """Return the propensities of all arms as a journal stores them, in the order of the offer."""
-    return Choice(0, np.array([shares[names.index(name)] for name in ordered])).packed
-
-
-def _date(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).isoformat(" ", "seconds")
+    return packed(np.array([shares[names.index(name)] for name in ordered]))

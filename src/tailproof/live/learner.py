@@ -2,12 +2,12 @@
 
 import hashlib
 import io
-import json
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from tailproof.wrappers.base import Wrapper, innermost
 from tailproof.wrappers.pilot import Piloted
 from tailproof.wrappers.vigilant import Vigilant, Watched
 
-__all__ = ["Alarm", "Choice", "Learner", "draws"]
+__all__ = ["Learner", "certain", "draws", "packed"]
 
 _COPIES = 200
 """Choices drawn where the policy does not report propensities; one of them is then taken."""
@@ -33,39 +33,8 @@ _LEFT = ("live_left", "live_left_sizes", "live_left_rewards")
 """The arrays of a snapshot with the rewards that are too few for an update."""
 
 
-class Choice(NamedTuple):
-    """The arm, as an index into the offer, and the propensity of every arm, None if unknown."""
-
-    arm: int
-    shares: Array | None
-
-    @classmethod
-    def fixed(cls, offer: Offer, arm: str) -> Self:
-        """Return the choice of an arm that everyone gets."""
-        place = offer.names.index(arm)
-        return cls(place, np.eye(1, len(offer.names), place)[0])
-
-    @property
-    def propensity(self) -> float | None:
-        """The propensity of the arm."""
-        return None if self.shares is None else float(self.shares[self.arm])
-
-    @property
-    def packed(self) -> str | None:
-        """The propensities of all arms as JSON, with nine digits."""
-        if self.shares is None:
-            return None
-        return f"[{','.join([format(share, '.9g') for share in self.shares.tolist()])}]"
-
-
-class Alarm(NamedTuple):
-    """A restart of a policy that is `Vigilant`: after which outcome, and of which arm."""
-
-    outcome: int
-    arm: str
-
-
-class _Seen(NamedTuple):
+@dataclass(slots=True)
+class _Seen:
     """An offer as the policy sees it: order and numbers of its arms, and their vectors."""
 
     order: list[int]
@@ -73,6 +42,8 @@ class _Seen(NamedTuple):
     arms: Array
     plain: bool
     """Whether the policy sees the arms in the order of the offer."""
+    old: bool = False
+    """Whether every arm has rewards enough, so that none is new."""
 
 
 def draws(seed: int, *what: object) -> tuple[float, float]:
@@ -83,6 +54,19 @@ def draws(seed: int, *what: object) -> tuple[float, float]:
     """
     digest = hashlib.blake2b(f"{seed} {what}".encode(), digest_size=16).digest()
     return int.from_bytes(digest[:8]) / 2**64, int.from_bytes(digest[8:]) / 2**64
+
+
+def certain(offer: Offer, arm: str) -> tuple[int, Array]:
+    """Return the place of an arm that everyone gets, and the shares: one for it, zero otherwise."""
+    place = offer.names.index(arm)
+    return place, np.eye(1, len(offer.names), place)[0]
+
+
+def packed(shares: Array | None) -> str | None:
+    """Return the propensities of all arms as JSON, with nine digits."""
+    if shares is None:
+        return None
+    return f"[{','.join([format(share, '.9g') for share in shares.tolist()])}]"
 
 
 class Learner:
@@ -102,10 +86,10 @@ class Learner:
     """
 
     def __init__(self, policy: Policy[Any], seed: int, dim: int | None = None) -> None:
-        self.policy, self.seed, self.dim = policy, seed, dim
+        self.policy, self.seed, self.dim, self.pulls = policy, seed, dim, policy.pulls
         inner = innermost(policy)
         self.kind = type(inner).__name__
-        self.uses_vectors = policy.view != "arms"
+        self.uses_vectors, self._by_number = policy.view != "arms", policy.view != "vectors"
         self._guest = isinstance(inner, Guest)
         self._whole_offers = policy.view == "context" and self._guest
         self.numbers: dict[str, int] = {}
@@ -116,10 +100,11 @@ class Learner:
         """The number of arms of the first offer."""
         self.recipe: int | None = None
         """The number of the recipe in the journal, None for a policy that never decided there."""
-        self.left: dict[tuple[str, str], Array] = {}
+        self.left: dict[tuple[str, str], list[float]] = {}
         """Rewards that are too few for an update, by offer and arm."""
-        self.alarms: list[Alarm] = []
-        """Restarts that are not yet in the journal."""
+        self.alarms: list[tuple[int, str]] = []
+        """Restarts of a policy that is `Vigilant`, which are not yet in the journal: after which
+        outcome, and of which arm."""
         self._watched = _is_watched(policy)
         self.room = 0
         """How many arms there will be at least, where they have no features."""
@@ -130,7 +115,7 @@ class Learner:
     @property
     def numbered(self) -> bool:
         """Whether the policy knows an arm by its number."""
-        return self.policy.view != "vectors" or self.state.fixed_arms
+        return self._by_number or self.state.fixed_arms
 
     @property
     def whole(self) -> bool:
@@ -169,10 +154,6 @@ class Learner:
             self.know(numbers)
             self._seen = {}
             raise
-
-    def has_seen(self, offer: Offer) -> bool:
-        """Return whether an offer fits, as it was met before."""
-        return self.state is not None and offer.key in self._seen
 
     def check(self, offer: Offer) -> None:
         """Raise ``ValueError`` if the policy could not learn from this offer."""
@@ -223,8 +204,8 @@ class Learner:
         explore: float = 0.0,
         control: Control | None = None,
         group: str | None = None,
-    ) -> Choice:
-        """Choose an arm.
+    ) -> tuple[int, Array | None]:
+        """Choose an arm; return its place in the offer, and all propensities, None if not known.
 
         With probability `explore` it is drawn uniformly from the arms of the offer, otherwise from
         the shares that the policy gives them, of which a new arm gets a part; see `_own`. In the
@@ -242,7 +223,7 @@ class Learner:
             shares = shares * (1 - control.share)
             shares[place] += control.share
             arm = place if group == "control" else arm
-        return Choice(arm, shares if known else None)
+        return arm, shares if known else None
 
     def _own(self, offer: Offer, request: int) -> tuple[Array, bool]:
         """Return the shares that arms get from the policy, and whether they are its propensities.
@@ -251,26 +232,29 @@ class Learner:
         √((n + 1)/100), as the width of its interval falls with √n; the policy chooses among the
         well-known arms in place of what is beyond that.
         """
-        shares, known = self._shares(offer, request)
+        seen = self._sees(offer)
+        shares, known = self._shares(seen, request)
+        if seen.old:
+            return shares, known
         told = [self.told.get(self.numbers[name], 0) for name in offer.names]
-        if min(told) >= _ENOUGH or self.whole:
+        old = [place for place, n in enumerate(told) if n >= _ENOUGH]
+        seen.old = len(old) == len(told) or self.whole
+        if seen.old or 2 * len(old) < len(told):
             return shares, known
         most = [math.sqrt((n + 1) / _ENOUGH) if n < _ENOUGH else math.inf for n in told]
-        old = [place for place, limit in enumerate(most) if limit == math.inf]
         beyond = np.maximum(shares - most, 0)
-        if 2 * len(old) >= len(most) and beyond.any():
-            among, known = self._shares(offer.among(old), request)
+        if beyond.any():
+            among, known = self._shares(self._sees(offer.among(old)), request)
             shares = shares - beyond
             shares[old] += beyond.sum() * among
         return shares, known
 
-    def _shares(self, offer: Offer, request: int) -> tuple[Array, bool]:
+    def _shares(self, seen: _Seen, request: int) -> tuple[Array, bool]:
         """Return the shares that the policy gives to arms, and whether they are its propensities.
 
         If the policy does not report them, they are those among many of its choices; if these are
         expensive, one has it all, and its propensity is not known.
         """
-        seen = self._sees(offer)
         state = self.policy.resized(self._among(seen), len(seen.order))
         reported = self.policy.propensities_unchecked(state, seen.arms)
         known = reported is not None or not self._guest
@@ -328,54 +312,45 @@ class Learner:
 
     # ---- learning
 
-    def learn(self, offer: Offer, arm: str, reward: float | None, share: float | None) -> None:
-        """Learn the next outcome; it is counted even if its reward was lost."""
+    def learn(self, offer: Offer, arm: int, reward: float | None, share: float | None) -> None:
+        """Learn the next outcome, of the arm with this number; count it even if it was lost."""
         if reward is not None:
             before = _restarts(self.state) if self._watched else 0
-            rewards = self._enough(offer, arm, reward)
-            if rewards is not None:
+            rewards = [reward] if self.pulls == 1 else self._enough(offer, self.names[arm], reward)
+            if rewards:
                 self._teach(offer, arm, rewards, share)
             if self._watched and _restarts(self.state) > before:
-                self.alarms.append(Alarm(self.learned, arm))
-            number = self.numbers[arm]
-            self.told[number] = min(_ENOUGH, self.told.get(number, 0) + 1)
+                self.alarms.append((self.learned, self.names[arm]))
+            self.told[arm] = min(_ENOUGH, self.told.get(arm, 0) + 1)
         self.learned += 1
 
-    def _enough(self, offer: Offer, arm: str, reward: float) -> Array | None:
-        """Return the rewards of an update, None while there are too few of this arm and offer."""
-        pulls = self.policy.pulls
-        if pulls == 1:
-            return np.array([[reward]])
+    def _enough(self, offer: Offer, arm: str, reward: float) -> list[float]:
+        """Return the rewards of an update, none while there are too few of this arm and offer."""
         key = offer.key.hex() if self.uses_vectors else "", arm
-        rewards = np.append(self.left.pop(key, np.empty(0)), reward)
-        if len(rewards) < pulls:
+        rewards = [*self.left.pop(key, ()), reward]
+        if len(rewards) < self.pulls:
             self.left[key] = rewards
-            return None
-        return rewards[None]
+            return []
+        return rewards
 
-    def _teach(self, offer: Offer, arm: str, rewards: Array, share: float | None) -> None:
+    def _teach(self, offer: Offer, arm: int, rewards: list[float], share: float | None) -> None:
         """Update the state with the rewards of an arm."""
-        policy, chosen = self.policy, offer.names.index(arm)
-        known = 1 + self._sees(offer).numbers[-1] if self.numbered else 0
-        if not self.uses_vectors:
-            arms = np.zeros((1, known or len(offer.names), 1))
-            chosen = self.numbers[arm] if self.numbered else chosen
-        else:
-            seen = self._sees(offer)
-            place = seen.order.index(chosen)
-            if self.numbered and not self.state.fixed_arms:  # only the vector of the arm counts
-                arms, chosen = seen.arms[:, [place] * known], self.numbers[arm]
-            else:
-                arms, chosen = seen.arms, place
-        if self.state.fixed_arms and arms.shape[1] != self.state.arms:
-            raise ValueError(
-                f"{self.kind} must keep its {self.state.arms} arms, got {arms.shape[1]}"
-            )
-        if arms.shape[1] > self.state.arms:
-            vars(self.state).update(vars(policy.resized(self.state, arms.shape[1])))
+        policy, state, seen, chosen = self.policy, self.state, self._sees(offer), arm
+        arms, known = seen.arms, 1 + seen.numbers[-1]
+        if self.uses_vectors and not (self.numbered and not state.fixed_arms):
+            chosen = seen.numbers.index(arm)
+        elif known > arms.shape[1] or self.uses_vectors:  # only the vector of the arm counts
+            arms = arms[:, [seen.numbers.index(arm)] * known]
+        if arms.shape[1] != state.arms:
+            if state.fixed_arms:
+                raise ValueError(
+                    f"{self.kind} must keep its {state.arms} arms, got {arms.shape[1]}"
+                )
+            if arms.shape[1] > state.arms:
+                vars(state).update(vars(policy.resized(state, arms.shape[1])))
         with unwarned():
             propensity = None if share is None else np.array([share])
-            policy.learn_unchecked(self.state, arms, np.array([chosen]), rewards, propensity)
+            policy.learn_unchecked(state, arms, np.array([chosen]), np.array([rewards]), propensity)
 
     # ---- snapshots
 
@@ -402,10 +377,9 @@ class Learner:
         keys, sizes, rewards = (arrays.pop(name, np.empty(0)) for name in _LEFT)
         self.state = self.policy.restore(arrays)
         ends = np.cumsum(sizes, dtype=np.int64)[:-1]
-        parts = np.split(rewards, ends) if len(keys) else []
-        self.left = {
-            (str(key), str(arm)): part for (key, arm), part in zip(keys, parts, strict=True)
-        }
+        parts = [part.tolist() for part in np.split(rewards, ends)]
+        names = [(str(key), str(arm)) for key, arm in keys]
+        self.left = dict(zip(names, parts, strict=False))  # one empty part without any names
         self.told = {arm: n for arm, n in enumerate(told.tolist()) if n}
         self.learned, self._seen = learned, {}
 
@@ -419,11 +393,9 @@ class Learner:
         mine, state = self.state, other.state
         if state.arms > mine.arms:  # the snapshot has room for arms without updates
             mine = self.policy.resized(mine, state.arms)
-        if self.told != other.told or self.left.keys() != other.left.keys():
+        if (self.told, self.left) != (other.told, other.left):  # no reward is NaN
             return False
         ours, theirs = mine.to_arrays(), state.to_arrays()
-        ours |= {json.dumps(key): rewards for key, rewards in self.left.items()}
-        theirs |= {json.dumps(key): rewards for key, rewards in other.left.items()}
         return all(
             np.array_equal(array, theirs[name], equal_nan=array.dtype.kind == "f")
             for name, array in ours.items()

@@ -4,27 +4,20 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, Self, TypeVar
+from typing import Self, TypeVar
 
 from tailproof.live.journal import ConflictError, Journal, Look, Request
 from tailproof.live.recipe import Recipe
 
-__all__ = ["Scheduler", "as_orderer", "grace", "order"]
+__all__ = ["Scheduler", "as_orderer", "order"]
 
 T = TypeVar("T")
 
-_GRACE = 0.5
-"""Seconds after a window in which a reward that was told inside it may still be committed."""
 _TRIES = 600
 """How often a transaction is tried that must number outcomes, `_EVERY` seconds apart."""
 _EVERY = 0.1
 """Seconds between two looks of a scheduler."""
 _LOG = logging.getLogger("tailproof.live")
-
-
-def grace(journal: Journal) -> float:
-    """Return how long after a window its request is due."""
-    return 0.0 if journal.serial else _GRACE
 
 
 def order(
@@ -33,35 +26,29 @@ def order(
     look: tuple[float, int],
     most: int,
     ready: Sequence[Request] = (),
-) -> int:
-    """Number the outcomes of requests, and return how many were due, up to `most`.
+) -> None:
+    """Number the outcomes of requests that are due, up to `most`, and of those that are `ready`.
 
-    `look` has the time and the number of outcomes so far. `ready` are further requests that may
-    have their outcome now. Each goes by its own recipe. Only one transaction at a time does this;
-    if two did, the database would refuse the second.
+    `look` has the time and the number of outcomes so far. Each request goes by its own recipe. Only
+    one transaction at a time does this; if two did, the database would refuse the second.
     """
-    (now, outcomes), extra = look, grace(journal)
+    now, outcomes = look
     due = journal.due(now, most) if most else []
-    done, later, rows = set[tuple[float, int]](), list[tuple[float, int]](), []
-    ended = set[int]()
+    rows, ended = list[tuple[Request, float | None, str]](), set[int]()
     for request in [*ready, *(one for _, one in due)]:
         if request.why is None and request.id not in ended:
-            end = request.ends + extra
-            outcome = recipe(request.recipe).outcome(request, over=end <= now)
+            over = request.ends + journal.GRACE <= now
+            outcome = recipe(request.recipe).outcome(request, over=over)
             if outcome is None:
-                later.append((end, request.id))
-                continue
+                raise RuntimeError(f"request {request.id} is due before its window has ended")
             rows.append((request, *outcome))
             ended.add(request.id)
-            done.add((end, request.id))
+    done = {(at, request.id) for at, request in due}
     if rows:
         journal.add_outcomes(rows, now, outcomes)
-    done.update((at, request.id) for at, request in due)
+        done.update((request.ends + journal.GRACE, request.id) for request, *_ in rows)
     if done:
         journal.remove_due(done)
-    if later:
-        journal.add_due(later)
-    return len(due)
 
 
 def as_orderer(journal: Journal, write: Callable[[Look], T]) -> T:
@@ -78,10 +65,6 @@ def as_orderer(journal: Journal, write: Callable[[Look], T]) -> T:
     raise TimeoutError("others kept writing to the journal for a minute: try again")
 
 
-class _Ticking(Protocol):
-    def tick(self) -> bool: ...
-
-
 class Scheduler:
     """A thread that lets agents number and learn what is due, also while nobody asks or tells.
 
@@ -89,15 +72,15 @@ class Scheduler:
 
     Parameters
     ----------
-    agents : mapping
-        The agents, by the name that a warning shows.
+    ticks : mapping
+        `Agent.tick` of each agent, by the name that a warning shows.
 
     Examples
     --------
     >>> from tailproof import UCB1
     >>> from tailproof.live import Agent
     >>> agent = Agent(UCB1(), ":memory:", wait=0.01, silence=0.0)
-    >>> with Scheduler({"shop": agent}):
+    >>> with Scheduler({"shop": agent.tick}):
     ...     ticket = agent.ask(["red", "blue"])
     ...     while agent.standing().outcomes == 0:
     ...         time.sleep(0.01)
@@ -105,8 +88,8 @@ class Scheduler:
     0
     """
 
-    def __init__(self, agents: Mapping[str, _Ticking]) -> None:
-        self._agents, self._stop = agents, threading.Event()
+    def __init__(self, ticks: Mapping[str, Callable[[], bool]]) -> None:
+        self._ticks, self._stop = ticks, threading.Event()
         self._thread = threading.Thread(target=self._run, name="tailproof-scheduler", daemon=True)
         self._thread.start()
 
@@ -125,9 +108,9 @@ class Scheduler:
         failing = set[str]()
         while not self._stop.is_set():
             done = True
-            for name, agent in self._agents.items():
+            for name, tick in self._ticks.items():
                 try:
-                    done &= agent.tick()
+                    done &= tick()
                     failing.discard(name)
                 except Exception as error:
                     if name not in failing:

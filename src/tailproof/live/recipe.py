@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, TypedDict
 
 from tailproof import recipes
 from tailproof.checks import number, require, whole
@@ -13,12 +13,28 @@ from tailproof.live.journal import CANCELLED, Request
 from tailproof.live.offer import Offer
 from tailproof.policies.base import Policy
 
-__all__ = ["Control", "Recipe", "Rewards", "built", "seconds"]
+__all__ = ["Control", "Recipe", "Rewards", "Rules", "built", "seconds"]
 
 Rewards = Literal["first", "sum"]
 _ROUNDED = 1e-9
 """By how much a sum of shares may exceed one."""
-_RULES = ("wait", "silence", "rewards", "control", "floor", "explore", "arms", "seed", "dim")
+
+
+class Rules(TypedDict, total=False):
+    """The rules of a `Recipe`, which explains them; those that are left out or None stay."""
+
+    wait: float | str | None
+    silence: float | str | None
+    rewards: Rewards | None
+    control: tuple[str, float] | None
+    floor: float | None
+    explore: float | None
+    arms: Collection[str] | None
+    seed: int | None
+    dim: int | None
+
+
+_RULES = tuple(Rules.__annotations__)
 
 
 class Control(NamedTuple):
@@ -59,20 +75,34 @@ class Recipe:
         A policy that cannot be built from its text, such as one of your own, stays text when it
         is read from a journal.
     wait : float or str
-        The window in which rewards count, in seconds or as "90s", "15min", "2h", "1d".
+        The window in which rewards count, in seconds or as "90s", "15min", "2h", "1d". Later
+        rewards are stored, but not learned.
     silence : float, "lost" or None
-        The reward of a request whose window ends without one; "lost" or None if it is lost.
+        The reward of a request whose window ends without one: 0.0 if only purchases are told. Every
+        outcome is then learned when its window ends, in the order of the asks, because purchases
+        that are learned at once make early buyers look like all visitors. "lost" or None means that
+        such a reward is unknown, as with latencies, sensors and surveys: then a reward is learned
+        when it comes.
     rewards : "first" or "sum"
-        Whether the first event of a request is its reward, or the sum of all in its window.
+        Whether the first event told of a request is its reward, or the sum of all events in its
+        window, such as two purchases and a refund.
     control : (str, float), optional
-        The arm and the share of the control group.
-    floor, explore : float
-        The least probability of every arm, and that of a uniformly random choice.
+        An arm and a share, such as ``("red", 0.1)``: with this probability a request is in the
+        control group and gets this arm, if it is on offer, whatever is learned. All requests of a
+        unit are in the same group. The policy learns from the control group as from any other.
+    floor : float
+        The least probability of every arm on offer; floor × K must be at most 1 − control share.
+    explore : float
+        The probability of choosing uniformly at random among the arms of the offer, outside the
+        control group.
     arms : collection of str, optional
-        All arms that there may be.
+        All arms that there may be; an offer with another one is refused. Without it new arms may
+        come, up to 10 000.
     seed : int
+        Random numbers are hashes of the seed and the request; 0 in a new journal.
     dim : int, optional
-        The most arms there will be, for policies that use vectors where there are no features.
+        For offers without features and a policy that uses vectors: the most arms there will ever
+        be; by default the number of `arms`, or that in the first offer.
 
     Examples
     --------

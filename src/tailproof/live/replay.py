@@ -38,19 +38,23 @@ def replay(
     Restarts, several processes, `verify`, other policies and changed recipes all do this.
     """
     said, offer = time.monotonic(), offer or offers(journal)
-    for number, reward, arm, offered, share in journal.outcomes(learner.learned, stop):
-        if number > learner.learned:
-            break
-        if arm not in learner.names:
-            learner.know(journal.arms())
-        try:
-            learner.learn(offer(offered), learner.names[arm], reward, share)
-        except ValueError as error:  # due to an earlier request, not to this one
-            raise RuntimeError(f"cannot learn outcome {number}: {error}") from error
-        each()
-        if learner.learned % 1000 == 0 and time.monotonic() > said + _SPOKEN:
+    while learner.learned < stop:
+        some = journal.outcomes(learner.learned, stop)
+        for number, reward, arm, offered, share in some:
+            if number > learner.learned:  # what comes next was pruned
+                break
+            if arm not in learner.names:
+                learner.know(journal.arms())
+            try:
+                learner.learn(offer(offered), arm, reward, share)
+            except ValueError as error:  # due to an earlier request, not to this one
+                raise RuntimeError(f"cannot learn outcome {number}: {error}") from error
+            each()
+        if time.monotonic() > said + _SPOKEN:
             said = time.monotonic()
             _LOG.info("replayed %s of %s outcomes", learner.learned, stop)
+        if not some or some[0][0] > learner.learned:
+            break
     if learner.learned < stop:  # what comes next was pruned
         was = learner.learned
         jump(learner, journal)

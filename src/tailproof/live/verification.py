@@ -5,11 +5,12 @@ from typing import Any
 
 from tailproof.live.batch import group_of
 from tailproof.live.journal import BEFORE, Journal, Request, seal
-from tailproof.live.learner import Choice, Learner
+from tailproof.live.learner import Learner, certain, packed
 from tailproof.live.offer import Offer
 from tailproof.live.recipe import Recipe
 from tailproof.live.replay import blank, offers, replay
 from tailproof.policies.base import Policy
+from tailproof.typing import Array
 
 __all__ = ["Verification", "verify"]
 
@@ -30,12 +31,13 @@ _CHAIN = (
 class Verification:
     """The result of replaying a journal and making every decision again.
 
-    It finds an outcome, or an event behind one, that was changed, added or removed; a request with
-    an outcome of which anything was changed; a request whose arm, propensity, shares or recipe was
-    changed; a changed event, a request that was removed while it was pending; and a snapshot that
-    is not what the outcomes teach. It cannot find: a late event that was removed, a changed unit or
-    window of a request that is still pending, and rows that somebody forged with their checksums
-    from there to the end of the chain.
+    It finds an outcome, or an event behind one, that was changed, added or removed; an outcome that
+    is not what its recipe makes of its events; a request with an outcome of which anything was
+    changed; a request whose arm, propensity, shares, recipe or window was changed; a changed event,
+    a request that was removed while it was pending; and a snapshot that is not what the outcomes
+    teach. It cannot find: a late event that was removed, another ticket or unit of a request that
+    is still pending, notes of a pause that were changed, and rows that somebody forged with their
+    checksums from there to the end of the chain.
 
     Attributes
     ----------
@@ -86,11 +88,14 @@ def verify(
     )
     found = Verification(outcomes=journal.outcome_count())
     ((found.requests,),) = journal.execute("SELECT COUNT(*) FROM request")
-    _check_chain(journal, found, pruned)
-    _check_rows(journal, found)
-    for number, text, rules, *_ in known:
-        same = policy is not None and text == repr(policy)
-        recipe = Recipe.of(policy if same and policy is not None else text, rules)
+    recipes = {
+        number: Recipe.of(policy if policy is not None and text == repr(policy) else text, rules)
+        for number, text, rules, *_ in known
+    }
+    _check_chain(journal, found, pruned, recipes)
+    _check_rows(journal, found, recipes)
+    for number, text, *_ in known:
+        recipe = recipes[number]
         last = number == known[-1][0]
         if isinstance(recipe.policy, str):
             found.unchecked[text] = "it cannot be built from its text"
@@ -100,7 +105,7 @@ def verify(
             learner = blank(recipe.policy, journal, recipe=number)
             try:
                 _decide_again(learner, recipe, journal, found, own if last else None, last=last)
-            except (RuntimeError, KeyError) as error:
+            except (RuntimeError, KeyError, ValueError) as error:
                 if last and not found.changed:
                     raise
                 found.unchecked[text] = str(error)  # or it never had to learn what came after it
@@ -163,21 +168,24 @@ def _again(
 ) -> bool:
     """Return whether arm, propensity, shares and group of a request come out as they are."""
     (arm, share, shares, group, _), names = decided, learner.names
+    every: Array | None
     if names.get(arm) not in offer.names:
         return False
     if group == "fixed":
-        choice = Choice.fixed(offer, names[arm])
+        place, every = certain(offer, names[arm])
     else:
         if group != group_of(learner.seed, id_, unit, recipe.control, offer):
             return False
         control: Any = recipe.control
-        choice = learner.choose(id_, offer, recipe.even(offer), control, group)
-    chosen = (offer.names[choice.arm], choice.propensity, choice.packed)
-    return chosen == (names[arm], share, shares)
+        place, every = learner.choose(id_, offer, recipe.even(offer), control, group)
+    one = None if every is None else float(every[place])
+    return (offer.names[place], one, packed(every)) == (names[arm], share, shares)
 
 
-def _check_chain(journal: Journal, found: Verification, pruned: dict[str, Any]) -> None:
-    """Check the seals of outcomes, and that no number is missing."""
+def _check_chain(
+    journal: Journal, found: Verification, pruned: dict[str, Any], recipes: dict[int, Recipe]
+) -> None:
+    """Check the seals of outcomes, that no number is missing, and what each makes of its events."""
     chain, expected = pruned.get("seal", 0), pruned.get("first", 0)
     last: list[Any] = []
     request = None
@@ -188,6 +196,8 @@ def _check_chain(journal: Journal, found: Verification, pruned: dict[str, Any]) 
         same = request is not None and mark == seal(
             chain, number, *request.sealed(), reward, why, at
         )
+        if request is not None and request.group != "history" and request.recipe in recipes:
+            same &= recipes[request.recipe].outcome(request, over=True) == (reward, why)
         if not same or number != expected:
             found.changed.append(f"outcome {number}")
         chain, expected = mark, number + 1
@@ -205,8 +215,8 @@ def _check_chain(journal: Journal, found: Verification, pruned: dict[str, Any]) 
         check()
 
 
-def _check_rows(journal: Journal, found: Verification) -> None:
-    """Check the seals of events, and that every request waits or has an outcome."""
+def _check_rows(journal: Journal, found: Verification, recipes: dict[int, Recipe]) -> None:
+    """Check the seals of events, and that every request has its window, and waits or has ended."""
     columns = "request, name, value, at, late"
     for *row, mark in journal.stream(f"SELECT {columns}, seal FROM event ORDER BY request, name"):
         if seal(*row) != mark:
@@ -223,7 +233,17 @@ def _check_rows(journal: Journal, found: Verification) -> None:
         words["due"] = "request {}"
         for (number,) in journal.execute(f"{sql} ORDER BY 1"):
             found.changed.append(words[what].format(number))
+    places = ", ".join(map(str, recipes))
+    foreign = f"SELECT id FROM request WHERE recipe NOT IN ({places})"
+    lost = "SELECT id FROM request WHERE offer NOT IN (SELECT id FROM offer)"
+    wrong = [number for sql in (foreign, lost) for (number,) in journal.execute(sql)]
+    window = "SELECT id FROM request WHERE recipe = ? AND ends <> at + ? AND ends <> at"
+    for number, recipe in recipes.items():
+        wrong += [id_ for (id_,) in journal.execute(window, (number, float(recipe.wait)))]
+    found.changed += [f"request {id_}" for id_ in sorted({*wrong})]
+    names = journal.arms().keys()
     digests = journal.stream("SELECT id, digest, names, features FROM offer ORDER BY id")
-    for number, digest, names, features in digests:
-        if Offer.from_row(names, features).key != bytes(digest):
+    for number, digest, listed, features in digests:
+        offer = Offer.from_row(listed, features)
+        if offer.key != bytes(digest) or not names >= set(offer.names):
             found.changed.append(f"offer {number}")

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailproof.checks import require
-from tailproof.formatting import short
-from tailproof.notebooks import html
+from tailproof.notebooks import cells, html, latex
 from tailproof.results.files import opened, write_file
 
 if TYPE_CHECKING:
@@ -25,8 +24,34 @@ class PolicyResult:
     _shared: ClassVar[tuple[str, ...]] = ()  # arrays without that axis
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays by name, without those that are None."""
-        return {name: array for name, array in vars(self).items() if array is not None}
+        """Return the arrays by name, without those that are None; those of a mapping by two names.
+
+        The array "a" of a mapping "metrics" has the name "metrics.a".
+        """
+        arrays: dict[str, NDArray[Any]] = {}
+        for name, value in vars(self).items():
+            if isinstance(value, Mapping):
+                arrays |= {f"{name}.{key}": array for key, array in value.items()}
+            elif value is not None:
+                arrays[name] = value
+        return arrays
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return the result that has these arrays."""
+        given: dict[str, Any] = {}
+        for name, array in arrays.items():
+            field, dot, key = name.partition(".")
+            if dot:
+                given.setdefault(field, {})[key] = array
+            else:
+                given[name] = array
+        return cls(**given)
+
+    @classmethod
+    def _has_shape(cls, name: str, shape: tuple[int, ...], paths: int, row: Any) -> bool:
+        """Return whether an array of a file has the shape of its name; a row is for one path."""
+        return shape == (row if name in cls._shared else (paths, *row))
 
     def __repr__(self) -> str:
         shapes = (f"{name} of shape {array.shape}" for name, array in self.arrays().items())
@@ -38,7 +63,7 @@ class PolicyResult:
         arrays = chunks[0].arrays()
         for name in arrays.keys() - set(cls._shared):
             arrays[name] = np.concatenate([chunk.arrays()[name] for chunk in chunks])
-        return cls(**arrays)
+        return cls.of(arrays)
 
 
 P = TypeVar("P", bound=PolicyResult)
@@ -67,17 +92,25 @@ class BaseResult(Generic[P]):
         return f"<{type(self).__name__} of {', '.join(self.summary())}: {paths} paths>"
 
     def _repr_html_(self) -> str:
-        frame = self.to_frame()
-        rows = [[str(name), *map(short, row)] for name, *row in frame.itertuples()]
-        words = [name.replace("_", " ") for name in map(str, frame.columns)]
-        return html([["policy", *words], *rows])
+        return html(self._cells())
+
+    def _cells(self) -> list[list[str]]:
+        """Return the summary as text, with a header: what notebooks and papers show."""
+        return cells(self.to_frame(), "policy")
+
+    def to_latex(self, caption: str | None = None, label: str | None = None) -> str:
+        """Return the summary as a table for LaTeX with the package booktabs.
+
+        With a caption it floats; `label` is its name for references.
+        """
+        return latex(self._cells(), caption, label)
 
     def save(self, path: str | Path) -> Path:
         """Write an ``.npz`` file of plain arrays and text; an existing file is refused."""
         by_policy: Mapping[str, P] = getattr(self, self._by_policy[0])
         arrays = {name: getattr(self, name) for name in self._common}
         for i, result in enumerate(by_policy.values()):
-            arrays |= {f"{name}{i}": array for name, array in result.arrays().items()}
+            arrays |= {_numbered(name, i): array for name, array in result.arrays().items()}
         header = {"format": self._format, "policies": list(by_policy), "settings": self.settings}
         return write_file(path, header, arrays)
 
@@ -91,13 +124,27 @@ class BaseResult(Generic[P]):
             row = next((array.shape for array in common.values()), ())
             for i, policy in enumerate(header["policies"]):
                 saved = {name: arrays[f"{name}{i}"] for name in names if f"{name}{i}" in arrays}
+                for name in names:
+                    start = f"{name}{i}."
+                    more = [key for key in arrays if key.startswith(start)]
+                    saved |= {f"{name}.{key.removeprefix(start)}": arrays[key] for key in more}
                 for name, array in saved.items():
-                    shape = row if name in kind._shared else (settings["paths"], *row)
-                    require(array.shape == shape, name, f"of shape {shape}", array.shape)
-                by_policy[policy] = kind(**saved)
+                    ok = kind._has_shape(name, array.shape, settings["paths"], row)
+                    require(ok, name, f"of the shape of {row} on each path", array.shape)
+                by_policy[policy] = kind.of(saved)
             return cls(**{field: by_policy, "settings": settings}, **common)
 
     def _of(self, policy: str) -> P:
         by_policy: Mapping[str, P] = getattr(self, self._by_policy[0])
         require(policy in by_policy, "policy", f"one of {', '.join(by_policy)}", policy)
         return by_policy[policy]
+
+
+def _numbered(name: str, i: int) -> str:
+    """Return the name in a file of an array of the i-th policy.
+
+    >>> _numbered("regret", 2), _numbered("metrics.a1", 2)
+    ('regret2', 'metrics2.a1')
+    """
+    field, dot, key = name.partition(".")
+    return f"{field}{i}{dot}{key}"

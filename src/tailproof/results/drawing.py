@@ -1,14 +1,16 @@
 """Pictures of results; nothing is simulated here."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tailproof.checks import require
-from tailproof.drawing import PALETTE, READING, band, canvas, plain
+from tailproof.checks import number, require
+from tailproof.drawing import PALETTE, Show, band, canvas, plain, reading
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from tailproof.results.identification import Identification
@@ -17,47 +19,134 @@ if TYPE_CHECKING:
 __all__ = ["pulls_figure", "regret_figure"]
 
 
-def regret_figure(results: "Mapping[str, Result]") -> "Figure":
+def regret_figure(
+    results: "Mapping[str, Result]",
+    *,
+    show: Show = "spread",
+    level: float = 0.95,
+    log: str = "",
+    xlim: tuple[float, float] | None = None,
+    ylim: tuple[float, float] | None = None,
+    policies: Sequence[str] | None = None,
+    metric: str = "regret",
+) -> "Figure":
     """Draw cumulative regret against pulls, one panel per titled result.
 
-    The line is the median over the paths, the band goes from 10 to 90 %, the dashes are the mean.
+    Parameters
+    ----------
+    results : mapping from titles to results
+    show : "spread" or "mean"
+        The median of the paths, their 10–90 % band and their mean as dashes; or the mean and its
+        Student interval of confidence `level` at each point.
+    log : "", "x", "y" or "xy"
+        The axes that are logarithmic.
+    xlim, ylim : pairs of numbers, optional
+        What to show of each axis: zoom in where curves that fail would flatten the rest.
+    policies : sequence of str, optional
+        The curves to draw, and their order, by default all; colours stay.
+    metric : str
+        "regret", "error", or a metric that was asked of `simulate`.
 
     >>> from tailproof import Uniform, environments, noise, simulate
     >>> bandit = environments.neutral(noise.Cauchy(), arms=5, dim=3)
     >>> result = simulate({"uniform": Uniform()}, bandit, horizon=50, paths=4)
-    >>> len(regret_figure({"Cauchy": result}).axes)
+    >>> len(regret_figure({"Cauchy": result}, log="xy").axes)
     1
     """
     require(len(results) > 0, "results", "at least one result", results)
-    columns = min(len(results), 2)
-    figure, panels = canvas(-(-len(results) // columns), columns, height=2.9)
-    for axes in panels.flat[len(results) :]:
-        axes.remove()
+    require(show in ("spread", "mean"), "show", "spread or mean", show)
+    require(log in ("", "x", "y", "xy"), "log", "x, y or xy, or empty", log)
+    number("level", level, above=0, below=1)
     order = list(dict.fromkeys(name for result in results.values() for name in result.curves))
-    for axes, (title, result) in zip(panels.flat, results.items(), strict=False):
-        for name, curves in result.curves.items():
-            number, crowded = order.index(name), len(order) > 4
-            band(axes, result.pulls, curves.regret, number, name, crowded=crowded)
+    shown = order if policies is None else list(policies)
+    for name in shown:
+        require(name in order, "policies", f"some of {', '.join(order)}", name)
+    figure, panels = _panels(len(results))
+    for axes, (title, result) in zip(panels, results.items(), strict=True):
+        for name in (name for name in shown if name in result.curves):
+            sample, crowded = result.metric(name, metric), len(shown) > 4
+            require(sample.ndim == 2, "metric", "one with a number for each path", metric)
+            place = order.index(name)
+            band(axes, result.pulls, sample, place, name, crowded=crowded, show=show, level=level)
         many = f"{result.settings['paths']} paths"
-        heading = f"{title}, {many}" if title else many
-        axes.set_title(heading, fontsize=10, parse_math=False)
-        axes.set_xlim(0, result.pulls[-1])
-    panels[0, 0].set_ylim(bottom=0)
-    for axes in panels[:, 0]:
-        axes.set_ylabel("cumulative regret", fontsize=9)
-    for axes in panels[-1]:
-        axes.set_xlabel("pulls", fontsize=9)
-    legend = figure.legend(
-        *panels[0, 0].get_legend_handles_labels(),
-        loc="outside lower center",
-        ncols=min(len(order), 5),
-        fontsize=8,
-        frameon=False,
-        title=READING,
-        title_fontsize=8,
-    )
-    plain(legend)
+        axes.set_title(f"{title}, {many}" if title else many, fontsize=10, parse_math=False)
+        axes.set_xlim(result.pulls[0] if "x" in log else 0, result.pulls[-1])
+    _scale(panels, log, xlim, ylim)
+    label = {"regret": "cumulative regret", "error": "error of the estimate"}
+    for axes in panels[:: _columns(len(panels))]:
+        axes.set_ylabel(label.get(metric, metric.replace("_", " ")), fontsize=9)
+    handles = {text: line for axes in panels for line, text in zip(*_labelled(axes), strict=True)}
+    _legend(figure, [handles[name] for name in shown], shown, reading(show, level), len(panels))
     return figure
+
+
+def _columns(panels: int) -> int:
+    """Return how many panels stand side by side."""
+    return panels if panels <= 3 else 2 if panels == 4 else 3
+
+
+def _panels(count: int) -> "tuple[Figure, list[Axes]]":
+    """Return that many panels; the legend goes where a row would have a hole."""
+    columns = _columns(count)
+    figure, grid = canvas(-(-count // columns), columns, height=2.9)
+    panels = list(grid.flat)
+    for axes in panels[count:]:
+        axes.remove()
+    for place, axes in enumerate(panels[:count]):
+        if place + columns >= count:  # the lowest of its column, whatever is left below
+            axes.tick_params(labelbottom=True)
+            axes.set_xlabel("pulls", fontsize=9)
+    return figure, panels[:count]
+
+
+def _scale(
+    panels: "Sequence[Axes]",
+    log: str,
+    xlim: tuple[float, float] | None,
+    ylim: tuple[float, float] | None,
+) -> None:
+    """Set the axes of all panels, which they share."""
+    first = panels[0]
+    if "x" in log:
+        first.set_xscale("log")
+    if "y" in log:
+        lines = [line.get_ydata() for axes in panels for line in axes.lines]
+        positive = [y[y > 0].min() for y in map(np.asarray, lines) if (y > 0).any()]
+        first.set_yscale("log")
+        first.set_ylim(bottom=min(positive, default=0.1) / 1.5)
+    elif all(np.min(line.get_ydata()) >= 0 for axes in panels for line in axes.lines):
+        first.set_ylim(bottom=0)
+    if xlim is not None:
+        first.set_xlim(*xlim)
+    if ylim is not None:
+        first.set_ylim(*ylim)
+
+
+def _labelled(axes: "Axes") -> "tuple[list[Artist], list[str]]":
+    handles, labels = axes.get_legend_handles_labels()
+    return handles, labels
+
+
+def _legend(
+    figure: "Figure", handles: "list[Artist]", names: list[str], title: str, panels: int
+) -> None:
+    """Put the legend into the hole of the last row, or below the panels."""
+    columns = _columns(panels)
+    hole = panels % columns
+    settings: dict[str, Any] = {"fontsize": 8, "frameon": False, "title_fontsize": 8}
+    if hole:
+        rows = -(-panels // columns)
+        place = (hole / columns + 0.02, 0.02 / rows, 1 - hole / columns - 0.04, 0.96 / rows)
+        wrapped = title.replace(", ", ",\n").replace(" with ", "\nwith ")
+        settings |= {"loc": "center", "bbox_to_anchor": place, "title": wrapped}
+        legend = figure.legend(handles, names, **settings)
+        legend.set_in_layout(False)
+    else:
+        columns = min(len(names), 5)
+        legend = figure.legend(
+            handles, names, loc="outside lower center", ncols=columns, title=title, **settings
+        )
+    plain(legend)
 
 
 def pulls_figure(panels: "Mapping[str, Mapping[float, Identification]]") -> "Figure":
@@ -85,10 +174,10 @@ def pulls_figure(panels: "Mapping[str, Mapping[float, Identification]]") -> "Fig
     every = [result for points in panels.values() for result in points.values()]
     order = list(dict.fromkeys(name for result in every for name in result.verdicts))
     for axes, (title, points) in zip(plots, panels.items(), strict=True):
-        for number, name in enumerate(order):
+        for place, name in enumerate(order):
             at = [x for x, result in sorted(points.items()) if name in result.verdicts]
             pulls = [points[x].verdicts[name].pulls for x in at]
-            colour = PALETTE[number % len(PALETTE)]
+            colour = PALETTE[place % len(PALETTE)]
             low, high = (np.array([np.quantile(p, q) for p in pulls]) for q in (0.1, 0.9))
             axes.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
             mean = [p.mean() for p in pulls]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 
 from tailproof.checks import number
+from tailproof.formatting import short
 from tailproof.results.base import BaseResult, PolicyResult
 
 if TYPE_CHECKING:
@@ -105,6 +106,20 @@ class Identification(BaseResult[Verdicts]):
         axes.set_yticks(range(len(self.verdicts)), [*self.verdicts], parse_math=False)
         axes.set_xlabel("pulls until an arm was named", fontsize=9)
         return figure
+
+    def _cells(self) -> list[list[str]]:
+        """Return the summary as text."""
+        table = [["policy", "wrong", "95 %", "undecided", "mean pulls", "median pulls"]]
+        for name, row in self.summary().items():
+            table.append(
+                [
+                    name,
+                    f"{row['error']:.1%}",
+                    f"{row['low']:.1%} – {row['high']:.1%}",
+                    *(short(row[key]) for key in ("undecided", "mean_pulls", "median_pulls")),
+                ]
+            )
+        return table
 
     def summary(self) -> dict[str, dict[str, float]]:
         """Return the errors and pulls of each policy; undecided paths count with all pulls made."""

@@ -35,15 +35,15 @@ def create_app(config: Config, token: str | None = None) -> FastAPI:
     """
     token = check_token(config.address, token)
     experiments = open_all(config)
+    agents = {name: experiment.agent for name, experiment in experiments.items()}
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         with ExitStack() as stack:
-            for experiment in experiments.values():
-                stack.callback(experiment.agent.close)
-            app.state.health = stack.enter_context(closing(Health(experiments)))
+            for agent in agents.values():
+                stack.callback(agent.close)
             app.state.refresher = stack.enter_context(closing(Refresher(experiments)))
-            stack.enter_context(Scheduler({name: one.agent for name, one in experiments.items()}))
+            stack.enter_context(Scheduler({name: agent.tick for name, agent in agents.items()}))
             yield
 
     app = FastAPI(
@@ -57,7 +57,8 @@ def create_app(config: Config, token: str | None = None) -> FastAPI:
     )
     app.state.experiments = experiments
     app.state.metrics = Metrics(experiments, lambda: app.state.refresher.counts())
-    app.state.queues = {name: Queue(one.agent) for name, one in experiments.items()}
+    app.state.queues = {name: Queue(agent) for name, agent in agents.items()}
+    app.state.health = Health(agents)
     app.add_middleware(
         Middleware,
         token=token,

@@ -18,20 +18,16 @@ _SECONDS_A_LINE = 10.0
 _SLOW, _STALLED = "its request took too long", "its reader stalled"
 
 
-class _Closed:
-    """Counts connections that were closed, and logs them together."""
-
-    def __init__(self) -> None:
-        self._count, self._next = 0, 0.0
-
-    def add(self, why: str) -> None:
-        self._count += 1
-        if time.monotonic() >= self._next:
-            _LOG.warning("connections closed: %d; the last one as %s", self._count, why)
-            self._count, self._next = 0, time.monotonic() + _SECONDS_A_LINE
+_closed = [0, 0.0]
+"""Connections closed since the last line in the log, and when the next line may come."""
 
 
-_CLOSED = _Closed()
+def _log(why: str) -> None:
+    """Count a closed connection, and log them together."""
+    _closed[0] += 1
+    if time.monotonic() >= _closed[1]:
+        _LOG.warning("connections closed: %d; the last one as %s", _closed[0], why)
+        _closed[:] = 0, time.monotonic() + _SECONDS_A_LINE
 
 
 class LimitedConnection(H11Protocol):
@@ -97,6 +93,6 @@ class LimitedConnection(H11Protocol):
             timer.cancel()
 
     def _drop(self, why: str) -> None:
-        _CLOSED.add(why)
+        _log(why)
         self.connections.discard(self)
         self.transport.abort()

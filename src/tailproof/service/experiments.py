@@ -7,39 +7,23 @@ from functools import partial
 from pathlib import Path
 
 from tailproof.live import Agent, Journal, open_journal
-from tailproof.live.config import Arms, Config, Settings
-from tailproof.live.offer import Offer
-from tailproof.stats.aims import Aim
+from tailproof.live.config import Config, Settings
 
 __all__ = ["Experiment", "journal_of", "open_all", "open_one"]
 
 
-@dataclass(frozen=True)
-class Experiment:
-    """One running experiment.
+@dataclass(frozen=True, kw_only=True)
+class Experiment(Settings):
+    """The settings of an experiment that runs, with its agent.
 
     Parameters
     ----------
-    name : str
     agent : Agent
-    aim : Aim
-        The statistic that arms are compared by.
-    costs : bool
-        Whether rewards are costs, so that smaller is better.
-    arms : list, dict or None
-        The arms for requests without an offer: names, or names with features.
-    offer : Offer or None
-        The same, checked.
     reader : callable
         Opens another connection to the journal, for long reads; close it after use.
     """
 
-    name: str
     agent: Agent
-    aim: Aim
-    costs: bool
-    arms: Arms
-    offer: Offer | None
     reader: Callable[[], Journal]
 
 
@@ -68,15 +52,8 @@ def open_one(config: Config, settings: Settings, *, change: bool = False) -> Exp
     except BaseException:
         journal.close()
         raise
-    return Experiment(
-        name=settings.name,
-        agent=agent,
-        aim=settings.aim,
-        costs=settings.costs,
-        arms=settings.arms,
-        offer=None if settings.arms is None else Offer.of(settings.arms),
-        reader=partial(journal_of, config, settings.name),
-    )
+    reader = partial(journal_of, config, settings.name)
+    return Experiment(**vars(settings), agent=agent, reader=reader)
 
 
 def journal_of(config: Config, name: str, *, make: bool = True) -> Journal:

@@ -4,10 +4,8 @@ import asyncio
 import logging
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 
-from tailproof.live import Journal
-from tailproof.service.experiments import Experiment
+from tailproof.live import Agent
 
 __all__ = ["Health"]
 
@@ -19,17 +17,16 @@ _KEPT = 1.0
 
 
 class Health:
-    """Makes a small commit in each journal, over connections of its own, at most once a second.
+    """Lets each agent make a small commit, at most once a second.
 
     Parameters
     ----------
-    experiments : mapping
-        By name.
+    agents : mapping
+        By the name of the experiment.
     """
 
-    def __init__(self, experiments: Mapping[str, Experiment]) -> None:
-        self._experiments = experiments
-        self._journals: dict[str, Journal] = {}
+    def __init__(self, agents: Mapping[str, Agent]) -> None:
+        self._agents = agents
         self._running: asyncio.Future[str | None] | None = None
         self._problem: str | None = None
         self._until = 0.0
@@ -52,22 +49,9 @@ class Health:
 
     def _commit(self) -> str | None:
         """Write to every journal, and return what went wrong."""
-        for name, experiment in self._experiments.items():
+        for name, agent in self._agents.items():
             try:
-                if name not in self._journals:
-                    self._journals[name] = experiment.reader()
-                journal = self._journals[name]
-                with journal.transaction():
-                    journal.set_meta(healthy=f"{time.time():.3f}")
+                agent.beat()
             except Exception as error:
-                if name in self._journals:
-                    with suppress(Exception):
-                        self._journals.pop(name).close()
                 return f"{name}: {type(error).__name__} {error}"
         return None
-
-    def close(self) -> None:
-        """Close the connections; one that still waits for a commit is left to its thread."""
-        if self._running is None:
-            for journal in self._journals.values():
-                journal.close()

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from tailproof.checks import require, whole
+from tailproof.checks import count, require, whole
 from tailproof.environments.linear import Bandit
 from tailproof.environments.streams import stream
 from tailproof.policies.base import Policy
@@ -40,20 +40,28 @@ class BasePlan(ABC, Generic[F, R]):
 
     def __post_init__(self) -> None:
         ok = isinstance(self.policies, Mapping) and len(self.policies) > 0
-        require(ok, "policies", "a mapping from at least one name to a policy", self.policies)
+        rule = "a mapping from names to policies, such as {'UCB1': UCB1()}"
+        require(ok, "policies", rule, self.policies)
         for name, policy in self.policies.items():
             require(isinstance(name, str), "a name in policies", "a string", name)
-            require(isinstance(policy, Policy), f"policies[{name!r}]", "a policy", policy)
+            called = getattr(policy, "__name__", None)  # a class in place of its object
+            rule = f"a policy, such as {called}()" if called else "a policy"
+            require(isinstance(policy, Policy), f"policies[{name!r}]", rule, policy)
             whole("pulls", policy.pulls)
         bandit = self.environment
-        require(isinstance(bandit, Bandit), "environment", "a bandit to play", bandit)
-        object.__setattr__(self, "paths", whole("paths", self.paths, at_most=_MOST_PATHS))
+        rule = "a bandit to play, such as environments.k_armed(noise, locations=(0, 1))"
+        require(isinstance(bandit, Bandit), "environment", rule, bandit)
+        object.__setattr__(self, "paths", count("paths", self.paths, at_most=_MOST_PATHS))
         object.__setattr__(self, "seed", whole("seed", self.seed, at_least=0))
 
     @property
     @abstractmethod
     def budget(self) -> int:
         """The most raw pulls on each path."""
+
+    def check_memory(self) -> None:
+        """Refuse a result that does not fit into memory."""
+        return
 
     def marks(self) -> tuple[int, ...]:
         """Return the pulls after which results are taken."""
@@ -86,8 +94,8 @@ class BasePlan(ABC, Generic[F, R]):
 
     def join(self, parts: Sequence[F], code: Code = "numpy") -> R:
         """Put together the results of the cells, in the order of the cells."""
-        count = len(parts) // len(self.policies)
-        chunks = {name: parts[i * count :][:count] for i, name in enumerate(self.policies)}
+        size = len(parts) // len(self.policies)
+        chunks = {name: parts[i * size :][:size] for i, name in enumerate(self.policies)}
         joined = {name: pieces[0].joined(pieces) for name, pieces in chunks.items()}
         return self._result(joined, self.settings(code))
 

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from tailproof.bestarm import BestArm
-from tailproof.checks import number, require, whole
+from tailproof.checks import count, number, require, whole
 from tailproof.environments.arm_sets import UnitBall
 from tailproof.environments.linear import Bandit, LinearBandit
 from tailproof.policies.base import Policy, recommending, unwarned
 from tailproof.results import Identification, Verdicts
 from tailproof.simulation.cells import BasePlan, Cell
 from tailproof.simulation.loop import Rollout
+from tailproof.simulation.memory import first_state
 from tailproof.simulation.plan import MOST_PULLS
 from tailproof.simulation.sweeps import sweep
 from tailproof.wrappers.base import innermost
@@ -33,7 +34,7 @@ def identify(
     workers: int = 1,
     engine: str = "processes",
     out: str | Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] | bool | None = None,
 ) -> Identification:
     """Let each policy find the best arm on many independent paths.
 
@@ -107,9 +108,11 @@ class IdentificationPlan(BasePlan[Verdicts, Identification]):
         require(not moves, "environment", "one without motion", self.environment)
         ready = {name: _ready(name, policy, self.delta) for name, policy in self.policies.items()}
         object.__setattr__(self, "policies", ready)
-        for policy in ready.values():  # fails early if one does not fit
-            recommending(policy).recommend(policy.init(1, contexts.arms, contexts.dim))
-            pulls = whole("max_pulls", self.max_pulls, at_least=policy.pulls, at_most=MOST_PULLS)
+        pulls = count("max_pulls", self.max_pulls, at_most=MOST_PULLS)
+        for name, policy in ready.items():  # fails early if one does not fit
+            state = first_state(name, policy, contexts, self.paths)
+            recommending(policy).recommend(state)
+            whole("max_pulls", pulls, at_least=policy.pulls, at_most=MOST_PULLS)
         object.__setattr__(self, "max_pulls", pulls)
 
     @property

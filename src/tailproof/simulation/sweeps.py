@@ -12,11 +12,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tailproof.checks import require
+from tailproof.results import SweepResult
 from tailproof.results.base import PolicyResult
 from tailproof.results.files import locked, whole_file
 from tailproof.results.provenance import Code, provenance
 from tailproof.simulation.cells import BasePlan, Cell
+from tailproof.simulation.code import library_code, own_code
 from tailproof.simulation.engines import check_engine, code_of, running
+from tailproof.simulation.progress import shown
 
 __all__ = ["sweep"]
 
@@ -26,11 +29,11 @@ R = TypeVar("R")
 def sweep(
     plans: Mapping[str, BasePlan[Any, R]],
     *,
-    out: str | Path | None,
+    out: str | Path | None = None,
     engine: str = "processes",
     workers: int = 0,
-    progress: Callable[[int, int], None] | None = None,
-) -> dict[str, R]:
+    progress: Callable[[int, int], None] | bool | None = None,
+) -> SweepResult[R]:
     """Run the cells of many plans, keep each as it finishes, and return a result for each plan.
 
     Parameters
@@ -41,9 +44,7 @@ def sweep(
     out : str, Path or None
         The folder of finished cells, for one sweep at a time; None keeps nothing. A sweep that
         was stopped or killed resumes there, and a finished one runs nothing. Damaged files are run
-        again. If a cell cannot be written, there is a warning and the sweep continues.
-        A cell is found again by its settings and versions. If you change the code of a policy of
-        your own, but neither its name nor its settings, use a new folder.
+        again, and so are the cells of a policy of yours that you edited.
     engine : "serial", "processes", "dask", "ray", "compiled" or "cuda"
         Results of the first four are the same bit for bit. "dask" and "ray" use the client or
         cluster you are connected to, or start a local one and stop it again; a script that lets
@@ -52,8 +53,9 @@ def sweep(
         other random numbers of the same laws; a path is the same in any number of paths.
     workers : int
         Processes or threads to start; 0 means one for each core. A dask client keeps those it has.
-    progress : callable, optional
-        Called with the cells done and their total, at the start and after each cell.
+    progress : bool or callable, optional
+        True shows a bar on stderr, False none; by default it comes after two seconds, on a terminal
+        and in a notebook. A function gets the cells done and their total.
 
     Examples
     --------
@@ -80,9 +82,10 @@ def sweep(
     if folder is not None:
         require(folder.is_dir() or not folder.exists(), "out", "a folder", str(out))
         folder.mkdir(parents=True, exist_ok=True)
-    with nullcontext() if folder is None else locked(folder):
-        parts = _run(cells, folder, engine, workers, progress or (lambda done, total: None))
-    return {name: plan.join([parts[k] for k in keyed[name]], code) for name, plan in plans.items()}
+    with nullcontext() if folder is None else locked(folder), shown(progress) as report:
+        parts = _run(cells, folder, engine, workers, report)
+    joined = (plan.join([parts[k] for k in keyed[name]], code) for name, plan in plans.items())
+    return SweepResult(zip(plans, joined, strict=True))
 
 
 def _check(plans: Any) -> None:
@@ -90,6 +93,7 @@ def _check(plans: Any) -> None:
     require(ok, "plans", "a mapping with at least one plan", plans)
     for name, plan in plans.items():
         require(isinstance(plan, BasePlan), f"plans[{name!r}]", "a plan", plan)
+        plan.check_memory()
 
 
 def _run(
@@ -127,9 +131,12 @@ def _keyed(
                 f"out cannot be used with {text}: its repr shows an address in place of a setting, "
                 "so finished cells could not be told apart. Leave out a folder, or write a __repr__"
             )
-    shared, keyed = (type(plan).__name__, bandit, plan.seed, plan.timing(), provenance(code)), {}
+    versions = (provenance(code), library_code(), own_code(plan.environment))
+    shared, keyed = (type(plan).__name__, bandit, plan.seed, plan.timing(), *versions), {}
+    written = {name: own_code(policy) for name, policy in plan.policies.items()}
     for cell in plan.cells(code):
-        settings = (*shared, cell.name, recipes[cell.name], cell.chunk, cell.paths, code)
+        name = cell.name
+        settings = (*shared, name, recipes[name], written[name], cell.chunk, cell.paths, code)
         keyed[sha256(repr(settings).encode()).hexdigest()] = cell
     return keyed
 
@@ -168,5 +175,5 @@ def _kept(folder: Path, cells: Mapping[str, Cell[Any]]) -> dict[str, PolicyResul
         body = data[len(_sealed(key, b"")) :]
         if data == _sealed(key, body):
             with np.load(io.BytesIO(body), allow_pickle=False) as arrays:
-                parts[key] = cell.kind(**arrays)
+                parts[key] = cell.kind.of(dict(arrays))
     return parts

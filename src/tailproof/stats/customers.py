@@ -120,10 +120,12 @@ class Customers:
         The time of the first visit, in seconds.
     weight : array, optional
         One over the propensity of the arm of the first visit.
-    row_customer, row_arm, row_reward, row_propensity : arrays
+    row_customer, row_arm, row_reward, row_propensity, row_time : arrays
         The rows behind it.
     mixed : int
-        How many customers saw several arms and were left out.
+        How many customers saw several arms by mistake.
+    mixed_stay : bool
+        Whether these count for their first arm; else they were left out.
     arms : int
         How many arms there are.
 
@@ -149,7 +151,9 @@ class Customers:
     row_arm: Index
     row_reward: Array
     row_propensity: Array | None
+    row_time: Array | None
     mixed: int
+    mixed_stay: bool
     arms: int
 
     @classmethod
@@ -169,7 +173,9 @@ class Customers:
         `count` says how many visits a row stands for, if it is a sum of them.
 
         Rows are in the order of time, or `time` says it. At most 1 % of the returning customers
-        with several arms are leaks and are left out; more of them are visits that were randomised.
+        with several arms are leaks and are left out; if they bring more than 1 % of the revenue,
+        they count for their first arm, as an arm that loses its best customers looks bad. More of
+        them are visits that were randomised.
         """
         known = int(arm.max(initial=-1)) + 1 if arms is None else arms
         require(len(arm) == len(reward), "reward", f"one for each of {len(arm)} rows", reward.shape)
@@ -193,13 +199,23 @@ class Customers:
             return cls._gathered("customers", customer, rows, known)
         if leaks > max(1, MOST_MIXED * returning):
             return cls._gathered("visits", customer, rows, known)
+        sizes = np.abs(np.bincount(customer, np.nan_to_num(reward), size))
+        if sizes[mixed].sum() > MOST_MIXED * sizes.sum():
+            rows = rows._replace(arm=arm[first][customer])
+            return cls._gathered("customers", customer, rows, known, mixed=leaks, stay=True)
         kept = ~mixed[customer]
         new = (np.cumsum(~mixed) - 1)[customer[kept]]
         return cls._gathered("customers", new, rows.take(kept), known, mixed=leaks)
 
     @classmethod
     def _gathered(
-        cls, case: Case, customer: Index, rows: "_Rows", arms: int, mixed: int = 0
+        cls,
+        case: Case,
+        customer: Index,
+        rows: "_Rows",
+        arms: int,
+        mixed: int = 0,
+        stay: bool = False,
     ) -> "Customers":
         count = int(customer.max(initial=-1)) + 1
         first = _firsts(customer, count)
@@ -216,7 +232,9 @@ class Customers:
             row_arm=rows.arm,
             row_reward=rows.reward,
             row_propensity=rows.propensity,
+            row_time=rows.time,
             mixed=mixed,
+            mixed_stay=stay,
             arms=arms,
         )
 
@@ -253,19 +271,32 @@ class Customers:
         scale = np.divide(capped, self.total, out=np.ones(self.n), where=self.total != 0)
         return np.asarray(self.row_reward * scale[self.row_customer])
 
-    def visit_scores(self, low: float, high: float, one: int, other: int) -> Array:
+    def visit_scores(
+        self, low: float, high: float, one: int, other: int, period: Index | None = None
+    ) -> Array:
         """Return what randomised visits say of one arm over another, a number for each customer.
 
         d_i = Σ_t (1{A_t = one}/p_t − 1{A_t = other}/p_t) y_t min(1, c/S_i)
 
-        p_t is the propensity, or the share of the arm among all rows where it is not known.
+        Without propensities p_t is the share of the arm among the rows of a period, and y_t less
+        the mean of its arm and period, with the difference of these means added for each visit; so
+        growth and weekends cancel. Rows whose period is negative do not count.
         """
-        p = self.row_propensity
-        if p is None:
-            p = (np.bincount(self.row_arm, minlength=self.arms) / len(self.row_arm))[self.row_arm]
-        sign = (self.row_arm == one).astype(np.float64) - (self.row_arm == other)
-        scores = sign / p * self.capped_rows(low, high)
-        return np.bincount(self.row_customer, scores, self.n).astype(np.float64)
+        y, p = self.capped_rows(low, high), self.row_propensity
+        first, last = (self.row_arm == arm for arm in (one, other))
+        if p is not None:
+            scores = (first / p - last / p) * y
+            return np.bincount(self.row_customer, scores, self.n).astype(np.float64)
+        place = np.zeros(len(y), np.int64) if period is None else period
+        kept = np.flatnonzero(place >= 0)
+        place, y, first, last = place[kept], y[kept], first[kept], last[kept]
+        scores = np.zeros(len(kept))
+        size = np.bincount(place)
+        for sign, mine in ((1, first), (-1, last)):
+            count = np.maximum(np.bincount(place[mine], minlength=len(size)), 1)
+            mean = np.bincount(place[mine], y[mine], len(size)) / count
+            scores += sign * (mine * (size / count)[place] * (y - mean[place]) + mean[place])
+        return np.bincount(self.row_customer[kept], scores, self.n).astype(np.float64)
 
 
 def windows_closed(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailproof.checks import number, require
+from tailproof.formatting import often
 from tailproof.stats.contrasts import Contrast, Flags, contrast, holm, of_scores
 from tailproof.stats.customers import Concentration, Customers, cap_of_totals
 from tailproof.stats.intervals import (
@@ -152,9 +153,19 @@ class Standing:
         return found if found.max() else None
 
     @cached_property
+    def row_day(self) -> Index | None:
+        """The day of each row, likewise."""
+        time = self.customers.row_time
+        found = None if time is None or not len(time) else days_of(time)
+        return found if found is not None and found.max() else None
+
+    @cached_property
     def moved(self) -> Moved:
         """Whether shares of arms moved, or rewards."""
         found = self.customers
+        if found.case == "visits":
+            rows = found.capped_rows(*self.range)
+            return moved(found.row_arm, rows, found.arms, self.row_day)
         return moved(found.arm, self.capped, found.arms, self.day)
 
     @cached_property
@@ -205,6 +216,11 @@ class Standing:
         τ of the least squares Σ n_at (m_at − μ_t − τ_a)². Without days, means less their mean.
         """
         found = self.customers
+        if found.case == "visits" and self.row_day is not None and found.row_propensity is None:
+            most = int(np.bincount(found.row_arm, minlength=found.arms).argmax())
+            arms = range(found.arms)
+            scores = [self._visit_scores(*self.range, arm, most).mean() for arm in arms]
+            return np.where(np.isnan(self.means), math.nan, scores)
         if self.day is None or found.case == "visits" or self.judged_for == "any":
             return np.asarray(self.means - np.nanmean(self.means))
         weight = np.ones(found.n) if found.weight is None else found.weight
@@ -239,21 +255,45 @@ class Standing:
     def _compared(self, one: int, other: int) -> Contrast:
         found = self.customers
         if found.case == "visits":
-            return of_scores(found.visit_scores(*self.range, one, other), self.level)
-        if self.judged_for == "any" or (
-            self.bounded and min(found.sold[[one, other]]) < LEAST_SOLD
-        ):
+            scores = self._visit_scores(*self.range, one, other)
+            scored = of_scores(scores, 1 - self._error)
+            if not self.bounded:
+                return scored
+            least = min(np.bincount(found.row_arm, minlength=found.arms)[[one, other]])
+            worst = (self.range[1] - self.range[0]) * len(found.row_arm) / max(float(least), 1.0)
+            ends = (of_scores(np.append(scores, side * worst), 1 - self._error) for side in (-1, 1))
+            return _at_worst(scored, *ends)
+        if self._by_evidence(one, other):
             return self._at_any_look(one, other)
         mine, first, period, weight = self._matched(one, other)
-        return contrast(
-            self.capped[mine],
-            first,
-            period=period,
-            weight=weight,
-            moved=self.moved.shares,
-            level=1 - self._error,
-            seed=self.seed,
-        )
+        level, seed = 1 - self._error, self.seed
+        about = {"moved": self.moved.shares, "level": level, "seed": seed}
+
+        def compared(*made_up: tuple[float, float]) -> Contrast:
+            """Compare, with more customers of both arms in the fullest period."""
+            more = len(made_up)
+            x = np.append(self.capped[mine], np.ravel(made_up))
+            place = period
+            if period is not None:
+                full = np.full(2 * more, np.bincount(period).argmax() if len(period) else 0)
+                place = np.append(period, full)
+            scale = weight
+            if weight is not None:
+                scale = np.append(weight, np.full(2 * more, weight.mean()))
+            sides = np.append(first, np.array([True, False] * more, np.bool_))
+            return contrast(x, sides, period=place, weight=scale, **about)  # type: ignore[arg-type]
+
+        plain = compared()
+        if not (self.bounded and plain.known):
+            return plain
+        low, high = self.range
+        return _at_worst(plain, compared((low, high)), compared((high, low)))
+
+    def _by_evidence(self, one: int, other: int) -> bool:
+        """Whether two arms are compared by evidence; also where bounds stand in for sales."""
+        found = self.customers
+        few = self.bounded and min(found.sold[[one, other]]) < LEAST_SOLD
+        return found.case != "visits" and (self.judged_for == "any" or few)
 
     def _matched(self, one: int, other: int) -> tuple[Index, Flags, Index | None, Array | None]:
         """Return the customers of two arms, who has the first, their periods and weights."""
@@ -274,7 +314,7 @@ class Standing:
         if not np.isfinite(found.total).all():
             return math.nan
         if found.case == "visits":
-            return float(found.visit_scores(-math.inf, math.inf, one, other).mean())
+            return float(self._visit_scores(-math.inf, math.inf, one, other).mean())
         if self.judged_for == "any":
             means = [float(found.total[found.arm == arm].mean()) for arm in (one, other)]
             return means[0] - means[1]
@@ -288,17 +328,27 @@ class Standing:
             draws=0,
         ).difference
 
+    def _visit_scores(self, low: float, high: float, one: int, other: int) -> Array:
+        """Return what randomised visits say, compared within days on which both arms were there."""
+        found, day = self.customers, self.row_day
+        if day is None or found.row_propensity is not None:
+            return found.visit_scores(low, high, one, other)
+        mine = np.flatnonzero((found.row_arm == one) | (found.row_arm == other))
+        period, kept = shared_periods(day[mine], found.row_arm[mine] == one)
+        count = int(day.max()) + 1
+        of_day = np.full(count, -1)
+        of_day[day[mine[kept]]] = period[kept]
+        return found.visit_scores(low, high, one, other, of_day[day])
+
     def _at_any_look(self, one: int, other: int) -> Contrast:
         """Compare by evidence; p values are those of Ville's inequality."""
-        found, (low, high) = self.customers, self.range
-        samples = [self.capped[found.arm == arm] for arm in (one, other)]
-        if not (high > low and all(map(len, samples))):
+        samples = [self.capped[self.customers.arm == arm] for arm in (one, other)]
+        bounded = self._bounded_samples(one, other)
+        if bounded is None:
             return of_scores(np.zeros(0))
-        a, b = (BoundedSample.of(sample, low=low, high=high) for sample in samples)
+        a, b = bounded
         low, high = mean_difference(a, b, self.level)
-        better, worse = (
-            min(1.0, math.exp(-max(x, 0.0))) for x in (mean_evidence(a, b), mean_evidence(b, a))
-        )
+        better, worse = _ville(mean_evidence(a, b)), _ville(mean_evidence(b, a))
         ea, eb = (float(x.std()) / math.sqrt(len(x)) for x in samples)
         return Contrast(
             difference=a.mean - b.mean,
@@ -312,6 +362,15 @@ class Standing:
             freedom=math.inf,
             customers=sum(map(len, samples)),
         )
+
+    def _bounded_samples(self, one: int, other: int) -> tuple[BoundedSample, BoundedSample] | None:
+        """Return capped totals of two arms; None without a range or customers."""
+        (low, high), arm = self.range, self.customers.arm
+        first, last = (self.capped[arm == number] for number in (one, other))
+        if not (high > low and len(first) and len(last)):
+            return None
+        a, b = (BoundedSample.of(sample, low=low, high=high) for sample in (first, last))
+        return a, b
 
     # Who leads
 
@@ -345,6 +404,9 @@ class Standing:
         return self._error / 2
 
     def _p(self, one: int, other: int) -> float:
+        if (one, other) not in self._pairs and self._by_evidence(one, other):  # no interval yet
+            samples = self._bounded_samples(*((other, one) if self.costs else (one, other)))
+            return 1.0 if samples is None else _ville(mean_evidence(*samples))
         found = self.pair(one, other)
         return found.worse if self.costs else found.better
 
@@ -369,7 +431,9 @@ class Standing:
             if sold < LEAST_SOLD
         ]
         if few:
-            said = ", ".join(f"{name} has sold {_times(sold)}" for name, sold in few[:3])
+            said = ", ".join(
+                f"{name} has sold {often(sold) if sold else 'nothing'}" for name, sold in few[:3]
+            )
             return [
                 f"{said}, and every arm needs {LEAST_SOLD} sales before one is sure, as nobody "
                 "knows what its next sale brings; name the largest possible one if you know it"
@@ -386,9 +450,15 @@ class Standing:
     def _about_time(self) -> list[str]:
         drift = self.moved
         if drift.followed and drift.rewards and not self.weighed:
+            times = "the times, or " if self.customers.time is None else ""
             return [
                 "both the shares of the arms and the rewards moved with time, so arms met other "
-                "customers; give the times, or propensities if a policy chose the arms"
+                f"customers; give {times}propensities if a policy chose the arms"
+            ]
+        if drift.followed and self.customers.case == "visits" and not self.weighed:
+            return [
+                "the shares of the arms followed the rewards, and arms were drawn for each visit; "
+                "give the propensities"
             ]
         if drift.runs:
             return [
@@ -450,11 +520,26 @@ class Standing:
         }
 
 
+def _at_worst(plain: Contrast, least: Contrast, most: Contrast) -> Contrast:
+    """Return a contrast whose ends are those with one more customer each, at the bounds.
+
+    What nobody has sold yet may still be sold: an arm whose largest price is rare looks worse
+    than it is until then. Gaffke's interval of one mean adds such customers, too.
+    """
+    return plain._replace(
+        low=min(plain.low, least.low),
+        high=max(plain.high, most.high),
+        better=max(plain.better, least.better),
+        worse=max(plain.worse, most.worse),
+    )
+
+
+def _ville(evidence: float) -> float:
+    """Return the p value of evidence for any look, given as its logarithm."""
+    return math.exp(-max(evidence, 0.0))
+
+
 def _ratio(sums: NDArray[Any], counts: NDArray[Any]) -> Array:
     """Return sums over counts; NaN where nothing is counted."""
     found = np.full(len(sums), math.nan)
     return np.asarray(np.divide(sums, counts, out=found, where=counts > 0))
-
-
-def _times(count: int) -> str:
-    return {0: "nothing", 1: "once"}.get(count, f"{count} times")

@@ -57,11 +57,16 @@ def with_events(
     number_of = {name: i for i, name in enumerate(shown_to[rows])}
     unit = np.array([number_of.get(name, -1) for name in by], dtype=np.int64)
     stranger = np.array([name not in left_out for name in by], dtype=np.bool_) & (unit < 0)
+    if stranger.all():
+        raise ValueError(
+            f"no unit of the events was exposed, such as {by[0]!r}; the table of exposures has "
+            f"{shown_to[0]!r}: unit must name the same identifier in both tables"
+        )
     shown = shown.take(rows)
     span = reading.get("window")
     window = np.inf if span is None else seconds("window", span)
     age = _times(orders) - np.append(_times(shown), np.nan)[unit]
-    notes += _about(orders, age, window, stranger)
+    notes = table.notes + notes + _about(orders, age, window, stranger)
     counted = (unit >= 0) & (age >= 0) & (age < window) & ~np.isnan(orders.reward)
     reward = np.bincount(unit[counted], orders.reward[counted], minlength=shown.n)
     found = replace(shown, reward=reward.astype(np.float64), notes=notes)
@@ -137,8 +142,7 @@ def _closed(found: Records, end: float, window: float) -> Records:
     if over.all():
         return found
     open_ = int((~over).sum())
-    units = "1 unit" if open_ == 1 else f"{open_:,} units"
-    verb = "has" if open_ == 1 else "have"
-    note = f"{units} whose window {verb} not ended were left out."
+    units = "1 unit is" if open_ == 1 else f"{open_:,} of {found.n:,} units are"
+    note = f"{units} left out, as less than {window / 86400:g} days passed since the exposure."
     kept = found.take(np.flatnonzero(over))
     return replace(kept, notes=(*found.notes, note))

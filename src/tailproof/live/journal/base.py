@@ -7,19 +7,20 @@ All SQL is in one class. A backend adds how to connect, and what a transaction i
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 from tailproof.live.journal.tables import SCHEMA, TABLES
 
 __all__ = [
     "BEFORE",
     "CANCELLED",
+    "PAGE",
     "ConflictError",
     "Journal",
     "Look",
@@ -31,6 +32,8 @@ __all__ = [
 
 CANCELLED = "\n"
 """The name of an event that says that its ticket was cancelled; those of rewards are printable."""
+PAGE = -1
+"""In place of the number of a recipe: the snapshot of what the page has counted."""
 BEFORE = -1
 """The request of a ticket that was cancelled before it was asked for; the event has its name."""
 _CHUNK = 1000
@@ -41,29 +44,16 @@ _FIND = (
     " LEFT JOIN outcome o ON o.request = r.id LEFT JOIN event e ON e.request = r.id"
     " WHERE r.{key} IN ({marks}){lock}"
 )
+_OUTCOMES = (
+    "SELECT o.number, o.reward, r.arm, r.offer, r.propensity FROM outcome o"
+    " JOIN request r ON r.id = o.request WHERE o.number >= ? AND o.number < ? ORDER BY o.number"
+)
+_REQUESTED = f"INSERT INTO request VALUES ({', '.join('?' * 13)})"
 _UNIT = (
     "SELECT r.id, r.arm, r.propensity, r.shares, r.offer FROM request r"
     " WHERE r.unit = ? AND r.grp IS NULL ORDER BY r.at DESC, r.id DESC LIMIT 1"
 )
 """The latest request of a unit for which the policy chose."""
-
-
-class _Transaction:
-    """The context of a transaction."""
-
-    __slots__ = ("_journal",)
-
-    def __init__(self, journal: "Journal") -> None:
-        self._journal = journal
-
-    def __enter__(self) -> None:
-        try:
-            self._journal._begin()
-        except BaseException as error:
-            self._journal.finish(error)
-
-    def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
-        self._journal.finish(error)
 
 
 class ConflictError(Exception):
@@ -182,6 +172,8 @@ class Journal(ABC):
     """Says in SQL whether a transaction may number outcomes."""
     CLOCK: ClassVar[str] = "0.0"
     """The time in SQL, 0 if it is the machine's."""
+    GRACE = 0.0
+    """Seconds after a window in which a reward that was told inside it may still be committed."""
     serial = True
     """Whether transactions run one after the other."""
     read_only = False
@@ -253,9 +245,18 @@ class Journal(ABC):
         """Return the time in seconds since 1970, by a monotonic clock."""
         return self._start + time.monotonic()
 
-    def transaction(self) -> "_Transaction":
+    def transaction(self) -> Self:
         """Run the body of a `with` atomically."""
-        return _Transaction(self)
+        return self
+
+    def __enter__(self) -> None:
+        try:
+            self._begin()
+        except BaseException as error:
+            self.finish(error)
+
+    def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
+        self.finish(error)
 
     def finish(self, error: BaseException | None) -> None:
         """End a transaction: commit it, or roll it back after an error."""
@@ -319,6 +320,25 @@ class Journal(ABC):
         new = "ON CONFLICT (key) DO UPDATE SET value = excluded.value"
         for item in values.items():
             self.execute(f"INSERT INTO meta VALUES (?, ?) {new}", item)
+
+    def add_ignored(self, rewards: Mapping[str, tuple[int, float]]) -> None:
+        """Count rewards that are not stored, by the reason: how many, and their sum."""
+        for why, (count, total) in rewards.items():
+            for key, more, kind in (
+                (f"ignored {why}", count, "INTEGER"),
+                (f"sum {why}", total, "REAL"),
+            ):
+                new = f"CAST(CAST(meta.value AS {kind}) + CAST(excluded.value AS {kind}) AS TEXT)"
+                self.execute(
+                    f"INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = {new}",
+                    (key, repr(more)),
+                )
+
+    def ignored(self) -> dict[str, tuple[int, float]]:
+        """Return how many rewards were not stored, and their sum, by the reason."""
+        meta = self.meta()
+        found = [key.removeprefix("ignored ") for key in meta if key.startswith("ignored ")]
+        return {why: (int(meta[f"ignored {why}"]), float(meta[f"sum {why}"])) for why in found}
 
     # ---- recipes, notes, arms and offers
 
@@ -390,42 +410,40 @@ class Journal(ABC):
         if units:
             self.lock_units(units)
         earlier = [(unit, self.execute(_UNIT, (unit,))) for unit in units]
-        rows = self._finding(tickets) if tickets else ()
-        offers = self.offer_ids(digests)
+        found = self._found(tickets) if tickets else {}
+        offers = self.offer_ids(digests) if digests else {}
         ((outcomes, notes, last, orders, now, any_gone),) = state
         if now:
             self._set_clock(now)
-        return Look(
-            outcomes,
-            notes,
-            last,
-            bool(orders),
-            now or self.now(),
-            _grouped(rows),
-            {unit: row for unit, found in earlier for row in found},
-            offers,
-            self._gone(tickets) if any_gone and tickets else set(),
-        )
+        units = {unit: row for unit, rows in earlier for row in rows}
+        gone = self._gone(tickets) if any_gone and tickets else set()
+        now = now or self.now()
+        return Look(outcomes, notes, last, bool(orders), now, found, units, offers, gone)
 
     def _gone(self, tickets: Collection[str]) -> set[str]:
         """Return those tickets that were cancelled before they were asked for."""
         sql = f"SELECT name FROM event WHERE request = {BEFORE} AND name IN ({_marks(tickets)})"
         return {name for (name,) in self.execute(sql, list(tickets))}
 
-    def _finding(self, tickets: Sequence[str]) -> Iterable[Any]:
-        own = [ticket for ticket in tickets if ticket[0] == "#" and own_id(ticket) is not None]
-        named = [ticket for ticket in tickets if ticket not in own] if own else tickets
-        found = []
-        if named:
-            found.append(self.execute(_find("ticket", len(named), self.TELLING), named))
-        if own:
-            ids = [own_id(ticket) for ticket in own]
-            found.append(self.execute(_find("id", len(ids), self.TELLING), ids))
-        return chain(*found)
+    def _found(self, tickets: Sequence[str]) -> dict[str, Request]:
+        """Return those requests that exist, by ticket, with their events."""
+        own = [own_id(ticket) for ticket in tickets if ticket[0] == "#"]
+        ids = [number for number in own if number is not None]
+        rows = self.execute(_find("ticket", len(tickets), self.TELLING), tickets)
+        some = self.execute(_find("id", len(ids), self.TELLING), ids) if ids else ()
+        found: dict[str, Request] = {}
+        for row in chain(rows, some):
+            name = row[1] if row[1] is not None else f"#{row[0]}"
+            request = found.get(name)
+            if request is None:
+                request = found[name] = Request(*row[:10])
+            if row[10] is not None:
+                request.events[row[10]] = row[11:14]
+        return found
 
     def add_requests(self, rows: Sequence[tuple[Any, ...]]) -> None:
         """Store requests: the columns of the table."""
-        self.execute_many(f"INSERT INTO request VALUES ({', '.join('?' * 13)})", rows)
+        self.execute_many(_REQUESTED, rows)
 
     def add_events(self, rows: Sequence[tuple[int, str, float, float, int]]) -> None:
         """Store events: request, name, value, time, and 1 if it was late."""
@@ -487,15 +505,9 @@ class Journal(ABC):
         ((first,),) = self.execute("SELECT MIN(number) FROM outcome")
         return first or 0
 
-    def outcomes(self, first: int, stop: int) -> Iterator[tuple[Any, ...]]:
-        """Yield number, reward, arm, offer and propensity of outcomes, in order."""
-        sql = (
-            "SELECT o.number, o.reward, r.arm, r.offer, r.propensity FROM outcome o"
-            " JOIN request r ON r.id = o.request WHERE o.number >= ? AND o.number < ?"
-            " ORDER BY o.number"
-        )
-        for start in range(first, stop, _CHUNK):
-            yield from list(self.execute(sql, (start, min(start + _CHUNK, stop))))
+    def outcomes(self, first: int, stop: int) -> list[tuple[Any, ...]]:
+        """Return number, reward, arm, offer and propensity of outcomes, in order; not too many."""
+        return list(self.execute(_OUTCOMES, (first, min(stop, first + _CHUNK))))
 
     def pending(self) -> dict[int, int]:
         """Return how many requests wait for their outcome, by the numbers of their arms."""
@@ -567,19 +579,6 @@ class Journal(ABC):
         self.execute("DELETE FROM snapshot WHERE after <= ?", (after,))
         rows = [(after, recipe, state) for recipe, state in states.items()]
         self.execute_many("INSERT INTO snapshot VALUES (?, ?, 1, ?)", rows)
-
-
-def _grouped(rows: Any) -> dict[str, Request]:
-    """Return requests by ticket, from a row for each of their events."""
-    found: dict[str, Request] = {}
-    for row in rows:
-        name = row[1] if row[1] is not None else f"#{row[0]}"
-        request = found.get(name)
-        if request is None:
-            request = found[name] = Request(*row[:10])
-        if row[10] is not None:
-            request.events[row[10]] = row[11:14]
-    return found
 
 
 @lru_cache(maxsize=64)

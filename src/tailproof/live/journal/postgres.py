@@ -64,6 +64,7 @@ class Postgres(Journal):
     TELLING = " FOR SHARE OF r"
     ORDERING = " FOR UPDATE OF r SKIP LOCKED"
     CLOCK = "EXTRACT(EPOCH FROM clock_timestamp())::DOUBLE PRECISION"
+    GRACE = 0.5
     serial = False
 
     def __init__(

@@ -99,21 +99,28 @@ class SQLite(Journal):
         return last == boot
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Any:
-        """Run a statement, if need be after other writers, and return its rows.
+        """Run a statement, if need be after other writers, and return its rows."""
+        try:
+            return self._connection.execute(sql, values)
+        except sqlite3.OperationalError as error:
+            return self._execute_later(sql, values, error)
+
+    def _execute_later(self, sql: str, values: Sequence[Any], error: Exception) -> Any:
+        """Try again while others write.
 
         SQLite itself would sleep for up to 100 ms between two tries, and for some statements
         not try again at all.
         """
-        end = 0.0
+        end = time.monotonic() + _PATIENCE
         while True:
+            code = getattr(error, "sqlite_errorcode", 0)
+            if code & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise error
+            time.sleep(_PAUSE)
             try:
                 return self._connection.execute(sql, values)
-            except sqlite3.OperationalError as error:
-                now = time.monotonic()
-                end = end or now + _PATIENCE
-                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or now > end:
-                    raise
-                time.sleep(_PAUSE)
+            except sqlite3.OperationalError as again:
+                error = again
 
     def execute_many(self, sql: str, rows: Collection[Sequence[Any]]) -> None:
         """Run a statement for each row."""

@@ -62,7 +62,7 @@ def run(
     out: str | Path | None = None,
     engine: str = "processes",
     workers: int = 0,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] | bool | None = None,
 ) -> Score:
     """Play policies in the problems of the gauntlet.
 
