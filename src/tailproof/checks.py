@@ -125,9 +125,9 @@ def array(name: str, value: Any, dtype: DTypeLike | None = np.float64) -> NDArra
     ValueError: rewards must be an array of numbers, got ['a']
     """
     try:
-        array = np.asarray(value)
-        if array.dtype.kind in "biufO":  # not complex, not strings
-            return np.asarray(array, dtype=dtype)
+        values = np.asarray(value)
+        if values.dtype.kind in "biufO":  # not complex, not strings
+            return np.asarray(values, dtype=dtype)
     except (TypeError, ValueError, OverflowError):
         pass
     raise ValueError(f"{name} must be an array of numbers, got {value!r}")
