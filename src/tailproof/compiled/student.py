@@ -2,7 +2,8 @@
 
 It follows `tailproof.policies.lin_student_ucb` and `tailproof.policies.state.student_fit` step by
 step, which say what each step is for. Any root S of the covariance serves: here it comes from
-Cholesky's factor. It looks for one mode alone, and so it is refused for noise that may have two.
+Cholesky's factor. It looks for one mode alone, and so it is refused for noise that may have two;
+nor has it the second mean of each of K arms, `tailproof.policies.state.arm_clusters`.
 """
 
 import math

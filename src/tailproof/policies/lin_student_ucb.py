@@ -9,8 +9,9 @@ from tailproof.checks import NonNegative, Range
 from tailproof.chunking import chunks
 from tailproof.policies.base import Array, Index, Policy, pick_largest, picked
 from tailproof.policies.randomised import shares_of_lines
+from tailproof.policies.state.arm_clusters import ArmClusters
 from tailproof.policies.state.counts import clip
-from tailproof.policies.state.student_fit import SHAPES, StudentFit
+from tailproof.policies.state.student_fit import SHAPES
 
 __all__ = ["LinStudentUCB"]
 
@@ -19,7 +20,7 @@ _TIE = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinStudentUCB(Policy[StudentFit]):
+class LinStudentUCB(Policy[ArmClusters]):
     """Learn the location of rewards, not their mean: optimism on a Student-t regression.
 
     Noise, coefficients and offset are learned too. Where rewards are skewed, the arm with the
@@ -113,27 +114,27 @@ class LinStudentUCB(Policy[StudentFit]):
         """The unit does not matter, nor an offset if there is an intercept."""
         return frozenset({"units", "offset"} if self.intercept else {"units"})
 
-    def estimate(self, state: StudentFit) -> Array:
+    def estimate(self, state: ArmClusters) -> Array:
         """Return the estimate of θ."""
         return state.mean[:, : state.dim]
 
-    def predict(self, state: StudentFit, arms: Array) -> tuple[Array, Array]:
+    def predict(self, state: ArmClusters, arms: Array) -> tuple[Array, Array]:
         """Return the location of every arm and its standard deviation s √κ ‖x̃‖: (paths, K) each."""
         mean, square = state.predict(arms)
         mean = mean + state.origin[:, None]
         return mean, np.sqrt(state.inflation[:, None] * square) * state.scale[:, None]
 
-    def _init(self, paths: int, arms: int, dim: int) -> StudentFit:
+    def _init(self, paths: int, arms: int, dim: int) -> ArmClusters:
         size = dim + self.intercept
         # fewer than 48 say nothing about a tail
-        return StudentFit.start(paths, arms, dim, size, max(self.room * size, 48))
+        return ArmClusters.start(paths, arms, dim, size, max(self.room * size, 48))
 
-    def _choose(self, state: StudentFit, arms: Array, rng: np.random.Generator) -> Index:
+    def _choose(self, state: ArmClusters, arms: Array, rng: np.random.Generator) -> Index:
         mean, width = self._lines(state, arms)
         luck = rng.random((state.paths, 1)) if self.random else 1.0
         return pick_largest(_tied(mean + luck * width, width), rng)
 
-    def _propensities(self, state: StudentFit, arms: Array) -> Array:
+    def _propensities(self, state: ArmClusters, arms: Array) -> Array:
         mean, width = self._lines(state, arms)
         if not self.random:
             index = _tied(mean + width, width)
@@ -145,7 +146,7 @@ class LinStudentUCB(Policy[StudentFit]):
             shares[rows] = shares_of_lines(*_alike(mean[rows], width[rows]), _beyond)
         return shares
 
-    def _lines(self, state: StudentFit, arms: Array) -> tuple[Array, Array]:
+    def _lines(self, state: ArmClusters, arms: Array) -> tuple[Array, Array]:
         """Return the mean and the width of every arm, of shape (paths, K) each."""
         mean, square = state.predict(arms)
         size, t, k = state.block.shape[1], state.decisions[:, None] + 1, arms.shape[1]
@@ -163,9 +164,10 @@ class LinStudentUCB(Policy[StudentFit]):
         most = prior * _squared_reach(self.bonus**2 * np.log1p(t / size), np.array(state.dim))
         reach = np.maximum(2 * square * log, np.minimum(reach, most))
         width = state.scale[:, None] * np.sqrt(state.inflation[:, None] * reach)
-        return mean, width if self.random else np.where(alone[:, None], 0.0, width)
+        width = width if self.random else np.where(alone[:, None], 0.0, width)
+        return state.reconsider(mean, width, arms, variance, self.bonus)
 
-    def _learn(self, state: StudentFit, arms: Array, chosen: Index, rewards: Array) -> None:
+    def _learn(self, state: ArmClusters, arms: Array, chosen: Index, rewards: Array) -> None:
         state.update(arms, picked(arms, chosen), clip(rewards[:, 0]))
 
 
