@@ -13,8 +13,8 @@ from timing import one_core
 
 one_core()
 
+from tailproof.formatting import brief
 from tailproof.research.gauntlet import Score, problems, recommended, run
-from tailproof.research.gauntlet.page import shown
 
 DOCS = Path(__file__).parents[1] / "docs"
 SETS = {
@@ -64,9 +64,9 @@ def table(scores: dict[str, Score]) -> list[str]:
                 SETS[name][3],
                 f"`{tool}`",
                 str(row["problems"]),
-                f"{shown(100 * row['over_chance'])} %",
-                shown(row["median_over_best"]),
-                shown(row["worst_over_best"]),
+                f"{brief(100 * row['over_chance'])} %",
+                brief(row["median_over_best"]),
+                brief(row["worst_over_best"]),
                 row["worst_problem"],
                 f"{100 * lost.stuck:.0f} %",
                 lost.problem if lost.stuck else "–",

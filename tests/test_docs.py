@@ -158,7 +158,8 @@ def typed(tutorial: str) -> list[str]:
     """Return the cells of a tutorial, but for the first one, which is for notebooks."""
     text = (ROOT / "docs" / "tutorials" / tutorial).read_text()
     cells = re.findall(r"```\{code-cell\} python3\n(.*?)```", text, re.DOTALL)
-    return [re.sub(r"\A---\n.*?\n---\n", "", cell, flags=re.DOTALL) for cell in cells[1:]]
+    cells = [cell for cell in cells if not cell.startswith(":tags: [remove-cell]")]
+    return [re.sub(r"\A---\n.*?\n---\n", "", cell, flags=re.DOTALL) for cell in cells]
 
 
 def shown(cell: str, names: dict[str, Any]) -> Any:

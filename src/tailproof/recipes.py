@@ -77,8 +77,7 @@ def build(kind: str, text: str, *first: Any, imports: bool = False) -> Any:
     Mixture(laws=(Normal(scale=1.0), StudentT(df=1, scale=9)), weights=(0.9, 0.1), scale=1.0)
     >>> build("aim", "mode")
     Traceback (most recent call last):
-    ValueError: aim must be one of capped_mean, location, mean, median, quantile, got 'mode'; did
-    you mean mean or median?
+    ValueError: aim must be one of capped_mean, location, mean, median, quantile, got 'mode'
     """
     plain, own = placeholders(text.strip())
     if own and not imports:
@@ -207,3 +206,7 @@ def _not_a_recipe(kind: str, text: str) -> ValueError:
         f"{kind} must be a name or a call like name(key=1), got {text!r}; code of your own is "
         "module:Name"
     )
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -36,8 +36,10 @@ from tailproof import (
     noise,
     simulate,
 )
+from tailproof.advice.code import explored
 from tailproof.cli import app
 from tailproof.environments import traffic
+from tailproof.live import Agent, read
 from tailproof.live.config import Settings
 from tailproof.policies.base import Array
 from tailproof.stats.comparison import LEVEL, Comparison
@@ -444,9 +446,27 @@ def test_the_tool_and_its_code(name: str) -> None:
     code = advice.code().replace('"decisions.db"', '":memory:"').replace("…", "[0.1, 0.2, 0.3]")
     exec(code.replace("reward)", "1.5)"), scope)
     assert scope["agent"].policy == policy
+    assert scope["choice"].propensity is not None
     assert scope["choice"].arm in ("arm 1", "arm 2")
     table = tomllib.loads(advice.service())["experiments"]["shop"]
-    assert Settings.of("shop", table).policy == policy
+    found = Settings.of("shop", table)
+    assert found.policy == policy
+    assert found.recipe.explore == scope["agent"].recipe.explore == explored(policy)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_advised_gives_both_arms_a_chance(name: str) -> None:
+    """Two arms that are alike: most requests could have got either, and the journal says so."""
+    draw, settings, _ = CASES[name]
+    rng = np.random.default_rng(9)
+    policy = calibrate(reward=draw(rng), **settings).policy()
+    offer = {arm: np.eye(2, 3)[i] for i, arm in enumerate(("a", "b"))}
+    agent = Agent(policy, ":memory:", explore=explored(policy))
+    for reward in rng.pareto(1.5, 200):
+        agent.tell(agent.ask(offer).id, reward)
+    shares = np.stack(read(agent.journal).frame["shares"])
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    assert (shares > 0).all(axis=1).mean() > 0.9
 
 
 def test_clicks_have_no_median_to_speak_of() -> None:
@@ -601,7 +621,7 @@ def test_equal_medians_lead_nothing() -> None:
     rewards = np.append(money(rng, 3000, 0.4), money(rng, 3000, 0.2))
     advice = calibrate(reward=rewards, arm=np.repeat(["a", "b"], 3000))
     assert advice.leaders["median"] == (None, False, ("a", "b"))
-    assert "median: nothing leads, as a, b have equal estimates" in advice.explain()
+    assert "median: nothing leads, as a and b have equal estimates" in advice.explain()
     assert "median (no arm leads)" in str(advice)
 
 

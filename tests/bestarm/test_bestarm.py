@@ -40,7 +40,7 @@ from tailproof.bestarm.base import PENALTY, Race
 from tailproof.bestarm.design import greedy, pairs, rounded
 from tailproof.bestarm.track_and_stop import optimal_proportions
 from tailproof.environments.linear import near_tie
-from tailproof.noise import Cauchy, Noise, Normal, StudentT, Uniform
+from tailproof.noise import Cauchy, Noise, Normal, Pareto, StudentT, TwoPoint, Uniform
 from tailproof.policies.base import Recommends
 from tailproof.stats.medians import median_scale
 from tailproof.stats.order_statistics import rank
@@ -722,3 +722,9 @@ def test_successive_elimination_keeps_the_rounds_of_the_paper() -> None:
         active = [a for a in active if top - sums[a] / t < 2 * radius]
     assert place == len(trace)
     assert policy.recommend(state).tolist() == active == [1]
+
+
+@pytest.mark.parametrize("law", [Pareto(1.3), TwoPoint(9.0, 0.0, 0.1)])
+def test_a_filter_of_skewed_rewards_names_what_to_use(law: Noise) -> None:
+    with pytest.raises(ValueError, match=r"symmetric with a density, got .*QuantileLUCB\(\)"):
+        behind_filter(LinGapE(), law, block=41, max_pulls=10**5)

@@ -70,8 +70,8 @@ def test_the_gauntlet_takes_own_policies() -> None:
 
 
 def test_identify_takes_own_noise() -> None:
-    output = run("identify --noise mine_alone:Odd --paths 2 --max-pulls 1000")
-    assert "mine_alone:Odd" in output
+    output = run("identify --noise mine_alone.py:Odd --paths 2 --max-pulls 1000")
+    assert "mine_alone.py:Odd" in output
 
 
 @pytest.mark.parametrize(
@@ -80,6 +80,7 @@ def test_identify_takes_own_noise() -> None:
         ("--policy mine_alone:Eagre", "mine_alone has no Eagre; did you mean Eager?"),
         ("--policy elsewhere:Eager", "there is no module elsewhere; it must be installed, or"),
         ("--policy broken_alone:Eager", "failed: ZeroDivisionError: division by zero"),
+        ("--policy mine_alone.Eager", "code of your own is module:Name"),
         ("--policy mine_alone:Odd", "mine_alone:Odd must make a policy"),
         ("--noise mine_alone:Eager", "mine_alone:Eager must make a noise"),
         ("--policy 'mine_alone:Eager(bonis=1)'", "it takes bonus; did you mean bonus?"),
@@ -96,3 +97,29 @@ def test_text_that_nobody_typed_imports_nothing() -> None:
     with pytest.raises(ValueError, match="text from a file or a journal imports nothing"):
         recipes.build("policy", "filtered(mine_alone:Eager, repeats=3)")
     assert "mine_alone" not in sys.modules
+
+
+def test_a_horizon_may_be_written_as_1e2_and_metrics_are_columns(tmp_path: Path) -> None:
+    (tmp_path / "mine_alone.py").write_text(MINE + "\n\ndef zeros(now):\n    return now.best * 0\n")
+    sys.modules.pop("mine_alone", None)
+    asked = "--metric share_of_best --metric mine_alone:zeros"
+    environment = "--environment 'k_armed(locations=(0, 1))'"
+    output = run(f"simulate --horizon 1e2 --paths 2 {asked} {environment} --out run")
+    assert "after 100 pulls" in output
+    assert "share of best" in output
+    metrics = Result.load(tmp_path / "run" / "result.npz").curves["oful"].metrics
+    assert {*metrics} == {"share_of_best", "zeros"}
+    assert "did you mean share_of_best?" in run("simulate --metric share_of_bests", code=2)
+    assert "'1.5' is not a valid integer, such as" in run("simulate --horizon 1.5", code=2)
+
+
+def test_own_policies_are_drawn_beside_those_of_the_paper(tmp_path: Path) -> None:
+    command = "reproduce overview --size smoke --workers 1 --out paper"
+    output = run(f"{command} --policy 'mine_alone:Eager(bonus=2)'")
+    assert "claims decided" in output
+    result = Result.load(tmp_path / "paper/results/overview/regret-df-1.npz")
+    assert "mine_alone:Eager(bonus=2)" in result.curves
+    assert "mine_alone:Eager(bonus=2)" in (tmp_path / "paper/report.html").read_text()
+    assert "holds results of policies {'mine_alone:Eager" in run(command, code=2)
+    words = run("reproduce 7 --size smoke --out other --policy ucb1", code=2)
+    assert "policies of your own are drawn in overview, 2-3, decision-set" in words

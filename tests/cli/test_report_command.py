@@ -82,3 +82,23 @@ def test_mistakes_are_named_in_a_sentence(shop: Path, words: str, said: str) -> 
     assert code == 2
     assert said in " ".join(text.split())
     assert not list(shop.glob("*.html"))
+
+
+def test_a_table_becomes_a_page_with_the_same_names_of_columns(shop: Path) -> None:
+    rows = "\n".join(f"{i % 7},{'<x>' if i % 2 else 'y'},u{i}" for i in range(120))
+    Path("sales.csv").write_text(f"paid,variant,who\n{rows}\n")
+    columns = ["--reward", "paid", "--arm", "variant", "--unit", "who"]
+    code, said = run("sales.csv", *columns, "--aim", "median")
+    assert code == 0, said
+    assert "120 customers" in said
+    page = Path("sales.html").read_text()
+    assert "&lt;x&gt;" in page
+    assert "<x>" not in page
+    assert page.count("<svg") == 1
+    code, text = run("sales.csv", *columns, "--json")
+    assert code == 0, text
+    assert [row["n"] for row in json.loads(text)["arms"]] == [60, 60]
+    assert run("sales.csv", "--reward", "price", "--force")[0] == 2
+    code, said = run("journals/shop.db", "--aim", "median", "--arm", "variant", "--force")
+    assert code == 2
+    assert "arm: these name columns of a table" in said

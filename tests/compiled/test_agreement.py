@@ -7,15 +7,22 @@ import pytest
 from scalar import compared
 
 from tailproof import (
+    CRT,
+    MENU,
     OFUL,
     UCB1,
+    AutoFiltered,
     Filtered,
     LinStudentUCB,
     LinTS,
     MeanOfMedians,
     Median,
+    MoM,
+    OrderStatisticUCB,
     Policy,
     RevenueUCB,
+    SupBMM,
+    SymmetricOFUL,
     ThompsonSampling,
 )
 from tailproof.typing import Array
@@ -28,7 +35,20 @@ POLICIES: list[Policy[Any]] = [
     OFUL(noise_scale=0.4, norm_bound=2.0, ridge=0.3, bonus=0.6),
     LinStudentUCB(room=6),
     LinTS(noise_scale=0.5, ridge=2.0, bonus=0.2),
+    OrderStatisticUCB(),
+    OrderStatisticUCB(index="binomial", quantile=0.8, bonus=0.5),
+    SymmetricOFUL(radius="practical", bonus=0.3),
+    SymmetricOFUL(radius="refined", pilot=5),
+    SymmetricOFUL(radius="theorem", tau=9.0, mass=0.3, horizon=150),
+    AutoFiltered(UCB1(bonus=0.7), repeats=5, settle=4),
+    AutoFiltered(OFUL(bonus=0.4), repeats=5, settle=4),
+    CRT(epsilon=0.5, moment_bound=2.0),
+    MoM(horizon=1000, epsilon=1, moment_bound=3, blocks=5, decisions=100),
+    MENU(horizon=1000, epsilon=0.5, moment_bound=3, replicates=6),
+    SupBMM(horizon=1000, epsilon=0.5, moment_bound=3, replicates=5, bonus=0.02),
 ]
+SLOW = (AutoFiltered, SymmetricOFUL)
+"""Of these a step takes long in Python, so that fewer are taken."""
 
 
 def _history(
@@ -49,7 +69,8 @@ def _close(numpy: Array, scalar: Array, tolerance: float) -> bool:
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 @pytest.mark.parametrize(("arms", "dim"), [(5, 3), (1, 1)])
 def test_indices_agree_with_the_policy_on_arrays(policy: Policy[Any], arms: int, dim: int) -> None:
-    history = _history(arms, dim, 120, policy.pulls, seed=1)
+    decisions = 25 if isinstance(policy, SLOW) else 120
+    history = _history(arms, dim, decisions, policy.pulls, seed=1)
     for t, (numpy, scalar, _) in enumerate(compared(policy, *history)):
         assert _close(numpy, scalar, 1e-9), (t, numpy, scalar)
 
@@ -72,13 +93,38 @@ def test_student_fits_agree_through_summaries_and_epochs(world: str, intercept: 
         assert _close(numpy, scalar, 1e-9), (t, numpy, scalar)
 
 
+@pytest.mark.parametrize("world", ["features", "arms", "given up"])
+def test_two_modes_are_found_and_given_up_alike(world: str) -> None:
+    decisions, arms = 70, 3
+    offers, chosen, _ = _history(arms, 2, decisions, 1, seed=5)
+    rng = np.random.default_rng(6)
+    if world == "arms":
+        offers = np.tile(np.eye(arms), (decisions, 1, 1))
+    theta = np.linspace(0, 0.5, offers.shape[2])
+    rewards = offers[np.arange(decisions), chosen] @ theta
+    rewards += rng.choice([-2, 2], decisions) + 0.1 * rng.standard_normal(decisions)
+    if world == "given up":
+        rewards[20:] = rng.standard_normal(50)
+    # K arms have pulls of the same leverage, so that their buffer must discard none
+    policy = LinStudentUCB(room=60 if world == "arms" else 12)
+    gaps: list[float] = []
+    steps = compared(
+        policy, offers, chosen, rewards[:, None], lambda state: gaps.append(state.gap[0])
+    )
+    for t, (numpy, scalar, _) in enumerate(steps):
+        assert _close(numpy, scalar, 1e-9), (t, numpy, scalar)
+    assert max(gaps) > 1
+    assert world != "given up" or gaps[-1] == 0
+
+
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 @pytest.mark.parametrize("wild", [np.inf, -np.inf, 1e300])
 def test_infinite_and_huge_rewards_lead_to_the_same_indices(
     policy: Policy[Any], wild: float
 ) -> None:
-    offers, chosen, rewards = _history(3, 2, 60, policy.pulls, seed=2)
-    rewards[20] = wild
+    decisions = 16 if isinstance(policy, SLOW) else 60
+    offers, chosen, rewards = _history(3, 2, decisions, policy.pulls, seed=2)
+    rewards[decisions // 3] = wild
     for t, (numpy, scalar, _) in enumerate(compared(policy, offers, chosen, rewards)):
         assert _close(numpy, scalar, 1e-9), (t, numpy, scalar)
 

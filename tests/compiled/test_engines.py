@@ -22,7 +22,8 @@ from tailproof import (
     noise,
     simulate,
 )
-from tailproof.compiled import Game
+from tailproof.compiled import Game, loop
+from tailproof.compiled.targets import compile_for
 from tailproof.environments import Bandit, motions
 
 _ARMS = environments.k_armed(
@@ -58,6 +59,29 @@ def test_a_path_has_the_same_bits_on_cores_in_the_simulator_and_in_python(tmp_pa
         for name in GAMES:
             np.testing.assert_array_equal(cores[name], gpu[name])
             np.testing.assert_array_equal(cores[name], python[name])
+
+
+def _named(code: Any, found: dict[str, Any]) -> dict[str, Any]:
+    """Collect compiled functions by name, with those that they call; a name has one function."""
+    known = found.setdefault(code.py_func.__qualname__, code)
+    assert known is code
+    for part in code.py_func.__globals__.values():
+        if hasattr(part, "py_func") and part.py_func.__qualname__ not in found:
+            _named(part, found)
+        elif hasattr(part, "py_func"):
+            assert found[part.py_func.__qualname__] is part
+    return found
+
+
+def test_functions_that_differ_have_different_names() -> None:
+    # machine code that one process kept on disk calls functions of another process by name
+    pytest.importorskip("numba")
+    found: dict[str, Any] = {}
+    for policy, bandit in GAMES.values():
+        for horizon in (50, 60):
+            game = Game(policy, bandit, "it", horizon=horizon, marks=(horizon,))
+            _named(compile_for("cores", game.tree(loop.on_cores), entry=True), found)
+    assert len([name for name in found if name.startswith("play_")]) == 2
 
 
 def _run(paths: int, **settings: Any) -> Result:
@@ -121,7 +145,8 @@ def test_importing_the_library_does_not_import_numba() -> None:
 
 
 def test_one_arm_and_untried_arms_are_played() -> None:
-    one = environments.k_armed(noise.Cauchy(), locations=(3.0,))
+    arm = environments.GivenArms(((1.0,),))
+    one = environments.LinearBandit(contexts=arm, theta=(3.0,), noise=noise.Cauchy())
     regret, _ = Game(UCB1(), one, "it", horizon=20, marks=(20,)).play(0, 3, "python")
     assert regret.tolist() == [[0.0]] * 3
     many = environments.k_armed(noise.Degenerate(), locations=np.linspace(0, 1, 30))

@@ -20,6 +20,8 @@ LAWS: list[noise.Noise] = [
     noise.Uniform(2.0),
     noise.Stable(1.2),
     noise.Stable(0.6),
+    noise.Stable(1.5, skewness=-0.7),
+    noise.Stable(0.7, skewness=1.0),
     noise.LogNormal(1.0, "mean"),
     noise.Pareto(1.5, "none", 3.0),
     noise.Mixture((noise.Normal(), noise.Cauchy(9.0)), (0.7, 0.3), 2.0),
@@ -33,6 +35,7 @@ ATOMS: list[noise.Noise] = [
     noise.Degenerate(),
 ]
 TABLE = LawTable(LAWS + ATOMS)
+SHALLOW = [law for law in LAWS + ATOMS if law is not ATOMS[3]]  # ZeroInflated of Rounded
 _DRAWS = 2000
 _FALSE_ALARM = 1e-4  # of each test; the seed is fixed
 
@@ -61,6 +64,20 @@ def test_a_law_with_atoms_has_the_probability_of_each(law: noise.Noise) -> None:
         p = float(law.cdf(value) - law.cdf(value - 1e-6))
         seen = int(counts[values == value][0])
         assert stats.binomtest(seen, _DRAWS, min(p, 1.0)).pvalue > _FALSE_ALARM / 4
+
+
+def test_code_for_all_laws_draws_what_the_code_for_some_draws() -> None:
+    general, few = LawTable(SHALLOW, general=True), LawTable(SHALLOW)
+    draws = [compile_for("python", table.draw) for table in (general, few)]
+    assert general.draw != few.draw
+    with np.errstate(all="ignore"):
+        for row in general.of:
+            for path in range(20):
+                found = []
+                for draw in draws:
+                    begin_stream(g := np.empty(2, np.uint64), stream_keys(1, "it"), path)
+                    found.append(draw(g, general.rows, row, general.values))
+                assert found[0] == found[1], SHALLOW[general.of.index(row)]
 
 
 def test_streams_of_neighbouring_paths_are_uniform_and_uncorrelated() -> None:

@@ -392,6 +392,32 @@ def test_a_choice_that_is_no_arm_is_refused() -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Late(FixedArm):
+    """One that goes astray at its fifth decision, to the first arm of the next path."""
+
+    choice: Any = None
+
+    def _choose(self, state: Any, arms: Any, rng: Any) -> Any:
+        right = np.zeros(len(arms), dtype=np.int64)
+        return self.choice(right) if state.decisions.max() == 4 else right
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        lambda right: np.where(np.arange(2) == 0, 3, right),
+        lambda right: right - 1,
+        lambda right: right[:1],
+        lambda right: right * 1.0,
+        lambda right: None,
+    ],
+)
+def test_a_policy_of_a_user_is_watched_at_every_decision(choice: Any) -> None:
+    with pytest.raises(ValueError, match="for each of 2 paths; policy 'mine' chose"):
+        simulate({"mine": Filtered(Late(choice=choice), repeats=1)}, ARMS, horizon=20, paths=2)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Growing(FreshArms):
     """Arms that are in order for ten draws, and then too long."""
 

@@ -105,3 +105,18 @@ def test_few_customers_are_said() -> None:
     assert "1 customer makes half of it, the largest 50%" in few.words
     assert Concentration.of(np.ones(1000)).words == ""
     assert Concentration.of(np.zeros(3)) == Concentration(0, 0.0)
+
+
+def test_leaks_that_carry_money_count_for_their_first_arm() -> None:
+    rng = np.random.default_rng(0)
+    unit = np.repeat(np.arange(1000), 2)
+    arm = np.repeat(rng.integers(0, 2, 1000), 2)
+    reward = np.ones(2000)
+    arm[:4] = [0, 1, 0, 1]  # two customers of a thousand
+    few = Customers.of(arm=arm, reward=reward, unit=unit)
+    assert (few.n, few.mixed, few.mixed_stay) == (998, 2, False)
+    reward[:4] = 1000.0
+    rich = Customers.of(arm=arm, reward=reward, unit=unit)
+    assert (rich.n, rich.mixed, rich.mixed_stay, rich.case) == (1000, 2, True, "customers")
+    assert rich.arm[:2].tolist() == [0, 0]
+    assert rich.row_arm[:4].tolist() == [0, 0, 0, 0]

@@ -1,5 +1,6 @@
 """Who leads: never sure of what was not sold, of what moved, or of twenty customers' visits."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,9 +9,11 @@ from scipy.stats import binom
 
 from tailproof.environments.traffic import (
     Autocorrelated,
+    Batches,
     RareDear,
     Returning,
     Rows,
+    Scheduled,
     Shapes,
     Stretched,
 )
@@ -154,3 +157,55 @@ def test_choices_of_a_policy_are_weighted_at_a_tenth_of_the_error() -> None:
     assert blind.judged_for == "any"
     wide, narrow = found.pair(1, 0), Standing(customers=customers, names="ab", level=0.5).pair(1, 0)
     assert wide.low < narrow.low < narrow.high < wide.high
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        Scheduled(rows=8000, share=0.0, night=0.5, night_sales=2.5, buyers=0.1),
+        Scheduled(rows=8000, share=0.0, weekend=0.5, weekend_sales=2, buyers=0.1),
+        Scheduled(rows=8000, share=0.01, weekend=0.5, weekend_sales=2, buyers=0.1),
+        Batches(rows=7000, buyers=0.1),
+        Batches(rows=7000, buyers=0.1, every=7, kind="greedy"),
+    ],
+    ids=["night", "weekend", "rather weekend", "thompson", "greedy"],
+)
+def test_arms_shown_by_timetable_or_by_the_day_before_are_seldom_sure(world: Any) -> None:
+    """If 5 % are wrong, this fails with a probability of at most 10⁻⁴."""
+    rng = np.random.default_rng(0)
+    assert sum(standing(world.draw(rng)).sure for _ in range(RUNS)) <= MOST_WRONG
+
+
+def test_what_a_timetable_would_refute_is_said() -> None:
+    rng = np.random.default_rng(0)
+    night = Scheduled(rows=40_000, share=0.0, night=0.5, night_sales=2.5)
+    found = standing(night.draw(rng))
+    assert found.doubts[0].endswith("give propensities if a policy chose the arms")
+    assert not standing(replace(night, night_sales=1.0).draw(rng)).doubts
+    weekend = Scheduled(share=0.0, weekend=0.5, weekend_sales=2).draw(rng)
+    pair = standing(weekend).pair(1, 0)
+    free = int((np.floor(weekend.time / 86_400) % 7 >= 5).sum())
+    assert pair.customers == free  # and no Monday
+
+
+def test_visits_are_compared_within_days() -> None:
+    rng = np.random.default_rng(0)
+    wrong, differences = 0, []
+    for _ in range(RUNS):
+        rows = Stretched(rows=6000, start=0.05, end=0.5, growth=3, buyers=0.1).draw(rng)
+        found = standing(rows._replace(unit=rng.integers(0, 2000, 6000)))
+        assert found.customers.case == "visits"
+        wrong += found.sure
+        differences.append(found.pair(1, 0).difference / found.pair(1, 0).error)
+    assert wrong <= MOST_WRONG
+    assert abs(np.mean(differences)) < 4 / np.sqrt(RUNS)
+
+
+def test_visits_that_a_policy_chose_need_propensities() -> None:
+    rng = np.random.default_rng(0)
+    rows = Batches(rows=7000, buyers=0.2).draw(rng)._replace(unit=rng.integers(0, 2500, 7000))
+    found = standing(rows)
+    assert found.customers.case == "visits"
+    if found.moved.followed:
+        assert not found.sure
+        assert "give" in found.doubts[0]

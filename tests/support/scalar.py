@@ -1,7 +1,7 @@
 """Drive a policy and its compiled form with the same arms, rewards and random numbers."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
@@ -70,6 +70,7 @@ def compared(
     offers: Array,
     chosen: Index,
     rewards: Array,
+    watch: Callable[[Any], object] = type,
 ) -> Iterator[tuple[Array, Array, int]]:
     """Return the indices of both forms and the choice on arrays, before each decision.
 
@@ -79,6 +80,8 @@ def compared(
     chosen : array of shape (decisions,)
         The arm pulled at each decision.
     rewards : array of shape (decisions, pulls)
+    watch : callable
+        Called with the state on arrays after each decision.
     """
     decisions, arms, dim = offers.shape
     form = form_of(policy, Sizes(arms, dim, decisions, arms))
@@ -94,11 +97,13 @@ def compared(
         start(s, p)
     for t in range(decisions):
         rng: Any = Repeated(g)
+        shown = np.vstack([offers[t].T, np.empty((form.rows, arms))])
         with indices_of(policy) as seen, unwarned():
             choice = int(policy._choose(state, offers[t : t + 1], rng)[0])
         with np.errstate(all="ignore"):
-            index(s, p, offers[t].T, t, g, values, work)
+            index(s, p, shown, t, g, values, work)
         yield seen[0][0], values.copy(), choice
         policy.learn(state, offers[t : t + 1], chosen[t : t + 1], rewards[t : t + 1])
+        watch(state)
         with np.errstate(all="ignore"):
-            learn(s, p, offers[t].T, int(chosen[t]), rewards[t], t, work)
+            learn(s, p, shown, int(chosen[t]), rewards[t], t, work)

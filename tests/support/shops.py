@@ -5,7 +5,7 @@ import numpy as np
 from tailproof import RevenueUCB
 from tailproof.live import Journal, Recipe
 from tailproof.live.journal import Request
-from tailproof.live.learner import Choice
+from tailproof.live.learner import packed as as_text
 from tailproof.live.offer import Offer
 
 __all__ = ["write"]
@@ -44,7 +44,7 @@ def write(
     recipe = Recipe(
         policy=RevenueUCB(), wait=60.0, silence=0.0, control=held, explore=explore, seed=0
     )
-    packed = Choice(0, shares[sorted(range(k), key=lambda i: names[i])]).packed
+    packed = as_text(shares[sorted(range(k), key=lambda i: names[i])])
     with journal.transaction():
         number = journal.add_recipe(recipe.text, recipe.rules, start)
         if not first:

@@ -3,6 +3,7 @@
 Each case has what is asked with it, and either the words of the refusal or the rewards and a note.
 """
 
+import gzip
 import re
 import shlex
 from pathlib import Path
@@ -53,6 +54,7 @@ CASES = {
     "words among numbers": Case(
         "5,a\nfree,b\n7,a\n", {}, "must contain numbers, got 'free' in line 3: mend it"
     ),
+    "a word among prices": Case("$5,a\nfree,b\n", {}, "must contain numbers, got 'free' in line 3"),
     "words, skipped": Case(
         "5,a\nfree,b\n7,a\n\nx,b\n", SKIP, rewards=(5, 7), note="2 rows were left out: line 3 ("
     ),
@@ -75,6 +77,22 @@ CASES = {
     "thin spaces": Case("1\u202f234.5,a\n6,b\n", {}, rewards=(1234.5, 6)),
     "infinite rewards": Case("inf,a\n-inf,b\n", {}, rewards=(np.inf, -np.inf)),
     "an overflow": Case("1e999,a\n6,b\n", {}, rewards=(np.inf, 6)),
+    "a sign that nobody sees": Case("1,a\u200b\n2,a\n3,a\n4,b\n", {}, "did you mean 'a'?"),
+    "two ways to write an accent": Case(
+        "1,cafe\u0301\n2,caf\u00e9\n3,caf\u00e9\n4,b\n", {}, "did you mean 'caf\u00e9'?"
+    ),
+    "numbers with a zero more": Case("1,1\n2,1\n3,1.0\n4,01\n", {}, "has '1.0' once beside '1'"),
+    "a header in the middle": Case("1,a\nreward,arm\n2,b\n", {}, "got 'reward' in line 3"),
+    "an error of a sheet": Case("#DIV/0!,a\n2,b\n", {}, "got '#DIV/0!' in line 2"),
+    "a minus behind": Case("5-,a\n6,b\n", {}, "got '5-' in line 2"),
+    "a suffix for thousands": Case("1.2k,a\n6,b\n", {}, "got '1.2k' in line 2"),
+    "two codes of currencies": Case("5 USD,a\n6 EUR,b\n7 USD,a\n", {}, "it has '6 EUR' in line 3"),
+    "apostrophes": Case("1'234.50,a\n2'000.00,b\n", {}, rewards=(1234.5, 2000)),
+    "digits of other scripts": Case("\u0661\u0662,a\n\uff11,b\n", {}, rewards=(12, 1)),
+    "lakh and crore": Case('"12,34,567.50",a\n"1,00,000",b\n', {}, rewards=(1234567.5, 100000)),
+    "a formula": Case("=1+1,a\n6,b\n", {}, "got '=1+1' in line 2"),
+    "a date for a price": Case("12. Mai,a\n6,b\n", {}, "got '12. Mai' in line 2"),
+    "separators at the end": Case("5,a,,\n6,b,,\n", {}, rewards=(5, 6)),
     "blank lines": Case("5,a\n\n\n6,b\n  \n", {}, "names no arm in line 6"),
 }
 
@@ -108,15 +126,88 @@ def run(command: str) -> str:
     return done.output
 
 
+WHOLE: dict[str, tuple[bytes, str]] = {
+    "a title above the header": (
+        b"Sales\n\nreward,arm\n1,a\n",
+        "named in line 3: remove the lines",
+    ),
+    "a comment above it": (b"# of May\nreward,arm\n1,a\n", "named in line 2: remove the lines"),
+    "blank lines alone": (b"\n \n", "is empty"),
+    "a page of the web": (b"<html><td>reward</td></html>", "must be one of the columns <html>"),
+    "UTF-16 without its mark": ("reward,arm\n1,a\n".encode("utf-16-le"), "cannot decode"),
+    "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "cannot decode"),
+    "compressed twice": (gzip.compress(gzip.compress(b"reward\n1\n")), "cannot decode"),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_spoiled_file_as_a_whole(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "r.csv"
+    content, words = WHOLE[name]
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=re.escape(words)):
+        records(file)
+    assert run(f"calibrate {file}").startswith("tailproof: ")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"sep=;\r\nreward;arm\r\n1,5;a\r\n2;b\r\n",
+        "reward,arm\n1.5,a\n2,b\n".encode("utf-32"),
+        b"Reward,ARM\n1.5,a\n2,b\n",
+        "reward\u00a0,\u00a0arm\n1.5,a\n2,b\n".encode(),
+    ],
+)
+def test_unusual_files_that_are_read(content: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "r.csv"
+    file.write_bytes(content)
+    found = records(file)
+    assert (found.reward.tolist(), found.arms) == ([1.5, 2.0], ("a", "b"))
+    file.write_bytes(content.replace(b"2", b"x"))
+    if not content.startswith(b"\xff"):
+        with pytest.raises(ValueError, match=f"line {3 + content.startswith(b'sep')}"):
+            records(file)
+
+
+def test_a_folder_whose_files_differ(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    pd.DataFrame({"reward": [1.0], "arm": ["a"]}).to_parquet(tmp_path / "1.parquet")
+    pd.DataFrame({"revenue": [2.0], "arm": ["b"]}).to_parquet(tmp_path / "2.parquet")
+    with pytest.raises(ValueError, match=r"2\.parquet has no column reward, which other files"):
+        records(tmp_path)
+
+
+def test_times_in_other_units_than_seconds() -> None:
+    seconds = 1767225600 + 86400 * np.arange(4)
+    for factor, unit in ((10**3, "milli"), (10**6, "micro"), (10**9, "nano")):
+        found = records(arm=list("abab"), reward=[1, 2, 3, 4], time=seconds * factor)
+        assert found.time == pytest.approx(seconds)
+        assert found.notes == (f"Column time was read as {unit}seconds since 1970.",)
+    assert records(arm=list("abab"), reward=[1, 2, 3, 4], time=seconds).notes == ()
+
+
+def test_cells_of_unusual_kinds() -> None:
+    frame = pd.DataFrame({"reward": [True, False], "arm": [b"a", b"b"], "unit": [True, False]})
+    found = records(frame)
+    assert (found.reward.tolist(), found.arms) == ([1.0, 0.0], ("a", "b"))
+    days = pd.DataFrame({"reward": [1, 2], "arm": pd.to_datetime(["2026-01-01", "2026-01-02"])})
+    assert records(days).arms == ("2026-01-01", "2026-01-02")
+    with pytest.raises(ValueError, match="must contain numbers, got lists"):
+        records(pd.DataFrame({"reward": [[1.0], [2.0]], "arm": ["a", "b"]}))
+
+
 def test_a_second_row_of_an_id(tmp_path: Path) -> None:
     frame = pd.DataFrame(
         {"reward": [1, 2, 3, 4], "arm": list("abab"), "order": ["x", "y", "x", "x"]}
     )
-    with pytest.raises(ValueError, match=r"second row of 'x', as in row 1, in row 3"):
+    with pytest.raises(ValueError, match=r"repeats 'x' \(row 1\) in row 3"):
         records(frame, id="order")
     found = records(frame, id="order", skip_bad=True)
     assert found.reward.tolist() == [1, 2]
-    assert found.notes[0].startswith("2 rows were left out: row 3 (column order has a second row")
+    assert found.notes[0].startswith(
+        "2 rows were left out: row 3 (column order repeats 'x' (row 1))"
+    )
 
 
 @pytest.mark.parametrize(

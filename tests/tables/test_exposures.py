@@ -49,7 +49,7 @@ def test_one_row_a_unit_with_what_came_within_its_window() -> None:
         "1 unit that saw several arms were left out.",
         "Events that do not count: 1 before the first exposure of their unit, 2 after the window "
         "of their unit, 1 of units that were not exposed.",
-        "1 unit whose window has not ended were left out.",
+        "1 unit is left out, as less than 7 days passed since the exposure.",
     )
 
 
@@ -117,43 +117,73 @@ def test_growthbook(tmp_path: Path) -> None:
 
 
 def test_statsig(tmp_path: Path) -> None:
-    """The report of first exposures has unit_id, experiment_group and first_exposure_utc."""
+    """The daily report of first exposures: all experiments, with a unit and its type."""
+    rows = [("price", "u1", "Control"), ("price", "u2", "Test"), ("colour", "u1", "Test")]
     seen = written(
         tmp_path,
-        "price_first_exposures.csv",
+        "first_exposures.csv",
         [
-            {"name": "price", "unit_id": u, "experiment_group": g, "first_exposure_utc": stamp(0)}
-            for u, g in (("u1", "Control"), ("u2", "Test"))
+            {
+                "company_id": "c",
+                "unit_id": unit,
+                "unit_type": "userID",
+                "exposure_type": "get_experiment",
+                "name": name,
+                "rule": "r",
+                "experiment_group": group,
+                "first_exposure_utc": stamp(0),
+                "first_exposure_pst_date": "2026-02-28",
+                "user_id": None,
+                "stable_id": None,
+            }
+            for name, unit, group in rows
         ],
     )
-    orders = written(tmp_path, "orders.csv", orders_of("unit_id", "value"))
-    found = records(seen, events=orders, window="3d")
+    events = orders_of("user_id", "event_value")  # with times in seconds since 1970
+    for row in events:
+        row["timestamp"] = int(pd.Timestamp(row["timestamp"]).timestamp())
+    orders = written(tmp_path, "events.csv", events)
+    with pytest.raises(ValueError, match="2 experiments in the column name: pass experiment="):
+        records(seen, events=orders, window="3d")
+    found = records(seen, events=orders, window="3d", experiment="price")
     assert (found.arms, found.reward.tolist()) == (("Control", "Test"), [10.0, 30.0])
 
 
-def test_posthog(tmp_path: Path) -> None:
-    """One export has all events; the properties of each are JSON."""
+@pytest.mark.parametrize("kind", ["csv", "parquet", "lazy"])
+def test_posthog(tmp_path: Path, kind: str) -> None:
+    """One export has all events; their properties are JSON; a person has several ids.
+
+    Who is in no arm gets the response false.
+    """
     calls = [
         {
             "event": "$feature_flag_called",
-            "distinct_id": u,
+            "distinct_id": f"anonymous {u}",
+            "person_id": u,
             "timestamp": stamp(0),
             "properties": json.dumps({"$feature_flag": "price", "$feature_flag_response": g}),
         }
-        for u, g in (("u1", "control"), ("u2", "test"))
+        for u, g in (("u1", "control"), ("u2", "test"), ("u3", False), ("u4", None))
     ]
     bought = [
         {
             "event": "order completed",
-            "distinct_id": row["distinct_id"],
+            "distinct_id": row["person_id"],
+            "person_id": row["person_id"],
             "timestamp": row["timestamp"],
             "properties": json.dumps({"revenue": row["revenue"]}),
         }
-        for row in orders_of("distinct_id", "revenue")
+        for row in orders_of("person_id", "revenue")
     ]
-    export = written(tmp_path, "events.csv", calls + bought)
-    found = records(export, events=export, window="3d", reward="properties.revenue")
+    export: Any = written(tmp_path, "events.csv", calls + bought)
+    if kind != "csv":
+        pd.read_csv(export).to_parquet(tmp_path / "events.parquet", index=False)
+        export = tmp_path / "events.parquet"
+    if kind == "lazy":
+        export = pytest.importorskip("polars").scan_parquet(export)
+    found = records(export, events=export, window="3d")
     assert (found.arms, found.reward.tolist()) == (("control", "test"), [10.0, 30.0])
+    assert found.notes[0] == "2 calls of the feature flag without an arm were left out."
 
 
 def test_a_large_shop_agrees_with_pandas() -> None:

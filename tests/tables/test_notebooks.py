@@ -19,6 +19,7 @@ def shown() -> list[Any]:
     for x in range(6):
         agent.tell(agent.ask(["<a>", "b"]).id, float(x))
     bandit = environments.k_armed(noise.Normal(), locations=(0.0, 2.0))
+    policies: dict[str, Any] = {"<a>": tp.Uniform(), "b": tp.UCB1()}
     return [
         known,
         tp.calibrate(known),
@@ -26,6 +27,12 @@ def shown() -> list[Any]:
         agent,
         tp.simulate({"<a>": tp.Uniform()}, bandit, horizon=40, paths=4),
         tp.identify({"<a>": tp.bestarm.QuantileLUCB()}, bandit, paths=4, max_pulls=2000),
+        tp.gauntlet.run({"<a>": tp.UCB1()}, problems=["k5-t1"], size="smoke", workers=1),
+        tp.sweep(
+            {"<a>": tp.Plan(policies=policies, environment=bandit, horizon=40, paths=4)},
+            engine="serial",
+        ),
+        tp.simulate(policies, bandit, horizon=40, paths=4).difference("<a>", "b"),
     ]
 
 
@@ -34,7 +41,7 @@ def _things() -> list[Any]:
     return shown()
 
 
-@pytest.mark.parametrize("place", range(6))
+@pytest.mark.parametrize("place", range(9))
 def test_each_is_a_table_and_a_picture(things: list[Any], place: int) -> None:
     thing = things[place]
     page = thing._repr_html_()

@@ -98,7 +98,8 @@ def test_a_journal_may_have_offers_shares_and_silence() -> None:
     class Journal:
         silence = 0.0
 
-        def to_frame(self) -> pd.DataFrame:
+        @property
+        def frame(self) -> pd.DataFrame:
             shares = np.array([0.7, 0.3], dtype=np.float32)
             frame = table().assign(reward=[1, np.nan, 2, 3, 4, 5], propensity=[0.3, 0.7, 1] * 2)
             frame["offer"] = [("A", "B"), ("A", "B"), ("B",)] * 2

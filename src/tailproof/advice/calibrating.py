@@ -110,7 +110,8 @@ def _advice(
     require(isinstance(stated["costs"], bool), "costs", "True or False", stated["costs"])
     require(stated["looks"] in ("one", "any"), "looks", "'one' or 'any'", stated["looks"])
     known = records(table, **columns, **given)
-    rewards = Rewards.grouped(known.reward, known.arm, known.arms)
+    behind = known.rows or known
+    rewards = Rewards.grouped(behind.reward, behind.arm, behind.arms)
     names, control = [arm.name for arm in rewards.arms], stated["control"]
     require(control is None or control in names, "control", f"one of {', '.join(names)}", control)
     planned_shares(stated["split"], names)
@@ -127,6 +128,7 @@ def _advice(
         calibration=calibration,
         refusal=refusal,
         asked=asked,
+        window=options.get("window"),
         **stated,
         **sizes,
     )

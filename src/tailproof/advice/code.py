@@ -9,18 +9,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tailproof.formatting import several
+from tailproof.policies import LinRevenueUCB, RevenueUCB
+from tailproof.policies.base import Policy
 from tailproof.stats.aims import Aim
 from tailproof.stats.diagnostics import ArmRewards
+from tailproof.wrappers import Negated
 
 if TYPE_CHECKING:
     from tailproof.advice.advice import Advice
 
-__all__ = ["code", "mostly_zero", "written"]
+__all__ = ["code", "explored", "mostly_zero", "written"]
+
+_EXPLORE = 0.05
+"""The share of uniformly random choices beside a policy that leaves arms without a chance."""
 
 
 def code(advice: Advice, aim: Aim | None = None) -> str:
     """Return Python code that asks the policy for arms and tells it rewards, ready to paste."""
-    text = written(advice.policy(aim))
+    policy = advice.policy(aim)
+    explore = explored(policy)
+    text = written(policy)
     names = ", ".join(sorted(set(re.findall(r"\b([A-Z]\w+)\(", text))))
     arms = [arm.name or f"arm {1 + place}" for place, arm in enumerate(_at_least_two(advice))]
     offer, about = repr(arms), ""
@@ -31,17 +39,29 @@ def code(advice: Advice, aim: Aim | None = None) -> str:
         kind = "share" if "LinRevenueUCB" in text else "cross"
         offer, names = f"features.{kind}({arms!r}, visitor)", f"{names}, features"
         about = f"  # {several(advice.features, 'feature')} of the visitor"
-    silence = ", silence=0.0" if mostly_zero(advice) else ""
+    rules = ", silence=0.0" if mostly_zero(advice) else ""
+    rules += f", explore={explore}" if explore else ""
+    unit = ", unit=customer" if advice.customers.case == "customers" else ""
     return "\n".join(
         [
             f"from tailproof import {names}",
             "from tailproof.live import Agent",
             "",
-            f'agent = Agent({text}, "decisions.db"{silence})',
-            f"choice = agent.ask({offer}){about}",
+            f'agent = Agent({text}, "decisions.db"{rules})',
+            f"choice = agent.ask({offer}{unit}){about}",
             "agent.tell(choice.id, reward)  # what choice.arm earned",
         ]
     )
+
+
+def explored(policy: Policy[Any]) -> float:
+    """Return the share of uniformly random choices beside a policy in live use.
+
+    `RevenueUCB` draws its choices. Others leave arms without a chance: then late rewards leave all
+    requests to one arm, and nobody can judge another rule from the log.
+    """
+    inner = policy.policy if isinstance(policy, Negated) else policy
+    return 0.0 if isinstance(inner, RevenueUCB | LinRevenueUCB) else _EXPLORE
 
 
 def mostly_zero(advice: Advice) -> bool:

@@ -102,7 +102,9 @@ def findings_of(advice: Advice) -> list[Finding]:
         )
     known = advice.records
     there = ~np.isnan(known.reward)
-    if known.time is not None and known.unit is not None:
+    if known.weight is not None:
+        found += soundness.twice(known.twice)
+    elif known.time is not None and known.unit is not None:
         columns = known.arm[there], known.reward[there], known.unit[there]
         found += soundness.duplicates(*columns, known.time[there])
     return found + soundness.bursts(who.row_arm, names, who.row_reward)

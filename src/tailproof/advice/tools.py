@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tailproof.formatting import rounded
 from tailproof.noise import Empirical
 from tailproof.policies import (
     OFUL,
@@ -72,10 +73,10 @@ def _for_arms(advice: Advice, aim: Aim) -> Policy[Any]:
         return LinStudentUCB()  # the median agrees
     found = _filter_for_location(advice)
     if found.block == 1:
-        return UCB1(bonus=_rounded(_deviation(advice)))
+        return UCB1(bonus=rounded(_deviation(advice)))
     if advice.rewards.symmetric and not advice.asked:
         return LinStudentUCB()
-    inner = UCB1(bonus=_rounded(found.scale))
+    inner = UCB1(bonus=rounded(found.scale))
     return Filtered(inner, repeats=found.pulls, estimator=found.estimator)
 
 
@@ -84,7 +85,7 @@ def _for_vectors(advice: Advice, aim: Aim) -> Policy[Any]:
     if is_revenue(advice, aim):
         share = _share(advice, aim)
         return Capped(OFUL(), share=share) if advice.dim else LinRevenueUCB(share=share)
-    size = _rounded(max(abs(arm.median) for arm in advice.rewards.arms) or 1.0)
+    size = rounded(max(abs(arm.median) for arm in advice.rewards.arms) or 1.0)
     if aim.averages and not advice.rewards.symmetric:
         return LinStudentUCB()
     if aim.level is not None and not aim.central:
@@ -92,15 +93,15 @@ def _for_vectors(advice: Advice, aim: Aim) -> Policy[Any]:
         repeats = math.ceil(_SAMPLES_BEYOND / min(aim.level, 1 - aim.level)) - 1
         errors = advice.rewards.errors
         law = Empirical(-errors if advice.costs else errors)
-        noise = _rounded(scale_of(NoiseQuantile(law, repeats, quantile), 1, 0.01))
+        noise = rounded(scale_of(NoiseQuantile(law, repeats, quantile), 1, 0.01))
         inner = OFUL(noise_scale=noise, norm_bound=size)
         return Filtered(inner, repeats=repeats, estimator=quantile)
     found = _filter_for_location(advice)
     if found.block == 1:
-        return OFUL(noise_scale=_rounded(_deviation(advice)), norm_bound=size)
+        return OFUL(noise_scale=rounded(_deviation(advice)), norm_bound=size)
     if advice.rewards.symmetric and not advice.asked:
         return LinStudentUCB()
-    inner = OFUL(noise_scale=_rounded(found.scale), norm_bound=size)
+    inner = OFUL(noise_scale=rounded(found.scale), norm_bound=size)
     return Filtered(inner, repeats=found.pulls, estimator=found.estimator)
 
 
@@ -150,8 +151,3 @@ def _deviation(advice: Advice) -> float:
     with np.errstate(invalid="ignore", over="ignore"):
         squares = sum(len(sample) * float(sample.var()) for sample in advice.rewards.samples)
     return math.sqrt(squares / advice.rewards.count)
-
-
-def _rounded(x: float) -> float:
-    """Round to three digits, for code that is read and typed."""
-    return float(f"{min(x, 1e300):.3g}") or 1.0

@@ -16,6 +16,7 @@ from tailproof.extras import import_extra
 
 if TYPE_CHECKING:
     from tailproof.live import Journal, Verification
+    from tailproof.live.config import Config
     from tailproof.policies.base import Policy
     from tailproof.service.experiments import Experiment
     from tailproof.stats.aims import Aim
@@ -30,8 +31,8 @@ ExperimentName = Annotated[str, typer.Argument(help="The name of an experiment i
 Reported = Annotated[
     str,
     typer.Argument(
-        help="A journal: a SQLite file or 'postgresql://…#experiment'; a file shop.toml; or a "
-        "folder written by tailproof reproduce."
+        help="A journal: a SQLite file or 'postgresql://…#experiment'; a file shop.toml; a table "
+        "as for tailproof calibrate; or a folder written by tailproof reproduce."
     ),
 ]
 AimText = Annotated[
@@ -265,12 +266,14 @@ def prune_command(
     run meanwhile.
     """
     from tailproof.live.retention import farewell, prune
+    from tailproof.service.page.summary import counted
 
     with _opened(file, experiment) as opened:
-        console.print(farewell(opened.agent, before), soft_wrap=True, highlight=False)
+        said = farewell(opened.agent, before, page=True)
+        console.print(said, soft_wrap=True, highlight=False)
         if look:
             return
-        found = prune(opened.agent, before)
+        found = prune(opened.agent, before, page=counted(opened))
     if not found.outcomes:
         return
     console.print(
@@ -298,6 +301,7 @@ def _opened(file: Path, name: str, *, change: bool = False) -> "Iterator[Experim
         found.agent.close()
 
 
+@reads_records
 def report_command(
     file: Reported,
     aim: AimText = None,
@@ -309,6 +313,7 @@ def report_command(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    columns: Any = None,
 ) -> None:
     """Write the page of an experiment as one file: did it pay, who leads, is the data sound.
 
@@ -316,39 +321,87 @@ def report_command(
 
         tailproof report shop.toml --experiment checkout --out checkout.html
 
+        tailproof report sales.csv --arm variant --reward revenue
+
     The file needs no network, so it can be sent by mail. The journal may be in use. Of a folder
     that tailproof reproduce has written, the pictures and the report are drawn again.
     """
-    if Path(file).is_dir():
+    from tailproof.checks import require
+
+    table = _is_table(file)
+    if Path(file).is_dir() and not table:
         redraw(Path(file))
         return
-    from tailproof.checks import require
-    from tailproof.service.page.offline import summarised
+    if columns and not table:
+        raise ValueError(f"{', '.join(columns)}: these name columns of a table, and {file} is none")
+    out = out or Path(f"{_name(file, experiment)}.html")
+    if not json and not force:
+        require(not out.exists(), "out", "a new file (or use --force)", str(out))
+    if table:
+        said = _about_table(file, aim, columns | ({"experiment": experiment} if experiment else {}))
+    else:
+        said = _about_experiment(file, aim, experiment)
+    _write_report(*said, None if json else out)
+
+
+def _is_table(file: str) -> bool:
+    """Return whether this is a file of rows, or a folder of Parquet."""
+    from tailproof.tables.journals import is_journal
+
+    place = Path(file)
+    if place.is_dir():
+        return any(place.rglob("*.parquet"))
+    return place.is_file() and place.suffix != ".toml" and not is_journal(file)
+
+
+def _name(file: str, experiment: str | None) -> str:
+    """Return what the page is called unless a name is given."""
+    if "://" in file:
+        return file.rpartition("#")[2]
+    if not file.endswith(".toml"):
+        return Path(file).name.partition(".")[0]
+    return _chosen(_loaded(file), experiment)
+
+
+def _about_table(
+    file: str, aim: str | None, columns: dict[str, Any]
+) -> tuple[dict[str, Any], str, str]:
+    """Return what a table says as data, as a page and in words."""
+    from tailproof import calibrate, recipes
+    from tailproof.advice.page import advice_page
+
+    advice = calibrate(file, aim=None if aim is None else recipes.build("aim", aim), **columns)
+    words = advice.explain()
+    found = {"name": Path(file).name, "arms": advice.table(), "words": words.split("\n")}
+    return found, advice_page(advice, Path(file).name), words
+
+
+def _about_experiment(
+    file: str, aim: str | None, experiment: str | None
+) -> tuple[dict[str, Any], str, str]:
+    """Return what an experiment says as data, as a page and in words."""
+    from tailproof.service.page.offline import offline_page, summarised
 
     source, name, goal, policy = _reported(file, aim, experiment)
     try:
-        out = Path(f"{name}.html") if out is None else out
-        if not json and not force:
-            require(not out.exists(), "out", "a new file (or use --force)", str(out))
         found = summarised(source, goal, name=name, policy=policy)
     finally:
         source.close()
-    _write_report(found, None if json else out)
+    return found, offline_page(found), found["pay"]["words"]
 
 
-def _write_report(found: dict[str, Any], out: Path | None) -> None:
-    """Write the page of an experiment to a file, or print it as JSON."""
+def _write_report(found: dict[str, Any], page: str, words: str, out: Path | None) -> None:
+    """Write a page to a file, or print what it says as JSON."""
     import json
 
     from tailproof.results.files import whole_file
-    from tailproof.service.page.offline import offline_page
 
     if out is None:
         print(json.dumps(found, indent=2, ensure_ascii=False))
         return
     with whole_file(out) as stream:
-        stream.write(offline_page(found).encode())
-    console.print(escape(found["pay"]["words"]), soft_wrap=True, highlight=False)
+        stream.write(page.encode())
+    console.print(escape(words), soft_wrap=True, highlight=False)
     say_where("Written to", out)
 
 
@@ -357,29 +410,37 @@ def _reported(
 ) -> "tuple[Journal, str, Aim, Policy[Any] | None]":
     """Return the journal, the name, the aim and, if a file names it, the policy."""
     from tailproof import recipes
-    from tailproof.checks import require
     from tailproof.live import open_journal
-    from tailproof.live.config import load
     from tailproof.service.experiments import journal_of
 
     if not file.endswith(".toml"):
-        from tailproof.tables.journals import is_journal
-
-        known = is_journal(file) or not Path(file).is_file()
-        require(known, "file", "a journal, a file shop.toml or a folder", file)
         if aim is None:
             raise ValueError("--aim is required for a journal, such as --aim 'capped_mean(0.99)'")
-        name = file.rpartition("#")[2] if "://" in file else Path(file).stem
-        return open_journal(file, make=False), name, recipes.build("aim", aim), None
-    config = load(Path(file))
-    names = list(config.experiments)
-    if experiment is None:
-        require(len(names) == 1, "experiment", f"one of {', '.join(names)}", experiment)
-        (experiment,) = names
-    require(experiment in names, "experiment", f"one of {', '.join(names)}", experiment)
+        name, goal = _name(file, None), recipes.build("aim", aim)
+        return open_journal(file, make=False), name, goal, None
+    config = _loaded(file)
+    experiment = _chosen(config, experiment)
     settings = config.experiments[experiment]
     goal = settings.aim if aim is None else recipes.build("aim", aim)
     return journal_of(config, experiment, make=False), experiment, goal, settings.policy
+
+
+def _loaded(file: str) -> "Config":
+    from tailproof.live.config import load
+
+    return load(Path(file))
+
+
+def _chosen(config: "Config", experiment: str | None) -> str:
+    """Return the name of an experiment of a file, which need not be given if it has one."""
+    from tailproof.checks import require
+
+    names = list(config.experiments)
+    if experiment is None and len(names) == 1:
+        return names[0]
+    require(experiment in names, "experiment", f"one of {', '.join(names)}", experiment)
+    assert experiment is not None
+    return experiment
 
 
 def demo_command(

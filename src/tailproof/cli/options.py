@@ -1,12 +1,14 @@
 """Options that several commands have."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 __all__ = [
     "Engine",
+    "Horizon",
+    "MostPulls",
     "NoiseText",
     "Out",
     "Paths",
@@ -15,7 +17,28 @@ __all__ = [
     "Workers",
     "column_names",
     "require_option",
+    "typed_policies",
 ]
+
+
+def _whole_number(text: str) -> int:
+    """Return the whole number that a text is: 10000 or 1e4.
+
+    >>> _whole_number("1e4"), _whole_number("-3")
+    (10000, -3)
+    """
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        value = float(text)
+        if value.is_integer():
+            return int(value)
+    except ValueError:
+        pass
+    raise typer.BadParameter(f"{text!r} is not a valid integer, such as 10000 or 1e4")
+
 
 PolicyTexts = Annotated[
     list[str],
@@ -27,7 +50,16 @@ PolicyTexts = Annotated[
 NoiseText = Annotated[
     str, typer.Option(help="A noise law: cauchy, 'student_t(df=0.5)', mine:Odd from mine.py, …")
 ]
-Paths = Annotated[int, typer.Option(help="Number of independent paths.")]
+Paths = Annotated[
+    int,
+    typer.Option(help="Number of independent paths.", parser=_whole_number, metavar="<int>"),
+]
+Horizon = Annotated[
+    int, typer.Option(help="Pulls per path: 10000 or 1e4.", parser=_whole_number, metavar="<int>")
+]
+MostPulls = Annotated[
+    int, typer.Option(help="Most pulls per path.", parser=_whole_number, metavar="<int>")
+]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same result.")]
 Workers = Annotated[int, typer.Option(help="Number of processes or threads; 0 for one per core.")]
 Engine = Annotated[
@@ -40,6 +72,18 @@ Out = Annotated[
     Path | None,
     typer.Option(help="A new folder for the results. If stopped, the same command continues."),
 ]
+
+
+def typed_policies(texts: list[str]) -> dict[str, Any]:
+    """Return the policies from the command line, by their text."""
+    from tailproof import recipes
+    from tailproof.checks import require
+
+    policies: dict[str, Any] = {}
+    for text in texts:
+        require(text not in policies, "policy", "given only once", text)
+        policies[text] = recipes.build("policy", text, imports=True)
+    return policies
 
 
 def require_option(option: str, ok: bool, other: str) -> None:

@@ -23,6 +23,8 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from tailproof.formatting import short
+
 if TYPE_CHECKING:
     from tailproof.research.gauntlet import Block, CheckedTarget, Score
     from tailproof.results import Identification, Result
@@ -86,15 +88,24 @@ def empty_table(title: str, *columns: str, left: int = 1) -> Table:
 
 def regret_table(title: str, setting: str, result: "Result") -> Table:
     """Return the final regret of every policy."""
-    table = empty_table(title, "policy", "mean ± s.e.", "median", "10–90 %", "decisions")
+    metrics = {
+        name: None
+        for curves in result.curves.values()
+        for name, array in curves.metrics.items()
+        if array.ndim == 2
+    }
+    columns = ("policy", "mean ± s.e.", "median", "10–90 %", "decisions")
+    table = empty_table(title, *columns, *(name.replace("_", " ") for name in metrics))
     table.add_row(f"[bold]{escape(setting)}[/bold]")
     for name, row in result.summary().items():
+        found = result.curves[name].metrics
         table.add_row(
             escape(name),
             f"{row['mean']:.1f} ± {row['standard_error']:.1f}",
             f"{row['median']:.1f}",
             f"{row['low']:.1f} – {row['high']:.1f}",
             f"{row['decisions']:.0f}",
+            *(short(float(found[metric][:, -1].mean())) for metric in metrics),
         )
     return table
 

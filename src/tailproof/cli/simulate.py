@@ -11,6 +11,8 @@ from rich.markup import escape
 from tailproof.cli import output
 from tailproof.cli.options import (
     Engine,
+    Horizon,
+    MostPulls,
     NoiseText,
     Out,
     Paths,
@@ -18,6 +20,7 @@ from tailproof.cli.options import (
     Seed,
     Workers,
     require_option,
+    typed_policies,
 )
 from tailproof.cli.saving import prepared, save_result, save_score
 
@@ -40,8 +43,13 @@ BanditText = Annotated[
 FixedArmsText = Annotated[
     str, typer.Option(help="near_tie, 'near_tie(angle=0.1)', 'k_armed(locations=(0, 1))'.")
 ]
-Horizon = Annotated[int, typer.Option(help="Pulls per path.")]
-MostPulls = Annotated[int, typer.Option(help="Most pulls per path.")]
+Metrics = Annotated[
+    list[str],
+    typer.Option(
+        metavar="<metric>",
+        help="Also measure share_of_best, simple_regret or mine:function. Repeatable.",
+    ),
+]
 Plot = Annotated[bool, typer.Option("--plot", help="Also draw regret.png there.")]
 Delta = Annotated[float | None, typer.Option(help="δ of every policy, by default its own.")]
 ProblemNames = Annotated[
@@ -71,6 +79,7 @@ def simulate_command(
     environment: BanditText = "neutral",
     horizon: Horizon = 10_000,
     paths: Paths = 100,
+    metric: Metrics = [],  # noqa: B006
     seed: Seed = 0,
     workers: Workers = 1,
     engine: Engine = "processes",
@@ -86,7 +95,7 @@ def simulate_command(
     """
     from tailproof import Filtered, MeanOfMedians, recipes, simulate
 
-    policies = _policies(policy)
+    policies = typed_policies(policy)
     if filter_pulls is not None:
         estimator = MeanOfMedians(block=block)
         _add_filtered(policies, partial(Filtered, repeats=filter_pulls, estimator=estimator))
@@ -96,7 +105,8 @@ def simulate_command(
     bandit = recipes.build("environment", environment, law, imports=True)
     with prepared(out, "result.npz", "table.csv", "regret.png") as run:
         simulation = partial(simulate, policies, bandit, horizon=horizon, paths=paths, seed=seed)
-        result = run("simulating", partial(simulation, workers=workers, engine=engine))
+        simulation = partial(simulation, metrics=_metrics(metric), workers=workers, engine=engine)
+        result = run("simulating", simulation)
         title = f"Cumulative regret after {horizon} pulls, {paths} paths"
         output.console.print(output.regret_table(title, noise, result))
         if run.folder is not None:
@@ -128,7 +138,7 @@ def identify_command(
     from tailproof.simulation.plan import MOST_PULLS
 
     whole("max_pulls", max_pulls, at_most=MOST_PULLS)
-    policies, law = _at(delta, _policies(policy)), recipes.build("noise", noise, imports=True)
+    policies, law = _at(delta, typed_policies(policy)), recipes.build("noise", noise, imports=True)
     if block is not None:
         _add_filtered(policies, partial(behind_filter, noise=law, block=block, max_pulls=max_pulls))
     bandit = recipes.build("environment", environment, law, imports=True)
@@ -165,7 +175,7 @@ def gauntlet_command(
     """
     from tailproof import gauntlet
 
-    tools = _policies(policy) or gauntlet.recommended(problems)
+    tools = typed_policies(policy) or gauntlet.recommended(problems)
     with prepared(out, "score.npz", "gauntlet.md", "gauntlet.png") as run:
         games = partial(gauntlet.run, tools, problems=problems, size=size, seed=seed)
         score = run("running the gauntlet", partial(games, workers=workers, engine=engine))
@@ -214,16 +224,15 @@ def list_command(word: Word = None, kind: Kind = None) -> None:
 COMMANDS = (simulate_command, identify_command, gauntlet_command, list_command)
 
 
-def _policies(texts: list[str]) -> dict[str, Any]:
-    """Return the policies from the command line, by their text."""
-    from tailproof import recipes
-    from tailproof.checks import require
+def _metrics(texts: list[str]) -> dict[str, Any]:
+    """Return the metrics from the command line, by their text."""
+    from tailproof.own_code import imported
+    from tailproof.simulation.metrics import known_metric
 
-    policies: dict[str, Any] = {}
-    for text in texts:
-        require(text not in policies, "policy", "given only once", text)
-        policies[text] = recipes.build("policy", text, imports=True)
-    return policies
+    return {
+        text.partition(":")[2] or text: imported(text) if ":" in text else known_metric(text)
+        for text in texts
+    }
 
 
 def _add_filtered(policies: dict[str, Any], wrap: Callable[[Any], Any]) -> None:

@@ -49,9 +49,9 @@ def ucb1_index(
 ) -> None:
     spread = p[0] * math.log(t) if t > 0 else 0.0
     for k in range(values.shape[0]):
-        n = s[k]
-        index = math.sqrt(spread / n) + s[WIDTH + k] / n
-        values[k] = index if n > 0.0 else math.inf
+        share = 1.0 / s[k]  # one division: it takes as long as ten products
+        index = math.sqrt(spread * share) + s[WIDTH + k] * share
+        values[k] = index if s[k] > 0.0 else math.inf
 
 
 def thompson_index(

@@ -11,24 +11,42 @@ from typing import Any
 import numpy as np
 
 from tailproof.checks import require
-from tailproof.compiled import arms, loop, money, ridge, student
+from tailproof.compiled import (
+    arms,
+    huber,
+    loop,
+    money,
+    published,
+    quantiles,
+    replicated,
+    ridge,
+    student,
+)
 from tailproof.compiled.filters import filtered
 from tailproof.compiled.forms import Form, Sizes, none_to_estimate
 from tailproof.compiled.streams import stream_keys
 from tailproof.compiled.targets import Bound, Target, bind, compile_for
-from tailproof.compiled.worlds import World, has_one_mode, world_of
+from tailproof.compiled.tuned import auto_filtered
+from tailproof.compiled.worlds import World, world_of
 from tailproof.environments.linear import Bandit
 from tailproof.policies import (
+    CRT,
+    MENU,
     OFUL,
     UCB1,
     LinStudentUCB,
     LinTS,
+    MoM,
+    OrderStatisticUCB,
     Policy,
     RevenueUCB,
+    SupBMM,
+    SymmetricOFUL,
     ThompsonSampling,
     Uniform,
 )
 from tailproof.typing import Array, Index
+from tailproof.wrappers.auto import AutoFiltered
 from tailproof.wrappers.filtered import Filtered
 
 __all__ = ["FORMS", "Game", "form_of"]
@@ -41,6 +59,12 @@ FORMS: dict[type[Policy[Any]], Callable[[Any, Sizes], Form]] = {
     LinTS: ridge.lin_ts,
     LinStudentUCB: student.lin_student_ucb,
     RevenueUCB: money.revenue_ucb,
+    SymmetricOFUL: huber.symmetric_oful,
+    OrderStatisticUCB: quantiles.order_statistic_ucb,
+    CRT: published.crt,
+    MoM: published.mom,
+    MENU: replicated.menu,
+    SupBMM: replicated.sup_bmm,
 }
 """The policies that have a compiled form, alone and in `tailproof.Filtered`."""
 _MOST_LOCAL = 2**16  # floats that a thread of a GPU may keep: 512 kB
@@ -56,6 +80,8 @@ def form_of(policy: Policy[Any], sizes: Sizes) -> Form:
     """
     if type(policy) is Filtered:
         return filtered(policy, lambda inside: form_of(inside, sizes))
+    if type(policy) is AutoFiltered:
+        return auto_filtered(policy, sizes, form_of)
     make = FORMS.get(type(policy))
     if make is None:
         known = ", ".join(kind.__name__ for kind in FORMS)
@@ -99,12 +125,10 @@ class Game:
     @cached_property
     def world(self) -> World:
         """The bandit."""
-        world = world_of(self.bandit, self.horizon, self.form.vectors)
-        if self.form.one_mode and not has_one_mode(self.bandit):
-            raise ValueError(
-                f"{type(self.policy).__name__} has no compiled form for rewards that may have two "
-                f"modes, as in {self.bandit!r}; the other engines run it"
-            )
+        form = self.form
+        world = world_of(
+            self.bandit, self.horizon, form.vectors, self.policy.pulls, general=form.large
+        )
         if self.delay and world.fresh:
             raise ValueError(
                 f"delay={self.delay} has no compiled form where every decision has new arms; "
@@ -134,12 +158,14 @@ class Game:
             ARMS=world.arms,
             DIM=world.dim,
             WIDTH=width,
-            OFFERS=(world.dim, width) if world.reads else (1, 1),
+            LANES=lanes,
+            OFFERS=(world.dim + form.rows, width) if world.reads else (1, 1),
             STATE=form.state,
             WORK=form.work,
             PULLS=form.pulls,
             LATE=max(1, self.delay * (form.pulls + 1)),
             FRESH=world.fresh,
+            MORE_ROWS=form.rows > 0,
             PAYS_LOCATION=world.pays_location,
             ESTIMATES=form.estimate is not None,
         )
@@ -171,7 +197,7 @@ class Game:
 
     def _on_gpu(self, first: int, regret: Array, error: Array) -> None:
         form, world = self.form, self.world
-        floats = form.state + form.work + world.arms * world.dim * world.reads
+        floats = form.state + form.work + world.arms * (world.dim + form.rows) * world.reads
         require(
             floats <= _MOST_LOCAL,
             "engine",

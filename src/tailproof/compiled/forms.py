@@ -55,8 +55,10 @@ class Form:
         The length of `y`.
     vectors : bool
         Whether the functions read `offers`.
-    one_mode : bool
-        Whether the form is that of the policy for noise with one mode alone.
+    rows : int
+        How many rows `offers` has below its d, for vectors that the functions write.
+    large : bool
+        Whether the functions take so long to compile that one compilation should serve all noise.
     """
 
     start: Scalar
@@ -67,8 +69,9 @@ class Form:
     work: int = 1
     pulls: int = 1
     vectors: bool = False
-    one_mode: bool = False
     estimate: Scalar | None = None
+    rows: int = 0
+    large: bool = False
 
 
 def none_to_estimate(s: Array, p: Array, values: Array) -> None:

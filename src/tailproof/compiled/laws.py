@@ -31,6 +31,7 @@ from tailproof.noise import (
     Uniform,
     ZeroInflated,
 )
+from tailproof.noise.stable import _shift
 from tailproof.typing import Array
 
 __all__ = ["LawTable"]
@@ -43,6 +44,9 @@ KIND = -1.0
 class LawTable:
     """The laws of a bandit as rows of numbers, and the function that draws from a row.
 
+    The function of a `general` table knows every law, so that a policy whose code takes long to
+    compile is compiled once for all of them.
+
     >>> from tailproof.compiled.streams import begin_stream, stream_keys
     >>> from tailproof.compiled.targets import compile_for
     >>> table = LawTable([Cauchy(), Mixture((Normal(), Normal(100)), (0.95, 0.05))])
@@ -53,7 +57,7 @@ class LawTable:
     [True, True]
     """
 
-    def __init__(self, laws: Sequence[Noise]) -> None:
+    def __init__(self, laws: Sequence[Noise], *, general: bool = False) -> None:
         self._kinds, self._rows, self._values = list(_FAMILIES), list[list[float]](), [0.0]
         self._known: dict[Noise, int] = {}
         for law in laws:
@@ -62,7 +66,8 @@ class LawTable:
         """The row of each law."""
         self.rows: Array = np.array(self._rows)
         self.values: Array = np.array(self._values)
-        self.draw = _drawing(laws)
+        shallow = all(not _parts(part) for law in laws for part in _parts(law))
+        self.draw = bind(any_law) if general and shallow else _drawing(laws)
 
     def _add(self, law: Noise) -> int:
         if law not in self._known:
@@ -180,11 +185,12 @@ def pareto(g: Words, laws: Array, row: int, values: Array) -> float:
 
 def stable(g: Words, laws: Array, row: int, values: Array) -> float:
     """Draw as Chambers, Mallows and Stuck 1976 do, in logarithms."""
-    alpha, angle = laws[row, 2], math.pi * (uniform(g) - 0.5)
-    lean = math.log(max(abs(math.sin(alpha * angle)), 1e-300))
-    size = lean - math.log(math.cos(angle)) / alpha
-    spread = math.log(math.cos((1.0 - alpha) * angle)) - math.log(exponential(g))
-    return laws[row, 1] * math.copysign(exp(size + (1.0 - alpha) / alpha * spread), angle)
+    alpha, shift, angle = laws[row, 2], laws[row, 3], math.pi * (uniform(g) - 0.5)
+    turned = alpha * (angle + shift)
+    size = math.log(max(abs(math.sin(turned)), 1e-300))
+    size -= (math.log(math.cos(angle)) + laws[row, 4]) / alpha
+    spread = math.log(math.cos(angle - turned)) - math.log(exponential(g))
+    return laws[row, 1] * math.copysign(exp(size + (1.0 - alpha) / alpha * spread), turned)
 
 
 def recorded(g: Words, laws: Array, row: int, values: Array) -> float:
@@ -202,16 +208,61 @@ def mixed(g: Words, laws: Array, row: int, values: Array) -> float:
 
 def rounded(g: Words, laws: Array, row: int, values: Array) -> float:
     x = component(g, laws, int(laws[row, 3]), values)
-    step = laws[row, 2]
-    if abs(x) > step * 4503599627370496.0:  # from 2⁵² on floats are whole numbers
-        return laws[row, 1] * x
-    return laws[row, 1] * step * math.floor(x / step + 0.5)
+    return laws[row, 1] * to_step(x, laws[row, 2])
 
 
 def inflated(g: Words, laws: Array, row: int, values: Array) -> float:
     if uniform(g) < laws[row, 2]:
         return 0.0
     return laws[row, 1] * component(g, laws, int(laws[row, 3]), values)
+
+
+def any_law(g: Words, laws: Array, row: int, values: Array) -> float:
+    """Draw from a row of any kind."""
+    kind = laws[row, 0]
+    if kind < _COMPOSITE:
+        return any_simple(g, laws, row, values)
+    scale = laws[row, 1]
+    if kind == _MIXTURE:
+        at, u, last = int(laws[row, 3]), uniform(g), int(laws[row, 2]) - 1
+        part = 0
+        while part < last and u >= values[at + 2 * part]:
+            part += 1
+        return scale * any_simple(g, laws, int(values[at + 2 * part + 1]), values)
+    if kind == _ROUNDED:
+        return scale * to_step(any_simple(g, laws, int(laws[row, 3]), values), laws[row, 2])
+    if uniform(g) < laws[row, 2]:
+        return 0.0
+    return scale * any_simple(g, laws, int(laws[row, 3]), values)
+
+
+def any_simple(g: Words, laws: Array, row: int, values: Array) -> float:
+    """Draw from a row of any kind without parts; the names are in the order of `_FAMILIES`."""
+    kind = int(laws[row, 0])
+    if kind < 4:
+        if kind == 0:
+            return cauchy(g, laws, row, values)
+        if kind == 1:
+            return student_t(g, laws, row, values)
+        return (
+            symmetric_pareto(g, laws, row, values) if kind == 2 else gaussian(g, laws, row, values)
+        )
+    if kind < 7:
+        if kind == 4:
+            return laplace(g, laws, row, values)
+        return even(g, laws, row, values) if kind == 5 else 0.0
+    if kind < 10:
+        return log_normal(g, laws, row, values) if kind == 9 else two_point(g, laws, row, values)
+    if kind == 10:
+        return pareto(g, laws, row, values)
+    return stable(g, laws, row, values) if kind == 11 else recorded(g, laws, row, values)
+
+
+def to_step(x: float, step: float) -> float:
+    """Round to a multiple of a step."""
+    if abs(x) > step * 4503599627370496.0:  # from 2⁵² on floats are whole numbers
+        return x
+    return step * math.floor(x / step + 0.5)
 
 
 def exp(x: float) -> float:
@@ -222,6 +273,11 @@ def exp(x: float) -> float:
 def power(x: float, exponent: float) -> float:
     """Return x to a power for x > 0, or +inf where it is too large for a float."""
     return exp(exponent * math.log(x))
+
+
+def _stable_numbers(law: Stable) -> tuple[float, float, float]:
+    shift = _shift(law.index, law.skewness)
+    return law.index, shift, math.log(math.cos(law.index * shift))
 
 
 _Own = Callable[[Any, LawTable], Sequence[float]]
@@ -237,10 +293,13 @@ _FAMILIES: dict[type[Noise], tuple[Callable[..., float], _Own]] = {
     Rademacher: (two_point, lambda law, table: (law.high, law.low, law.p)),
     LogNormal: (log_normal, lambda law, table: (law.sigma, law._zero)),
     Pareto: (pareto, lambda law, table: (law.index, law._zero)),
-    Stable: (stable, lambda law, table: (law.index,)),
+    Stable: (stable, lambda law, table: _stable_numbers(law)),
     Empirical: (recorded, lambda law, table: (len(law.values), table._keep(law.values.tolist()))),
     Mixture: (mixed, lambda law, table: table._mixed(law)),
     Rounded: (rounded, lambda law, table: (law.step, table._add(law.law))),
     ZeroInflated: (inflated, lambda law, table: (law.share, table._add(law.law))),
 }
 """The function that draws, and the numbers of a law behind its kind and scale."""
+_COMPOSITE, _MIXTURE, _ROUNDED = (
+    float(list(_FAMILIES).index(kind)) for kind in (Mixture, Mixture, Rounded)
+)

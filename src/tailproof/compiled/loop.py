@@ -13,7 +13,7 @@ __all__ = ["on_cores", "on_gpu", "play"]
 
 # Placeholders: sizes and switches that are constants of the compiled loop.
 ARMS, DIM, WIDTH, OFFERS, STATE, WORK, PULLS, LATE = 1, 1, 1, (1, 1), 1, 1, 1, 1
-FRESH, PAYS_LOCATION, ESTIMATES = False, True, False
+FRESH, PAYS_LOCATION, ESTIMATES, MORE_ROWS = False, True, False, False
 cuda: Any = None
 """A placeholder: the module of Numba."""
 _HORIZON, _COST, _DELAY = range(3)  # places of plan
@@ -54,8 +54,8 @@ def renew(
     raise NotImplementedError
 
 
-def move(theta: Array, offers: Array, locations: Array, w: Array, g: Words) -> None:
-    """Write the next θ; a placeholder."""
+def move(theta: Array, offers: Array, locations: Array, w: Array, g: Words, before: int) -> None:
+    """Write the next θ, after so many moves before; a placeholder."""
     raise NotImplementedError
 
 
@@ -122,7 +122,8 @@ def play(path: int, at: int, shared: Any, results: Any, room: Any) -> None:
     begin_stream(g, keys[0], path)
     begin_stream(noise, keys[1], path)
     begin_stream(own, keys[2], path)
-    begin(theta, offers, locations, w, vectors, g)
+    given = offers[:DIM] if MORE_ROWS else offers
+    begin(theta, given, locations, w, vectors, g)
     start(s, p)
     for i in range(late.shape[0]):
         late[i] = 0.0
@@ -149,10 +150,10 @@ def play(path: int, at: int, shared: Any, results: Any, room: Any) -> None:
                 known += 1
         pulled += cost
         if FRESH:
-            renew(theta, offers, locations, w, vectors, g)
+            renew(theta, given, locations, w, vectors, g)
             best = largest(locations)
         while moved < moves.shape[0] and moves[moved] <= pulled:
-            move(theta, offers, locations, w, g)
+            move(theta, given, locations, w, g, moved)
             best = largest(locations)
             moved += 1
     if ESTIMATES:

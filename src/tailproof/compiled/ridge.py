@@ -11,8 +11,9 @@ from tailproof.compiled.streams import Words, normal_pair
 from tailproof.policies import OFUL, LinTS
 from tailproof.typing import Array
 
-ARMS, DIM = 1, 1
-"""Placeholders: K and d."""
+ARMS, DIM, LANES = 1, 1, 0
+"""Placeholders: K, d, and how many arms a core computes at a time, 1 on a GPU."""
+ONE_BY_ONE = 1
 
 __all__ = ["lin_ts", "oful", "predict", "update_root"]
 
@@ -62,6 +63,10 @@ def predict(s: Array, offers: Array, means: Array, squares: Array) -> None:
     Compilers add several arms at a time where the length of their loop is not a constant.
     """
     width = offers.shape[1]
+    if LANES == ONE_BY_ONE:
+        for k in range(0, width, 4):
+            predict_four(s, offers, means, squares, k, width - 1)
+        return
     for k in range(width):
         squares[k] = 0.0
     for j in range(DIM + 1):
@@ -72,6 +77,28 @@ def predict(s: Array, offers: Array, means: Array, squares: Array) -> None:
             means[k] = total
             if j < DIM:
                 squares[k] += total * total
+
+
+def predict_four(s: Array, offers: Array, means: Array, squares: Array, k: int, last: int) -> None:
+    """Write xᵀθ and ‖Sᵀx‖² of four arms, so that a thread of a GPU reads S less often."""
+    k1, k2, k3 = min(k + 1, last), min(k + 2, last), min(k + 3, last)
+    square, square1, square2, square3 = 0.0, 0.0, 0.0, 0.0
+    mean, mean1, mean2, mean3 = 0.0, 0.0, 0.0, 0.0
+    for j in range(DIM + 1):
+        mean, mean1, mean2, mean3 = 0.0, 0.0, 0.0, 0.0
+        for i in range(DIM):
+            x = s[i * (DIM + 1) + j]
+            mean += x * offers[i, k]
+            mean1 += x * offers[i, k1]
+            mean2 += x * offers[i, k2]
+            mean3 += x * offers[i, k3]
+        if j < DIM:
+            square += mean * mean
+            square1 += mean1 * mean1
+            square2 += mean2 * mean2
+            square3 += mean3 * mean3
+    means[k], means[k1], means[k2], means[k3] = mean, mean1, mean2, mean3
+    squares[k], squares[k1], squares[k2], squares[k3] = square, square1, square2, square3
 
 
 def update_root(s: Array, offers: Array, k: int, y: float, row: Array, gain: Array) -> float:

@@ -1,8 +1,8 @@
-"""Sorting and medians of a path's numbers, in place."""
+"""Sorting and medians of a path's numbers, in place, and rounding as NumPy rounds."""
 
 from tailproof.typing import Array
 
-__all__ = ["middle_of", "sort_pairs", "sort_up_to"]
+__all__ = ["middle_of", "nearest_even", "sort_pairs", "sort_up_to"]
 
 
 def sort_up_to(x: Array, n: int) -> None:
@@ -39,3 +39,11 @@ def middle_of(x: Array, n: int) -> float:
     """Return the median of n sorted numbers; opposite infinities cancel."""
     low, high = x[(n - 1) // 2], x[n // 2]
     return low if low == high else low / 2.0 + high / 2.0
+
+
+def nearest_even(x: float) -> int:
+    """Round a number that is not negative to the nearest integer, halves to the even one."""
+    low = int(x)
+    if x - low > 0.5 or (x - low == 0.5 and low % 2 == 1):
+        return low + 1
+    return low

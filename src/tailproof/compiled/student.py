@@ -2,8 +2,8 @@
 
 It follows `tailproof.policies.lin_student_ucb` and `tailproof.policies.state.student_fit` step by
 step, which say what each step is for. Any root S of the covariance serves: here it comes from
-Cholesky's factor. It looks for one mode alone, and so it is refused for noise that may have two;
-nor has it the second mean of each of K arms, `tailproof.policies.state.arm_clusters`.
+Cholesky's factor. It lacks the second mean of each of K arms,
+`tailproof.policies.state.arm_clusters`.
 """
 
 import math
@@ -27,6 +27,7 @@ from tailproof.compiled.student_parts import (
     EARLIER_SCALE,
     FIRST_LEAN,
     FLOOR,
+    GAP,
     INFLATION,
     INFORMATION,
     KEPT,
@@ -57,6 +58,7 @@ from tailproof.compiled.student_parts import (
     VECTOR,
     U,
     discard,
+    fold,
     layout,
     lean_to_variance,
     measure,
@@ -82,13 +84,13 @@ def lin_student_ucb(policy: LinStudentUCB, sizes: Sizes) -> Form:
         KEPT=1, ORIGIN=1, EARLIER_SCALE=1, LEAN_VARIANCE=1, FLOOR=1, CENTRE=d, SPREAD=d, ANCHOR=d,
         LEAN=d, CONTEXTS=room * e, REWARDS=room, INFORMATION=e * e, RESPONSE=e, DESIGN=z * z,
         SCORING=COUNT * z, LOG_LIKELIHOOD=COUNT, SUMS=3, EARLIER_INFORMATION=e * e,
-        EARLIER_RESPONSE=e, SIZES=2, STATE=0,
+        EARLIER_RESPONSE=e, SIZES=2, GAP=1, LOOKED=1, STATE=0,
     )  # fmt: skip
     rows = max(room, sizes.width)
     work = layout(
         RESIDUAL=rows, LEVERAGE=rows, VARIANCE=rows, U=rows, ORDER=rows, MATRIX=m * m,
         NEW=m * (m + 1), VECTOR=2 * m, CLIMB=m, NEXT_SCALES=COUNT, OLD_SCALES=COUNT, OLD_LEAN=d,
-        NEXT_SCORING=COUNT * z, SHIFT=COUNT, WORK=0,
+        NEXT_SCORING=COUNT * z, SHIFT=COUNT, FOLDED=rows, FITS=4 * (e + 4), STARTS=2 * e, WORK=0,
     )  # fmt: skip
     numbers = {**state, **work, "SIZE": e, "ROOM": room}
     index = random_index if policy.random else greedy_index
@@ -101,7 +103,7 @@ def lin_student_ucb(policy: LinStudentUCB, sizes: Sizes) -> Form:
         work=work["WORK"],
         vectors=True,
         estimate=bind(estimate, **numbers),
-        one_mode=True,
+        large=True,
     )
 
 
@@ -269,6 +271,8 @@ def take_step(s: Array, n: int, y: float, work: Array) -> None:
     leverage = project(s, n, block, row)
     nu, scale = NU[int(s[SHAPE])], s[SCALES + int(s[SHAPE])]
     residual, variance = y - row[SIZE], relative_variance(s, n)
+    if s[GAP] > 0.0:
+        residual += -s[GAP] if y >= row[SIZE] else s[GAP]
     share = residual / scale
     weight = (nu + 1.0) / (nu + share * share / (variance + leverage))
     root = math.sqrt(s[SLOPE] * weight / variance)
@@ -298,6 +302,7 @@ def watch(s: Array, n: int, work: Array) -> None:
     largest = 8
     while 2 * largest <= recent:
         largest *= 2
+    fold(s, n - largest, n, work)
     measure(s, n - largest, n, work)
     shape = int(s[SHAPE])
     nu, loud = NU[shape], s[SCALES + shape] > 2.0 * s[FLOOR]

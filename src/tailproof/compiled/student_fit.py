@@ -3,6 +3,7 @@
 import math
 
 from tailproof.compiled.sorting import middle_of, sort_pairs, sort_up_to
+from tailproof.compiled.student_modes import look_for_modes
 from tailproof.compiled.student_parts import (
     ANCHOR,
     BLOCK,
@@ -19,6 +20,7 @@ from tailproof.compiled.student_parts import (
     FIRST_LEAN,
     FISHER,
     FLOOR,
+    FOLDED,
     HEIGHT,
     INFLATION,
     INFORMATION,
@@ -51,11 +53,17 @@ from tailproof.compiled.student_parts import (
     VARIANCE,
     VECTOR,
     U,
+    add_prior,
     discard,
+    fold,
     gather,
+    inverse_root,
+    location,
     log_likelihood,
     measure,
     place,
+    prior_size,
+    prior_spread,
     project,
     scored,
 )
@@ -70,8 +78,12 @@ def fit(s: Array, n: int, t: int, work: Array) -> None:
     young = t == n
     if young:  # nothing is discarded yet
         move_origin(s, n, work)
+    look_for_modes(s, n, t, work)
+    fold(s, 0, n, work)
+    if young:
         try_median(s, n, work)
         try_least_squares(s, n, work)
+        fold(s, 0, n, work)
     for j in range(COUNT):
         work[OLD_SCALES + j] = s[SCALES + j]
     for i in range(dim):
@@ -171,28 +183,6 @@ def weigh(s: Array, n: int, work: Array) -> None:
     s[INFLATION] = max(square / total * s[SLOPE] / (slope * slope), 0.25)
 
 
-def prior_size(s: Array) -> float:
-    """Return Σ centre²/spread + d, the denominator of the prior."""
-    dim = int(s[SIZES])
-    length = float(dim)
-    for i in range(dim):
-        length += s[CENTRE + i] * s[CENTRE + i] / prior_spread(s, i)
-    return length
-
-
-def prior_spread(s: Array, i: int) -> float:
-    return max(s[SPREAD + i], 1e-8 * s[CENTRE + i] * s[CENTRE + i] + 1e-200)
-
-
-def add_prior(s: Array, factor: float, matrix: Array) -> None:
-    dim, size = int(s[SIZES]), int(s[SIZES + 1])
-    length = prior_size(s)
-    for i in range(dim):
-        for j in range(dim):
-            matrix[i * size + j] -= factor * s[CENTRE + i] * s[CENTRE + j] / length
-        matrix[i * size + i] += factor * prior_spread(s, i)
-
-
 def update_penalty(s: Array, work: Array) -> None:
     dim, size = int(s[SIZES]), int(s[SIZES + 1])
     scale, length, d = s[SCALES + int(s[SHAPE])], prior_size(s), float(dim)
@@ -248,40 +238,6 @@ def add_covariance_times(block: Array, size: int, stride: int, work: Array) -> N
         block[i * stride + size] += total
 
 
-def inverse_root(m: Array, size: int, root: Array, stride: int) -> None:
-    """Write S with SSᵀ = M⁻¹ to the first columns of `root`; M is overwritten.
-
-    M is scaled to a unit diagonal, M = D L Lᵀ D, and S = D⁻¹ L⁻ᵀ; pivots are kept above rounding.
-    """
-    for i in range(size):
-        root[i * stride] = 1.0 / math.sqrt(max(m[i * size + i], 1e-300))
-    for i in range(size):
-        for j in range(i + 1):
-            m[i * size + j] *= root[i * stride] * root[j * stride]
-    for j in range(size):  # Cholesky's factor, in the lower half
-        pivot = m[j * size + j]
-        for k in range(j):
-            pivot -= m[j * size + k] * m[j * size + k]
-        pivot = math.sqrt(max(pivot, 1e-14))
-        m[j * size + j] = pivot
-        for i in range(j + 1, size):
-            total = m[i * size + j]
-            for k in range(j):
-                total -= m[i * size + k] * m[j * size + k]
-            m[i * size + j] = total / pivot
-    for i in range(size):  # its inverse, in its place
-        for j in range(i):
-            total = 0.0
-            for k in range(j, i):
-                total -= m[i * size + k] * m[k * size + j]
-            m[i * size + j] = total / m[i * size + i]
-        m[i * size + i] = 1.0 / m[i * size + i]
-    for i in range(size):
-        unit = root[i * stride]
-        for j in range(size):
-            root[i * stride + j] = m[j * size + i] * unit if j >= i else 0.0
-
-
 def move_origin(s: Array, n: int, work: Array) -> None:
     dim, size = int(s[SIZES]), int(s[SIZES + 1])
     if dim < size:
@@ -299,19 +255,16 @@ def try_median(s: Array, n: int, work: Array) -> None:
     dim, size = int(s[SIZES]), int(s[SIZES + 1])
     sample, off = work[ORDER : ORDER + n], work[U : U + n]
     for i in range(n):
-        sample[i] = s[REWARDS + i] - s[ORIGIN]
+        sample[i] = work[FOLDED + i]
     sort_up_to(sample, n)
     middle = middle_of(sample, n) if dim < size else 0.0
     for i in range(n):
-        off[i] = abs(s[REWARDS + i] - s[ORIGIN] - middle)
+        off[i] = abs(work[FOLDED + i] - middle)
     sort_up_to(off, n)
     half, most = middle_of(off, n), off[n - 1]
     if n > 3:
         for i in range(n):
-            location = 0.0
-            for j in range(size):
-                location += s[CONTEXTS + i * size + j] * s[BLOCK + j * (size + 1) + size]
-            sample[i] = abs(s[REWARDS + i] - s[ORIGIN] - location)
+            sample[i] = abs(work[FOLDED + i] - location(s, i))
         sort_up_to(sample, n)
         if not middle_of(sample, n) > max(2.0 * half, s[SCALES + int(s[SHAPE])] / 2.0):
             return
@@ -337,7 +290,7 @@ def gram(s: Array, n: int, penalty: float, work: Array) -> None:
     for i in range(size):
         work[CLIMB + i] = 0.0
     for k in range(n):
-        at, y = CONTEXTS + k * size, s[REWARDS + k] - s[ORIGIN]
+        at, y = CONTEXTS + k * size, work[FOLDED + k]
         for i in range(size):
             work[CLIMB + i] += y * s[at + i]
             for j in range(size):
@@ -364,7 +317,7 @@ def try_least_squares(s: Array, n: int, work: Array) -> None:
     free, square = float(n), 0.0
     for i in range(n):
         leverage = project(s, i, block, row)
-        residual = s[REWARDS + i] - s[ORIGIN] - row[size]
+        residual = work[FOLDED + i] - row[size]
         work[LEVERAGE + i], work[RESIDUAL + i] = leverage, residual
         free -= leverage
         square += residual * residual
@@ -449,7 +402,7 @@ def half_resolution(s: Array, n: int, work: Array) -> float:
     size = int(s[SIZES + 1])
     y, arm = work[U : U + n], work[ORDER : ORDER + n]
     for i in range(n):
-        y[i] = s[REWARDS + i] - s[ORIGIN]
+        y[i] = work[FOLDED + i]
     sort_up_to(y, n)
     values = 1
     for i in range(1, n):
@@ -458,7 +411,7 @@ def half_resolution(s: Array, n: int, work: Array) -> float:
     if 3 * values > n:
         return 0.0
     for i in range(n):
-        y[i], arm[i] = s[REWARDS + i] - s[ORIGIN], 0.0
+        y[i], arm[i] = work[FOLDED + i], 0.0
         for j in range(size):
             arm[i] += s[CONTEXTS + i * size + j] * math.sqrt(j + 1.0)
     sort_pairs(arm, y, n)

@@ -22,10 +22,11 @@ unroll loops of constant length."""
 BLOCK = SCALES = SHAPE = PENALTY = SLOPE = INFLATION = RENEWAL = DUE = KEPT = ORIGIN = 0
 EARLIER_SCALE = LEAN_VARIANCE = FLOOR = CENTRE = SPREAD = ANCHOR = LEAN = CONTEXTS = REWARDS = 0
 INFORMATION = RESPONSE = DESIGN = SCORING = LOG_LIKELIHOOD = SUMS = 0
-EARLIER_INFORMATION = EARLIER_RESPONSE = SIZES = STATE = 0
+EARLIER_INFORMATION = EARLIER_RESPONSE = SIZES = GAP = LOOKED = STATE = 0
 """Placeholders: where the parts of the state begin, and its length."""
 RESIDUAL = LEVERAGE = VARIANCE = U = ORDER = MATRIX = NEW = VECTOR = CLIMB = 0
-NEXT_SCALES = OLD_SCALES = OLD_LEAN = NEXT_SCORING = SHIFT = WORK = 0
+NEXT_SCALES = OLD_SCALES = OLD_LEAN = NEXT_SCORING = SHIFT = 0
+FOLDED = FITS = STARTS = WORK = 0
 """Placeholders: where the parts of the room for intermediate results begin, and its length."""
 
 COUNT = len(SHAPES)
@@ -64,14 +65,33 @@ def project(s: Array, n: int, block: Array, row: Array) -> float:
     return square
 
 
+def location(s: Array, n: int) -> float:
+    """Return b + xᵀθ from the origin for a pull of the buffer."""
+    size = int(s[SIZES + 1])
+    total = 0.0
+    for j in range(size):
+        total += s[CONTEXTS + n * size + j] * s[BLOCK + j * (size + 1) + size]
+    return total
+
+
+def fold(s: Array, first: int, last: int, work: Array) -> None:
+    """Write rewards of the buffer from the origin, both modes laid on their centre."""
+    gap = s[GAP]
+    for n in range(first, last):
+        y = s[REWARDS + n] - s[ORIGIN]
+        if gap > 0.0:
+            y = y - gap if y >= location(s, n) else y + gap
+        work[FOLDED + n] = y
+
+
 def measure(s: Array, first: int, last: int, work: Array) -> None:
-    """Write residual, leverage, a² and squared standardised residual of pulls of the buffer."""
+    """Write residual, leverage, a² and squared standardised residual of folded rewards."""
     size = int(s[SIZES + 1])
     block, row = s[BLOCK : BLOCK + size * (size + 1)], work[VECTOR : VECTOR + size + 1]
     scale = s[SCALES + int(s[SHAPE])]
     for n in range(first, last):
         leverage = project(s, n, block, row)
-        residual = s[REWARDS + n] - s[ORIGIN] - row[size]
+        residual = work[FOLDED + n] - row[size]
         variance = relative_variance(s, n)
         work[RESIDUAL + n], work[LEVERAGE + n] = residual, leverage
         work[VARIANCE + n] = variance
@@ -82,6 +102,7 @@ def measure(s: Array, first: int, last: int, work: Array) -> None:
 def discard(s: Array, k: int, work: Array) -> None:
     """Replace the first k pulls of the buffer by their summary."""
     dim, size = int(s[SIZES]), int(s[SIZES + 1])
+    fold(s, 0, k, work)
     measure(s, 0, k, work)
     shape, z = int(s[SHAPE]), dim + 1
     scale, nu = s[SCALES + shape], NU[shape]
@@ -165,6 +186,64 @@ def log_likelihood(s: Array, work: Array, n: int, shape: int, scale: float, now:
             factor = 1.0
     total += math.log(factor)
     return n * (HEIGHT[shape] - math.log(scale)) - (nu + 1.0) / 2.0 * total
+
+
+def prior_size(s: Array) -> float:
+    """Return Σ centre²/spread + d, the denominator of the prior."""
+    dim = int(s[SIZES])
+    length = float(dim)
+    for i in range(dim):
+        length += s[CENTRE + i] * s[CENTRE + i] / prior_spread(s, i)
+    return length
+
+
+def prior_spread(s: Array, i: int) -> float:
+    """Return the spread of a coordinate, above rounding."""
+    return max(s[SPREAD + i], 1e-8 * s[CENTRE + i] * s[CENTRE + i] + 1e-200)
+
+
+def add_prior(s: Array, factor: float, matrix: Array) -> None:
+    """Add a multiple of P to a matrix of shape (E, E)."""
+    dim, size = int(s[SIZES]), int(s[SIZES + 1])
+    length = prior_size(s)
+    for i in range(dim):
+        for j in range(dim):
+            matrix[i * size + j] -= factor * s[CENTRE + i] * s[CENTRE + j] / length
+        matrix[i * size + i] += factor * prior_spread(s, i)
+
+
+def inverse_root(m: Array, size: int, root: Array, stride: int) -> None:
+    """Write S with SSᵀ = M⁻¹ to the first columns of `root`; M is overwritten.
+
+    M is scaled to a unit diagonal, M = D L Lᵀ D, and S = D⁻¹ L⁻ᵀ; pivots are kept above rounding.
+    """
+    for i in range(size):
+        root[i * stride] = 1.0 / math.sqrt(max(m[i * size + i], 1e-300))
+    for i in range(size):
+        for j in range(i + 1):
+            m[i * size + j] *= root[i * stride] * root[j * stride]
+    for j in range(size):  # Cholesky's factor, in the lower half
+        pivot = m[j * size + j]
+        for k in range(j):
+            pivot -= m[j * size + k] * m[j * size + k]
+        pivot = math.sqrt(max(pivot, 1e-14))
+        m[j * size + j] = pivot
+        for i in range(j + 1, size):
+            total = m[i * size + j]
+            for k in range(j):
+                total -= m[i * size + k] * m[j * size + k]
+            m[i * size + j] = total / pivot
+    for i in range(size):  # its inverse, in its place
+        for j in range(i):
+            total = 0.0
+            for k in range(j, i):
+                total -= m[i * size + k] * m[k * size + j]
+            m[i * size + j] = total / m[i * size + i]
+        m[i * size + i] = 1.0 / m[i * size + i]
+    for i in range(size):
+        unit = root[i * stride]
+        for j in range(size):
+            root[i * stride + j] = m[j * size + i] * unit if j >= i else 0.0
 
 
 def layout(**lengths: int) -> dict[str, int]:

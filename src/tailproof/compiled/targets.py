@@ -97,11 +97,13 @@ def _compiled(target: Target, tree: Bound, numbers: Numbers, entry: bool = False
         cuda = import_extra("numba.cuda", "cuda", "the engine")
         return cuda.jit(copy) if entry else cuda.jit(device=True)(copy)
     numba = import_extra("numba", "compiled", "the engine")
-    if entry:  # Numba finds a function on disk by this name
-        copy.__qualname__ = f"{function.__name__}_{_digest(tree)}"
+    # Numba finds a function on disk by this name, and machine code that was kept calls functions
+    # by it: if two of them shared a name, the wrong one might be called.
+    copy.__qualname__ = f"{function.__name__}_{_digest(copy, tree, parts)}"
     # Without fast-math flags: infinities are legitimate here, and a path is to be the same bits
     # on any number of cores.
-    return numba.njit(copy, error_model="numpy", nogil=entry, cache=entry)
+    inner = {} if entry else {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return numba.njit(copy, error_model="numpy", nogil=entry, cache=entry, **inner)
 
 
 def _used(tree: Bound, numbers: Numbers) -> Numbers:
@@ -141,12 +143,20 @@ def _word(thing: Any) -> str:
     return repr(thing)
 
 
-def _digest(tree: Bound) -> str:
-    """Return a hash of all that the machine code depends on: the tree, our files, versions."""
-    parts = [tree.text(), *_sources(), version("numba"), version("numpy")]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:24]
+def _digest(copy: FunctionType, tree: Bound, parts: dict[str, Any]) -> str:
+    """Return a hash of all that the machine code depends on.
+
+    That is the tree, the numbers that it uses, the functions that it calls, our files and versions.
+    """
+    used = {name: copy.__globals__.get(name) for name in _names(tree.function)}
+    numbers = {name: x for name, x in used.items() if isinstance(x, int | float | tuple)}
+    called = {name: part.py_func.__qualname__ for name, part in parts.items()}
+    text = [tree.text(), repr(numbers), repr(called), _source_digest()]
+    text += [version("numba"), version("numpy")]
+    return hashlib.sha256("\n".join(text).encode()).hexdigest()[:24]
 
 
 @cache
-def _sources() -> tuple[str, ...]:
-    return tuple(file.read_text() for file in sorted(Path(__file__).parent.glob("*.py")))
+def _source_digest() -> str:
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return hashlib.sha256("\n".join(file.read_text() for file in files).encode()).hexdigest()

@@ -2,7 +2,8 @@
 
 The vectors of the arms are stored with the coordinates first, so that cores add up several arms at
 a time. The numbers `w` of a bandit are its size, the logarithms of the least and the largest norm
-of its arms, their lean, its offset, the size of its motion, and θ where it is given.
+of its arms, their lean, its offset, the size of its motion, θ where it is given, and the factors
+of the phases of a shop.
 """
 
 import itertools
@@ -20,25 +21,20 @@ from tailproof.environments import FixedArms, FreshArms, GivenArms, LinearBandit
 from tailproof.environments.linear import Bandit
 from tailproof.environments.shops import Shop
 from tailproof.noise import (
-    Cauchy,
     Changing,
-    Degenerate,
-    Laplace,
     Noise,
-    Normal,
     PassedOn,
     PerArm,
-    Rounded,
-    Stable,
-    StudentT,
     Varying,
     ZeroInflated,
 )
 from tailproof.typing import Array, Index
 
-__all__ = ["World", "has_one_mode", "world_of"]
+__all__ = ["World", "world_of"]
 
 _BEFORE_THETA = 6  # numbers of w
+CYCLE = 1
+"""A placeholder: how many phases a shop has."""
 ARMS = 1
 """A placeholder: K. Arrays may have room for a few arms more, whose numbers do not matter."""
 
@@ -70,13 +66,16 @@ class World:
     moves: Index
 
 
-def world_of(bandit: Bandit, horizon: int, vectors: bool) -> World:
+def world_of(
+    bandit: Bandit, horizon: int, vectors: bool, pulls: int = 1, general: bool = False
+) -> World:
     """Return the compiled form of a bandit, or raise if it has none.
 
-    `vectors` says whether the policy reads the vectors of the arms.
+    `vectors` says whether the policy reads the vectors of the arms, and `pulls` how many it makes
+    at each decision; the code of a `general` world draws from any law.
     """
     if type(bandit) is Shop:
-        return _shop(bandit, vectors)
+        return _shop(bandit, horizon, vectors, pulls, general)
     if type(bandit) is not LinearBandit:
         raise ValueError(
             f"environment {bandit!r} has no compiled form; LinearBandit and Shop have one"
@@ -92,7 +91,7 @@ def world_of(bandit: Bandit, horizon: int, vectors: bool) -> World:
         given = [float(x) for x in bandit.theta]
     step, size = motion_of(bandit.motion) if bandit.motion else (still, 0.0)
     w = [bandit.size, *norms, bandit.offset, size * bandit.size, *given]
-    table, rows, changes = _laws(bandit.noise, contexts.arms)
+    table, rows, changes = _laws(bandit.noise, contexts.arms, general)
     marks = bandit.motion.marks() if bandit.motion else iter(())
     fresh = bind(renewed, offer=offer, place=place)
     return World(
@@ -115,61 +114,41 @@ def world_of(bandit: Bandit, horizon: int, vectors: bool) -> World:
     )
 
 
-def _shop(shop: Shop, vectors: bool) -> World:
+def _shop(shop: Shop, horizon: int, vectors: bool, pulls: int, general: bool) -> World:
     """Return a shop whose visitors have no features: K arms with zeros and baskets."""
     if shop.weights is not None:
         raise ValueError(f"{shop} has no compiled form, as its visitors have features")
-    laws = tuple(
-        law if p == 1 else ZeroInflated(law, 1 - p)
+    cycle = shop.cycle or (1.0,)
+    laws = [
+        law if p * factor == 1 else ZeroInflated(law, 1 - p * factor)
+        for factor in cycle
         for law, p in zip(shop.baskets, shop.buyers, strict=True)
-    )
+    ]
     contexts = shop.contexts
-    place = locate if vectors else same_locations
     offer, norms = _offer(contexts, vectors)
-    table, rows, changes = _laws(PerArm(laws), len(laws))
+    table = LawTable(laws, general=general)
+    of = np.array(table.of).reshape(len(cycle), -1)
+    phases = np.arange(shop.phase * pulls, horizon, shop.phase * pulls) if shop.cycle else ()
+    moves = np.array(phases, dtype=np.int64)
+    place = locate if vectors else same_locations
     return World(
-        begin=bind(begin, theta_of=given_theta, offer=offer, place=place),
+        begin=bind(begin, theta_of=first_phase, offer=offer, place=place),
         renew=bind(unchanged),
-        move=bind(moved, step=still, place=place),
+        move=bind(next_phase, place=place, CYCLE=len(cycle)),
         draw=table.draw,
         arms=contexts.arms,
         dim=contexts.dim,
         reads=vectors,
         fresh=False,
         pays_location=False,
-        numbers=np.array([1.0, *norms, 0.0, 0.0, *shop.values]),
+        numbers=np.array([1.0, *norms, 0.0, 0.0, *shop.values, *cycle]),
         vectors=_vectors(contexts),
         laws=table.rows,
         values=table.values,
-        rows=rows,
-        changes=changes,
-        moves=np.zeros(0, dtype=np.int64),
+        rows=of[np.arange(len(moves) + 1) % len(cycle)],
+        changes=moves,
+        moves=moves,
     )
-
-
-def has_one_mode(bandit: Bandit) -> bool:
-    """Return whether the noise of every arm has one mode.
-
-    >>> from tailproof.environments import k_armed
-    >>> from tailproof.noise import Cauchy, Rademacher
-    >>> has_one_mode(k_armed(Cauchy(), locations=(0, 1)))
-    True
-    >>> has_one_mode(k_armed(Rademacher(), locations=(0, 1)))
-    False
-    """
-    noise: Any = getattr(bandit, "noise", None)
-    laws = noise.laws if isinstance(noise, Varying) else (noise,)
-    return all(_has_one_mode(law) for law in laws)
-
-
-def _has_one_mode(law: Any) -> bool:
-    if isinstance(law, Rounded):
-        return _has_one_mode(law.law)
-    return type(law) in _ONE_MODE
-
-
-_ONE_MODE = {Cauchy, Degenerate, Laplace, Normal, Stable, StudentT}
-"""Laws that a sample hardly ever mistakes for two modes, unlike uniform and skewed ones."""
 
 
 def _is_k_armed(contexts: Any) -> bool:
@@ -197,14 +176,14 @@ def _offer(contexts: Any, reads: bool) -> tuple[Any, list[float]]:
     )
 
 
-def _laws(noise: Noise | Varying, arms: int) -> tuple[LawTable, Index, Index]:
+def _laws(noise: Noise | Varying, arms: int, general: bool) -> tuple[LawTable, Index, Index]:
     """Return the laws, the row of each by change and arm, and after which pulls they change."""
     if isinstance(noise, Noise):
-        table = LawTable([noise])
+        table = LawTable([noise], general=general)
         return table, np.full((1, arms), table.of[0]), np.zeros(0, dtype=np.int64)
     if type(noise) not in (PerArm, Changing, PassedOn):
         raise ValueError(f"noise {noise!r} has no compiled form")
-    table, at = LawTable(noise.laws), getattr(noise, "at", ())
+    table, at = LawTable(noise.laws, general=general), getattr(noise, "at", ())
     of = np.array(table.of)
     if isinstance(noise, Changing):
         rows = np.repeat(of[:, None], arms, axis=1)
@@ -259,8 +238,23 @@ def unchanged(
     return
 
 
-def moved(theta: Array, offers: Array, locations: Array, w: Array, g: Words) -> None:
+def moved(theta: Array, offers: Array, locations: Array, w: Array, g: Words, before: int) -> None:
     step(theta, w[5], g)
+    place(theta, offers, locations)
+
+
+def first_phase(theta: Array, w: Array, g: Words) -> None:
+    for i in range(theta.shape[0]):
+        theta[i, 0] = w[_BEFORE_THETA + i] * w[_BEFORE_THETA + theta.shape[0]]
+
+
+def next_phase(
+    theta: Array, offers: Array, locations: Array, w: Array, g: Words, before: int
+) -> None:
+    """Multiply the values of all arms by the factor of the next phase of a shop."""
+    factor = w[_BEFORE_THETA + theta.shape[0] + (before + 1) % CYCLE]
+    for i in range(theta.shape[0]):
+        theta[i, 0] = w[_BEFORE_THETA + i] * factor
     place(theta, offers, locations)
 
 

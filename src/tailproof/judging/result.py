@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from tailproof.formatting import difference, interval, or_blank, p_value
 from tailproof.notebooks import html
 
 if TYPE_CHECKING:
@@ -108,9 +109,9 @@ class Judgement:
     as logged   0.6132  0.4919 to 0.7201   trust
     always A   0.06323  -0.05624 to 0.157  trust
     always B     1.011   0.9017 to 1.109   trust
-    as logged earns 0.55 more than always A (0.4382 to 0.6618); evidence against no difference:
+    as logged earns 0.55 more than always A (+0.4382 to +0.6618); evidence against no difference:
     p < 0.001, one-sided.
-    always B earns 0.9479 more than always A (0.7989 to 1.097); evidence against no difference:
+    always B earns 0.9479 more than always A (+0.7989 to +1.097); evidence against no difference:
     p < 0.001, one-sided.
     Each interval and p value is for its rule alone: of 2 rules that change nothing, about 0.1 would
     be called different.
@@ -196,15 +197,17 @@ class Judgement:
             size = "" if math.isnan(value.effective_size) else f"{value.effective_size:,.0f} rows"
             if value.horizon:
                 size = f"{value.horizon:,} decisions"
-            row = [name, _number(value.estimate), _range(value), value.verdict, size]
+            ends = interval(value.low, value.high)
+            row = [name, or_blank(value.estimate), ends, value.verdict, size]
             others = [value.to_logged] + ([value.to_control] if self.control else [])
-            rows.append(row + ["" if other is None else _signed(other) for other in others])
+            row += [difference(x.value, x.low, x.high) if x else "" for x in others]
+            rows.append(row)
         return rows
 
     def text(self) -> str:
         """Return a page of text."""
         shown = [
-            [name, _number(value.estimate), _range(value), value.verdict]
+            [name, or_blank(value.estimate), interval(value.low, value.high), value.verdict]
             for name, value in self.values.items()
         ]
         widths = [max(len(row[i]) for row in shown) for i in range(3)]
@@ -227,7 +230,6 @@ class Judgement:
                 "random."
             )
         found += self.notes
-        words = ("less", "more") if self.costs else ("more", "less")
         compared = 0
         for name, value in self.values.items():
             to, other = value.to_control, self.control
@@ -235,13 +237,12 @@ class Judgement:
                 to, other = value.to_logged, "what was done"
             if to is None or math.isnan(to.low) or value.verdict == "refused":
                 continue
-            turned = (to.value < 0) != self.costs  # so that the amount is not negative
-            amount, low, high = (-to.value, -to.high, -to.low) if turned else to[:3]
-            word = words[to.value < 0]
+            verb, word = "costs" if self.costs else "earns", "less" if to.value < 0 else "more"
             compared += 1
             found.append(
-                f"{name} earns {amount:,.4g} {word} than {other} ({low:,.4g} to {high:,.4g}); "
-                f"evidence against no difference: {_p(min(to.p, 1 - to.p))}, one-sided."
+                f"{name} {verb} {abs(to.value):,.4g} {word} than {other} "
+                f"({to.low:+,.4g} to {to.high:+,.4g}); "
+                f"evidence against no difference: {p_value(min(to.p, 1 - to.p))}, one-sided."
             )
         if compared > 1:
             found.append(
@@ -304,28 +305,3 @@ class Judgement:
         note = "  ◇ beware, see the reasons" if "beware" in kinds else ""
         figure.suptitle(f"{100 * self.level:.4g} % {self.interval} intervals{note}", fontsize=9)
         return figure
-
-
-def _number(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:,.4g}"
-
-
-def _range(value: RuleValue) -> str:
-    return "" if math.isnan(value.low) else f"{value.low:,.4g} to {value.high:,.4g}"
-
-
-def _signed(found: Difference) -> str:
-    return (
-        ""
-        if math.isnan(found.low)
-        else (f"{found.value:+,.3g} ({found.low:+,.3g} to {found.high:+,.3g})")
-    )
-
-
-def _p(p: float) -> str:
-    """Return a p value with two digits; zero is never said.
-
-    >>> _p(0.0123), _p(1e-9)
-    ('p = 0.012', 'p < 0.001')
-    """
-    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"

@@ -170,7 +170,7 @@ def load(path: str | Path) -> Config:
     ...     written = file.write_text('experiments.shop.recipe = "ucb2"')
     ...     load(file)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    ValueError: ...shop.toml: experiments.shop: policy must be ... 'ucb2'; did you mean ucb1?
+    ValueError: ...shop.toml: experiments.shop: policy 'ucb2' is unknown; did you mean ucb1?
     """
     path = Path(path)
     try:

@@ -5,11 +5,11 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
+from tailproof.formatting import moment
 from tailproof.live.agent import Agent
 from tailproof.live.export import COLUMNS, Log, rows
 from tailproof.live.journal import Journal, Look, Request, open_journal
@@ -171,7 +171,7 @@ def _check_times(past: _Past, agent: Agent) -> None:
     now = agent.journal.now()
     if past.at is not None and past.at.max() > now:
         row = int((past.at > now).argmax()) + 1
-        raise ValueError(f"the time of row {row} is in the future: {_date(past.at[row - 1])}")
+        raise ValueError(f"the time of row {row} is in the future: {moment(past.at[row - 1])}")
 
 
 def _assume_propensities(past: _Past, agent: Agent, said: list[str]) -> None:
@@ -198,7 +198,10 @@ def _past(agent: Agent, history: Any, columns: dict[str, Any]) -> tuple[_Past, b
             if journal is not history and not isinstance(history, Log):
                 journal.close()
         return past, all(offer.vectors is None for offer in past.offers)
-    log = records(history, **({"missing": "refuse", "group": None, "unit": None} | columns))
+    read: Any = {"missing": "refuse", "group": None, "unit": None}
+    log = records(
+        history, rows=True, **(columns if isinstance(history, Records) else read | columns)
+    )
     if log.status is not None:  # the log of a journal
         log = log.take(np.flatnonzero(np.isin(log.status.astype(str), _OVER)))
     return _of_table(log, agent), log.status is not None and log.features is None
@@ -347,7 +350,7 @@ def _check_new(journal: Journal, text: dict[str, Any]) -> None:
         if note.kind == "import" and note.text["digest"] == text["digest"]:
             raise ValueError(
                 f"these rows are in the journal already: they were imported from "
-                f"{note.text['source']} on {_date(note.at)}, and would count twice"
+                f"{note.text['source']} on {moment(note.at)}, and would count twice"
             )
 
 
@@ -400,7 +403,3 @@ def _write_rows(agent: Agent, past: _Past, look: Look, progress: Progress) -> No
 def _packed(shares: Any, names: tuple[str, ...], ordered: tuple[str, ...]) -> str | None:
     """Return the propensities of all arms as a journal stores them, in the order of the offer."""
     return packed(np.array([shares[names.index(name)] for name in ordered]))
-
-
-def _date(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).isoformat(" ", "seconds")

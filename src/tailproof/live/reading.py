@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from tailproof.live.journal import CANCELLED, Journal, Note
+from tailproof.live.journal import CANCELLED, PAGE, Journal, Note
 from tailproof.live.offer import Offer
 from tailproof.live.recipe import Recipe
 from tailproof.live.replay import offers
@@ -11,8 +11,8 @@ __all__ = ["Ended", "Note", "Reader"]
 
 _ENDED = (
     "SELECT r.offer, r.arm, r.at, r.propensity, r.shares, r.grp, r.recipe, o.reward, o.why,"
-    " CASE WHEN r.unit IS NULL THEN 0 WHEN EXISTS (SELECT 1 FROM request u"
-    " WHERE u.unit = r.unit AND u.at < r.at) THEN 1 ELSE 0 END"
+    " CASE WHEN r.unit IS NULL THEN 0 WHEN r.repeats IS NOT NULL OR EXISTS (SELECT 1 FROM request u"
+    " WHERE u.unit = r.unit AND u.at < r.at) THEN 1 ELSE 0 END, r.unit"
     " FROM outcome o JOIN request r ON r.id = o.request"
     " WHERE o.number >= ? AND o.number < ? ORDER BY o.number"
 )
@@ -31,6 +31,7 @@ class Ended(NamedTuple):
     reward: float | None
     why: str
     again: int
+    unit: str | None = None
 
 
 class Reader:
@@ -56,12 +57,18 @@ class Reader:
         self.offer = offers(journal)
         self.arms, self.notes = journal.arms, journal.notes
         self.count, self.first, self.pending = journal.outcome_count, journal.first, journal.pending
+        self.ignored = journal.ignored
         self._recipes: dict[int, Recipe] = {}
         self._evens: dict[tuple[int, int], float] = {}
 
     def ended(self, first: int, stop: int) -> list[Ended]:
         """Return requests by the numbers of their outcomes."""
         return [Ended(*row) for row in self.journal.execute(_ENDED, (first, stop))]
+
+    def kept(self) -> bytes | None:
+        """Return what `prune` kept for the page, if it belongs to the first outcome here."""
+        after, state = self.journal.kept_snapshot(PAGE) or (-1, b"")
+        return state if after == self.first() else None
 
     def late(self) -> dict[int, tuple[int, float]]:
         """Return how many rewards came too late, and their sum, by the numbers of the arms."""

@@ -1,12 +1,13 @@
 """The end of old records: what was learned stays, the rows go."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from tailproof.checks import require
 from tailproof.live.agent import Agent
-from tailproof.live.journal import Journal, Look
+from tailproof.live.journal import PAGE, Journal, Look
 from tailproof.live.ordering import as_orderer
 from tailproof.live.recipe import Recipe, seconds
 from tailproof.live.replay import blank, replay
@@ -31,8 +32,10 @@ class Pruned:
     since: int
 
 
-def farewell(agent: Agent, before: str | float | datetime) -> str:
+def farewell(agent: Agent, before: str | float | datetime, *, page: bool = False) -> str:
     """Say what `prune` would remove, and what can no longer be said afterwards.
+
+    `page` says whether what the page has counted is kept, for "did it pay".
 
     >>> from tailproof import UCB1
     >>> farewell(Agent(UCB1(), ":memory:"), 0.0)
@@ -43,15 +46,27 @@ def farewell(agent: Agent, before: str | float | datetime) -> str:
     if count <= 0:
         return "There is nothing to remove."
     ((at,),) = agent.journal.execute("SELECT at FROM outcome WHERE number = ?", (first,))
+    lost = (
+        '"Who leads?" and `judge` speak'
+        if page
+        else '"Did it pay?", "Who leads?" and `judge` speak'
+    )
+    stays = 'What was learned stays, and so do the sums of "Did it pay?".'
     return (
-        f"This removes {count:,} outcomes with their requests. What was learned stays. Afterwards "
-        f'"Did it pay?", "Who leads?" and `judge` speak of outcomes since {_date(at)} only, and a '
+        f"This removes {count:,} outcomes with their requests. "
+        f"{stays if page else 'What was learned stays.'} Afterwards "
+        f"{lost} of outcomes since {_date(at)} only, and a "
         "recipe that takes over later learns only those. Keep an export (`tailproof log`) to judge "
         "the rest."
     )
 
 
-def prune(agent: Agent, before: str | float | datetime) -> Pruned:
+def prune(
+    agent: Agent,
+    before: str | float | datetime,
+    *,
+    page: Callable[[int], bytes] | None = None,
+) -> Pruned:
     """Remove the records of requests that ended before some time, and keep what was learned.
 
     Tickets with their ids and units, rewards, and the features of their offers go; so do imported
@@ -67,6 +82,8 @@ def prune(agent: Agent, before: str | float | datetime) -> Pruned:
     agent : Agent
     before : str, float or datetime
         A date such as "2026-01-01" (in UTC), an age such as "90d", or seconds since 1970.
+    page : callable, optional
+        Returns what the page counted before an outcome, as the command does: "Did it pay?" goes on.
 
     Examples
     --------
@@ -91,6 +108,7 @@ def prune(agent: Agent, before: str | float | datetime) -> Pruned:
             states = _states(agent, first) if first > journal.first() else {}
         if not states:
             return Pruned(0, 0, journal.first())
+        states |= {} if page is None else {PAGE: page(first)}
         text = {"before": _date(end), "snapshot": first, "recipe": agent.number}
 
         def write(look: Look) -> dict[str, Any]:

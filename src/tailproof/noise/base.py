@@ -13,6 +13,7 @@ from scipy.special import expit, logit
 
 from tailproof.bisection import first_integer
 from tailproof.checks import check_fields, number, require, whole
+from tailproof.settings import Named
 from tailproof.typing import Array, Index
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ __all__ = ["Array", "Noise", "Shape", "check_laws"]
 Shape = tuple[int, ...]
 
 
-class Noise(ABC):
+class Noise(Named, ABC):
     """The law of a noise η: a standard law, multiplied by `scale`.
 
     A subclass is a frozen dataclass that defines `scale`, `alpha`, and `_pdf`, `_cdf` and `_sample`

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tailproof.checks import array, check_fields, number, require, whole
 from tailproof.policies.state.base import ONE, Array, Index, State, flat_index, picked
+from tailproof.settings import Named
 
 __all__ = [
     "LONGEST",
@@ -49,7 +50,7 @@ def unwarned() -> np.errstate:
     return np.errstate(divide="ignore", invalid="ignore", over="ignore")
 
 
-class Policy(ABC, Generic[S]):
+class Policy(Named, ABC, Generic[S]):
     """A bandit algorithm: it chooses arms and learns from rewards.
 
     Arms have the shape (paths, K, d), choices (paths,), rewards (paths, `pulls`). K may change from

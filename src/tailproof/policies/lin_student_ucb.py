@@ -50,8 +50,14 @@ class LinStudentUCB(Policy[ArmClusters]):
     Noise may have two modes, if all arms share its law: ½t(x − a) + ½t(x + a) is chosen where its
     likelihood exceeds that of one mode by exp(8), and a reward then counts as y − a or y + a,
     whichever is nearer to the prediction. It is not chosen where the clusters stay in place and
-    their weights move with x, as with coin flips. Modes of one arm alone can lock it out: where the
-    laws of K arms may differ in shape, take `OrderStatisticUCB`.
+    their weights move with x, as with coin flips.
+
+    Rewards of one of K arms may lie in two clusters, too. Where they seem to, with next to none
+    between them, Huber's mean of the arm counts beside its location: the larger index of both, and
+    Huber's alone where they differ by three standard errors. Its error is that of a mean, so that
+    learning takes longer. An arm with n < log₂(1 + t/K) rewards may be three scales better than
+    they say, as all of them may be from one cluster. Still, up to one path in ten misses such an
+    arm: where the laws of K arms may differ in shape, take `OrderStatisticUCB`.
 
     When every offer has new vectors and every arm offered has at least a K-th of its fair share,
     the offers explore by themselves and the choice is greedy, unless `random` is set. K arms are

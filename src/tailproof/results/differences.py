@@ -36,6 +36,12 @@ class RegretDifference:
     pulls, mean, low, high : arrays of shape (checkpoints,)
     level : float
         The confidence of the interval at each checkpoint alone.
+
+    Examples
+    --------
+    >>> two = np.array([1.0, 2.0])
+    >>> RegretDifference("a", "b", np.array([10, 20]), two, two - 1, two + 1)
+    <RegretDifference a − b after 20 pulls: 2, 95% interval 1 to 3>
     """
 
     policy: str
@@ -94,6 +100,12 @@ class PairwiseDifferences:
         Two-sided p values of Student's test of the paired paths, each alone and after Holm.
     level : float
         The confidence of all intervals together.
+
+    Examples
+    --------
+    >>> p = np.array([0.01])
+    >>> PairwiseDifferences((("a", "b"),), -3 * p, -4 * p, -2 * p, p, p, 0.95)
+    <1 pairs of policies, 1 differ at 0.05 after Holm>
     """
 
     pairs: tuple[tuple[str, str], ...]

@@ -14,6 +14,7 @@ from tailproof.environments.streams import drawn_together
 from tailproof.noise import Varying
 from tailproof.policies.base import Policy, proposing
 from tailproof.simulation.cells import Cell
+from tailproof.simulation.code import own_code
 from tailproof.stats.estimators import Estimator, Median, Shape, Source
 from tailproof.typing import Array, Index
 from tailproof.wrappers.filtered import Filtered
@@ -46,6 +47,7 @@ class Rollout:
         self._arms = self._known = np.empty(0)  # the arms that are checked, and their locations
         self._delay, self._waiting = delay, deque[tuple[Any, ...]]()
         self._checked = False
+        self._name = cell.name if own_code(cell.policy) else None  # of a policy of a user
 
     def choose(self) -> tuple[Index, Array]:
         """Return the chosen arms, and their locations as a column."""
@@ -61,6 +63,8 @@ class Rollout:
             chosen = self._rows * 0
         else:
             chosen = policy.choose_unchecked(self.state, self._arms, self._rng)
+            if self._name is not None:
+                _check_choice(chosen, world.locations.shape, self._name)
         return chosen, self._locations.take(self._rows + chosen, axis=0)
 
     def learn(self, chosen: Index, location: Array) -> None:
@@ -81,6 +85,18 @@ class Rollout:
         self.state = self.state.take(paths)
         self.world.keep(paths)
         self._rows = self._rows[: len(self.world.arms)]
+
+
+def _check_choice(chosen: Any, shape: Shape, name: str) -> None:
+    """Refuse what is no arm of its own path: it would silently be one of the next path."""
+    paths, arms = shape
+    index = np.asarray(chosen)
+    ok = index.shape == (paths,) and index.dtype.kind in "iu"
+    if not (ok and index.min() >= 0 and index.max() < arms):
+        raise ValueError(
+            f"chosen must be whole numbers from 0 to {arms - 1}, one for each of {paths} paths; "
+            f"policy {name!r} chose {chosen!r:.200}"
+        )
 
 
 def _drawing(

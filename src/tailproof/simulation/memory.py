@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tailproof.environments.arm_sets import ArmSet
+from tailproof.formatting import gigabytes
 from tailproof.policies.base import Policy
 from tailproof.simulation.cells import CHUNK
 
@@ -27,8 +28,8 @@ def first_state(name: str, policy: Policy[Any], contexts: ArmSet, paths: int) ->
     if size > _memory():
         raise ValueError(
             f"policies[{name!r}] with {arms} arms in {dim} dimensions takes about "
-            f"{_gigabytes(size)} for {together} paths, and this machine has "
-            f"{_gigabytes(_memory())}: use fewer arms, dimensions or paths"
+            f"{gigabytes(size)} for {together} paths, and this machine has "
+            f"{gigabytes(_memory())}: use fewer arms, dimensions or paths"
         )
     return state
 
@@ -38,8 +39,8 @@ def check_result_size(paths: int, numbers: float) -> None:
     size = 8.0 * paths * numbers
     if size > _memory():
         raise ValueError(
-            f"the result would take {_gigabytes(size)}, and this machine has "
-            f"{_gigabytes(_memory())}: use fewer paths, checkpoints or policies, or no actions"
+            f"the result would take {gigabytes(size)}, and this machine has "
+            f"{gigabytes(_memory())}: use fewer paths, checkpoints or policies, or no actions"
         )
 
 
@@ -52,12 +53,3 @@ def _memory() -> float:
         with suppress(OSError, ValueError):  # no such file, or the word "max"
             most = min(most, float(Path(file).read_text()))
     return most
-
-
-def _gigabytes(size: float) -> str:
-    """Return a size in words.
-
-    >>> _gigabytes(24e9)
-    '22.4 GiB'
-    """
-    return f"{size / 2**30:.3g} GiB"

@@ -17,7 +17,7 @@ from tailproof.typing import Array, Index
 if TYPE_CHECKING:
     from tailproof.simulation.plan import RegretCell
 
-__all__ = ["Metric", "Notes", "Snapshot", "described", "known_metrics"]
+__all__ = ["Metric", "Notes", "Snapshot", "described", "known_metric", "known_metrics"]
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,14 @@ METRICS: Mapping[str, Metric] = {
 """By the name that `simulate` takes."""
 
 
+def known_metric(name: str) -> Metric:
+    """Return the metric of this name."""
+    if name not in METRICS:
+        hint = meant(str(name), METRICS)
+        raise ValueError(f"metrics must be some of {', '.join(METRICS)}, got {name!r}{hint}")
+    return METRICS[name]
+
+
 def known_metrics(
     metrics: Sequence[str] | Mapping[str, Metric], contexts: ArmSet
 ) -> Mapping[str, Metric]:
@@ -108,13 +116,7 @@ def known_metrics(
     if not isinstance(metrics, Mapping):
         ok = isinstance(metrics, Sequence) and not isinstance(metrics, str)
         require(ok, "metrics", "a list of names, or a mapping from names to functions", metrics)
-        for name in metrics:
-            if name not in METRICS:
-                hint = meant(str(name), METRICS)
-                raise ValueError(
-                    f"metrics must be some of {', '.join(METRICS)}, got {name!r}{hint}"
-                )
-        metrics = {name: METRICS[name] for name in metrics}
+        metrics = {name: known_metric(name) for name in metrics}
     for name, metric in metrics.items():
         require(callable(metric), f"metrics[{name!r}]", "a function of a Snapshot", metric)
         ok = isinstance(name, str) and name not in ("regret", "error", "decisions", "")

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from tailproof.checks import require
+from tailproof.formatting import clock
 
 __all__ = ["shown"]
 
@@ -56,7 +57,7 @@ class _Bar:
         full = _WIDTH * done // max(total, 1)
         left = elapsed / (done - self._first) * (total - done) if done > self._first else None
         text = f"{'━' * full}{'─' * (_WIDTH - full)} {done}/{total} cells"
-        text += "" if left is None else f", {_clock(left)} left"
+        text += "" if left is None else f", {clock(left)} left"
         self._write(text)
 
     def clear(self) -> None:
@@ -72,17 +73,6 @@ class _Bar:
         self._stream.write(f"\r{plain.ljust(self._length)}")
         self._stream.flush()
         self._length = len(plain)
-
-
-def _clock(seconds: float) -> str:
-    """Return minutes and seconds.
-
-    >>> _clock(75.4), _clock(7200)
-    ('1:15', '2:00:00')
-    """
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def _is_watched(stream: TextIO) -> bool:

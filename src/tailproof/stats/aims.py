@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tailproof.bisection import bisect
 from tailproof.checks import number, require
 from tailproof.noise import Noise
+from tailproof.settings import Named
 from tailproof.stats.comparison import MeanWithin, Statistic, Unbounded
 from tailproof.typing import Array
 
@@ -27,7 +28,7 @@ __all__ = ["Aim", "CappedMean", "check_aim"]
 Ends = tuple[float, float]
 
 
-class Aim(ABC):
+class Aim(Named, ABC):
     """What a policy should maximise.
 
     Attributes

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tailproof.checks import array, require
+from tailproof.formatting import percent
 from tailproof.naming import natural_key
 from tailproof.stats.medians import SampleMedian
 from tailproof.typing import Array, Index
@@ -362,7 +363,7 @@ class Rewards:
                 shares[value] = shares.get(value, 0) + share * len(arm.rewards) / self.count
         often = sorted(((share, value) for value, share in shares.items()), reverse=True)
         often = [(share, value) for share, value in often if share >= _ATOM_SHARE][:3]
-        words = ", ".join(f"{_percent(share)} are {value:.6g}" for share, value in often)
+        words = ", ".join(f"{percent(share)} are {value:.6g}" for share, value in often)
         return [f"Of {self.count} rewards {words}."] if often else []
 
     def _about_tail(self) -> str:
@@ -470,12 +471,3 @@ def _centred(ranked: Array, centre: float) -> Array:
 
 def _inverse(slope: float) -> float:
     return 1 / slope if slope > 0 else math.inf
-
-
-def _percent(share: float) -> str:
-    """Return a share in per cent; all means all.
-
-    >>> _percent(0.964), _percent(0.998), _percent(1.0)
-    ('96%', 'more than 99%', '100%')
-    """
-    return "more than 99%" if 0.995 <= share < 1 else f"{share:.0%}"

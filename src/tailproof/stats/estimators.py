@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from tailproof.checks import Fraction, Positive, Range, check_fields, require
 from tailproof.noise import Noise
+from tailproof.settings import Named
 from tailproof.stats.aims import Aim
 from tailproof.stats.comparison import MeanWithin, Ranked, Statistic, Unbounded
 from tailproof.stats.theory import block_size
@@ -55,7 +56,7 @@ class Source(Protocol):
         """Draw medians of k samples."""
 
 
-class Estimator(ABC):
+class Estimator(Named, ABC):
     """An estimator of a location: call it on samples, or let it draw its error under a noise."""
 
     equivariant: ClassVar[bool] = False

@@ -89,6 +89,22 @@ class Histogram:
             self.counts = np.append(self.counts, np.ones(len(x), dtype=np.int64))
             self._merge()
 
+    def join(self, other: "Histogram") -> None:
+        """Count all rewards of another histogram, rounded as they are there.
+
+        >>> spent, more = Histogram(), Histogram()
+        >>> spent.add([0, 3])
+        >>> more.add([3, 7])
+        >>> spent.join(more)
+        >>> spent.low.tolist()
+        [0.0, 3.0, 3.0, 7.0]
+        """
+        self.lows, self.highs = np.append(self.lows, other.lows), np.append(self.highs, other.highs)
+        self.counts = np.append(self.counts, other.counts)
+        self.dropped = max(self.dropped, other.dropped)
+        if len(self.counts):
+            self._merge()
+
     def limit(self, most: int) -> None:
         """Allow fewer cells from now on."""
         self.most = min(self.most, whole("most", most, at_least=FEWEST))

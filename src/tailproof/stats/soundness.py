@@ -12,10 +12,11 @@ import numpy as np
 from scipy.special import chdtrc, gammaln, pdtrc
 
 from tailproof.checks import number, require
+from tailproof.formatting import odds
 from tailproof.stats.customers import Customers
 from tailproof.typing import Array, Index
 
-__all__ = ["Finding", "bursts", "duplicates", "machines", "planned_shares", "unlike_plan"]
+__all__ = ["Finding", "bursts", "duplicates", "machines", "planned_shares", "twice", "unlike_plan"]
 
 SURELY = 1e-3
 """A split is said to be unlike its plan if chance makes one so unlike in 1 of 1000 files."""
@@ -116,7 +117,7 @@ def about_shares(
             Finding(
                 "shares",
                 f"The arms do not have their planned shares: {listed}; chance does this in "
-                f"{_odds(p)}. Something gave or lost customers of one arm, so nothing here is "
+                f"{odds(p)}. Something gave or lost customers of one arm, so nothing here is "
                 "sure: find it first.",
             )
         ]
@@ -171,7 +172,11 @@ def duplicates(arm: Index, reward: Array, unit: Index, time: Array | None) -> li
     same = np.ones(len(order) - 1, np.bool_)
     for column in columns:
         same &= np.diff(column[order]) == 0
-    count = int(same.sum())
+    return twice(int(same.sum()))
+
+
+def twice(count: int) -> list[Finding]:
+    """Say that rows with a purchase occur twice, if chance does not explain so many."""
     if count < _LEAST_ALIKE:
         return []
     return [
@@ -214,10 +219,3 @@ def bursts(arm: Index, names: Sequence[str], reward: Array) -> list[Finding]:
                 )
             )
     return found[:1] if counts.all() else found
-
-
-def _odds(p: float) -> str:
-    """Return a small probability in words."""
-    if p < 1e-9:
-        return "less than one of a billion files"
-    return f"one of {1 / p:,.0f} files"

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailproof.checks import number, require
+from tailproof.formatting import often
 from tailproof.stats.contrasts import Contrast, Flags, contrast, holm, of_scores
 from tailproof.stats.customers import Concentration, Customers, cap_of_totals
 from tailproof.stats.intervals import (
@@ -410,7 +411,9 @@ class Standing:
             if sold < LEAST_SOLD
         ]
         if few:
-            said = ", ".join(f"{name} has sold {_times(sold)}" for name, sold in few[:3])
+            said = ", ".join(
+                f"{name} has sold {often(sold) if sold else 'nothing'}" for name, sold in few[:3]
+            )
             return [
                 f"{said}, and every arm needs {LEAST_SOLD} sales before one is sure, as nobody "
                 "knows what its next sale brings; name the largest possible one if you know it"
@@ -506,7 +509,3 @@ def _ratio(sums: NDArray[Any], counts: NDArray[Any]) -> Array:
     """Return sums over counts; NaN where nothing is counted."""
     found = np.full(len(sums), math.nan)
     return np.asarray(np.divide(sums, counts, out=found, where=counts > 0))
-
-
-def _times(count: int) -> str:
-    return {0: "nothing", 1: "once"}.get(count, f"{count} times")

@@ -32,6 +32,7 @@ __all__ = [
     "POLICY",
     "Decided",
     "Estimate",
+    "Gain",
     "Scale",
     "Worth",
     "ratio_evidence",
@@ -122,7 +123,7 @@ class Estimate(NamedTuple):
 
 
 @dataclass
-class _Gain:
+class Gain:
     """The difference of two rules over all decisions so far."""
 
     total: RunningTotal = field(default_factory=RunningTotal)
@@ -210,8 +211,8 @@ class Worth:
     def __init__(self, aim: Aim) -> None:
         self.aim = aim
         self.level = aim.level
-        self.control, self.even, self.exploring = _Gain(), _Gain(), _Gain()
-        self.arms: list[_Gain] = []
+        self.control, self.even, self.exploring = Gain(), Gain(), Gain()
+        self.arms: list[Gain] = []
         self.group = Histogram()
         self.lots: dict[float, tuple[int, int]] = {}
         self.scale: Scale | None = None
@@ -240,7 +241,7 @@ class Worth:
         kept = counted & ~np.isnan(rows.reward)
         if self.scale is None:
             return
-        self.arms += [_Gain() for _ in range(rows.there.shape[1] - len(self.arms))]
+        self.arms += [Gain() for _ in range(rows.there.shape[1] - len(self.arms))]
         self._compare(rows.take(kept), self.scale)
 
     def add_rewards(self, groups: Index, rewards: Array) -> None:

@@ -1,20 +1,23 @@
 """Cells of a column as numbers, labels or times; what cannot be read is refused by its line."""
 
+import math
 import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal as Exact
 from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 
+from tailproof.formatting import often
 from tailproof.tables.refusals import Refusals
 from tailproof.typing import Array, Index
 
-__all__ = ["Column", "Decimal", "Gatherer", "Spelling", "labels", "numbers", "times"]
+__all__ = ["LONG", "Column", "Decimal", "Gatherer", "Spelling", "labels", "numbers", "times"]
 
 Decimal = Literal[".", ","]
 Spelling = Literal["ask", "merge", "keep"]
@@ -32,8 +35,10 @@ _SHAPES: dict[str, re.Pattern[str]] = {
 _CURRENCY = re.compile(r"[$€£¥₹₩₽]|\b(?:USD|EUR|GBP|JPY|CHF|INR)\b|^(?:USD|EUR|GBP|JPY|CHF|INR)")
 _DAY_FIRST = re.compile(r"(\d{1,2})([./])(\d{1,2})\2(\d{4})(?:,?[ T](\d{1,2}:\d{2}(?::\d{2})?))?")
 """Local dates such as 31.12.2026 or 12/31/2026, perhaps with a time of day."""
-_SEVERAL = 3
-"""How many distinct cells a message shows."""
+LONG = 10**15
+"""Whole numbers from here on are kept as text: as floats, two customers would become one."""
+_CLOCKS = ((1e17, 1e9, "nanoseconds"), (1e14, 1e6, "microseconds"), (1e11, 1e3, "milliseconds"))
+"""From which number on times are in another unit than seconds, which would be of the year 5000."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +95,14 @@ class Column:
             found &= empty[self.codes]
         return found
 
+    def distinct(self) -> Index:
+        """Return the number of each cell, in the order in which they first come; −1 if missing."""
+        if self.numbers is None or self.codes is not None:
+            return labels(self, "").codes
+        import pandas
+
+        return np.asarray(pandas.factorize(self.numbers)[0], dtype=np.int64)
+
     def rows(self, chosen: Iterable[int]) -> Index:
         """Return the rows that have one of some texts."""
         if self.codes is None:
@@ -110,7 +123,9 @@ class Gatherer:
     def add(self, values: Any) -> None:
         """Add a batch: an array of numbers, of dates or of objects, or a list of texts."""
         kind = getattr(getattr(values, "dtype", None), "kind", "")
-        if kind in "biuf" and kind:
+        if kind == "b" or (kind and kind in "iu" and _is_long(values)):
+            self._exact(values)
+        elif kind and kind in "iuf":
             found = np.asarray(values, dtype=np.float64)
             self._parts.append((found, None, len(found)))
         elif kind == "M":
@@ -120,6 +135,14 @@ class Gatherer:
             self._parts.append((seconds, None, len(seconds)))
         else:
             self._objects(values)
+
+    def _exact(self, values: Any) -> None:
+        """Add whole numbers, or what is true and what is not, as texts."""
+        import pandas
+
+        codes, distinct = pandas.factorize(values)
+        place = np.array([self._texts[str(number)] for number in distinct.tolist()])
+        self._parts.append((None, place[codes], len(codes)))
 
     def strings(self, cells: Sequence[str]) -> None:
         """Add a batch of texts."""
@@ -136,10 +159,16 @@ class Gatherer:
         for row, cell in enumerate(cells):
             if cell is None:
                 continue
-            if isinstance(cell, Real | Exact | np.bool_):
+            if isinstance(cell, bool | np.bool_) or (
+                isinstance(cell, int | np.integer) and abs(int(cell)) >= LONG
+            ):
+                codes[row] = self._texts[str(cell)]
+            elif isinstance(cell, Real | Exact):
                 found[row] = _float(cell)
             elif isinstance(cell, list | tuple | dict | np.ndarray):
                 lists = True
+            elif isinstance(cell, bytes):
+                codes[row] = self._texts[cell.decode(errors="replace")]
             elif str(cell) not in ("NaT", "<NA>"):
                 text = cell.isoformat() if isinstance(cell, date | datetime) else str(cell)
                 codes[row] = self._texts[text]
@@ -170,6 +199,11 @@ def _joined(parts: list[Any]) -> Any:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
+def _is_long(values: Any) -> bool:
+    """Return whether some whole numbers have too many digits for a float."""
+    return bool(len(values)) and max(int(values.max()), -int(values.min())) >= LONG
+
+
 def _float(value: Any) -> float:
     try:
         return float(value)
@@ -182,8 +216,9 @@ def numbers(column: Column, name: str, refusals: Refusals, decimal: Decimal | No
 
     Each distinct text is read once. A currency sign is removed if all numbers but zeros have it.
     """
-    if column.dates:
-        raise ValueError(f"column {name} must contain numbers, got dates")
+    if column.dates or column.raw is not None:
+        got = "dates" if column.dates else "lists or mappings"
+        raise ValueError(f"column {name} must contain numbers, got {got}")
     if column.codes is None:
         assert column.numbers is not None
         return column.numbers
@@ -232,7 +267,9 @@ def _sign(column: Column, asked: list[int], name: str, refusals: Refusals) -> st
     of: dict[str, list[int]] = defaultdict(list)
     for i in asked:
         signs = _CURRENCY.findall(column.texts[i])
-        if signs or _bare(column.texts[i], "").strip("0.,+-"):  # a zero is zero in each currency
+        if signs or any(
+            x.isdigit() and x != "0" for x in column.texts[i]
+        ):  # zeros have no currency
             of[signs[0] if signs else ""].append(i)
     plain = 0 if column.numbers is None else int(np.count_nonzero(np.nan_to_num(column.numbers)))
     if not of or (len(of) == 1 and not plain):
@@ -297,12 +334,12 @@ def labels(column: Column, name: str, spelling: Spelling = "keep") -> Labels:
     if column.codes is None:
         assert column.numbers is not None
         codes, values = pandas.factorize(column.numbers)
-        return Labels(tuple(f"{x:.15g}" for x in values.tolist()), codes.astype(np.int64))
+        return Labels(_named(values, dates=column.dates), codes.astype(np.int64))
     texts = [text.strip() for text in column.texts]
     cells = column.codes
     if column.numbers is not None:
         extra, values = pandas.factorize(column.numbers)
-        texts += [f"{x:.15g}" for x in values.tolist()]
+        texts += _named(values, dates=column.dates)
         cells = np.where(cells < 0, np.where(extra < 0, -1, extra + len(column.texts)), cells)
     counts = np.bincount(cells[cells >= 0], minlength=len(texts))
     of_name: dict[str, int] = {}
@@ -315,27 +352,35 @@ def labels(column: Column, name: str, spelling: Spelling = "keep") -> Labels:
     return found if spelling == "keep" else _one_spelling(found, name, spelling)
 
 
+def _named(values: Array, *, dates: bool) -> tuple[str, ...]:
+    """Return numbers as names; times are dates."""
+    if not dates:
+        return tuple(f"{x:.15g}" for x in values.tolist())
+    moments = [datetime.fromtimestamp(x, UTC).replace(tzinfo=None) for x in values.tolist()]
+    return tuple(x.isoformat().removesuffix("T00:00:00") for x in moments)
+
+
 def _one_spelling(found: Labels, name: str, spelling: Spelling) -> Labels:
     """Ask about names that differ by case or blanks alone, or merge them."""
     counts = np.bincount(found.codes[found.codes >= 0], minlength=len(found.names)).tolist()
     alike: dict[str, list[int]] = defaultdict(list)
     for i, text in enumerate(found.names):
-        alike["".join(text.split()).casefold()].append(i)
+        alike[_plain(text)].append(i)
     into, sentences = np.arange(len(found.names) + 1), []
     into[-1] = -1
     for several in alike.values():
         first, *others = sorted(several, key=lambda i: -counts[i])
         usual = found.names[first]
         for other in others:
-            rare, times = found.names[other], _times(counts[other])
+            rare, count = found.names[other], often(counts[other])
             if spelling == "ask":
                 raise ValueError(
-                    f"column {name} has {rare!r} {times} beside {usual!r} "
-                    f"{_times(counts[first])}: did you mean {usual!r}? "
+                    f"column {name} has {rare!r} {count} beside {usual!r} "
+                    f"{often(counts[first])}: did you mean {usual!r}? "
                     "Pass spelling='merge' (--spelling merge) if so, 'keep' if they differ"
                 )
             into[other] = first
-            sentences.append(f"{rare!r} ({times}) was read as {usual!r}.")
+            sentences.append(f"{rare!r} ({count}) was read as {usual!r}.")
     kept = np.unique(into[:-1])
     place = np.full(len(into), -1)
     place[kept] = np.arange(len(kept))
@@ -343,25 +388,33 @@ def _one_spelling(found: Labels, name: str, spelling: Spelling) -> Labels:
     return Labels(tuple(found.names[i] for i in kept), codes, " ".join(sentences))
 
 
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count:,} times".replace(",", " ")
+def _plain(name: str) -> str:
+    """Return a name without case, blanks, invisible signs and zeros that mean nothing.
+
+    >>> _plain("New Page") == _plain("newpage\u200b"), _plain("01") == _plain("1.0")
+    (True, True)
+    """
+    visible = (x for x in unicodedata.normalize("NFKC", name) if unicodedata.category(x) != "Cf")
+    bare = "".join("".join(visible).split()).casefold()
+    return f"{float(bare):.15g}" if re.fullmatch(r"\d{1,15}(\.\d*)?", bare) else bare
 
 
-def times(column: Column, name: str, refusals: Refusals) -> Array:
-    """Return times in seconds since 1970, or numbers as they are; NaN if missing.
+def times(column: Column, name: str, refusals: Refusals) -> tuple[Array, str]:
+    """Return times in seconds since 1970, or numbers as they are, and a sentence if they changed.
 
     Texts are ISO 8601, in UTC unless they name a zone, or local dates such as 31.12.2026, if they
-    can be read in one way only.
+    can be read in one way only. Numbers that are too large for seconds are milliseconds, …
     """
     if column.codes is None:
         assert column.numbers is not None
-        return column.numbers
+        return (column.numbers, "") if column.dates else _in_seconds(column.numbers, name)
     import pandas
 
     texts = pandas.Series([text.strip() for text in column.texts], dtype=object)
     blank = texts.str.lower().isin(MISSING)
     values = pandas.to_numeric(texts.where(~blank, None), errors="coerce").to_numpy(np.float64)
-    if np.isnan(values[~blank]).any():
+    dated = bool(np.isnan(values[~blank]).any())
+    if dated:
         local = _local_dates(texts[~blank].tolist(), name)
         iso = texts.where(~blank, None) if local is None else texts.map(local)
         dates = pandas.to_datetime(iso, utc=True, format="ISO8601", errors="coerce")
@@ -372,7 +425,17 @@ def times(column: Column, name: str, refusals: Refusals) -> Array:
         np.flatnonzero(np.isnan(values) & ~blank.to_numpy()).tolist(),
         f"column {name} must have times as in 2026-12-31T09:00:00, or seconds since 1970, got",
     )
-    return _filled(column, np.append(values, np.nan))
+    found = _filled(column, np.append(values, np.nan))
+    return (found, "") if dated or column.dates else _in_seconds(found, name)
+
+
+def _in_seconds(found: Array, name: str) -> tuple[Array, str]:
+    """Return numbers as seconds, if they are too large for that."""
+    latest = float(np.nanmax(np.abs(found), initial=0))
+    for least, divisor, unit in _CLOCKS:
+        if least <= latest < math.inf:
+            return found / divisor, f"Column {name} was read as {unit} since 1970."
+    return found, ""
 
 
 def _local_dates(texts: list[str], name: str) -> Callable[[str], str] | None:

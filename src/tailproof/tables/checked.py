@@ -72,6 +72,10 @@ class Records:
         What became of the row, as text: told, silent, lost, …
     weight : array of shape (n,), optional
         How many rows of the source a row stands for; its reward is their sum.
+    rows : Records, optional
+        If rows are sums, the arms and rewards of the rows behind them.
+    twice : int
+        If rows are sums, how many rows with a purchase occur twice.
     adaptive : bool, optional
         Whether propensities depend on earlier rewards; None if that is not known.
     floor : float, optional
@@ -104,6 +108,8 @@ class Records:
     group: NDArray[Any] | None = None
     status: NDArray[Any] | None = None
     weight: Array | None = None
+    rows: "Records | None" = None
+    twice: int = 0
     adaptive: bool | None = None
     floor: float | None = None
     notes: tuple[str, ...] = ()
@@ -207,7 +213,8 @@ class Records:
 
     def __str__(self) -> str:
         count, several = len(self.arms), "s" if len(self.arms) > 1 else ""
-        about = f"{self.n} rows" if self.arms == ("",) else f"{self.n} rows of {count} arm{several}"
+        rows = "rows" if self.weight is None else f"sums of {self.weight.sum():,.0f} rows"
+        about = f"{self.n} {rows}" + ("" if self.arms == ("",) else f" of {count} arm{several}")
         if self.unit is not None:
             about += f", {int(self.unit.max()) + 1 if self.n else 0} units"
         if missing := int(np.isnan(self.reward).sum()):

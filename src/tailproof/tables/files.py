@@ -6,12 +6,15 @@ import csv
 import gzip
 import io
 import lzma
+import re
 import sys
 import warnings
 import zipfile
 import zlib
 from array import array
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +27,14 @@ from tailproof.tables.sources import Source
 __all__ = ["open_file"]
 
 _SEPARATORS = ",;\t|"
+_TITLE = 20
+"""So many lines are looked at for names of columns, if the first has others."""
 _BATCH = 1 << 16
 """Rows that are turned into columns at once, so that the file's cells are never all in memory."""
+_SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*')
+"""The line above the header in which Excel names the separator."""
+_MARKS = {b"\xff\xfe\0\0": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+"""Byte order marks."""
 _COMPRESSED: dict[bytes, Callable[[bytes], bytes]] = {
     b"\x1f\x8b": gzip.decompress,
     b"BZh": bz2.decompress,
@@ -83,11 +92,14 @@ class _Csv(Source):
                 except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
                     raise ValueError(f"cannot decompress {name}: {error}") from None
         self._raw, self._encoding = raw, _encoding(raw, name)
-        header = next((line for line in self._lines() if line.strip()), "")
-        outside = "".join(header.split('"')[::2])  # not within quotation marks
-        self._separator = max(_SEPARATORS, key=outside.count)
-        row: list[str] = next(filter(None, self._reader()), [])
-        self.names = [cell.strip() for cell in row]
+        first = next((line for line in self._lines() if line.strip()), "")
+        said = _SEPARATOR_LINE.fullmatch(first)
+        outside = "".join(first.split('"')[::2])  # not within quotation marks
+        self._separator = said[1] if said else max(_SEPARATORS, key=outside.count)
+        self._header = 1 if said else 0
+        """Which of the lines that are not empty has the names."""
+        row: list[str] = next(islice(filter(None, self._reader()), self._header, None), [])
+        self.names = [cell.strip() for cell in row] if any(map(str.strip, row)) else []
         if len(self.names) > 1 and not self.names[-1]:  # a separator at the end of each line
             self.names.pop()
         self._starts = array("q")
@@ -115,7 +127,7 @@ class _Csv(Source):
         """Yield the rows as long as the header, and note those that are not."""
         self._starts = array("q")
         reader, width, batch, line = self._reader(), len(self.names), list[list[str]](), 0
-        header = True
+        above = self._header + 1
         while True:
             try:
                 row = next(reader)
@@ -127,8 +139,8 @@ class _Csv(Source):
             start, line = line + 1, reader.line_num
             if not row:
                 continue
-            if header:
-                header = False
+            if above:
+                above -= 1
                 continue
             if len(row) != width:
                 if any(cell.strip() for cell in row[width:]):
@@ -144,15 +156,29 @@ class _Csv(Source):
                 batch = []
         yield batch
 
+    def check(self, wanted: dict[str, str]) -> None:
+        """Raise ``ValueError`` unless every column is here; say if the header is further down."""
+        reader = self._reader()
+        with suppress(csv.Error):
+            for row in islice(reader, _TITLE):
+                names = {cell.strip() for cell in row}
+                if not {*wanted.values()} <= {*self.names} and {*wanted.values()} <= names:
+                    raise ValueError(
+                        f"the columns of {self.name} are named in line {reader.line_num}: remove "
+                        "the lines above"
+                    )
+        super().check(wanted)
+
     def where(self, row: int) -> str:
         """Return the line of a row in the file."""
         return f"line {self._starts[row]}"
 
 
 def _encoding(raw: bytes, name: str) -> str:
-    """Return UTF-16 if there is a byte order mark, UTF-8 if it is valid, or Windows-1252."""
-    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "utf-16"
+    """Return what the byte order mark says, UTF-8 if the text is valid, or Windows-1252."""
+    for mark, known in _MARKS.items():
+        if raw.startswith(mark):
+            return known
     for encoding in ("utf-8-sig", "cp1252"):
         decoder = codecs.getincrementaldecoder(encoding)()
         try:
@@ -179,8 +205,10 @@ class _Parquet(Source):
             hint = install_command("parquet")
             raise ValueError(f"reading {name} as Parquet requires pyarrow: {hint}") from None
         self._errors: type[Exception] = pyarrow.ArrowException
+        self._keys = pyarrow.dataset.get_partition_keys
         try:
-            if isinstance(file, Path) and file.is_dir():
+            self._is_folder = isinstance(file, Path) and file.is_dir()
+            if self._is_folder:
                 self._data = pyarrow.dataset.dataset(file, format="parquet", partitioning="hive")
                 self.names = list(self._data.schema.names)
             else:
@@ -188,6 +216,17 @@ class _Parquet(Source):
                 self.names = list(self._data.schema_arrow.names)
         except (self._errors, OSError) as error:
             raise ValueError(f"cannot read {name} as Parquet: {error}") from None
+
+    def check(self, wanted: dict[str, str]) -> None:
+        """Raise ``ValueError`` unless every column is in every file."""
+        super().check(wanted)
+        for part in self._data.get_fragments() if self._is_folder else ():
+            folders = self._keys(part.partition_expression)
+            missing = {*wanted.values()} - {*part.physical_schema.names, *folders}
+            if missing:
+                raise ValueError(
+                    f"{part.path} has no column {min(missing)}, which other files have"
+                )
 
     def load(self, wanted: Sequence[str], refusals: Refusals) -> dict[str, Column]:
         """Return some columns."""

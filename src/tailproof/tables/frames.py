@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tailproof.tables.cells import Column, Gatherer
+from tailproof.extras import install_command
+from tailproof.tables.cells import LONG, Column, Gatherer
 from tailproof.tables.refusals import Refusals
 from tailproof.tables.sources import Source
 
 if TYPE_CHECKING:
     import narwhals
 
-__all__ = ["Frame", "gathered", "is_frame"]
+__all__ = ["Frame", "arrow_table", "gathered", "is_frame"]
 
 
 def is_frame(table: Any) -> bool:
@@ -23,6 +24,19 @@ def is_frame(table: Any) -> bool:
     return isinstance(found, nw.DataFrame | nw.LazyFrame)
 
 
+def arrow_table(table: Any) -> Any:
+    """Return a table of Arrow from whatever hands its columns over in that form."""
+    try:
+        import pyarrow
+    except ImportError:
+        hint = install_command("parquet")
+        raise ValueError(f"reading {type(table).__name__} requires pyarrow: {hint}") from None
+    try:
+        return pyarrow.table(table)
+    except (TypeError, ValueError):
+        raise ValueError(f"table must have columns, got {type(table).__name__}") from None
+
+
 class Frame(Source):
     """A data frame."""
 
@@ -30,8 +44,10 @@ class Frame(Source):
         import narwhals as nw
 
         if nw.dependencies.is_pandas_dataframe(table):  # whose columns may have any name
-            table = table.rename(columns=str)
-        self._frame: narwhals.DataFrame[Any] = nw.from_native(table, eager_only=True)
+            table = table.set_axis([str(name) for name in table.columns], axis=1)
+        found = nw.from_native(table)
+        frame = found.collect() if isinstance(found, nw.LazyFrame) else found
+        self._frame: narwhals.DataFrame[Any] = frame
         self.names = self._frame.columns
 
     def load(self, wanted: Sequence[str], refusals: Refusals) -> dict[str, Column]:
@@ -63,7 +79,11 @@ def _values(series: "narwhals.Series[Any]") -> Any:
     import narwhals as nw
 
     kind = series.dtype
-    if kind.is_numeric() or kind == nw.Boolean:
+    if kind.is_integer() and max(series.max() or 0, -(series.min() or 0)) >= LONG:
+        return series.to_list() if series.is_null().any() else series.to_numpy()
+    if kind == nw.Boolean:
+        return series.to_list() if series.is_null().any() else series.to_numpy()
+    if kind.is_numeric():
         return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
     if kind == nw.Date:
         series = series.cast(nw.Datetime("us"))

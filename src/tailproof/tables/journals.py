@@ -16,7 +16,7 @@ from tailproof.tables.columns import listed
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["as_frame", "is_export", "is_journal", "of_journal", "read_journal", "requests"]
+__all__ = ["is_export", "is_journal", "of_journal", "read_journal", "requests"]
 
 _EXPORT = {"ticket", "arm", "ends", "shares"}
 """Columns that together, with a status, are those of an exported journal."""
@@ -54,14 +54,6 @@ def is_export(names: Any) -> bool:
     """Return whether columns are those of an exported journal."""
     known = {*map(str, names)}
     return known >= _EXPORT and not known.isdisjoint(_STATUS)
-
-
-def as_frame(table: Any) -> Any:
-    """Return the table of a journal, or of anything that has one; None if it has none."""
-    if callable(getattr(table, "to_frame", None)):
-        return table.to_frame()
-    frame = getattr(table, "frame", None)
-    return frame if hasattr(frame, "columns") else None
 
 
 def of_journal(frame: "pandas.DataFrame") -> "pandas.DataFrame":

@@ -5,10 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tailproof.stats.customers import Customers
 from tailproof.tables.checked import Records
 from tailproof.tables.frames import Frame
 from tailproof.tables.how import Reading
+from tailproof.tables.journals import is_export
+from tailproof.tables.opening import open_table
 from tailproof.tables.reader import ALSO, Reader, finished
+from tailproof.tables.sources import Arrays, named as column_named
 from tailproof.typing import Index
 
 if TYPE_CHECKING:
@@ -16,11 +20,15 @@ if TYPE_CHECKING:
 
 __all__ = ["is_lazy", "reduced"]
 
-_MOST_ROWS = 10**7
-"""More rows than this are thinned at random: they would take a GB, and change no digit shown."""
+_MOST_ROWS = 5 * 10**6
+"""More rows than this are thinned at random: they would take GBs, and change no digit shown."""
 _DAY = 86400
 _COUNT = "rows of the table"
 """What the column of counts is called; no table has this name for something else."""
+_NAME = "the lazy frame"
+_UNORDERED = "Rows were summed where they are, so bursts of one arm were not looked for."
+_NEEDS_ROWS = {"id", "offered", "propensities", "silence", "status", "wait"}
+"""Options that say something about single rows."""
 
 
 def is_lazy(table: Any) -> bool:
@@ -37,28 +45,95 @@ def reduced(
 ) -> Records:
     """Return the records of a lazy frame.
 
-    With a unit, a row for each unit and arm, and propensity if there is one: the sum of its
-    rewards, its first time, and how many rows it stands for. Without, a row for each distinct
-    reward of an arm, day and propensity, repeated as often as it occurs. Features and groups of
-    visitors need all rows, and so do models.
+    With a unit, a row for each unit, arm and propensity: the sum of its rewards, its first time,
+    and how many rows it stands for; and the rewards of the rows behind, counted, without units.
+    Without a unit, a row for each distinct reward of an arm, day and propensity, repeated as often
+    as it occurs. Rows at the same time are in a random order, as nobody knows theirs.
+
+    All rows are fetched where they are needed: for features, propensities of all arms, groups, ids
+    and what becomes of a row, if rewards are texts, and if units saw several arms.
     """
     import narwhals as nw
 
     frame = nw.from_native(table)
-    known = frame.collect_schema().names()
+    schema = frame.collect_schema()
+    known = schema.names()
     names = {option: _column(option, name, known) for option, name in columns.items()}
     named = {option: name for option, name in names.items() if name is not None}
-    whole = rows or features is not None or {"group", "id"} & named.keys()
-    source = Frame(_fetched(frame, named, features) if whole else _grouped(frame, named))
-    source.name = "the lazy frame"
-    asked = {option: named.get(option) for option in columns}
-    if whole or "reward" not in named:
-        reader = Reader(source, columns, features, reading)
-        return finished(reader.read(), source, reading)
-    found = Reader(source, asked | {"weight": _COUNT}, None, reading).read()
+    asked: dict[str, Any] = {option: named.get(option) for option in columns}
+    if "reward" not in named:  # the reader says which columns there are
+        return _read(frame.head(1).collect().to_native(), columns, features, reading)
+    kind = schema[named["reward"]]
+    whole = rows or features is not None or "id" in named or is_export(known)
+    whole |= not _NEEDS_ROWS.isdisjoint(reading) or columns["group"] not in ("group", None)
+    whole |= any(name.startswith("p:") or name == "propensities" for name in known)
+    if whole or not (kind.is_numeric() or kind == nw.Boolean):
+        return _read(_fetched(frame, named, features), columns, features, reading)
+    told, notes = _told(frame, named["reward"], reading)
+    asked = {option: name for option, name in asked.items() if option not in ("id", "group")}
+    asked |= {"weight": _COUNT, "group": None}
+    found = Reader(_Groups(_grouped(told, named)), asked, None, reading).read()
     if "unit" not in named:
         found = _repeated(found)
-    return finished(found, source, reading)
+    elif _by_visit(found):
+        return _read(_fetched(frame, named, features), columns, features, reading)
+    else:
+        plain = {option: name for option, name in named.items() if option in ("arm", "reward")}
+        behind = dict.fromkeys(asked) | plain | {"weight": _COUNT}
+        law = Reader(_Groups(_grouped(told, plain)), behind, None, reading).read()
+        found = replace(found, rows=_repeated(law), twice=_twice(told, named))
+    found = found.take(np.random.default_rng(0).permutation(found.n))
+    return finished(replace(found, notes=(*found.notes, *notes)), Arrays(), reading)
+
+
+def _read(native: Any, columns: dict[str, Any], features: Any, reading: Reading) -> Records:
+    """Return the records of all rows."""
+    source = open_table(native)
+    source.name = _NAME
+    return finished(Reader(source, columns, features, reading).read(), source, reading)
+
+
+def _by_visit(found: Records) -> bool:
+    """Return whether units saw several arms, so that it matters which visit brought what."""
+    assert found.weight is not None
+    parts = {"arm": found.arm, "reward": found.reward, "unit": found.unit, "time": found.time}
+    if Customers.of(**parts, count=found.weight).case != "visits":  # type: ignore[arg-type]
+        return False
+    total = int(found.weight.sum())
+    if total > _MOST_ROWS:
+        raise ValueError(
+            f"units saw several arms, so their rows are needed, and {total:,} are too many: keep "
+            f"the rows of some units, at most {_MOST_ROWS:,}"
+        )
+    return True
+
+
+class _Groups(Frame):
+    """Groups of rows; a message says how many rows are in one."""
+
+    name = _NAME
+
+    def where(self, row: int) -> str:
+        """Return how many rows the group stands for."""
+        count = int(self._frame[_COUNT][row])
+        return "1 row" if count == 1 else f"{count:,} rows"
+
+
+def _told(
+    frame: "narwhals.LazyFrame[Any]", reward: str, reading: Reading
+) -> "tuple[narwhals.LazyFrame[Any], list[str]]":
+    """Return the rows that have a reward, and how many have none."""
+    import narwhals as nw
+
+    frame = frame.with_columns(nw.col(reward).cast(nw.Float64))
+    blank = nw.col(reward).is_null() | nw.col(reward).is_nan()
+    missing = int(frame.select(blank.cast(nw.Int64).sum()).collect().item() or 0)
+    if not missing:
+        return frame, [_UNORDERED]
+    rewards = "1 missing reward was" if missing == 1 else f"{missing} missing rewards were"
+    if reading.get("missing") == "refuse":
+        raise ValueError(f"column {reward} has no reward in {missing:,} of its rows: mend them")
+    return frame.filter(~blank), [f"{rewards} left out.", _UNORDERED]
 
 
 def _column(option: str, name: Any, known: list[str]) -> str | None:
@@ -68,7 +143,7 @@ def _column(option: str, name: Any, known: list[str]) -> str | None:
     if not isinstance(name, str):
         raise ValueError(f"{option} must be a column of the lazy frame, got an array")
     defaults = [name, *(ALSO.get(option, ()) if name == option else ())]
-    there = next((own for own in defaults if own in known), None)
+    there = column_named(defaults, known, exact=name != option)
     if there is None and name != option:
         raise ValueError(
             f"{option} must be one of the columns {', '.join(known)} of the lazy frame, "
@@ -90,9 +165,7 @@ def _grouped(frame: "narwhals.LazyFrame[Any]", named: dict[str, str]) -> Any:
     """Return sums and counts by unit, or counts by reward and day, made where the data are."""
     import narwhals as nw
 
-    reward, time = named.get("reward"), named.get("time")
-    if reward is None:
-        return frame.head(0).collect().to_native()  # the reader says which columns there are
+    reward, time = named["reward"], named.get("time")
     keys = [named[option] for option in ("arm", "unit", "propensity") if option in named]
     sums = [nw.len().alias(_COUNT)]
     if "unit" in named:
@@ -104,7 +177,19 @@ def _grouped(frame: "narwhals.LazyFrame[Any]", named: dict[str, str]) -> Any:
         if time is not None:
             frame = frame.with_columns(_day(frame, time).alias(time))
             keys.append(time)
-    return frame.group_by(*keys).agg(*sums).collect().to_native()
+    return frame.group_by(*keys).agg(*sums).collect().sort(*keys).to_native()
+
+
+def _twice(frame: "narwhals.LazyFrame[Any]", named: dict[str, str]) -> int:
+    """Return how many rows with a purchase repeat another one, if times are known."""
+    import narwhals as nw
+
+    if "time" not in named:
+        return 0
+    keys = [named[option] for option in ("arm", "unit", "reward", "time") if option in named]
+    bought = frame.filter(nw.col(named["reward"]) != 0)
+    groups = bought.group_by(*keys).agg(nw.len().alias(_COUNT)).filter(nw.col(_COUNT) > 1)
+    return int(groups.select((nw.col(_COUNT) - 1).sum()).collect().item() or 0)
 
 
 def _day(frame: "narwhals.LazyFrame[Any]", time: str) -> "narwhals.Expr":

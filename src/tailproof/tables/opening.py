@@ -1,18 +1,12 @@
 """What `records` was given, as a source of columns."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tailproof.tables.files import open_file
-from tailproof.tables.frames import Frame, is_frame
-from tailproof.tables.journals import (
-    as_frame,
-    is_export,
-    is_journal,
-    of_journal,
-    read_journal,
-    requests,
-)
+from tailproof.tables.frames import Frame, arrow_table, is_frame
+from tailproof.tables.journals import is_export, is_journal, of_journal, read_journal, requests
 from tailproof.tables.sources import Arrays, Source
 
 __all__ = ["open_table"]
@@ -36,15 +30,28 @@ def open_table(table: Any, sheet: str | None = None) -> Source:
     if is_frame(table):
         frame = Frame(table)
         return _journal(table, None) if is_export(frame.names) else frame
-    if callable(getattr(table, "execute", None)):
-        return _journal(*requests(table.execute))
-    own = as_frame(table)
-    if own is None:
-        raise ValueError(
-            "table must be a path, a data frame, a journal or Records; pass arrays by name, "
-            f"reward= and arm=, got {table!r}"
-        )
-    return _journal(own, getattr(table, "silence", None))
+    if callable(getattr(table, "to_table", None)):  # a data set of Arrow
+        return Frame(table.to_table())
+    if hasattr(table, "__arrow_c_stream__") or hasattr(table, "__arrow_c_array__"):
+        return Frame(arrow_table(table))
+    if isinstance(table, Mapping) or _has_rows(table):
+        import pandas
+
+        return Frame(pandas.DataFrame(table))
+    journal = getattr(table, "journal", table)  # an agent has one
+    if callable(getattr(journal, "execute", None)):
+        return _journal(*requests(journal.execute))
+    if hasattr(getattr(table, "frame", None), "columns"):
+        return _journal(table.frame, getattr(table, "silence", None))
+    raise ValueError(
+        "table must be a path, a data frame, a journal or Records; pass arrays by name, "
+        f"reward= and arm=, got {type(table).__name__}"
+    )
+
+
+def _has_rows(table: Any) -> bool:
+    """Return whether this is a list of rows, each of which is a mapping."""
+    return isinstance(table, list) and all(isinstance(row, Mapping) for row in table)
 
 
 def _journal(frame: Any, silence: float | None) -> Frame:

@@ -24,11 +24,16 @@ _ARMS = (
 )
 NAMES = {
     "arm": _ARMS,
-    "unit": ("user_id", "unit_id", "distinct_id", "anonymous_id", "stable_id"),
+    "unit": ("unit_id", "user_id", "person_id", "distinct_id", "anonymous_id", "stable_id"),
     "time": ("timestamp", "first_exposure_utc", "first_exposure", "at"),
-    "reward": ("value", "revenue", "amount"),
+    "reward": (
+        *("value", "revenue", "amount", "event_value"),
+        *("properties.value", "properties.revenue", "properties.amount"),
+    ),
 }
 """What GrowthBook, Statsig and PostHog call these columns."""
+_NOT_IN = ("false", "", "null", "none")
+"""What PostHog answers to whoever is in no arm."""
 _EXPERIMENTS = (
     "experiment_id",
     "experiment_name",
@@ -49,6 +54,7 @@ class Part(Source):
         self.source, self.name = source, source.name
         self.names = list(source.names)
         self.rows: Index | None = None
+        self.notes: tuple[str, ...] = ()
         self._bags: list[Any] | None = None
         if _BAG in self.names:
             keys = dict.fromkeys(key for bag in self._properties() for key in bag)
@@ -80,13 +86,30 @@ class Part(Source):
 
     def where(self, row: int) -> str:
         """Return where the row is in the source."""
-        return self.source.where(row if self.rows is None else int(self.rows[row]))
+        place = self.source.where(row if self.rows is None else int(self.rows[row]))
+        return f"{place} of {self.name}" if place.startswith("line") else place
 
     def keep(self, column: str, value: str) -> None:
         """Keep the rows that have this value in a column."""
         found = self._labels(column)
         rows = np.flatnonzero(found.codes == found.names.index(value))
         self.rows = rows if self.rows is None else self.rows[rows]
+
+    def leave_out(self) -> None:
+        """Leave out who was in no arm of a feature flag."""
+        column = next((name for name in _ARMS if name in self.names), "")
+        if "$feature_flag_response" not in column:
+            return
+        found = self._labels(column)
+        none = [name.lower() in _NOT_IN for name in found.names] + [True]
+        inside = ~np.array(none)[found.codes]
+        rows = np.arange(len(inside)) if self.rows is None else self.rows
+        if not inside.all():
+            count = int((~inside).sum())
+            calls = "1 call" if count == 1 else f"{count:,} calls"
+            verb = "was" if count == 1 else "were"
+            self.notes = (f"{calls} of the feature flag without an arm {verb} left out.",)
+            self.rows = rows[inside]
 
     def values(self, column: str) -> tuple[str, ...]:
         """Return the distinct values of a column."""
@@ -111,14 +134,22 @@ def exposures_of(source: Source, experiment: str | None) -> Part:
     part = Part(source)
     if "event" in part.names and _EXPOSURE in part.values("event"):
         part.keep("event", _EXPOSURE)
-    column = next((name for name in _EXPERIMENTS if name in part.names), None)
-    if column is None:
-        if experiment is not None:
-            raise ValueError(
-                f"experiment needs one of the columns {', '.join(_EXPERIMENTS)}, which "
-                f"{part.name} has not"
-            )
-        return part
+    statsig = "experiment_group" in part.names  # there it is the name
+    columns = (*_EXPERIMENTS, *(["name"] if statsig else []))
+    column = next((name for name in columns if name in part.names), None)
+    if column is not None:
+        _keep_one(part, column, experiment)
+    elif experiment is not None:
+        raise ValueError(
+            f"experiment needs one of the columns {', '.join(_EXPERIMENTS)}, which "
+            f"{part.name} has not"
+        )
+    part.leave_out()
+    return part
+
+
+def _keep_one(part: Part, column: str, experiment: str | None) -> None:
+    """Keep the rows of one experiment."""
     known = part.values(column)
     if experiment is None and len(known) > 1:
         raise ValueError(
@@ -129,4 +160,3 @@ def exposures_of(source: Source, experiment: str | None) -> Part:
         if experiment not in known:
             raise ValueError(f"experiment must be one of {', '.join(known)}, got {experiment!r}")
         part.keep(column, experiment)
-    return part

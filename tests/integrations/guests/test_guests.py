@@ -347,3 +347,7 @@ def test_vw_weighs_a_lesson_by_its_probability() -> None:
         policy.learn(state, arms, [1], [[1.0]], propensity=[told])
         shares.append(np.asarray(policy.propensities(state, arms))[0, 1])
     assert shares[1] > shares[0] + 0.01
+
+
+def test_only_public_names_are_listed() -> None:
+    assert dir(guests) == sorted(guests.__all__)

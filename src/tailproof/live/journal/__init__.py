@@ -3,6 +3,7 @@
 from tailproof.live.journal.base import (
     BEFORE,
     CANCELLED,
+    PAGE,
     ConflictError,
     Journal,
     Look,
@@ -18,6 +19,7 @@ from tailproof.live.journal.sqlite import SQLite
 __all__ = [
     "BEFORE",
     "CANCELLED",
+    "PAGE",
     "ConflictError",
     "Journal",
     "Look",

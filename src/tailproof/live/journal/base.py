@@ -20,6 +20,7 @@ from tailproof.live.journal.tables import SCHEMA, TABLES
 __all__ = [
     "BEFORE",
     "CANCELLED",
+    "PAGE",
     "ConflictError",
     "Journal",
     "Look",
@@ -31,6 +32,8 @@ __all__ = [
 
 CANCELLED = "\n"
 """The name of an event that says that its ticket was cancelled; those of rewards are printable."""
+PAGE = -1
+"""In place of the number of a recipe: the snapshot of what the page has counted."""
 BEFORE = -1
 """The request of a ticket that was cancelled before it was asked for; the event has its name."""
 _CHUNK = 1000
@@ -317,6 +320,25 @@ class Journal(ABC):
         new = "ON CONFLICT (key) DO UPDATE SET value = excluded.value"
         for item in values.items():
             self.execute(f"INSERT INTO meta VALUES (?, ?) {new}", item)
+
+    def add_ignored(self, rewards: Mapping[str, tuple[int, float]]) -> None:
+        """Count rewards that are not stored, by the reason: how many, and their sum."""
+        for why, (count, total) in rewards.items():
+            for key, more, kind in (
+                (f"ignored {why}", count, "INTEGER"),
+                (f"sum {why}", total, "REAL"),
+            ):
+                new = f"CAST(CAST(meta.value AS {kind}) + CAST(excluded.value AS {kind}) AS TEXT)"
+                self.execute(
+                    f"INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = {new}",
+                    (key, repr(more)),
+                )
+
+    def ignored(self) -> dict[str, tuple[int, float]]:
+        """Return how many rewards were not stored, and their sum, by the reason."""
+        meta = self.meta()
+        found = [key.removeprefix("ignored ") for key in meta if key.startswith("ignored ")]
+        return {why: (int(meta[f"ignored {why}"]), float(meta[f"sum {why}"])) for why in found}
 
     # ---- recipes, notes, arms and offers
 

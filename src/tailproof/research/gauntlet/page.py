@@ -2,21 +2,11 @@
 
 import math
 
+from tailproof.formatting import brief
 from tailproof.research.gauntlet.score import CHANCE, Block, Score, ScoreRow
 from tailproof.research.gauntlet.targets import check_targets
 
-__all__ = ["page", "shown"]
-
-
-def shown(value: float) -> str:
-    """Return a number in few digits.
-
-    >>> shown(0.0123), shown(12.34), shown(1234.5), shown(float("nan"))
-    ('0.012', '12', '1234', '–')
-    """
-    if math.isnan(value):
-        return "–"
-    return f"{value:.2g}" if abs(value) < 99.5 else f"{value:.0f}"
+__all__ = ["page"]
 
 
 def page(score: Score, command: str) -> str:
@@ -49,7 +39,7 @@ def page(score: Score, command: str) -> str:
     for checked in check_targets(score):
         target, word = checked.target, "passed" if checked.passed else "**missed**"
         limit = f"{target.at_most:g}"
-        targets.append([target.text, target.tool, limit, shown(checked.value), word])
+        targets.append([target.text, target.tool, limit, brief(checked.value), word])
     if len(targets) > 1:
         lines += ["", *_table(targets)]
     return "\n".join(lines) + "\n"
@@ -66,7 +56,7 @@ def _regrets(score: Score, block: Block) -> list[list[str]]:
         oracle = 100 * score.oracle.get(problem, math.nan) / chance
         cells = [_cell(score.row(problem, tool), block) for tool in tools]
         horizon = str(score.settings["horizons"][problem])
-        rows.append([problem, horizon, shown(chance), shown(oracle), *cells])
+        rows.append([problem, horizon, brief(chance), brief(oracle), *cells])
     return rows
 
 
@@ -75,7 +65,7 @@ def _sums(score: Score, block: Block) -> list[list[str]]:
     head = ["median ratio to the best", "worst ratio", "where", f"{block.word} in"]
     rows = [["tool", "problems", *head]]
     for tool, row in score.summary().items():
-        ratios = (shown(row[f"{which}_over_best"]) for which in ("median", "worst"))
+        ratios = (brief(row[f"{which}_over_best"]) for which in ("median", "worst"))
         stuck = ", ".join(row["stuck"]) or "none"
         rows.append([tool, str(row["problems"]), *ratios, row["worst_problem"], stuck])
     return rows
@@ -85,7 +75,7 @@ def _cell(row: ScoreRow | None, block: Block) -> str:
     if row is None:
         return "–"
     stuck = f", **{100 * row.stuck:.0f} % {block.word}**" if row.stuck else ""
-    return f"{shown(100 * row.over_chance)} ({shown(row.over_best)}×){stuck}"
+    return f"{brief(100 * row.over_chance)} ({brief(row.over_best)}×){stuck}"
 
 
 def _table(rows: list[list[str]]) -> list[str]:

@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
+from tailproof.formatting import brief
 from tailproof.notebook_figure import NotebookFigure
-from tailproof.research.gauntlet.page import shown
 from tailproof.research.gauntlet.score import Score
 
 __all__ = ["gauntlet_figure"]
@@ -62,14 +62,14 @@ def _draw(axes: Axes, score: Score) -> AxesImage:
                 continue
             heat[i, j] = math.log10(min(max(row.over_chance, _LEAST), 1))
             colour = "white" if heat[i, j] > -0.5 or heat[i, j] < -2.2 else "black"
-            percentage = f"{shown(100 * row.over_chance)} %"
+            percentage = f"{brief(100 * row.over_chance)} %"
             axes.text(j, i, percentage, ha="center", va="center", fontsize=6, color=colour)
             if row.stuck:
                 axes.plot(j + 0.33, i, "o", color="#D55E00", markeredgecolor="white", markersize=4)
                 text = f"{100 * row.stuck:.0f}"
                 axes.text(j + 0.39, i, text, fontsize=5, va="center", color=colour)
     ratios = {
-        tool: f"median ×{shown(row['median_over_best'])} worst ×{shown(row['worst_over_best'])}"
+        tool: f"median ×{brief(row['median_over_best'])} worst ×{brief(row['worst_over_best'])}"
         for tool, row in score.summary().items()
     }
     labels = [f"{fill(tool, 24)}\n{ratios.get(tool, '')}" for tool in tools]

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from tailproof.checks import require
+from tailproof.notebooks import html
 from tailproof.results.files import opened, write_file
 from tailproof.typing import Array
 
 if TYPE_CHECKING:
+    import pandas
     from matplotlib.figure import Figure
 
 __all__ = ["BLOCKS", "CHANCE", "Block", "Score", "ScoreRow"]
@@ -58,7 +60,7 @@ class ScoreRow(NamedTuple):
     """The largest regret of a path, divided by the mean of random arms."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Score:
     """The regrets of tools in the gauntlet, and the settings behind them.
 
@@ -166,6 +168,26 @@ class Score:
                 "stuck": [row.problem for row in rows if row.stuck > 0],
             }
         return summaries
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """Return a row for each tool and problem that it can play; needs pandas."""
+        import pandas
+
+        return pandas.DataFrame(self.table())
+
+    def __repr__(self) -> str:
+        paths, size = self.settings["paths"], self.settings["size"]
+        tools = ", ".join(self.tools)
+        return f"<Score of {tools} in {len(self.problems)} problems: {paths} paths, size {size}>"
+
+    def _repr_html_(self) -> str:
+        shares = [[self.row(problem, tool) for tool in self.tools] for problem in self.problems]
+        rows = [
+            [problem, *("–" if row is None else f"{row.over_chance:.1%}" for row in own)]
+            for problem, own in zip(self.problems, shares, strict=True)
+        ]
+        note = f"Regret relative to random arms, {self.settings['paths']} paths."
+        return html([["problem", *self.tools], *rows], [note])
 
     def plot(self) -> "Figure":
         """Draw a heat map, see `tailproof.research.gauntlet.picture.gauntlet_figure`."""

@@ -30,7 +30,7 @@ from tailproof.research.paper.experiments import (
     shrinkage,
 )
 
-__all__ = ["SIZES", "STUDIES", "select"]
+__all__ = ["COMPARING", "SIZES", "STUDIES", "select"]
 
 SIZES = ("smoke", "quick", "paper")
 
@@ -55,6 +55,8 @@ STUDIES: Mapping[str, Study] = MappingProxyType(
     }
 )
 """By the name that `tailproof reproduce` takes: the numbers of the figures, or a topic."""
+COMPARING = ("overview", "2-3", "decision-set")
+"""The studies that draw one curve for each policy, so that there is room for another."""
 
 
 def select(names: Iterable[str]) -> list[str]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 from scipy.special import stdtrit
 
 from tailproof.environments.linear import LinearBandit, orthant
+from tailproof.formatting import three_digits
 from tailproof.noise import StudentT
 from tailproof.policies import Policy
 from tailproof.results import Identification, Result
@@ -256,8 +257,8 @@ class JudgedClaim:
     def _found(self, part: Part) -> str:
         """Return the value of a part and its interval."""
         low, high = part.interval(self.level)
-        span = "" if low == high else f" [{_number(low)}, {_number(high)}]"
-        return f"{_number(part.value)}{span}"
+        span = "" if low == high else f" [{three_digits(low)}, {three_digits(high)}]"
+        return f"{three_digits(part.value)}{span}"
 
     def _spare(self, part: Part) -> float:
         """Return the distance from the value to its nearest limit, in widths of its interval."""
@@ -387,8 +388,3 @@ def ratio(
 
 def _standard_error(sample: Array) -> float:
     return float(sample.std(ddof=1)) / math.sqrt(len(sample)) if len(sample) > 1 else math.inf
-
-
-def _number(x: float) -> str:
-    text = f"{x:.0f}" if 100 <= abs(x) < math.inf else f"{x:.3g}"
-    return text.replace("-", "−").replace("inf", "∞")

@@ -4,18 +4,20 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 from tailproof.checks import number, require, whole
-from tailproof.research.paper import SIZES, STUDIES, select
+from tailproof.policies import Policy
+from tailproof.research.paper import COMPARING, SIZES, STUDIES, select
 from tailproof.research.paper.claims import StudyResult
 from tailproof.results import Result
 from tailproof.results.files import locked, whole_file
 from tailproof.results.identification import Identification
 from tailproof.results.provenance import provenance
+from tailproof.simulation.code import own_code
 from tailproof.simulation.engines import check_engine
 from tailproof.simulation.sweeps import sweep
 
@@ -42,6 +44,8 @@ class Reproduction:
     """How long each finished study took."""
     files: dict[str, dict[str, str]] = field(default_factory=dict)
     """The files of the results of each study."""
+    policies: dict[str, str] = field(default_factory=dict)
+    """The settings and the code of policies of a user that are drawn beside the others."""
 
     @classmethod
     def load(cls, out: Path) -> Self:
@@ -66,7 +70,8 @@ class Reproduction:
         files = (file for files in self.files.values() for file in files.values())
         ok = self.size in SIZES and all(_FILE.fullmatch(file) for file in files)
         ok = ok and self.files.keys() == self.seconds.keys() <= STUDIES.keys()
-        ok = ok and all(isinstance(version, str) for version in self.versions.values())
+        texts = [*self.versions.values(), *self.policies, *self.policies.values()]
+        ok = ok and all(isinstance(text, str) for text in texts)
         require(ok, "run.json", "as save writes it", self)
 
     def save(self) -> None:
@@ -116,6 +121,7 @@ def reproduce(
     engine: str = "processes",
     workers: int = 0,
     progress: Callable[[str, int, int], None] | None = None,
+    policies: Mapping[str, Policy[Any]] = {},
 ) -> Reproduction:
     """Simulate the named studies into a folder, except those that it has already.
 
@@ -131,6 +137,8 @@ def reproduce(
         As for `sweep`.
     progress : callable, optional
         Called with the study, the number of its finished cells, and of all its cells.
+    policies : mapping from names to policies
+        Policies of your own, drawn beside the others in the studies `COMPARING`.
 
     Examples
     --------
@@ -144,7 +152,9 @@ def reproduce(
     whole("seed", seed, at_least=0)
     check_engine(engine, workers)
     selected = select(names)
-    new = Reproduction(out=out, size=size, seed=seed, versions=provenance())
+    _check_own(policies, selected)
+    own = {name: f"{policy!r} {own_code(policy)}".strip() for name, policy in policies.items()}
+    new = Reproduction(out=out, size=size, seed=seed, versions=provenance(), policies=own)
     _resume(new)  # refuses a folder that does not fit before anything is written
     out.mkdir(parents=True, exist_ok=True)
     with locked(out):
@@ -158,9 +168,36 @@ def reproduce(
             step = None if progress is None else partial(progress, name)
             begin = time.perf_counter()
             cells = partial(sweep, out=out / "cells", engine=engine, workers=workers, progress=step)
-            results = STUDIES[name].run(cells, size, seed)
+            played = partial(_with_own, cells, policies) if name in COMPARING else cells
+            results = STUDIES[name].run(played, size, seed)
             run.store(name, results, time.perf_counter() - begin)
     return run
+
+
+def _check_own(policies: Mapping[str, Policy[Any]], selected: Iterable[str]) -> None:
+    """Refuse policies of a user that no selected study would draw."""
+    for name, policy in policies.items():
+        require(isinstance(policy, Policy), f"policies[{name!r}]", "a policy", policy)
+    if policies and not set(selected) & set(COMPARING):
+        raise ValueError(
+            f"policies of your own are drawn in {', '.join(COMPARING)}: choose one of these figures"
+        )
+
+
+def _with_own(
+    sweep: Callable[..., dict[str, Any]],
+    policies: Mapping[str, Policy[Any]],
+    plans: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Run plans with policies of a user beside their own, where these are drawn."""
+    changed = {}
+    for key, plan in plans.items():
+        twice = sorted(policies.keys() & plan.policies.keys())
+        if twice:
+            raise ValueError(f"policies: {twice[0]!r} is in that figure already; rename yours")
+        drawn = not key.startswith("more paths")
+        changed[key] = replace(plan, policies=plan.policies | policies) if drawn else plan
+    return sweep(changed)
 
 
 def _resume(new: Reproduction) -> Reproduction:
@@ -170,7 +207,10 @@ def _resume(new: Reproduction) -> Reproduction:
     if empty and all(_WRITTEN.fullmatch(path.name) for path in out.glob("*")):
         return new
     before = Reproduction.load(out)
-    old, wanted = ({"size": run.size, "seed": run.seed, **run.versions} for run in (before, new))
+    old, wanted = (
+        {"size": run.size, "seed": run.seed, **run.versions, "policies": run.policies}
+        for run in (before, new)
+    )
     for name in wanted | old:
         if old.get(name) != wanted.get(name):
             raise ValueError(

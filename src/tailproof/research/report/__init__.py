@@ -13,13 +13,20 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from matplotlib import rc_context
 
 from tailproof.research.paper import STUDIES
-from tailproof.research.paper.claims import JudgedClaim, Kind, Picture, StudyResult, judge_claims
+from tailproof.research.paper.claims import (
+    MANY,
+    JudgedClaim,
+    Kind,
+    Picture,
+    StudyResult,
+    judge_claims,
+)
 from tailproof.research.paper.references import REFERENCES, compare
 from tailproof.research.paper.reproduction import Reproduction
 from tailproof.results.files import whole_file
 from tailproof.results.identification import Identification
 
-__all__ = ["Section", "write_report"]
+__all__ = ["Section", "decided", "write_report"]
 
 _REGRET = {
     "mean": "{mean:.0f}",
@@ -102,9 +109,30 @@ def write_report(out: Path) -> list[Section]:
     for template, target in (("page.html", "report.html"), ("verdicts.md", "verdicts.md")):
         page = environment.get_template(template)
         with whole_file(out / target) as file:
-            text = page.render(run=run, sections=sections, command=command, groups=groups)
+            given = {"run": run, "sections": sections, "command": command, "groups": groups}
+            text = page.render(**given, decided=decided(sections))
             file.write(text.encode())
     return sections
+
+
+def decided(sections: Iterable[Section]) -> str:
+    """Return how many claims these sections decide, and what would decide the others."""
+    claims = [(section.name, judged) for section in sections for judged in section.claims]
+    count = _tally(judged for _, judged in claims)
+    told = (
+        f"{len(claims) - count['open'] - count['by few decisions']} of {len(claims)} claims decided"
+    )
+    if few := count["by few decisions"]:
+        told += (
+            f", {few} more by fewer than {MANY} decisions a path, which more paths do not change"
+        )
+    if count["open"]:
+        names = dict.fromkeys(name for name, judged in claims if judged.kind == "open")
+        told += (
+            f"; {count['open']} open, since intervals on these paths leave room for both answers: "
+            f"tailproof reproduce {' '.join(names)} --size paper"
+        )
+    return f"{told}."
 
 
 def _plain(text: object) -> str:

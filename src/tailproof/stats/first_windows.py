@@ -1,0 +1,111 @@
+"""Units as they come back live: what each brings in the window after its first request."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailproof.stats.uplift import Decided
+from tailproof.typing import Array, Index
+
+__all__ = ["FirstWindows", "Open"]
+
+
+class Open(NamedTuple):
+    """First requests whose windows are not over, with what their units have brought so far."""
+
+    rows: Decided
+    ends: Array
+    units: list[str]
+
+
+class FirstWindows:
+    """Gathers decisions by unit: a unit enters once, with all that it brought in its window.
+
+    The window starts with the first request of a unit; requests later than that do not count. A
+    unit enters when a decision asked at its end or later is there, so the order does not depend on
+    what was bought, nor on how decisions are split between calls. Only open units take memory.
+
+    Examples
+    --------
+    >>> none = np.zeros(4)
+    >>> rows = Decided(none.astype(int), none, none, none, none, none.astype(int), none, none > 0,
+    ...                np.array([1.0, 5.0, 7.0, 0.0]), np.zeros((4, 0), dtype=bool), none + 1)
+    >>> windows = FirstWindows()
+    >>> found = windows.add(rows, units=["a", "b", "a", "c"], again=np.array([0, 0, 1, 0]) > 0,
+    ...                     asked=np.array([0.0, 3.0, 4.0, 11.0]), length=np.full(4, 10.0))
+    >>> found.reward.tolist(), windows.open
+    ([8.0], 2)
+    """
+
+    def __init__(self) -> None:
+        self._open: Open | None = None
+        self._latest = -np.inf
+
+    @property
+    def open(self) -> int:
+        """How many units have an open window."""
+        return 0 if self._open is None else len(self._open.units)
+
+    @property
+    def waiting_for(self) -> float:
+        """What units with an open window have brought so far."""
+        return 0.0 if self._open is None else float(np.nansum(self._open.rows.reward))
+
+    def add(
+        self,
+        rows: Decided,
+        *,
+        units: list[str | None],
+        again: NDArray[np.bool_],
+        asked: Array,
+        length: Array,
+    ) -> Decided:
+        """Add decisions in order, and return those that are complete; without a unit, at once.
+
+        `again` says whether a unit had a request before; these are left out as decisions.
+        """
+        n, before = len(asked), self._open
+        mark = np.maximum.accumulate(np.append(self._latest, asked))[1:]
+        named = np.array([unit is not None for unit in units], dtype=np.bool_)
+        ends = np.where(named, asked + length, -np.inf)
+        old = 0 if before is None else len(before.units)
+        if before is not None:
+            rows = joined(before.rows, rows)
+            ends = np.append(before.ends, ends)
+        place = np.append(np.zeros(old, np.int64), np.arange(n))
+        close = np.maximum(np.searchsorted(mark, ends), place)
+        again = again.copy()
+        reward = rows.reward.copy()
+        slots = {} if before is None else {unit: slot for slot, unit in enumerate(before.units)}
+        for row in np.flatnonzero(named).tolist():
+            unit = str(units[row])
+            slot = slots.get(unit, -1)
+            if slot >= 0 and asked[row] < ends[slot] and row < close[slot]:
+                reward[slot] += reward[old + row]
+                again[row] = True  # also if its first request was removed meanwhile
+            elif not again[row]:
+                slots[unit] = old + row
+        kept = np.append(np.ones(old, np.bool_), ~again)
+        rows = rows._replace(reward=reward)
+        done: Index = np.flatnonzero(kept & (close < n))
+        waiting: Index = np.flatnonzero(kept & (close >= n))
+        everyone = [*([] if before is None else before.units), *units]
+        names = [str(everyone[slot]) for slot in waiting.tolist()]
+        self._open = Open(_taken(rows, waiting), ends[waiting], names)
+        self._latest = float(mark[-1]) if n else self._latest
+        return _taken(rows, done[np.argsort(close[done], kind="stable")])
+
+
+def joined(first: Decided, last: Decided) -> Decided:
+    """Return decisions one after the other; arms that came later were on offer in none before."""
+    wider = max(first.there.shape[1], last.there.shape[1])
+    there = [
+        np.pad(rows.there, ((0, 0), (0, wider - rows.there.shape[1]))) for rows in (first, last)
+    ]
+    first, last = (rows._replace(there=x) for rows, x in zip((first, last), there, strict=True))
+    return Decided._make(np.concatenate(pair) for pair in zip(first, last, strict=True))
+
+
+def _taken(rows: Decided, places: Index) -> Decided:
+    return Decided._make(column[places] for column in rows)
