@@ -8,7 +8,7 @@ import numpy as np
 
 from tailproof import LinStudentUCB
 from tailproof.policies.base import Index
-from tailproof.policies.state.arm_clusters import ArmClusters
+from tailproof.policies.state.student_fit import StudentFit
 from tailproof.typing import Array
 
 __all__ = ["Imputing"]
@@ -24,20 +24,20 @@ class Imputing(LinStudentUCB):
     are made up again once a fourth as many rewards came. For one simulation: it notes its choices.
     """
 
-    def _init(self, paths: int, arms: int, dim: int) -> ArmClusters:
+    def _init(self, paths: int, arms: int, dim: int) -> StudentFit:
         state = super()._init(paths, arms, dim)
         vars(self).update(pending=deque[tuple[Array, Index]](), recent=deque[Array](maxlen=_RECENT))
         vars(self).update(came=0, made=0, belief=state.copy())
         return state
 
-    def _choose(self, state: ArmClusters, arms: Array, rng: np.random.Generator) -> Index:
+    def _choose(self, state: StudentFit, arms: Array, rng: np.random.Generator) -> Index:
         own: Any = vars(self)
         chosen = super()._choose(own["belief"], arms, rng)
         own["pending"].append((arms, chosen))
         self._imagine(state, own["belief"], own["pending"][-1])
         return chosen
 
-    def _learn(self, state: ArmClusters, arms: Array, chosen: Index, rewards: Array) -> None:
+    def _learn(self, state: StudentFit, arms: Array, chosen: Index, rewards: Array) -> None:
         own: Any = vars(self)
         own["pending"].popleft()
         own["recent"].append(rewards[:, 0] - self._predicted(state, arms, chosen))
@@ -49,7 +49,7 @@ class Imputing(LinStudentUCB):
                 self._imagine(state, own["belief"], decision)
 
     def _imagine(
-        self, state: ArmClusters, belief: ArmClusters, decision: tuple[Array, Index]
+        self, state: StudentFit, belief: StudentFit, decision: tuple[Array, Index]
     ) -> None:
         own: Any = vars(self)
         recent: Sequence[Array] = own["recent"]
@@ -60,6 +60,6 @@ class Imputing(LinStudentUCB):
             super()._learn(belief, *decision, rewards[:, None])
             belief.decisions += 1
 
-    def _predicted(self, state: ArmClusters, arms: Array, chosen: Index) -> Array:
+    def _predicted(self, state: StudentFit, arms: Array, chosen: Index) -> Array:
         mean: Array = self.predict(state, arms)[0][np.arange(state.paths), chosen]
         return mean

@@ -10,6 +10,7 @@ from traces import offers, play, row, trace_of
 
 from tailproof import LinStudentUCB, Uniform, environments, noise, simulate
 from tailproof.policies.state.student_fit import SHAPES
+from tailproof.testing import check_policy
 from tailproof.typing import Array
 
 
@@ -527,7 +528,7 @@ def test_the_random_form_spreads_visitors_who_come_late() -> None:
     """
     rng = np.random.default_rng(4)
     plain, spread = LinStudentUCB(), LinStudentUCB(random=True)
-    state, _ = play(plain, np.tile(np.eye(5), (30, 1, 1, 1)), rng.standard_cauchy((30, 1, 5)))
+    state, _ = play(plain, np.tile(np.eye(5), (10, 1, 1, 1)), rng.standard_cauchy((10, 1, 5)))
     arms = np.eye(5)[None]
     assert len({int(plain.choose(state, arms, rng)[0]) for _ in range(200)}) == 1
     assert len({int(spread.choose(state, arms, rng)[0]) for _ in range(200)}) >= 2
@@ -587,7 +588,7 @@ def test_the_best_arm_is_not_lost_where_its_own_rewards_lie_in_two_clusters() ->
     With one location for an arm more than half of 24 paths hardly pull it any more; here at most 7.
     """
     rng, paths, places = np.random.default_rng(12), 24, np.linspace(0, 1, 5)
-    policy, late = LinStudentUCB(), np.zeros(24)
+    policy, late = LinStudentUCB(clusters=True), np.zeros(24)
     state, arms = policy.init(paths, 5, 5), np.tile(np.eye(5), (paths, 1, 1))
     for t in range(1500):
         chosen = policy.choose(state, arms, rng)
@@ -598,3 +599,7 @@ def test_the_best_arm_is_not_lost_where_its_own_rewards_lie_in_two_clusters() ->
         policy.learn(state, arms, chosen, y[:, None])
         late += (chosen == 4) * (t >= 1000)
     assert np.count_nonzero(late < 50) <= 7
+
+
+def test_the_second_mean_of_arms_keeps_the_contract() -> None:
+    check_policy(LinStudentUCB(clusters=True))

@@ -2,8 +2,7 @@
 
 It follows `tailproof.policies.lin_student_ucb` and `tailproof.policies.state.student_fit` step by
 step, which say what each step is for. Any root S of the covariance serves: here it comes from
-Cholesky's factor. It lacks the second mean of each of K arms,
-`tailproof.policies.state.arm_clusters`.
+Cholesky's factor.
 """
 
 import math
@@ -76,6 +75,8 @@ _TIE = 1e-6
 
 def lin_student_ucb(policy: LinStudentUCB, sizes: Sizes) -> Form:
     """Return the form of LinStudentUCB."""
+    if policy.clusters:
+        raise ValueError(f"{policy!r} has no compiled form; clusters=False has one")
     d, e = sizes.dim, sizes.dim + policy.intercept
     room = max(policy.room * e, 48)
     z, m = d + 1, max(e, d + 1)
