@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from scipy import special
 from world_cells import Cell, Events
 
 Measured = list[tuple[Cell, Events]]
-HEAVY = "wholesale", "extreme"
+HEAVY = "wholesale: 20", "extreme: 10"
 
 
 class Bar(NamedTuple):
@@ -21,6 +22,12 @@ class Bar(NamedTuple):
     figure: Callable[[Events], float | None]
     at_most: float | None = None
     at_least: float | None = None
+
+
+def bounds(hits: int, runs: int) -> tuple[float, float]:
+    """Return exact 99 % bounds on a rate."""
+    low = float(special.betaincinv(hits, runs - hits + 1, 0.005)) if hits else 0.0
+    return low, float(special.betaincinv(hits + 1, runs - hits, 0.995)) if hits < runs else 1.0
 
 
 def rate(events: Events) -> float:
@@ -106,7 +113,7 @@ BARS = (
 def bar_lines(measured: Measured) -> Iterator[str]:
     """Yield a line for each bar: the worst cell, its figure, and whether it keeps to the bar.
 
-    Rates above a bar whose exact bounds hold it are open, as in the table.
+    A rate above its bar whose exact bounds hold the bar is open, as in the table.
     """
     for bar in BARS:
         found = []
@@ -116,14 +123,17 @@ def bar_lines(measured: Measured) -> Iterator[str]:
             if cell.part in bar.part and named and events["runs"]:
                 figure = bar.figure(events)
                 if figure is not None:
-                    found.append((figure, cell.name))
+                    lowest = bounds(events["wrong"], events["runs"])[0]
+                    found.append((figure, cell.name, lowest))
         if not found:
             yield f"{bar.words}: not measured"
             continue
-        figure, name = max(found) if bar.at_most is not None else min(found)
+        figure, name, least = max(found) if bar.at_most is not None else min(found)
         limit = bar.at_least if bar.at_most is None else bar.at_most
         assert limit is not None
         good = figure <= limit if bar.at_most is not None else figure >= limit
         sign, mark = "≤" if bar.at_most is not None else "≥", "yes" if good else "NO"
+        if not good and bar.figure is rate and least <= limit:
+            mark = "open"
         worst = f"{len(found)} cells, worst: {name}"
         yield f"{bar.words}: {figure:.3g} {sign} {limit:g} {mark} ({worst})"

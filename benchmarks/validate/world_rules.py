@@ -8,7 +8,7 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from world_cells import CELLS as FIRST, RARE, RETURNING, SEED, Cell, Events
+from world_cells import CELLS as FIRST, RARE, RETURNING, SEED, TIME, Cell, Events
 
 from tailproof import CappedMean, Mean, Median, calibrate, judge, records
 from tailproof.environments import traffic
@@ -78,11 +78,32 @@ def judge_prices_run(
     return found
 
 
+def judge_time_run(world: Any, rng: np.random.Generator, runs: int) -> Events:
+    """Count trusted differences of equal arms that exclude zero; propensities are not told."""
+    found = Events(runs=runs)
+    for run in range(runs):
+        rows = world.draw(rng)
+        arm = np.array(["A", "B"])[rows.arm]
+        log = records(arm=arm, reward=rows.reward, time=rows.time)
+        said = judge(log, "B", CappedMean(0.99), model=False, seed=run, control="A")["always B"]
+        found["trusted"] += said.verdict == "trust"
+        to = said.to_control
+        if said.verdict == "trust" and to is not None:
+            found["wrong"] += not to.low <= 0 <= to.high
+    return found
+
+
 def judge_cells() -> Iterator[Cell]:
     """Yield the cells of `judge`."""
     for name, world in RETURNING.items():
         run = partial(judge_units_run, world)
         yield Cell("judge", f"capped mean, units told, {name}", run, "wrong")
+    for name, moving in TIME.items():
+        run = partial(judge_time_run, moving)
+        yield Cell("judge", f"B against A, propensities estimated, {name}", run, "wrong")
+    night = traffic.Scheduled(share=0.1, night=0.5, night_sales=2)
+    run = partial(judge_time_run, night)
+    yield Cell("judge", "B against A, estimated, B rather at night", run, "wrong")
     for rows in (1000, 10_000):
         prices = f"mean of 9.99, 19.99 and 499, {rows:,} rows"
         yield Cell("judge", prices, partial(judge_prices_run, rows, None), "wrong")

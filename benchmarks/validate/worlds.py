@@ -29,8 +29,7 @@ import joblib
 import numpy as np
 from rich.console import Console
 from rich.progress import track
-from scipy import special
-from world_bars import bar_lines
+from world_bars import bar_lines, bounds
 from world_calls import CELLS as CALLS
 from world_cells import SEED, Cell, Events
 from world_rules import CELLS as RULES
@@ -59,12 +58,6 @@ def file_of(out: Path, part: str, name: str, chunk: int, runs: int) -> Path:
 
 def all_cells() -> list[Cell]:
     return [cell for cells in CELLS.values() for cell in cells()]
-
-
-def bounds(hits: int, runs: int) -> tuple[float, float]:
-    """Return exact 99 % bounds on a rate."""
-    low = float(special.betaincinv(hits, runs - hits + 1, 0.005)) if hits else 0.0
-    return low, float(special.betaincinv(hits + 1, runs - hits, 0.995)) if hits < runs else 1.0
 
 
 def verdict(cell: Cell, events: Events) -> str:

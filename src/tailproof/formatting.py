@@ -24,6 +24,7 @@ __all__ = [
     "signed",
     "three_digits",
     "two_digits",
+    "with_sign",
 ]
 
 
@@ -52,6 +53,15 @@ def short(x: float) -> str:
     ('3.142', '1,234,568', '2e+12')
     """
     return f"{x:,.0f}" if 1e4 <= abs(x) < 1e9 else f"{x:.4g}"
+
+
+def with_sign(x: float) -> str:
+    """Return `short` with a sign, as the ends of a difference have.
+
+    >>> with_sign(3.14159), with_sign(-0.2), with_sign(0.0)
+    ('+3.142', '-0.2', '0')
+    """
+    return f"+{short(x)}" if x > 0 else short(x)
 
 
 def listed(names: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 
 import tailproof as tp
 from tailproof import Location
-from tailproof.environments.traffic import FewPrices, Returning
+from tailproof.environments.traffic import FewPrices, Returning, Stretched
 from tailproof.stats.customers import Customers, cap_of_totals
 from tailproof.tables import Records, records
 from tailproof.typing import Array
@@ -462,3 +462,22 @@ def test_a_mean_of_few_prices_is_trusted_only_within_named_bounds() -> None:
     assert tp.judge(clicks, "A", tp.Mean())["always A"].verdict == "trust"
     with pytest.raises(ValueError, match="largest must be a finite number at least 1"):
         tp.judge(clicks, "A", tp.Mean(), largest=0.5)
+
+
+def test_estimated_propensities_are_those_of_the_day_where_shares_moved() -> None:
+    """Arms are equal at every moment; shares of the whole file would call them different."""
+    rng = np.random.default_rng(0)
+    world = Stretched(rows=8000, start=0.05, end=0.5, growth=3, buyers=0.1)
+    found = 0
+    for _ in range(20):
+        rows = world.draw(rng)
+        about: dict[str, Any] = {"arm": ARMS[rows.arm], "reward": rows.reward}
+        said = tp.judge(records(**about, time=rows.time), "B", tp.CappedMean(0.99), control="A")
+        to = said["always B"].to_control
+        assert to is not None
+        found += not to.low <= 0 <= to.high
+        assert said["always B"].verdict == "trust"
+    assert found <= 4
+    blind = tp.judge(records(**about), "B", tp.CappedMean(0.99))["always B"]
+    assert blind.verdict == "beware"
+    assert "give the times" in blind.reason

@@ -1,4 +1,4 @@
-"""Units that come back, on the page: their money counts, and nothing is called sure."""
+"""Units that come back, on the page: their money counts, once for each."""
 
 import numpy as np
 import pytest
@@ -50,18 +50,26 @@ def test_money_of_later_visits_counts_once_for_its_unit() -> None:
     assert 700 < row["requests"] < 1200  # units after the first 256 outcomes, not visits
     assert 2.0 < row["rule"] < 4.0
     assert 0.5 < row["other"] < 1.5
-    assert "a unit than the control group" in later["words"]
-    assert "it counts once" in later["how"]
-    assert "1 unit whose window is not over" in later["words"]
+    assert "a customer than the control group" in later["words"]
+    assert "customers are counted, each with what its visits within 10 minutes" in later["how"]
+    assert "1 are not counted yet" in later["how"]
 
 
-def test_no_lead_is_sure_where_units_came_back() -> None:
-    agent = shop(visits=2, at_visit=0)
+def test_a_lead_counts_customers_where_units_came_back() -> None:
+    found = page(shop(visits=2, at_visit=0))
+    assert (found["lead"]["arm"], found["lead"]["sure"]) == ("blue", True)
+    assert sum(arm["customers"] for arm in found["arms"]) == 1200
+
+
+def test_no_lead_is_sure_where_rewards_of_a_unit_do_not_add_up() -> None:
+    agent = Agent(UCB1(), ":memory:", explore=1.0)
+    for unit in range(300):
+        for _ in range(2):
+            ticket = agent.ask(["red", "blue"], unit=f"u{unit}")
+            agent.tell(ticket.id, 1.0 + (ticket.arm == "blue"))
     found = page(agent)["lead"]
     assert found["sure"] is False
     assert "Units came back" in found["words"]
-    alone = page(shop(visits=1, at_visit=0))["lead"]
-    assert (alone["arm"], alone["sure"]) == ("blue", True)
 
 
 def test_rewards_that_are_not_money_are_those_of_first_requests() -> None:

@@ -201,11 +201,13 @@ def test_a_second_row_of_an_id(tmp_path: Path) -> None:
     frame = pd.DataFrame(
         {"reward": [1, 2, 3, 4], "arm": list("abab"), "order": ["x", "y", "x", "x"]}
     )
-    with pytest.raises(ValueError, match=r"second row of 'x', as in row 1, in row 3"):
+    with pytest.raises(ValueError, match=r"repeats 'x' \(row 1\) in row 3"):
         records(frame, id="order")
     found = records(frame, id="order", skip_bad=True)
     assert found.reward.tolist() == [1, 2]
-    assert found.notes[0].startswith("2 rows were left out: row 3 (column order has a second row")
+    assert found.notes[0].startswith(
+        "2 rows were left out: row 3 (column order repeats 'x' (row 1))"
+    )
 
 
 @pytest.mark.parametrize(

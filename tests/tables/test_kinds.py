@@ -116,3 +116,14 @@ def test_arrays_and_agents() -> None:
 def test_what_is_no_table(table: Any) -> None:
     with pytest.raises(ValueError, match="table must"):
         tp.calibrate(table)
+
+
+def test_records_and_lazy_frames_are_imported() -> None:
+    frame = sales()
+    pytest.importorskip("duckdb")
+    lazy = KINDS["DuckDB"](frame, Path())
+    for history, names in ((tp.records(frame, **NAMES), {}), (lazy, NAMES), (frame, NAMES)):
+        agent = Agent(tp.UCB1(), ":memory:")
+        found = tp.live.import_history(agent, history, **names)
+        assert found.learned == 400
+        assert agent.learner.state.sums.sum() == pytest.approx(frame.revenue.sum())

@@ -64,7 +64,7 @@ class Advice:
         The rows themselves, with what else is known of each.
     features, constant : int
         How many features of a visitor are recorded, and how many more are always the same.
-    looks, control, split, largest, smallest :
+    looks, control, split, largest, smallest, window :
         As in `calibrate`.
 
     Examples
@@ -100,6 +100,7 @@ class Advice:
     split: str | Mapping[str, float] | None = None
     largest: float | None = None
     smallest: float | None = None
+    window: Any = None
 
     @property
     def pulls(self) -> int:

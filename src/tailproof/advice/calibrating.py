@@ -128,6 +128,7 @@ def _advice(
         calibration=calibration,
         refusal=refusal,
         asked=asked,
+        window=options.get("window"),
         **stated,
         **sizes,
     )

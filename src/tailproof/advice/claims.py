@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from tailproof.formatting import listed, short, two_digits
+from tailproof.formatting import listed, short, two_digits, with_sign
 from tailproof.stats.contrasts import Contrast
 from tailproof.stats.standing import Standing
 
@@ -36,8 +36,8 @@ def about_lead(standing: Standing) -> str:
     >>> bought = np.where(rng.random(40_000) < np.where(arm == 1, 0.06, 0.04), 25.0, 0.0)
     >>> who = Customers.of(arm=arm, reward=bought, unit=np.arange(40_000))
     >>> print(about_lead(Standing(customers=who, names=["classic", "bold"])))
-    bold leads, and that is sure: it earns 0.5776 more per customer than classic (+61%; 0.4676 to
-    0.6837, 95%, one look).
+    bold leads, and that is sure: it earns 0.5776 more per customer than classic (+61%; +0.4676 to
+    +0.6837, 95%, one look), as long as totals of customers do not exceed 25, the largest so far.
     """
     if standing.best is None:
         return f"nothing leads, as {listed(standing.names)} have equal values."
@@ -63,20 +63,18 @@ def about_pair(standing: Standing, one: int, other: int, appendix: str = "") -> 
     found = standing.pair(one, other)
     verb = "costs" if standing.costs else "earns"
     more = "more" if found.difference >= 0 else "less"
-    sign = 1 if found.difference >= 0 else -1
-    ends = sorted((sign * found.low, sign * found.high))
     words = f"{verb} {short(abs(found.difference))} {more} per {noun(standing)} than "
-    words += f"{standing.names[other]}{appendix} ({_interval(standing, found, ends)})"
+    words += f"{standing.names[other]}{appendix} ({_interval(standing, found)})"
     return f"{words}{_cap(standing)}.{_uncapped(standing, one, other, found)}"
 
 
-def _interval(standing: Standing, found: Contrast, ends: list[float]) -> str:
+def _interval(standing: Standing, found: Contrast) -> str:
     looks = f"{standing.level:.0%}, {standing.judged_for} look"
     if not found.known:
         return f"no interval, {looks}"
     lift = found.lift(standing.level)[0]
     percent = "" if math.isnan(lift) else f"{lift:+.0%}; "
-    return f"{percent}{short(ends[0])} to {short(ends[1])}, {looks}"
+    return f"{percent}{with_sign(found.low)} to {with_sign(found.high)}, {looks}"
 
 
 def _cap(standing: Standing) -> str:
@@ -142,7 +140,7 @@ def how_many_more(standing: Standing, one: int, other: int) -> str:
 
 def about_control(standing: Standing, control: str) -> list[str]:
     """Say of each arm what it earns beyond the control, with p values after Holm."""
-    lines = []
+    lines, tested = [], False
     tail = (1 - standing.level) / 2
     for name, (_, better, worse) in standing.against(control).items():
         arm, base = list(standing.names).index(name), list(standing.names).index(control)
@@ -150,14 +148,14 @@ def about_control(standing: Standing, control: str) -> list[str]:
         if standing.doubts:
             said = "not sure"
         elif better <= tail:
-            said = f"better, p = {better:.2g}"
+            said, tested = f"better, p = {better:.2g}", True
         elif worse <= tail:
-            said = f"ruled out, p = {worse:.2g}"
+            said, tested = f"worse, p = {worse:.2g}", True
         else:
             more = how_many_more(standing, arm, base)
             said = f"not sure; {more[0].lower()}{more[1:]} would tell" if more else "not sure"
         lines.append(f"{name} {pair} That is {said}.")
-    if len(lines) > 1:
+    if len(lines) > 1 and tested:
         lines.append(f"These p values are one-sided and Holm's: for all {len(lines)} arms at once.")
     return lines
 
@@ -173,7 +171,10 @@ def about_assumptions(standing: Standing) -> list[str]:
         lines.append(f"{found.mixed:,} {one} several arms {count if found.mixed_stay else was}.")
     drift = standing.moved
     if standing.judged_for != standing.looks:
-        lines.append("The shares of the arms followed the rewards, so this is judged for any look.")
+        lines.append(
+            "The shares of the arms changed with time, perhaps because of the rewards, so this is "
+            "judged for any look."
+        )
     if standing.weighed:
         lines.append(
             "The shares of the arms followed the rewards, so rewards are weighted by propensities, "

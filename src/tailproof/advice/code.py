@@ -41,13 +41,14 @@ def code(advice: Advice, aim: Aim | None = None) -> str:
         about = f"  # {several(advice.features, 'feature')} of the visitor"
     rules = ", silence=0.0" if mostly_zero(advice) else ""
     rules += f", explore={explore}" if explore else ""
+    unit = ", unit=customer" if advice.customers.case == "customers" else ""
     return "\n".join(
         [
             f"from tailproof import {names}",
             "from tailproof.live import Agent",
             "",
             f'agent = Agent({text}, "decisions.db"{rules})',
-            f"choice = agent.ask({offer}){about}",
+            f"choice = agent.ask({offer}{unit}){about}",
             "agent.tell(choice.id, reward)  # what choice.arm earned",
         ]
     )

@@ -38,6 +38,7 @@ def judge_command(
     silence: Annotated[float | None, typer.Option(help="Reward of a row that has none.")] = None,
     adaptive: Annotated[bool, typer.Option("--adaptive", help="A bandit made the log.")] = False,
     floor: Annotated[float | None, typer.Option(help="The least propensity of an arm.")] = None,
+    since: Annotated[str | None, typer.Option(help="Leave out rows before this date.")] = None,
     plot: Annotated[Path | None, typer.Option(help="A new file for a picture, .png.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
     columns: Any = None,
@@ -46,15 +47,15 @@ def judge_command(
 
         tailproof judge log.csv --propensity p --rule always:B --aim 'capped_mean(0.99)'
 
-    Every answer has a verdict: trust, beware or refused, with the reason.
+    Every answer has a verdict: trust, beware or refused. Rows before an arm came are left out.
     """
     from tailproof.cli.saving import save_picture, unused
 
     unused("plot", plot)
-    facts = {"silence": silence, "adaptive": adaptive or None, "floor": floor}
+    facts = {"silence": silence, "adaptive": adaptive or None, "floor": floor} | columns
     asked: Any = {"control": control, "costs": costs, "level": level, "interval": interval}
-    asked |= {"unknown": unknown, "cap": _range(cap), "largest": largest, "smallest": smallest}
-    found = _judged(file, rule, aim, asked, facts | columns)
+    asked |= {"unknown": unknown, "cap": _range(cap), "largest": largest, "since": since}
+    found = _judged(file, rule, aim, asked | {"smallest": smallest}, facts)
     _print(found, json=json)
     if plot is not None:
         save_picture(found.plot(), plot)

@@ -25,13 +25,15 @@ TableFile = Annotated[
 
 _Text = str | None
 _OPTIONS: dict[str, Any] = {
-    "arm": Annotated[_Text, typer.Option(help="Column of the arms [default: arm].")],
-    "reward": Annotated[_Text, typer.Option(help="Column of the rewards [default: reward].")],
+    "arm": Annotated[_Text, typer.Option(help="Column of the arms; arm unless given.")],
+    "reward": Annotated[
+        _Text, typer.Option(help="Column of the rewards (of --events); reward unless given.")
+    ],
     "unit": Annotated[
         _Text, typer.Option(help="Column of customers, or of what was decided together.")
     ],
     "time": Annotated[
-        _Text, typer.Option(help="Column of times: ISO 8601, or seconds since 1970.")
+        _Text, typer.Option(help="Column of times, such as 2026-11-19 or 19.11.2026 8:30.")
     ],
     "propensity": Annotated[
         _Text,
@@ -43,9 +45,15 @@ _OPTIONS: dict[str, Any] = {
         _Text, typer.Option(help="Columns of visitors' features, separated by commas.")
     ],
     "group": Annotated[_Text, typer.Option(help="Column of visitors' groups.")],
-    "id": Annotated[_Text, typer.Option(help="Column that differs in every row.")],
+    "id": Annotated[
+        _Text,
+        typer.Option(help="Column that differs in every row, such as the number of an order."),
+    ],
     "events": Annotated[
-        _Text, typer.Option(help="A file of orders: the table is then one of exposures.")
+        _Text,
+        typer.Option(
+            help="A file of orders: the table is then one of exposures, and both need --time."
+        ),
     ],
     "window": Annotated[
         _Text, typer.Option(help="How long after its exposure a unit's orders count, such as 7d.")

@@ -27,6 +27,7 @@ from tailproof.judging.verdicts import (
     DOMINANT,
     Doubt,
     Overlap,
+    about_drift,
     about_errors,
     about_mean,
     about_overlap,
@@ -69,6 +70,7 @@ class Bench:
         aim, model = question.aim, question.model
         self.known = ~np.isnan(log.reward)
         self.log = log if self.known.all() else log.take(np.flatnonzero(self.known))
+        self.drift = list(about_drift(self.log))
         needed = model or aim.symmetric
         past = log.adaptive is not False and not aim.symmetric  # c corrects q there
         self.model = None
@@ -95,7 +97,7 @@ class Bench:
             "effective_size": overlap.effective,
             "mean_weight": overlap.mean_weight,
         }
-        doubts = [*about_overlap(self.aim, overlap), *self._about_rewards(raw)]
+        doubts = [*about_overlap(self.aim, overlap), *self._about_rewards(raw), *self.drift]
         for doubt in doubts:
             if doubt.kind == "refused":
                 return _refused(doubt.reason, **about)

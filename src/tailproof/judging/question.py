@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from tailproof.checks import number, require
+from tailproof.judging.arrivals import instant
 from tailproof.stats.aims import Aim, check_aim
 from tailproof.stats.customers import cap_of_totals
 from tailproof.tables import Reading, Records
@@ -46,6 +47,9 @@ class Judging(Reading, total=False):
         Whether to use the model h; True unless given.
     seed : int
         For folds and replays.
+    since : str or float
+        Leave out earlier rows: a date such as "2026-08-15", or seconds since 1970. Rows in which an
+        arm that a rule names was not on offer are left out in any case, with a count.
 
     Examples
     --------
@@ -71,6 +75,7 @@ class Judging(Reading, total=False):
     costs: bool
     model: bool
     seed: int
+    since: str | float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +93,12 @@ class Question:
     costs: bool = False
     model: bool = True
     seed: int = 0
+    since: str | float | None = None
+
+    @property
+    def start(self) -> float | None:
+        """The time of `since`, in seconds."""
+        return None if self.since is None else instant("since", self.since)
 
     @classmethod
     def of(cls, aim: Aim, options: Judging) -> tuple[Self, dict[str, Any]]:

@@ -109,9 +109,9 @@ class Judgement:
     as logged   0.6132  0.4919 to 0.7201   trust
     always A   0.06323  -0.05624 to 0.157  trust
     always B     1.011   0.9017 to 1.109   trust
-    as logged earns 0.55 more than always A (0.4382 to 0.6618); evidence against no difference:
+    as logged earns 0.55 more than always A (+0.4382 to +0.6618); evidence against no difference:
     p < 0.001, one-sided.
-    always B earns 0.9479 more than always A (0.7989 to 1.097); evidence against no difference:
+    always B earns 0.9479 more than always A (+0.7989 to +1.097); evidence against no difference:
     p < 0.001, one-sided.
     Each interval and p value is for its rule alone: of 2 rules that change nothing, about 0.1 would
     be called different.
@@ -230,7 +230,6 @@ class Judgement:
                 "random."
             )
         found += self.notes
-        words = ("less", "more") if self.costs else ("more", "less")
         compared = 0
         for name, value in self.values.items():
             to, other = value.to_control, self.control
@@ -238,12 +237,11 @@ class Judgement:
                 to, other = value.to_logged, "what was done"
             if to is None or math.isnan(to.low) or value.verdict == "refused":
                 continue
-            turned = (to.value < 0) != self.costs  # so that the amount is not negative
-            amount, low, high = (-to.value, -to.high, -to.low) if turned else to[:3]
-            word = words[to.value < 0]
+            verb, word = "costs" if self.costs else "earns", "less" if to.value < 0 else "more"
             compared += 1
             found.append(
-                f"{name} earns {amount:,.4g} {word} than {other} ({low:,.4g} to {high:,.4g}); "
+                f"{name} {verb} {abs(to.value):,.4g} {word} than {other} "
+                f"({to.low:+,.4g} to {to.high:+,.4g}); "
                 f"evidence against no difference: {p_value(min(to.p, 1 - to.p))}, one-sided."
             )
         if compared > 1:

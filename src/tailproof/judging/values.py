@@ -8,6 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from tailproof.checks import require
+from tailproof.judging.arrivals import comparable
 from tailproof.judging.bench import Answer, Bench, difference
 from tailproof.judging.propensities import with_propensities
 from tailproof.judging.question import Judging, Question, capped
@@ -69,9 +70,8 @@ def judge(
     Hadad et al. 2021. Differences: one equation for all aims, a made-up reward at each end.
     """
     question, columns = Question.of(aim, options)
-    table = with_propensities(records(log, rows=True, **columns))
-    question.check(table)
     asked, control = _asked(rules, question.control)
+    table = _rows(records(log, rows=True, **columns), asked, question)
     benches, capped_by = _benches(table, question)
     answers = {}
     for done, (name, rule) in enumerate([(LOGGED, None), *asked.items()]):
@@ -80,6 +80,13 @@ def judge(
         answers[name] = _answer(benches, name, rule)
     values = _compared(answers, control, question)
     return _judgement(benches[0], question, values, control=control, capped_by=capped_by)
+
+
+def _rows(log: Records, asked: dict[str, Any], question: Question) -> Records:
+    """Return the rows that rules are judged on, with propensities."""
+    table = with_propensities(comparable(log, asked.values(), question.start))
+    question.check(table)
+    return table
 
 
 def _judgement(

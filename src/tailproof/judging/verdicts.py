@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tailproof.judging.propensities import drift
 from tailproof.judging.scores import by_unit
 from tailproof.stats.aims import Aim
 from tailproof.stats.diagnostics import (
@@ -19,7 +20,7 @@ from tailproof.stats.diagnostics import (
 from tailproof.tables import Records
 from tailproof.typing import Array
 
-__all__ = ["Doubt", "Overlap", "about_errors", "about_mean", "about_overlap"]
+__all__ = ["Doubt", "Overlap", "about_drift", "about_errors", "about_mean", "about_overlap"]
 
 LEAST_REWARDS = 30
 """Effective rewards below which nothing is said."""
@@ -159,6 +160,20 @@ def about_overlap(aim: Aim, overlap: Overlap) -> Iterator[Doubt]:
             "beware",
             f"weights do not give {what}: propensities are wrong, or choices depend on something "
             "that was not recorded",
+        )
+
+
+def about_drift(log: Records) -> Iterator[Doubt]:
+    """Yield what time says against propensities that were estimated from counts."""
+    if not log.estimated:
+        return
+    found = drift(log)
+    if found.rewards and (found.within if log.time is not None else found.shares):
+        times = "" if log.time is not None else "the times, or "
+        yield Doubt(
+            "beware",
+            "both the shares of the arms and the rewards moved with time, so propensities "
+            f"estimated from counts are wrong: give {times}the true ones",
         )
 
 

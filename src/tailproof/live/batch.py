@@ -43,6 +43,7 @@ class Batch:
         self.events: list[tuple[int, str, float, float, int]] = []
         self.due: list[tuple[float, int]] = []
         self.ready: list[Request] = []
+        self.ignored: dict[str, tuple[int, float]] = {}
 
     def do(self, act: Act) -> Ticket | Status | ValueError:
         """Do one act; what is refused leaves the others as they are."""
@@ -64,6 +65,8 @@ class Batch:
             self.due += [(now, request.id) for request in self.ready]
         if self.due:
             journal.add_due(self.due)
+        if self.ignored:
+            journal.add_ignored(self.ignored)
         if self.look.orders:
             look = not 0 <= now - agent.looked < _LOOK or not journal.serial
             if look or self.ready:
@@ -221,11 +224,15 @@ class Batch:
     def _tell(self, tell: Tell) -> Status:
         request, name = self.look.found.get(tell.ticket), tell.event or ""
         if request is None:
+            self._ignore("unknown", tell.reward)
             return "unknown"
         if CANCELLED in request.events:
             return "cancelled"
         recipe = self.agent.recipe_of(request.recipe)
         if name in request.events or (request.events and recipe.rewards == "first"):
+            known = request.events.get(name) or next(iter(request.events.values()))
+            same = known[0] == tell.reward and (name in request.events or not name)
+            self._ignore("repeated" if same else "second", tell.reward)
             return "duplicate"
         if recipe.rewards == "sum" and math.isinf(tell.reward):
             raise ValueError(f"a reward that is added to others must be finite, got {tell.reward}")
@@ -237,6 +244,11 @@ class Batch:
         if recipe.at_once:
             self.ready.append(request)
         return "kept"
+
+    def _ignore(self, why: str, reward: float) -> None:
+        """Count a reward that is not stored; the sum is one of finite rewards."""
+        count, total = self.ignored.get(why, (0, 0.0))
+        self.ignored[why] = count + 1, total + (reward if math.isfinite(reward) else 0.0)
 
     def _cancel(self, ticket: str) -> Status:
         request = self.look.found.get(ticket)

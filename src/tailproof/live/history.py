@@ -198,8 +198,10 @@ def _past(agent: Agent, history: Any, columns: dict[str, Any]) -> tuple[_Past, b
             if journal is not history and not isinstance(history, Log):
                 journal.close()
         return past, all(offer.vectors is None for offer in past.offers)
-    read = {"missing": "refuse", "group": None, "unit": None, "rows": True}
-    log = records(history, **(read | columns))
+    read: Any = {"missing": "refuse", "group": None, "unit": None}
+    log = records(
+        history, rows=True, **(columns if isinstance(history, Records) else read | columns)
+    )
     if log.status is not None:  # the log of a journal
         log = log.take(np.flatnonzero(np.isin(log.status.astype(str), _OVER)))
     return _of_table(log, agent), log.status is not None and log.features is None

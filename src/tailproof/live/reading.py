@@ -57,6 +57,7 @@ class Reader:
         self.offer = offers(journal)
         self.arms, self.notes = journal.arms, journal.notes
         self.count, self.first, self.pending = journal.outcome_count, journal.first, journal.pending
+        self.ignored = journal.ignored
         self._recipes: dict[int, Recipe] = {}
         self._evens: dict[tuple[int, int], float] = {}
 

@@ -47,6 +47,11 @@ class FirstWindows:
         """How many units have an open window."""
         return 0 if self._open is None else len(self._open.units)
 
+    @property
+    def waiting_for(self) -> float:
+        """What units with an open window have brought so far."""
+        return 0.0 if self._open is None else float(np.nansum(self._open.rows.reward))
+
     def add(
         self,
         rows: Decided,

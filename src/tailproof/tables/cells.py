@@ -95,6 +95,14 @@ class Column:
             found &= empty[self.codes]
         return found
 
+    def distinct(self) -> Index:
+        """Return the number of each cell, in the order in which they first come; −1 if missing."""
+        if self.numbers is None or self.codes is not None:
+            return labels(self, "").codes
+        import pandas
+
+        return np.asarray(pandas.factorize(self.numbers)[0], dtype=np.int64)
+
     def rows(self, chosen: Iterable[int]) -> Index:
         """Return the rows that have one of some texts."""
         if self.codes is None:

@@ -213,7 +213,8 @@ class Records:
 
     def __str__(self) -> str:
         count, several = len(self.arms), "s" if len(self.arms) > 1 else ""
-        about = f"{self.n} rows" if self.arms == ("",) else f"{self.n} rows of {count} arm{several}"
+        rows = "rows" if self.weight is None else f"sums of {self.weight.sum():,.0f} rows"
+        about = f"{self.n} {rows}" + ("" if self.arms == ("",) else f" of {count} arm{several}")
         if self.unit is not None:
             about += f", {int(self.unit.max()) + 1 if self.n else 0} units"
         if missing := int(np.isnan(self.reward).sum()):

@@ -137,8 +137,7 @@ def _closed(found: Records, end: float, window: float) -> Records:
     if over.all():
         return found
     open_ = int((~over).sum())
-    units = "1 unit" if open_ == 1 else f"{open_:,} units"
-    verb = "has" if open_ == 1 else "have"
-    note = f"{units} whose window {verb} not ended were left out."
+    units = "1 unit is" if open_ == 1 else f"{open_:,} of {found.n:,} units are"
+    note = f"{units} left out, as less than {window / 86400:g} days passed since the exposure."
     kept = found.take(np.flatnonzero(over))
     return replace(kept, notes=(*found.notes, note))

@@ -12,7 +12,7 @@ from tailproof.tables.how import Reading
 from tailproof.tables.journals import is_export
 from tailproof.tables.opening import open_table
 from tailproof.tables.reader import ALSO, Reader, finished
-from tailproof.tables.sources import Arrays
+from tailproof.tables.sources import Arrays, named as column_named
 from tailproof.typing import Index
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def reduced(
     named = {option: name for option, name in names.items() if name is not None}
     asked: dict[str, Any] = {option: named.get(option) for option in columns}
     if "reward" not in named:  # the reader says which columns there are
-        return _read(frame.head(0).collect().to_native(), columns, features, reading)
+        return _read(frame.head(1).collect().to_native(), columns, features, reading)
     kind = schema[named["reward"]]
     whole = rows or features is not None or "id" in named or is_export(known)
     whole |= not _NEEDS_ROWS.isdisjoint(reading) or columns["group"] not in ("group", None)
@@ -143,7 +143,7 @@ def _column(option: str, name: Any, known: list[str]) -> str | None:
     if not isinstance(name, str):
         raise ValueError(f"{option} must be a column of the lazy frame, got an array")
     defaults = [name, *(ALSO.get(option, ()) if name == option else ())]
-    there = next((own for own in defaults if own in known), None)
+    there = column_named(defaults, known, exact=name != option)
     if there is None and name != option:
         raise ValueError(
             f"{option} must be one of the columns {', '.join(known)} of the lazy frame, "

@@ -86,7 +86,8 @@ class Part(Source):
 
     def where(self, row: int) -> str:
         """Return where the row is in the source."""
-        return self.source.where(row if self.rows is None else int(self.rows[row]))
+        place = self.source.where(row if self.rows is None else int(self.rows[row]))
+        return f"{place} of {self.name}" if place.startswith("line") else place
 
     def keep(self, column: str, value: str) -> None:
         """Keep the rows that have this value in a column."""

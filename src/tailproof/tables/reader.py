@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from tailproof.tables.columns import (
 )
 from tailproof.tables.how import Reading
 from tailproof.tables.refusals import Refusals
-from tailproof.tables.sources import Arrays, Source
+from tailproof.tables.sources import Arrays, Source, named
 from tailproof.typing import Array, Index
 
 __all__ = ["ALSO", "Reader", "finished"]
@@ -85,16 +86,12 @@ class Reader:
         """Return the column of each option; a default that is not there is left out."""
         names = {option: name for option, name in asked.items() if isinstance(name, str)}
         self.source.prefer([name for option, name in names.items() if name != option])
-        known = set(self.source.names)
-        alike = {name.casefold(): name for name in self.source.names}  # such as Arm for arm
-        found = {}
+        known, found = self.source.names, {}
         for option, name in names.items():
             defaults = [name, *(self.also.get(option, ()) if name == option else ())]
             if option == "status" == name and not self.source.journal:
                 defaults = ["fate"]  # the status of an order is another matter
-            there = next((own for own in defaults if own in known), None)
-            if there is None and name == option:
-                there = next((alike[own] for own in defaults if own in alike), None)
+            there = named(defaults, known, exact=name != option)
             needed = name != option or (option == "reward" and not isinstance(self.source, Arrays))
             if there is not None or needed:
                 found[option] = there or name
@@ -224,13 +221,18 @@ class Reader:
 
     def _codes(self, option: str) -> Index | None:
         """Return the number of each row's unit, in the order of their first rows."""
-        found = self._labels(option)
-        if found is None:
+        if option not in self.columns:
             return None
-        missing = np.flatnonzero(found.codes < 0)
+        codes = self.columns[option].distinct()
+        missing = np.flatnonzero(codes < 0)
         self.refusals.rows(missing, f"column {self._name(option)} names no {option}")
-        self.units = np.array([*found.names, ""], dtype=object)[found.codes]
-        return found.codes
+        return codes
+
+    @cached_property
+    def units(self) -> NDArray[Any]:
+        """The name of each row's unit."""
+        found = cells.labels(self.columns["unit"], "unit")
+        return np.array([*found.names, ""], dtype=object)[found.codes]
 
     def _check_ids(self) -> None:
         """Refuse the second and later rows of an id."""
@@ -242,10 +244,10 @@ class Reader:
         first_row = dict(zip(found.codes[first].tolist(), first.tolist(), strict=True))
         self.refusals.each(
             {
-                int(row): f"{found.names[code]!r}, as in {self.source.where(first_row[code])},"
+                int(row): f"{found.names[code]!r} ({self.source.where(first_row[code])})"
                 for row, code in zip(again, found.codes[again].tolist(), strict=True)
             },
-            f"column {self._name('id')} has a second row of",
+            f"column {self._name('id')} repeats",
         )
 
     def _number(self, option: str, reason: str) -> Array:
@@ -263,6 +265,8 @@ class Reader:
         full, possible = self._of_all(arms), None
         if full is not None:
             full, possible = check_all(full, arms, self.n, self.refusals)
+        elif "offer" in self.columns:  # some shares are not known, as of units that came back
+            possible = self._on_offer(arms)
         if "propensity" in self.columns:
             own = self._number("propensity", "propensity")
         elif full is not None:
@@ -270,6 +274,13 @@ class Reader:
         else:
             return None, None, None
         return check_own(own, full, arm, self.refusals), full, possible
+
+    def _on_offer(self, arms: tuple[str, ...]) -> Flags | None:
+        """Return which arms the offers of a journal have; None if each has all."""
+        offers = listed(self.columns["offer"])
+        kinds = {tuple(offer): np.isin(arms, offer) for offer in offers}
+        found = np.array([kinds[tuple(offer)] for offer in offers], dtype=np.bool_)
+        return None if found.all() else found
 
     def _of_all(self, arms: tuple[str, ...]) -> Array | None:
         """Return the propensities of all arms as they were given, NaN where there is none."""

@@ -62,6 +62,11 @@ def records(
     columns = dict(zip(_NAMES, (arm, reward, unit, time, propensity), strict=True))
     _check(table, columns, features, reading)
     if isinstance(table, Records):
+        if rows and table.weight is not None:
+            raise ValueError(
+                "these records are sums of rows, and rows are needed: pass the table itself, or "
+                "make them with records(…, rows=True)"
+            )
         return table
     columns |= {"group": reading.get("group", "group"), "id": reading.get("id")}
     if reading.get("events") is not None:

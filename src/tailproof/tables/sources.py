@@ -7,10 +7,23 @@ from difflib import get_close_matches
 from tailproof.tables.cells import Column
 from tailproof.tables.refusals import Refusals
 
-__all__ = ["Arrays", "Source"]
+__all__ = ["Arrays", "Source", "named"]
 
 _SHOWN = 40
 """How many columns a message names."""
+
+
+def named(wanted: Sequence[str], known: Sequence[str], *, exact: bool = False) -> str | None:
+    """Return the first of some names that a column has, in any case unless it must be exact.
+
+    >>> named(["time", "at"], ["Arm", "at"]), named(["arm"], ["Arm"]), named(["arm"], ["price"])
+    ('at', 'Arm', None)
+    """
+    there = next((name for name in wanted if name in known), None)
+    if there is not None or exact:
+        return there
+    alike = {name.casefold(): name for name in known}
+    return next((alike[name] for name in wanted if name in alike), None)
 
 
 class Source(ABC):

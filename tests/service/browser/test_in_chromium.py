@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from chromium import Chromium, until
 
-from tailproof import Median
+from tailproof import UCB1, CappedMean, Median
+from tailproof.live import Agent
 from tailproof.live.config import load
 from tailproof.live.journal import Journal
 from tailproof.service.page.offline import offline_page, summarised
@@ -210,6 +211,44 @@ def test_a_report_is_the_same_page_without_a_service(
     assert browser.run("document.getElementById('acts').hidden")
     assert browser.text("#connection").startswith("As of ")
     assert {url.partition(":")[0] for url in browser.requests} <= {"file", "data", "about"}
+    assert browser.complaints == []
+
+
+def test_a_shop_reads_each_arm_on_a_phone_without_scrolling_a_table(
+    browser: Chromium, tmp_path: Path
+) -> None:
+    now = [1.7e9]
+    agent = Agent(
+        UCB1(), ":memory:", wait=60, silence=0.0, control=("old", 0.5), clock=lambda: now[0]
+    )
+    for visit in range(900):
+        now[0] += 1
+        ticket = agent.ask(["old", "new"], unit=f"unit {visit % 700}")
+        if visit % (9 if ticket.arm == "old" else 3) == 0:
+            agent.tell(ticket.id, 10.0 + visit % 7)
+    now[0] += 200
+    agent.tick()
+    agent.tell("nobody", 5.0)
+    found = summarised(agent.journal, CappedMean(0.99), name="shop")
+    file = tmp_path / "shop.html"
+    file.write_text(offline_page(found))
+    browser.size(390, 844)
+    browser.open(file.as_uri())
+    browser.wait("document.querySelector('#intervals svg') !== null")
+    cells = browser.run("""[...document.querySelectorAll('#arms tbody tr')].map(row =>
+        Object.fromEntries([...row.cells].map(x => [x.dataset.name ?? 'arm', x.innerText])))""")
+    new = next(row for row in cells if row["arm"] == "new")
+    arm = next(row for row in found["arms"] if row["name"] == "new")
+    assert list(new) == [
+        "arm", "visits", "customers", "conversion", "basket", "revenue per customer",
+        "the same, capped", "lift over old, capped",
+    ]  # fmt: skip
+    assert new["customers"] == f"{arm['customers']:,}"
+    assert new["conversion"] == f"{100 * arm['conversion']:.3g} %"
+    assert new["lift over old, capped"].startswith("+")
+    wide = "[...document.querySelectorAll('.wide')].filter(x => x.scrollWidth > x.clientWidth + 1)"
+    assert browser.run(f"{wide}.map(x => x.innerText)") == []
+    assert "Unknown\n1" in browser.text("#tickets")
     assert browser.complaints == []
 
 

@@ -321,6 +321,25 @@ class Journal(ABC):
         for item in values.items():
             self.execute(f"INSERT INTO meta VALUES (?, ?) {new}", item)
 
+    def add_ignored(self, rewards: Mapping[str, tuple[int, float]]) -> None:
+        """Count rewards that are not stored, by the reason: how many, and their sum."""
+        for why, (count, total) in rewards.items():
+            for key, more, kind in (
+                (f"ignored {why}", count, "INTEGER"),
+                (f"sum {why}", total, "REAL"),
+            ):
+                new = f"CAST(CAST(meta.value AS {kind}) + CAST(excluded.value AS {kind}) AS TEXT)"
+                self.execute(
+                    f"INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = {new}",
+                    (key, repr(more)),
+                )
+
+    def ignored(self) -> dict[str, tuple[int, float]]:
+        """Return how many rewards were not stored, and their sum, by the reason."""
+        meta = self.meta()
+        found = [key.removeprefix("ignored ") for key in meta if key.startswith("ignored ")]
+        return {why: (int(meta[f"ignored {why}"]), float(meta[f"sum {why}"])) for why in found}
+
     # ---- recipes, notes, arms and offers
 
     def recipes(self) -> list[tuple[int, str, str, int, float]]:

@@ -3,12 +3,11 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from tailproof.formatting import amount, listed, signed
-from tailproof.live.reading import Note
 from tailproof.policies.base import Policy
 from tailproof.service.page.timeline import plain
 from tailproof.stats.aims import Aim
@@ -27,22 +26,20 @@ __all__ = [
     "BY_FEATURES",
     "TOO_EARLY",
     "About",
+    "Counted",
     "aim_words",
     "exploring",
     "filter_words",
+    "judged_words",
     "lead_how",
     "lead_words",
     "pay",
-    "sound",
+    "spelled",
     "weighted_words",
 ]
 
 _RIVALS = 4
 """With more rivals there is no forecast; it takes up to a tenth of a second for each."""
-_ALARM = math.log(1000)
-"""Evidence that the control group is not drawn as configured."""
-_MANY = 0.05
-"""A share of late money or lost rewards above this is pointed out."""
 TOO_EARLY = "Too early to tell: no arm has enough rewards yet."
 BY_FEATURES = (
     "The policy chose arms by features, so these estimates cannot tell which arm leads; "
@@ -87,7 +84,7 @@ def lead_how(aim: Aim, statistic: Statistic) -> list[str]:
     return [*found, proved]
 
 
-def lead_words(aim: Aim, found: Comparison) -> str:
+def lead_words(aim: Aim, found: Comparison, noun: str = "request") -> str:
     """Say which arm leads, how sure that is, and what would make it sure."""
     unbounded = isinstance(found.statistic, Unbounded)
     known = ~np.isnan(found.values) if unbounded else [ends is not None for ends in found.intervals]
@@ -123,8 +120,8 @@ def lead_words(aim: Aim, found: Comparison) -> str:
         return words
     about = float(f"{more.rewards:.0e}")  # one digit, so that the sentence stays for a while
     return (
-        f"{words} About {about:,.0f} more rewards of these arms would make it sure, if they differ "
-        "as they seem to."
+        f"{words} About {about:,.0f} more {noun}s with these arms would make it sure, if they "
+        "differ as they seem to."
     )
 
 
@@ -151,18 +148,81 @@ def filter_words(policy: Policy[Any]) -> str:
     )
 
 
-class Counted(Protocol):
-    """What the checks need to know of an arm."""
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """Customers that are counted, and those that are not.
 
-    name: str
-    requests: int
-    came: int
-    late: int
-    late_sum: float
+    Attributes
+    ----------
+    known : int
+    units : bool
+        Whether requests name units, so that those who come back are told apart.
+    waiting : int
+        Customers whose time is not over.
+    outside : float
+        What requests after their customer's window brought.
+    window : float
+        Seconds.
+    """
+
+    known: int = 0
+    units: bool = False
+    waiting: int = 0
+    outside: float = 0.0
+    window: float = math.inf
 
     @property
-    def asked(self) -> int:
-        """All requests so far."""
+    def noun(self) -> str:
+        """What one observation is called."""
+        return "customer" if self.units else "request"
+
+    @property
+    def words(self) -> str:
+        """Whose rewards are counted, and whose are not."""
+        if not self.units:
+            return (
+                "Requests name no unit, so each request is taken to be another customer: if "
+                "customers return, name them in every ask."
+            )
+        span = spelled(self.window)
+        found = (
+            f"{self.known:,} customers are counted, each with what its visits within {span} of the "
+            "first one brought, once they are over"
+        )
+        if self.waiting:
+            found += f"; {self.waiting:,} are not counted yet"
+        if self.outside:
+            found += (
+                f"; {amount(self.outside)} that later visits brought do not count: a longer wait "
+                "counts more of them"
+            )
+        return f"{found}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the page shows."""
+        return {"known": self.known, "units": self.units, "waiting": self.waiting} | {
+            "outside": plain(self.outside),
+            "words": self.words,
+        }
+
+
+def spelled(seconds: float) -> str:
+    """Return a time span in words.
+
+    >>> spelled(604800), spelled(3600), spelled(90)
+    ('7 days', '1 hour', '90 seconds')
+    """
+    for name, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
+        if seconds % size == 0 and seconds >= size:
+            count = seconds / size
+            return f"{count:g} {name}" + ("s" if count != 1 else "")
+    return f"{seconds:g} seconds"
+
+
+def judged_words(aim: Aim, customers: Counted) -> str:
+    """Say by what an arm is judged."""
+    what = "what each of its customers brought" if customers.units else "all its rewards"
+    return f"Each arm is judged by {what}: {aim_words(aim)}. {customers.words}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,19 +238,16 @@ class About:
     scale: Scale | None
     ruled: float = 1.0
     """The share of requests that the rule decided, as lots are drawn: not the control group."""
-    units: bool = False
-    """Whether a unit counts once, with all that it brought in the window of its first request."""
-    waiting: int = 0
-    """How many units have a window that is not over."""
+    customers: Counted = Counted()
 
     @property
     def unit(self) -> str:
-        """What the numbers are, such as "a request, capped at 300"."""
+        """What the numbers are of, such as "a customer"."""
         level = self.aim.level
         if level is not None:
             name = "median" if level == 0.5 else f"{level:g}-quantile"
             return f"of its rewards above the {name} of the control group"
-        return "a unit" if self.units else "a request"
+        return f"a {self.customers.noun}"
 
     @property
     def capped(self) -> str:
@@ -214,9 +271,6 @@ def pay(about: About, control: Estimate | None, even: Estimate | None) -> dict[s
     if even is not None:
         rows.append(_gain(about, "even", "an even split", even, about.ruled))
     verdict, words = _verdict(about, rows)
-    if about.waiting:
-        units = "unit whose window is" if about.waiting == 1 else "units whose windows are"
-        words += f" {about.waiting:,} {units} not over are not counted yet."
     return {"verdict": verdict, "words": words, "how": _pay_how(about, even), "rows": rows}
 
 
@@ -272,7 +326,7 @@ def _sentence(about: About, row: dict[str, Any]) -> tuple[str, str]:
         )
     verb, end = (
         "saved" if about.costs else "earned",
-        f"{about_percent}; {between}.{_beyond(about, row)}",
+        f"{about_percent}; {between}.{_in_all(about, row)}{_beyond(about, row)}",
     )
     if about.aim.level is not None:
         verb = "had"
@@ -285,6 +339,22 @@ def _sentence(about: About, row: dict[str, Any]) -> tuple[str, str]:
     return "unsure", f"Not sure yet: {words}"
 
 
+def _in_all(about: About, row: dict[str, Any]) -> str:
+    """Say the difference for all that the rule decided for, with its interval."""
+    total, low, high = (math.nan if x is None else float(x) for x in row["total"])
+    if not math.isfinite(total + low + high):
+        return ""
+    many = about.ruled * row["requests"] if row["against"] != "served" else row["requests"]
+    return (
+        f" That is {_sum(total)} in all for the {many:,.0f} {about.customers.noun}s that it "
+        f"decided for; between {_sum(low)} and {_sum(high)}."
+    )
+
+
+def _sum(x: float) -> str:
+    return amount(float(f"{x:.3g}"))
+
+
 def _beyond(about: About, row: dict[str, Any]) -> str:
     """Name the cap, and the difference without it, if it cut anything."""
     if about.scale is None or not row["beyond"] or not isinstance(row["uncapped"], float):
@@ -293,11 +363,19 @@ def _beyond(about: About, row: dict[str, Any]) -> str:
     more = "more" if raw >= 0 else "less"
     turned = raw * float(row["gain"][0]) < 0
     decide = ", and these decide" if turned else ""
-    what = "reward was" if count == 1 else "rewards were"
+    what = about.customers.noun if about.customers.units else "reward"
+    what += " was" if count == 1 else "s were"
     return (
         f" Rewards are capped, now at {amount(about.scale.high)}, and {count:,} {what} beyond the "
-        f"cap{decide}: without a cap it is {amount(abs(raw))} {more}."
+        f"cap{decide}: without a cap it is {amount(abs(raw))} {more} "
+        f"{about.unit}{_raw_total(about, row)}."
     )
+
+
+def _raw_total(about: About, row: dict[str, Any]) -> str:
+    """Return the uncapped difference in all, in brackets."""
+    many = about.ruled * row["requests"]
+    return f" ({_sum(float(row['uncapped']) * many)} in all, without an interval)"
 
 
 def _pay_how(about: About, even: Estimate | None) -> str:
@@ -326,14 +404,8 @@ def _pay_how(about: About, even: Estimate | None) -> str:
 
 def _assumed(about: About) -> str:
     """Name the conditions."""
-    counted = "its first one counts, as the others get the same arm"
-    if about.units:
-        counted = (
-            "it counts once, with all that it brought at requests within the window of its first "
-            "one, when that window is over"
-        )
-    found = f"Where requests name a unit, {counted}. Assumed: "
-    found += "one unit does not change the reward of another"
+    found = f"{about.customers.words} Assumed: one {about.customers.noun} does not change the "
+    found += "reward of another"
     if about.lost:
         found += "; whether a reward is lost or slow does not depend on the arm and its size"
     return found + "."
@@ -365,54 +437,6 @@ def exploring(about: About, found: Estimate | None, worth: Worth) -> dict[str, A
         )
     control = f" {said}." if lots else ""
     return {"words": words + control, "how": how.strip(), "row": row}
-
-
-def sound(
-    about: About, worth: Worth, arms: Sequence["Counted"], notes: Sequence[Note]
-) -> dict[str, Any]:
-    """Say whether the data can be trusted; each check is fine, a warning, or a number to know."""
-    checks = []
-    if worth.lots:
-        evidence = worth.ratio_evidence()
-        found = "; ".join(
-            f"{drawn:,} of {lots:,} decisions, {drawn / lots:.2%}, were control, and {lot:.2%} "
-            "are configured"
-            for lot, (drawn, lots) in worth.lots.items()
-        )
-        if evidence >= _ALARM:
-            found += (
-                ". That is no chance (evidence above 1000 to 1): requests are lost or sent "
-                "elsewhere after they drew their lot"
-            )
-        checks.append(("control group", evidence < _ALARM, found))
-    late = sum(arm.late for arm in arms)
-    told = sum(arm.came for arm in arms)
-    if late:
-        by_arm = ", ".join(
-            f"{arm.name} {arm.late:,} ({amount(arm.late_sum)})" for arm in arms[:6] if arm.late
-        )
-        checks.append(
-            ("late rewards", late <= _MANY * (late + told), f"{late:,} came too late: {by_arm}")
-        )
-    else:
-        checks.append(("late rewards", True, "none"))
-    if about.lost:
-        missing = sum(arm.requests - arm.came for arm in arms)
-        asked = sum(arm.asked for arm in arms)
-        checks.append(
-            ("lost rewards", missing <= _MANY * asked, f"{missing:,} of {asked:,} never came")
-        )
-    alarms = [note for note in notes if note.kind == "alarm"]
-    said = f"{len(alarms)} so far; the last one: {_note(alarms[-1])}" if alarms else "none so far"
-    checks.append(("drift alarms", not alarms, said))
-    bad = [name for name, fine, _ in checks if not fine]
-    words = f"Look at: {listed(bad)}." if bad else "Nothing looks wrong."
-    rows = [{"name": name, "fine": fine, "words": said} for name, fine, said in checks]
-    return {"fine": not bad, "words": words, "checks": rows}
-
-
-def _note(note: Note) -> str:
-    return ", ".join(f"{key} {value}" for key, value in note.text.items()) or note.kind
 
 
 def weighted_words(lead: Lead) -> dict[str, str]:

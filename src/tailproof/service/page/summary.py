@@ -1,9 +1,8 @@
 """A summary of a journal: did it pay, who leads, what exploring cost, and is the data sound."""
 
-import json
 import math
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,15 +13,18 @@ from tailproof.live import Journal, Recipe
 from tailproof.live.reading import Ended, Note, Reader
 from tailproof.policies.base import Policy
 from tailproof.service.page import sentences
+from tailproof.service.page.arms import Arm, added, first, least, lift_shown, state
+from tailproof.service.page.checks import sound
 from tailproof.service.page.kept import of_worth, packed, unpacked
+from tailproof.service.page.lifts import Lift, lifts
 from tailproof.service.page.timeline import History, plain
 from tailproof.stats.aims import Aim
-from tailproof.stats.comparison import LEVEL, Comparison, Lead, Unbounded
+from tailproof.stats.comparison import LEVEL, Comparison, Unbounded
 from tailproof.stats.diagnostics import LEAST
 from tailproof.stats.first_windows import FirstWindows
 from tailproof.stats.histograms import FEWEST, Histogram
 from tailproof.stats.uplift import CONTROL, OTHER, POLICY, Decided, Worth
-from tailproof.typing import Array
+from tailproof.typing import Array, Index
 
 if TYPE_CHECKING:
     from tailproof.service.experiments import Experiment
@@ -43,42 +45,13 @@ _LATELY = 1000
 """An arm is no longer on offer if none of this many latest tickets could have got it."""
 _LISTED = 50
 """The most arms in tables; if there are more, none gets a value by weights."""
-_ROUNDED = 1e-8
-"""The shares of a journal have nine digits."""
 _JUDGED = 20_000
 """The tail is estimated from about this many rewards; again after 10 % or this many more."""
 _GROUPS = {None: POLICY, "control": CONTROL}
 _RETURNED = (
-    "Units came back, and the rewards of one unit are not independent: nothing is called sure. "
-    "`tailproof judge` counts units."
+    "Units came back, and rewards of one unit that do not add up are not independent: nothing is "
+    "called sure. `tailproof judge` counts units."
 )
-
-
-@dataclass
-class _Arm:
-    """One arm: its requests with an outcome, and their rewards.
-
-    `rewards` includes those of silence; `came` does not.
-    """
-
-    name: str
-    requests: int = 0
-    rewards: int = 0
-    came: int = 0
-    offered: int = -1
-    """The number of the last request that could have got it."""
-    sample: Histogram = field(default_factory=Histogram)
-    window: Array = field(default_factory=lambda: np.empty(0))
-    pending: int = 0
-    pruned: int = 0
-    """Requests that were removed from the journal before they were read."""
-    late: int = 0
-    late_sum: float = 0.0
-
-    @property
-    def asked(self) -> int:
-        """All requests so far."""
-        return self.requests + self.pending + self.pruned
 
 
 class Summary:
@@ -91,12 +64,12 @@ class Summary:
     Whether it paid, and what exploring cost, is told by `Worth`: from the lots by which requests
     got their arms, so that no law of the rewards is assumed.
 
-    An arm is judged by all its rewards that came in time, in ended decisions, from a `Histogram`.
-    Only while arms are compared does each reward take 8 or 16 bytes. The arm on offer with the best
-    estimate leads; it is sure if there is enough evidence over every other arm on offer. For a
-    given set of arms, all intervals together hold at all looks with 95 % confidence, and so does a
-    sure lead, whatever the policy chose, if rewards depend neither on when they are asked for nor
-    on how long they take; what of this is proved depends on the aim, see `tailproof.intervals`. If
+    An arm is judged by all its customers, from a `Histogram` of what each brought; without units
+    each request is another customer. Only while arms are compared does each take 8 or 16 bytes. The
+    arm on offer with the best estimate leads; it is sure if there is enough evidence over every
+    other arm on offer. For a given set of arms, all intervals together hold at all looks with 95 %
+    confidence, and so does a sure lead, whatever the policy chose, if rewards depend neither on
+    when they are asked for nor on how long they take; what of this is proved depends on the aim. If
     requests have features, a policy may choose arms by them: then an arm is judged by what it alone
     would have earned, by weights, and a lead is sure if its interval is above all others.
 
@@ -139,7 +112,7 @@ class Summary:
         costs: bool = False,
     ) -> None:
         self.reader, self.policy, self.aim, self.costs = Reader(journal), policy, aim, costs
-        self._arms: list[_Arm] = []
+        self._arms: list[Arm] = []
         self._numbers: dict[str, int] = {}
         self.read = self.ended = self._start = 0
         self._requests = self._rewards = self._came = self._cancelled = self._again = 0
@@ -147,6 +120,9 @@ class Summary:
         self.worth = Worth(aim)
         self._windows, self._brought, self._units = FirstWindows(), Histogram(), False
         self._resumed = False
+        self._customers, self._told = 0, 0.0
+        self._ignored: dict[str, tuple[int, float]] = {}
+        self._lifts: dict[str, Lift] = {}
         self._history = History(self.worth.level)
         self._notes: list[Note] = []
         self._recipe: Recipe | None = None
@@ -202,6 +178,7 @@ class Summary:
                 "windows": self._windows,
                 "brought": self._brought,
                 "units": self._units,
+                "customers": self._customers,
             }
         )
 
@@ -213,10 +190,12 @@ class Summary:
         vars(self.worth).update(found["worth"])
         self._start, self._units, self._resumed = found["start"], found["units"], True
         self._windows, self._brought = found["windows"], found["brought"]
+        self._customers = found.get("customers", 0)
 
     def _count(self) -> None:
         """Count what has no outcome yet, and what came too late."""
         pending, late = self.reader.pending(), self.reader.late()
+        self._ignored = self.reader.ignored()
         for number, arm in enumerate(self._arms):
             arm.pending = pending.get(number, 0)
             arm.late, arm.late_sum = late.get(number, (0, 0.0))
@@ -225,7 +204,7 @@ class Summary:
         """Add new arms; all arms together share the cells."""
         for name in names:
             self._numbers[name] = len(self._arms)
-            self._arms.append(_Arm(name))
+            self._arms.append(Arm(name))
         for arm in self._arms if names else []:
             arm.sample.limit(max(FEWEST, _ALL_CELLS // len(self._arms)))
 
@@ -250,8 +229,10 @@ class Summary:
             arm.requests += len(own)
             arm.came += int(came[own].sum())
             arm.rewards += len(values)
-            arm.sample.add(values)
+            arm.orders += int(np.count_nonzero(values))
+            arm.sold = added(arm.sold, values)
             arm.window = np.concatenate([arm.window, values])[-width:]
+        self._told = added(self._told, rewards[~np.isnan(rewards)])
         self._came += int(came.sum())
         self._again += sum(row.again for row in rows)
         self._rewards += int((~np.isnan(rewards)).sum())
@@ -290,7 +271,7 @@ class Summary:
             arm=np.array([row.arm for row in rows]),
             offered=np.array([len(offers[row.offer]) for row in rows], dtype=np.float64),
             share=np.array(share),
-            least=np.array([_least(row.shares) for row in rows]),
+            least=np.array([least(row.shares) for row in rows]),
             explore=np.array([self.reader.even(row.recipe, row.offer) for row in rows]),
             group=groups,
             lot=lot,
@@ -299,8 +280,21 @@ class Summary:
             there=there,
             times=np.ones(len(rows)),
         )
-        self.worth.add(self._by_unit(rows, decided, again))
+        found = self._by_unit(rows, decided, again)
+        self.worth.add(found)
+        self._add_customers(found.arm, found.reward)
         self.worth.add_rewards(np.where(lot > 0, groups, OTHER), rewards)
+
+    def _add_customers(self, arms: Index, totals: Array) -> None:
+        """Add customers, with what each brought, to their arms."""
+        self._customers += len(totals)
+        for number in np.unique(arms).tolist():
+            arm, own = self._arms[number], totals[arms == number]
+            own = own[~np.isnan(own)]
+            arm.sample.add(own)
+            arm.customers += len(own)
+            arm.buyers += int(np.count_nonzero(own))
+            arm.revenue = added(arm.revenue, own)
 
     def _by_unit(self, rows: Sequence[Ended], decided: Decided, again: Flags) -> Decided:
         """Return decisions that are complete: of a unit, with all that it brought in its window.
@@ -374,22 +368,23 @@ class Summary:
 
         While the journal is still being read, this waits until there are twice as many rewards.
         """
-        seen = self._rewards, self._features, len(self._arms), here
+        seen = self._rewards, self._features, len(self._arms), here, self._customers
         early = self.read < self.ended and self._rewards < 2 * self._seen[0]
         if seen == self._seen or (early and self._features == self._seen[1]):
             return
         self._seen = seen
         names, samples = [arm.name for arm in self._arms], [arm.sample for arm in self._arms]
-        how = [f"Each arm is judged by all its rewards: {sentences.aim_words(self.aim)}."]
+        about, self._lifts = self._about_customers(sum(arm.customers for arm in self._arms)), {}
+        how = [sentences.judged_words(self.aim, about)]
         self._lead = {"arm": None, "sure": False, "words": sentences.TOO_EARLY, "how": how[0]}
         if not here:
             self._table = np.empty((0, 3))
             return
         if self._by_arm:
             self._table = self._weighted()
-            lead = _first(names, here, self._table, costs=self.costs)
+            lead = first(names, here, self._table, costs=self.costs)
             told = sentences.weighted_words(lead)
-            if self._again and lead.sure:
+            if self._again and not self._units and lead.sure:
                 lead = lead._replace(sure=False)
                 told["words"] = f"Alone, {lead.arm} would earn most so far. {_RETURNED}"
             self._lead = {"arm": lead.arm, "sure": lead.sure} | told
@@ -409,11 +404,32 @@ class Summary:
         how += sentences.lead_how(self.aim, found.statistic)
         if not all(sample.exact for sample in samples):
             how.append("Rewards are rounded to save memory; what is said here allows for that.")
-        self._lead = {"words": sentences.lead_words(self.aim, found), "how": " ".join(how)}
-        sure = found.lead.sure and not self._again
+        said = sentences.lead_words(self.aim, found, about.noun)
+        self._lead = {"words": said, "how": " ".join(how)}
+        self._lifts = {} if self._control is None else lifts(found, self._control)
+        sure = found.lead.sure and (self._units or not self._again)
         if found.lead.sure and not sure:
             self._lead["words"] = f"{found.lead.arm} leads so far. {_RETURNED}"
         self._lead |= {"arm": found.lead.arm, "sure": sure}
+
+    @property
+    def _control(self) -> str | None:
+        """The arm of the control group, if there is one."""
+        recipe = self._recipe
+        return None if recipe is None or recipe.control is None else recipe.control[0]
+
+    def _about_customers(self, known: int | None = None) -> sentences.Counted:
+        """Return how many customers there are, removed ones too, and what is not counted."""
+        waiting = self._windows.waiting_for
+        counted = sum(arm.revenue for arm in self._arms) + waiting
+        outside = self._told - counted if self._units and not self._resumed else 0.0
+        return sentences.Counted(
+            known=self._customers if known is None else known,
+            units=self._units,
+            waiting=self._windows.open,
+            outside=outside if abs(outside) > 1e-9 * abs(self._told) else 0.0,
+            window=math.inf if self._recipe is None else float(self._recipe.wait),
+        )
 
     def _weighted(self) -> Array:
         """Return what each arm alone would have earned, with its interval, by weights."""
@@ -452,6 +468,7 @@ class Summary:
             "aim_words": sentences.aim_words(self.aim, self.costs),
             "costs": self.costs,
             "outcomes": self.ended,
+            "customers": self._about_customers().to_dict(),
             "silence": silence,
             "rewards": "first" if recipe is None else recipe.rewards,
             "tickets": {
@@ -466,7 +483,10 @@ class Summary:
             },
             **self._paid(),
             "lead": self._lead,
-            "arms": [self._row(i, table[i], here[i]) for i in order[:_LISTED]],
+            "arms": [
+                self._arms[i].to_dict(table[i], self._lift(i, table[i]), here=here[i])
+                for i in order[:_LISTED]
+            ],
             "more_arms": max(0, len(order) - _LISTED),
             "history": self._history.to_dict([arm.name for arm in self._arms], order[:1]),
             "tail": {"words": self._tail, "rewards": self._judged, "least": LEAST},
@@ -485,8 +505,7 @@ class Summary:
             positive=all(arm.sample.lows[0] >= 0 for arm in self._arms if len(arm.sample.lows)),
             scale=worth.scale,
             ruled=worth.ruled,
-            units=self._units,
-            waiting=self._windows.open,
+            customers=self._about_customers(),
         )
         against = worth.against_control() if control else None
         even = worth.even.estimate() if worth.level is None else None
@@ -495,51 +514,18 @@ class Summary:
             "pay": sentences.pay(about, against, even)
             | {"trail": [(at, *map(plain, found[2:5])) for at, found in worth.trail]},
             "exploring": sentences.exploring(about, worth.exploring.estimate(), worth),
-            "sound": sentences.sound(about, worth, self._arms[:_LISTED], self._notes),
-            "state": _state(self._notes),
+            "sound": sound(about, worth, self._arms[:_LISTED], self._notes, self._ignored),
+            "ignored": {why: [count, plain(x)] for why, (count, x) in self._ignored.items()},
+            "state": state(self._notes),
             "notes": [note._asdict() for note in self._notes][-_LISTED:],
         }
 
-    def _row(self, number: int, found: Array, here: bool) -> dict[str, Any]:
-        arm = self._arms[number]
-        return {
-            "name": arm.name,
-            "here": here,
-            "pulls": arm.asked,
-            "rewards": arm.rewards,
-            "pending": arm.pending,
-            "missing": arm.requests - arm.came,
-            "late": arm.late,
-            "late_sum": plain(arm.late_sum),
-            **dict(zip(("estimate", "low", "high"), map(plain, found.tolist()), strict=True)),
-        }
+    def _lift(self, arm: int, found: Array) -> dict[str, Any] | None:
+        gains = self._lifts.get(self._arms[arm].name)
+        return lift_shown(gains, float(found[0]), self._arms)
 
-    def _on_offer(self, arm: _Arm) -> bool:
+    def _on_offer(self, arm: Arm) -> bool:
         return arm.pending > 0 or arm.offered >= self._requests - _LATELY
-
-
-def _state(notes: Sequence[Note]) -> dict[str, Any]:
-    """Return the arm that every request gets now, if any, and the arms that were dropped."""
-    fixed: dict[str, Any] | None = None
-    for note in notes:
-        if note.kind in ("fix", "resume"):
-            fixed = note.text if note.kind == "fix" else None
-    return {"fixed": fixed, "dropped": [one.text["arm"] for one in notes if one.kind == "drop"]}
-
-
-def _least(shares: str | None) -> float:
-    """Return a lower bound on the propensities, which are rounded; NaN if they are not known."""
-    return math.nan if shares is None else min(json.loads(shares)) * (1 - _ROUNDED)
-
-
-def _first(names: Sequence[str], here: Sequence[int], table: Array, *, costs: bool) -> Lead:
-    """Return the arm on offer with the best value, sure if its interval is above all others."""
-    value, low, high = -table[here][:, [0, 2, 1]].T if costs else table[here].T
-    if np.isnan(value).any():
-        return Lead(None, False, tuple(names[arm] for arm in here))
-    best = int(value.argmax())
-    rivals = [i for i in range(len(here)) if i != best and high[i] >= low[best]]
-    return Lead(names[here[best]], not rivals, tuple(names[here[i]] for i in rivals))
 
 
 def counted(experiment: "Experiment") -> Callable[[int], bytes]:

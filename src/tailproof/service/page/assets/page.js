@@ -202,21 +202,22 @@ function exploration({ explore, control, floor }) {
   return parts.join(" ");
 }
 
-function showPay({ pay, costs, aim, mean, control, name }) {
+function showPay({ pay, costs, aim, mean, control, name, customers }) {
   const kinds = { paid: ["sure", "it paid"], cost: ["bad", "it did not pay"], unsure: ["", "not sure yet"], early: ["early", "too early"], none: ["early", "no control group"] };
   const [kind, text] = kinds[pay.verdict];
   at("pay-badge").className = `badge ${kind}`;
   setText("pay-badge", text);
   setText("pay-words", pay.words);
   setText("pay-how", pay.how);
-  const each = mean ? "a request" : aim, range = ([value, low, high], unit = "") => [value === null ? "–" : `${words(value)}${unit}`,
+  const noun = customers.units ? "customer" : "request", each = mean ? `a ${noun}` : aim, range = ([value, low, high], unit = "") => [value === null ? "–" : `${words(value)}${unit}`,
     value === null ? "" : `${words(low)} to ${words(high)}${unit}`];
   fill(at("gains"), pay.rows.map(row => [make("h4", `Against ${row.name}`), cards([
     [`${costs ? "Saved" : "More"}, ${each}`, ...range(row.gain.map(rounded))],
     ...(row.percent[0] === null ? [] : [[`${costs ? "Saved" : "More"}, in %`, ...range(row.percent.map(rounded), " %")]]),
     ...(mean ? [[`${costs ? "Saved" : "More"}, in all`, ...range(row.total.map(rounded))]] : []),
     [`Rule, ${each}`, words(rounded(row.rule)), `other: ${words(rounded(row.other))}`],
-    ["Requests", whole.format(row.requests), "that this is from"],
+    ...(mean && row.beyond ? [["Without the cap", words(rounded(row.uncapped)), `${each}; ${whole.format(row.beyond)} ${noun}s are above the cap`]] : []),
+    [`${noun[0].toUpperCase()}${noun.slice(1)}s`, whole.format(row.requests), "that this is from"],
   ])]).flat());
   setText("trail-words", `${costs ? "Saved" : "Earned beyond"} ${control ? "the control group" : "an even split"} ${each}, so far, with its interval; above the line it pays.`);
   const rules = [control ? `always:${control.arm}` : "always:ARM", "even"];
@@ -235,11 +236,11 @@ function cards(rows, list = make("dl")) {
   return list;
 }
 
-function showSound({ sound, tickets, outcomes, silence, notes }) {
+function showSound({ sound, tickets, outcomes, silence, notes, ignored }) {
   at("sound-badge").className = `badge ${sound.fine ? "sure" : "bad"}`;
   setText("sound-badge", sound.fine ? "sound" : "look");
   setText("sound", sound.words);
-  showTickets({ tickets, outcomes, silence });
+  showTickets({ tickets, outcomes, silence, ignored });
   table("checks", "Checks", ["check", "result", "found"], sound.checks.map(one => [one.name, one.fine ? "fine" : "look", one.words]));
   for (const row of at("checks").tBodies[0].rows) {
     row.cells[1].className = row.cells[1].innerText === "fine" ? "good" : "bad";
@@ -328,24 +329,64 @@ function showLead(found) {
   setText("lead-badge", lead.sure ? "sure" : lead.arm ? "not sure" : known ? "cannot tell" : "too early");
   setText("lead-words", lead.words);
   setText("how", lead.how);
-  setText("aim-column", found.aim);
-  fill(at("arms").tBodies[0], found.arms.map(arm => {
-    const row = make("tr"), name = make("th", undefined, { scope: "row" });
-    const drawn = slot(found.history, arm.name);
-    if (drawn >= 0) name.append(swatch(found, drawn));
-    name.append(arm.here ? arm.name : `${arm.name} (no longer offered)`);
-    if (!arm.here) row.className = "gone";
-    const cells = [words(arm.estimate), arm.low === null ? "–" : `${words(arm.low)} to ${words(arm.high)}`,
-      ...["pulls", "rewards", "pending", "missing"].map(key => whole.format(arm[key])),
-      `${whole.format(arm.late)} (${words(arm.late_sum)})`];
-    fill(row, name, cells.map(text => make("td", text, { class: "n" })));
-    return row;
-  }));
+  showArms(found);
   at("more-arms").hidden = !found.more_arms;
   setText("more-arms", `and ${whole.format(found.more_arms)} more`);
 }
 
-function showTickets({ tickets, outcomes, silence }) {
+// Visits, customers, conversion, basket, revenue of each customer, and the lift over the control.
+function showArms(found) {
+  const { mean, control, customers, aim, costs } = found, compared = found.arms.some(arm => arm.lift);
+  const money = mean && !costs, percent = x => x === null ? "–" : `${words(rounded(100 * x))} %`;
+  const columns = [
+    ["visits", arm => whole.format(arm.pulls)],
+    ...(customers.units ? [["customers", arm => whole.format(arm.customers)]] : []),
+    ...(money ? [["conversion", arm => percent(arm.conversion)], ["basket", arm => words(rounded(arm.basket))],
+      [`revenue per ${customers.units ? "customer" : "visit"}`, arm => words(rounded(arm.per_customer))]] : []),
+    [mean ? "the same, capped" : aim, arm => [words(rounded(arm.estimate)),
+      arm.low === null ? "" : `${words(rounded(arm.low))} to ${words(rounded(arm.high))}`]],
+    ...(compared ? [[`lift over ${control.arm}, capped`, arm => arm.name === control.arm ? "control" : !arm.lift ? "–"
+      : lifted(arm.lift)]] : []),
+  ];
+  if (mean && !money) columns[columns.length - (compared ? 2 : 1)][0] = aim;
+  stacked("arms", ["arm", ...columns.map(([name]) => name)], found.arms.map(arm => {
+    const name = make("th", undefined, { scope: "row" }), drawn = slot(found.history, arm.name);
+    if (drawn >= 0) name.append(swatch(found, drawn));
+    name.append(arm.here ? arm.name : `${arm.name} (no longer offered)`);
+    return [arm.here, name, ...columns.map(([, text]) => text(arm))];
+  }));
+  setText("customers", customers.words);
+  stacked("counts", ["arm", "requests", "rewards", "pending", "without reward", "late (sum)"], found.arms.map(arm => [arm.here,
+    make("th", arm.name, { scope: "row" }), ...["pulls", "rewards", "pending", "missing"].map(key => whole.format(arm[key])),
+    `${whole.format(arm.late)} (${words(arm.late_sum)})`]));
+}
+
+function lifted({ gain, percent }) {
+  const [value, low, high] = gain.map(rounded), share = percent[0] === null ? "" : ` (${plus(rounded(percent[0]))} %)`;
+  return [`${plus(value)}${share}`, `${plus(low)} to ${plus(high)}`];
+}
+
+function plus(x) { return `${Number(x) > 0 ? "+" : ""}${words(x)}`; }
+
+// A table whose rows become cards on a narrow screen: each cell has the name of its column with it.
+function stacked(id, heads, rows) {
+  const place = at(id), line = make("tr");
+  fill(line, heads.map((text, i) => make("th", text, { scope: "col", ...(i ? { class: "n" } : {}) })));
+  const head = place.tHead ?? place.createTHead(), body = place.tBodies[0] ?? place.createTBody();
+  fill(head, line);
+  fill(body, rows.map(([here, name, ...cells]) => {
+    const row = make("tr");
+    if (!here) row.className = "gone";
+    fill(row, name, cells.map((text, i) => {
+      const cell = make("td", undefined, { class: "n", "data-name": heads[i + 1] }), [value, more] = [text].flat();
+      fill(cell, make("span", value), more ? make("small", more) : []);
+      return cell;
+    }));
+    return row;
+  }));
+}
+
+function showTickets({ tickets, outcomes, silence, ignored }) {
   const rows = [
     ["Requests", tickets.asked, `${whole.format(outcomes)} outcomes learned or given up`],
     ["Rewards", tickets.rewards, "came in time"],
@@ -353,6 +394,9 @@ function showTickets({ tickets, outcomes, silence }) {
     silence === null ? ["Lost", tickets.lost, share(tickets.lost, tickets.asked)]
       : ["Silent", tickets.silent, `no reward in time, so ${words(silence)}`],
     ["Late", tickets.late, `came too late and were not learned; ${words(tickets.late_sum)} in all`],
+    ...[["unknown", "Unknown", "named a ticket that was never asked for"], ["second", "Second", "came for a ticket that had another"],
+      ["repeated", "Repeated", "were told again, and counted once"]].filter(([why]) => ignored[why])
+      .map(([why, name, what]) => [name, ignored[why][0], `${what}; ${words(rounded(ignored[why][1]))} in all`]),
     ...(tickets.cancelled ? [["Cancelled", tickets.cancelled, "nobody waited for the answer"]] : []),
   ];
   cards(rows.map(([name, count, more]) => [name, whole.format(count), more]), at("tickets"));

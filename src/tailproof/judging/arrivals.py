@@ -1,0 +1,104 @@
+"""Rows in which every arm that a rule names could have been chosen."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from tailproof.checks import number
+from tailproof.tables import Records
+
+__all__ = ["comparable", "instant"]
+
+_BY_CHANCE = 1e-4
+"""An arm came later if rows as many as those before its first one rarely miss it by chance."""
+
+
+def instant(name: str, time: Any) -> float:
+    """Return a time in seconds since 1970; a date without a zone is one of UTC, as in tables.
+
+    >>> instant("since", "1970-01-02"), instant("since", 5)
+    (86400.0, 5.0)
+    """
+    if not isinstance(time, str):
+        return number(name, time)
+    try:
+        found = datetime.fromisoformat(time)
+    except ValueError:
+        raise ValueError(f"{name} must be a date such as 2026-08-15, got {time!r}") from None
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+
+
+def comparable(log: Records, rules: Iterable[Any], since: float | None = None) -> Records:
+    """Leave out rows before `since`, and those in which a named arm was not on offer.
+
+    Rules are compared on the same rows, so that an arm that came later is not compared with days
+    that it never saw. Where nobody says what was on offer, and propensities are not known either,
+    an arm is taken to have come with its first row. With units, all rows of a unit go together.
+
+    >>> from tailproof import records
+    >>> log = records(arm=["A"] * 90 + ["A", "B"] * 30, reward=range(150), time=range(150))
+    >>> comparable(log, ["B", "A"]).notes
+    ('91 of 150 rows are left out: B was not on offer there.',)
+    """
+    kept, notes = np.ones(log.n, np.bool_), []
+    if since is not None:
+        if log.time is None:
+            raise ValueError("since needs the time of each row: pass time=")
+        kept &= log.time >= since
+        if gone := log.n - int(kept.sum()):
+            notes.append(f"{gone:,} of {log.n:,} rows are left out: they were before `since`.")
+    arms = [log.arms.index(name) for name in _named(rules) if name in log.arms]
+    missing = {arm: _missing(log, arm) & kept for arm in arms}
+    late = [arm for arm, rows in missing.items() if rows.any()]
+    if late:
+        before = int(kept.sum())
+        kept &= ~np.any([missing[arm] for arm in late], axis=0)
+        names = " and ".join(log.arms[arm] for arm in late)
+        were = "was" if len(late) == 1 else "were"
+        notes.append(
+            f"{before - int(kept.sum()):,} of {log.n:,} rows are left out: {names} {were} not on "
+            "offer there."
+        )
+    if kept.all():
+        return log
+    if log.unit is not None:
+        whole = kept & ~(np.bincount(log.unit, ~kept) > 0)[log.unit]
+        if more := int(kept.sum()) - int(whole.sum()):
+            notes.append(f"With them {more:,} other rows of their units.")
+        kept = whole
+    if not kept.any():
+        raise ValueError(f"no row is left. {' '.join(notes)}")
+    return replace(log.take(np.flatnonzero(kept)), notes=(*log.notes, *notes))
+
+
+def _named(rules: Iterable[Any]) -> list[str]:
+    """Return the arms that rules name; none if a rule has a probability for each row."""
+    found: dict[str, None] = {}
+    for rule in rules:
+        if isinstance(rule, str):
+            found[rule.removeprefix("always:")] = None
+        elif isinstance(rule, Mapping):
+            for key, value in rule.items():
+                if isinstance(value, int | float):
+                    found |= {str(key): None} if value else {}
+                else:
+                    found |= dict.fromkeys(_named([value]))
+        elif isinstance(rule, np.ndarray | list):
+            return []
+    return list(found)
+
+
+def _missing(log: Records, arm: int) -> Any:
+    """Return the rows in which an arm was not on offer."""
+    if log.offered is not None:
+        return ~log.offered[:, arm]
+    own = log.arm == arm
+    if log.propensity is not None or log.time is None or not own.any():
+        return np.zeros(log.n, np.bool_)
+    before = log.time < log.time[own].min()
+    share = own.sum() / max(1, log.n - int(before.sum()))
+    by_chance = (1 - share) ** int(before.sum())
+    return before if by_chance < _BY_CHANCE else np.zeros(log.n, np.bool_)
