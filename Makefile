@@ -103,8 +103,8 @@ bench-regret: $(READY)
 bench-statements: $(READY)
 	$(BIN)/python benchmarks/validate/statements.py
 
-# Every statement in every world; the results of out/worlds are used again (half an hour on two
-# cores, three minutes on 16: JOBS=16).
+# Every statement in every world, and the bars; the results of out/worlds are used again (about 35
+# minutes of one core: JOBS=16).
 JOBS ?= 2
 bench-worlds: $(READY)
 	$(BIN)/python benchmarks/validate/worlds.py --jobs $(JOBS)

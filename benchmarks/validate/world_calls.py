@@ -122,6 +122,8 @@ def calibrate_run(
     best: str = "",
     words: str = "",
     means_only: bool = False,
+    of: str = "",
+    largest: float | None = None,
 ) -> Events:
     """Count files in which `calibrate` is sure of an arm that is not better, under any aim.
 
@@ -129,10 +131,11 @@ def calibrate_run(
     """
     found = Events(runs=runs)
     for _ in range(runs):
-        said = call(world.draw(rng), told, aim=CappedMean(0.99))
+        said = call(world.draw(rng), told, aim=CappedMean(0.99), largest=largest)
         leads = said.leaders
         if means_only:
             leads = {aim: lead for aim, lead in leads.items() if "mean" in aim}
+        leads = {aim: lead for aim, lead in leads.items() if not of or aim == of}
         wrong = [aim for aim, lead in leads.items() if lead.sure and lead.arm not in best]
         found.update(f"sure by {aim}" for aim in wrong)
         found["wrong"] += bool(wrong)
@@ -194,6 +197,12 @@ def call_cells() -> Iterator[Cell]:
     for name, rare in RARE.items():
         yield cell(f"rare and dear: {name}", rare, most=0.03, best="B", means_only=True)
     yield cell("shares by segment, propensity told", traffic.Segments(), told="unit propensity")
+    for n in (1500, 6000):
+        also = traffic.RareDear(rows=(n, n), also=0.02, rarely=9 / n / 6, dear=12.0 * n / 9)
+        yield cell(
+            f"rare and dear: sells cheaply too, largest= told, {n} rows",
+            also, most=0.03, best="B", means_only=True, largest=12.0 * n / 9, of="mean",
+        )  # fmt: skip
     drawn = "drawn at random"
     yield cell(
         "broken: shares by segment, not told", traffic.Segments(), "told", -0.95,

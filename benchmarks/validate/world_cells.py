@@ -164,7 +164,8 @@ def file_cells() -> Iterator[Cell]:
     for rows in (2000, 20_000):
         for ratio in (4.0, 10.0):
             shapes = traffic.Shapes(rows=rows, ratio=ratio)
-            yield cell(f"equal means, one arm {ratio:g} times dearer, {rows:,} rows", shapes)
+            name = f"equal means, one arm {ratio:g} times dearer, {rows:,} rows"
+            yield cell(name, shapes, share=0.999)  # at .99 the capped means are not equal
     for name, rare in RARE.items():
         yield cell(f"rare and dear: {name}", rare, best=(1,), most=0.03)
     for name, moving in TIME.items():

@@ -44,6 +44,7 @@ def imported(own: str) -> Any:
     ValueError: tailproof:Unifrom: the module tailproof has no Unifrom; did you mean Uniform?
     """
     module, _, path = own.partition(":")
+    module = module.removesuffix(".py")
     first, here = module.partition(".")[0], Path.cwd()
     is_here = (here / f"{first}.py").is_file() or (here / first).is_dir()
     if is_here and str(here) not in sys.path:

@@ -70,8 +70,8 @@ def test_the_gauntlet_takes_own_policies() -> None:
 
 
 def test_identify_takes_own_noise() -> None:
-    output = run("identify --noise mine_alone:Odd --paths 2 --max-pulls 1000")
-    assert "mine_alone:Odd" in output
+    output = run("identify --noise mine_alone.py:Odd --paths 2 --max-pulls 1000")
+    assert "mine_alone.py:Odd" in output
 
 
 @pytest.mark.parametrize(
@@ -80,6 +80,7 @@ def test_identify_takes_own_noise() -> None:
         ("--policy mine_alone:Eagre", "mine_alone has no Eagre; did you mean Eager?"),
         ("--policy elsewhere:Eager", "there is no module elsewhere; it must be installed, or"),
         ("--policy broken_alone:Eager", "failed: ZeroDivisionError: division by zero"),
+        ("--policy mine_alone.Eager", "code of your own is module:Name"),
         ("--policy mine_alone:Odd", "mine_alone:Odd must make a policy"),
         ("--noise mine_alone:Eager", "mine_alone:Eager must make a noise"),
         ("--policy 'mine_alone:Eager(bonis=1)'", "it takes bonus; did you mean bonus?"),

@@ -72,6 +72,19 @@ def test_a_named_bound_takes_the_place_of_sales() -> None:
         standing(found, largest=0.5)
 
 
+def test_a_named_bound_counts_before_it_was_sold() -> None:
+    """The dear arm earns 2.2 for 0.5, but in a fifth of the files nobody paid 1999 yet."""
+    rng = np.random.default_rng(0)
+    world = RareDear(also=0.02)
+    found = [standing(world.draw(rng), largest=1999.0) for _ in range(60)]
+    assert sum(one.range[1] > one.customers.total.max() for one in found) > 5
+    assert not any(one.sure and one.leader == "arm 0" for one in found)
+    often = RareDear(rows=(9000, 9000), also=0.02, rarely=0.004, dear=60.0).draw(rng)
+    assert not standing(often, largest=1e5).sure
+    clear = RareDear(rows=(20_000, 20_000), also=0.03, rarely=1e-9, dear=9.99).draw(rng)
+    assert standing(clear, largest=50.0).sure
+
+
 def test_shares_that_followed_something_are_judged_for_any_look() -> None:
     rng = np.random.default_rng(0)
     ramp = standing(Stretched(start=0.1, end=0.6).draw(rng), told=False)

@@ -75,7 +75,7 @@ async def _answer(kind: str, asked: dict[str, Any], writer: StreamWriter) -> Non
 async def _show(path: str, writer: StreamWriter) -> None:
     """Send a browser the client, or an empty page."""
     script = path == "/client.js"
-    body = (files("tailproof.service") / "page/client.js").read_bytes() if script else b"<p>"
+    body = (files("tailproof.service") / "page/assets/client.js").read_bytes() if script else b"<p>"
     head = f"HTTP/1.1 200 OK\r\nContent-Type: text/{'javascript' if script else 'html'}\r\n"
     writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
     await writer.drain()

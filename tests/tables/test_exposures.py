@@ -83,6 +83,12 @@ def test_mistakes_are_told(change: dict[str, Any], words: str) -> None:
         records(tables()[0], window="7d", reward="at")
 
 
+def test_tables_that_name_units_differently_are_refused() -> None:
+    seen, orders = tables()
+    with pytest.raises(ValueError, match="no unit of the events was exposed, such as 'x u'; the"):
+        joined(seen, orders.assign(user=[f"x {user}" for user in orders.user]))
+
+
 def written(folder: Path, name: str, rows: list[dict[str, Any]]) -> Path:
     pd.DataFrame(rows).to_csv(folder / name, index=False)
     return folder / name

@@ -205,7 +205,7 @@ def test_a_hundred_million_rows_of_parquet(tmp_path: Path) -> None:
     command = [sys.executable, "-c", READ, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     units, reward, gigabytes, seconds = map(float, done.stdout.split())
-    total = duckdb.sql(f"SELECT sum(revenue) FROM '{tmp_path}/*.parquet'").fetchone()[0]
+    total = duckdb.sql(f"SELECT sum(revenue) FROM '{tmp_path}/*.parquet'").fetchall()[0][0]
     assert units == 1_000_000
     assert reward == pytest.approx(total)
     assert gigabytes < 2

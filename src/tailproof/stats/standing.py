@@ -255,19 +255,39 @@ class Standing:
     def _compared(self, one: int, other: int) -> Contrast:
         found = self.customers
         if found.case == "visits":
-            return of_scores(self._visit_scores(*self.range, one, other), 1 - self._error)
+            scores = self._visit_scores(*self.range, one, other)
+            scored = of_scores(scores, 1 - self._error)
+            if not self.bounded:
+                return scored
+            least = min(np.bincount(found.row_arm, minlength=found.arms)[[one, other]])
+            worst = (self.range[1] - self.range[0]) * len(found.row_arm) / max(float(least), 1.0)
+            ends = (of_scores(np.append(scores, side * worst), 1 - self._error) for side in (-1, 1))
+            return _at_worst(scored, *ends)
         if self._by_evidence(one, other):
             return self._at_any_look(one, other)
         mine, first, period, weight = self._matched(one, other)
-        return contrast(
-            self.capped[mine],
-            first,
-            period=period,
-            weight=weight,
-            moved=self.moved.shares,
-            level=1 - self._error,
-            seed=self.seed,
-        )
+        level, seed = 1 - self._error, self.seed
+        about = {"moved": self.moved.shares, "level": level, "seed": seed}
+
+        def compared(*made_up: tuple[float, float]) -> Contrast:
+            """Compare, with more customers of both arms in the fullest period."""
+            more = len(made_up)
+            x = np.append(self.capped[mine], np.ravel(made_up))
+            place = period
+            if period is not None:
+                full = np.full(2 * more, np.bincount(period).argmax() if len(period) else 0)
+                place = np.append(period, full)
+            scale = weight
+            if weight is not None:
+                scale = np.append(weight, np.full(2 * more, weight.mean()))
+            sides = np.append(first, np.array([True, False] * more, np.bool_))
+            return contrast(x, sides, period=place, weight=scale, **about)  # type: ignore[arg-type]
+
+        plain = compared()
+        if not (self.bounded and plain.known):
+            return plain
+        low, high = self.range
+        return _at_worst(plain, compared((low, high)), compared((high, low)))
 
     def _by_evidence(self, one: int, other: int) -> bool:
         """Whether two arms are compared by evidence; also where bounds stand in for sales."""
@@ -498,6 +518,20 @@ class Standing:
             self.names[arm]: (found, float(up), float(down))
             for arm, found, up, down in zip(others, pairs, better, worse, strict=True)
         }
+
+
+def _at_worst(plain: Contrast, least: Contrast, most: Contrast) -> Contrast:
+    """Return a contrast whose ends are those with one more customer each, at the bounds.
+
+    What nobody has sold yet may still be sold: an arm whose largest price is rare looks worse
+    than it is until then. Gaffke's interval of one mean adds such customers, too.
+    """
+    return plain._replace(
+        low=min(plain.low, least.low),
+        high=max(plain.high, most.high),
+        better=max(plain.better, least.better),
+        worse=max(plain.worse, most.worse),
+    )
 
 
 def _ville(evidence: float) -> float:

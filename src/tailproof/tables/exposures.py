@@ -57,6 +57,11 @@ def with_events(
     number_of = {name: i for i, name in enumerate(shown_to[rows])}
     unit = np.array([number_of.get(name, -1) for name in by], dtype=np.int64)
     stranger = np.array([name not in left_out for name in by], dtype=np.bool_) & (unit < 0)
+    if stranger.all():
+        raise ValueError(
+            f"no unit of the events was exposed, such as {by[0]!r}; the table of exposures has "
+            f"{shown_to[0]!r}: unit must name the same identifier in both tables"
+        )
     shown = shown.take(rows)
     span = reading.get("window")
     window = np.inf if span is None else seconds("window", span)

@@ -33,7 +33,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "smoke": {"horizon": 300, "paths": dict.fromkeys(DFS, 3), "paths_of_fast_algorithms": 3},
     "quick": {
         "horizon": 10_000,
-        "paths": {3: 10, 1.02: 3, 1: 10, 0.5: 3},
+        "paths": dict.fromkeys(DFS, 10),
         "paths_of_fast_algorithms": 100,
     },
     "paper": {"horizon": 10_000, "paths": dict.fromkeys(DFS, 10), "paths_of_fast_algorithms": 500},
