@@ -183,6 +183,10 @@ def test_what_has_no_compiled_form_is_named() -> None:
         identify({"it": gap}, bandit, paths=2, max_pulls=100, engine="compiled")
     with pytest.raises(ValueError, match="LinGapE has no compiled form; these have one: UCB1"):
         simulate({"it": gap}, bandit, horizon=9, paths=2, engine="compiled")
+    with pytest.raises(ValueError, match="has one with clusters=False"):
+        simulate({"it": LinStudentUCB(clusters=True)}, _ARMS, horizon=9, paths=2, engine="compiled")
+    with pytest.raises(ValueError, match="has one where sketch is None"):
+        simulate({"it": OrderStatisticUCB(sketch=16)}, _ARMS, horizon=9, paths=2, engine="compiled")
     ball = environments.unit_ball(noise.Normal(), dim=3)
     with pytest.raises(ValueError, match=r"UnitBall.* have no compiled form; FixedArms"):
         simulate({"it": OFUL()}, ball, horizon=9, paths=2, engine="compiled")

@@ -75,7 +75,11 @@ _TIE = 1e-6
 
 
 def lin_student_ucb(policy: LinStudentUCB, sizes: Sizes) -> Form:
-    """Return the form of LinStudentUCB."""
+    """Return the form of LinStudentUCB, or raise if it looks for clusters of one arm alone."""
+    if policy.clusters:
+        raise ValueError(
+            f"{policy!r} has no compiled form; LinStudentUCB has one with clusters=False"
+        )
     if policy.clusters:
         raise ValueError(f"{policy!r} has no compiled form; clusters=False has one")
     d, e = sizes.dim, sizes.dim + policy.intercept
