@@ -195,11 +195,11 @@ def check_fields(recipe: Any) -> None:
 @cache
 def _hints(kind: type[Any]) -> dict[str, tuple[Any, bool]]:
     """Return the type of each field without ``None``, and whether ``None`` is allowed."""
-    types = {}
+    parts = {}
     hints = get_type_hints(kind, include_extras=True)
     for part in fields(kind):
         hint = hints[part.name]
         options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
         (first, *_) = (option for option in options if option is not NoneType)
-        types[part.name] = first, NoneType in options
-    return types
+        parts[part.name] = first, NoneType in options
+    return parts

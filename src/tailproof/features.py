@@ -47,8 +47,8 @@ def cross(arms: Iterable[str], visitor: ArrayLike) -> dict[str, Array]:
     Source: the disjoint model of Li, Chu, Langford and Schapire 2010. Differences: the constant.
     """
     names, x = _checked(arms, visitor)
-    with_constant = np.append(1.0, x)
-    rows = np.kron(np.eye(len(names)), with_constant)
+    with_one = np.append(1.0, x)
+    rows = np.kron(np.eye(len(names)), with_one)
     return dict(zip(names, rows, strict=True))
 
 

@@ -75,11 +75,11 @@ def batch_equals_singles(policy: Policy[Any]) -> None:
     state, trace = games.play(policy, arms, rewards)
     for path in range(games.PATHS):
         rows = slice(path, path + 1)
-        state_alone, trace_alone = games.play(
+        alone, expected = games.play(
             policy, arms[:, rows], rewards[:, rows], rng=games.OnePath(path)
         )
-        np.testing.assert_array_equal(trace[:, rows], trace_alone)
-        assert_same(state.take([path]).to_arrays(), state_alone.to_arrays())
+        np.testing.assert_array_equal(trace[:, rows], expected)
+        assert_same(state.take([path]).to_arrays(), alone.to_arrays())
 
 
 def state_round_trips(policy: Policy[Any]) -> None:
