@@ -209,8 +209,9 @@ class Learner:
 
         With probability `explore` it is drawn uniformly from the arms of the offer, otherwise from
         the shares that the policy gives them, of which a new arm gets a part; see
-        `_policy_shares`. In the group "control" it is the control arm. The shares of the choice are those of a request
-        before its group is drawn: c·1{control arm} + (1 − c)·(explore/K + (1 − explore)·preferred).
+        `_policy_shares`. In the group "control" it is the control arm. The shares of the choice
+        are those of a request before its group is drawn:
+        c·1{control arm} + (1 − c)·(explore/K + (1 − explore)·preferred).
         """
         with unwarned():
             preferred, known = self._policy_shares(offer, request)

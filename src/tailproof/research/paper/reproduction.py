@@ -153,10 +153,8 @@ def reproduce(
     check_engine(engine, workers)
     selected = select(names)
     _check_policies(policies, selected)
-    described = {
-        name: f"{policy!r} {own_code(policy)}".strip() for name, policy in policies.items()
-    }
-    new = Reproduction(out=out, size=size, seed=seed, versions=provenance(), policies=described)
+    texts = {name: f"{policy!r} {own_code(policy)}".strip() for name, policy in policies.items()}
+    new = Reproduction(out=out, size=size, seed=seed, versions=provenance(), policies=texts)
     _resume(new)  # refuses a folder that does not fit before anything is written
     out.mkdir(parents=True, exist_ok=True)
     with locked(out):
