@@ -231,7 +231,7 @@ class JudgedClaim:
     def deciding(self) -> str:
         """The part that decides the verdict, in words; of several, that nearest to its limit."""
         part = min(self._decisive, key=self._spare)
-        return f"{part.text}: {self._found(part)}"
+        return f"{part.text}: {self._value_and_interval(part)}"
 
     @property
     def caveat(self) -> str:
@@ -252,7 +252,7 @@ class JudgedClaim:
         return [
             (
                 part.text,
-                self._found(part),
+                self._value_and_interval(part),
                 "" if part.decisions is None else str(part.decisions),
                 answers[ok],
             )
@@ -266,7 +266,7 @@ class JudgedClaim:
         pairs = zip(self.claim.parts, self.agreement, strict=True)
         return [part for part, ok in pairs if ok is wanted]
 
-    def _found(self, part: Part) -> str:
+    def _value_and_interval(self, part: Part) -> str:
         """Return the value of a part and its interval."""
         low, high = part.interval(self.level)
         span = "" if low == high else f" [{three_digits(low)}, {three_digits(high)}]"
