@@ -65,8 +65,8 @@ def all_cells() -> list[Cell]:
 _PAGE = """# How often statements are wrong, world by world
 
 [What can make us wrong](worlds.md) says what these tables show in detail. `make bench-worlds` makes
-them, and `python benchmarks/validate/worlds.py --show --page docs/world-tables.md` writes this page;
-do not edit it. Version {version}, seed {seed}.
+them; `python benchmarks/validate/worlds.py --show --page docs/world-tables.md` writes this page.
+Do not edit it. Version {version}, seed {seed}.
 
 A rate has a 99 % interval (Clopper and Pearson 1934). *Holds* is a rate within its target, *open*
 one above it whose interval contains the target.
