@@ -46,7 +46,7 @@ _SHOP = Shop(
 )
 
 
-_SECONDS = 2.0  # of one core
+_SECONDS = 8.0  # of one core
 _CHECKED = 500  # paths of a GPU against those of the cores
 _LONGEST = 12.0  # seconds of a GPU for one size
 
@@ -118,7 +118,7 @@ def one(names: list[str], decisions: int) -> None:
 
 
 def cores(names: list[str]) -> None:
-    """Compare all cores with one, in runs that take a core about two seconds."""
+    """Compare all cores with one, in runs that take one core several seconds."""
     count = len(os.sched_getaffinity(0))
     title = f"{count} cores"
     table = start_table(title, "what", "paths", "ns a decision", "of the cores", "target")

@@ -107,7 +107,8 @@ def lost(paths: int, seconds: float, target: Target, only: list[str]) -> None:
     """
     print("world, tool, horizon, paths, stuck, lost, regret of chance (%), seconds")
     for world in WORLDS:
-        for problem in problems([n for n in world.names if not only or n in only]):
+        names = [name for name in world.names if not only or name in only]
+        for problem in problems(names) if names else ():
             horizon = min(problem.horizon, world.horizon)
             marks = (horizon // 2, horizon)
             chance = simulate(

@@ -76,7 +76,8 @@ def rate(path: str, sockets: list[socket.socket], seconds: float, callers: int) 
         caller.start()
     for caller in crew:
         caller.join()
-    return sum(out.get() for _ in crew)
+    total: float = sum(out.get() for _ in crew)
+    return total
 
 
 def call(path: str, sockets: list[socket.socket], seconds: float) -> float:

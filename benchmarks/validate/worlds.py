@@ -34,6 +34,8 @@ from world_calls import CELLS as CALLS
 from world_cells import SEED, Cell, Events
 from world_rules import CELLS as RULES
 
+import tailproof
+
 CELLS = RULES | CALLS
 CHUNK = 25
 """Runs of a cell that a process makes at a time."""
@@ -60,6 +62,23 @@ def all_cells() -> list[Cell]:
     return [cell for cells in CELLS.values() for cell in cells()]
 
 
+_PAGE = """# How often statements are wrong, world by world
+
+[What can make us wrong](worlds.md) says what these tables show in detail. `make bench-worlds` makes
+them; `python benchmarks/validate/worlds.py --show --page docs/world-tables.md` writes this page.
+Do not edit it. Version {version}, seed {seed}.
+
+A rate has a 99 % interval (Clopper and Pearson 1934). *Holds* is a rate within its target, *open*
+one above it whose interval contains the target.
+
+```text
+{bars}
+```
+
+{table}
+"""
+
+
 def verdict(cell: Cell, events: Events) -> str:
     """Return whether a cell holds."""
     hits, runs = events[cell.counted], events["runs"]
@@ -71,7 +90,9 @@ def verdict(cell: Cell, events: Events) -> str:
     return "holds" if hits <= cell.most * runs else "MISSED" if low > cell.most else "open"
 
 
-def show(cells: list[Cell], chunks: list[tuple[int, int]], out: Path, style: str) -> None:
+def show(
+    cells: list[Cell], chunks: list[tuple[int, int]], out: Path, style: str, page: Path | None
+) -> None:
     """Print the table of what is there, and the bars; both are in the folder, too."""
     rows, measured = [], []
     for cell in cells:
@@ -92,6 +113,10 @@ def show(cells: list[Cell], chunks: list[tuple[int, int]], out: Path, style: str
     bars = "\n".join(bar_lines(measured))
     (out / "table.md").write_text(f"{markdown}\n", encoding="utf-8")
     (out / "bars.txt").write_text(f"{bars}\n", encoding="utf-8")
+    if page is not None:
+        page.write_text(
+            _PAGE.format(version=tailproof.__version__, seed=SEED, bars=bars, table=markdown)
+        )
     if style == "table":
         table = start_table("Statements in worlds that break their rules", *header)
         for row in rows:
@@ -132,6 +157,7 @@ def main() -> None:
     parser.add_argument("--show", action="store_true", help="only print what is there")
     styles = "table", "markdown", "lines"
     parser.add_argument("--style", choices=styles, default="table", help="how the table is printed")
+    parser.add_argument("--page", type=Path, help="a page of the documentation to write")
     asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
     parts = asked.only.split(",")  # in the order in which they are made
@@ -144,7 +170,7 @@ def main() -> None:
             joblib.delayed(chunk_of)(*job) for job in todo
         )
         list(track(done, "worlds", len(todo), console=Console(stderr=True), transient=True))
-    show(cells, chunks, asked.out, asked.style)
+    show(cells, chunks, asked.out, asked.style, asked.page)
 
 
 if __name__ == "__main__":

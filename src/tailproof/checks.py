@@ -125,9 +125,9 @@ def array(name: str, value: Any, dtype: DTypeLike | None = np.float64) -> NDArra
     ValueError: rewards must be an array of numbers, got ['a']
     """
     try:
-        found = np.asarray(value)
-        if found.dtype.kind in "biufO":  # not complex, not strings
-            return np.asarray(found, dtype=dtype)
+        values = np.asarray(value)
+        if values.dtype.kind in "biufO":  # not complex, not strings
+            return np.asarray(values, dtype=dtype)
     except (TypeError, ValueError, OverflowError):
         pass
     raise ValueError(f"{name} must be an array of numbers, got {value!r}")
@@ -195,11 +195,11 @@ def check_fields(recipe: Any) -> None:
 @cache
 def _hints(kind: type[Any]) -> dict[str, tuple[Any, bool]]:
     """Return the type of each field without ``None``, and whether ``None`` is allowed."""
-    found = {}
+    parts = {}
     hints = get_type_hints(kind, include_extras=True)
     for part in fields(kind):
         hint = hints[part.name]
         options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
         (first, *_) = (option for option in options if option is not NoneType)
-        found[part.name] = first, NoneType in options
-    return found
+        parts[part.name] = first, NoneType in options
+    return parts

@@ -47,8 +47,8 @@ def cross(arms: Iterable[str], visitor: ArrayLike) -> dict[str, Array]:
     Source: the disjoint model of Li, Chu, Langford and Schapire 2010. Differences: the constant.
     """
     names, x = _checked(arms, visitor)
-    own = np.append(1.0, x)
-    rows = np.kron(np.eye(len(names)), own)
+    with_one = np.append(1.0, x)
+    rows = np.kron(np.eye(len(names)), with_one)
     return dict(zip(names, rows, strict=True))
 
 
@@ -95,8 +95,8 @@ class Scaler:
         rule = f"{len(self.centre)} numbers"
         require(x.shape[-1:] == self.centre.shape, "visitor", rule, visitor)
         z = (x - self.centre) / np.where(self.spread > 0, self.spread, np.inf)
-        found: Array = np.clip(z, -_FARTHEST, _FARTHEST) / (_FARTHEST * np.sqrt(len(self.centre)))
-        return found
+        scaled: Array = np.clip(z, -_FARTHEST, _FARTHEST) / (_FARTHEST * np.sqrt(len(self.centre)))
+        return scaled
 
 
 def _checked(arms: Iterable[str], visitor: ArrayLike) -> tuple[list[str], Array]:

@@ -22,19 +22,19 @@ def placeholders(text: str) -> tuple[str, dict[str, str]]:
     >>> placeholders("vw('a:b')")
     ("vw('a:b')", {})
     """
-    own: dict[str, str] = {}
+    references: dict[str, str] = {}
 
     def stand_in(match: re.Match[str]) -> str:
         if match[1]:
             return match[1]
-        name = f"own_{len(own)}_"
-        own[name] = match[0]
+        name = f"own_{len(references)}_"
+        references[name] = match[0]
         return name
 
-    return _TEXT_OR_OWN.sub(stand_in, text), own
+    return _TEXT_OR_OWN.sub(stand_in, text), references
 
 
-def imported(own: str) -> Any:
+def imported(reference: str) -> Any:
     """Import ``module:name``, first from the folder where the user is, as Python does.
 
     >>> imported("tailproof:OFUL").__name__
@@ -43,7 +43,7 @@ def imported(own: str) -> Any:
     Traceback (most recent call last):
     ValueError: tailproof:Unifrom: the module tailproof has no Unifrom; did you mean Uniform?
     """
-    module, _, path = own.partition(":")
+    module, _, path = reference.partition(":")
     module = module.removesuffix(".py")
     first, here = module.partition(".")[0], Path.cwd()
     is_here = (here / f"{first}.py").is_file() or (here / first).is_dir()
@@ -53,17 +53,17 @@ def imported(own: str) -> Any:
         thing: Any = import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise ValueError(f"{own}: importing {module} failed: {error}") from error
+            raise ValueError(f"{reference}: importing {module} failed: {error}") from error
         raise ValueError(
-            f"{own}: there is no module {error.name}; it must be installed, or "
+            f"{reference}: there is no module {error.name}; it must be installed, or "
             f"{error.name.replace('.', '/')}.py must be in {here}"
         ) from None
     except Exception as error:  # whatever is wrong in that file
         kind = type(error).__name__
-        raise ValueError(f"{own}: importing {module} failed: {kind}: {error}") from error
+        raise ValueError(f"{reference}: importing {module} failed: {kind}: {error}") from error
     for name in path.split("."):
         if not hasattr(thing, name):
             hint = meant(name, [other for other in dir(thing) if not other.startswith("_")])
-            raise ValueError(f"{own}: the module {module} has no {name}{hint}")
+            raise ValueError(f"{reference}: the module {module} has no {name}{hint}")
         thing = getattr(thing, name)
     return thing

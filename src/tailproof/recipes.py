@@ -44,7 +44,7 @@ def names(kind: str) -> dict[str, Callable[..., Any]]:
     ['capped_mean', 'location', 'mean', 'median', 'quantile']
     """
     modules, base = _KINDS[kind]
-    found = {}
+    builders = {}
     for module in modules:
         for name in module.__all__:
             thing = vars(module).get(name)  # without importing what a module loads lazily
@@ -56,8 +56,8 @@ def names(kind: str) -> dict[str, Callable[..., Any]]:
             else:
                 fits = inspect.isclass(thing) and issubclass(thing, base)
             if fits and thing is not wrappers.Wrapper and not inspect.isabstract(thing):
-                found[snake_case(name)] = thing
-    return found
+                builders[snake_case(name)] = thing
+    return builders
 
 
 def build(kind: str, text: str, *first: Any, imports: bool = False) -> Any:
@@ -79,8 +79,8 @@ def build(kind: str, text: str, *first: Any, imports: bool = False) -> Any:
     Traceback (most recent call last):
     ValueError: aim must be one of capped_mean, location, mean, median, quantile, got 'mode'
     """
-    plain, own = placeholders(text.strip())
-    if own and not imports:
+    plain, references = placeholders(text.strip())
+    if references and not imports:
         raise ValueError(
             f"{kind} {text!r} names code of your own, which can only be typed where policies are "
             "simulated or judged: text from a file or a journal imports nothing"
@@ -90,7 +90,7 @@ def build(kind: str, text: str, *first: Any, imports: bool = False) -> Any:
         ast.unparse(tree)  # fails here if it is nested too deeply
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise _not_a_recipe(kind, text) from None
-    return _Reader(own).recipe(kind, tree, *first)
+    return _Reader(references).recipe(kind, tree, *first)
 
 
 def snake_case(name: str) -> str:
@@ -110,7 +110,7 @@ def snake_case(name: str) -> str:
 class _Reader:
     """Builds what a syntax tree describes; `own` maps stand-ins to the ``module:name`` meant."""
 
-    own: Mapping[str, str]
+    references: Mapping[str, str]
 
     def recipe(self, kind: str, tree: ast.expr, *first: Any, nested: bool = False) -> Any:
         """Return what a name or a call describes."""
@@ -119,17 +119,19 @@ class _Reader:
         if not isinstance(call.func, ast.Name) or any(word.arg is None for word in call.keywords):
             raise _not_a_recipe(kind, text)
         name = call.func.id
-        if name in self.own:
-            make = imported(self.own[name])
+        if name in self.references:
+            make = imported(self.references[name])
             ready = call is not tree and not callable(make)  # such as LAW = Odd(2.0)
             if ready or (inspect.isclass(make) and not nested and not _fits(kind, make)):
-                return _checked(kind, self.own[name], make, nested)
+                return _checked(kind, self.references[name], make, nested)
         else:
             make = _known(kind, name)
         args = [*first, *(self.value(arg, kind) for arg in call.args)]
         keywords = {word.arg: self.value(word.value, kind) for word in call.keywords if word.arg}
         made = _called(make, text, args, keywords, len(first))
-        return _checked(kind, self.own[name], made, nested) if name in self.own else made
+        return (
+            _checked(kind, self.references[name], made, nested) if name in self.references else made
+        )
 
     def value(self, tree: ast.expr, near: str) -> Any:
         """Return a literal, a tuple of values, or a recipe, of the kind `near` if it has one."""
@@ -137,7 +139,7 @@ class _Reader:
             return tuple(self.value(part, near) for part in tree.elts)
         name = tree.func if isinstance(tree, ast.Call) else tree
         if isinstance(name, ast.Name):
-            if name.id in self.own:
+            if name.id in self.references:
                 return self.recipe(near, tree, nested=True)
             key = name.id.replace("_", "").lower()
             if key in _WORDS:
@@ -155,8 +157,8 @@ class _Reader:
 
     def _text(self, tree: ast.expr) -> str:
         text = ast.unparse(tree)
-        for stand_in, own in self.own.items():
-            text = text.replace(stand_in, own)
+        for stand_in, reference in self.references.items():
+            text = text.replace(stand_in, reference)
         return text
 
 

@@ -46,8 +46,8 @@ class Named:
 def _signature(kind: type) -> Signature:
     if kind.__init__ is object.__init__:  # type: ignore[misc]
         return Signature()
-    own = signature(kind.__init__)  # type: ignore[misc]
-    return own.replace(parameters=list(own.parameters.values())[1:])
+    of_init = signature(kind.__init__)  # type: ignore[misc]
+    return of_init.replace(parameters=list(of_init.parameters.values())[1:])
 
 
 def _check(kind: type, args: tuple[Any, ...], settings: dict[str, Any]) -> None:

@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +12,20 @@ import numpy as np
 import pytest
 
 from tailproof import (
+    CRT,
+    MENU,
     OFUL,
     UCB1,
+    AutoFiltered,
+    LinStudentUCB,
     LinTS,
+    MoM,
+    OrderStatisticUCB,
     Policy,
     Result,
+    RevenueUCB,
+    SupBMM,
+    SymmetricOFUL,
     ThompsonSampling,
     bestarm,
     environments,
@@ -25,6 +36,7 @@ from tailproof import (
 from tailproof.compiled import Game, loop
 from tailproof.compiled.targets import compile_for
 from tailproof.environments import Bandit, motions
+from tailproof.environments.shops import Shop
 
 _ARMS = environments.k_armed(
     noise.PerArm((noise.Cauchy(), noise.Normal(), noise.StudentT(3.0))),
@@ -101,6 +113,46 @@ def test_regret_and_error_have_the_law_of_the_engine_on_arrays() -> None:
     assert "numba" in ours.settings["versions"]
 
 
+_ARMS_3 = environments.k_armed(noise.Cauchy(), locations=(0, 0.5, 1))
+_LINEAR = environments.neutral(noise.StudentT(3.0, 0.3), arms=5, dim=3)
+_TWO_MODES = environments.neutral(noise.TwoPoint(2.0, -2.0, 0.5), arms=5, dim=3)
+_SHOP = Shop(
+    buyers=(0.2, 0.3, 0.25),
+    baskets=(noise.LogNormal(0.5, "none", 20.0),) * 3,
+    cycle=(0.6, 0.6, 2.0),
+    phase=50,
+)
+EVERY: dict[str, tuple[Policy[Any], Bandit, int]] = {
+    "OrderStatisticUCB": (OrderStatisticUCB(), _ARMS_3, 400),
+    "SymmetricOFUL": (SymmetricOFUL(radius="practical", bonus=0.3), _LINEAR, 200),
+    "AutoFiltered(OFUL)": (AutoFiltered(repeats=7), _LINEAR, 350),
+    "AutoFiltered(UCB1)": (AutoFiltered(UCB1(bonus=0.7), repeats=7), _ARMS_3, 700),
+    "CRT": (CRT(epsilon=1, moment_bound=1, bonus=0.1), _LINEAR, 200),
+    "MoM": (
+        MoM(horizon=800, epsilon=1, moment_bound=1, decisions=100, blocks=4, bonus=0.03),
+        _LINEAR,
+        800,
+    ),
+    "MENU": (MENU(horizon=900, epsilon=1, moment_bound=1, replicates=9, bonus=0.03), _LINEAR, 900),
+    "SupBMM": (SupBMM(horizon=900, epsilon=1, moment_bound=1, replicates=9), _LINEAR, 900),
+    "LinStudentUCB": (LinStudentUCB(), _TWO_MODES, 300),
+    "RevenueUCB": (RevenueUCB(), _SHOP, 600),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EVERY)
+def test_every_form_has_the_law_of_its_policy(name: str) -> None:
+    policy, bandit, horizon = EVERY[name]
+    both = [
+        simulate({name: policy}, bandit, horizon=horizon, paths=300, checkpoints=2, engine=engine)
+        for engine in ("compiled", "serial")
+    ]
+    a, b = (result.curves[name].regret for result in both)
+    z = (a.mean(0) - b.mean(0)) / np.sqrt((a.var(0) + b.var(0)) / 300 + 1e-30)
+    assert np.abs(z).max() < 4.5  # 20 figures in all: a false alarm in 7000; the seed is fixed
+
+
 def test_paths_do_not_depend_on_threads_or_on_how_many_there_are() -> None:
     few, many = _run(3, engine="compiled"), _run(300, engine="compiled", workers=2)
     for name in ("OFUL", "LinTS"):
@@ -131,12 +183,35 @@ def test_what_has_no_compiled_form_is_named() -> None:
         identify({"it": gap}, bandit, paths=2, max_pulls=100, engine="compiled")
     with pytest.raises(ValueError, match="LinGapE has no compiled form; these have one: UCB1"):
         simulate({"it": gap}, bandit, horizon=9, paths=2, engine="compiled")
+    with pytest.raises(ValueError, match="has one with clusters=False"):
+        simulate({"it": LinStudentUCB(clusters=True)}, _ARMS, horizon=9, paths=2, engine="compiled")
+    with pytest.raises(ValueError, match="has one where sketch is None"):
+        simulate({"it": OrderStatisticUCB(sketch=16)}, _ARMS, horizon=9, paths=2, engine="compiled")
     ball = environments.unit_ball(noise.Normal(), dim=3)
     with pytest.raises(ValueError, match=r"UnitBall.* have no compiled form; FixedArms"):
         simulate({"it": OFUL()}, ball, horizon=9, paths=2, engine="compiled")
     fresh = environments.neutral(noise.Normal(), arms=4, dim=3)
     with pytest.raises(ValueError, match="delay=2 has no compiled form where every decision"):
         simulate({"it": OFUL()}, fresh, horizon=9, paths=2, delay=2, engine="compiled")
+
+
+def test_numpy_without_row_stack_is_lent_it_for_numba_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[bool] = []
+    monkeypatch.delattr(np, "row_stack", raising=False)
+    monkeypatch.setattr(Game, "_on_gpu", lambda *given: seen.append(hasattr(np, "row_stack")))
+    Game(UCB1(), _ARMS, "it", horizon=9, marks=(9,)).play(0, 1, "gpu")
+    assert seen == [True]
+    assert not hasattr(np, "row_stack")
+
+
+def test_cells_of_compiled_code_cost_next_to_nothing() -> None:
+    run = partial(simulate, {"UCB1": UCB1()}, _ARMS, horizon=2, checkpoints=1, engine="compiled")
+    run(paths=1)
+    start = time.process_time()
+    run(paths=512)
+    assert time.process_time() - start < 0.2  # of 256 cells; with limits of threads it is 0.5 s
 
 
 def test_importing_the_library_does_not_import_numba() -> None:

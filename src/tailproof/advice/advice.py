@@ -121,9 +121,11 @@ class Advice:
     def aims(self) -> list[Aim]:
         """The aims that are compared: the usual ones, with the given one in its place."""
         usual: list[Aim] = [Median(), Mean(), CappedMean(0.99), Quantile(0.95)]
-        own = self.aim
+        given = self.aim
         return [
-            own if own and (type(aim) is type(own) or (aim.central and own.central)) else aim
+            given
+            if given and (type(aim) is type(given) or (aim.central and given.central))
+            else aim
             for aim in usual
         ]
 
@@ -150,12 +152,12 @@ class Advice:
         >>> rng = np.random.default_rng(1)
         >>> arm = rng.choice(["old", "new"], 20_000)
         >>> spent = np.where(rng.random(20_000) < np.where(arm == "new", 0.08, 0.04), 30.0, 0.0)
-        >>> found = calibrate(arm=arm, reward=spent, unit=np.arange(20_000)).standing
-        >>> found.leader, found.sure
+        >>> standing = calibrate(arm=arm, reward=spent, unit=np.arange(20_000)).standing
+        >>> standing.leader, standing.sure
         ('new', True)
         """
-        found = None if self.aim is None else standing_of(self, self.aim)
-        return found or Standing(
+        under_aim = None if self.aim is None else standing_of(self, self.aim)
+        return under_aim or Standing(
             customers=self.customers,
             names=[arm.name for arm in self.rewards.arms],
             looks=self.looks,
@@ -167,7 +169,7 @@ class Advice:
     def comparisons(self) -> dict[str, Comparison]:
         """The arms compared under each aim, with intervals for one look."""
         names = [arm.name for arm in self.rewards.arms]
-        found = {}
+        comparisons = {}
         for aim in self.aims:
             standing = standing_of(self, aim)
             by = aim.among(self.samples, light=self.light)
@@ -176,7 +178,7 @@ class Advice:
                 by = MeanWithin(low, high, bounds_words(standing))
             elif by.range is not None:
                 by = Unbounded()
-            found[aim.name] = Comparison.of(
+            comparisons[aim.name] = Comparison.of(
                 by,
                 names,
                 self.samples,
@@ -185,7 +187,7 @@ class Advice:
                 standing=standing,
                 doubts=self._doubts,
             )
-        return found
+        return comparisons
 
     @property
     def _doubts(self) -> tuple[str, ...]:
@@ -213,12 +215,12 @@ class Advice:
     @property
     def estimates(self) -> dict[str, Array]:
         """Estimate and interval of every arm under each aim: (K, 3), NaN where there is none."""
-        return {aim: found.table for aim, found in self.comparisons.items()}
+        return {aim: comparison.table for aim, comparison in self.comparisons.items()}
 
     @property
     def leaders(self) -> dict[str, Lead]:
         """The leading arm under each aim."""
-        return {aim: found.lead for aim, found in self.comparisons.items()}
+        return {aim: comparison.lead for aim, comparison in self.comparisons.items()}
 
     def table(self) -> list[dict[str, Any]]:
         """Return a row for each arm: n, share of zeros, and for every aim estimate and interval.

@@ -58,23 +58,23 @@ def about_lead(standing: Standing) -> str:
     return f"{leader} leads, not sure against {against}: it {pair}{needed}"
 
 
-def about_pair(standing: Standing, one: int, other: int, appendix: str = "") -> str:
+def about_pair(standing: Standing, arm: int, other: int, appendix: str = "") -> str:
     """Say what one arm earns beyond another, with its lift, its interval, and the cap."""
-    found = standing.pair(one, other)
+    contrast = standing.pair(arm, other)
     verb = "costs" if standing.costs else "earns"
-    more = "more" if found.difference >= 0 else "less"
-    words = f"{verb} {short(abs(found.difference))} {more} per {noun(standing)} than "
-    words += f"{standing.names[other]}{appendix} ({_interval(standing, found)})"
-    return f"{words}{_cap(standing)}.{_uncapped(standing, one, other, found)}"
+    more = "more" if contrast.difference >= 0 else "less"
+    words = f"{verb} {short(abs(contrast.difference))} {more} per {noun(standing)} than "
+    words += f"{standing.names[other]}{appendix} ({_interval(standing, contrast)})"
+    return f"{words}{_cap(standing)}.{_uncapped(standing, arm, other, contrast)}"
 
 
-def _interval(standing: Standing, found: Contrast) -> str:
+def _interval(standing: Standing, contrast: Contrast) -> str:
     looks = f"{standing.level:.0%}, {standing.judged_for} look"
-    if not found.known:
+    if not contrast.known:
         return f"no interval, {looks}"
-    lift = found.lift(standing.level)[0]
+    lift = contrast.lift(standing.level)[0]
     percent = "" if math.isnan(lift) else f"{lift:+.0%}; "
-    return f"{percent}{with_sign(found.low)} to {with_sign(found.high)}, {looks}"
+    return f"{percent}{with_sign(contrast.low)} to {with_sign(contrast.high)}, {looks}"
 
 
 def _cap(standing: Standing) -> str:
@@ -116,12 +116,12 @@ def bounds_words(standing: Standing) -> str:
     return f"{what} are capped {ends}, the {standing.share:.1%} quantile of those that are not zero"
 
 
-def _uncapped(standing: Standing, one: int, other: int, found: Contrast) -> str:
+def _uncapped(standing: Standing, arm: int, other: int, contrast: Contrast) -> str:
     """Say what the difference was without the cap, if the cap turns it round."""
     if not standing.above:
         return ""
-    raw = standing.uncapped(one, other)
-    if raw * found.difference >= 0 or not math.isfinite(raw):
+    raw = standing.uncapped(arm, other)
+    if raw * contrast.difference >= 0 or not math.isfinite(raw):
         return ""
     more = "more" if raw > 0 else "less"
     decide = (
@@ -130,9 +130,9 @@ def _uncapped(standing: Standing, one: int, other: int, found: Contrast) -> str:
     return f" Uncapped it was {short(abs(raw))} {more}: {decide} that."
 
 
-def how_many_more(standing: Standing, one: int, other: int) -> str:
+def how_many_more(standing: Standing, arm: int, other: int) -> str:
     """Say how many more customers would make a pair sure, four times in five; empty if unknown."""
-    more = standing.pair(one, other).more_customers(standing.level)
+    more = standing.pair(arm, other).more_customers(standing.level)
     if not 0 < more < _MOST:
         return ""
     return f"About {two_digits(more):,.0f} more {noun(standing)}s"
@@ -162,13 +162,15 @@ def about_control(standing: Standing, control: str) -> list[str]:
 
 def about_assumptions(standing: Standing) -> list[str]:
     """Say whose rewards are compared, within which days, for how many looks."""
-    found = standing.customers
+    customers = standing.customers
     lines = [_whose(standing)]
-    if found.mixed:
-        one = "customer that saw" if found.mixed == 1 else "customers that saw"
-        count = "counts for the first one" if found.mixed == 1 else "count for their first one"
-        was = "was left out" if found.mixed == 1 else "were left out"
-        lines.append(f"{found.mixed:,} {one} several arms {count if found.mixed_stay else was}.")
+    if customers.mixed:
+        who = "customer that saw" if customers.mixed == 1 else "customers that saw"
+        count = "counts for the first one" if customers.mixed == 1 else "count for their first one"
+        was = "was left out" if customers.mixed == 1 else "were left out"
+        lines.append(
+            f"{customers.mixed:,} {who} several arms {count if customers.mixed_stay else was}."
+        )
     drift = standing.moved
     if standing.judged_for != standing.looks:
         lines.append(
@@ -180,16 +182,16 @@ def about_assumptions(standing: Standing) -> list[str]:
             "The shares of the arms followed the rewards, so rewards are weighted by propensities, "
             "at a tenth of the error."
         )
-    if standing.day is not None and standing.judged_for == "one" and found.case != "visits":
+    if standing.day is not None and standing.judged_for == "one" and customers.case != "visits":
         days = int(standing.day.max(initial=0)) + 1
         lines.append(f"Arms are compared within days ({days} days): growth and weekends cancel.")
-    elif standing.day is None and found.case != "visits":
+    elif standing.day is None and customers.case != "visits":
         order = ", and rows are sorted by arm, so that cannot be tested" if drift.sorted else ""
         lines.append(
             f"No times are given: all arms are taken to have met the same days{order}; name a "
             "time column if not."
         )
-    if found.weight is None and not drift.followed:
+    if customers.weight is None and not drift.followed:
         lines.append("Arms are taken to have been drawn at random, whoever the customer was.")
     if few := standing.concentration.words:
         lines.append(few)
@@ -197,16 +199,16 @@ def about_assumptions(standing: Standing) -> list[str]:
 
 
 def _whose(standing: Standing) -> str:
-    found = standing.customers
-    if found.case == "rows":
+    customers = standing.customers
+    if customers.case == "rows":
         return "Each row is taken to be another customer; name a unit column if some return."
-    if found.case == "visits":
+    if customers.case == "visits":
         return (
-            f"{found.n:,} customers, whose arms were drawn for each visit: an arm's value is what "
-            "it brings at a visit, for all visits of a customer."
+            f"{customers.n:,} customers, whose arms were drawn for each visit: an arm's value is "
+            "what it brings at a visit, for all visits of a customer."
         )
-    again = f", {found.returning:,} of whom returned" if found.returning else ""
-    return f"{found.n:,} customers, each with one arm{again}."
+    again = f", {customers.returning:,} of whom returned" if customers.returning else ""
+    return f"{customers.n:,} customers, each with one arm{again}."
 
 
 def about_visits(standing: Standing) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["calibration_figure", "rewards_figure"]
 
 
-def calibration_figure(found: Calibration) -> "Figure":
+def calibration_figure(calibration: Calibration) -> "Figure":
     """Draw the variance under each block length, and the tail of the error with the filter.
 
     >>> from tailproof import calibrate_filter, noise
@@ -26,21 +26,23 @@ def calibration_figure(found: Calibration) -> "Figure":
     2
     """
     figure, ((cost, tails),) = canvas(1, 2, height=3.0, share=False)
-    blocks, costs = list(found.costs), list(found.costs.values())
+    blocks, costs = list(calibration.costs), list(calibration.costs.values())
     cost.semilogx(blocks, costs, "o-", color=PALETTE[0], markersize=3, label="block median")
-    label = "best block" if isinstance(found.source, Rewards) else "Cramér–Rao bound"
-    bound = found.efficiency * found.pulls * found.variance
+    label = "best block" if isinstance(calibration.source, Rewards) else "Cramér–Rao bound"
+    bound = calibration.efficiency * calibration.pulls * calibration.variance
     cost.axhline(bound, color="0.5", linestyle="--", label=label)
-    here = found.block * found.law.variance
-    cost.plot([found.block], [here], "o", color=PALETTE[1], label=f"block {found.block}")
+    here = calibration.block * calibration.law.variance
+    cost.plot(
+        [calibration.block], [here], "o", color=PALETTE[1], label=f"block {calibration.block}"
+    )
     cost.set(xlabel="block: mean (1) to median", ylabel="variance × pulls")
     cost.set_ylim(0, 1.05 * min(max(*costs, here), 5 * min(*costs, here)))
     cost.set_xticks([1, 3, 7, 15, 31, 101], ["1", "3", "7", "15", "31", "101"])
     cost.set_xticks([], minor=True)
-    z = found.scale * np.geomspace(0.05, 20, 40)
-    one = replace(found, pulls=1, block=1)
-    tails.loglog(z, found.exceedance(z), color=PALETTE[1], label="filtered")
-    tails.loglog(z, one.exceedance(z), color="0.5", label="one reward")
+    z = calibration.scale * np.geomspace(0.05, 20, 40)
+    unfiltered = replace(calibration, pulls=1, block=1)
+    tails.loglog(z, calibration.exceedance(z), color=PALETTE[1], label="filtered")
+    tails.loglog(z, unfiltered.exceedance(z), color="0.5", label="one reward")
     tails.set(xlabel="z", ylabel="P(|error| > z)", ylim=(1e-6, 1.2))
     for axes in (cost, tails):
         axes.legend(fontsize=8, frameon=False)

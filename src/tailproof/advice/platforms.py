@@ -153,7 +153,7 @@ def _capped(advice: Advice, rule: _Rule, totals: Array) -> Capped:
     beyond = totals > cap
     mean = float(totals[totals != 0].mean()) if rule.to_mean and totals.any() else cap
     held = np.where(beyond, mean, totals)
-    names = [one.name for one in advice.rewards.arms]
+    names = [rewards.name for rewards in advice.rewards.arms]
     means = {name: float(held[arm == place].mean()) for place, name in enumerate(names)}
     best = (min if advice.costs else max)(means.values())
     first = [name for name, value in means.items() if value == best]
@@ -167,13 +167,13 @@ def platform_lines(rows: list[Capped]) -> tuple[list[list[str]], list[str]]:
     for row in rows:
         values = [short(value) for value in row.means.values()]
         cells.append([row.rule, short(row.cap), f"{row.cut:,}", *values, row.picks or "none"])
-    found = [f"{row.rule}: {row.words}. Source: {row.source}." for row in rows[1:]]
+    sentences = [f"{row.rule}: {row.words}. Source: {row.source}." for row in rows[1:]]
     others = [row.rule for row in rows[1:] if row.picks != rows[0].picks]
     if others:
-        found.append(
+        sentences.append(
             f"The cap decides: {', '.join(others)} would pick another arm than ours. Which cap is "
             "right depends on which customers you want to count in full."
         )
     else:
-        found.append(f"All of these pick {rows[0].picks or 'no arm'}: the cap does not decide.")
-    return cells, found
+        sentences.append(f"All of these pick {rows[0].picks or 'no arm'}: the cap does not decide.")
+    return cells, sentences

@@ -50,43 +50,47 @@ def _about_leaders(advice: Advice) -> list[str]:
     if len(advice.rewards.arms) < 2:
         return []
     best = "smallest" if advice.costs else "largest"
-    found = [f"The arm with the {best} value, at {LEVEL:.0%} confidence:"]
-    found += [f"  {aim}: {_about_lead(x)}" for aim, x in advice.comparisons.items()]
+    sentences = [f"The arm with the {best} value, at {LEVEL:.0%} confidence:"]
+    sentences += [f"  {aim}: {_about_lead(x)}" for aim, x in advice.comparisons.items()]
     standing = advice.standing
-    found += [*about_assumptions(standing), about_visits(standing), about_cap(standing)]
+    sentences += [*about_assumptions(standing), about_visits(standing), about_cap(standing)]
     if advice.control is not None:
-        found.append(f"Against {advice.control}:")
-        found += [f"  {line}" for line in about_control(standing, advice.control)]
+        sentences.append(f"Against {advice.control}:")
+        sentences += [f"  {line}" for line in about_control(standing, advice.control)]
     if advice.aim is not None and advice.aim.averages and location_agrees(advice, advice.aim):
-        found.append(
+        sentences.append(
             f"The median and {advice.aim.name} are sure of the same arm, and the median is often "
             "learned from fewer rewards: so the tool below learns it in place of a mean."
         )
     elif advice.aim is not None and not advice.aim.bounded and is_revenue(advice, advice.aim):
-        found.append(
+        sentences.append(
             f"The tool below learns the mean of rewards capped at {NEARLY_ALL:.1%} of "
             "purchases: without a cap a single reward may decide."
         )
-    return found
+    return sentences
 
 
-def _about_lead(found: Comparison) -> str:
-    lead = found.lead
-    if found.standing is not None:
-        return about_lead(found.standing)
+def _about_lead(comparison: Comparison) -> str:
+    lead = comparison.lead
+    if comparison.standing is not None:
+        return about_lead(comparison.standing)
     if lead.arm is None:
         return f"nothing leads, as {listed(lead.rivals)} have equal estimates"
     if lead.sure:
         return f"{lead.arm} (sure, at any look)"
-    if isinstance(found.statistic, Unbounded):
+    if isinstance(comparison.statistic, Unbounded):
         return f"{lead.arm} (never sure without a bound: give largest=, if you know it)"
-    if found.doubts:
-        return f"{lead.arm} (not sure: {'; '.join(found.doubts)})"
-    few = [name for name, ends in zip(found.names, found.intervals, strict=True) if ends is None]
+    if comparison.doubts:
+        return f"{lead.arm} (not sure: {'; '.join(comparison.doubts)})"
+    few = [
+        name
+        for name, ends in zip(comparison.names, comparison.intervals, strict=True)
+        if ends is None
+    ]
     words = f"not sure against {listed(lead.rivals)}"
     if few:
         return f"{lead.arm} ({words}; too few rewards of {listed(few)} to say)"
-    needed = found.forecast()
+    needed = comparison.forecast()
     if needed is None:
         return f"{lead.arm} ({words})"
     cost = f", at a regret of about {short(two_digits(needed.regret))}"
@@ -98,7 +102,7 @@ def _about_lead(found: Comparison) -> str:
 
 def _about_means(advice: Advice) -> list[str]:
     """Say what a mean without an interval depends on, and which bounds or caps are used."""
-    found = []
+    sentences = []
     unbounded = isinstance(advice.comparisons["mean"].statistic, Unbounded)
     tops = {
         arm.name: share_of_largest(arm.rewards)
@@ -108,7 +112,7 @@ def _about_means(advice: Advice) -> list[str]:
     if tops:
         name, top = max(tops.items(), key=lambda item: item[1].share)
         of = f" of {name}" if name else ""
-        found.append(
+        sentences.append(
             f"No interval holds for a mean without a bound: the ten largest rewards{of} "
             f"make up {top.share:.0%} of their sum, and one more like the largest would "
             f"move the mean from {short(top.mean)} to {short(top.one_more)}."
@@ -116,30 +120,30 @@ def _about_means(advice: Advice) -> list[str]:
     for aim in advice.aims:
         statistic = advice.comparisons[aim.name].statistic
         if statistic.range is not None:
-            found.append(f"For {aim.name} {statistic.words}.")
+            sentences.append(f"For {aim.name} {statistic.words}.")
             if aim.share is not None and len(advice.rewards.arms) > 1:
                 names = [arm.name for arm in advice.rewards.arms]
                 cap = statistic.range[1]
-                found.append(crossing(names, advice.samples, cap, costs=advice.costs))
-    return found
+                sentences.append(crossing(names, advice.samples, cap, costs=advice.costs))
+    return sentences
 
 
 def cells(advice: Advice) -> list[list[str]]:
     """Return the table as strings, with a header."""
     rows = [["arm", "n", "zeros", *advice.estimates]]
     for row in advice.table():
-        arm, n, zeros, *found = row.values()
+        arm, n, zeros, *estimates = row.values()
         words = [
             _cell(cell, isinstance(compared.statistic, Unbounded))
-            for cell, compared in zip(found, advice.comparisons.values(), strict=True)
+            for cell, compared in zip(estimates, advice.comparisons.values(), strict=True)
         ]
         rows.append([arm or "all", str(n), f"{zeros:.1%}", *words])
     return rows
 
 
-def _cell(found: tuple[float | None, float | None, float | None], unbounded: bool) -> str:
+def _cell(estimate: tuple[float | None, float | None, float | None], unbounded: bool) -> str:
     """Return an estimate and its interval, or what there is of them."""
-    value, low, high = found
+    value, low, high = estimate
     if unbounded and value is not None:
         return short(value)
     if value is None or low is None or high is None:

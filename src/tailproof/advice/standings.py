@@ -34,7 +34,9 @@ def customers_of(known: Records, names: Sequence[str]) -> Customers:
     arm, p = place[known.arm[there]], None
     if known.propensity is not None and not known.estimated:
         p = known.propensity[there]
-        if all(np.ptp(p[arm == one]) == 0 for one in range(len(names)) if (arm == one).any()):
+        if all(
+            np.ptp(p[arm == number]) == 0 for number in range(len(names)) if (arm == number).any()
+        ):
             p = None
     return Customers.of(
         arm=arm,
@@ -53,7 +55,7 @@ def samples_of(customers: Customers) -> list[Array]:
         arm, values = customers.row_arm, customers.row_reward
     else:
         arm, values = customers.arm, customers.total
-    return [np.sort(values[arm == one]) for one in range(customers.arms)]
+    return [np.sort(values[arm == number]) for number in range(customers.arms)]
 
 
 def standing_of(advice: Advice, aim: Aim) -> Standing | None:
@@ -69,9 +71,9 @@ def standing_of(advice: Advice, aim: Aim) -> Standing | None:
     if not aim.averages:
         return None
     if aim.share is not None:
-        found = Standing(**common, share=aim.share)  # type: ignore[arg-type]
+        capped = Standing(**common, share=aim.share)  # type: ignore[arg-type]
         low, high = cap_of_totals(advice.customers.total, aim.share)
-        return found if 0 < high - low < math.inf else None
+        return capped if 0 < high - low < math.inf else None
     if advice.largest is not None:
         ends = {"largest": advice.largest, "smallest": advice.smallest}
         return Standing(**common, **ends)  # type: ignore[arg-type]
@@ -86,7 +88,7 @@ def unsound(advice: Advice) -> tuple[str, ...]:
     """Return why nothing is sure in a file that is not sound; a machine is one customer of many."""
     kinds = {"shares": "the arms do not have their planned shares"}
     kinds |= {"duplicates": "orders occur twice", "burst": "one arm has a burst of rows"}
-    return tuple(kinds[one.kind] for one in advice.findings if one.kind in kinds)
+    return tuple(kinds[finding.kind] for finding in advice.findings if finding.kind in kinds)
 
 
 def findings_of(advice: Advice) -> list[Finding]:
@@ -95,16 +97,16 @@ def findings_of(advice: Advice) -> list[Finding]:
     if len(names) < 2:
         return []
     shares = soundness.planned_shares(advice.split, names)
-    found = soundness.machines(who, names)
+    findings = soundness.machines(who, names)
     if shares is not None:
-        found += soundness.about_shares(
+        findings += soundness.about_shares(
             who, shares, names, None if who.time is None else days_of(who.time)
         )
     known = advice.records
     there = ~np.isnan(known.reward)
     if known.weight is not None:
-        found += soundness.twice(known.twice)
+        findings += soundness.twice(known.twice)
     elif known.time is not None and known.unit is not None:
         columns = known.arm[there], known.reward[there], known.unit[there]
-        found += soundness.duplicates(*columns, known.time[there])
-    return found + soundness.bursts(who.row_arm, names, who.row_reward)
+        findings += soundness.duplicates(*columns, known.time[there])
+    return findings + soundness.bursts(who.row_arm, names, who.row_reward)

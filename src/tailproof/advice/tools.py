@@ -59,8 +59,8 @@ def recommend(advice: Advice, aim: Aim | None = None) -> Policy[Any]:
     if advice.costs:
         inner = inner.mirrored  # the policy inside maximises −cost
     linear = advice.dim is not None or advice.features
-    found = _for_vectors(advice, inner) if linear else _for_arms(advice, inner)
-    return Negated(found) if advice.costs else found
+    policy = _for_vectors(advice, inner) if linear else _for_arms(advice, inner)
+    return Negated(policy) if advice.costs else policy
 
 
 def _for_arms(advice: Advice, aim: Aim) -> Policy[Any]:
@@ -71,13 +71,13 @@ def _for_arms(advice: Advice, aim: Aim) -> Policy[Any]:
         return RevenueUCB(share=_share(advice, aim))
     if aim.averages and not advice.rewards.symmetric:
         return LinStudentUCB()  # the median agrees
-    found = _filter_for_location(advice)
-    if found.block == 1:
+    calibration = _filter_for_location(advice)
+    if calibration.block == 1:
         return UCB1(bonus=rounded(_deviation(advice)))
     if advice.rewards.symmetric and not advice.asked:
         return LinStudentUCB()
-    inner = UCB1(bonus=rounded(found.scale))
-    return Filtered(inner, repeats=found.pulls, estimator=found.estimator)
+    inner = UCB1(bonus=rounded(calibration.scale))
+    return Filtered(inner, repeats=calibration.pulls, estimator=calibration.estimator)
 
 
 def _for_vectors(advice: Advice, aim: Aim) -> Policy[Any]:
@@ -96,13 +96,13 @@ def _for_vectors(advice: Advice, aim: Aim) -> Policy[Any]:
         noise = rounded(scale_of(NoiseQuantile(law, repeats, quantile), 1, 0.01))
         inner = OFUL(noise_scale=noise, norm_bound=size)
         return Filtered(inner, repeats=repeats, estimator=quantile)
-    found = _filter_for_location(advice)
-    if found.block == 1:
+    calibration = _filter_for_location(advice)
+    if calibration.block == 1:
         return OFUL(noise_scale=rounded(_deviation(advice)), norm_bound=size)
     if advice.rewards.symmetric and not advice.asked:
         return LinStudentUCB()
-    inner = OFUL(noise_scale=rounded(found.scale), norm_bound=size)
-    return Filtered(inner, repeats=found.pulls, estimator=found.estimator)
+    inner = OFUL(noise_scale=rounded(calibration.scale), norm_bound=size)
+    return Filtered(inner, repeats=calibration.pulls, estimator=calibration.estimator)
 
 
 def is_revenue(advice: Advice, aim: Aim) -> bool:
@@ -114,11 +114,11 @@ def is_revenue(advice: Advice, aim: Aim) -> bool:
 
 def location_agrees(advice: Advice, aim: Aim) -> bool:
     """Whether median and aim are sure of the same arm: then a location is learned sooner."""
-    found = advice.comparisons.get(aim.name)
-    if found is None or len(found.names) < 2:
+    comparison = advice.comparisons.get(aim.name)
+    if comparison is None or len(comparison.names) < 2:
         return False
     median = advice.leaders["median"]
-    return median.sure and found.lead.sure and found.lead.arm == median.arm
+    return median.sure and comparison.lead.sure and comparison.lead.arm == median.arm
 
 
 def _share(advice: Advice, aim: Aim) -> float:
@@ -135,15 +135,19 @@ def _share(advice: Advice, aim: Aim) -> float:
 
 def _filter_for_location(advice: Advice) -> Calibration:
     """Return the filter for a median, which for skewed rewards must not be a mean."""
-    found = advice.filter
+    calibration = advice.filter
     if advice.rewards.symmetric or advice.asked:
-        return found
+        return calibration
     if advice.rewards.mostly_equal:
         raise ValueError(
             "the median cannot tell your arms apart: more than half of the rewards equal the "
             "median of their arm. Next: aim at the mean or the capped mean"
         )
-    return found if found.block > 1 else replace(found, pulls=_SHORT_BLOCK, block=_SHORT_BLOCK)
+    return (
+        calibration
+        if calibration.block > 1
+        else replace(calibration, pulls=_SHORT_BLOCK, block=_SHORT_BLOCK)
+    )
 
 
 def _deviation(advice: Advice) -> float:

@@ -114,15 +114,15 @@ class HeavyTrackAndStop(KArmed[_Evidence], BestArm[_Evidence]):
         """Return the leader, Z of every arm (∞ for the leader), and the leader's share of each."""
         means = np.clip(state.sums / np.maximum(state.counts, 1), -1, 1)
         rows, leader = np.arange(state.paths), lead(means)
-        law, own = MomentClass(1 + self.epsilon), (rows, leader)
-        losses, count = state.losses[own][:, None], state.counts[own][:, None]
+        law, leading = MomentClass(1 + self.epsilon), (rows, leader)
+        losses, count = state.losses[leading][:, None], state.counts[leading][:, None]
 
         def parts(x: Array) -> tuple[Array, Array]:
             against = law.evidence(losses, np.broadcast_to(count, x.shape), -x)
             return against, law.evidence(state.logs, state.counts, x)
 
         low = means
-        high = np.broadcast_to(means[own][:, None], means.shape)
+        high = np.broadcast_to(means[leading][:, None], means.shape)
         for _ in range(_STEPS):
             gap = _GOLDEN * (high - low)
             first, second = (sum(parts(x)) for x in (high - gap, low + gap))
@@ -131,5 +131,5 @@ class HeavyTrackAndStop(KArmed[_Evidence], BestArm[_Evidence]):
         mine, theirs = parts((low + high) / 2)
         total = mine + theirs
         share = np.where(total > 0, mine / np.where(total > 0, total, 1), 0.5)
-        total[own] = np.inf
+        total[leading] = np.inf
         return leader, total, share

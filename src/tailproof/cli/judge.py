@@ -55,10 +55,10 @@ def judge_command(
     facts = {"silence": silence, "adaptive": adaptive or None, "floor": floor} | columns
     asked: Any = {"control": control, "costs": costs, "level": level, "interval": interval}
     asked |= {"unknown": unknown, "cap": _range(cap), "largest": largest, "since": since}
-    found = _judged(file, rule, aim, asked | {"smallest": smallest}, facts)
-    _print(found, json=json)
+    judgement = _judged(file, rule, aim, asked | {"smallest": smallest}, facts)
+    _print(judgement, json=json)
     if plot is not None:
-        save_picture(found.plot(), plot)
+        save_picture(judgement.plot(), plot)
         if not json:
             say_where("Picture:", plot)
 
@@ -70,22 +70,22 @@ def _judged(
     from tailproof.tables import records
 
     goal = recipes.build("aim", aim)
-    found = records(file, **columns)
+    log = records(file, **columns)
     rules = {text.replace("always:", "always "): _rule(text) for text in rule}
     with progress_bar("rules") as step:
-        return judge(found, rules, goal, progress=step, **asked)
+        return judge(log, rules, goal, progress=step, **asked)
 
 
-def _print(found: "Judgement", *, json: bool) -> None:
+def _print(judgement: "Judgement", *, json: bool) -> None:
     if json:
-        print(encoder.dumps(found.to_dict(), indent=2, ensure_ascii=False))
+        print(encoder.dumps(judgement.to_dict(), indent=2, ensure_ascii=False))
         return
-    header, *rows = found.cells()
-    table = empty_table(found.title, *header)
+    header, *rows = judgement.cells()
+    table = empty_table(judgement.title, *header)
     for row in rows:
         table.add_row(*map(escape, row))
     console.print(table)
-    for sentence in found.sentences():
+    for sentence in judgement.sentences():
         console.print(escape(sentence), highlight=False)
 
 

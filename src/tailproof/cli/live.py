@@ -159,36 +159,41 @@ def verify_command(journal: JournalText) -> None:
         if built(recipe) is None:
             raise ValueError(f"{recipe} cannot be built from its text; use Agent.verify in Python")
         with source.moment():
-            found = verify(source)
+            verification = verify(source)
     finally:
         source.close()
     console.print(escape(recipe), soft_wrap=True, highlight=False)
-    _say_checked(found)
-    if not found.ok:
+    _say_checked(verification)
+    if not verification.ok:
         raise typer.Exit(1)
     console.print("everything matches")
 
 
-def _say_checked(found: "Verification") -> None:
+def _say_checked(verification: "Verification") -> None:
     """Say what a verification has found."""
-    console.print(f"{found.requests} requests decided again, {found.outcomes} outcomes")
-    lists = {"requests that differ": [*map(str, found.differing)], "changed": found.changed}
+    console.print(
+        f"{verification.requests} requests decided again, {verification.outcomes} outcomes"
+    )
+    lists = {
+        "requests that differ": [*map(str, verification.differing)],
+        "changed": verification.changed,
+    }
     for what, some in lists.items():
         if some:
             shown, more = ", ".join(some[:_SHOWN]), len(some) - _SHOWN
             rest = f" and {more} more" if more > 0 else ""
             console.print(f"{what}: {shown}{rest}", soft_wrap=True, highlight=False)
-    for after, same in found.snapshots.items():
+    for after, same in verification.snapshots.items():
         if not same:
             console.print(f"the snapshot after {after} updates differs from the replay")
-    for text, reason in found.unchecked.items():
+    for text, reason in verification.unchecked.items():
         console.print(
             f"decisions of {escape(text)} were not checked: {escape(reason)}",
             soft_wrap=True,
             highlight=False,
         )
-    if found.since:
-        console.print(f"checked since outcome {found.since}, as earlier records were pruned")
+    if verification.since:
+        console.print(f"checked since outcome {verification.since}, as earlier records were pruned")
 
 
 _SHOWN = 20
@@ -218,7 +223,7 @@ def import_command(
     from tailproof.live.history import import_history
 
     with _opened(file, experiment) as opened, progress_bar("rows written") as step:
-        found = import_history(
+        imported = import_history(
             opened.agent,
             past,
             **columns,
@@ -227,9 +232,9 @@ def import_command(
             source=Path(past).name if "://" not in past else "a PostgreSQL journal",
             progress=step,
         )
-    for sentence in found.sentences:
+    for sentence in imported.sentences:
         console.print(escape(sentence), soft_wrap=True, highlight=False)
-    console.print(f"{found.learned} of {found.rows} rows learned")
+    console.print(f"{imported.learned} of {imported.rows} rows learned")
 
 
 def change_command(file: SettingsFile, experiment: ExperimentName) -> None:
@@ -273,12 +278,12 @@ def prune_command(
         console.print(said, soft_wrap=True, highlight=False)
         if look:
             return
-        found = prune(opened.agent, before, page=counted(opened))
-    if not found.outcomes:
+        pruned = prune(opened.agent, before, page=counted(opened))
+    if not pruned.outcomes:
         return
     console.print(
-        f"removed {found.outcomes} outcomes with their requests and {found.events} events; verify "
-        f"checks from outcome {found.since} on",
+        f"removed {pruned.outcomes} outcomes with their requests and {pruned.events} events; "
+        f"verify checks from outcome {pruned.since} on",
         soft_wrap=True,
         highlight=False,
     )
@@ -294,11 +299,11 @@ def _opened(file: Path, name: str, *, change: bool = False) -> "Iterator[Experim
     config = load(file)
     known = ", ".join(config.experiments)
     require(name in config.experiments, "experiment", f"one of {known}, as in {file}", name)
-    found = open_one(config, config.experiments[name], change=change)
+    opened = open_one(config, config.experiments[name], change=change)
     try:
-        yield found
+        yield opened
     finally:
-        found.agent.close()
+        opened.agent.close()
 
 
 @reads_records
@@ -372,8 +377,8 @@ def _about_table(
 
     advice = calibrate(file, aim=None if aim is None else recipes.build("aim", aim), **columns)
     words = advice.explain()
-    found = {"name": Path(file).name, "arms": advice.table(), "words": words.split("\n")}
-    return found, advice_page(advice, Path(file).name), words
+    facts = {"name": Path(file).name, "arms": advice.table(), "words": words.split("\n")}
+    return facts, advice_page(advice, Path(file).name), words
 
 
 def _about_experiment(
@@ -384,20 +389,20 @@ def _about_experiment(
 
     source, name, goal, policy = _reported(file, aim, experiment)
     try:
-        found = summarised(source, goal, name=name, policy=policy)
+        facts = summarised(source, goal, name=name, policy=policy)
     finally:
         source.close()
-    return found, offline_page(found), found["pay"]["words"]
+    return facts, offline_page(facts), facts["pay"]["words"]
 
 
-def _write_report(found: dict[str, Any], page: str, words: str, out: Path | None) -> None:
+def _write_report(facts: dict[str, Any], page: str, words: str, out: Path | None) -> None:
     """Write a page to a file, or print what it says as JSON."""
     import json
 
     from tailproof.results.files import whole_file
 
     if out is None:
-        print(json.dumps(found, indent=2, ensure_ascii=False))
+        print(json.dumps(facts, indent=2, ensure_ascii=False))
         return
     with whole_file(out) as stream:
         stream.write(page.encode())

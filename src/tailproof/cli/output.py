@@ -98,14 +98,14 @@ def regret_table(title: str, setting: str, result: "Result") -> Table:
     table = empty_table(title, *columns, *(name.replace("_", " ") for name in metrics))
     table.add_row(f"[bold]{escape(setting)}[/bold]")
     for name, row in result.summary().items():
-        found = result.curves[name].metrics
+        values = result.curves[name].metrics
         table.add_row(
             escape(name),
             f"{row['mean']:.1f} ± {row['standard_error']:.1f}",
             f"{row['median']:.1f}",
             f"{row['low']:.1f} – {row['high']:.1f}",
             f"{row['decisions']:.0f}",
-            *(short(float(found[metric][:, -1].mean())) for metric in metrics),
+            *(short(float(values[metric][:, -1].mean())) for metric in metrics),
         )
     return table
 

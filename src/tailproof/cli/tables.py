@@ -75,28 +75,28 @@ _OPTIONS: dict[str, Any] = {
 
 def reads_records(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command these options; it takes those that were given as one mapping, `columns`."""
-    own = inspect.signature(command, eval_str=True)
-    added = {name: hint for name, hint in _OPTIONS.items() if name not in own.parameters}
+    described = inspect.signature(command, eval_str=True)
+    added = {name: hint for name, hint in _OPTIONS.items() if name not in described.parameters}
 
     @wraps(command)
     def run(**given: Any) -> None:
         columns = {name: given.pop(name) for name in added}
         command(**given, columns=_said(columns))
 
-    parameters = [part for part in own.parameters.values() if part.name != "columns"]
+    parameters = [part for part in described.parameters.values() if part.name != "columns"]
     parameters = [part.replace(kind=inspect.Parameter.KEYWORD_ONLY) for part in parameters]
     for name, hint in added.items():
         default = False if name == "skip_bad" else None
         kind = inspect.Parameter.KEYWORD_ONLY
         parameters.append(inspect.Parameter(name, kind, default=default, annotation=hint))
-    run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__signature__ = described.replace(parameters=parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {part.name: part.annotation for part in parameters}
     return run
 
 
 def _said(columns: dict[str, Any]) -> dict[str, Any]:
     """Return the options that were given."""
-    found = {name: value for name, value in columns.items() if value not in (None, False)}
-    if "features" in found:
-        found["features"] = column_names(found["features"])
-    return found
+    given = {name: value for name, value in columns.items() if value not in (None, False)}
+    if "features" in given:
+        given["features"] = column_names(given["features"])
+    return given

@@ -3,7 +3,6 @@
 import os
 import warnings
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,7 +24,7 @@ from tailproof.compiled import (
 from tailproof.compiled.filters import filtered
 from tailproof.compiled.forms import Form, Sizes, none_to_estimate
 from tailproof.compiled.streams import stream_keys
-from tailproof.compiled.targets import Bound, Target, bind, compile_for
+from tailproof.compiled.targets import Bound, Target, bind, compile_for, numpy_of_numba
 from tailproof.compiled.tuned import auto_filtered
 from tailproof.compiled.worlds import World, world_of
 from tailproof.environments.linear import Bandit
@@ -170,8 +169,14 @@ class Game:
             ESTIMATES=form.estimate is not None,
         )
 
+    @cached_property
+    def on_cores(self) -> Any:
+        """The compiled loop over paths, found once: its tree is large."""
+        return compile_for("cores", self.tree(loop.on_cores), entry=True)
+
+    @cached_property
     def inputs(self) -> tuple[Any, ...]:
-        """Return the arrays that all paths share."""
+        """The arrays that all paths share."""
         form, world = self.form, self.world
         purposes = ("environment", "noise", f"policy {self.name}")
         keys = np.stack([stream_keys(self.seed, purpose) for purpose in purposes])
@@ -188,11 +193,14 @@ class Game:
         estimates = self.form.estimate is not None
         error = np.empty(regret.shape if estimates else (1, 1))
         if target == "gpu":
-            self._on_gpu(first, regret, error)
+            with numpy_of_numba():
+                self._on_gpu(first, regret, error)
+        elif target == "cores":
+            self.on_cores(first, *self.inputs, regret, error)
         else:
             run = compile_for(target, self.tree(loop.on_cores), entry=True)
-            with np.errstate(all="ignore") if target == "python" else nullcontext():
-                run(first, *self.inputs(), regret, error)
+            with np.errstate(all="ignore"):
+                run(first, *self.inputs, regret, error)
         return regret, error if estimates else None
 
     def _on_gpu(self, first: int, regret: Array, error: Array) -> None:
@@ -216,6 +224,6 @@ class Game:
             warnings.filterwarnings("ignore", message=".*Grid size")  # few paths are no mistake
             if simulated:  # in Python, where words of 64 bits warn when they wrap around
                 warnings.simplefilter("ignore", RuntimeWarning)
-            kernel[blocks, threads](first, *map(cuda.to_device, self.inputs()), *device)
+            kernel[blocks, threads](first, *map(cuda.to_device, self.inputs), *device)
         for array, found in zip((regret, error), device, strict=True):
             found.copy_to_host(array)

@@ -16,6 +16,7 @@ from tailproof.compiled.student_parts import (
     ARMS,
     BLOCK,
     CENTRE,
+    CLIMB,
     CONTEXTS,
     COUNT,
     DESIGN,
@@ -74,7 +75,13 @@ _TIE = 1e-6
 
 
 def lin_student_ucb(policy: LinStudentUCB, sizes: Sizes) -> Form:
-    """Return the form of LinStudentUCB."""
+    """Return the form of LinStudentUCB, or raise if it looks for clusters of one arm alone."""
+    if policy.clusters:
+        raise ValueError(
+            f"{policy!r} has no compiled form; LinStudentUCB has one with clusters=False"
+        )
+    if policy.clusters:
+        raise ValueError(f"{policy!r} has no compiled form; clusters=False has one")
     d, e = sizes.dim, sizes.dim + policy.intercept
     room = max(policy.room * e, 48)
     z, m = d + 1, max(e, d + 1)
@@ -152,19 +159,28 @@ def squared_reach(log: float, df: float) -> float:
     return df * math.expm1(min(2.0 * log / df, 500.0))
 
 
-def prior_width(s: Array, offers: Array, out: Array) -> None:
+def middles(offers: Array, out: Array) -> None:
+    """Write the mean of the offered vectors; several sums at a time, as each waits for itself."""
+    for i in range(DIM):
+        out[i] = 0.0
+    for k in range(ARMS):
+        for i in range(DIM):
+            out[i] += offers[i, k]
+    for i in range(DIM):
+        out[i] /= ARMS
+
+
+def prior_width(s: Array, offers: Array, out: Array, middle: Array) -> None:
     """Write the squared distance of every arm from the middle of the offer under the prior."""
+    middles(offers, middle)
     for k in range(offers.shape[1]):
         out[k] = 0.0
     for i in range(DIM):
         if s[SPREAD + i] > 0.0:
-            middle = 0.0
-            for k in range(ARMS):
-                middle += offers[i, k]
-            middle /= ARMS
             scale = 1.0 / s[SPREAD + i]
             for k in range(offers.shape[1]):
-                out[k] += (offers[i, k] - middle) * (offers[i, k] - middle) * scale
+                off = offers[i, k] - middle[i]
+                out[k] += off * off * scale
     for k in range(offers.shape[1]):
         out[k] /= s[PENALTY]
 
@@ -184,7 +200,8 @@ def widths(
         most_share = max(most_share, work[RESIDUAL + k])
     if s[RENEWAL] >= 0.5 and most_share <= ARMS and not always:
         return True
-    prior_width(s, offers, work[ORDER : ORDER + offers.shape[1]])
+    room = work[ORDER : ORDER + offers.shape[1]]
+    prior_width(s, offers, room, work[CLIMB : CLIMB + DIM])
     most = squared_reach(p[0] * math.log1p((t + 1.0) / SIZE), float(DIM))
     scale = s[SCALES + shape]
     for k in range(ARMS):
@@ -227,7 +244,7 @@ def random_index(
 
 def learn(s: Array, p: Array, offers: Array, k: int, y: Array, t: int, work: Array) -> None:
     reward = min(max(y[0], -1e100), 1e100)
-    track_offers(s, offers, k, t + 1)
+    track_offers(s, offers, k, t + 1, work)
     kept = int(s[KEPT])
     for i in range(DIM):
         s[CONTEXTS + kept * SIZE + i] = offers[i, k]
@@ -239,25 +256,22 @@ def learn(s: Array, p: Array, offers: Array, k: int, y: Array, t: int, work: Arr
         fit(s, int(s[KEPT]), t + 1, work)
 
 
-def track_offers(s: Array, offers: Array, chosen: int, t: int) -> None:
+def track_offers(s: Array, offers: Array, chosen: int, t: int, work: Array) -> None:
+    middle, square = work[CLIMB : CLIMB + DIM], work[VECTOR : VECTOR + DIM]
+    middles(offers, middle)
     some, renewed = False, 0.0
     for i in range(DIM):
-        middle = 0.0
-        for k in range(ARMS):
-            middle += offers[i, k]
-        middle /= ARMS
-        for k in range(ARMS):
-            some = some or offers[i, k] != middle
+        square[i] = 0.0
+    for k in range(ARMS):
+        for i in range(DIM):
+            off = offers[i, k] - middle[i]
+            square[i] += off * off
     for i in range(DIM):
-        middle, square = 0.0, 0.0
-        for k in range(ARMS):
-            middle += offers[i, k]
-        middle /= ARMS
-        for k in range(ARMS):
-            square += (offers[i, k] - middle) * (offers[i, k] - middle)
-        square = square / ARMS if some else offers[i, chosen] * offers[i, chosen]
-        s[SPREAD + i] += (square - s[SPREAD + i]) / t
-        moved = middle - s[CENTRE + i]
+        some = some or square[i] != 0.0
+    for i in range(DIM):
+        spread = square[i] / ARMS if some else offers[i, chosen] * offers[i, chosen]
+        s[SPREAD + i] += (spread - s[SPREAD + i]) / t
+        moved = middle[i] - s[CENTRE + i]
         s[CENTRE + i] += moved / t
         if s[SPREAD + i] > 0.0:
             renewed += moved * moved / s[SPREAD + i]

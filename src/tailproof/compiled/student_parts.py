@@ -38,7 +38,7 @@ FIRST_LEAN, EQUAL, ALARM = student_fit._FIRST_LEAN, student_fit._EQUAL, student_
 
 def lean_to_variance(log: float) -> float:
     """Return a² = exp(2 ln a), within bounds."""
-    return math.exp(min(max(2.0 * log, -40.0), 40.0))
+    return math.exp(min(max(2.0 * log, -40.0), 40.0)) if log != 0.0 else 1.0
 
 
 def relative_variance(s: Array, n: int) -> float:

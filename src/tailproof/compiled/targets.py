@@ -6,7 +6,8 @@ mixture needs. A `Bound` fills the placeholders; `compile_for` compiles the whol
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from dis import get_instructions
 from functools import cache
@@ -16,9 +17,11 @@ from threading import RLock
 from types import FunctionType
 from typing import Any, Literal
 
+import numpy as np
+
 from tailproof.extras import import_extra
 
-__all__ = ["Bound", "Target", "bind", "compile_for"]
+__all__ = ["Bound", "Target", "bind", "compile_for", "numpy_of_numba"]
 
 Target = Literal["cores", "gpu", "python"]
 """What to compile for; "python" compiles nothing, so that a test can step through."""
@@ -67,6 +70,24 @@ def compile_for(target: Target, tree: Bound, *, entry: bool = False) -> Any:
     """
     with _LOCK:  # two threads would compile the same twice
         return _compiled(target, tree, (), entry)
+
+
+@contextmanager
+def numpy_of_numba() -> Iterator[None]:
+    """Lend NumPy the name `row_stack`: numba-cuda 0.30 reads it, and NumPy 2.5 has it no more.
+
+    >>> with numpy_of_numba():
+    ...     hasattr(np, "row_stack")
+    True
+    """
+    lent = not hasattr(np, "row_stack")
+    if lent:
+        setattr(np, "row_stack", np.vstack)  # noqa: B010
+    try:
+        yield
+    finally:
+        if lent:
+            delattr(np, "row_stack")
 
 
 _LOCK = RLock()

@@ -173,7 +173,7 @@ class ShopWorld:
 
     def __init__(self, bandit: Shop, paths: int, rng: np.random.Generator) -> None:
         self._shop, self._rng, self._paths, k = bandit, rng, paths, len(bandit.buyers)
-        self._each = bandit.values / np.asarray(bandit.buyers)  # of a purchase
+        self._purchase_value = bandit.values / np.asarray(bandit.buyers)  # of a purchase
         self.theta = None
         self.most = _MOST
         if bandit.weights is None:
@@ -215,7 +215,7 @@ class ShopWorld:
         self.arms = self._coming[-self._left]
         self._left -= 1
         self.conversion = self._shop.conversion(self.arms[:, 0])
-        self.locations = self.conversion * self._each
+        self.locations = self.conversion * self._purchase_value
         self.best = self.locations.max(axis=1)
 
 

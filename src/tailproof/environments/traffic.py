@@ -320,9 +320,9 @@ class Batches:
         share, lots = np.full(self.rows, 0.5), rng.random(self.rows)
         for start in range(self.every, self.days, self.every):
             old = day < start
-            one, other = (reward[old & ((lots < share) == side)] for side in (True, False))
-            error = math.sqrt(one.var() / len(one) + other.var() / len(other)) or 1.0
-            lead = float(one.mean() - other.mean()) / error
+            treated, control = (reward[old & ((lots < share) == side)] for side in (True, False))
+            error = math.sqrt(treated.var() / len(treated) + control.var() / len(control)) or 1.0
+            lead = float(treated.mean() - control.mean()) / error
             chosen = float(ndtr(lead)) if self.kind == "thompson" else (0.9 if lead > 0 else 0.1)
             share[~old] = min(max(chosen, 0.05), 0.95)
         arm = (lots < share).astype(np.int64)

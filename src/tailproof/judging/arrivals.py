@@ -25,10 +25,10 @@ def instant(name: str, time: Any) -> float:
     if not isinstance(time, str):
         return number(name, time)
     try:
-        found = datetime.fromisoformat(time)
+        moment = datetime.fromisoformat(time)
     except ValueError:
         raise ValueError(f"{name} must be a date such as 2026-08-15, got {time!r}") from None
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def comparable(log: Records, rules: Iterable[Any], since: float | None = None) -> Records:
@@ -76,29 +76,29 @@ def comparable(log: Records, rules: Iterable[Any], since: float | None = None) -
 
 def _named(rules: Iterable[Any]) -> list[str]:
     """Return the arms that rules name; none if a rule has a probability for each row."""
-    found: dict[str, None] = {}
+    arms: dict[str, None] = {}
     for rule in rules:
         if isinstance(rule, str):
-            found[rule.removeprefix("always:")] = None
+            arms[rule.removeprefix("always:")] = None
         elif isinstance(rule, Mapping):
             for key, value in rule.items():
                 if isinstance(value, int | float):
-                    found |= {str(key): None} if value else {}
+                    arms |= {str(key): None} if value else {}
                 else:
-                    found |= dict.fromkeys(_named([value]))
+                    arms |= dict.fromkeys(_named([value]))
         elif isinstance(rule, np.ndarray | list):
             return []
-    return list(found)
+    return list(arms)
 
 
 def _missing(log: Records, arm: int) -> Any:
     """Return the rows in which an arm was not on offer."""
     if log.offered is not None:
         return ~log.offered[:, arm]
-    own = log.arm == arm
-    if log.propensity is not None or log.time is None or not own.any():
+    chosen = log.arm == arm
+    if log.propensity is not None or log.time is None or not chosen.any():
         return np.zeros(log.n, np.bool_)
-    before = log.time < log.time[own].min()
-    share = own.sum() / max(1, log.n - int(before.sum()))
+    before = log.time < log.time[chosen].min()
+    share = chosen.sum() / max(1, log.n - int(before.sum()))
     by_chance = (1 - share) ** int(before.sum())
     return before if by_chance < _BY_CHANCE else np.zeros(log.n, np.bool_)

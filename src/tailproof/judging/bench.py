@@ -102,15 +102,15 @@ class Bench:
             if doubt.kind == "refused":
                 return _refused(doubt.reason, **about)
         given = Weighted(log.reward, raw, steady, pi, log.arm, log.unit, self.model)
-        found = self._estimate(given)
-        share = largest_share(found.influence)
-        if found.errors is not None:
-            doubts += about_errors(found.errors[raw > 0])
+        estimate = self._estimate(given)
+        share = largest_share(estimate.influence)
+        if estimate.errors is not None:
+            doubts += about_errors(estimate.errors[raw > 0])
         if share > DOMINANT and not self.aim.bounded and self.cap is None:
             what = "row" if log.unit is None else "unit"
             doubts.append(Doubt("beware", f"one {what} has {share:.0%} of the variance"))
-        value = RuleValue(found.value, found.low, found.high, largest_share=share, **about)
-        answer = Answer(value, found.influence, max(overlap.effective - 1, 2.0))
+        value = RuleValue(estimate.value, estimate.low, estimate.high, largest_share=share, **about)
+        answer = Answer(value, estimate.influence, max(overlap.effective - 1, 2.0))
         for doubt in doubts:
             answer = answer.doubted(doubt)
         return answer if self.interval == "score" else self._exact(answer, raw, pi)
@@ -156,7 +156,7 @@ class Bench:
             most = 1.0 if pi is None else None
             if pi is not None and log.floor is not None:
                 most = float(pi.max()) / log.floor
-            found = []
+            intervals = []
             for level in (self.level, (1 + self.level) / 2):
                 bets = Bets(
                     weight=raw,
@@ -166,12 +166,12 @@ class Bench:
                     anytime=self.interval == "anytime",
                 )
                 if self.cap is None:
-                    found.append(bets.quantile(log.reward, _level(self.aim)))
+                    intervals.append(bets.quantile(log.reward, _level(self.aim)))
                 else:
                     start, width = self.cap[0], self.cap[1] - self.cap[0]
                     ends = bets.mean((np.clip(log.reward, *self.cap) - start) / width)
-                    found.append((start + width * ends[0], start + width * ends[1]))
-            (low, high), wide = found
+                    intervals.append((start + width * ends[0], start + width * ends[1]))
+            (low, high), wide = intervals
         value = replace(answer.value, low=low, high=high)
         return replace(answer, value=value, wide=wide)
 
@@ -184,14 +184,16 @@ class Bench:
             )
         if self.interval != "score":
             return _refused(f"there is no {self.interval} interval for a policy that learns")
-        found = replay(policy, self.all, self._rng())
-        if found.rewards is None:
-            return _refused(found.reason)
-        own = found.value(self.aim, self.cap, self.level)
-        value = RuleValue(own.value, own.low, own.high, horizon=found.rewards.shape[2])
-        answer = Answer(value, own.influence, PARTS - 1)
+        replayed = replay(policy, self.all, self._rng())
+        if replayed.rewards is None:
+            return _refused(replayed.reason)
+        estimate = replayed.value(self.aim, self.cap, self.level)
+        value = RuleValue(
+            estimate.value, estimate.low, estimate.high, horizon=replayed.rewards.shape[2]
+        )
+        answer = Answer(value, estimate.influence, PARTS - 1)
         for doubt in (
-            about_mean(found.rewards.ravel())
+            about_mean(replayed.rewards.ravel())
             if self.aim.averages and not self.aim.bounded and self.cap is None
             else ()
         ):

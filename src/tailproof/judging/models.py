@@ -60,16 +60,16 @@ class CrossFit:
         """Return the prediction of a score, within bounds, of every arm in every row."""
         v = score[self.order]
         pairs = list(zip(self._slices(self.design), self._slices(v), strict=True))
-        responses = self._elsewhere(np.stack([z.T @ own for z, own in pairs]))
-        squares = self._elsewhere(np.array([own @ own for _, own in pairs]))
-        found = np.zeros((self.log.n, self.k))
+        responses = self._elsewhere(np.stack([z.T @ part for z, part in pairs]))
+        squares = self._elsewhere(np.array([part @ part for _, part in pairs]))
+        predicted = np.zeros((self.log.n, self.k))
         for fold in range(self.folds):
             counts = self.counts[fold]
             if counts.sum() >= 4 * self.design.shape[1]:
                 sums = self._grams[fold], responses[fold], squares[fold], counts
                 rows = slice(self.ends[fold * self.k], self.ends[(fold + 1) * self.k])
-                found[self.order[rows]] = self.design[rows] @ _shrunk(*sums).T
-        return np.clip(found, low, high, out=found)
+                predicted[self.order[rows]] = self.design[rows] @ _shrunk(*sums).T
+        return np.clip(predicted, low, high, out=predicted)
 
     @cached_property
     def locations(self) -> "Locations":
@@ -92,9 +92,9 @@ class CrossFit:
         """Return what belongs to each fold and arm."""
         return np.split(ordered, self.ends[1:-1])
 
-    def _elsewhere(self, own: Array) -> Array:
-        """Return the sums over other folds, or over earlier ones; own has an entry a cell."""
-        cells = own.reshape(self.folds, self.k, *own.shape[1:])
+    def _elsewhere(self, per_cell: Array) -> Array:
+        """Return sums over other folds, or over earlier ones, of an array with an entry a cell."""
+        cells = per_cell.reshape(self.folds, self.k, *per_cell.shape[1:])
         total = np.cumsum(cells, axis=0) if self.past else cells.sum(axis=0)
         return np.asarray(total - cells)
 
@@ -145,17 +145,21 @@ def _shrunk(grams: Array, responses: Array, squares: Array, counts: Array) -> Ar
     eye = np.eye(d)
     common = np.linalg.solve(grams.sum(axis=0) + 1e-9 * counts.sum() * eye, responses.sum(axis=0))
     rest = responses - grams @ common
-    own = np.linalg.solve(
+    deviation = np.linalg.solve(
         grams + 1e-6 * np.maximum(counts, 1)[:, None, None] * eye, rest[..., None]
     )[..., 0]
     around = squares - 2 * responses @ common + np.einsum("i,kij,j->k", common, grams, common)
-    errors = around - 2 * (own * rest).sum(axis=1) + np.einsum("ki,kij,kj->k", own, grams, own)
+    errors = (
+        around
+        - 2 * (deviation * rest).sum(axis=1)
+        + np.einsum("ki,kij,kj->k", deviation, grams, deviation)
+    )
     noise = max(float(errors.sum()), 0.0) / max(float(np.maximum(counts - d, 0).sum()), 1.0)
     many = counts > 2 * d
     if not many.any() or noise == 0:
-        return np.tile(common, (k, 1)) + (own if noise == 0 else 0.0)
+        return np.tile(common, (k, 1)) + (deviation if noise == 0 else 0.0)
     # how much the arms' coefficients vary, less what noise explains
-    seen = float(np.square(own[many]).mean())
+    seen = float(np.square(deviation[many]).mean())
     inverse = np.linalg.inv(grams[many] + 1e-6 * counts[many][:, None, None] * eye)
     explained = noise * float(np.trace(inverse, axis1=1, axis2=2).mean()) / d
     spread = max(seen - explained, 0.01 * seen)
@@ -199,16 +203,16 @@ class StudentShape:
         parts = [(design[arm == a], y[arm == a]) for a in range(k)]
         for _ in range(rounds):
             pull = coefficients.mean(axis=0)
-            for a, (z, own) in enumerate(parts):
-                if not len(own):
+            for a, (z, rewards) in enumerate(parts):
+                if not len(rewards):
                     coefficients[a] = pull
                     continue
-                weights = self._weights(own - z @ coefficients[a], scales[a])
+                weights = self._weights(rewards - z @ coefficients[a], scales[a])
                 lifted = z * weights[:, None]
-                gram, response = lifted.T @ z + np.eye(d), lifted.T @ (own - z @ pull)
+                gram, response = lifted.T @ z + np.eye(d), lifted.T @ (rewards - z @ pull)
                 coefficients[a] = pull + np.linalg.solve(gram, response)
-                error = own - z @ coefficients[a]
-                free = max(len(own) - min(d, len(own) / 2), 1)
+                error = rewards - z @ coefficients[a]
+                free = max(len(rewards) - min(d, len(rewards) / 2), 1)
                 square = float((self._weights(error, scales[a]) * np.square(error)).sum()) / free
                 scales[a] = max(math.sqrt(square), 1e-12 * scales[a])
         return StudentShape(coefficients, scales, self.df)

@@ -103,9 +103,9 @@ class Question:
     @classmethod
     def of(cls, aim: Aim, options: Judging) -> tuple[Self, dict[str, Any]]:
         """Return the question, and what is left: how the log is read."""
-        own = {part.name for part in fields(cls)}
-        asked: Any = {name: value for name, value in options.items() if name in own}
-        left = {name: value for name, value in options.items() if name not in own}
+        known = {part.name for part in fields(cls)}
+        asked: Any = {name: value for name, value in options.items() if name in known}
+        left = {name: value for name, value in options.items() if name not in known}
         return cls(aim=aim, **asked), left
 
     def __post_init__(self) -> None:

@@ -46,24 +46,24 @@ class Replay(NamedTuple):
         bar = float(stdtrit(parts - 1, (1 + level) / 2))
         if aim.averages:
             x = self.rewards if ends is None else np.clip(self.rewards, *ends)
-            each = x.mean(axis=(1, 2))
-            off = (each - each.mean()) / math.sqrt(parts * (parts - 1))
-            found, half = float(each.mean()), bar * math.sqrt(float(off @ off))
-            return Estimate(found, found - half, found + half, off)
+            means = x.mean(axis=(1, 2))
+            off = (means - means.mean()) / math.sqrt(parts * (parts - 1))
+            value, half = float(means.mean()), bar * math.sqrt(float(off @ off))
+            return Estimate(value, value - half, value + half, off)
         tau = aim.level
         values = np.sort(self.rewards.ravel())
         ranked = np.sort(self.rewards.reshape(parts, -1), axis=1)
-        ranks = np.stack([np.searchsorted(own, values, side="right") for own in ranked])
+        ranks = np.stack([np.searchsorted(rewards, values, side="right") for rewards in ranked])
         shares = ranks / ranked.shape[1] - tau
         error = shares.std(axis=0, ddof=1) / math.sqrt(parts)
         middle = shares.mean(axis=0)
         places = [int(np.searchsorted(middle, 0.0))]
         places += [int((middle > side * bar * error).argmax()) for side in (-1, 1)]
-        found, low, high = values[np.minimum(places, len(values) - 1)].tolist()
+        value, low, high = values[np.minimum(places, len(values) - 1)].tolist()
         off = -shares[:, min(places[0], len(values) - 1)]
         off -= off.mean()
         size = math.sqrt(float(off @ off))
-        return Estimate(found, low, high, off * ((high - low) / (2 * bar * size) if size else 0.0))
+        return Estimate(value, low, high, off * ((high - low) / (2 * bar * size) if size else 0.0))
 
 
 def replay(policy: Policy[Any], log: Records, rng: np.random.Generator) -> Replay:
@@ -85,10 +85,10 @@ def replay(policy: Policy[Any], log: Records, rng: np.random.Generator) -> Repla
         least[:] = least.min()
     kept = np.flatnonzero(known & (rng.random(log.n) * log.known_propensity < least[log.arm]))
     part = rng.permutation(len(kept)) % PARTS
-    groups = [kept[part == own] for own in range(PARTS)]
-    each = np.array([np.bincount(log.arm[rows], minlength=k) for rows in groups])
+    groups = [kept[part == number] for number in range(PARTS)]
+    rows_of_arm = np.array([np.bincount(log.arm[rows], minlength=k) for rows in groups])
     # rows hit with probability 1/K; queues are as long as the rarest arm's
-    horizon = int(0.8 * (each.sum(axis=1).min() / k if looks else each.min()))
+    horizon = int(0.8 * (rows_of_arm.sum(axis=1).min() / k if looks else rows_of_arm.min()))
     horizon -= horizon % policy.pulls
     if horizon < LEAST:
         return Replay(
@@ -108,19 +108,19 @@ def _queues(
     for path in range(paths):
         rows = groups[path // RUNS]
         for a in range(k):
-            own = rng.permutation(rows[log.arm[rows] == a])[:horizon]
-            queue[path, a] = log.reward[own]
-    own = np.eye(k) if log.vectors is None or policy.view == "arms" else log.vectors[0]
-    state, head = policy.init(paths, k, own.shape[1]), np.zeros((paths, k), np.int64)
-    arms, at = np.broadcast_to(own, (paths, *own.shape)), np.arange(paths)
-    found = np.empty((paths, horizon))
+            picked = rng.permutation(rows[log.arm[rows] == a])[:horizon]
+            queue[path, a] = log.reward[picked]
+    vectors_of_arms = np.eye(k) if log.vectors is None or policy.view == "arms" else log.vectors[0]
+    state, head = policy.init(paths, k, vectors_of_arms.shape[1]), np.zeros((paths, k), np.int64)
+    arms, at = np.broadcast_to(vectors_of_arms, (paths, *vectors_of_arms.shape)), np.arange(paths)
+    rewards = np.empty((paths, horizon))
     for t in range(0, horizon, pulls):
         chosen = policy.choose(state, arms, rng)
         take = head[at, chosen][:, None] + np.arange(pulls)
-        found[:, t : t + pulls] = queue[at[:, None], chosen[:, None], take]
-        policy.learn(state, arms, chosen, found[:, t : t + pulls])
+        rewards[:, t : t + pulls] = queue[at[:, None], chosen[:, None], take]
+        policy.learn(state, arms, chosen, rewards[:, t : t + pulls])
         head[at, chosen] += pulls
-    return found.reshape(len(groups), RUNS, horizon)
+    return rewards.reshape(len(groups), RUNS, horizon)
 
 
 def _rows(
@@ -130,7 +130,7 @@ def _rows(
     length = min(map(len, groups))
     order = np.array([rng.permutation(groups[path // RUNS])[:length] for path in range(paths)])
     state = policy.init(paths, k, vectors(policy, log, order[:, 0]).shape[2])
-    count, found = np.zeros(paths, np.int64), np.full((paths, horizon), np.nan)
+    count, rewards = np.zeros(paths, np.int64), np.full((paths, horizon), np.nan)
     for t in range(length):
         rows = order[:, t]
         arms = vectors(policy, log, rows)
@@ -141,8 +141,8 @@ def _rows(
         some = state.take(hit)
         policy.learn(some, arms[hit], chosen[hit], log.reward[rows[hit]][:, None])
         state.put(hit, some)
-        found[hit, count[hit]] = log.reward[rows[hit]]
+        rewards[hit, count[hit]] = log.reward[rows[hit]]
         count[hit] += 1
         if count.min() == horizon:
             break
-    return found[:, : int(count.min())].reshape(len(groups), RUNS, -1)
+    return rewards[:, : int(count.min())].reshape(len(groups), RUNS, -1)

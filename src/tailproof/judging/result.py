@@ -143,10 +143,14 @@ class Judgement:
         for name, value in self.values.items():
             row: dict[str, Any] = {"rule": name, **vars(value)}
             for other in ("to_logged", "to_control"):
-                found = row.pop(other) or Difference(*[math.nan] * 4)
-                own = (("", found.value), ("_low", found.low), ("_high", found.high))
-                row |= {f"{other}{end}": number for end, number in own}
-                row[f"{other}_p"] = found.p
+                difference = row.pop(other) or Difference(*[math.nan] * 4)
+                ends = (
+                    ("", difference.value),
+                    ("_low", difference.low),
+                    ("_high", difference.high),
+                )
+                row |= {f"{other}{end}": number for end, number in ends}
+                row[f"{other}_p"] = difference.p
             rows.append(row)
         return pandas.DataFrame(rows)
 
@@ -157,14 +161,14 @@ class Judgement:
             if isinstance(value, float):
                 return value if math.isfinite(value) else None
             if isinstance(value, Difference):
-                return {name: plain(own) for name, own in value._asdict().items()}
+                return {name: plain(about) for name, about in value._asdict().items()}
             if isinstance(value, dict):
-                return {name: plain(own) for name, own in value.items()}
-            return [plain(own) for own in value] if isinstance(value, tuple | list) else value
+                return {name: plain(about) for name, about in value.items()}
+            return [plain(about) for about in value] if isinstance(value, tuple | list) else value
 
-        own = {name: plain(value) for name, value in vars(self).items() if name != "values"}
+        about = {name: plain(value) for name, value in vars(self).items() if name != "values"}
         rules = {name: plain(vars(value)) for name, value in self.values.items()}
-        return own | {"rules": rules}
+        return about | {"rules": rules}
 
     @property
     def title(self) -> str:
@@ -219,17 +223,17 @@ class Judgement:
 
     def sentences(self) -> list[str]:
         """Return what is to be said about the rules: reasons, and who is better than whom."""
-        found = [
+        sentences = [
             f"{name}: {value.verdict}, {value.reason}."
             for name, value in self.values.items()
             if value.reason
         ]
         if self.settings.get("estimated_propensities"):
-            found.append(
+            sentences.append(
                 "Propensities were estimated from counts: all of this holds if arms were drawn at "
                 "random."
             )
-        found += self.notes
+        sentences += self.notes
         compared = 0
         for name, value in self.values.items():
             to, other = value.to_control, self.control
@@ -239,17 +243,17 @@ class Judgement:
                 continue
             verb, word = "costs" if self.costs else "earns", "less" if to.value < 0 else "more"
             compared += 1
-            found.append(
+            sentences.append(
                 f"{name} {verb} {abs(to.value):,.4g} {word} than {other} "
                 f"({to.low:+,.4g} to {to.high:+,.4g}); "
                 f"evidence against no difference: {p_value(min(to.p, 1 - to.p))}, one-sided."
             )
         if compared > 1:
-            found.append(
+            sentences.append(
                 f"Each interval and p value is for its rule alone: of {compared} rules that change "
                 f"nothing, about {compared * (1 - self.level):.2g} would be called different."
             )
-        return found
+        return sentences
 
     def _repr_html_(self) -> str:
         return html(self.cells(), [self.title, *self.sentences()])

@@ -30,14 +30,14 @@ def named(rules: Any) -> dict[str, Any]:
     if isinstance(rules, Mapping) and rules and not _is_rule(rules):
         return {str(name): rule for name, rule in rules.items()}
     several = isinstance(rules, Sequence) and not isinstance(rules, str) and not _is_frozen(rules)
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     for given in rules if several else [rules]:
         rule = str(given) if isinstance(given, int) else given
         name = _name(rule)
-        require(name not in found, "rules", "rules with names of their own: pass a mapping", name)
-        found[name] = rule
-    require(bool(found), "rules", "at least one rule", rules)
-    return found
+        require(name not in by_name, "rules", "rules with names of their own: pass a mapping", name)
+        by_name[name] = rule
+    require(bool(by_name), "rules", "at least one rule", rules)
+    return by_name
 
 
 def _is_rule(given: Mapping[Any, Any]) -> bool:
@@ -67,34 +67,34 @@ def probabilities(name: str, rule: Any, log: Records, rng: np.random.Generator) 
     See `tailproof.judge` for what a rule may be.
     """
     if isinstance(rule, str):
-        found = _always(name, rule, log)
+        shares = _always(name, rule, log)
     elif _is_frozen(rule):
-        found = _asked(rule[0], rule[1], log, rng)
+        shares = _asked(rule[0], rule[1], log, rng)
     elif isinstance(rule, Mapping):
-        found = _tabled(name, rule, log)
+        shares = _tabled(name, rule, log)
     elif callable(rule):
-        found = _returned(name, rule(_context(log)), log)
+        shares = _returned(name, rule(_context(log)), log)
     else:
-        found = _returned(name, rule, log)
-    total = found.sum(axis=1)
-    ok = bool(np.isfinite(found).all()) and bool((found >= 0).all())
+        shares = _returned(name, rule, log)
+    total = shares.sum(axis=1)
+    ok = bool(np.isfinite(shares).all()) and bool((shares >= 0).all())
     if not (ok and np.abs(total - 1).max() <= ROUNDING):
-        row = int((~(np.abs(total - 1) <= ROUNDING) | (found < 0).any(axis=1)).argmax())
+        row = int((~(np.abs(total - 1) <= ROUNDING) | (shares < 0).any(axis=1)).argmax())
         raise ValueError(
             f"rule {name!r} must give probabilities that are at least 0 and add up to 1, got "
-            f"{found[row].tolist()} in row {row + 1}"
+            f"{shares[row].tolist()} in row {row + 1}"
         )
-    if log.offered is not None and (found[~log.offered] > 0).any():
-        row = int(((found > 0) & ~log.offered).any(axis=1).argmax())
-        arm = log.arms[int(((found[row] > 0) & ~log.offered[row]).argmax())]
+    if log.offered is not None and (shares[~log.offered] > 0).any():
+        row = int(((shares > 0) & ~log.offered).any(axis=1).argmax())
+        arm = log.arms[int(((shares[row] > 0) & ~log.offered[row]).argmax())]
         raise ValueError(
             f"rule {name!r} chooses {arm} in row {row + 1}, where it was not offered: pass a "
             "function that says what it does there"
         )
-    return found
+    return shares
 
 
-def _one(name: str, arm: Any, log: Records) -> int:
+def _arm_number(name: str, arm: Any, log: Records) -> int:
     """Return the number of an arm."""
     if str(arm) not in log.arms:
         raise ValueError(f"rule {name!r}: no arm {arm!r} in the log; it has {', '.join(log.arms)}")
@@ -102,13 +102,13 @@ def _one(name: str, arm: Any, log: Records) -> int:
 
 
 def _always(name: str, rule: str, log: Records) -> Array:
-    found = np.zeros((log.n, len(log.arms)))
+    shares = np.zeros((log.n, len(log.arms)))
     if rule == "even" and rule not in log.arms:
-        found += 1.0 if log.offered is None else log.offered
-        return np.asarray(found / found.sum(axis=1, keepdims=True))
+        shares += 1.0 if log.offered is None else log.offered
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
     arm = rule if rule in log.arms else rule.removeprefix("always:")
-    found[:, _one(name, arm, log)] = 1.0
-    return found
+    shares[:, _arm_number(name, arm, log)] = 1.0
+    return shares
 
 
 def _tabled(name: str, rule: Mapping[Any, Any], log: Records) -> Array:
@@ -116,11 +116,11 @@ def _tabled(name: str, rule: Mapping[Any, Any], log: Records) -> Array:
     k = len(log.arms)
 
     def row(chosen: Any) -> Array:
-        found = np.zeros(k)
+        filled = np.zeros(k)
         shares = chosen if isinstance(chosen, Mapping) else {chosen: 1.0}
         for arm, share in shares.items():
-            found[_one(name, arm, log)] = share
-        return found
+            filled[_arm_number(name, arm, log)] = share
+        return filled
 
     if _is_rule(rule):
         return np.tile(row(rule), (log.n, 1))
@@ -151,27 +151,27 @@ def _returned(name: str, given: Any, log: Records) -> Array:
     """Return probabilities from an array of them, or from the names of the chosen arms."""
     columns = getattr(given, "columns", None)
     if columns is not None:
-        found = np.zeros((len(given), len(log.arms)))
+        shares = np.zeros((len(given), len(log.arms)))
         for arm in columns:
-            found[:, _one(name, arm, log)] = given[arm].to_numpy()
+            shares[:, _arm_number(name, arm, log)] = given[arm].to_numpy()
     else:
         values = np.asarray(given)
         if isinstance(given, str):  # the same arm for every visitor
             values = np.full(log.n, given)
         if values.ndim == 1 and values.dtype.kind in "OUS":
-            found = np.zeros((len(values), len(log.arms)))
+            shares = np.zeros((len(values), len(log.arms)))
             unique, place = np.unique(values.astype(str), return_inverse=True)
-            codes = np.array([_one(name, str(arm), log) for arm in unique])
-            found[np.arange(len(values)), codes[place]] = 1.0
+            codes = np.array([_arm_number(name, str(arm), log) for arm in unique])
+            shares[np.arange(len(values)), codes[place]] = 1.0
         else:
-            found = array(f"rule {name!r}", given)
+            shares = array(f"rule {name!r}", given)
     expected = (log.n, len(log.arms))
-    if found.shape != expected:
+    if shares.shape != expected:
         raise ValueError(
             f"rule {name!r} must give an arm for each row, or probabilities of shape {expected}, "
-            f"got shape {found.shape}"
+            f"got shape {shares.shape}"
         )
-    return found
+    return shares
 
 
 def vectors(policy: Policy[Any], log: Records, rows: Any, dim: int | None = None) -> Array:
@@ -209,7 +209,7 @@ def _asked(policy: Policy[Any], state: Any, log: Records, rng: np.random.Generat
         raise ValueError(
             f"the state knows {state.arms} arms, the log has {k}: {', '.join(log.arms)}"
         )
-    found = np.empty((log.n, k))
+    propensities = np.empty((log.n, k))
     step = log.n if policy.view == "arms" else _ROWS
     for start in range(0, log.n, step):
         rows = slice(start, min(start + step, log.n))
@@ -223,7 +223,7 @@ def _asked(policy: Policy[Any], state: Any, log: Records, rng: np.random.Generat
         shares = policy.propensities(copies, arms)
         if shares is None:
             drawn = [policy.choose(copies, arms, rng) for _ in range(_DRAWS)]
-            shares = np.stack([np.bincount(own, minlength=k) for own in np.transpose(drawn)])
+            shares = np.stack([np.bincount(picks, minlength=k) for picks in np.transpose(drawn)])
             shares = shares / _DRAWS
-        found[rows] = shares
-    return found
+        propensities[rows] = shares
+    return propensities

@@ -73,8 +73,8 @@ class Weighted(NamedTuple):
         if self.model is None or self.probabilities is None:
             return np.zeros(len(score))
         h = self.model.predict(score, low, high)
-        own = h[np.arange(len(h)), self.arm]
-        c = self.steady * (self.raw * own - (self.probabilities * h).sum(axis=1))
+        chosen = h[np.arange(len(h)), self.arm]
+        c = self.steady * (self.raw * chosen - (self.probabilities * h).sum(axis=1))
         units, z = by_unit(c, self.unit), by_unit(self.weight * score, self.unit)
         square = float(units @ units)
         return np.asarray(c * (min(max(float(z @ units) / square, 0.0), 1.0) if square else 0.0))
@@ -217,9 +217,9 @@ def location(given: Weighted, level: float) -> Estimate:
     w, model = given.weight, given.model
     assert model is not None
     y, q, scale, df, middle, spread = model.locations
-    own = q[np.arange(len(y)), given.arm]
-    base = own if given.probabilities is None else (given.probabilities * q).sum(axis=1)
-    r = y - own
+    chosen = q[np.arange(len(y)), given.arm]
+    base = chosen if given.probabilities is None else (given.probabilities * q).sum(axis=1)
+    r = y - chosen
     c = 0.0
     for _ in range(100):
         weights = w * (df + 1) / (df + np.square((r - c) / scale))

@@ -137,9 +137,9 @@ def _asked(rules: Any, control: str | None) -> tuple[dict[str, Any], str | None]
     """Return the rules by name, with the control among them, and the name of the control."""
     asked = named(rules)
     if control is not None and control not in asked:
-        own = named(control)
-        asked = own | asked
-        (control,) = own
+        added = named(control)
+        asked = added | asked
+        (control,) = added
     require(LOGGED not in asked, "rules", "named otherwise", LOGGED)
     return asked, control
 
@@ -147,19 +147,19 @@ def _asked(rules: Any, control: str | None) -> tuple[dict[str, Any], str | None]
 def _answer(benches: list[Bench], name: str, rule: Any) -> Answer:
     """Return what a rule would have earned; further benches have the worst unknown rewards."""
     first, *fills = benches
-    found = first.answer(name, rule)
-    if fills and found.value.verdict != "refused":
+    answer = first.answer(name, rule)
+    if fills and answer.value.verdict != "refused":
         low, high = (fill.answer(name, rule).value for fill in fills)
-        return replace(found, value=replace(found.value, low=low.low, high=high.high))
+        return replace(answer, value=replace(answer.value, low=low.low, high=high.high))
     if not fills and first.all.unknown > UNKNOWN:
-        return found.doubted(
+        return answer.doubted(
             Doubt(
                 "beware",
                 f"{first.all.unknown:.1%} of the rewards are not known and were taken to be like "
                 "the others",
             )
         )
-    return found
+    return answer
 
 
 def _compared(

@@ -167,8 +167,8 @@ def about_drift(log: Records) -> Iterator[Doubt]:
     """Yield what time says against propensities that were estimated from counts."""
     if not log.estimated:
         return
-    found = drift(log)
-    if found.rewards and (found.within if log.time is not None else found.shares):
+    movement = drift(log)
+    if movement.rewards and (movement.within if log.time is not None else movement.shares):
         times = "" if log.time is not None else "the times, or "
         yield Doubt(
             "beware",

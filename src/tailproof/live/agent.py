@@ -139,7 +139,7 @@ class Agent(Shown):
         unit : str, optional
             Who asks, such as "user 7": the same unit gets the same arm as long as it is on offer.
         """
-        ticket_: Ticket = self._one(Ask(offer, ticket, unit))
+        ticket_: Ticket = self._act_singly(Ask(offer, ticket, unit))
         return ticket_
 
     def tell(self, ticket: str, reward: float, event: str | None = None) -> Status:
@@ -153,7 +153,7 @@ class Agent(Shown):
         event : str, optional
             Tells several rewards of one ticket apart, such as "order 4711".
         """
-        status: Status = self._one(Tell(ticket, reward, event))
+        status: Status = self._act_singly(Tell(ticket, reward, event))
         return status
 
     def cancel(self, tickets: Sequence[str]) -> list[Status]:
@@ -315,7 +315,7 @@ class Agent(Shown):
                 raise
         raise AssertionError
 
-    def _one(self, act: Act) -> Any:
+    def _act_singly(self, act: Act) -> Any:
         """Do one ask or tell; a refusal raises."""
         (answer,) = self.act([act])
         if isinstance(answer, ValueError):
@@ -412,7 +412,7 @@ class Agent(Shown):
         """Write each restart of the policy once, whichever worker sees it first."""
         notes = [note.text for note in self.journal.notes() if note.kind == "alarm"]
         known = {(text["recipe"], text["outcome"]) for text in notes}
-        new = [one for one in self.learner.alarms if (self.number, one[0]) not in known]
+        new = [alarm for alarm in self.learner.alarms if (self.number, alarm[0]) not in known]
         for outcome, arm in new:
             text = {"arm": arm, "outcome": outcome, "recipe": self.number}
             self.journal.add_note("alarm", text, now)

@@ -80,7 +80,7 @@ class Batch:
     def _ask(self, ask: Ask) -> Ticket:
         agent, look, ticket = self.agent, self.look, ask.ticket
         if ticket is not None:
-            request = look.found.get(ticket)
+            request = look.requests.get(ticket)
             if request is not None:
                 return Ticket(ticket, agent.name(request.arm), request.propensity)
             if ticket[0] == "#" and own_id(ticket) is not None:
@@ -112,7 +112,7 @@ class Batch:
         asked = id_, ticket, ask.unit, now, ends, agent.number
         self.requests.append((*asked, number, arm, share, text, group, earlier, learner.learned))
         ticket = f"#{id_}" if ticket is None else ticket
-        look.found[ticket] = Request(*asked, arm, share, group)
+        look.requests[ticket] = Request(*asked, arm, share, group)
         if ask.unit is not None and group is None:
             look.units[ask.unit] = (id_, arm, share, text, number)
         if ticket in look.gone:
@@ -222,7 +222,7 @@ class Batch:
     # ---- tells and cancellations
 
     def _tell(self, tell: Tell) -> Status:
-        request, name = self.look.found.get(tell.ticket), tell.event or ""
+        request, name = self.look.requests.get(tell.ticket), tell.event or ""
         if request is None:
             self._ignore("unknown", tell.reward)
             return "unknown"
@@ -251,7 +251,7 @@ class Batch:
         self.ignored[why] = count + 1, total + (reward if math.isfinite(reward) else 0.0)
 
     def _cancel(self, ticket: str) -> Status:
-        request = self.look.found.get(ticket)
+        request = self.look.requests.get(ticket)
         if request is None:
             if ticket not in self.look.gone and own_id(ticket) is None:
                 self.look.gone.add(ticket)

@@ -174,15 +174,15 @@ def load(path: str | Path) -> Config:
     """
     path = Path(path)
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
-        return _config(found, path.resolve().parent)
+        parsed = tomllib.loads(path.read_text(encoding="utf-8"))
+        return _config(parsed, path.resolve().parent)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _config(found: Mapping[str, Any], folder: Path) -> Config:
-    _check("", found, {"service": dict, "experiments": dict})
-    service, tables = found.get("service", {}), found.get("experiments", {})
+def _config(parsed: Mapping[str, Any], folder: Path) -> Config:
+    _check("", parsed, {"service": dict, "experiments": dict})
+    service, tables = parsed.get("service", {}), parsed.get("experiments", {})
     _check("service", service, _SERVICE)
     for host in service.get("hosts", []):
         require(isinstance(host, str), "service.hosts", "a list of names", host)

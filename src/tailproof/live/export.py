@@ -123,9 +123,9 @@ def rows(journal: Journal) -> Iterator[tuple[list[Any], Offer]]:
     while some := list(journal.execute(_SQL, (last, _CHUNK))):
         last = some[-1][0]
         for _, *row, offer, shares, unit in some:
-            own = known(offer)
+            parsed = known(offer)
             listed = None if shares is None else tuple(json.loads(shares))
-            yield [*row, own.names, listed, unit], own
+            yield [*row, parsed.names, listed, unit], parsed
 
 
 def _event_rows(journal: Journal) -> Iterator[tuple[Any, ...]]:
@@ -147,8 +147,8 @@ class _Features:
     def __init__(self, journal: Journal) -> None:
         dim, self._shared = 0, True
         for (features,) in journal.execute("SELECT features FROM offer WHERE features IS NOT NULL"):
-            found = json.loads(features)
-            dim, self._shared = max(dim, len(found[0])), self._shared and len(found) == 1
+            vectors = json.loads(features)
+            dim, self._shared = max(dim, len(vectors[0])), self._shared and len(vectors) == 1
         named = json.loads(journal.meta().get("names", "[]"))
         names = named if len(named) == dim else [str(i) for i in range(dim)]
         self._arms = [""] if self._shared else sorted(journal.arms())

@@ -83,11 +83,11 @@ class _Past:
     @property
     def digest(self) -> str:
         """What tells this history from others."""
-        found = hashlib.blake2b("\0".join(self.names).encode(), digest_size=8)
+        hasher = hashlib.blake2b("\0".join(self.names).encode(), digest_size=8)
         for part in (self.arm, self.reward, self.at):
             if part is not None:
-                found.update(part.tobytes())
-        return found.hexdigest()
+                hasher.update(part.tobytes())
+        return hasher.hexdigest()
 
 
 def import_history(
@@ -241,14 +241,14 @@ def _offers(log: Records, agent: Agent) -> tuple[list[Offer], Index]:
         lifted = np.concatenate([np.ones((len(values), 1)), values], axis=1)
         crossed = np.einsum("ab,nf->nabf", np.eye(k), lifted).reshape(len(values), k, -1)
         vectors = crossed[:, order]
-    return [Offer(ordered, own) for own in vectors], offer.reshape(-1)
+    return [Offer(ordered, x) for x in vectors], offer.reshape(-1)
 
 
 def _of_journal(journal: Journal, agent: Agent) -> _Past:
     """Return what is final in another journal."""
     names: dict[str, int] = {}
     offers: dict[bytes, int] = {}
-    found, kept = list[tuple[Any, ...]](), list[Offer]()
+    outcomes, kept = list[tuple[Any, ...]](), list[Offer]()
     for values, own_offer in rows(journal):
         row = dict(zip(COLUMNS, values, strict=True))
         if row["status"] not in _OVER:
@@ -258,18 +258,18 @@ def _of_journal(journal: Journal, agent: Agent) -> _Past:
             offers[offer.key] = len(kept)
             kept.append(offer)
         arm = names.setdefault(row["arm"], len(names))
-        found.append((arm, row["reward"], offers[offer.key], row["propensity"], row["asked"]))
-    if not found:
+        outcomes.append((arm, row["reward"], offers[offer.key], row["propensity"], row["asked"]))
+    if not outcomes:
         raise ValueError("the journal has no outcomes yet: there is nothing to import")
-    arms, rewards, numbers, shares, times = (np.array(part) for part in zip(*found, strict=True))
-    own = None if any(one is None for one in shares) else shares.astype(np.float64)
+    arms, rewards, numbers, shares, times = (np.array(part) for part in zip(*outcomes, strict=True))
+    propensities = None if any(share is None for share in shares) else shares.astype(np.float64)
     chosen = arms, rewards.astype(np.float64), kept, numbers
-    past = _Past(tuple(names), *chosen, own, None, times)
+    past = _Past(tuple(names), *chosen, propensities, None, times)
     return past.take(np.argsort(times, kind="stable"))
 
 
 def _even(past: _Past, agent: Agent, said: list[str]) -> _Past:
-    """Thin the rows of each arm, so that they are as of visitors drawn at random."""
+    """Thin the rows of each arm to match uniformly drawn visitors."""
     if past.propensity is None:
         return past
     p = past.propensity
@@ -280,8 +280,8 @@ def _even(past: _Past, agent: Agent, said: list[str]) -> _Past:
         if not len(rows):
             continue
         n = np.array([name in offer.names for offer in past.offers])[past.offer].sum()
-        total, own = (1 / p[rows]).sum(), p[rows]
-        error = math.sqrt(((1 - own) / own**2).sum())
+        total, propensity = (1 / p[rows]).sum(), p[rows]
+        error = math.sqrt(((1 - propensity) / propensity**2).sum())
         if total < n - _ERRORS * error - 1:
             said.append(
                 f"The {len(rows)} rows of {name} are left out: by their propensities it had no "
@@ -289,7 +289,7 @@ def _even(past: _Past, agent: Agent, said: list[str]) -> _Past:
                 "for all."
             )
             continue
-        kept[rows] = rng.random(len(rows)) * own < own.min()
+        kept[rows] = rng.random(len(rows)) * propensity < propensity.min()
     if not kept.any():
         raise ValueError(
             "every arm had no chance for some visitors: import features, for a policy that uses "
@@ -381,7 +381,9 @@ def _write_rows(agent: Agent, past: _Past, look: Look, progress: Progress) -> No
     for start in range(0, len(past), _STEP):
         stop = min(start + _STEP, len(past))
         size = stop - start
-        part: Any = [[None] * size if one is None else one[start:stop].tolist() for one in columns]
+        part: Any = [
+            [None] * size if column is None else column[start:stop].tolist() for column in columns
+        ]
         requests, outcomes = [], []
         for arm, offered, reward, share, shares, at in zip(*part, strict=True):
             last, offer = journal.new_id(last), past.offers[offered]

@@ -208,13 +208,14 @@ class Learner:
         """Choose an arm; return its place in the offer, and all propensities, None if not known.
 
         With probability `explore` it is drawn uniformly from the arms of the offer, otherwise from
-        the shares that the policy gives them, of which a new arm gets a part; see `_own`. In the
-        group "control" it is the control arm. The shares of the choice are those of a request
-        before its group is drawn: c·1{control arm} + (1 − c)·(explore/K + (1 − explore)·own).
+        the shares that the policy gives them, of which a new arm gets a part; see
+        `_policy_shares`. In the group "control" it is the control arm. The shares of the choice
+        are those of a request before its group is drawn:
+        c·1{control arm} + (1 − c)·(explore/K + (1 − explore)·preferred).
         """
         with unwarned():
-            own, known = self._own(offer, request)
-        shares = own if not explore else explore / len(own) + (1 - explore) * own
+            preferred, known = self._policy_shares(offer, request)
+        shares = preferred if not explore else explore / len(preferred) + (1 - explore) * preferred
         reached = shares.cumsum()
         lot = draws(self.seed, request)[0]
         arm = int(reached.searchsorted(lot * reached[-1], "right"))
@@ -225,7 +226,7 @@ class Learner:
             arm = place if group == "control" else arm
         return arm, shares if known else None
 
-    def _own(self, offer: Offer, request: int) -> tuple[Array, bool]:
+    def _policy_shares(self, offer: Offer, request: int) -> tuple[Array, bool]:
         """Return the shares that arms get from the policy, and whether they are its propensities.
 
         Where at least half of the arms on offer have 100 rewards, an arm with n < 100 gets at most
@@ -409,6 +410,6 @@ def _is_watched(policy: Policy[Any]) -> bool:
 
 def _restarts(state: Any) -> int:
     """Return how often `Vigilant` has restarted a policy."""
-    own = int(state.restarts[0]) if isinstance(state, Watched) else 0
+    restarts = int(state.restarts[0]) if isinstance(state, Watched) else 0
     inner = getattr(state, "inner", None)
-    return own if inner is None else own + _restarts(inner)
+    return restarts if inner is None else restarts + _restarts(inner)

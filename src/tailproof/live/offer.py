@@ -56,8 +56,8 @@ class Offer:
         rule = "a list of arm names, or a mapping from arm names to features"
         require(isinstance(offer, Iterable) and not isinstance(offer, str), "offer", rule, offer)
         names = given = tuple(offer)
-        if isinstance(offer, list | tuple) and (found := _known(given)) is not None:
-            return found
+        if isinstance(offer, list | tuple) and (known := _known(given)) is not None:
+            return known
         if not 0 < len(names) <= MOST_ARMS:
             raise ValueError(f"offer must have 1 to {MOST_ARMS} arms, got {len(names)}")
         try:
@@ -100,10 +100,10 @@ class Offer:
     @cached_property
     def key(self) -> bytes:
         """A 16-byte digest that identifies the offer."""
-        found = hashlib.blake2b("\0".join(self.names).encode(), digest_size=16)
+        hasher = hashlib.blake2b("\0".join(self.names).encode(), digest_size=16)
         if self.vectors is not None:
-            found.update(b"\0\0" + self.vectors.tobytes())
-        return found.digest()
+            hasher.update(b"\0\0" + self.vectors.tobytes())
+        return hasher.digest()
 
     def row(self) -> tuple[str, str | None]:
         """Return names and features as JSON; features that all arms share only once."""

@@ -35,7 +35,7 @@ def order(
     now, outcomes = look
     due = journal.due(now, most) if most else []
     rows, ended = list[tuple[Request, float | None, str]](), set[int]()
-    for request in [*ready, *(one for _, one in due)]:
+    for request in [*ready, *(overdue for _, overdue in due)]:
         if request.why is None and request.id not in ended:
             over = request.ends + journal.GRACE <= now
             outcome = recipe(request.recipe).outcome(request, over=over)

@@ -84,8 +84,10 @@ class Reader:
     def recipe(self, number: int | None = None) -> Recipe | None:
         """Return a recipe by its number, by default the one that decides now, if there is one."""
         known = self.journal.recipes() if number is None or number not in self._recipes else []
-        for found, policy, rules, *_ in known:
-            self._recipes[found] = self._recipes.get(found) or Recipe.of(policy, rules)
+        for recipe_number, policy, rules, *_ in known:
+            self._recipes[recipe_number] = self._recipes.get(recipe_number) or Recipe.of(
+                policy, rules
+            )
         latest = max(self._recipes, default=-1)
         return self._recipes.get(latest if number is None else number)
 

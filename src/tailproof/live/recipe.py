@@ -170,8 +170,8 @@ class Recipe:
         if not isinstance(wanted, Recipe):
             return replace(self, policy=wanted, **some)
         kept = {name: getattr(self, name) for name in ("seed", "dim")}
-        own = {name: getattr(wanted, name) for name in kept}
-        kept |= {name: value for name, value in own.items() if value is not None}
+        overrides = {name: getattr(wanted, name) for name in kept}
+        kept |= {name: value for name, value in overrides.items() if value is not None}
         return replace(wanted, **(kept | some))
 
     def difference(self, other: "Recipe") -> str:

@@ -30,10 +30,10 @@ def replay(
     learner: Learner,
     journal: Journal,
     stop: int,
-    each: Callable[[], None] = lambda: None,
+    after_each: Callable[[], None] = lambda: None,
     offer: Callable[[int], Offer] | None = None,
 ) -> None:
-    """Learn the outcomes of a journal up to number `stop`; `each` is called after each.
+    """Learn the outcomes of a journal up to number `stop`; `after_each` is called after each.
 
     Restarts, several processes, `verify`, other policies and changed recipes all do this.
     """
@@ -49,7 +49,7 @@ def replay(
                 learner.learn(offer(offered), arm, reward, share)
             except ValueError as error:  # due to an earlier request, not to this one
                 raise RuntimeError(f"cannot learn outcome {number}: {error}") from error
-            each()
+            after_each()
         if time.monotonic() > said + _SPOKEN:
             said = time.monotonic()
             _LOG.info("replayed %s of %s outcomes", learner.learned, stop)
@@ -60,7 +60,7 @@ def replay(
         jump(learner, journal)
         if learner.learned == was:
             raise RuntimeError(f"outcome {was} is not in the journal, nor is a later snapshot")
-        replay(learner, journal, stop, each, offer)
+        replay(learner, journal, stop, after_each, offer)
 
 
 def restored(policy: Policy[Any], journal: Journal, recipe: int | None = None) -> Learner:

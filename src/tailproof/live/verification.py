@@ -74,50 +74,54 @@ class Verification:
 
 
 def verify(
-    journal: Journal, policy: Policy[Any] | None = None, own: Learner | None = None
+    journal: Journal, policy: Policy[Any] | None = None, current: Learner | None = None
 ) -> Verification:
     """Check every outcome, replay the journal, make every decision again, and compare.
 
-    `policy` stands for recipes of its text; `own` is an agent's learner. Whether an experiment was
-    paused is an input. Others may use the journal meanwhile, if it is called within
+    `policy` stands for recipes of its text; `current` is an agent's learner. Whether an experiment
+    was paused is an input. Others may use the journal meanwhile, if it is called within
     `Journal.moment`.
     """
     known, notes = journal.recipes(), journal.notes()
     pruned: dict[str, Any] = next(
         (note.text for note in reversed(notes) if note.kind == "prune"), {}
     )
-    found = Verification(outcomes=journal.outcome_count())
-    ((found.requests,),) = journal.execute("SELECT COUNT(*) FROM request")
+    verification = Verification(outcomes=journal.outcome_count())
+    ((verification.requests,),) = journal.execute("SELECT COUNT(*) FROM request")
     recipes = {
         number: Recipe.of(policy if policy is not None and text == repr(policy) else text, rules)
         for number, text, rules, *_ in known
     }
-    _check_chain(journal, found, pruned, recipes)
-    _check_rows(journal, found, recipes)
+    _check_chain(journal, verification, pruned, recipes)
+    _check_rows(journal, verification, recipes)
     for number, text, *_ in known:
         recipe = recipes[number]
         last = number == known[-1][0]
         if isinstance(recipe.policy, str):
-            found.unchecked[text] = "it cannot be built from its text"
+            verification.unchecked[text] = "it cannot be built from its text"
         elif number <= pruned.get("recipe", -1) and journal.kept_snapshot(number) is None:
-            found.unchecked[text] = "what it had learned was pruned"
+            verification.unchecked[text] = "what it had learned was pruned"
         else:
             learner = blank(recipe.policy, journal, recipe=number)
             try:
-                _decide_again(learner, recipe, journal, found, own if last else None, last=last)
+                _decide_again(
+                    learner, recipe, journal, verification, current if last else None, last=last
+                )
             except (RuntimeError, KeyError, ValueError) as error:
-                if last and not found.changed:
+                if last and not verification.changed:
                     raise
-                found.unchecked[text] = str(error)  # or it never had to learn what came after it
-    return found
+                verification.unchecked[text] = str(
+                    error
+                )  # or it never had to learn what came after it
+    return verification
 
 
 def _decide_again(
     learner: Learner,
     recipe: Recipe,
     journal: Journal,
-    found: Verification,
-    own: Learner | None,
+    verification: Verification,
+    current: Learner | None,
     *,
     last: bool,
 ) -> None:
@@ -125,15 +129,17 @@ def _decide_again(
     assert learner.recipe is not None
     snapshots, offer = dict(journal.snapshots(learner.recipe)), offers(journal)
     start = learner.learned
-    found.since = max(found.since, start)
+    verification.since = max(verification.since, start)
     alarms = list[tuple[int, str]]()
 
     def learned() -> None:
         if learner.learned in snapshots:
             same = learner.same(snapshots[learner.learned])
-            found.snapshots[learner.learned] = same and found.snapshots.get(learner.learned, True)
-        if own is not None and learner.learned == own.learned:
-            found.state = learner.same(own.to_bytes())
+            verification.snapshots[learner.learned] = same and verification.snapshots.get(
+                learner.learned, True
+            )
+        if current is not None and learner.learned == current.learned:
+            verification.state = learner.same(current.to_bytes())
         alarms.extend(learner.alarms)
         learner.alarms = []
 
@@ -149,13 +155,15 @@ def _decide_again(
         else:
             same = _again(learner, recipe, id_, unit, offer(offered), decided)
         if not same:
-            found.differing.append(id_)
+            verification.differing.append(id_)
     if last:
-        replay(learner, journal, found.outcomes, learned, offer)
+        replay(learner, journal, verification.outcomes, learned, offer)
         noted = [note.text for note in journal.notes() if note.kind == "alarm"]
-        other = {(one["outcome"], one["arm"]) for one in noted if one["recipe"] == learner.recipe}
+        other = {
+            (alarm["outcome"], alarm["arm"]) for alarm in noted if alarm["recipe"] == learner.recipe
+        }
         unseen = sorted(other - set(alarms))
-        found.changed += [f"alarm after outcome {at}" for at, _ in unseen if at >= start]
+        verification.changed += [f"alarm after outcome {at}" for at, _ in unseen if at >= start]
 
 
 def _again(
@@ -178,12 +186,12 @@ def _again(
             return False
         control: Any = recipe.control
         place, every = learner.choose(id_, offer, recipe.even(offer), control, group)
-    one = None if every is None else float(every[place])
-    return (offer.names[place], one, packed(every)) == (names[arm], share, shares)
+    propensity = None if every is None else float(every[place])
+    return (offer.names[place], propensity, packed(every)) == (names[arm], share, shares)
 
 
 def _check_chain(
-    journal: Journal, found: Verification, pruned: dict[str, Any], recipes: dict[int, Recipe]
+    journal: Journal, verification: Verification, pruned: dict[str, Any], recipes: dict[int, Recipe]
 ) -> None:
     """Check the seals of outcomes, that no number is missing, and what each makes of its events."""
     chain, expected = pruned.get("seal", 0), pruned.get("first", 0)
@@ -199,7 +207,7 @@ def _check_chain(
         if request is not None and request.group != "history" and request.recipe in recipes:
             same &= recipes[request.recipe].outcome(request, over=True) == (reward, why)
         if not same or number != expected:
-            found.changed.append(f"outcome {number}")
+            verification.changed.append(f"outcome {number}")
         chain, expected = mark, number + 1
 
     for row in journal.stream(_CHAIN):
@@ -215,12 +223,12 @@ def _check_chain(
         check()
 
 
-def _check_rows(journal: Journal, found: Verification, recipes: dict[int, Recipe]) -> None:
+def _check_rows(journal: Journal, verification: Verification, recipes: dict[int, Recipe]) -> None:
     """Check the seals of events, and that every request has its window, and waits or has ended."""
     columns = "request, name, value, at, late"
     for *row, mark in journal.stream(f"SELECT {columns}, seal FROM event ORDER BY request, name"):
         if seal(*row) != mark:
-            found.changed.append(f"event {row[0]}")
+            verification.changed.append(f"event {row[0]}")
     for what, sql in {
         "event": "SELECT e.request FROM event e LEFT JOIN request r ON r.id = e.request"
         f" WHERE r.id IS NULL AND e.request <> {BEFORE}",
@@ -232,7 +240,7 @@ def _check_rows(journal: Journal, found: Verification, recipes: dict[int, Recipe
         words = {"event": "event {} without a request", "request": "outcome of request {}"}
         words["due"] = "request {}"
         for (number,) in journal.execute(f"{sql} ORDER BY 1"):
-            found.changed.append(words[what].format(number))
+            verification.changed.append(words[what].format(number))
     places = ", ".join(map(str, recipes))
     foreign = f"SELECT id FROM request WHERE recipe NOT IN ({places})"
     lost = "SELECT id FROM request WHERE offer NOT IN (SELECT id FROM offer)"
@@ -240,10 +248,10 @@ def _check_rows(journal: Journal, found: Verification, recipes: dict[int, Recipe
     window = "SELECT id FROM request WHERE recipe = ? AND ends <> at + ? AND ends <> at"
     for number, recipe in recipes.items():
         wrong += [id_ for (id_,) in journal.execute(window, (number, float(recipe.wait)))]
-    found.changed += [f"request {id_}" for id_ in sorted({*wrong})]
+    verification.changed += [f"request {id_}" for id_ in sorted({*wrong})]
     names = journal.arms().keys()
     digests = journal.stream("SELECT id, digest, names, features FROM offer ORDER BY id")
     for number, digest, listed, features in digests:
         offer = Offer.from_row(listed, features)
         if offer.key != bytes(digest) or not names >= set(offer.names):
-            found.changed.append(f"offer {number}")
+            verification.changed.append(f"offer {number}")

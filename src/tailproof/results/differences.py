@@ -159,10 +159,10 @@ def pairwise(result: "Result", level: float) -> PairwiseDifferences:
     pairs = tuple(combinations(order, 2))
     if not pairs:
         raise ValueError("policies must be at least two, to be compared in pairs")
-    found = [_differences(result, *pair) for pair in pairs]
-    mean = np.array([gap[-1] for gap, _, _ in found])
-    error = np.array([errors[-1] for _, errors, _ in found])
-    n = found[0][2]
+    gaps = [_differences(result, *pair) for pair in pairs]
+    mean = np.array([gap[-1] for gap, _, _ in gaps])
+    error = np.array([errors[-1] for _, errors, _ in gaps])
+    n = gaps[0][2]
     half = stdtrit(n - 1, 1 - (1 - level) / len(pairs) / 2) * error
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(mean == 0, 0.0, -abs(mean) / error)  # equal on every path: no difference

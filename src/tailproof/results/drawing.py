@@ -157,14 +157,14 @@ def pulls_figure(panels: "Mapping[str, Mapping[float, Identification]]") -> "Fig
 
     >>> from tailproof import bestarm, environments, identify, noise
     >>> bandit = environments.near_tie(noise.Normal(), angle=1.0)
-    >>> found = {
+    >>> identified = {
     ...     delta: identify(
     ...         {"LinGapE": bestarm.LinGapE(norm_bound=2)},
     ...         bandit, delta=delta, paths=4, max_pulls=1000,
     ...     )
     ...     for delta in (0.1, 0.01)
     ... }
-    >>> len(pulls_figure({"δ": found}).axes)
+    >>> len(pulls_figure({"δ": identified}).axes)
     1
     """
     require(len(panels) > 0, "panels", "at least one panel", panels)

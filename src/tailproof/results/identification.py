@@ -52,11 +52,11 @@ class Identification(BaseResult[Verdicts]):
     --------
     >>> from tailproof import environments, identify, noise
     >>> from tailproof.bestarm import LinGapE
-    >>> found = identify(
+    >>> identified = identify(
     ...     {"LinGapE": LinGapE(norm_bound=2)}, environments.near_tie(noise.Normal(), angle=1.0),
     ...     paths=20, max_pulls=10_000,
     ... )
-    >>> found.errors("LinGapE"), found.undecided("LinGapE")
+    >>> identified.errors("LinGapE"), identified.undecided("LinGapE")
     (0, 0)
     """
 
@@ -79,8 +79,8 @@ class Identification(BaseResult[Verdicts]):
 
         >>> right = np.arange(200) >= 5
         >>> verdicts = Verdicts(right * 1, right, right * 9, right * 9)
-        >>> found = Identification(verdicts={"a": verdicts}, settings={})
-        >>> [round(x, 4) for x in found.error_rate("a")]
+        >>> identified = Identification(verdicts={"a": verdicts}, settings={})
+        >>> [round(x, 4) for x in identified.error_rate("a")]
         [0.025, 0.0082, 0.0574]
 
         Source: Clopper and Pearson 1934. Differences: none.
@@ -99,8 +99,8 @@ class Identification(BaseResult[Verdicts]):
         from tailproof.drawing import PALETTE, canvas
 
         figure, ((axes,),) = canvas(1, 1, height=1.0 + 0.35 * len(self.verdicts))
-        for row, own in enumerate(self.verdicts.values()):
-            low, middle, high = np.quantile(own.pulls, (0.1, 0.5, 0.9))
+        for row, verdict in enumerate(self.verdicts.values()):
+            low, middle, high = np.quantile(verdict.pulls, (0.1, 0.5, 0.9))
             axes.semilogx([low, high], [row, row], "-", color=PALETTE[0])
             axes.semilogx([middle], [row], "o", color=PALETTE[0], markersize=4)
         axes.set_yticks(range(len(self.verdicts)), [*self.verdicts], parse_math=False)

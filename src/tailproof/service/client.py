@@ -106,17 +106,17 @@ class _Base:
         body = {"ticket": ticket, "reward": words.get(value, value)}
         return body if event is None else body | {"event": event}
 
-    def _ticket(self, name: str, found: _Outcome) -> Ticket:
-        if isinstance(found, dict):
-            return Ticket(name, *(found[key] for key in _FIELDS["ask"]))
+    def _ticket(self, name: str, answer: _Outcome) -> Ticket:
+        if isinstance(answer, dict):
+            return Ticket(name, *(answer[key] for key in _FIELDS["ask"]))
         if self.default is None:
-            raise found.error
+            raise answer.error
         return Ticket(f"default:{name}"[:200], self.default, None, default=True)
 
-    def _status(self, found: _Outcome) -> Status | Literal["failed"]:
-        if isinstance(found, _Failure) and self.default is None:
-            raise found.error
-        return "failed" if isinstance(found, _Failure) else found["status"]
+    def _status(self, answer: _Outcome) -> Status | Literal["failed"]:
+        if isinstance(answer, _Failure) and self.default is None:
+            raise answer.error
+        return "failed" if isinstance(answer, _Failure) else answer["status"]
 
     async def _call(self, experiment: str, act: str, body: dict[str, Any]) -> _Outcome:
         """Ask or tell; the ids of asks that were given up before go with it, to be cancelled."""
@@ -129,21 +129,21 @@ class _Base:
         cancelled = list(orphans)[:_CANCELLED_AT_ONCE]
         more = {"cancel": cancelled} if cancelled else {}
         try:
-            found = await self._answer(experiment, act, body | more)
+            answer = await self._answer(experiment, act, body | more)
         except asyncio.CancelledError:
             self._give_up(experiment, act, name)
             raise
-        if isinstance(found, _Failure) and not found.alive:
-            self._fail(found, experiment, act, name)
-            return found
-        for one in cancelled:
-            orphans.pop(one, None)
+        if isinstance(answer, _Failure) and not answer.alive:
+            self._fail(answer, experiment, act, name)
+            return answer
+        for orphan in cancelled:
+            orphans.pop(orphan, None)
         if self._breaker.open:
             _LOG.warning("%s answers again", self.url)
         self._breaker.succeeded()
-        if isinstance(found, _Failure):
-            self._log(f"{self.url} refused: {found.error}")
-        return found
+        if isinstance(answer, _Failure):
+            self._log(f"{self.url} refused: {answer.error}")
+        return answer
 
     def _give_up(self, experiment: str, act: str, name: str) -> None:
         """Remember an ask whose answer nobody waits for."""

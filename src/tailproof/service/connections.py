@@ -46,8 +46,10 @@ class LimitedConnection(H11Protocol):
         self._start(_SLOW, _SECONDS_TO_SEND)
         if len(self.connections) > _MOST:
             every = cast("set[LimitedConnection]", self.connections)
-            idle = [one for one in every if one._is_idle()]  # this one at least
-            min(idle, key=lambda one: one._idle_since)._drop("there were too many")
+            idle = [
+                connection for connection in every if connection._is_idle()
+            ]  # this one at least
+            min(idle, key=lambda connection: connection._idle_since)._drop("there were too many")
 
     def _is_idle(self) -> bool:
         """Return whether no complete request is being answered."""

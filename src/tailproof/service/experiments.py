@@ -30,12 +30,12 @@ class Experiment(Settings):
 def open_all(config: Config) -> dict[str, Experiment]:
     """Open all experiments of a service; if one fails, the others are closed again."""
     with ExitStack() as opened:
-        found = {}
+        experiments = {}
         for settings in config.experiments.values():
-            found[settings.name] = open_one(config, settings)
-            opened.callback(found[settings.name].agent.close)
+            experiments[settings.name] = open_one(config, settings)
+            opened.callback(experiments[settings.name].agent.close)
         opened.pop_all()
-    return found
+    return experiments
 
 
 def open_one(config: Config, settings: Settings, *, change: bool = False) -> Experiment:

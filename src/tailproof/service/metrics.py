@@ -27,27 +27,27 @@ class Metrics:
     def __init__(
         self, experiments: Iterable[str], counts: Callable[[], Mapping[str, Mapping[str, float]]]
     ) -> None:
-        own = CollectorRegistry()
-        self._asks = Counter("tailproof_asks", "Asks answered.", ["experiment"], registry=own)
+        registry = CollectorRegistry()
+        self._asks = Counter("tailproof_asks", "Asks answered.", ["experiment"], registry=registry)
         self._tells = Counter(
             "tailproof_tells",
             "Tells, by what happened to the reward.",
             ["experiment", "status"],
-            registry=own,
+            registry=registry,
         )
         self._refused = Counter(
-            "tailproof_refused", "Asks and tells refused.", ["experiment"], registry=own
+            "tailproof_refused", "Asks and tells refused.", ["experiment"], registry=registry
         )
         self._seconds = Histogram(
             "tailproof_answer_seconds",
             "Time to answer a request.",
             ["route", "status"],
-            registry=own,
+            registry=registry,
             buckets=_SECONDS,
         )
         for name in experiments:
             self._asks.labels(name)
-        self._shown = own
+        self._shown = registry
         if SHARED in os.environ:
             self._shown = CollectorRegistry()
             MultiProcessCollector(self._shown)  # type: ignore[no-untyped-call]

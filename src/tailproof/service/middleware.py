@@ -131,8 +131,8 @@ class Middleware:
         host, length = _name(f"//{named}"), headers.get(b"content-length", "")
         if not self._is_ours(host):
             return _refused(403, f"unknown host {host!r}: add it to service.hosts in the file")
-        own = {None, f"http://{named}", f"https://{named}"}
-        if origin not in own and _name(origin or "") not in self._hosts:
+        ours = {None, f"http://{named}", f"https://{named}"}
+        if origin not in ours and _name(origin or "") not in self._hosts:
             return _refused(403, "requests from pages of other sites are refused")
         if not self._knows(scope["path"], headers.get(b"authorization", "")):
             answer = _refused(401, "missing or wrong token: send Authorization: Bearer …")

@@ -172,17 +172,17 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def answer(act: Ask | Tell, found: Ticket | Status | ValueError) -> dict[str, Any]:
+def answer(act: Ask | Tell, outcome: Ticket | Status | ValueError) -> dict[str, Any]:
     """Return the JSON answer to an ask or tell."""
-    if isinstance(found, Ticket):
+    if isinstance(outcome, Ticket):
         return {
-            "ticket": found.id,
-            "arm": found.arm,
-            "propensity": found.propensity,
+            "ticket": outcome.id,
+            "arm": outcome.arm,
+            "propensity": outcome.propensity,
         }
-    if isinstance(found, ValueError):
-        return problem(found)
-    return {"ticket": act.ticket, "status": found}
+    if isinstance(outcome, ValueError):
+        return problem(outcome)
+    return {"ticket": act.ticket, "status": outcome}
 
 
 def problem(error: object) -> dict[str, Any]:

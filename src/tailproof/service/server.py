@@ -138,8 +138,8 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         gc.collect()
         gc.freeze()  # a full collection would visit all modules, for a tenth of a second
-        for one in sockets or []:
-            one.listen(_BACKLOG)
+        for listener in sockets or []:
+            listener.listen(_BACKLOG)
 
 
 def _work(config: Config, place: socket.socket) -> None:
@@ -167,7 +167,7 @@ def _supervise(config: Config, place: socket.socket, workers: int) -> None:
         os.environ[SHARED] = counts
         crew: list[SpawnProcess] = []
         while not stop.wait(_POLL):
-            for worker in [one for one in crew if not one.is_alive()]:
+            for worker in [process for process in crew if not process.is_alive()]:
                 _LOG.error(
                     "worker %s exited with code %s; restarting it", worker.pid, worker.exitcode
                 )

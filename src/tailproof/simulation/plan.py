@@ -273,6 +273,10 @@ class CompiledCell(RegretCell):
     target: Target
     first: int = 0
 
+    def run(self) -> Curves:
+        """Play; compiled code calls no linear algebra whose threads would have to be limited."""
+        return self.play()
+
     def play(self) -> Curves:
         """Play the paths one by one on this core, or all at once on a GPU."""
         regret, error = self.game.play(self.first, self.paths, self.target)

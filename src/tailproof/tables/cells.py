@@ -87,13 +87,13 @@ class Column:
     @property
     def blank(self) -> Any:
         """Whether each cell is missing."""
-        found = np.ones(len(self), dtype=np.bool_)
+        blank = np.ones(len(self), dtype=np.bool_)
         if self.numbers is not None:
-            found &= np.isnan(self.numbers)
+            blank &= np.isnan(self.numbers)
         if self.codes is not None:
             empty = np.array([_is_missing(text) for text in self.texts] + [True])
-            found &= empty[self.codes]
-        return found
+            blank &= empty[self.codes]
+        return blank
 
     def distinct(self) -> Index:
         """Return the number of each cell, in the order in which they first come; −1 if missing."""
@@ -126,8 +126,8 @@ class Gatherer:
         if kind == "b" or (kind and kind in "iu" and _is_long(values)):
             self._exact(values)
         elif kind and kind in "iuf":
-            found = np.asarray(values, dtype=np.float64)
-            self._parts.append((found, None, len(found)))
+            numbers = np.asarray(values, dtype=np.float64)
+            self._parts.append((numbers, None, len(numbers)))
         elif kind == "M":
             dates = np.asarray(values).astype("datetime64[us]")
             seconds = np.where(np.isnat(dates), np.nan, dates.astype(np.int64) / 1e6)
@@ -154,7 +154,7 @@ class Gatherer:
         cells = values.tolist() if isinstance(values, np.ndarray) else list(values)
         if all(type(cell) is str for cell in cells):
             return self.strings(cells)
-        found, codes = np.full(len(cells), np.nan), np.full(len(cells), -1, np.int64)
+        numbers, codes = np.full(len(cells), np.nan), np.full(len(cells), -1, np.int64)
         lists = self._raw is not None
         for row, cell in enumerate(cells):
             if cell is None:
@@ -164,7 +164,7 @@ class Gatherer:
             ):
                 codes[row] = self._texts[str(cell)]
             elif isinstance(cell, Real | Exact):
-                found[row] = _float(cell)
+                numbers[row] = _float(cell)
             elif isinstance(cell, list | tuple | dict | np.ndarray):
                 lists = True
             elif isinstance(cell, bytes):
@@ -175,18 +175,18 @@ class Gatherer:
         if lists:
             before: list[Any] = [None] * sum(n for *_, n in self._parts)
             self._raw = (before if self._raw is None else self._raw) + cells
-        self._parts.append((found, codes if (codes >= 0).any() else None, len(cells)))
+        self._parts.append((numbers, codes if (codes >= 0).any() else None, len(cells)))
         return None
 
     def column(self) -> Column:
         """Return the column of all batches."""
-        some = any(found is not None for found, _, _ in self._parts)
-        text = any(codes is not None for _, codes, _ in self._parts)
-        found = [np.full(n, np.nan) if own is None else own for own, _, n in self._parts]
-        codes = [np.full(n, -1, np.int64) if own is None else own for _, own, n in self._parts]
+        any_number = any(numbers is not None for numbers, _, _ in self._parts)
+        any_text = any(codes is not None for _, codes, _ in self._parts)
+        numbers = [np.full(n, np.nan) if part is None else part for part, _, n in self._parts]
+        codes = [np.full(n, -1, np.int64) if part is None else part for _, part, n in self._parts]
         return Column(
-            _joined(found) if some or not self._parts else None,
-            _joined(codes) if text else None,
+            _joined(numbers) if any_number or not self._parts else None,
+            _joined(codes) if any_text else None,
             tuple(self._texts),
             self._dates,
             self._raw,
@@ -254,8 +254,12 @@ def numbers(column: Column, name: str, refusals: Refusals, decimal: Decimal | No
 def _filled(column: Column, values: Array) -> Array:
     """Return what each cell's text stands for, or its number."""
     assert column.codes is not None
-    found: Array = values[column.codes]
-    return found if column.numbers is None else np.where(column.codes < 0, column.numbers, found)
+    translated: Array = values[column.codes]
+    return (
+        translated
+        if column.numbers is None
+        else np.where(column.codes < 0, column.numbers, translated)
+    )
 
 
 def _is_missing(text: str) -> bool:
@@ -274,13 +278,13 @@ def _sign(column: Column, asked: list[int], name: str, refusals: Refusals) -> st
     plain = 0 if column.numbers is None else int(np.count_nonzero(np.nan_to_num(column.numbers)))
     if not of or (len(of) == 1 and not plain):
         return next(iter(of), "")
-    count = {sign: len(column.rows(own)) for sign, own in of.items()}
+    count = {sign: len(column.rows(texts)) for sign, texts in of.items()}
     if plain:
         count[""] = count.get("", 0) + plain
     if set(count) == {""}:
         return ""
     usual = max(count, key=lambda sign: count[sign])
-    rare = [i for sign, own in of.items() if sign != usual for i in own]
+    rare = [i for sign, texts in of.items() if sign != usual for i in texts]
     beside = f"{count[usual]:,} with {usual}" if usual else f"{count[usual]:,} plain numbers"
     refusals.cells(column, rare, f"{name} must be in one currency; beside {beside} it has")
     asked[:] = [i for i in asked if i not in set(rare)]
@@ -348,8 +352,8 @@ def labels(column: Column, name: str, spelling: Spelling = "keep") -> Labels:
         if not _is_missing(texts[i]):
             number[i] = of_name.setdefault(texts[i], len(of_name))
     codes = number[cells]
-    found = Labels(tuple(of_name), codes)
-    return found if spelling == "keep" else _one_spelling(found, name, spelling)
+    named = Labels(tuple(of_name), codes)
+    return named if spelling == "keep" else _merge_spellings(named, name, spelling)
 
 
 def _named(values: Array, *, dates: bool) -> tuple[str, ...]:
@@ -360,19 +364,19 @@ def _named(values: Array, *, dates: bool) -> tuple[str, ...]:
     return tuple(x.isoformat().removesuffix("T00:00:00") for x in moments)
 
 
-def _one_spelling(found: Labels, name: str, spelling: Spelling) -> Labels:
+def _merge_spellings(named: Labels, name: str, spelling: Spelling) -> Labels:
     """Ask about names that differ by case or blanks alone, or merge them."""
-    counts = np.bincount(found.codes[found.codes >= 0], minlength=len(found.names)).tolist()
+    counts = np.bincount(named.codes[named.codes >= 0], minlength=len(named.names)).tolist()
     alike: dict[str, list[int]] = defaultdict(list)
-    for i, text in enumerate(found.names):
+    for i, text in enumerate(named.names):
         alike[_plain(text)].append(i)
-    into, sentences = np.arange(len(found.names) + 1), []
+    into, sentences = np.arange(len(named.names) + 1), []
     into[-1] = -1
     for several in alike.values():
         first, *others = sorted(several, key=lambda i: -counts[i])
-        usual = found.names[first]
+        usual = named.names[first]
         for other in others:
-            rare, count = found.names[other], often(counts[other])
+            rare, count = named.names[other], often(counts[other])
             if spelling == "ask":
                 raise ValueError(
                     f"column {name} has {rare!r} {count} beside {usual!r} "
@@ -384,8 +388,8 @@ def _one_spelling(found: Labels, name: str, spelling: Spelling) -> Labels:
     kept = np.unique(into[:-1])
     place = np.full(len(into), -1)
     place[kept] = np.arange(len(kept))
-    codes = place[into][found.codes]
-    return Labels(tuple(found.names[i] for i in kept), codes, " ".join(sentences))
+    codes = place[into][named.codes]
+    return Labels(tuple(named.names[i] for i in kept), codes, " ".join(sentences))
 
 
 def _plain(name: str) -> str:
@@ -425,17 +429,17 @@ def times(column: Column, name: str, refusals: Refusals) -> tuple[Array, str]:
         np.flatnonzero(np.isnan(values) & ~blank.to_numpy()).tolist(),
         f"column {name} must have times as in 2026-12-31T09:00:00, or seconds since 1970, got",
     )
-    found = _filled(column, np.append(values, np.nan))
-    return (found, "") if dated or column.dates else _in_seconds(found, name)
+    moments = _filled(column, np.append(values, np.nan))
+    return (moments, "") if dated or column.dates else _in_seconds(moments, name)
 
 
-def _in_seconds(found: Array, name: str) -> tuple[Array, str]:
+def _in_seconds(moments: Array, name: str) -> tuple[Array, str]:
     """Return numbers as seconds, if they are too large for that."""
-    latest = float(np.nanmax(np.abs(found), initial=0))
+    latest = float(np.nanmax(np.abs(moments), initial=0))
     for least, divisor, unit in _CLOCKS:
         if least <= latest < math.inf:
-            return found / divisor, f"Column {name} was read as {unit} since 1970."
-    return found, ""
+            return moments / divisor, f"Column {name} was read as {unit} since 1970."
+    return moments, ""
 
 
 def _local_dates(texts: list[str], name: str) -> Callable[[str], str] | None:
@@ -455,8 +459,8 @@ def _local_dates(texts: list[str], name: str) -> Callable[[str], str] | None:
         match = _DAY_FIRST.fullmatch(text)
         if not match:
             return text
-        one, _, two, year, clock = match.groups()
-        day, month = (one, two) if day_first else (two, one)
+        first, _, second, year, clock = match.groups()
+        day, month = (first, second) if day_first else (second, first)
         hour = "" if clock is None else f"T{clock:0>{5 if clock.count(':') == 1 else 8}}"
         return f"{year}-{int(month):02d}-{int(day):02d}{hour}"
 

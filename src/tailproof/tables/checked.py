@@ -86,10 +86,10 @@ class Records:
     Examples
     --------
     >>> import tailproof as tp
-    >>> found = tp.records(arm=["A", "B", "A"], reward=[0, 3.5, None], unit=["u", "v", "u"])
-    >>> found.arms, found.arm.tolist(), found.unit.tolist(), found.unknown
+    >>> table = tp.records(arm=["A", "B", "A"], reward=[0, 3.5, None], unit=["u", "v", "u"])
+    >>> table.arms, table.arm.tolist(), table.unit.tolist(), table.unknown
     (('A', 'B'), [0, 1, 0], [0, 1, 0], 0.3333333333333333)
-    >>> print(found)
+    >>> print(table)
     3 rows of 2 arms, 2 units; 1 reward is missing
     """
 
@@ -148,8 +148,8 @@ class Records:
     def samples(self) -> list[Array]:
         """The known rewards of each arm that has some."""
         known = ~np.isnan(self.reward)
-        found = [self.reward[known & (self.arm == a)] for a in range(len(self.arms))]
-        return [sample for sample in found if len(sample)]
+        samples = [self.reward[known & (self.arm == a)] for a in range(len(self.arms))]
+        return [sample for sample in samples if len(sample)]
 
     def take(self, rows: Any) -> "Records":
         """Return the records with some of their rows."""
@@ -191,13 +191,13 @@ class Records:
 
         table = []
         for number, name in enumerate(self.arms):
-            own = self.arm == number
-            known = self.reward[own & ~np.isnan(self.reward)]
+            of_arm = self.arm == number
+            known = self.reward[of_arm & ~np.isnan(self.reward)]
             with np.errstate(invalid="ignore", over="ignore"):
                 mean = float(known.mean()) if len(known) else math.nan
-            row: dict[str, Any] = {"arm": name or "all", "rows": int(own.sum())}
+            row: dict[str, Any] = {"arm": name or "all", "rows": int(of_arm.sum())}
             if self.unit is not None:
-                row["units"] = len(np.unique(self.unit[own]))
+                row["units"] = len(np.unique(self.unit[of_arm]))
             row["missing"] = row["rows"] - len(known)
             row["zeros"] = float((known == 0).mean()) if len(known) else math.nan
             row |= {"mean": mean, "largest": float(known.max()) if len(known) else math.nan}
@@ -218,8 +218,8 @@ class Records:
         if self.unit is not None:
             about += f", {int(self.unit.max()) + 1 if self.n else 0} units"
         if missing := int(np.isnan(self.reward).sum()):
-            one = "reward is" if missing == 1 else "rewards are"
-            about += f"; {missing} {one} missing"
+            rewards = "reward is" if missing == 1 else "rewards are"
+            about += f"; {missing} {rewards} missing"
         return "\n".join([about, *self.notes])
 
     __repr__ = __str__

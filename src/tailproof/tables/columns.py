@@ -18,7 +18,7 @@ __all__ = [
     "ROUNDING",
     "by_stratum",
     "check_all",
-    "check_own",
+    "check_chosen",
     "distinct",
     "feature_names",
     "listed",
@@ -60,38 +60,38 @@ def check_all(
     full = np.where(offered, full, 0.0)
     off = np.abs(full.sum(axis=1) - 1) > ROUNDING * max(len(arms), 10)
     bad = np.flatnonzero(off | ((full < 0) | (full > 1 + ROUNDING)).any(axis=1))
-    refusals.each(
+    refusals.refuse(
         {int(row): str(full[row].tolist()) for row in bad},
         "propensities must be at least 0 and add up to 1, got",
     )
     return full, None if offered.all() else offered
 
 
-def check_own(own: Array, full: Array | None, arm: Index, refusals: Refusals) -> Array:
+def check_chosen(chosen: Array, full: Array | None, arm: Index, refusals: Refusals) -> Array:
     """Return the propensity of the chosen arms, at most one."""
-    bad = np.flatnonzero(~((own > 0) & (own <= 1 + ROUNDING)))
+    bad = np.flatnonzero(~((chosen > 0) & (chosen <= 1 + ROUNDING)))
     if len(bad):
-        first = float(own[bad[0]])
+        first = float(chosen[bad[0]])
         if first == 0:
             hint = "an arm without a chance cannot have been chosen"
         elif 1 < first <= 100:
             hint = "is it in per cent?"
         else:
             hint = "without the column they are estimated from counts, if arms were random"
-        refusals.each(
-            {int(row): f"{own[row]:g}" for row in bad},
+        refusals.refuse(
+            {int(row): f"{chosen[row]:g}" for row in bad},
             f"propensity must be above 0 and at most 1 ({hint}), got",
         )
     if full is not None:
         of_arm = full[np.arange(len(arm)), arm]
-        refusals.each(
+        refusals.refuse(
             {
-                int(row): f"{own[row]:g} and {of_arm[row]:g}"
-                for row in np.flatnonzero(np.abs(of_arm - own) > _DISAGREE)
+                int(row): f"{chosen[row]:g} and {of_arm[row]:g}"
+                for row in np.flatnonzero(np.abs(of_arm - chosen) > _DISAGREE)
             },
             "propensity and propensities disagree:",
         )
-    return np.minimum(own, 1.0)
+    return np.minimum(chosen, 1.0)
 
 
 def feature_names(known: Sequence[str], arms: tuple[str, ...]) -> tuple[list[str], int]:
@@ -101,10 +101,10 @@ def feature_names(known: Sequence[str], arms: tuple[str, ...]) -> tuple[list[str
     ((['x:age'], 0), (['x:a:0', 'x:b:0'], 1))
     """
     given = [name for name in known if name.startswith(_FEATURE)]
-    own = [[name for name in given if name.startswith(f"{_FEATURE}{arm}:")] for arm in arms]
-    dim = len(own[0]) if own else 0
-    if dim and all(len(some) == dim for some in own) and len(given) == dim * len(arms):
-        return [name for some in own for name in some], dim
+    by_arm = [[name for name in given if name.startswith(f"{_FEATURE}{arm}:")] for arm in arms]
+    dim = len(by_arm[0]) if by_arm else 0
+    if dim and all(len(some) == dim for some in by_arm) and len(given) == dim * len(arms):
+        return [name for some in by_arm for name in some], dim
     return given, 0
 
 

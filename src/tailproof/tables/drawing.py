@@ -28,8 +28,8 @@ def records_figure(records: "Records") -> "Figure":
     """
     figure, ((axes,),) = canvas(1, 1, height=3.0)
     for number, name in enumerate(records.arms):
-        own = records.reward[(records.arm == number) & ~np.isnan(records.reward)]
-        size = np.sort(np.abs(own))
+        rewards = records.reward[(records.arm == number) & ~np.isnan(records.reward)]
+        size = np.sort(np.abs(rewards))
         share = np.arange(len(size), 0, -1) / max(1, len(size))
         shown = (size > 0) & np.isfinite(size)
         colour = PALETTE[number % len(PALETTE)]

@@ -69,13 +69,13 @@ def with_events(
     notes = table.notes + notes + _about(orders, age, window, stranger)
     counted = (unit >= 0) & (age >= 0) & (age < window) & ~np.isnan(orders.reward)
     reward = np.bincount(unit[counted], orders.reward[counted], minlength=shown.n)
-    found = replace(shown, reward=reward.astype(np.float64), notes=notes)
-    return finished(_closed(found, end, window), Arrays(), reading)
+    records = replace(shown, reward=reward.astype(np.float64), notes=notes)
+    return finished(_closed(records, end, window), Arrays(), reading)
 
 
-def _times(found: Records) -> Array:
-    assert found.time is not None  # `_read` has checked it
-    return found.time
+def _times(records: Records) -> Array:
+    assert records.time is not None  # `_read` has checked it
+    return records.time
 
 
 def _read(
@@ -87,8 +87,8 @@ def _read(
         if option not in reader.columns:
             known = ", ".join(source.names)
             raise ValueError(f"{option} must name a column of {source.name}, which has {known}")
-    found = reader.read()
-    return found, reader.units[reader.kept]
+    records = reader.read()
+    return records, reader.units[reader.kept]
 
 
 def _first(shown: Records) -> tuple[Index, Index, tuple[str, ...]]:
@@ -129,20 +129,20 @@ def _about(orders: Records, age: Array, window: float, stranger: Any) -> tuple[s
     return tuple(notes)
 
 
-def _closed(found: Records, end: float, window: float) -> Records:
+def _closed(records: Records, end: float, window: float) -> Records:
     """Leave out units whose window has not ended when the tables end."""
     if window == np.inf:
-        return found
-    over = _times(found) + window <= end
+        return records
+    over = _times(records) + window <= end
     if not over.any():
         raise ValueError(
             f"no unit's window of {window / 86400:g} days has ended: the tables end "
-            f"{(end - _times(found).min()) / 86400:.3g} days after the first exposure"
+            f"{(end - _times(records).min()) / 86400:.3g} days after the first exposure"
         )
     if over.all():
-        return found
+        return records
     open_ = int((~over).sum())
-    units = "1 unit is" if open_ == 1 else f"{open_:,} of {found.n:,} units are"
+    units = "1 unit is" if open_ == 1 else f"{open_:,} of {records.n:,} units are"
     note = f"{units} left out, as less than {window / 86400:g} days passed since the exposure."
-    kept = found.take(np.flatnonzero(over))
-    return replace(kept, notes=(*found.notes, note))
+    kept = records.take(np.flatnonzero(over))
+    return replace(kept, notes=(*records.notes, note))

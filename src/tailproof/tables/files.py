@@ -114,14 +114,14 @@ class _Csv(Source):
 
     def load(self, wanted: Sequence[str], refusals: Refusals) -> dict[str, Column]:
         """Return some columns; rows with too many cells are refused."""
-        found = {name: Gatherer() for name in wanted}
+        gatherers = {name: Gatherer() for name in wanted}
         places = [self.names.index(name) for name in wanted]
         odd: dict[int, str] = {}
         for rows in self._batches(odd):
-            for place, gatherer in zip(places, found.values(), strict=True):
+            for place, gatherer in zip(places, gatherers.values(), strict=True):
                 gatherer.strings([row[place] for row in rows])
-        refusals.each(odd, f"{self.name} cannot be read as CSV:")
-        return {name: gatherer.column() for name, gatherer in found.items()}
+        refusals.refuse(odd, f"{self.name} cannot be read as CSV:")
+        return {name: gatherer.column() for name, gatherer in gatherers.items()}
 
     def _batches(self, odd: dict[int, str]) -> Iterator[list[list[str]]]:
         """Yield the rows as long as the header, and note those that are not."""

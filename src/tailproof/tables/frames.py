@@ -20,8 +20,8 @@ def is_frame(table: Any) -> bool:
     """Return whether narwhals reads it."""
     import narwhals as nw
 
-    found = nw.from_native(table, pass_through=True)
-    return isinstance(found, nw.DataFrame | nw.LazyFrame)
+    wrapped = nw.from_native(table, pass_through=True)
+    return isinstance(wrapped, nw.DataFrame | nw.LazyFrame)
 
 
 def arrow_table(table: Any) -> Any:
@@ -45,8 +45,8 @@ class Frame(Source):
 
         if nw.dependencies.is_pandas_dataframe(table):  # whose columns may have any name
             table = table.set_axis([str(name) for name in table.columns], axis=1)
-        found = nw.from_native(table)
-        frame = found.collect() if isinstance(found, nw.LazyFrame) else found
+        wrapped = nw.from_native(table)
+        frame = wrapped.collect() if isinstance(wrapped, nw.LazyFrame) else wrapped
         self._frame: narwhals.DataFrame[Any] = frame
         self.names = self._frame.columns
 
@@ -66,12 +66,12 @@ def gathered(wanted: Sequence[str], batches: Iterable[Any]) -> dict[str, Column]
     import narwhals as nw
     import pyarrow
 
-    found = {name: Gatherer() for name in wanted}
+    gatherers = {name: Gatherer() for name in wanted}
     for batch in batches:
         frame = nw.from_native(pyarrow.Table.from_batches([batch]), eager_only=True)
-        for name, gatherer in found.items():
+        for name, gatherer in gatherers.items():
             gatherer.add(_values(frame[name]))
-    return {name: gatherer.column() for name, gatherer in found.items()}
+    return {name: gatherer.column() for name, gatherer in gatherers.items()}
 
 
 def _values(series: "narwhals.Series[Any]") -> Any:

@@ -66,22 +66,22 @@ def of_journal(frame: "pandas.DataFrame") -> "pandas.DataFrame":
             frame = frame[frame[name] != "cancelled"]
     if "propensity" in frame.columns and "group" in frame.columns:
         frame = frame[frame["propensity"].notna() | (frame["group"] != "history")]
-    found = frame.copy(deep=False)
+    table = frame.copy(deep=False)
     if "offer" in frame.columns:
-        found["offer"] = offers = listed(Column.of(frame["offer"].to_numpy(dtype=object)))
+        table["offer"] = offers = listed(Column.of(frame["offer"].to_numpy(dtype=object)))
         escaped = frame["arm"].astype(str).str.startswith("'")  # a formula for spreadsheets
         if escaped.any():
             bare = frame["arm"].astype(str).str[1:]
-            known = [arm in own for arm, own in zip(bare, offers, strict=True)]
-            found["arm"] = frame["arm"].where(~(escaped & np.array(known)), bare)
+            known = [arm in offer for arm, offer in zip(bare, offers, strict=True)]
+            table["arm"] = frame["arm"].where(~(escaped & np.array(known)), bare)
     if "unit" in frame.columns:
-        own = frame["unit"].astype(object).where(frame["unit"].notna(), None)
+        units = frame["unit"].astype(object).where(frame["unit"].notna(), None)
         decisions = frame["hold"] if "hold" in frame.columns else range(len(frame))
-        found["unit"] = [
+        table["unit"] = [
             f"decision {decision}" if unit is None else f"unit {unit}"
-            for decision, unit in zip(decisions, own, strict=True)
+            for decision, unit in zip(decisions, units, strict=True)
         ]
-    return found
+    return table
 
 
 def read_journal(address: str) -> "tuple[pandas.DataFrame, float | None]":
@@ -124,13 +124,13 @@ def _features(frame: "pandas.DataFrame", given: list[str]) -> "pandas.DataFrame"
     offers = [json.loads(text) for text in frame["offer"]]
     arms = [""] if shared else sorted({name for offer in offers for name in offer})
     place = {name: i for i, name in enumerate(arms)}
-    found = np.full((len(frame), len(arms), dim), np.nan)
+    values = np.full((len(frame), len(arms), dim), np.nan)
     for row, (text, offer) in enumerate(zip(frame["features"], offers, strict=True)):
         vectors = kinds.get(text, [])
-        for own, vector in zip(vectors if shared else offer, vectors, strict=False):
-            found[row, 0 if shared else place[own], : len(vector)] = vector
+        for arm, vector in zip(vectors if shared else offer, vectors, strict=False):
+            values[row, 0 if shared else place[arm], : len(vector)] = vector
     columns = [f"x:{name}" if shared else f"x:{arm}:{name}" for arm in arms for name in names]
-    return pandas.DataFrame(found.reshape(len(frame), -1), columns=columns, index=frame.index)
+    return pandas.DataFrame(values.reshape(len(frame), -1), columns=columns, index=frame.index)
 
 
 @contextmanager

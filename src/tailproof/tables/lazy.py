@@ -72,18 +72,18 @@ def reduced(
     told, notes = _told(frame, named["reward"], reading)
     asked = {option: name for option, name in asked.items() if option not in ("id", "group")}
     asked |= {"weight": _COUNT, "group": None}
-    found = Reader(_Groups(_grouped(told, named)), asked, None, reading).read()
+    records = Reader(_Groups(_grouped(told, named)), asked, None, reading).read()
     if "unit" not in named:
-        found = _repeated(found)
-    elif _by_visit(found):
+        records = _repeated(records)
+    elif _by_visit(records):
         return _read(_fetched(frame, named, features), columns, features, reading)
     else:
         plain = {option: name for option, name in named.items() if option in ("arm", "reward")}
         behind = dict.fromkeys(asked) | plain | {"weight": _COUNT}
         law = Reader(_Groups(_grouped(told, plain)), behind, None, reading).read()
-        found = replace(found, rows=_repeated(law), twice=_twice(told, named))
-    found = found.take(np.random.default_rng(0).permutation(found.n))
-    return finished(replace(found, notes=(*found.notes, *notes)), Arrays(), reading)
+        records = replace(records, rows=_repeated(law), twice=_twice(told, named))
+    records = records.take(np.random.default_rng(0).permutation(records.n))
+    return finished(replace(records, notes=(*records.notes, *notes)), Arrays(), reading)
 
 
 def _read(native: Any, columns: dict[str, Any], features: Any, reading: Reading) -> Records:
@@ -93,13 +93,18 @@ def _read(native: Any, columns: dict[str, Any], features: Any, reading: Reading)
     return finished(Reader(source, columns, features, reading).read(), source, reading)
 
 
-def _by_visit(found: Records) -> bool:
+def _by_visit(records: Records) -> bool:
     """Return whether units saw several arms, so that it matters which visit brought what."""
-    assert found.weight is not None
-    parts = {"arm": found.arm, "reward": found.reward, "unit": found.unit, "time": found.time}
-    if Customers.of(**parts, count=found.weight).case != "visits":  # type: ignore[arg-type]
+    assert records.weight is not None
+    parts = {
+        "arm": records.arm,
+        "reward": records.reward,
+        "unit": records.unit,
+        "time": records.time,
+    }
+    if Customers.of(**parts, count=records.weight).case != "visits":  # type: ignore[arg-type]
         return False
-    total = int(found.weight.sum())
+    total = int(records.weight.sum())
     if total > _MOST_ROWS:
         raise ValueError(
             f"units saw several arms, so their rows are needed, and {total:,} are too many: keep "
@@ -202,19 +207,19 @@ def _day(frame: "narwhals.LazyFrame[Any]", time: str) -> "narwhals.Expr":
     return (column // _DAY) * _DAY if kind.is_numeric() else column
 
 
-def _repeated(found: Records) -> Records:
+def _repeated(records: Records) -> Records:
     """Return as many rows as there were, or as many as are of use, drawn at random from them."""
-    assert found.weight is not None
-    counts = found.weight.astype(np.int64)
-    total, notes = int(counts.sum()), found.notes
+    assert records.weight is not None
+    counts = records.weight.astype(np.int64)
+    total, notes = int(counts.sum()), records.notes
     if total > _MOST_ROWS:
         draw = np.random.default_rng(0).multivariate_hypergeometric
         counts = _drawn(counts, draw)
         notes += (
             f"{_MOST_ROWS:,} of {total:,} rows, drawn at random, are used: name a unit to use all.",
         )
-    rows = np.repeat(np.arange(found.n), counts)
-    return replace(found.take(rows), weight=None, notes=notes)
+    rows = np.repeat(np.arange(records.n), counts)
+    return replace(records.take(rows), weight=None, notes=notes)
 
 
 def _drawn(counts: Index, draw: Any) -> Index:

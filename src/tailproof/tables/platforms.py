@@ -74,15 +74,15 @@ class Part(Source):
 
     def load(self, wanted: Sequence[str], refusals: Refusals) -> dict[str, Column]:
         """Return some columns of these rows."""
-        own = [name for name in wanted if name in self.source.names]
-        found = self.source.load(own, refusals) if own else {}
+        stored = [name for name in wanted if name in self.source.names]
+        columns = self.source.load(stored, refusals) if stored else {}
         for name in wanted:
-            if name not in found:
+            if name not in columns:
                 key = name.removeprefix(f"{_BAG}.")
-                found[name] = Column.of([bag.get(key) for bag in self._properties()])
+                columns[name] = Column.of([bag.get(key) for bag in self._properties()])
         if self.rows is None:
-            return found
-        return {name: column.take(self.rows) for name, column in found.items()}
+            return columns
+        return {name: column.take(self.rows) for name, column in columns.items()}
 
     def where(self, row: int) -> str:
         """Return where the row is in the source."""
@@ -91,8 +91,8 @@ class Part(Source):
 
     def keep(self, column: str, value: str) -> None:
         """Keep the rows that have this value in a column."""
-        found = self._labels(column)
-        rows = np.flatnonzero(found.codes == found.names.index(value))
+        labels = self._labels(column)
+        rows = np.flatnonzero(labels.codes == labels.names.index(value))
         self.rows = rows if self.rows is None else self.rows[rows]
 
     def leave_out(self) -> None:
@@ -100,9 +100,9 @@ class Part(Source):
         column = next((name for name in _ARMS if name in self.names), "")
         if "$feature_flag_response" not in column:
             return
-        found = self._labels(column)
-        none = [name.lower() in _NOT_IN for name in found.names] + [True]
-        inside = ~np.array(none)[found.codes]
+        labels = self._labels(column)
+        none = [name.lower() in _NOT_IN for name in labels.names] + [True]
+        inside = ~np.array(none)[labels.codes]
         rows = np.arange(len(inside)) if self.rows is None else self.rows
         if not inside.all():
             count = int((~inside).sum())
@@ -123,10 +123,10 @@ class Part(Source):
 
 def _bag(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        parsed = json.loads(text)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return parsed if isinstance(parsed, dict) else {}
 
 
 def exposures_of(source: Source, experiment: str | None) -> Part:

@@ -17,7 +17,7 @@ from tailproof.tables.columns import (
     ROUNDING,
     by_stratum,
     check_all,
-    check_own,
+    check_chosen,
     distinct,
     feature_names,
     listed,
@@ -86,7 +86,7 @@ class Reader:
         """Return the column of each option; a default that is not there is left out."""
         names = {option: name for option, name in asked.items() if isinstance(name, str)}
         self.source.prefer([name for option, name in names.items() if name != option])
-        known, found = self.source.names, {}
+        known, column_of = self.source.names, {}
         for option, name in names.items():
             defaults = [name, *(self.also.get(option, ()) if name == option else ())]
             if option == "status" == name and not self.source.journal:
@@ -94,21 +94,21 @@ class Reader:
             there = named(defaults, known, exact=name != option)
             needed = name != option or (option == "reward" and not isinstance(self.source, Arrays))
             if there is not None or needed:
-                found[option] = there or name
+                column_of[option] = there or name
         also = ["propensities", *(["offer", "shares"] if self.source.journal else [])]
-        found |= {name: name for name in also if name in known and asked.get(name) is None}
-        self._check_twice(found)
+        column_of |= {name: name for name in also if name in known and asked.get(name) is None}
+        self._check_twice(column_of)
         columns = [name for name in self.source.names if name.startswith("p:")]
         if self.features is None:
             columns += [name for name in self.source.names if name.startswith("x:")]
         elif _are_names(self.features):
             columns += self.features
-        return found | {f"features[{name}]": name for name in columns}
+        return column_of | {f"features[{name}]": name for name in columns}
 
-    def _check_twice(self, found: dict[str, str]) -> None:
+    def _check_twice(self, column_of: dict[str, str]) -> None:
         """Raise ``ValueError`` if two options name the same column, and one is of numbers."""
         features = self.features if _are_names(self.features) else ()
-        named = [*found.items(), *(("features", name) for name in features)]
+        named = [*column_of.items(), *(("features", name) for name in features)]
         for place, (option, name) in enumerate(named):
             for other, same in named[place + 1 :]:
                 if same == name and {"reward", "features"} & {option, other}:
@@ -117,31 +117,31 @@ class Reader:
     def _load(self, asked: dict[str, Any]) -> dict[str, Column]:
         self.source.check(self.wanted)
         loaded = self.source.load(list(dict.fromkeys(self.wanted.values())), self.refusals)
-        found = {option: loaded[name] for option, name in self.wanted.items()}
+        columns = {option: loaded[name] for option, name in self.wanted.items()}
         for option, values in asked.items():
             if values is not None and not isinstance(values, str) and option != "propensities":
                 given = values if hasattr(values, "dtype") else np.array(values, dtype=object)
                 require(np.ndim(given) == 1, option, "an array of one axis", np.shape(given))
-                found[option] = Column.of(np.asarray(given))
-        if isinstance(self.source, Arrays) and "reward" not in found:
+                columns[option] = Column.of(np.asarray(given))
+        if isinstance(self.source, Arrays) and "reward" not in columns:
             raise ValueError("reward is needed: pass a table, or reward= as an array")
-        return found
+        return columns
 
     def read(self) -> Records:
         """Return the rows that can be read."""
         arms, arm = self._arms()
         unit, time = self._codes("unit"), self._time()
         self._check_ids()
-        own, full, possible = self._propensities(arms, arm)
+        chosen, full, possible = self._propensities(arms, arm)
         possible = self._offered(possible if self.offered is None else self.offered, arms, arm)
         names, features, vectors = self._features(arms)
-        found = Records(
+        records = Records(
             arms=arms,
             arm=arm,
             reward=self._reward(),
             unit=unit,
             time=time,
-            propensity=own,
+            propensity=chosen,
             propensities=full,
             offered=possible,
             features=features,
@@ -153,28 +153,28 @@ class Reader:
         )
         self.kept = self.refusals.kept(self.n)
         if len(self.kept) < self.n:
-            found = found.take(self.kept)
-        return replace(found, notes=tuple(filter(None, [self.refusals.sentence, *self.notes])))
+            records = records.take(self.kept)
+        return replace(records, notes=tuple(filter(None, [self.refusals.sentence, *self.notes])))
 
     def _reward(self) -> Array:
         """Return the rewards; zeros if there are none to read."""
         if "reward" not in self.columns:
             return np.zeros(self.n)
         name = self._name("reward")
-        found = cells.numbers(self.columns["reward"], name, self.refusals, self.decimal)
+        rewards = cells.numbers(self.columns["reward"], name, self.refusals, self.decimal)
         if self.complete and "status" not in self.columns:  # which says why there is none
-            missing = np.flatnonzero(np.isnan(found))
+            missing = np.flatnonzero(np.isnan(rewards))
             self.refusals.rows(missing, f"column {name} has no reward")
-        return found + 0.0  # so that zeros have no sign
+        return rewards + 0.0  # so that zeros have no sign
 
     def _time(self) -> Array | None:
         if "time" not in self.columns:
             return None
         name = self._name("time")
-        found, said = cells.times(self.columns["time"], name, self.refusals)
+        times, said = cells.times(self.columns["time"], name, self.refusals)
         self.notes.append(said)
-        self.refusals.rows(np.flatnonzero(np.isnan(found)), f"column {name} has no time")
-        return found
+        self.refusals.rows(np.flatnonzero(np.isnan(times)), f"column {name} has no time")
+        return times
 
     def _name(self, option: str) -> str:
         """Return what the column of an option is called."""
@@ -183,27 +183,27 @@ class Reader:
     def _labels(self, option: str, spelling: Spelling = "keep") -> cells.Labels | None:
         if option not in self.columns:
             return None
-        found = cells.labels(self.columns[option], self._name(option), spelling)
-        self.notes.append(found.merged)
-        return found
+        labels = cells.labels(self.columns[option], self._name(option), spelling)
+        self.notes.append(labels.merged)
+        return labels
 
     def _arms(self) -> tuple[tuple[str, ...], Index]:
         """Return the names of the arms, in natural order unless given, and each row's."""
-        found = self._labels("arm", self.spelling)
-        if found is None:
+        labels = self._labels("arm", self.spelling)
+        if labels is None:
             return ("",), np.zeros(self.n, np.int64)
         column = f"column {self._name('arm')}"
-        self.refusals.rows(np.flatnonzero(found.codes < 0), f"{column} names no arm")
-        known = self.arms or tuple(self._offers(found.names))
+        self.refusals.rows(np.flatnonzero(labels.codes < 0), f"{column} names no arm")
+        known = self.arms or tuple(self._offers(labels.names))
         require(len(set(known)) == len(known) > 0, "arms", "names that differ", list(known))
         number_of = {name: i for i, name in enumerate(known)}
-        place = np.array([*(number_of.get(name, -1) for name in found.names), -1])
-        unknown = np.flatnonzero((place[found.codes] < 0) & (found.codes >= 0))
-        self.refusals.each(
-            {int(row): repr(found.names[found.codes[row]]) for row in unknown},
+        place = np.array([*(number_of.get(name, -1) for name in labels.names), -1])
+        unknown = np.flatnonzero((place[labels.codes] < 0) & (labels.codes >= 0))
+        self.refusals.refuse(
+            {int(row): repr(labels.names[labels.codes[row]]) for row in unknown},
             f"{column} must be one of {', '.join(known)}, got",
         )
-        return known, np.maximum(place[found.codes], 0)
+        return known, np.maximum(place[labels.codes], 0)
 
     def _offers(self, seen: Sequence[str]) -> list[str]:
         """Return the arms that were seen, or offered by a journal, in natural order."""
@@ -214,10 +214,10 @@ class Reader:
 
     def _texts(self, option: str) -> NDArray[Any] | None:
         """Return a column as text, empty where it is missing; None if it is missing everywhere."""
-        found = self._labels(option, self.spelling if option == "group" else "keep")
-        if found is None or (found.codes < 0).all():
+        labels = self._labels(option, self.spelling if option == "group" else "keep")
+        if labels is None or (labels.codes < 0).all():
             return None
-        return np.array([*found.names, ""], dtype=object)[found.codes]
+        return np.array([*labels.names, ""], dtype=object)[labels.codes]
 
     def _codes(self, option: str) -> Index | None:
         """Return the number of each row's unit, in the order of their first rows."""
@@ -231,21 +231,21 @@ class Reader:
     @cached_property
     def units(self) -> NDArray[Any]:
         """The name of each row's unit."""
-        found = cells.labels(self.columns["unit"], "unit")
-        return np.array([*found.names, ""], dtype=object)[found.codes]
+        labels = cells.labels(self.columns["unit"], "unit")
+        return np.array([*labels.names, ""], dtype=object)[labels.codes]
 
     def _check_ids(self) -> None:
         """Refuse the second and later rows of an id."""
-        found = self._labels("id")
-        if found is None:
+        ids = self._labels("id")
+        if ids is None:
             return
-        _, first = np.unique(found.codes, return_index=True)
-        again = np.setdiff1d(np.flatnonzero(found.codes >= 0), first)
-        first_row = dict(zip(found.codes[first].tolist(), first.tolist(), strict=True))
-        self.refusals.each(
+        _, first = np.unique(ids.codes, return_index=True)
+        again = np.setdiff1d(np.flatnonzero(ids.codes >= 0), first)
+        first_row = dict(zip(ids.codes[first].tolist(), first.tolist(), strict=True))
+        self.refusals.refuse(
             {
-                int(row): f"{found.names[code]!r} ({self.source.where(first_row[code])})"
-                for row, code in zip(again, found.codes[again].tolist(), strict=True)
+                int(row): f"{ids.names[code]!r} ({self.source.where(first_row[code])})"
+                for row, code in zip(again, ids.codes[again].tolist(), strict=True)
             },
             f"column {self._name('id')} repeats",
         )
@@ -253,10 +253,10 @@ class Reader:
     def _number(self, option: str, reason: str) -> Array:
         """Return a column of numbers, none of which is missing."""
         name = self._name(option)
-        found = cells.numbers(self.columns[option], name, self.refusals, self.decimal)
+        values = cells.numbers(self.columns[option], name, self.refusals, self.decimal)
         bad = self.columns[option].blank
         self.refusals.rows(np.flatnonzero(bad), f"column {name} has no {reason}")
-        return found
+        return values
 
     def _propensities(
         self, arms: tuple[str, ...], arm: Index
@@ -268,19 +268,19 @@ class Reader:
         elif "offer" in self.columns:  # some shares are not known, as of units that came back
             possible = self._on_offer(arms)
         if "propensity" in self.columns:
-            own = self._number("propensity", "propensity")
+            chosen = self._number("propensity", "propensity")
         elif full is not None:
-            own = full[np.arange(self.n), arm]
+            chosen = full[np.arange(self.n), arm]
         else:
             return None, None, None
-        return check_own(own, full, arm, self.refusals), full, possible
+        return check_chosen(chosen, full, arm, self.refusals), full, possible
 
     def _on_offer(self, arms: tuple[str, ...]) -> Flags | None:
         """Return which arms the offers of a journal have; None if each has all."""
         offers = listed(self.columns["offer"])
         kinds = {tuple(offer): np.isin(arms, offer) for offer in offers}
-        found = np.array([kinds[tuple(offer)] for offer in offers], dtype=np.bool_)
-        return None if found.all() else found
+        offered = np.array([kinds[tuple(offer)] for offer in offers], dtype=np.bool_)
+        return None if offered.all() else offered
 
     def _of_all(self, arms: tuple[str, ...]) -> Array | None:
         """Return the propensities of all arms as they were given, NaN where there is none."""
@@ -310,13 +310,13 @@ class Reader:
     def _offered(self, given: Any, arms: tuple[str, ...], arm: Index) -> Flags | None:
         if given is None:
             return None
-        found: Flags = np.asarray(given, dtype=np.bool_)
+        offered: Flags = np.asarray(given, dtype=np.bool_)
         shape = (self.n, len(arms))
-        require(found.shape == shape, "offered", f"of shape {shape}", found.shape)
-        without = np.flatnonzero(~found[np.arange(self.n), arm])
+        require(offered.shape == shape, "offered", f"of shape {shape}", offered.shape)
+        without = np.flatnonzero(~offered[np.arange(self.n), arm])
         chosen = {int(row): arms[arm[row]] for row in without}
-        self.refusals.each(chosen, "the arm was not offered:")
-        return found
+        self.refusals.refuse(chosen, "the arm was not offered:")
+        return offered
 
     def _features(
         self, arms: tuple[str, ...]
@@ -335,15 +335,16 @@ class Reader:
         if not chosen:
             return (), None, None
         if dim:  # 0 for an arm that is not on offer
-            own = [self.columns[f"features[{name}]"] for name in chosen]
+            columns = [self.columns[f"features[{name}]"] for name in chosen]
             read = [
-                cells.numbers(x, name, self.refusals) for x, name in zip(own, chosen, strict=True)
+                cells.numbers(x, name, self.refusals)
+                for x, name in zip(columns, chosen, strict=True)
             ]
             vectors = np.nan_to_num(np.column_stack(read), nan=0.0).reshape(self.n, len(arms), dim)
             return *distinct(vectors, arms), vectors
-        found = [self._number(f"features[{name}]", "number") for name in chosen]
+        values = [self._number(f"features[{name}]", "number") for name in chosen]
         names = tuple(name.removeprefix("x:") for name in chosen)
-        return names, self._finite(np.column_stack(found), names), None
+        return names, self._finite(np.column_stack(values), names), None
 
     def _finite(self, x: Array, names: tuple[str, ...]) -> Array | None:
         bad = ~np.isfinite(x)
@@ -351,7 +352,7 @@ class Reader:
         for row in np.flatnonzero(bad.any(axis=1)).tolist():
             at = int(bad[row].argmax())
             shown[row] = f"{x[row, at]} for {names[at]}"
-        self.refusals.each(shown, "features must be finite, got")
+        self.refusals.refuse(shown, "features must be finite, got")
         return x if x.shape[1] else None
 
 
@@ -359,56 +360,56 @@ def _are_names(features: Any) -> bool:
     return isinstance(features, Sequence) and all(isinstance(name, str) for name in features)
 
 
-def finished(found: Records, source: Source, reading: Reading) -> Records:
+def finished(records: Records, source: Source, reading: Reading) -> Records:
     """Return the records in the order of time, with rewards of silence.
 
     A journal is adaptive. So may any table be in which the propensity of an arm varies in a group.
     """
     adaptive, floor = reading.get("adaptive"), reading.get("floor")
-    found = _silent(found, source, reading.get("silence"))
+    records = _silent(records, source, reading.get("silence"))
     if adaptive is None and source.journal:
         adaptive = True
-    elif adaptive is None and found.propensity is not None:
-        adaptive = None if varies(found.propensity, found.arm, found.group) else False
-    if found.propensities is None and found.propensity is not None and adaptive is False:
-        own = (found.propensity, found.arm, len(found.arms), found.group)
-        found = replace(found, propensities=by_stratum(*own))
+    elif adaptive is None and records.propensity is not None:
+        adaptive = None if varies(records.propensity, records.arm, records.group) else False
+    if records.propensities is None and records.propensity is not None and adaptive is False:
+        assignment = (records.propensity, records.arm, len(records.arms), records.group)
+        records = replace(records, propensities=by_stratum(*assignment))
     floor = None if floor is None else number("floor", floor, above=0, at_most=1)
-    if floor is not None and found.propensity is not None:
-        least = float(found.propensity.min())
+    if floor is not None and records.propensity is not None:
+        least = float(records.propensity.min())
         if least < floor * (1 - ROUNDING):
             raise ValueError(f"floor is {floor:g}, but a propensity is {least:g}")
-    return _in_time(replace(found, adaptive=adaptive, floor=floor), reading.get("wait"))
+    return _in_time(replace(records, adaptive=adaptive, floor=floor), reading.get("wait"))
 
 
-def _silent(found: Records, source: Source, silence: float | None) -> Records:
+def _silent(records: Records, source: Source, silence: float | None) -> Records:
     """Return the records with a reward of silence, and without rows that still wait for theirs.
 
     Where silence is a reward, quick rewards would stand for slow ones.
     """
-    status, counts = found.status, source.silence if silence is None else silence
+    status, counts = records.status, source.silence if silence is None else silence
     if counts is not None:
-        blank = np.isnan(found.reward)
+        blank = np.isnan(records.reward)
         if silence is None and status is not None:
             blank &= status != "lost"  # of what was given up, nothing is known
-        found = found.filled(np.where(blank, number("silence", counts), found.reward))
+        records = records.filled(np.where(blank, number("silence", counts), records.reward))
     if status is None or (counts is None and "silent" not in status):
-        return found
+        return records
     closed = np.flatnonzero(~np.isin(status.astype(str), _OPEN))
     if not len(closed):
         raise ValueError("every row is still waiting for its reward: nothing to judge")
-    return found.take(closed)
+    return records.take(closed)
 
 
-def _in_time(found: Records, wait: float | None) -> Records:
-    if found.time is None:
+def _in_time(records: Records, wait: float | None) -> Records:
+    if records.time is None:
         if wait is not None:
             raise ValueError("wait needs the time of each row: pass time=")
-        return found
-    rows = np.argsort(found.time, kind="stable")
+        return records
+    rows = np.argsort(records.time, kind="stable")
     if wait is not None:
-        latest = found.time.max() - number("wait", wait, at_least=0)
-        rows = rows[found.time[rows] <= latest]
+        latest = records.time.max() - number("wait", wait, at_least=0)
+        rows = rows[records.time[rows] <= latest]
         if not len(rows):
             raise ValueError(f"wait={wait:g} leaves no row: the table is younger than that")
-    return found if len(rows) == found.n and (np.diff(rows) > 0).all() else found.take(rows)
+    return records if len(rows) == records.n and (np.diff(rows) > 0).all() else records.take(rows)

@@ -55,8 +55,8 @@ def records(
     --------
     >>> import pandas as pd
     >>> sales = pd.DataFrame({"variant": ["a", "b", "a"], "revenue": ["$1,200.50", "$3", ""]})
-    >>> found = records(sales, arm="variant", reward="revenue")
-    >>> found.reward.tolist(), found.arms
+    >>> table = records(sales, arm="variant", reward="revenue")
+    >>> table.reward.tolist(), table.arms
     ([1200.5, 3.0, nan], ('a', 'b'))
     """
     columns = dict(zip(_NAMES, (arm, reward, unit, time, propensity), strict=True))

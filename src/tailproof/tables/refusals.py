@@ -46,15 +46,15 @@ class Refusals:
 
     def rows(self, rows: Sequence[int] | Index, reason: str) -> None:
         """Refuse rows for one reason."""
-        self.each({int(row): "" for row in rows}, reason)
+        self.refuse({int(row): "" for row in rows}, reason)
 
     def cells(self, column: Column, texts: Sequence[int], reason: str) -> None:
         """Refuse the rows of a column that have one of some texts, and show these."""
         if texts and column.codes is not None:
             rows = column.rows(texts).tolist()
-            self.each({row: repr(column.texts[column.codes[row]]) for row in rows}, reason)
+            self.refuse({row: repr(column.texts[column.codes[row]]) for row in rows}, reason)
 
-    def each(self, shown: dict[int, str], reason: str) -> None:
+    def refuse(self, shown: dict[int, str], reason: str) -> None:
         """Refuse rows for one reason, each with what it has."""
         if not shown:
             return

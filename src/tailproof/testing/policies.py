@@ -75,8 +75,10 @@ def batch_equals_singles(policy: Policy[Any]) -> None:
     state, trace = games.play(policy, arms, rewards)
     for path in range(games.PATHS):
         rows = slice(path, path + 1)
-        alone, own = games.play(policy, arms[:, rows], rewards[:, rows], rng=games.OnePath(path))
-        np.testing.assert_array_equal(trace[:, rows], own)
+        alone, expected = games.play(
+            policy, arms[:, rows], rewards[:, rows], rng=games.OnePath(path)
+        )
+        np.testing.assert_array_equal(trace[:, rows], expected)
         assert_same(state.take([path]).to_arrays(), alone.to_arrays())
 
 

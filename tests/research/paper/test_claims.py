@@ -164,7 +164,12 @@ def test_a_verdict_by_few_decisions_is_a_kind_of_its_own(decisions: int, kind: s
     assert (judged.verdict, judged.kind, judged.decisions) == ("holds", kind, decisions)
     assert judged.caveat == ("by 1 decision" if decisions == 1 else "")
     assert [row[2] for row in judged.rows()] == ["500", str(decisions)]
-    assert (refuted.kind, refuted.decisions) == ("mixed", 500)
+    # one part of few decisions agrees, and one of many disagrees: refuted, but mixed by few
+    wanted = ("by few decisions", 1) if decisions == 1 else ("mixed", 30)
+    assert (refuted.kind, refuted.decisions) == wanted
+    wrong = [replace(few, value=5.0), replace(many, value=5.0)]
+    (refuted,) = judge_claims([Claim("", "", wrong)])
+    assert (refuted.kind, refuted.decisions) == ("does not hold", 500)
 
 
 def test_settings_of_the_published_curves() -> None:

@@ -97,7 +97,7 @@ class Look(NamedTuple):
     last: int | None
     orders: bool
     now: float
-    found: "dict[str, Request]"
+    requests: "dict[str, Request]"
     units: dict[str, tuple[Any, ...]]
     offers: dict[bytes, int]
     gone: set[str]
@@ -147,8 +147,8 @@ def own_id(ticket: str) -> int | None:
     (17, None)
     """
     number = ticket[1:]
-    own = ticket[:1] == "#" and number.isascii() and number.isdecimal() and len(number) < 19
-    return int(number) if own else None
+    from_agent = ticket[:1] == "#" and number.isascii() and number.isdecimal() and len(number) < 19
+    return int(number) if from_agent else None
 
 
 class Journal(ABC):
@@ -337,8 +337,8 @@ class Journal(ABC):
     def ignored(self) -> dict[str, tuple[int, float]]:
         """Return how many rewards were not stored, and their sum, by the reason."""
         meta = self.meta()
-        found = [key.removeprefix("ignored ") for key in meta if key.startswith("ignored ")]
-        return {why: (int(meta[f"ignored {why}"]), float(meta[f"sum {why}"])) for why in found}
+        reasons = [key.removeprefix("ignored ") for key in meta if key.startswith("ignored ")]
+        return {why: (int(meta[f"ignored {why}"]), float(meta[f"sum {why}"])) for why in reasons}
 
     # ---- recipes, notes, arms and offers
 
@@ -410,7 +410,7 @@ class Journal(ABC):
         if units:
             self.lock_units(units)
         earlier = [(unit, self.execute(_UNIT, (unit,))) for unit in units]
-        found = self._found(tickets) if tickets else {}
+        requests = self._requests_of(tickets) if tickets else {}
         offers = self.offer_ids(digests) if digests else {}
         ((outcomes, notes, last, orders, now, any_gone),) = state
         if now:
@@ -418,28 +418,28 @@ class Journal(ABC):
         units = {unit: row for unit, rows in earlier for row in rows}
         gone = self._gone(tickets) if any_gone and tickets else set()
         now = now or self.now()
-        return Look(outcomes, notes, last, bool(orders), now, found, units, offers, gone)
+        return Look(outcomes, notes, last, bool(orders), now, requests, units, offers, gone)
 
     def _gone(self, tickets: Collection[str]) -> set[str]:
         """Return those tickets that were cancelled before they were asked for."""
         sql = f"SELECT name FROM event WHERE request = {BEFORE} AND name IN ({_marks(tickets)})"
         return {name for (name,) in self.execute(sql, list(tickets))}
 
-    def _found(self, tickets: Sequence[str]) -> dict[str, Request]:
+    def _requests_of(self, tickets: Sequence[str]) -> dict[str, Request]:
         """Return those requests that exist, by ticket, with their events."""
-        own = [own_id(ticket) for ticket in tickets if ticket[0] == "#"]
-        ids = [number for number in own if number is not None]
+        numbers = [own_id(ticket) for ticket in tickets if ticket[0] == "#"]
+        ids = [number for number in numbers if number is not None]
         rows = self.execute(_find("ticket", len(tickets), self.TELLING), tickets)
         some = self.execute(_find("id", len(ids), self.TELLING), ids) if ids else ()
-        found: dict[str, Request] = {}
+        requests: dict[str, Request] = {}
         for row in chain(rows, some):
             name = row[1] if row[1] is not None else f"#{row[0]}"
-            request = found.get(name)
+            request = requests.get(name)
             if request is None:
-                request = found[name] = Request(*row[:10])
+                request = requests[name] = Request(*row[:10])
             if row[10] is not None:
                 request.events[row[10]] = row[11:14]
-        return found
+        return requests
 
     def add_requests(self, rows: Sequence[tuple[Any, ...]]) -> None:
         """Store requests: the columns of the table."""
@@ -471,12 +471,12 @@ class Journal(ABC):
                 (before, most),
             )
         )
-        found = {row[1]: Request(*row[1:]) for row in rows}
-        if found:
+        requests = {row[1]: Request(*row[1:]) for row in rows}
+        if requests:
             sql = "SELECT request, name, value, at, late FROM event WHERE request IN"
-            for number, name, *event in self.execute(f"{sql} ({_marks(found)})", list(found)):
-                found[number].events[name] = tuple(event)
-        return [(row[0], found[row[1]]) for row in rows]
+            for number, name, *event in self.execute(f"{sql} ({_marks(requests)})", list(requests)):
+                requests[number].events[name] = tuple(event)
+        return [(row[0], requests[row[1]]) for row in rows]
 
     def add_outcomes(
         self, rows: Sequence[tuple[Request, float | None, str]], at: float, outcomes: int

@@ -47,8 +47,8 @@ def open_journal(
     ok = isinstance(journal, str | Path) and bool(str(journal))
     require(ok, "journal", "a path, a postgresql:// URL or a Journal", journal)
     text = str(journal)
-    scheme, found, _ = text.partition("://")
-    if found and scheme not in ("postgresql", "postgres"):
+    scheme, separator, _ = text.partition("://")
+    if separator and scheme not in ("postgresql", "postgres"):
         raise ValueError(f"cannot open a journal at {scheme}://…: use a file or postgresql://")
     if not text.startswith(("postgresql://", "postgres://")):
         try:

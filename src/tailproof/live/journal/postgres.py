@@ -128,8 +128,8 @@ class Postgres(Journal):
 
     def _there(self, table: str) -> bool:
         sql = "SELECT COUNT(*) FROM pg_tables WHERE schemaname = ? AND tablename = ?"
-        ((found,),) = self.execute(sql, (self.name, table))
-        return bool(found)
+        ((count,),) = self.execute(sql, (self.name, table))
+        return bool(count)
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Any:
         """Run a statement and return its rows; in a transaction it is sent when rows are read."""

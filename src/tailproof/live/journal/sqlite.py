@@ -82,8 +82,8 @@ class SQLite(Journal):
             raise ValueError(f"{self.path!r} is a SQLite file, but not a journal of tailproof")
 
     def _identity(self) -> tuple[int, int]:
-        found = os.stat(self.path)
-        return found.st_dev, found.st_ino
+        status = os.stat(self.path)
+        return status.st_dev, status.st_ino
 
     def _share_clock(self, boot: str) -> None:
         """Go by the clock of the first who opened the file, if somebody set the machine's since."""
@@ -162,8 +162,8 @@ class SQLite(Journal):
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _schema(self) -> int:
-        ((found,),) = self.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'meta'")
-        return int(self.meta()["schema"]) if found else 0
+        ((count,),) = self.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'meta'")
+        return int(self.meta()["schema"]) if count else 0
 
     def close(self) -> None:
         """Close the file."""

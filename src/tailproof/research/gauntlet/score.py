@@ -183,8 +183,11 @@ class Score:
     def _repr_html_(self) -> str:
         shares = [[self.row(problem, tool) for tool in self.tools] for problem in self.problems]
         rows = [
-            [problem, *("–" if row is None else f"{row.over_chance:.1%}" for row in own)]
-            for problem, own in zip(self.problems, shares, strict=True)
+            [
+                problem,
+                *("–" if row is None else f"{row.over_chance:.1%}" for row in rows_of_problem),
+            ]
+            for problem, rows_of_problem in zip(self.problems, shares, strict=True)
         ]
         note = f"Regret relative to random arms, {self.settings['paths']} paths."
         return html([["problem", *self.tools], *rows], [note])

@@ -205,9 +205,21 @@ class JudgedClaim:
 
     @property
     def decisions(self) -> int | None:
-        """The fewest decisions behind the verdict, None where nothing decides."""
-        counts = [part.decisions for part in self._decisive if part.decisions is not None]
-        return min(counts, default=None)
+        """The fewest decisions that the verdict needs, None where nothing decides.
+
+        To hold, a claim needs all parts. To be refuted it needs one part that disagrees, and to be
+        mixed also one that agrees: of these, the parts with the most decisions count.
+        """
+        made = [math.inf if part.decisions is None else part.decisions for part in self._decisive]
+        if self.verdict in ("holds", "open"):
+            needed = min(made)
+        else:
+            needed = max(made)
+            if self.verdict == "mixed":
+                pairs = zip(self.claim.parts, self.agreement, strict=True)
+                counts = (part.decisions for part, ok in pairs if ok)
+                needed = min(needed, max(math.inf if n is None else n for n in counts))
+        return None if needed == math.inf else int(needed)
 
     @property
     def kind(self) -> Kind:
@@ -219,7 +231,7 @@ class JudgedClaim:
     def deciding(self) -> str:
         """The part that decides the verdict, in words; of several, that nearest to its limit."""
         part = min(self._decisive, key=self._spare)
-        return f"{part.text}: {self._found(part)}"
+        return f"{part.text}: {self._value_and_interval(part)}"
 
     @property
     def caveat(self) -> str:
@@ -240,7 +252,7 @@ class JudgedClaim:
         return [
             (
                 part.text,
-                self._found(part),
+                self._value_and_interval(part),
                 "" if part.decisions is None else str(part.decisions),
                 answers[ok],
             )
@@ -254,7 +266,7 @@ class JudgedClaim:
         pairs = zip(self.claim.parts, self.agreement, strict=True)
         return [part for part, ok in pairs if ok is wanted]
 
-    def _found(self, part: Part) -> str:
+    def _value_and_interval(self, part: Part) -> str:
         """Return the value of a part and its interval."""
         low, high = part.interval(self.level)
         span = "" if low == high else f" [{three_digits(low)}, {three_digits(high)}]"

@@ -152,9 +152,9 @@ def reproduce(
     whole("seed", seed, at_least=0)
     check_engine(engine, workers)
     selected = select(names)
-    _check_own(policies, selected)
-    own = {name: f"{policy!r} {own_code(policy)}".strip() for name, policy in policies.items()}
-    new = Reproduction(out=out, size=size, seed=seed, versions=provenance(), policies=own)
+    _check_policies(policies, selected)
+    texts = {name: f"{policy!r} {own_code(policy)}".strip() for name, policy in policies.items()}
+    new = Reproduction(out=out, size=size, seed=seed, versions=provenance(), policies=texts)
     _resume(new)  # refuses a folder that does not fit before anything is written
     out.mkdir(parents=True, exist_ok=True)
     with locked(out):
@@ -168,13 +168,13 @@ def reproduce(
             step = None if progress is None else partial(progress, name)
             begin = time.perf_counter()
             cells = partial(sweep, out=out / "cells", engine=engine, workers=workers, progress=step)
-            played = partial(_with_own, cells, policies) if name in COMPARING else cells
+            played = partial(_with_policies, cells, policies) if name in COMPARING else cells
             results = STUDIES[name].run(played, size, seed)
             run.store(name, results, time.perf_counter() - begin)
     return run
 
 
-def _check_own(policies: Mapping[str, Policy[Any]], selected: Iterable[str]) -> None:
+def _check_policies(policies: Mapping[str, Policy[Any]], selected: Iterable[str]) -> None:
     """Refuse policies of a user that no selected study would draw."""
     for name, policy in policies.items():
         require(isinstance(policy, Policy), f"policies[{name!r}]", "a policy", policy)
@@ -184,7 +184,7 @@ def _check_own(policies: Mapping[str, Policy[Any]], selected: Iterable[str]) -> 
         )
 
 
-def _with_own(
+def _with_policies(
     sweep: Callable[..., dict[str, Any]],
     policies: Mapping[str, Policy[Any]],
     plans: Mapping[str, Any],

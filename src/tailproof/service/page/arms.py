@@ -55,7 +55,9 @@ class Arm:
         """All requests so far."""
         return self.requests + self.pending + self.pruned
 
-    def to_dict(self, found: Array, lift: dict[str, Any] | None, *, here: bool) -> dict[str, Any]:
+    def to_dict(
+        self, estimate: Array, lift: dict[str, Any] | None, *, here: bool
+    ) -> dict[str, Any]:
         """Return what the page shows, with an estimate and its interval."""
         return {
             "name": self.name,
@@ -72,7 +74,7 @@ class Arm:
             "basket": plain(_share(self.sold, self.orders)),
             "per_customer": plain(_share(self.revenue, self.customers)),
             "lift": lift,
-            **dict(zip(("estimate", "low", "high"), map(plain, found.tolist()), strict=True)),
+            **dict(zip(("estimate", "low", "high"), map(plain, estimate.tolist()), strict=True)),
         }
 
 
@@ -102,7 +104,7 @@ def state(notes: Sequence[Note]) -> dict[str, Any]:
     for note in notes:
         if note.kind in ("fix", "resume"):
             fixed = note.text if note.kind == "fix" else None
-    return {"fixed": fixed, "dropped": [one.text["arm"] for one in notes if one.kind == "drop"]}
+    return {"fixed": fixed, "dropped": [drop.text["arm"] for drop in notes if drop.kind == "drop"]}
 
 
 def least(shares: str | None) -> float:

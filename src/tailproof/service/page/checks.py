@@ -48,17 +48,17 @@ def sound(
     checks = []
     if worth.lots:
         evidence = worth.ratio_evidence()
-        found = "; ".join(
+        shares = "; ".join(
             f"{drawn:,} of {lots:,} decisions, {drawn / lots:.2%}, were control, and {lot:.2%} "
             "are configured"
             for lot, (drawn, lots) in worth.lots.items()
         )
         if evidence >= _ALARM:
-            found += (
+            shares += (
                 ". That is no chance (evidence above 1000 to 1): requests are lost or sent "
                 "elsewhere after they drew their lot"
             )
-        checks.append(("control group", evidence < _ALARM, found))
+        checks.append(("control group", evidence < _ALARM, shares))
     late = sum(arm.late for arm in arms)
     told = sum(arm.came for arm in arms)
     if late:
@@ -107,14 +107,14 @@ def _about_ignored(
         ),
         "repeated": ("repeated tells", "were repeats of one that is stored", ""),
     }
-    found = []
+    findings = []
     for why, (name, what, action) in ways.items():
         count, total = ignored.get(why, (0, 0.0))
         if count:
             fine = not action or count < _LEAST or count <= _FEW * (told + count)
             said = f"{count:,} ({amount(total)} in all) {what}"
-            found.append((name, fine, said if fine else f"{said}: {action}"))
-    return found
+            findings.append((name, fine, said if fine else f"{said}: {action}"))
+    return findings
 
 
 def _note(note: Note) -> str:

@@ -47,25 +47,25 @@ def _plain(value: Any) -> Any:
         fields = getattr(value, "_asdict", lambda: vars(value))()
         return {"": type(value).__name__, "of": _plain(dict(fields))}
     if isinstance(value, dict):
-        return {"": "pairs", "of": [[_plain(key), _plain(one)] for key, one in value.items()]}
+        return {"": "pairs", "of": [[_plain(key), _plain(entry)] for key, entry in value.items()]}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(entry) for entry in value]
     return value
 
 
 def _made(value: Any) -> Any:
     if isinstance(value, list):
-        return [_made(one) for one in value]
+        return [_made(entry) for entry in value]
     if not isinstance(value, dict):
         return value
     kind, of = value[""], value["of"]
     if kind == "array":
         return np.array(of, dtype=np.dtype(value["type"])).reshape(value["size"])
     if kind == "pairs":
-        return {_made(key): _made(one) for key, one in of}
+        return {_made(key): _made(entry) for key, entry in of}
     fields, record = _made(of), _RECORDS[kind]
     if issubclass(record, tuple):
         return record(**fields)
-    found = record.__new__(record)
-    vars(found).update(fields)
-    return found
+    made = record.__new__(record)
+    vars(made).update(fields)
+    return made

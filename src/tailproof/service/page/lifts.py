@@ -11,7 +11,7 @@ _MOST = 12
 Lift = tuple[float, float, float]
 
 
-def lifts(found: Comparison, control: str) -> dict[str, Lift]:
+def lifts(comparison: Comparison, control: str) -> dict[str, Lift]:
     """Return what each arm earns beyond the control, with intervals for any look.
 
     All of them hold together with 95 %. None are given for quantiles, or without a cap or bounds.
@@ -23,16 +23,21 @@ def lifts(found: Comparison, control: str) -> dict[str, Lift]:
     >>> [round(end, 2) for end in lifts(arms, "old")["new"]]
     [0.5, 0.21, 0.8]
     """
-    names = list(found.names)
-    if found.statistic.range is None or control not in names or not 1 < len(names) <= _MOST:
+    names = list(comparison.names)
+    if comparison.statistic.range is None or control not in names or not 1 < len(names) <= _MOST:
         return {}
     base, level = names.index(control), 1 - (1 - LEVEL) / (len(names) - 1)
     told = {}
     for place, name in enumerate(names):
-        arms = [found.lows[place], found.highs[place], found.lows[base], found.highs[base]]
+        arms = [
+            comparison.lows[place],
+            comparison.highs[place],
+            comparison.lows[base],
+            comparison.highs[base],
+        ]
         if place == base or not all(arm.n for arm in arms):
             continue
         low = mean_difference(arms[0], arms[3], level)[0]
         high = mean_difference(arms[1], arms[2], level)[1]
-        told[name] = float(found.values[place] - found.values[base]), low, high
+        told[name] = float(comparison.values[place] - comparison.values[base]), low, high
     return told

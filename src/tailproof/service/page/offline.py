@@ -51,11 +51,11 @@ def _recipe(journal: Journal) -> Policy[Any]:
     return policy
 
 
-def offline_page(found: dict[str, Any]) -> str:
+def offline_page(summary: dict[str, Any]) -> str:
     """Return the page with its data, as one HTML file."""
     folder = files("tailproof.service") / "page" / "assets"
     text = (folder / "index.html").read_text("utf-8")
-    data = json.dumps(found).replace("<", "\\u003c")
+    data = json.dumps(summary).replace("<", "\\u003c")
     for tag, content in {
         '<link rel="stylesheet" href="/page/page.css">': _inside("style", folder / "page.css"),
         '<script src="/page/charts.js" defer></script>': "",

@@ -41,7 +41,7 @@ class Refresher:
     def __init__(self, experiments: Mapping[str, Experiment]) -> None:
         self._experiments = experiments
         self._summaries: dict[str, Summary] = {}
-        self._found: dict[str, bytes] = {}
+        self._bodies: dict[str, bytes] = {}
         self._heads: dict[str, dict[str, Any]] = {name: {"name": name} for name in experiments}
         self._stop, self._looked = threading.Event(), threading.Event()
         self._refreshed, self._began, self._idle = threading.Condition(), -math.inf, False
@@ -56,7 +56,7 @@ class Refresher:
     def summary(self, name: str) -> bytes:
         """Return the summary of an experiment as JSON, with nothing but its name if that takes."""
         self._wait()
-        return self._found.get(name) or json.dumps({"name": name, "read": 0.0}).encode()
+        return self._bodies.get(name) or json.dumps({"name": name, "read": 0.0}).encode()
 
     def counts(self) -> dict[str, dict[str, float]]:
         """Return pending requests, outcomes, lost rewards and alarms, as last read."""
@@ -105,24 +105,25 @@ class Refresher:
                     costs=experiment.costs,
                 )
             done = self._summaries[name].refresh()
-            found = {"name": name} | self._summaries[name].to_dict()
-            found["at"] = time.time() if done else None
+            summary = {"name": name} | self._summaries[name].to_dict()
+            summary["at"] = time.time() if done else None
         except Exception as error:
             _LOG.warning("cannot refresh the summary of %s; retrying: %s", name, error)
             if name in self._summaries:
                 with suppress(Exception):
                     self._summaries.pop(name).reader.close()
             return True
-        if experiment.arms is not None and not found["arms"]:
-            found["offer"] = list(experiment.arms)
-        self._found[name] = json.dumps(found).encode()
-        self._heads[name] = {key: found[key] for key in ("name", "read", "lead", "tickets")}
-        self._heads[name]["pay"] = {key: found["pay"][key] for key in ("verdict", "words")}
-        tickets, alarms = found["tickets"], sum(note["kind"] == "alarm" for note in found["notes"])
+        if experiment.arms is not None and not summary["arms"]:
+            summary["offer"] = list(experiment.arms)
+        self._bodies[name] = json.dumps(summary).encode()
+        self._heads[name] = {key: summary[key] for key in ("name", "read", "lead", "tickets")}
+        self._heads[name]["pay"] = {key: summary["pay"][key] for key in ("verdict", "words")}
+        tickets = summary["tickets"]
+        alarms = sum(note["kind"] == "alarm" for note in summary["notes"])
         self._heads[name]["counts"] = {
             "pending": tickets["pending"],
             "lost_share": tickets["lost"] / max(1, tickets["lost"] + tickets["rewards"]),
-            "outcomes": found["outcomes"],
+            "outcomes": summary["outcomes"],
             "alarms": alarms,
         }
         return done

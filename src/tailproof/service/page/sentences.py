@@ -67,8 +67,8 @@ def lead_how(aim: Aim, statistic: Statistic) -> list[str]:
             "For a mean of rewards without bounds no interval can hold, so none is given, and no "
             "lead is sure."
         ]
-    found = [f"{statistic.words[0].upper()}{statistic.words[1:]}."] if statistic.words else []
-    found.append(
+    told = [f"{statistic.words[0].upper()}{statistic.words[1:]}."] if statistic.words else []
+    told.append(
         "If rewards depend neither on when they are asked for nor on how long they take, all "
         f"intervals together hold with {100 * LEVEL:.0f} % confidence at every look, whatever the "
         "policy chose, and so does a sure lead."
@@ -81,18 +81,22 @@ def lead_how(aim: Aim, statistic: Statistic) -> list[str]:
         )
     elif statistic.range is not None:
         proved = "This is proved if these are the true bounds of the rewards."
-    return [*found, proved]
+    return [*told, proved]
 
 
-def lead_words(aim: Aim, found: Comparison, noun: str = "request") -> str:
+def lead_words(aim: Aim, comparison: Comparison, noun: str = "request") -> str:
     """Say which arm leads, how sure that is, and what would make it sure."""
-    unbounded = isinstance(found.statistic, Unbounded)
-    known = ~np.isnan(found.values) if unbounded else [ends is not None for ends in found.intervals]
-    few = [name for name, enough in zip(found.names, known, strict=True) if not enough]
-    lead, aside = found.lead, set(few)
-    if len(few) == len(found.names):
+    unbounded = isinstance(comparison.statistic, Unbounded)
+    known = (
+        ~np.isnan(comparison.values)
+        if unbounded
+        else [ends is not None for ends in comparison.intervals]
+    )
+    few = [name for name, enough in zip(comparison.names, known, strict=True) if not enough]
+    lead, aside = comparison.lead, set(few)
+    if len(few) == len(comparison.names):
         return TOO_EARLY
-    if len(found.names) == 1:
+    if len(comparison.names) == 1:
         return f"{lead.arm} is the only arm."
     if lead.sure:
         return (
@@ -108,14 +112,14 @@ def lead_words(aim: Aim, found: Comparison, noun: str = "request") -> str:
             parts.append("no finite cap is known yet")
         elif unbounded:
             parts.append("never sure, as a mean of rewards without bounds has no interval")
-        elif found.doubts:
-            parts.append(f"not sure yet: {'; '.join(found.doubts)}")
+        elif comparison.doubts:
+            parts.append(f"not sure yet: {'; '.join(comparison.doubts)}")
         elif rivals:
             parts.append(f"not sure yet against {listed(rivals)}")
     if few:
         parts.append(f"{listed(few)} {'has' if len(few) == 1 else 'have'} too few rewards")
     words = "; ".join(parts) + "."
-    more = found.forecast() if len(rivals) <= _RIVALS else None
+    more = comparison.forecast() if len(rivals) <= _RIVALS else None
     if more is None:
         return words
     about = float(f"{more.rewards:.0e}")  # one digit, so that the sentence stays for a while
@@ -185,18 +189,18 @@ class Counted:
                 "customers return, name them in every ask."
             )
         span = spelled(self.window)
-        found = (
+        text = (
             f"{self.known:,} customers are counted, each with what its visits within {span} of the "
             "first one brought, once they are over"
         )
         if self.waiting:
-            found += f"; {self.waiting:,} are not counted yet"
+            text += f"; {self.waiting:,} are not counted yet"
         if self.outside:
-            found += (
+            text += (
                 f"; {amount(self.outside)} that later visits brought do not count: a longer wait "
                 "counts more of them"
             )
-        return f"{found}."
+        return f"{text}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the page shows."""
@@ -275,29 +279,29 @@ def pay(about: About, control: Estimate | None, even: Estimate | None) -> dict[s
 
 
 def _gain(
-    about: About, kind: str, name: str, found: Estimate, share_of_all: float = 1.0
+    about: About, kind: str, name: str, estimate: Estimate, share_of_all: float = 1.0
 ) -> dict[str, Any]:
     """Return a difference as JSON; more is better, also for costs.
 
     The total is that of a share of all requests.
     """
     sign = -1 if about.costs else 1
-    ends = sorted(sign * end for end in (found.low, found.high))
-    gains = [sign * found.difference, *ends]
-    whole, known = abs(found.other), about.aim.level is None
+    ends = sorted(sign * end for end in (estimate.low, estimate.high))
+    gains = [sign * estimate.difference, *ends]
+    whole, known = abs(estimate.other), about.aim.level is None
     share = about.positive and whole > 0
     percents = [100 * gain / whole if share else math.nan for gain in gains]
-    many = share_of_all * found.requests
+    many = share_of_all * estimate.requests
     totals = [gain * many if known else math.nan for gain in gains]
     triples = {"gain": gains, "percent": percents, "total": totals}
     return {
         "against": kind,
         "name": name,
-        "rule": plain(found.first),
-        "other": plain(found.other),
-        "requests": int(found.requests),
-        "uncapped": plain(sign * found.uncapped),
-        "beyond": found.beyond,
+        "rule": plain(estimate.first),
+        "other": plain(estimate.other),
+        "requests": int(estimate.requests),
+        "uncapped": plain(sign * estimate.uncapped),
+        "beyond": estimate.beyond,
         **{key: [plain(x) for x in values] for key, values in triples.items()},
     }
 
@@ -404,14 +408,14 @@ def _pay_how(about: About, even: Estimate | None) -> str:
 
 def _assumed(about: About) -> str:
     """Name the conditions."""
-    found = f"{about.customers.words} Assumed: one {about.customers.noun} does not change the "
-    found += "reward of another"
+    text = f"{about.customers.words} Assumed: one {about.customers.noun} does not change the "
+    text += "reward of another"
     if about.lost:
-        found += "; whether a reward is lost or slow does not depend on the arm and its size"
-    return found + "."
+        text += "; whether a reward is lost or slow does not depend on the arm and its size"
+    return text + "."
 
 
-def exploring(about: About, found: Estimate | None, worth: Worth) -> dict[str, Any]:
+def exploring(about: About, estimate: Estimate | None, worth: Worth) -> dict[str, Any]:
     """Say what the requests that did not get the policy's own choice would have earned more."""
     drawn, lots = (sum(part) for part in zip((0, 0), *worth.lots.values(), strict=True))
     said = f"{drawn:,} of {lots:,} decisions were the control group"
@@ -423,9 +427,9 @@ def exploring(about: About, found: Estimate | None, worth: Worth) -> dict[str, A
     blank = {"words": "", "how": how.strip(), "row": None}
     if about.aim.level is not None:
         return blank | {"words": f"{said}. For a quantile the cost is not estimated.", "how": ""}
-    if found is None:
+    if estimate is None:
         return blank | {"words": "Too early to tell, or the propensities are not known.", "how": ""}
-    row = _gain(about, "served", "what the requests got", found)
+    row = _gain(about, "served", "what the requests got", estimate)
     gain, low, high = (float(x) for x in row["gain"])
     total = [float(x) for x in row["total"]]
     spread = f"between {amount(low)} and {amount(high)}"

@@ -144,7 +144,9 @@ class Summary:
                 self._resume(reader.kept())
                 gone = [note.text["arms"] for note in self._notes if note.kind == "prune"]
                 for arm in self._arms:
-                    arm.pruned = sum(one[arm.name]["requests"] for one in gone if arm.name in one)
+                    arm.pruned = sum(
+                        counts[arm.name]["requests"] for counts in gone if arm.name in counts
+                    )
             stop = min(self.read + _CHUNK, self.ended)
             while self.read < stop:
                 pause = self._start + self.worth.until(self.read - self._start)
@@ -184,13 +186,13 @@ class Summary:
 
     def _resume(self, kept: bytes | None) -> None:
         """Go on with what was kept of removed outcomes, if it is about the same aim."""
-        found = {} if kept is None else unpacked(kept)
-        if found.get("aim") != repr(self.aim):
+        state = {} if kept is None else unpacked(kept)
+        if state.get("aim") != repr(self.aim):
             return
-        vars(self.worth).update(found["worth"])
-        self._start, self._units, self._resumed = found["start"], found["units"], True
-        self._windows, self._brought = found["windows"], found["brought"]
-        self._customers = found.get("customers", 0)
+        vars(self.worth).update(state["worth"])
+        self._start, self._units, self._resumed = state["start"], state["units"], True
+        self._windows, self._brought = state["windows"], state["brought"]
+        self._customers = state.get("customers", 0)
 
     def _count(self) -> None:
         """Count what has no outcome yet, and what came too late."""
@@ -223,11 +225,11 @@ class Summary:
         self._add_worth(rows, rewards, offers)
         order, width = np.argsort(arms, kind="stable"), self._width
         numbers, starts = np.unique(arms[order], return_index=True)
-        for number, own in zip(numbers, np.split(order, starts[1:]), strict=True):
-            arm, values = self._arms[number], rewards[own]
+        for number, positions in zip(numbers, np.split(order, starts[1:]), strict=True):
+            arm, values = self._arms[number], rewards[positions]
             values = values[~np.isnan(values)]
-            arm.requests += len(own)
-            arm.came += int(came[own].sum())
+            arm.requests += len(positions)
+            arm.came += int(came[positions].sum())
             arm.rewards += len(values)
             arm.orders += int(np.count_nonzero(values))
             arm.sold = added(arm.sold, values)
@@ -275,26 +277,26 @@ class Summary:
             explore=np.array([self.reader.even(row.recipe, row.offer) for row in rows]),
             group=groups,
             lot=lot,
-            own=np.array([own for _, own in lots]),
+            own=np.array([flag for _, flag in lots]),
             reward=rewards,
             there=there,
             times=np.ones(len(rows)),
         )
-        found = self._by_unit(rows, decided, again)
-        self.worth.add(found)
-        self._add_customers(found.arm, found.reward)
+        complete = self._by_unit(rows, decided, again)
+        self.worth.add(complete)
+        self._add_customers(complete.arm, complete.reward)
         self.worth.add_rewards(np.where(lot > 0, groups, OTHER), rewards)
 
     def _add_customers(self, arms: Index, totals: Array) -> None:
         """Add customers, with what each brought, to their arms."""
         self._customers += len(totals)
         for number in np.unique(arms).tolist():
-            arm, own = self._arms[number], totals[arms == number]
-            own = own[~np.isnan(own)]
-            arm.sample.add(own)
-            arm.customers += len(own)
-            arm.buyers += int(np.count_nonzero(own))
-            arm.revenue = added(arm.revenue, own)
+            arm, of_arm = self._arms[number], totals[arms == number]
+            of_arm = of_arm[~np.isnan(of_arm)]
+            arm.sample.add(of_arm)
+            arm.customers += len(of_arm)
+            arm.buyers += int(np.count_nonzero(of_arm))
+            arm.revenue = added(arm.revenue, of_arm)
 
     def _by_unit(self, rows: Sequence[Ended], decided: Decided, again: Flags) -> Decided:
         """Return decisions that are complete: of a unit, with all that it brought in its window.
@@ -314,15 +316,15 @@ class Summary:
             if self._resumed:
                 self._brought.add(decided.reward[~np.isnan(decided.reward)])
             return decided
-        found = self._windows.add(
+        complete = self._windows.add(
             decided,
             units=units,
             again=again & np.array([unit is not None for unit in units]),
             asked=np.array([row.asked for row in rows]),
             length=np.array([waits.get(row.recipe, 0.0) for row in rows]),
         )
-        self._brought.add(found.reward[(found.group != OTHER) & ~np.isnan(found.reward)])
-        return found
+        self._brought.add(complete.reward[(complete.group != OTHER) & ~np.isnan(complete.reward)])
+        return complete
 
     def _lot(self, row: Ended, offer: Collection[int]) -> tuple[float, bool]:
         """Return the probability of the control group, and whether the arm is that of it."""
@@ -355,13 +357,13 @@ class Summary:
         windows = [arm.window[-size:] for arm in arms]
         names = np.repeat([arm.name for arm in arms], [len(x) for x in windows])
         try:
-            found = calibrate(reward=np.concatenate([*windows, []]), arm=names, costs=self.costs)
+            advice = calibrate(reward=np.concatenate([*windows, []]), arm=names, costs=self.costs)
         except ValueError as error:  # too few of each arm, or all equal
             self._tail, self._advice = f"No verdict: {error}.", ""
             return
         shown = f"This describes the latest rewards of each arm, up to {min(size, self._width)}."
-        self._tail = f"{found.rewards.verdict} {shown}"
-        self._advice = found.calibration.choice if found.calibration else f"{found.refusal}."
+        self._tail = f"{advice.rewards.verdict} {shown}"
+        self._advice = advice.calibration.choice if advice.calibration else f"{advice.refusal}."
 
     def _compare(self, here: list[int]) -> None:
         """Compare the arms with all their rewards, if there is anything new.
@@ -389,28 +391,28 @@ class Summary:
                 told["words"] = f"Alone, {lead.arm} would earn most so far. {_RETURNED}"
             self._lead = {"arm": lead.arm, "sure": lead.sure} | told
             return
-        found = compared(self.aim, names, samples, costs=self.costs)
+        comparison = compared(self.aim, names, samples, costs=self.costs)
         if self._features:
-            self._table = np.column_stack([found.values, np.full((len(names), 2), np.nan)])
+            self._table = np.column_stack([comparison.values, np.full((len(names), 2), np.nan)])
             how.append("They are for the requests that got the arm, not for all requests.")
             self._lead |= {"words": sentences.BY_FEATURES, "how": " ".join(how)}
             return
-        self._table = found.table
+        self._table = comparison.table
         if len(here) < len(names):
             names, lows, highs = (
-                [part[i] for i in here] for part in (names, found.lows, found.highs)
+                [part[i] for i in here] for part in (names, comparison.lows, comparison.highs)
             )
-            found = replace(found, names=names, lows=lows, highs=highs)
-        how += sentences.lead_how(self.aim, found.statistic)
+            comparison = replace(comparison, names=names, lows=lows, highs=highs)
+        how += sentences.lead_how(self.aim, comparison.statistic)
         if not all(sample.exact for sample in samples):
             how.append("Rewards are rounded to save memory; what is said here allows for that.")
-        said = sentences.lead_words(self.aim, found, about.noun)
+        said = sentences.lead_words(self.aim, comparison, about.noun)
         self._lead = {"words": said, "how": " ".join(how)}
-        self._lifts = {} if self._control is None else lifts(found, self._control)
-        sure = found.lead.sure and (self._units or not self._again)
-        if found.lead.sure and not sure:
-            self._lead["words"] = f"{found.lead.arm} leads so far. {_RETURNED}"
-        self._lead |= {"arm": found.lead.arm, "sure": sure}
+        self._lifts = {} if self._control is None else lifts(comparison, self._control)
+        sure = comparison.lead.sure and (self._units or not self._again)
+        if comparison.lead.sure and not sure:
+            self._lead["words"] = f"{comparison.lead.arm} leads so far. {_RETURNED}"
+        self._lead |= {"arm": comparison.lead.arm, "sure": sure}
 
     @property
     def _control(self) -> str | None:
@@ -436,10 +438,10 @@ class Summary:
         table, scale = np.full((len(self._arms), 3), math.nan), self.worth.scale
         level = 1 - (1 - LEVEL) / len(self._arms)
         for row, gain in zip(table, self.worth.arms, strict=False):
-            found = gain.estimate(level)
-            if found is not None and scale is not None:
-                ends = np.clip([found.low, found.high], scale.low - found.other, math.inf)
-                row[:] = found.first, *np.minimum(found.other + ends, scale.high)
+            estimate = gain.estimate(level)
+            if estimate is not None and scale is not None:
+                ends = np.clip([estimate.low, estimate.high], scale.low - estimate.other, math.inf)
+                row[:] = estimate.first, *np.minimum(estimate.other + ends, scale.high)
         return table
 
     def to_dict(self) -> dict[str, Any]:
@@ -512,7 +514,7 @@ class Summary:
         return {
             "control": None if control is None else {"arm": control[0], "share": control[1]},
             "pay": sentences.pay(about, against, even)
-            | {"trail": [(at, *map(plain, found[2:5])) for at, found in worth.trail]},
+            | {"trail": [(at, *map(plain, estimate[2:5])) for at, estimate in worth.trail]},
             "exploring": sentences.exploring(about, worth.exploring.estimate(), worth),
             "sound": sound(about, worth, self._arms[:_LISTED], self._notes, self._ignored),
             "ignored": {why: [count, plain(x)] for why, (count, x) in self._ignored.items()},
@@ -520,9 +522,9 @@ class Summary:
             "notes": [note._asdict() for note in self._notes][-_LISTED:],
         }
 
-    def _lift(self, arm: int, found: Array) -> dict[str, Any] | None:
+    def _lift(self, arm: int, estimate: Array) -> dict[str, Any] | None:
         gains = self._lifts.get(self._arms[arm].name)
-        return lift_shown(gains, float(found[0]), self._arms)
+        return lift_shown(gains, float(estimate[0]), self._arms)
 
     def _on_offer(self, arm: Arm) -> bool:
         return arm.pending > 0 or arm.offered >= self._requests - _LATELY

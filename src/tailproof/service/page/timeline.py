@@ -136,12 +136,12 @@ class History:
         cells, first, count = np.unique(cell[order], return_index=True, return_counts=True)
         enough = count >= _FEWEST
         cells, first, count = cells[enough], first[enough], count[enough]
-        found = {}
+        bands = {}
         for name, level in levels.items():
             band = np.full(buckets * len(arms), np.nan)
             band[cells] = ranked[first + np.ceil(level * count).astype(np.int64) - 1]
-            found[name] = band.reshape(buckets, len(arms))
-        return found
+            bands[name] = band.reshape(buckets, len(arms))
+        return bands
 
 
 def _middle(sample: Array) -> float:

@@ -71,7 +71,9 @@ def _unwritten(error: Exception) -> HTTPException:
     return HTTPException(503, f"commit failed, nothing was stored: {why}")
 
 
-async def _one(request: Request, experiment: Experiment, body: AskBody | TellBody) -> Response:
+async def _answer_single(
+    request: Request, experiment: Experiment, body: AskBody | TellBody
+) -> Response:
     try:
         act = body.act(experiment.offer)
     except ValueError as refusal:
@@ -83,25 +85,25 @@ async def _one(request: Request, experiment: Experiment, body: AskBody | TellBod
 @router.post("/ask", response_model=TicketAnswer)
 async def ask(request: Request, experiment: Named, body: AskBody) -> Response:
     """Get an arm; a repeated request with the same ticket gets the same answer."""
-    return await _one(request, experiment, body)
+    return await _answer_single(request, experiment, body)
 
 
 @router.post("/tell", response_model=StatusAnswer)
 async def tell(request: Request, experiment: Named, body: TellBody) -> Response:
     """Tell the reward of a ticket, and get what happened to it."""
-    return await _one(request, experiment, body)
+    return await _answer_single(request, experiment, body)
 
 
 @router.post("/batch", response_model=BatchAnswer)
 async def batch(request: Request, experiment: Named, body: BatchBody) -> Response:
     """Do several asks and tells in one commit; a refused one does not affect the others."""
     acts: list[Ask | Tell | ValueError] = []
-    for one in body.acts:
+    for entry in body.acts:
         try:
-            acts.append(one.act(experiment.offer))
+            acts.append(entry.act(experiment.offer))
         except ValueError as refusal:
             acts.append(refusal)
-    cancelled = [ticket for one in body.acts for ticket in one.cancel]
+    cancelled = [ticket for entry in body.acts for ticket in entry.cancel]
     fit = [act for act in acts if not isinstance(act, ValueError)]
     said = iter(await _act(request, experiment, fit, cancelled))
     answers = [

@@ -48,8 +48,8 @@ def log(experiment: Named, events: Events = False, format: _Format = "csv") -> R
         return JSONResponse(problem(error), 501)
     journal, stream = experiment.reader(), io.BytesIO()
     try:
-        found = read(journal)
-        (found.events if events else found.frame).to_parquet(stream)
+        table = read(journal)
+        (table.events if events else table.frame).to_parquet(stream)
     finally:
         journal.close()
     return Response(stream.getvalue(), media_type=_PARQUET, headers=saved_as)

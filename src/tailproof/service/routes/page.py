@@ -86,8 +86,8 @@ def _example(value: object) -> dict[str, Any]:
 )
 def heads(request: Request) -> Response:
     """List the experiments, each with its leading arm and ticket counts."""
-    found = request.app.state.refresher.heads()
-    return Response(found, headers=_NEVER_KEPT, media_type="application/json")
+    body = request.app.state.refresher.heads()
+    return Response(body, headers=_NEVER_KEPT, media_type="application/json")
 
 
 @router.get(
@@ -100,5 +100,5 @@ def heads(request: Request) -> Response:
 )
 def summary(request: Request, experiment: Named) -> Response:
     """Get what the page shows of an experiment; incomplete while `read` is below 1."""
-    found = request.app.state.refresher.summary(experiment.name)
-    return Response(found, headers=_NEVER_KEPT, media_type="application/json")
+    body = request.app.state.refresher.summary(experiment.name)
+    return Response(body, headers=_NEVER_KEPT, media_type="application/json")
