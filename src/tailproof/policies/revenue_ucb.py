@@ -31,7 +31,7 @@ class RevenueUCB(KArmed[SalesHistogram], Randomised[SalesHistogram]):
     their sum; q̄ and X̄ are the means of q_a and X̄_a over the arms. The logarithm is small once an
     arm has its fair share t/K of visitors.
 
-    An arm's b purchases count as b + 10 of their kind in Q and in its own q_a, but not in X̄_a and
+    An arm's b purchases count as b + 16 of their kind in Q and in its own q_a, but not in X̄_a and
     q̄. An arm that sells rarely and dear may have sold half as often as expected; its spread would
     then look small, and the cap would fall to the prices of the others and cut its own.
 

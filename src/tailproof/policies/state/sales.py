@@ -26,7 +26,7 @@ BINS = 256
 """Bins of each sign: from 2⁻³² to 2³² times the first purchase."""
 AGAIN = 1.1
 """The cap is learned anew when there are this many times the purchases."""
-DOUBT = 10.0
+DOUBT = 16.0
 """b purchases of an arm count as b + DOUBT of its kind where the range is learned and where the
 spread of the arm's mean is: a few say little about how often it sells, and an arm that sells rarely
 and dear would be locked out where it sold less often than expected. Chosen on shops that no
