@@ -98,8 +98,8 @@ class Batch:
         if repeats is None:
             earlier, text = None, packed(shares)
             share = None if shares is None else float(shares[arm])
-        else:  # id, arm, propensity, shares and offer of the request that is repeated
-            earlier, _, share, text, its = repeats
+        else:  # id, arm, propensity, shares, offer and group of the request that is repeated
+            earlier, _, share, text, its, _ = repeats
             text = text if its == number else None
         return self._stored(ask, (id_, number, offer.names[arm], share, text, group, earlier))
 
@@ -113,8 +113,8 @@ class Batch:
         self.requests.append((*asked, number, arm, share, text, group, earlier, learner.learned))
         ticket = f"#{id_}" if ticket is None else ticket
         look.requests[ticket] = Request(*asked, arm, share, group)
-        if ask.unit is not None and group is None:
-            look.units[ask.unit] = (id_, arm, share, text, number)
+        if ask.unit is not None and group != "fixed":
+            look.units[ask.unit] = (id_, arm, share, text, number, group)
         if ticket in look.gone:
             self._cancel(ticket)
         else:
@@ -215,8 +215,10 @@ class Batch:
             return "fixed", None, *certain(offer, str(agent.fixed))
         group = group_of(agent.learner.seed, id_, ask.unit, control, offer)
         earlier = self.look.units.get(ask.unit) if ask.unit is not None else None
-        if group is None and earlier is not None and agent.name(earlier[1]) in offer.names:
-            return None, earlier, *certain(offer, agent.name(earlier[1]))
+        if earlier is not None and earlier[5] == group:
+            arm = agent.name(earlier[1])
+            if arm in offer.names if group is None else arm == control.arm:
+                return group, earlier, *certain(offer, arm)
         return group, None, *agent.learner.choose(id_, offer, even, control, group)
 
     # ---- tells and cancellations

@@ -50,10 +50,10 @@ _OUTCOMES = (
 )
 _REQUESTED = f"INSERT INTO request VALUES ({', '.join('?' * 13)})"
 _UNIT = (
-    "SELECT r.id, r.arm, r.propensity, r.shares, r.offer FROM request r"
-    " WHERE r.unit = ? AND r.grp IS NULL ORDER BY r.at DESC, r.id DESC LIMIT 1"
+    "SELECT r.id, r.arm, r.propensity, r.shares, r.offer, r.grp FROM request r WHERE r.unit = ?"
+    " AND (r.grp IS NULL OR r.grp = 'control') ORDER BY r.at DESC, r.id DESC LIMIT 1"
 )
-"""The latest request of a unit for which the policy chose."""
+"""The latest request of a unit that the policy or the control group decided."""
 
 
 class ConflictError(Exception):
