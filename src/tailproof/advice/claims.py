@@ -158,8 +158,8 @@ def about_control(standing: Standing, control: str) -> list[str]:
         lines.append(f"{name} {pair} That is {said}.")
     if len(lines) > 1 and not standing.doubts:
         lines.append(
-            f"Each interval is for its arm alone; better and worse are for all {len(lines)} arms at "
-            "once (Holm's one-sided p)."
+            "Each interval is for its arm alone; better and worse are for all "
+            f"{len(lines)} arms at once (Holm's one-sided p)."
         )
     return lines
 

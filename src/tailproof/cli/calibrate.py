@@ -40,7 +40,7 @@ def calibrate_command(
     """Say which arm leads in recorded rewards, under which aim, and what to run next.
 
         tailproof calibrate rewards.csv --reward revenue --arm variant --unit customer --time day
-        tailproof calibrate exposures.csv --events orders.csv --window 7d --unit user --time seen,bought
+        tailproof calibrate exposures.csv --events orders.csv --window 7d --unit user --time at,paid
 
     Separator, encoding, decimal mark and currency are detected. Missing rewards are counted and
     left out.
