@@ -109,8 +109,27 @@ def simulate_command(
         result = run("simulating", simulation)
         title = f"Cumulative regret after {horizon} pulls, {paths} paths"
         output.console.print(output.regret_table(title, noise, result))
+        _say_who_cannot_learn(policies, bandit)
         if run.folder is not None:
             save_result(result, noise, run.folder, f"{environment}, {noise}" if plot else None)
+
+
+def _say_who_cannot_learn(policies: dict[str, Any], bandit: Any) -> None:
+    """Say which policies know arms by number where a number means another arm each time."""
+    from tailproof import Uniform
+
+    lost = [
+        name
+        for name, policy in policies.items()
+        if bandit.contexts.fresh and policy.view == "arms" and not isinstance(policy, Uniform)
+    ]
+    if lost:
+        output.console.print(
+            f"Arms are new at each decision here, so policies that know arms by number learn "
+            f"nothing: {escape(', '.join(lost))}. Try --environment 'neutral(fresh=false)'.",
+            soft_wrap=True,
+            highlight=False,
+        )
 
 
 def identify_command(
