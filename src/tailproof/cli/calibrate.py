@@ -67,7 +67,7 @@ def calibrate_command(
 
 
 def _say(advice: "Advice", like: str | None, toml: Path | None, plot: Path | None) -> None:
-    """Print the advice, and write what was asked beside it."""
+    """Print the advice, and write the files that were asked for."""
     from tailproof.cli.saving import save_picture
 
     if toml is not None:
@@ -105,7 +105,7 @@ def _table(title: str, cells: list[list[str]]) -> None:
 
 
 def _print_like(advice: "Advice", platform: str) -> None:
-    """Print what a platform's rule for outliers makes of the same customers."""
+    """Print the same customers under a platform's rule for outliers."""
     from tailproof.advice.platforms import platform_lines, platform_rules
 
     cells, sentences = platform_lines(platform_rules(advice, platform))

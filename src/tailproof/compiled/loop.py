@@ -21,7 +21,7 @@ _OFFSET = 4  # place in w
 
 
 def start(s: Array, p: Array) -> None:
-    """Write what the policy knows at first; a placeholder."""
+    """Write the state before any reward; a placeholder."""
     raise NotImplementedError
 
 
@@ -55,7 +55,7 @@ def renew(
 
 
 def move(theta: Array, offers: Array, locations: Array, w: Array, g: Words, before: int) -> None:
-    """Write the next θ, after so many moves before; a placeholder."""
+    """Write the next θ, given the number of moves before; a placeholder."""
     raise NotImplementedError
 
 
@@ -112,8 +112,9 @@ def swap(late: Array, slot: int, k: int, y: Array) -> int:
 def play(path: int, at: int, shared: Any, results: Any, room: Any) -> None:
     """Play one path, and write its row of results.
 
-    `shared` is what all paths share, in the order of the parameters of `on_cores`, and `room` what
-    this path writes to. Tuples are opened here alone: it takes longer than a decision.
+    `shared` has the arrays that all paths read, in the order of the parameters of `on_cores`, and
+    `room` the arrays that this path writes to. Tuples are opened here alone: it takes longer than a
+    decision.
     """
     plan, marks, keys, p, w, vectors, laws, table, rows, changes, moves = shared
     own, g, noise, s, work, values, theta, found, offers, locations, y, late = room

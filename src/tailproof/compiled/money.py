@@ -1,6 +1,6 @@
 """RevenueUCB on one path.
 
-It follows `tailproof.policies.revenue_ucb` and its state, which say what each step is for. The
+It follows `tailproof.policies.revenue_ucb` and its state, which explain each step. The
 histogram has BINS bins of each sign for every arm: refunds first, then gains.
 """
 

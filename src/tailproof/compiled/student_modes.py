@@ -1,6 +1,6 @@
 """Whether the rewards in the buffer of LinStudentUCB scatter around one centre or around two.
 
-It follows `tailproof.policies.state.two_modes`, which says what each step is for. A fit of the
+It follows `tailproof.policies.state.two_modes`, which explains each step. A fit of the
 clusters is a slot of the room for intermediate results: E coefficients, then gap, scale, degrees of
 freedom and log likelihood.
 """
@@ -240,7 +240,7 @@ def compare(s: Array, n: int, low: float, high: float, work: Array) -> float:
 
 
 def centre_and_half(s: Array, n: int, work: Array) -> tuple[float, float]:
-    """Return the median of the rewards, and that of their distances from it."""
+    """Return the median of the rewards, and the median of their distances from it."""
     middle = middle_of(work[U : U + n], n)  # sorted by `split`
     for i in range(n):
         work[ORDER + i] = abs(work[U + i] - middle)
@@ -358,7 +358,7 @@ def log_of_two(residual: float, gap: float, scale: float, nu: float, two: bool) 
 def weigh_clusters(
     s: Array, n: int, first: int, gap: float, scale: float, nu: float, work: Array
 ) -> float:
-    """Write what `solve` solves, and the weights of both clusters: sum and difference.
+    """Write the equations for `solve`, and the weights of both clusters: their sum and difference.
 
     Return the sum of all.
     """
