@@ -458,8 +458,8 @@ def test_two_who_both_believe_to_order_do_no_harm(
     """The keys of outcomes refuse the second one, which then tries again."""
     agents = [Agent(policy, opened(), wait=30) for _ in range(2)]
     for agent in agents:
-        look = agent.journal.look
-        agent.journal.look = lambda *a, look=look: look(*a)._replace(orders=True)  # type: ignore
+        read, orders = agent.journal.read_batch, {"orders": True}
+        agent.journal.read_batch = lambda *a, read=read: read(*a)._replace(**orders)  # type: ignore
     answered: list[str] = []
 
     def work(agent: Agent, thread: int) -> None:

@@ -270,11 +270,11 @@ def prune_command(
     possible; with --look it does nothing else. A note in the journal says what was removed. The
     service may run meanwhile.
     """
-    from tailproof.live.retention import farewell, prune
+    from tailproof.live.retention import pruning_notice, prune
     from tailproof.service.page.summary import counted
 
     with _opened(file, experiment) as opened:
-        said = farewell(opened.agent, before, page=True)
+        said = pruning_notice(opened.agent, before, page=True)
         console.print(said, soft_wrap=True, highlight=False)
         if look:
             return

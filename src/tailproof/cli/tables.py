@@ -74,8 +74,7 @@ _OPTIONS: dict[str, Any] = {
 
 
 def reads_records(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command these options; the values that a user gave reach it as one mapping,
-    `columns`."""
+    """Give a command these options; it takes the given ones as one mapping, `columns`."""
     described = inspect.signature(command, eval_str=True)
     added = {name: hint for name, hint in _OPTIONS.items() if name not in described.parameters}
 

@@ -1,5 +1,4 @@
-"""Compile plain scalar functions, with every function that they call, for processor cores or for a
-GPU.
+"""Compile plain scalar functions, and the functions that they call, for cores or a GPU.
 
 The functions of this room are plain Python: loops over numbers, without a decorator. They call each
 other by name, and some of these names are placeholders, which a loop, a wrapper or a mixture

@@ -269,8 +269,7 @@ def scales(raw: Array, age: int, centre: float, work: Array) -> tuple[float, flo
 
 
 def typical_size(n: int, work: Array) -> float:
-    """Return the median size of errors; if it is zero, the median size of the errors that are not
-    zero."""
+    """Return the median size of errors, without the zeros if it would be zero."""
     sizes = work[SIZES : SIZES + n]
     for i in range(n):
         sizes[i] = abs(work[ERRORS + i])

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar, Unpack
 from tailproof.checks import require
 from tailproof.live.acts import Act, Ask, Cancel, Standing, Status, Tell, Ticket
 from tailproof.live.batch import AT_ONCE, Batch
-from tailproof.live.journal import ConflictError, Journal, Look, open_journal
+from tailproof.live.journal import ConflictError, Journal, BatchRead, open_journal
 from tailproof.live.offer import Features, Offer
 from tailproof.live.ordering import order
 from tailproof.live.recipe import Recipe, Rules
@@ -110,16 +110,16 @@ class Agent(Shown):
         """Offers without features, as the policy sees them, with their ids and even shares."""
         self.strange: dict[bytes, None] = {}
         """Offers that came since the last one that had come before."""
-        self.looked = -math.inf
-        """When it last looked at what is due."""
+        self.due_read = -math.inf
+        """When it last due_read at what is due."""
         try:
             self.changed = self._transact(lambda: self._open(policy, rules, change=change))
             if not self.changed:
                 self._restore()  # may take long, and nobody waits for it
             with self.journal.transaction():
-                look = self.journal.look()
+                read = self.journal.read_batch()
                 self._load()
-                self.save(look)
+                self.save(read)
         except BaseException:
             if self.journal is not journal:
                 self.journal.close()
@@ -322,9 +322,9 @@ class Agent(Shown):
             raise answer
         return answer
 
-    def now(self, look: Look) -> float:
+    def now(self, read: BatchRead) -> float:
         """Return the time of a transaction."""
-        return look.now if self._clock is None else float(self._clock())
+        return read.now if self._clock is None else float(self._clock())
 
     def _do(self, acts: Sequence[Act]) -> list[Ticket | Status | ValueError]:
         """Do a batch of acts within a transaction."""
@@ -334,24 +334,24 @@ class Agent(Shown):
         tickets = [act.ticket for act in acts if act.ticket is not None]
         units = [ask.unit for ask in asks if ask.unit is not None]
         new = {ask.offer.key for ask in asks if ask.offer.vectors is not None} if sees else ()
-        look = self.journal.look(tickets, units, new)
-        if look.notes != self._notes:
+        read = self.journal.read_batch(tickets, units, new)
+        if read.notes != self._notes:
             self._load()
-        if asks and look.outcomes > self.learner.learned:
-            self._catch_up(look.outcomes)
-        batch = Batch(self, look)
+        if asks and read.outcomes > self.learner.learned:
+            self._catch_up(read.outcomes)
+        batch = Batch(self, read)
         answers = [batch.do(act) for act in acts]
         batch.write()
         return answers
 
     def _ticked(self) -> None:
-        look = self.journal.look()
-        if self._stale or look.notes != self._notes:
+        read = self.journal.read_batch()
+        if self._stale or read.notes != self._notes:
             self._load()
-        self._catch_up(look.outcomes)
-        if look.orders:
-            order(self.journal, self.recipe_of, (self.now(look), look.outcomes), AT_ONCE)
-            self.save(look)
+        self._catch_up(read.outcomes)
+        if read.orders:
+            order(self.journal, self.recipe_of, (self.now(read), read.outcomes), AT_ONCE)
+            self.save(read)
 
     # ---- what an agent knows
 
@@ -368,7 +368,7 @@ class Agent(Shown):
             self.learner.know(self.journal.arms())
         return self.learner.names[arm]
 
-    def meet(self) -> None:
+    def read_arms(self) -> None:
         """Read the arms of the journal, or everything, if another agent may have begun."""
         if self.learner.state is None:
             self._restore()
@@ -396,10 +396,10 @@ class Agent(Shown):
         replay(self.learner, self.journal, stop, offer=self._offers)
         self._broken = False
 
-    def save(self, look: Look) -> None:
+    def save(self, read: BatchRead) -> None:
         """Store the alarms of a policy that is `Vigilant`, and a snapshot from time to time."""
         if self.learner.alarms:
-            self._note_alarms(self.now(look))
+            self._note_alarms(self.now(read))
         apart = max(_LEAST_APART, self._size // _BYTES_AN_OUTCOME)
         if self.learner.learned >= self._saved + apart and self.learner.state is not None:
             self._saved, self._size = self.journal.last_snapshot(self.number)
@@ -422,14 +422,14 @@ class Agent(Shown):
         """Write what is done to the experiment; every agent on the journal sees it."""
 
         def write() -> None:
-            look, journal = self.journal.look(), self.journal
+            read, journal = self.journal.read_batch(), self.journal
             self._load()
             if kind == "drop" and arm in self.dropped:
                 return
             if arm is not None:
                 self._check_arm(kind, arm)
             text = ({} if arm is None else {"arm": arm}) | more
-            journal.add_note(kind, text, self.now(look))
+            journal.add_note(kind, text, self.now(read))
             self._load()
 
         with self._turn:
@@ -459,7 +459,7 @@ class Agent(Shown):
         A journal with another recipe raises ``ValueError``, unless it is to be changed.
         """
         journal, known = self.journal, self.journal.recipes()
-        now = self.now(journal.look())
+        now = self.now(journal.read_batch())
         if not known:
             self.recipe = Recipe(policy="", seed=0).altered(wanted, given)
             journal.set_meta(version=version("tailproof"))

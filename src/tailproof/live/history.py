@@ -12,7 +12,7 @@ import numpy as np
 from tailproof.formatting import moment
 from tailproof.live.agent import Agent
 from tailproof.live.export import COLUMNS, Log, rows
-from tailproof.live.journal import Journal, Look, Request, open_journal
+from tailproof.live.journal import Journal, BatchRead, Request, open_journal
 from tailproof.live.learner import packed
 from tailproof.live.offer import Offer
 from tailproof.live.ordering import as_orderer
@@ -331,11 +331,11 @@ def _write(
     """Write a history to the journal of an agent, as the next outcomes."""
     journal = agent.journal
 
-    def write(look: Look) -> None:
+    def write(read: BatchRead) -> None:
         _check_new(journal, text)
-        _meet(agent, past)
-        _write_rows(agent, past, look, progress)
-        journal.add_note("import", text | {"first": look.outcomes}, look.now)
+        _add_arms(agent, past)
+        _write_rows(agent, past, read, progress)
+        journal.add_note("import", text | {"first": read.outcomes}, read.now)
 
     before = journal.outcome_count()
     as_orderer(journal, write)
@@ -354,15 +354,15 @@ def _check_new(journal: Journal, text: dict[str, Any]) -> None:
             )
 
 
-def _meet(agent: Agent, past: _Past) -> None:
+def _add_arms(agent: Agent, past: _Past) -> None:
     """Let the learner know the arms of a history; store those that are new."""
     journal = agent.journal
     journal.lock_arms()
-    agent.meet()
+    agent.read_arms()
     learner = agent.learner
     known, first = set(learner.numbers), learner.state is None
     for offer in past.offers:
-        with learner.meeting(offer):
+        with learner.numbering(offer):
             pass
     journal.add_arms({name: n for name, n in learner.numbers.items() if name not in known})
     if first:
@@ -371,8 +371,8 @@ def _meet(agent: Agent, past: _Past) -> None:
             journal.set_meta(names=json.dumps(past.features))
 
 
-def _write_rows(agent: Agent, past: _Past, look: Look, progress: Progress) -> None:
-    journal, numbers, last = agent.journal, agent.learner.numbers, look.last
+def _write_rows(agent: Agent, past: _Past, read: BatchRead, progress: Progress) -> None:
+    journal, numbers, last = agent.journal, agent.learner.numbers, read.last
     known = dict[bytes, int]()
     for start in range(0, len(past.offers), _STEP):
         keys = [offer.key for offer in past.offers[start : start + _STEP]]
@@ -391,13 +391,13 @@ def _write_rows(agent: Agent, past: _Past, look: Look, progress: Progress) -> No
                 known[offer.key] = last
                 journal.add_offer(last, offer.key, *offer.row())
             text = None if shares is None else _packed(shares, past.names, offer.names)
-            time = look.now if at is None else at
+            time = read.now if at is None else at
             number = numbers[past.names[arm]]
             row = (last, None, None, time, time, agent.number, number, share, HISTORY)
             requests.append((*row[:6], known[offer.key], number, share, text, HISTORY, None, 0))
             outcomes.append((Request(*row), reward, "told"))
         journal.add_requests(requests)
-        journal.add_outcomes(outcomes, look.now, look.outcomes + start)
+        journal.add_outcomes(outcomes, read.now, read.outcomes + start)
         if progress is not None:
             progress(stop, len(past), "rows written")
 

@@ -133,7 +133,7 @@ class Learner:
         self._seen = {}
 
     @contextmanager
-    def meeting(self, offer: Offer) -> Iterator[None]:
+    def numbering(self, offer: Offer) -> Iterator[None]:
         """Number the new arms of an offer, and undo that if the body raises.
 
         An offer that does not fit raises ``ValueError``.

@@ -23,7 +23,7 @@ __all__ = [
     "PAGE",
     "ConflictError",
     "Journal",
-    "Look",
+    "BatchRead",
     "Note",
     "Request",
     "own_id",
@@ -69,7 +69,7 @@ class Note(NamedTuple):
     text: dict[str, Any]
 
 
-class Look(NamedTuple):
+class BatchRead(NamedTuple):
     """What an agent reads at the start of a transaction.
 
     Attributes
@@ -82,8 +82,8 @@ class Look(NamedTuple):
         Whether this transaction may number outcomes.
     now : float
         The time of the journal.
-    found : dict of Request
-        Requests by ticket, of those that were looked for and exist.
+    requests : dict of Request
+        The requests of the batch that exist, by ticket.
     units : dict
         The latest request of a unit: id, arm, propensity, shares and offer.
     offers : dict
@@ -399,12 +399,12 @@ class Journal(ABC):
 
     # ---- what an agent reads and writes in a transaction
 
-    def look(
+    def read_batch(
         self,
         tickets: Sequence[str] = (),
         units: Collection[str] = (),
         digests: Collection[bytes] = (),
-    ) -> Look:
+    ) -> BatchRead:
         """Read what a batch needs, with one wait for the database."""
         state = self.execute(self._state)
         if units:
@@ -418,7 +418,7 @@ class Journal(ABC):
         units = {unit: row for unit, rows in earlier for row in rows}
         gone = self._gone(tickets) if any_gone and tickets else set()
         now = now or self.now()
-        return Look(outcomes, notes, last, bool(orders), now, requests, units, offers, gone)
+        return BatchRead(outcomes, notes, last, bool(orders), now, requests, units, offers, gone)
 
     def _gone(self, tickets: Collection[str]) -> set[str]:
         """Return those tickets that were cancelled before they were asked for."""

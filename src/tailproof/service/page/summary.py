@@ -138,7 +138,7 @@ class Summary:
             self.ended = reader.count() if until is None else until
             self._recipe = reader.recipe()
             self._notes += reader.notes(len(self._notes))
-            self._meet(reader.arms(len(self._arms)))
+            self._add_arms(reader.arms(len(self._arms)))
             if self.read == 0:
                 self.read = self._start = reader.first()
                 self._resume(reader.kept())
@@ -202,7 +202,7 @@ class Summary:
             arm.pending = pending.get(number, 0)
             arm.late, arm.late_sum = late.get(number, (0, 0.0))
 
-    def _meet(self, names: Collection[str]) -> None:
+    def _add_arms(self, names: Collection[str]) -> None:
         """Add new arms; all arms together share the cells."""
         for name in names:
             self._numbers[name] = len(self._arms)
