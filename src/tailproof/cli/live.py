@@ -262,7 +262,7 @@ def prune_command(
         bool, typer.Option("--look", help="Say which records would be removed; remove nothing.")
     ] = False,
 ) -> None:
-    """Remove the records of requests that ended before some time, and keep what was learned.
+    """Remove the records of requests that ended before a time, and keep the learned state.
 
         tailproof prune shop.toml checkout --before 90d
 
@@ -270,7 +270,7 @@ def prune_command(
     possible; with --look it does nothing else. A note in the journal says what was removed. The
     service may run meanwhile.
     """
-    from tailproof.live.retention import pruning_notice, prune
+    from tailproof.live.retention import prune, pruning_notice
     from tailproof.service.page.summary import counted
 
     with _opened(file, experiment) as opened:

@@ -434,7 +434,7 @@ def gain_of_two(s: Array, n: int, work: Array) -> float:
 
 
 def asymmetry(s: Array, n: int, slot: int, work: Array) -> tuple[float, float]:
-    """Return about what free scales and free weights of both clusters add to the likelihood."""
+    """Return the approximate gain in likelihood of free scales and weights of both clusters."""
     size = int(s[SIZES + 1])
     gap, scale, nu = work[slot + size], work[slot + size + 1], work[slot + size + 2]
     for i in range(size):
@@ -461,7 +461,7 @@ def asymmetry(s: Array, n: int, slot: int, work: Array) -> tuple[float, float]:
 
 
 def leaning(s: Array, n: int, slot: int, work: Array) -> float:
-    """Return about what weights that lean with x add to the likelihood of clusters that stay."""
+    """Return the approximate gain of weights that lean with x where clusters stay."""
     size = int(s[SIZES + 1])
     matrix, score = work[MATRIX : MATRIX + size * size], work[CLIMB : CLIMB + size]
     for i in range(size):

@@ -133,8 +133,7 @@ class FixedArms(ArmSet):
 
 @dataclass(frozen=True, kw_only=True)
 class FreshArms(FixedArms):
-    """Vectors like those of `FixedArms`, but drawn anew for each decision; all pulls of a decision
-    have the same.
+    """Vectors like those of `FixedArms`, but new for each decision.
 
     >>> FreshArms(law="orthant", arms=20, dim=10).fresh
     True

@@ -141,8 +141,7 @@ def _design(features: Array | None, n: int) -> Array:
 
 
 def _shrunk(grams: Array, responses: Array, squares: Array, counts: Array) -> Array:
-    """Return coefficients of shape (K, D); those of each arm are shrunk towards the mean of all
-    arms."""
+    """Return coefficients of shape (K, D), each arm's shrunk towards the common ones."""
     k, d = responses.shape
     eye = np.eye(d)
     common = np.linalg.solve(grams.sum(axis=0) + 1e-9 * counts.sum() * eye, responses.sum(axis=0))

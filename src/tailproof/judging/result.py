@@ -222,8 +222,7 @@ class Judgement:
         return "\n".join([*lines, *self.sentences()])
 
     def sentences(self) -> list[str]:
-        """Return sentences on the rules: why some are not trusted, and which are better than
-        others."""
+        """Return sentences on the rules: why some are doubted, and which are better."""
         sentences = [
             f"{name}: {value.verdict}, {value.reason}."
             for name, value in self.values.items()

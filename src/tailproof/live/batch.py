@@ -1,4 +1,4 @@
-"""The acts of one transaction: what they read, decide and write."""
+"""The acts of one transaction: reading, deciding and writing."""
 
 import math
 from typing import TYPE_CHECKING, Any
@@ -46,7 +46,7 @@ class Batch:
         self.ignored: dict[str, tuple[int, float]] = {}
 
     def do(self, act: Act) -> Ticket | Status | ValueError:
-        """Do one act; what is refused leaves the others as they are."""
+        """Do one act; a refused act leaves the others as they are."""
         try:
             if isinstance(act, Ask):
                 return self._ask(act)
@@ -168,7 +168,7 @@ class Batch:
         return offer
 
     def _offer_id(self, offer: Offer) -> int | None:
-        """Return the id of an offer, None if it is new; refuse what will never be learned."""
+        """Return the id of an offer, None if it is new; refuse one that is never learned."""
         agent, key = self.agent, offer.key
         number = self.read.offers.get(key)
         if number is None:

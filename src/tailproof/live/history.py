@@ -1,4 +1,4 @@
-"""Past decisions as the first outcomes of a journal, and the end of those that are too old."""
+"""Past decisions as the first outcomes of a journal."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ import numpy as np
 from tailproof.formatting import moment
 from tailproof.live.agent import Agent
 from tailproof.live.export import COLUMNS, Log, rows
-from tailproof.live.journal import Journal, BatchRead, Request, open_journal
+from tailproof.live.journal import BatchRead, Journal, Request, open_journal
 from tailproof.live.learner import packed
 from tailproof.live.offer import Offer
 from tailproof.live.ordering import as_orderer
@@ -153,7 +153,7 @@ def import_history(
 
 
 def _learn_all(agent: Agent, said: list[str], progress: Progress) -> int:
-    """Learn what was written; return how many rows wait for others of the same arm."""
+    """Learn the rows written; return how many wait for others of the same arm."""
     while not agent.tick():
         if progress is not None:
             progress(agent.learner.learned, agent.journal.outcome_count(), "outcomes learned")
@@ -175,7 +175,7 @@ def _check_times(past: _Past, agent: Agent) -> None:
 
 
 def _assume_propensities(past: _Past, agent: Agent, said: list[str]) -> None:
-    """Say what is assumed without propensities; a policy that weighs is given shares of arms."""
+    """Say that propensities are missing; a policy that weighs is given the shares of arms."""
     if past.propensity is not None:
         return
     said.append(
@@ -208,11 +208,11 @@ def _past(agent: Agent, history: Any, columns: dict[str, Any]) -> tuple[_Past, b
 
 
 def _of_table(log: Records, agent: Agent) -> _Past:
-    """Return what is final in a table, in the order of time."""
+    """Return the final outcomes of a table, in the order of time."""
     unknown = np.isnan(log.reward)
     if unknown.any():
         raise ValueError(
-            f"row {int(unknown.argmax()) + 1} has no reward: those of a history are final, so "
+            f"row {int(unknown.argmax()) + 1} has no reward: rewards of a history are final, so "
             "write 0 where nothing came, or remove the row"
         )
     offers, offer = _offers(log, agent)
@@ -245,7 +245,7 @@ def _offers(log: Records, agent: Agent) -> tuple[list[Offer], Index]:
 
 
 def _of_journal(journal: Journal, agent: Agent) -> _Past:
-    """Return what is final in another journal."""
+    """Return the final outcomes of another journal."""
     names: dict[str, int] = {}
     offers: dict[bytes, int] = {}
     outcomes, kept = list[tuple[Any, ...]](), list[Offer]()

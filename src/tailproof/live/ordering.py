@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Self, TypeVar
 
-from tailproof.live.journal import ConflictError, Journal, BatchRead, Request
+from tailproof.live.journal import BatchRead, ConflictError, Journal, Request
 from tailproof.live.recipe import Recipe
 
 __all__ = ["Scheduler", "as_orderer", "order"]
@@ -27,7 +27,7 @@ def order(
     most: int,
     ready: Sequence[Request] = (),
 ) -> None:
-    """Number the outcomes of requests that are due, up to `most`, and of those that are `ready`.
+    """Number the outcomes of up to `most` requests that are due, and of the `ready` ones.
 
     `at` has the time and the number of outcomes so far. Each request goes by its own recipe. Only
     one transaction at a time does this; if two did, the database would refuse the second.
@@ -66,7 +66,7 @@ def as_orderer(journal: Journal, write: Callable[[BatchRead], T]) -> T:
 
 
 class Scheduler:
-    """A thread that lets agents number and learn what is due, also while nobody asks or tells.
+    """A thread that lets agents number and learn due outcomes, also while nobody asks or tells.
 
     Nothing depends on it: it only leaves less to do for the next ask.
 

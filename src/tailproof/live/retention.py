@@ -1,4 +1,4 @@
-"""The end of old records: what was learned stays, the rows go."""
+"""The end of old records: their rows are removed, the learned state stays."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from typing import Any
 
 from tailproof.checks import require
 from tailproof.live.agent import Agent
-from tailproof.live.journal import PAGE, Journal, BatchRead
+from tailproof.live.journal import PAGE, BatchRead, Journal
 from tailproof.live.ordering import as_orderer
 from tailproof.live.recipe import Recipe, seconds
 from tailproof.live.replay import blank, replay
 
-__all__ = ["Pruned", "pruning_notice", "prune"]
+__all__ = ["Pruned", "prune", "pruning_notice"]
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Pruned:
 
 
 def pruning_notice(agent: Agent, before: str | float | datetime, *, page: bool = False) -> str:
-    """Say what `prune` would remove, and what can no longer be said afterwards.
+    """Say what `prune` would remove, and which statements will no longer be possible.
 
-    `page` says whether what the page has counted is kept, for "did it pay".
+    `page` says whether the counts of the page are kept, for "did it pay".
 
     >>> from tailproof import UCB1
     >>> pruning_notice(Agent(UCB1(), ":memory:"), 0.0)
@@ -67,15 +67,16 @@ def prune(
     *,
     page: Callable[[int], bytes] | None = None,
 ) -> Pruned:
-    """Remove the records of requests that ended before some time, and keep what was learned.
+    """Remove the records of requests that ended before a time, and keep the learned state.
 
     Tickets with their ids and units, rewards, and the features of their offers go; so do imported
     rows, which ended when they were imported. A snapshot of the state takes their place as the
     beginning of every replay, and a note says what was removed, with sums by arm. It is one
-    transaction; others may use the journal. `pruning_notice` says what can no longer be said afterwards.
+    transaction; others may use the journal. `pruning_notice` names the statements that are no
+    longer possible.
 
     The latest outcome always stays. A reward for a removed ticket is "unknown". A recipe that takes
-    over later (`Agent`, `change`) can learn only what is left.
+    over later (`Agent`, `change`) can learn only the outcomes left.
 
     Parameters
     ----------
@@ -83,7 +84,8 @@ def prune(
     before : str, float or datetime
         A date such as "2026-01-01" (in UTC), an age such as "90d", or seconds since 1970.
     page : callable, optional
-        Returns what the page counted before an outcome, as the command does: "Did it pay?" goes on.
+        Returns the counts of the page before an outcome, as the command does: "Did it pay?" goes
+        on.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The contract of a policy, and what every policy shares.
+"""The contract of a policy, with checks that every policy shares.
 
 A policy is a recipe: a frozen dataclass of hyper-parameters. What it learns lives in a state
 outside it. Everything is written once, for many independent paths at a time; live use is a batch
@@ -250,7 +250,7 @@ class Policy(Named, ABC, Generic[S]):
 
     @final
     def propensities_unchecked(self, state: S, arms: Array) -> Array | None:
-        """Return what `propensities` does, from checked arms and a state that has as many."""
+        """Return `propensities` of checked arms, for a state with as many arms."""
         return self._propensities(state, arms)
 
     @final
@@ -379,7 +379,7 @@ class KArmed(Policy[S]):
 
 
 class Indexed(Policy[S]):
-    """A policy that chooses the arm with the largest index; a subclass says what the index is."""
+    """A policy that chooses the arm with the largest index; a subclass defines the index."""
 
     @abstractmethod
     def _index(self, state: S, arms: Array) -> Array:

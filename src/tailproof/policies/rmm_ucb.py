@@ -22,7 +22,7 @@ class _Flipped(Counted):
     """What the index of an arm is computed from, block by block, and the index itself.
 
     `totals`, of shape (paths, K, k), holds the sums of each block; `flipped` and `flips`, of shape
-    (paths, K, k, m), the sums and numbers of those rewards whose sign a resample flips. `bounds`,
+    (paths, K, k, m), the sums and numbers of the rewards whose sign a resample flips. `bounds`,
     of shape (paths, K, 1 + log2 m), holds the largest θ_j among the first 1, 2, 4, … resamples.
     """
 
@@ -74,10 +74,10 @@ class RMMUCB(KArmed[_Flipped], Indexed[_Flipped]):
 
     Source: Tamás, Szentpéteri and Csáji 2025 (RMM-UCB); Khorasani and Weyer 2023 (MARS), its case
     of one block. Differences: we could read the idea, not the published schedule of blocks and
-    resamples; that of m_t and the fixed number of blocks are ours, and so the published regret is
-    not claimed. The confidence of the bound and the formula for θ_j were derived again. Reward i of
-    an arm goes to block i mod k; ties count against the bound; a reward beyond ±1e100, infinite
-    ones included, counts as ±1e100.
+    resamples; the schedule of m_t and the fixed number of blocks are ours, and so the published
+    regret is not claimed. The confidence of the bound and the formula for θ_j were derived again.
+    Reward i of an arm goes to block i mod k; ties count against the bound; a reward beyond ±1e100,
+    infinite ones included, counts as ±1e100.
 
     Kind: K arms, heavy tails.
     Needs: symmetric noise; K arms.

@@ -27,9 +27,9 @@ class RevenueRegression(SalesHistogram):
     """The sums of a regression for each arm, and its solution with a sandwich error.
 
     θ_a = G⁻¹b, C_a = G⁻¹MG⁻¹, G = Σ x xᵀ, b = Σ y x, M = Σ y² x xᵀ, y the reward within the range,
-    where G, b and M are lent the share LENT/(all purchases) of their sums over all arms. The noise
-    of a visitor who may buy is wild and that of one who will not is none, so that its variance is
-    not one number; M sees y² instead of squared residuals, which differ little when few buy.
+    where G, b and M are lent the share LENT/(all purchases) of their sums over all arms. Only
+    visitors who may buy have noise, and theirs is heavy-tailed, so its variance is not one number;
+    M sees y² instead of squared residuals, which differ little when few buy.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class RevenueRegression(SalesHistogram):
     kept_x, kept_y, kept_arm : arrays of shape (paths, KEPT, D), (paths, KEPT), (paths, KEPT)
         The largest purchases, in units of the first; 0 and −1 where unused.
     theta, cover, pooled_theta, pooled_cover : arrays
-        θ_a and C_a, and those of an arm that nobody visited.
+        θ_a and C_a, and the same for an arm that nobody visited.
     solve_at : array of shape (paths,)
         The number of visitors at which the regressions are solved.
     """

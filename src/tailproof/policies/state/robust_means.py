@@ -51,7 +51,7 @@ class TruncatedMeans(RobustMeans):
     samples only when a life ends. Few do: about ln(1/δ)/j of the j-th samples.
 
     `sums`, of shape (paths, K), adds up the samples that count; `lives`, of shape (paths, room),
-    holds all lives and `soonest`, of shape (paths,), the shortest of those that count.
+    holds all lives and `soonest`, of shape (paths,), the shortest life that counts.
     """
 
     sums: ArmValues

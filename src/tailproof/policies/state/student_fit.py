@@ -42,7 +42,7 @@ against them ends them."""
 _SIGNAL, _ROUNDING, _TINY = 1e-3, 1e-14, 1e-100
 """The least scale: of the spread of the coefficients, of the offset (100 roundings), of all."""
 _LEAST_SLOPE = 0.25
-"""J is at least this: 0.5 for Cauchy noise, less where few pulls mislead; κ likewise."""
+"""J is at least this: 0.5 for Cauchy noise, less where few pulls mislead; the same holds for κ."""
 _FOUR = 3  # the position of ν = 4, from which a fit that begins again finds any other soonest
 _FLAT = 1e-8
 """The part of a squared mean below which a spread is rounding."""
@@ -71,7 +71,7 @@ class StudentFit(State):
     D = d without.
 
     Where the last pulls follow another s, a new epoch begins: s and ν are learned again, from these
-    pulls alone, and what was known about θ, b and γ stays.
+    pulls alone, and the estimates of θ, b and γ stay.
 
     Attributes
     ----------
@@ -282,9 +282,9 @@ class StudentFit(State):
         self._in_groups(rows, changed, lambda part, m: part._begin_epoch(n, m))
 
     def _begin_epoch(self, n: int, m: int) -> None:
-        """Discard all but the last m of n pulls, and what the others said about s and ν.
+        """Discard all but the last m of n pulls, and the others' information about s and ν.
 
-        What they said about (θ, b) stays in absolute units, and what they said about γ whatever s.
+        Their information about (θ, b) stays in absolute units, and about γ whatever s is.
         """
         self._discard(n - m)
         scale = self.scale * np.sqrt(self.inflation)

@@ -15,7 +15,7 @@ LEAST = 5
 """Rewards a coefficient below which two clusters are not believed: fewer can be interpolated."""
 SEPARATED = 2.5
 """The least distance of a cluster from the centre, in half ranges of its middle half, that is worth
-a fit: the two halves of a normal sample have 1.6, those of a uniform one 2."""
+a fit: the two halves of a normal sample have 1.6, the halves of a uniform one 2."""
 _RESOLVED = 2.0
 """The least distance of a cluster from the centre in units of its scale s, below which two modes
 and a flat top are the same."""
@@ -39,7 +39,7 @@ class Split(NamedTuple):
     high: Array
 
     def take(self, samples: Index) -> "Split":
-        """Return those of some samples."""
+        """Return some of the samples."""
         return Split(*(part[samples] for part in self))
 
 
@@ -168,11 +168,10 @@ def compare(
     """Compare two clusters with one in every sample.
 
     `x` has the shape (samples, n, D), with a one in its last column, `y` and `weight` (samples, n),
-    `starts` (samples, starts, D). The gain is the log likelihood of two clusters over that of one,
-    less what weights and scales of its own for each cluster would add: clusters that differ are no
-    noise around one centre. `moves` is what moving both clusters with x adds to the likelihood of
-    clusters that stay, less what moving their weights would add: clusters that stay while their
-    weights move with x are no noise either.
+    `starts` (samples, starts, D). The gain is the log likelihood of two clusters over one, less the
+    gain of free weights and scales for each cluster: clusters that differ are no noise around one
+    centre. `moves` is the gain in likelihood when both clusters move with x, less the gain when
+    only their weights do: clusters that stay while their weights move with x are no noise either.
     """
     median = np.median(y, axis=1)
     half = np.median(np.abs(y - median[:, None]), axis=1)
@@ -216,7 +215,7 @@ def _signs(data: Sample, fit: Clusters) -> tuple[Array, Array]:
 
 
 def _asymmetry(data: Sample, fit: Clusters) -> tuple[Array, Array]:
-    """Return about what free scales and free weights of both clusters add to the likelihood."""
+    """Return the approximate gain in likelihood of free scales and weights of both clusters."""
     residual, sign = _signs(data, fit)
     up, down = sign > 0, sign < 0
     square = np.square((np.abs(residual) - fit.gap[:, None]) / fit.scale[:, None])
@@ -234,7 +233,7 @@ def _asymmetry(data: Sample, fit: Clusters) -> tuple[Array, Array]:
 
 
 def _leaning(flat: Sample, data: Sample, fit: Clusters) -> Array:
-    """Return about what weights that lean with x add to the likelihood of clusters that stay."""
+    """Return the approximate gain of weights that lean with x where clusters stay."""
     _, sign = _signs(flat, fit)
     x = data.x * data.weight[..., None]
     score = np.vecmat(sign, x)

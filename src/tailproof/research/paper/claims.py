@@ -139,7 +139,7 @@ class Ratio(Measured):
 
 @dataclass(frozen=True)
 class Early(Ratio):
-    """A ratio of a run that was cut short: what it says of the whole run stays open."""
+    """A ratio of a run that was cut short: the claim about the whole run stays open."""
 
     def agrees(self, level: float) -> bool | None:
         """Return None."""
