@@ -159,7 +159,7 @@ def _plain(value: Any) -> str:
 
 
 def _code(code: CodeType) -> Iterator[str]:
-    """Yield what a function does, without the lines where it is written."""
+    """Yield the code of a function, without its line numbers."""
     yield f"{code.co_code.hex()} {code.co_names} {code.co_varnames} {code.co_freevars}"
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

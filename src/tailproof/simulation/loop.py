@@ -88,7 +88,7 @@ class Rollout:
 
 
 def _check_choice(chosen: Any, shape: Shape, name: str) -> None:
-    """Refuse what is no arm of its own path: it would silently be one of the next path."""
+    """Refuse an index that is no arm of its path: it would silently be an arm of the next path."""
     paths, arms = shape
     index = np.asarray(chosen)
     ok = index.shape == (paths,) and index.dtype.kind in "iu"

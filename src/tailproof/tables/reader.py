@@ -177,7 +177,7 @@ class Reader:
         return times
 
     def _name(self, option: str) -> str:
-        """Return what the column of an option is called."""
+        """Return the name of the column of an option."""
         return self.wanted.get(option, option)
 
     def _labels(self, option: str, spelling: Spelling = "keep") -> cells.Labels | None:
@@ -321,7 +321,7 @@ class Reader:
     def _features(
         self, arms: tuple[str, ...]
     ) -> tuple[tuple[str, ...], Array | None, Array | None]:
-        """Return names and values of the features, and those of every arm if each has its own."""
+        """Return names and values of the features; of every arm, if each has its own."""
         given = self.features
         if given is not None and not _are_names(given):
             x = array("features", given)

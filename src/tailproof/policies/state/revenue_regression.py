@@ -120,7 +120,7 @@ class RevenueRegression(SalesHistogram):
         self.meat[rows, arm] += np.square(y)[:, None, None] * x[:, :, None] * x[:, None, :]
 
     def _solve(self, rows: Index) -> None:
-        """Solve the regressions of some paths, and that of an arm that nobody visited."""
+        """Solve the regressions of some paths, and the one for an arm that nobody visited."""
         visitors, bought = self.visitors[rows].sum(axis=1), self.bought[rows].sum(axis=1)
         self.solve_at[rows] = np.maximum((_GROWTH * visitors).astype(np.int64), visitors + 1)
         x, arm = self.kept_x[rows], self.kept_arm[rows]

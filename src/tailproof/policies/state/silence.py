@@ -13,7 +13,7 @@ FIRST = 2
 """Purchases of an arm before its own mean is believed: one alone has no spread."""
 ERROR = 0.01
 """The probability with which silence rules out an arm that earns more than the leader, once for no
-purchase and once for one; also that of the leader's lower bound."""
+purchase and once for one; also the error of its lower bound."""
 PACE = 14.0
 """An arm ruled out by purchases of other arms is looked at about 2·PACE·√(t/K) times in t visitors:
 few enough for an arm that never sells, and 2800 of 20 000 visitors with two arms. Chosen on shops

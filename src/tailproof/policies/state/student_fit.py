@@ -33,7 +33,7 @@ _ALARM = 12.5
 _ROUNDS = 2
 """Of law and location in each fit: fits come often, and each starts from the last."""
 _OFTEN = 8
-"""A fit comes when there are an eighth more pulls: its cost a pull is that of some eight pulls."""
+"""A fit comes when there are an eighth more pulls, so fitting reads each pull about eight times."""
 _LOOK = 1.25
 """Two modes are looked for when there are as many times the pulls: half as often as fits come."""
 _SURE = 8.0

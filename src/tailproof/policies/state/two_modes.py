@@ -96,7 +96,7 @@ class Clusters:
 
 
 class Sample(NamedTuple):
-    """Rewards y at x, those that count (weight 1), a prior precision, and the least scale."""
+    """Rewards y at x, weights 1 or 0, a prior precision, and the least scale."""
 
     x: Array
     y: Array

@@ -1,4 +1,4 @@
-"""Warning 1: the pulls per decision that the theorem asks for, those used, and those needed."""
+"""Warning 1: pulls per decision: asked by the theorem, used by the scripts, and needed."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
