@@ -94,7 +94,7 @@ class _Reader:
             self._object(thing)
 
     def _object(self, thing: Any) -> None:
-        """Read the class of an object and its attributes; of foreign ones, what they wrap."""
+        """Read the class of an object and its attributes; of foreign ones, the wrapped object."""
         kind = type(thing)
         self.read(kind)
         if _is_own(kind.__module__) or kind.__module__.startswith("tailproof."):

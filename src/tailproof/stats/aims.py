@@ -1,7 +1,7 @@
 """Aims: the number that a policy maximises, computed from an arm's law or its recorded rewards.
 
 `Median`, `Quantile`, `Mean` and `Location` are both estimators and aims; `CappedMean` depends on
-all arms. Each says of itself what others need to know, so that nobody asks which one it is.
+all arms. Each aim has its properties as attributes, so no caller asks for its class.
 """
 
 import math
@@ -74,7 +74,7 @@ class Aim(Named, ABC):
 
     @abstractmethod
     def among(self, samples: Sequence[Array], *, light: bool = False) -> Statistic:
-        """Return what is compared between these arms; see `tailproof.stats.comparison`.
+        """Return the statistic that compares these arms; see `tailproof.stats.comparison`.
 
         `light` says that the tails are known to be light: it matters to a mean without bounds.
         """
@@ -107,7 +107,7 @@ class Aim(Named, ABC):
 
 
 def check_aim(name: str, aim: object) -> None:
-    """Raise ``ValueError`` for what is no aim."""
+    """Raise ``ValueError`` unless `aim` is an aim."""
     require(isinstance(aim, Aim), name, "an aim such as Median()", aim)
 
 

@@ -135,7 +135,7 @@ class Calibration:
 
     @property
     def choice(self) -> str:
-        """Pulls and block, why, and what to expect."""
+        """Pulls and block, with a reason and the expected errors."""
         if self.block == 1:
             estimate = "the mean of the rewards"
         elif self.blocks == 1:
@@ -233,7 +233,7 @@ def _check_targets(
 def _source(
     noise: Noise | None, rewards: ArrayLike | Rewards | None, arms: ArrayLike | None
 ) -> Source:
-    """Return the noise law, or what recorded rewards tell of it."""
+    """Return the noise law, or recorded rewards in its place."""
     if (noise is None) == (rewards is None):
         raise ValueError("pass either noise or rewards, and not both")
     if noise is not None:
@@ -357,5 +357,5 @@ def _candidate_blocks(source: Source) -> list[int]:
 
 
 def _least_cost(source: Source, costs: Costs) -> float:
-    """Return the smallest variance × pulls: the Cramér–Rao bound, or that of the best block."""
+    """Return the smallest variance × pulls: the Cramér–Rao bound, or the best block's."""
     return min(costs.values()) if isinstance(source, Rewards) else 1 / source.fisher_information

@@ -1,4 +1,4 @@
-"""Compare arms under an aim: estimates, intervals, which arm leads, and what would make it sure."""
+"""Compare arms under an aim: estimates, intervals, the leader, and the rewards still needed."""
 
 import math
 from abc import ABC, abstractmethod
@@ -46,7 +46,7 @@ class Statistic(ABC):
 
     @abstractmethod
     def prepare(self, sample: Array) -> Any:
-        """Turn an arm's sorted rewards into what the other methods take."""
+        """Turn an arm's sorted rewards into the form that the other methods take."""
 
     @abstractmethod
     def value(self, arm: Any) -> float:
@@ -62,7 +62,7 @@ class Statistic(ABC):
 
     @abstractmethod
     def grown(self, arm: Any, more: float) -> Any:
-        """Return the arm as it would be with more rewards like those it has."""
+        """Return the arm as it would be with more rewards of the same kind."""
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ class Comparison:
     names : sequence of str
     lows, highs : sequences of arrays
         The rewards of each arm, sorted and prepared by the statistic. If they were rounded, both
-        bounds: then what is said holds for the rewards before rounding.
+        bounds: then statements hold for the rewards before rounding.
     costs : bool
         Whether small is good.
     any_look : bool
@@ -299,7 +299,7 @@ class Comparison:
 
     @cached_property
     def lead(self) -> Lead:
-        """The arm with the best estimate, among those with enough rewards for an interval."""
+        """The arm with the best estimate, among arms with enough rewards for an interval."""
         if self.standing is not None:
             return _lead_of(self.standing)
         known = [pair is not None for pair in self.intervals]

@@ -41,19 +41,20 @@ class Contrast(NamedTuple):
     Attributes
     ----------
     difference, low, high : float
-        What the first arm earns beyond the other, and its interval; infinite if nothing is known.
+        How much more the first arm earns than the other, and its interval; infinite if nothing is
+        known.
     better, worse : float
         One-sided p values of "not more" and "not less": the larger one of both tests.
     error : float
         The standard error.
     values : (float, float)
-        What each arm earns, weighted alike.
+        The mean of each arm, weighted alike.
     errors : (float, float)
         Their standard errors.
     freedom : float
         Degrees of freedom.
     customers : int
-        How many customers were compared; those of days on which one arm was missing were not.
+        How many customers were compared; days on which an arm was missing are left out.
 
     Examples
     --------
@@ -149,7 +150,7 @@ class _Cells:
         return np.bincount(self.cell, minlength=2 * len(self.share)).astype(np.float64)
 
     def parts(self) -> tuple[Array, Array]:
-        """Return the mean of each cell, and what each customer adds to the error of the difference.
+        """Return the mean of each cell, and each customer's part in the error of the difference.
 
         The squares add up to the variance.
         """
@@ -174,7 +175,7 @@ def contrast(
     """Compare the capped totals of two arms, for one look.
 
     d ± t_ν √Σz²,  z_i = ±g_t (X_i − mean of its cell)/n √(n/(n − 1)),
-    ν = 2 (Σz²)²/(Σz⁴ − (Σz²)²/N), at least 2 and at most that of Welch
+    ν = 2 (Σz²)²/(Σz⁴ − (Σz²)²/N), at least 2 and at most Welch's
 
     joined with the studentised permutation of customers within periods.
 
@@ -245,7 +246,7 @@ def _student(found: Contrast, error: float, freedom: float, level: float) -> Con
 
 
 def _by_permutation(found: Contrast, drawn: Array, level: float) -> Contrast:
-    """Return the contrast joined with what Student's t is if customers draw their arms anew."""
+    """Return the contrast joined with Student's t over redrawn arms of the customers."""
     count = len(drawn) + 1
     t, slack = found.difference / found.error, 1e-9
     joined = found._replace(

@@ -144,7 +144,7 @@ class ArmRewards:
 
     @cached_property
     def spread(self) -> float:
-        """The median absolute error; that of the non-atoms if most errors are zero."""
+        """The median absolute error; if most errors are zero, of the others."""
         size = float(np.median(np.abs(self.errors)))
         return size or float(np.median(np.abs(self.non_atom_errors)) if len(self.non_atoms) else 0)
 

@@ -333,7 +333,7 @@ def median_scale(noise: Noise, *, block: int, failure: float) -> float:
     >>> round(41 * median_scale(Cauchy(), block=41, failure=1e-5) ** 2, 2)
     3.56
 
-    Source: our own; the law of M is that of `tailproof.noise.Noise.sample_median`.
+    Source: our own; the law of M is the law of `tailproof.noise.Noise.sample_median`.
     Differences: none.
     """
     _check_law(noise)

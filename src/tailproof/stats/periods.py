@@ -1,7 +1,7 @@
 """Time: within which periods arms are compared, and whether their shares moved.
 
-A shop grows, has weekends, and gets new arms. If an arm's share changes meanwhile, its mean is that
-of other days than its rival's. Differences within days are free of all of this.
+A shop grows, has weekends, and gets new arms. If an arm's share changes, its mean is taken over
+other days than its rival's. Differences within days are free of all of this.
 """
 
 import math
@@ -103,7 +103,7 @@ def _joined(counts: NDArray[Any]) -> Index:
         number_of[place] = current
         if have.min() >= LEAST:
             current, start, before, have = current + 1, place + 1, have, np.zeros(2)
-    if current and start < len(counts):  # what is left joins the last one
+    if current and start < len(counts):  # the rest joins the last one
         number_of[start:] = -1 if _other_shares(before, have) else current - 1
     return number_of
 
@@ -124,7 +124,7 @@ class Moved(NamedTuple):
     ----------
     shares, rewards : bool
     within : bool
-        Whether shares changed within the periods that are compared, as those of a policy do.
+        Whether shares changed within the periods that are compared, as under a policy.
     sorted : bool
         Whether rows are sorted by arm, so that their order says nothing about time.
     """
@@ -143,8 +143,8 @@ def moved(arm: Index, total: Array, arms: int, day: Index | None = None) -> Move
     Shares: a χ² test of arms by blocks, and of arms by the place within the day. Rewards: the share
     of buyers and the rank of a total, each against the row number; both, and the total, against the
     share that the arm had then, within arms. Runs: the number of changes of the arm, and the
-    correlation of ranks with those of the row before. Each test is wrong in one file of 10 000, but
-    the one against shares in one of 100.
+    correlation of ranks of neighbouring rows. Each test is wrong in one file of 10 000, but the one
+    against shares in one of 100.
 
     >>> rng = np.random.default_rng(0)
     >>> arm = (rng.random(4000) < np.linspace(0.1, 0.6, 4000)).astype(int)

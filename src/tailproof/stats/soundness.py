@@ -21,17 +21,17 @@ __all__ = ["Finding", "bursts", "duplicates", "machines", "planned_shares", "twi
 SURELY = 1e-3
 """A split is said to be unlike its plan if chance makes one so unlike in 1 of 1000 files."""
 _EXACT = 200
-"""Up to so many customers of two arms, all possible splits are counted."""
+"""With at most this many customers of two arms, all possible splits are counted."""
 _MANY_ROWS = 100
-"""One customer with so many rows, and nothing bought, is a machine."""
+"""A customer with at least this many rows and no purchase is a machine,"""
 _UNUSUAL = 10
-"""and it has so many times the rows of the customer below whom 99 % are."""
+"""if it also has this many times the rows of the 99 % quantile of customers."""
 _LEAST_ALIKE = 3
-"""Identical rows beyond what chance explains, below which nothing is said."""
+"""Identical rows in excess of chance, below which nothing is said."""
 _CROWDED = 1.5
-"""A burst has so many times the rows that are usual."""
+"""A burst has this many times the usual rows."""
 _NEAR = 7
-"""Blocks before and after, whose median is what is usual: a share that ramps up is no burst."""
+"""Blocks before and after, whose median is usual: a share that ramps up is no burst."""
 _BLOCK = 200
 """Rows in which a burst of one arm is looked for."""
 
@@ -176,7 +176,7 @@ def duplicates(arm: Index, reward: Array, unit: Index, time: Array | None) -> li
 
 
 def twice(count: int) -> list[Finding]:
-    """Say that rows with a purchase occur twice, if chance does not explain so many."""
+    """Say that rows with a purchase occur twice, if there are more than by chance."""
     if count < _LEAST_ALIKE:
         return []
     return [

@@ -34,12 +34,12 @@ _WARY = 10
 """Weighted rewards of a policy's log get this part of the error: their sums have heavy tails. At
 the whole error 6 to 11 % of equal arms were called different, at a tenth 2 to 4.5 %."""
 MOST_HIDDEN = 0.1
-"""A cap that cuts more than this share of an arm's buyers hides what the arm is worth."""
+"""A cap that cuts more than this share of an arm's buyers hides the value of the arm."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Standing:
-    """The arms of a file or a page by what their customers bring.
+    """The arms of a file or a page by the revenue of their customers.
 
     An arm is sure to lead if it beats every rival at half of 1 − level, one-sided. This needs no
     correction for the number of arms: a wrong claim must beat the truly best arm.
@@ -154,7 +154,7 @@ class Standing:
 
     @cached_property
     def row_day(self) -> Index | None:
-        """The day of each row, likewise."""
+        """The day of each row, if times are known and of several days."""
         time = self.customers.row_time
         found = None if time is None or not len(time) else days_of(time)
         return found if found is not None and found.max() else None
@@ -309,7 +309,7 @@ class Standing:
         return mine, first, period, weight
 
     def uncapped(self, one: int, other: int) -> float:
-        """Return what the first arm earned beyond the other, per customer, without a cap."""
+        """Return how much more the first arm earned than the other, per customer, without a cap."""
         found = self.customers
         if not np.isfinite(found.total).all():
             return math.nan
@@ -329,7 +329,7 @@ class Standing:
         ).difference
 
     def _visit_scores(self, low: float, high: float, one: int, other: int) -> Array:
-        """Return what randomised visits say, compared within days on which both arms were there."""
+        """Return scores of randomised visits, within days on which both arms were there."""
         found, day = self.customers, self.row_day
         if day is None or found.row_propensity is not None:
             return found.visit_scores(low, high, one, other)
@@ -341,7 +341,7 @@ class Standing:
         return found.visit_scores(low, high, one, other, of_day[day])
 
     def _at_any_look(self, one: int, other: int) -> Contrast:
-        """Compare by evidence; p values are those of Ville's inequality."""
+        """Compare by evidence; p values are by Ville's inequality."""
         samples = [self.capped[self.customers.arm == arm] for arm in (one, other)]
         bounded = self._bounded_samples(one, other)
         if bounded is None:
@@ -521,7 +521,7 @@ class Standing:
 
 
 def _at_worst(plain: Contrast, least: Contrast, most: Contrast) -> Contrast:
-    """Return a contrast whose ends are those with one more customer each, at the bounds.
+    """Return a contrast whose ends have one more customer in each arm, at the bounds.
 
     What nobody has sold yet may still be sold: an arm whose largest price is rare looks worse
     than it is until then. Gaffke's interval of one mean adds such customers, too.

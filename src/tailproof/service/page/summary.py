@@ -435,7 +435,7 @@ class Summary:
         )
 
     def _weighted(self) -> Array:
-        """Return what each arm alone would have earned, with its interval, by weights."""
+        """Return a weighted estimate, with its interval, of each arm's reward if shown alone."""
         table, scale = np.full((len(self._arms), 3), math.nan), self.worth.scale
         level = 1 - (1 - LEVEL) / len(self._arms)
         for row, gain in zip(table, self.worth.arms, strict=False):
@@ -497,7 +497,7 @@ class Summary:
         }
 
     def _paid(self) -> dict[str, Any]:
-        """Return what says whether it paid, what exploring cost, and whether the data is sound."""
+        """Return the sections: whether it paid, the cost of exploring, and the data's soundness."""
         worth, recipe = self.worth, self._recipe
         control = None if recipe is None else recipe.control
         about = sentences.About(
