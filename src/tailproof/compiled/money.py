@@ -128,7 +128,7 @@ def look(values: Array, looks: Array, place: float) -> None:
             values[k] = math.inf
             return
         last = k if share > 0.0 else last
-    if upto >= 1.0 - 1e-12:  # all are looked at, and their sum misses 1 by rounding
+    if upto >= 1.0 - 1e-12:  # every visitor is a look; a rounding error left the sum below 1
         values[last] = math.inf
 
 

@@ -137,7 +137,7 @@ def about_overlap(aim: Aim, overlap: Overlap) -> Iterator[Doubt]:
     if overlap.effective < LEAST_REWARDS:
         yield Doubt(
             "refused",
-            f"the log says as much as only {overlap.effective:.0f} rewards of this rule, and "
+            f"the log is worth only {overlap.effective:.0f} rewards of this rule, and "
             f"{LEAST_REWARDS} are needed",
         )
     elif overlap.units < LEAST_UNITS:

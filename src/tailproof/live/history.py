@@ -104,7 +104,7 @@ def import_history(
     A row is a decision with its final reward. Rows are numbered after the outcomes that the journal
     has, in one transaction, and learned in this order; a policy that takes several rewards waits
     for as many rows of the same arm and features. A policy that does not see the features learns a
-    row of arm a with probability min p_a / p, so that the rows of an arm are as of visitors drawn
+    row of arm a with probability min p_a / p, so that the rows of an arm match visitors drawn
     at random; an arm without a chance for some visitors is left out.
 
     Parameters
@@ -299,7 +299,7 @@ def _even(past: _Past, agent: Agent, said: list[str]) -> _Past:
     if left.any():
         said.append(
             f"{kept.sum()} of {kept.sum() + left.sum()} rows are learned: those with a large "
-            "propensity are thinned, so that the rows of an arm are as of visitors drawn at random."
+            "propensity are thinned, so that the rows of an arm match visitors drawn at random."
         )
     return past.take(kept)
 

@@ -525,9 +525,10 @@ def quantile_difference(
 
 
 def _lowest_quantile_difference(a: Array, b: Array, quantile: float, asked: float) -> float:
-    """Return the least difference whose evidence is below `asked`. If k of b lie below q, then q is
-    at most b_(k+1). The remaining evidence then allows at most s of a above, and a_(n−s) is the
-    least value with at most s above it.
+    """Return the least difference whose evidence is below `asked`.
+
+    If k of b lie below q, then q is at most b_(k+1). The remaining evidence allows at most s of a
+    above q, and a_(n−s) is the least value with at most s above it.
     """
     n, m = len(a), len(b)
     most_evidence = asked + math.log1p(n) + math.log1p(m) + 5

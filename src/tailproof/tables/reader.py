@@ -391,7 +391,7 @@ def _silent(records: Records, source: Source, silence: float | None) -> Records:
     if counts is not None:
         blank = np.isnan(records.reward)
         if silence is None and status is not None:
-            blank &= status != "lost"  # of what was given up, nothing is known
+            blank &= status != "lost"  # a lost reward stays unknown
         records = records.filled(np.where(blank, number("silence", counts), records.reward))
     if status is None or (counts is None and "silent" not in status):
         return records
