@@ -218,7 +218,7 @@ def import_command(
 
     The rows become outcomes of the journal, all of them or none, and the policy learns them in the
     order of time. If propensities differ between rows of an arm, and the policy sees no features,
-    rows are thinned so that they are as of visitors drawn at random.
+    rows are thinned to match visitors drawn at random.
     """
     from tailproof.live.history import import_history
 
