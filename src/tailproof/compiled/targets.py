@@ -97,8 +97,8 @@ Numbers = tuple[tuple[str, Any], ...]
 @cache
 def _compiled(target: Target, tree: Bound, numbers: Numbers, entry: bool = False) -> Any:
     function, filled = tree.function, dict(tree.names)
-    own = {name: thing for name, thing in filled.items() if not _is_code(thing)}
-    passed = dict(numbers) | own
+    filled_numbers = {name: thing for name, thing in filled.items() if not _is_code(thing)}
+    passed = dict(numbers) | filled_numbers
     inside = {
         name: function.__globals__[name]
         for name in _names(function)

@@ -227,8 +227,8 @@ class Policy(Named, ABC, Generic[S]):
             if state.fixed_arms:
                 name = type(self).__name__
                 raise ValueError(f"{name} must keep its {expected[1]} arms, got {shape[1]}")
-        own = vectors[:1] if vectors.strides[0] == 0 else vectors  # all paths may share their arms
-        flat = own.ravel(order="K")
+        distinct = vectors[:1] if vectors.strides[0] == 0 else vectors  # paths may share their arms
+        flat = distinct.ravel(order="K")
         most = self._longest
         if not flat @ flat <= most**2:  # NaN, infinite and long arms show in the sum
             length = float(np.linalg.norm(vectors, axis=-1).max())
@@ -315,10 +315,10 @@ class Policy(Named, ABC, Generic[S]):
         share = self._propensities(state, arms)
         if share is None:
             raise ValueError(f"{self!r} does not report its propensities; pass propensity=")
-        own: Array = share[np.arange(state.paths), chosen]
-        if not own.all():
+        propensity: Array = share[np.arange(state.paths), chosen]
+        if not propensity.all():
             raise ValueError(f"{self!r} would never choose {chosen.tolist()}; pass propensity=")
-        return own
+        return propensity
 
     def _filled_up(self, shape: tuple[int, int], rewards: Array) -> Array:
         """Return as many rewards as wanted, repeating the given ones in turn."""

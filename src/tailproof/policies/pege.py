@@ -85,8 +85,8 @@ class PEGE(Policy[_Explored]):
     def _choose(self, state: _Explored, arms: Array, rng: np.random.Generator) -> Index:
         explores, place = _phase(state)
         greedy = pick_largest(np.matvec(arms, state.theta), rng)
-        own = _basis(state, arms)[np.arange(state.paths), place]
-        return np.where(explores, own, greedy)
+        next_of_cycle = _basis(state, arms)[np.arange(state.paths), place]
+        return np.where(explores, next_of_cycle, greedy)
 
     def _learn(self, state: _Explored, arms: Array, chosen: Index, rewards: Array) -> None:
         if state.arms >= state.dim:  # fewer arms: a vector of the unit ball

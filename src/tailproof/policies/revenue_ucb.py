@@ -98,21 +98,21 @@ class RevenueUCB(KArmed[SalesHistogram], Randomised[SalesHistogram]):
 
     def _lines(self, state: SalesHistogram, arms: Array) -> tuple[Array, Array, Array | None]:
         n = np.maximum(state.visitors, 1.0)
-        own = state.sums / n
+        arm_means = state.sums / n
         lent = _sum(state.squares) / np.maximum(_sum(state.bought), 1)
         raw = (state.squares + lent[:, None]) / n
         looks, unjudged = silent_looks(state, self.largest)
         if looks is None:
-            even = _sum(raw) / state.arms - np.square(_sum(own) / state.arms)
+            even = _sum(raw) / state.arms - np.square(_sum(arm_means) / state.arms)
         else:  # arms that are not judged yet do not judge the others
             k = np.maximum(np.count_nonzero(~unjudged, axis=1), 1)
-            even = _sum(raw * ~unjudged) / k - np.square(_sum(own * ~unjudged) / k)
-        spread = np.maximum(raw - own * own, even[:, None])
+            even = _sum(raw * ~unjudged) / k - np.square(_sum(arm_means * ~unjudged) / k)
+        spread = np.maximum(raw - arm_means * arm_means, even[:, None])
         log = np.log1p(_sum(n)[:, None] / (state.arms * n))
         width = np.sqrt(2 * BONUS * BONUS * spread * log / n)
         if looks is not None:
-            own[unjudged], width[unjudged] = EXCLUDED, 0.0
-        return own, width, looks
+            arm_means[unjudged], width[unjudged] = EXCLUDED, 0.0
+        return arm_means, width, looks
 
     def _learn(self, state: SalesHistogram, arms: Array, chosen: Index, rewards: Array) -> None:
         state.update(chosen, rewards[:, 0], self.share)

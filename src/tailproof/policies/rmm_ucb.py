@@ -128,15 +128,15 @@ class RMMUCB(KArmed[_Flipped], Indexed[_Flipped]):
         away = size * (middle - means) / 2  # exactly 0 for the middle block
         levels = (1 << np.arange(self.resamples.bit_length())) - 1
         for part in chunks(state.paths, 2 * k * self.resamples):
-            own = arm[0][part], chosen[part]
-            root = state.flipped[own]
+            at = arm[0][part], chosen[part]
+            root = state.flipped[at]
             root += away[part, :, None]
-            root /= state.flips[own]
+            root /= state.flips[at]
             if np.isnan(root.min()):  # a resample that flips nothing bounds nothing
                 root[np.isnan(root)] = np.inf
             highest = np.maximum.accumulate(median_of_rows(root), axis=1)
             few = n[part, None] + 1 < k
-            state.bounds[own] = np.where(few, np.inf, highest[:, levels])
+            state.bounds[at] = np.where(few, np.inf, highest[:, levels])
 
 
 @lru_cache(maxsize=4)
@@ -144,6 +144,6 @@ def _flips(seed: int, resamples: int, rows: int) -> NDArray[np.bool_]:
     """Return which signs each resample flips, of shape (rows, resamples); more rows only add."""
     words = np.random.PCG64(seed).random_raw(rows * resamples // 64)
     bits = np.unpackbits(words.astype("<u8").view(np.uint8))
-    found: NDArray[np.bool_] = bits.reshape(rows, resamples).astype(bool)
-    found.flags.writeable = False
-    return found
+    flips: NDArray[np.bool_] = bits.reshape(rows, resamples).astype(bool)
+    flips.flags.writeable = False
+    return flips

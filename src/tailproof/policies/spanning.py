@@ -34,6 +34,6 @@ def spanning(arms: Array) -> tuple[Index, Array]:
         basis[:, k] = norms.argmax(axis=1)
         x = picked(left, basis[:, k]) / np.sqrt(norms.max(axis=1))[:, None]
         left = left - np.matvec(left, x)[:, :, None] * x[:, None, :]
-    found = arms[np.arange(paths)[:, None], basis]
-    least: Array = np.asarray(np.linalg.svd(found, compute_uv=False)[:, -1] ** 2)
+    spanned = arms[np.arange(paths)[:, None], basis]
+    least: Array = np.asarray(np.linalg.svd(spanned, compute_uv=False)[:, -1] ** 2)
     return basis, least

@@ -294,13 +294,13 @@ def _for_scale(source: Source, costs: Costs, target: float, delta: float) -> Cho
     least = 1e-6 * math.sqrt(min(costs.values()))
     require(target >= least, "scale", f"at least {least:.3g}, which takes 10¹² pulls", target)
     need = {k: math.ceil(cost / k / target**2) for k, cost in costs.items() if cost < math.inf}
-    found = []
+    choices = []
     for k in sorted(need, key=lambda k: k * need[k])[:6]:
         count = need[k]
         while (reached := scale(_median(source, k), count, delta)) > target:
             count = max(count + 1, int(count * (reached / target) ** 2))
-        found.append((k * count, k))
-    pulls, block = min(found)
+        choices.append((k * count, k))
+    pulls, block = min(choices)
     return pulls, block, f"these are the fewest pulls found for a scale of {target:g}"
 
 

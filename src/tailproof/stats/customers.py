@@ -331,12 +331,12 @@ def windows_closed(
     customer = _by_first_visit(unit[order])
     count = int(customer.max(initial=-1)) + 1
     first = _firsts(customer, count)
-    start, own = time[first], arm[first]
+    start, first_arm = time[first], arm[first]
     over = start + window <= now
     kept = over[customer] & (time - start[customer] <= window)
     known = int(arm.max(initial=-1)) + 1 if arms is None else arms
     new = (np.cumsum(over) - 1)[customer[kept]]
-    rows = _Rows(own[customer[kept]], reward[kept], time[kept], None)
+    rows = _Rows(first_arm[customer[kept]], reward[kept], time[kept], None)
     return Customers._gathered("customers", new, rows, known), int((~over).sum())
 
 

@@ -277,11 +277,11 @@ def _log_capitals(sample: BoundedSample, m: ArrayLike) -> Array:
     """Return ln Π (1 + λ_j (x_i − m)) of shape m.shape + (bets,); each falls as m grows."""
     at = np.asarray(m)[..., None]
     bets = np.minimum(_BETS, largest_bet(at))
-    found = np.empty(bets.shape)
+    logs = np.empty(bets.shape)
     for j in np.ndindex(at.shape[:-2]):  # one row of points at a time stays in the cache
         gains = 1 + bets[j][..., None] * (sample.values - at[j][..., None])
-        found[j] = np.log(gains) @ sample.counts
-    return found
+        logs[j] = np.log(gains) @ sample.counts
+    return logs
 
 
 def mean_evidence(a: BoundedSample, b: BoundedSample, difference: float = 0.0) -> float:
@@ -323,8 +323,8 @@ def _joined(first: Array, second: Array) -> Array:
     """Return the logarithm of the mixture over pairs of bets, one on each arm."""
     tops = first.max(-1, keepdims=True), second.max(-1, keepdims=True)
     pairs = (np.exp(first - tops[0]) @ _TWO) * np.exp(second - tops[1])
-    found: Array = np.log(pairs.sum(-1)) + tops[0][..., 0] + tops[1][..., 0]
-    return found
+    joined: Array = np.log(pairs.sum(-1)) + tops[0][..., 0] + tops[1][..., 0]
+    return joined
 
 
 def _least(
@@ -371,21 +371,21 @@ def mean_difference(a: BoundedSample, b: BoundedSample, level: float = 0.95) -> 
 
 def _lowest_mean_difference(a: BoundedSample, b: BoundedSample, asked: float) -> float:
     """Return the least difference whose evidence is below `asked`."""
-    width, found = a.high - a.low, a._mean - b._mean
+    width, observed = a.high - a.low, a._mean - b._mean
     deviation = math.sqrt(a._variance + b._variance) + 1 / (1 + min(a.n, b.n))
 
     def missing(difference: float) -> float:
         return asked - mean_evidence(a, b, width * difference)
 
-    reach, least = 5 * deviation, found
+    reach, least = 5 * deviation, observed
     while least > -1:
-        least, reach = max(found - reach, -1.0), 2 * reach
+        least, reach = max(observed - reach, -1.0), 2 * reach
         if missing(least) < 0:
             break
     else:
         return -width
     step = 5e-3 * deviation  # as fine as the evidence is
-    return width * max(_root(missing, least, found, step) - step, -1.0)
+    return width * max(_root(missing, least, observed, step) - step, -1.0)
 
 
 def evidence_needed(arms: int, level: float = 0.95) -> float:

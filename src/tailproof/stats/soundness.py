@@ -124,16 +124,16 @@ def about_shares(
     if day is None:
         return []
     days = np.unique(day)
-    found = []
-    for one in days.tolist():
-        own = np.bincount(customers.arm[day == one], minlength=customers.arms)
-        p = unlike_plan(own, shares)
+    findings = []
+    for date in days.tolist():
+        of_day = np.bincount(customers.arm[day == date], minlength=customers.arms)
+        p = unlike_plan(of_day, shares)
         if p < SURELY / len(days):
-            pairs = zip(names, own.tolist(), strict=True)
+            pairs = zip(names, of_day.tolist(), strict=True)
             listed = ", ".join(f"{name} {count:,}" for name, count in pairs)
-            words = f"On day {one + 1} the arms did not have their planned shares ({listed})."
-            found.append(Finding("shares", words))
-    return found[:3]
+            words = f"On day {date + 1} the arms did not have their planned shares ({listed})."
+            findings.append(Finding("shares", words))
+    return findings[:3]
 
 
 def machines(customers: Customers, names: Sequence[str]) -> list[Finding]:
@@ -197,25 +197,25 @@ def bursts(arm: Index, names: Sequence[str], reward: Array) -> list[Finding]:
     if n < 5 * _BLOCK or arms < 2 or int(np.count_nonzero(np.diff(arm))) < arms * math.log2(n):
         return []
     counts = np.bincount(arm, minlength=arms)
-    found = []
+    findings = []
     block = np.arange(n) // _BLOCK
-    for one in range(arms):
-        inside = np.bincount(block[arm == one], minlength=int(block[-1]) + 1)
+    for which in range(arms):
+        inside = np.bincount(block[arm == which], minlength=int(block[-1]) + 1)
         worst = int(inside.argmax())
         near = inside[max(0, worst - _NEAR) : worst + _NEAR + 1]
         middle = float(np.median(near))
         asked = 1e-4 / (len(inside) * arms)
         lone = float(pdtrc(inside[worst] - 1, max(middle, 1.0))) < asked
-        rows = (block == worst) & (arm == one)
-        usual = float((reward[arm == one] != 0).mean())
+        rows = (block == worst) & (arm == which)
+        usual = float((reward[arm == which] != 0).mean())
         bought = float((reward[rows] != 0).mean())
         if lone and inside[worst] > _CROWDED * middle and bought <= usual / 2:
-            found.append(
+            findings.append(
                 Finding(
                     "burst",
-                    f"{int(inside[worst]):,} of {_BLOCK} rows in a burst belong to {names[one]}, "
+                    f"{int(inside[worst]):,} of {_BLOCK} rows in a burst are of {names[which]}, "
                     f"which usually has {middle:,.0f}, and hardly one of them bought: look at rows "
                     f"{worst * _BLOCK + 1:,} to {min(n, (worst + 1) * _BLOCK):,}.",
                 )
             )
-    return found[:1] if counts.all() else found
+    return findings[:1] if counts.all() else findings

@@ -143,8 +143,9 @@ class Gain:
         """Add rewards by their weights under two rules; `bounds` are those of the difference."""
         (first, other), (low, high, base, _) = weights, rows.scale
         with np.errstate(invalid="ignore", over="ignore"):
-            found = [np.multiply.outer([low - base, high - base], bound) for bound in bounds]
-        ends = np.nan_to_num(np.array(found), nan=0.0, posinf=math.inf, neginf=-math.inf)  # 0 · ∞
+            products = [np.multiply.outer([low - base, high - base], bound) for bound in bounds]
+        ends = np.array(products)
+        ends[np.isnan(ends)] = 0.0  # 0 · ∞
         beyond = rows.y - base
         self.total.add(
             (first - other) * beyond,
@@ -289,9 +290,9 @@ class Worth:
         """After a number of outcomes, learn the range again, and keep an interval for the chart."""
         if outcomes >= _FIRST and outcomes & (outcomes - 1) == 0:
             self.scale = self._learned(samples) or self.scale
-        found = self.control.estimate() or self.even.estimate()
-        if found is not None and found.known:
-            self.trail.append((at, found))
+        estimate = self.control.estimate() or self.even.estimate()
+        if estimate is not None and estimate.known:
+            self.trail.append((at, estimate))
         if outcomes >= _TRAIL * self._size:
             self._size, self.trail = 2 * self._size, self.trail[-1::-2][::-1]
 

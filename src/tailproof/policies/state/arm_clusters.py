@@ -129,9 +129,9 @@ class ArmClusters(StudentFit):
         places = arms[rows].argmax(axis=2)
         scale = np.sqrt(variance[rows])
         lucky = _LUCK * self.scale[rows, None] * np.maximum(scale, 1)
-        own = width[rows]
+        before = width[rows]
         width = width.copy()
-        width[rows] = np.where(few[rows[:, None], places], np.maximum(own, lucky), own)
+        width[rows] = np.where(few[rows[:, None], places], np.maximum(before, lucky), before)
         some = two[rows].any(axis=1)
         rows, places, scale = rows[some], places[some], scale[some]
         if len(rows):
@@ -157,17 +157,17 @@ class ArmClusters(StudentFit):
         the median arm, or none, is taken away.
         """
         n = np.maximum(at[..., _N], 1)
-        own = at[..., _MEAN] - self.origin[rows, None]
+        huber = at[..., _MEAN] - self.origin[rows, None]
         apart = np.zeros((len(rows), n.shape[1] + 1))
-        apart[:, :-1] = np.where(n >= _FIRST, (own - mean) / scale, 0)
+        apart[:, :-1] = np.where(n >= _FIRST, (huber - mean) / scale, 0)
         apart.sort(axis=1)
-        own -= _median(apart)[:, None] * scale
+        huber -= _median(apart)[:, None] * scale
         error = np.sqrt(at[..., _SQUARES]) / np.maximum(at[..., _INSIDE], 1)
         free, log = np.maximum(n - 1, 1), bonus**2 * np.log1p(share / n)
         reach = error * np.sqrt(free * np.expm1(np.minimum(2 * log / free, 500)))
-        instead = (n >= _BELIEVED) & (np.abs(own - mean) > _AGREE * error)
-        wins = (at[..., _TWO] > 0) & (instead | (own + reach > mean + width))
-        return np.where(wins, own, mean), np.where(wins, reach, width)
+        instead = (n >= _BELIEVED) & (np.abs(huber - mean) > _AGREE * error)
+        wins = (at[..., _TWO] > 0) & (instead | (huber + reach > mean + width))
+        return np.where(wins, huber, mean), np.where(wins, reach, width)
 
 
 def _shown(at: Array) -> NDArray[np.bool_]:

@@ -147,17 +147,17 @@ class State:
         The arrays of a state inside this one carry its name and a dot before theirs. Buffers are
         as long as their decisions need, whatever room other paths needed before.
         """
-        found: dict[str, NDArray[Any]] = {"format": np.array(self.FORMAT)}
+        arrays: dict[str, NDArray[Any]] = {"format": np.array(self.FORMAT)}
         buffers = self.declared().buffers
         room = self._room_saved() if buffers else 0
         for name, value in self._parts():
             if isinstance(value, State):
-                found |= {f"{name}.{key}": array for key, array in value.to_arrays().items()}
+                arrays |= {f"{name}.{key}": array for key, array in value.to_arrays().items()}
             elif name in buffers:
-                found[name] = np.array(value[*(slice(None),) * buffers[name].buffer, :room])
+                arrays[name] = np.array(value[*(slice(None),) * buffers[name].buffer, :room])
             else:
-                found[name] = np.array(value)
-        return found
+                arrays[name] = np.array(value)
+        return arrays
 
     def fill(self, arrays: Mapping[str, ArrayLike], paths: int, prefix: str = "") -> None:
         """Check and copy the arrays that `to_arrays` returned; see `tailproof.Policy.restore`.

@@ -53,8 +53,8 @@ class MomentClass(NamedTuple):
         p, tau, y = self.order, self._tau, clip(x, 1e30)[..., None, None]
         far = np.abs(y) ** p - _Z**p - p * _Z ** (p - 1) * (y - _Z)
         kept = _S * _Z + tau * np.maximum(far, 0)
-        found: Array = np.log(np.maximum(kept, 1e-300))
-        return found
+        log_growth: Array = np.log(np.maximum(kept, 1e-300))
+        return log_growth
 
     @property
     def start(self) -> Array:

@@ -210,7 +210,7 @@ class SketchedBounds(QuantileBounds):
 
     def _insert(self, at: Cells, y: Array) -> None:
         self.counts[at] += 1
-        for path, arm, x in zip(*(each.tolist() for each in (*at, y)), strict=True):
+        for path, arm, x in zip(*(column.tolist() for column in (*at, y)), strict=True):
             facts, held = self.facts[path, arm], int(self.held[path, arm])
             value, a, b = facts
             i = int(value[:held].searchsorted(x))

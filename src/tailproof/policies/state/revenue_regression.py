@@ -125,11 +125,11 @@ class RevenueRegression(SalesHistogram):
         self.solve_at[rows] = np.maximum((_GROWTH * visitors).astype(np.int64), visitors + 1)
         x, arm = self.kept_x[rows], self.kept_arm[rows]
         y = np.clip(self.kept_y[rows], self.low[rows, None], self.high[rows, None])
-        own = (arm[:, None, :] == np.arange(self.arms)[:, None]) * y[:, None, :]
+        by_arm = (arm[:, None, :] == np.arange(self.arms)[:, None]) * y[:, None, :]
         d = x.shape[2]
-        pay = self.pay[rows] + own @ x
+        pay = self.pay[rows] + by_arm @ x
         squares = (x[..., :, None] * x[..., None, :]).reshape(len(rows), KEPT, d * d)
-        meat = self.meat[rows] + ((own * own) @ squares).reshape(*own.shape[:2], d, d)
+        meat = self.meat[rows] + ((by_arm * by_arm) @ squares).reshape(*by_arm.shape[:2], d, d)
         lent = LENT / bought
         gram, pay, meat = (_lend(sums, lent) for sums in (self.gram[rows], pay, meat))
         size = np.sqrt(np.einsum("pkii->pki", gram))

@@ -167,8 +167,8 @@ class CatoniMeans(RobustMeans):
         place = np.arange(len(x))[:, None] * size + pulled + 1
 
         def at(values: Array) -> Array:
-            found: Array = np.pad(values, ((0, 0), (1, 0))).ravel()[place]
-            return found
+            spread_out: Array = np.pad(values, ((0, 0), (1, 0))).ravel()[place]
+            return spread_out
 
         def total(values: Array) -> Array:
             sums: Array = np.zeros(len(x) * size)

@@ -115,6 +115,6 @@ class Samples(State):
         with np.errstate(divide="ignore", invalid="ignore"):
             bound = safe(paths[due], top) / self.longest[at]
         bound = np.where(np.isnan(bound), 0.0, bound)
-        for path, own, most, (x, y) in zip(*at, bound, self.unsettled(*at), strict=True):
-            self.moment[path, own] += np.where(np.abs(y) <= most, y, 0.0) @ x
+        for path, at_level, most, (x, y) in zip(*at, bound, self.unsettled(*at), strict=True):
+            self.moment[path, at_level] += np.where(np.abs(y) <= most, y, 0.0) @ x
         self.settled[at] = np.maximum(self.settled[at], bound)

@@ -175,9 +175,9 @@ class StudentFit(State):
     @property
     def coefficients(self) -> Array:
         """The estimate of (θ, b), of shape (paths, D)."""
-        found = self.mean.copy()
-        found[:, self.dim :] += self.origin[:, None]
-        return found
+        coefficients = self.mean.copy()
+        coefficients[:, self.dim :] += self.origin[:, None]
+        return coefficients
 
     def responses(self, pulls: slice) -> Array:
         """Return some rewards of the buffer, from the origin, both modes laid on their centre."""
@@ -397,12 +397,12 @@ class StudentFit(State):
         starts = np.stack([np.zeros(self.mean[rows].shape), self.mean[rows]], axis=1)
         starts[:, 0, self.dim :] = ((raw.low + raw.high) / 2)[:, None]
         starts[:, 1, self.dim :] += np.where(on, 0, (left.low + left.high) / 2)[:, None]
-        found = compare(x, y, even_weights(x[..., : self.dim]), prior[rows], starts, low, high)
-        gain = np.minimum(found.gain, found.moves - self.dim)
-        moved = np.abs(np.matvec(x, found.two.theta - self.mean[rows])).mean(axis=1)
-        begins = (gain > _SURE) & (~on | (moved > found.two.gap / 2))
+        comparison = compare(x, y, even_weights(x[..., : self.dim]), prior[rows], starts, low, high)
+        gain = np.minimum(comparison.gain, comparison.moves - self.dim)
+        moved = np.abs(np.matvec(x, comparison.two.theta - self.mean[rows])).mean(axis=1)
+        begins = (gain > _SURE) & (~on | (moved > comparison.two.gap / 2))
         ends = on & (gain < -_SURE / 2)
-        for which, fit in ((begins, found.two), (ends, found.one)):
+        for which, fit in ((begins, comparison.two), (ends, comparison.one)):
             part = np.flatnonzero(which)
             if len(part):
                 self.gap[rows[part]] = fit.gap[part]

@@ -222,12 +222,14 @@ def _asymmetry(data: Sample, fit: Clusters) -> tuple[Array, Array]:
     nu = fit.nu[:, None]
     score = (nu + 1) / (nu + square) * square - 1  # of ln s
     counts = [np.maximum(part.sum(axis=1), 1) for part in (up, down)]
-    own = [
+    log_scales = [
         np.log(np.maximum(1 + (score * part).sum(axis=1) / count, 0.02))
         for part, count in zip((up, down), counts, strict=True)
     ]
     information = 2 * fit.nu / (fit.nu + 3)
-    scales = np.square(own[0] - own[1]) * information / (1 / counts[0] + 1 / counts[1])
+    scales = (
+        np.square(log_scales[0] - log_scales[1]) * information / (1 / counts[0] + 1 / counts[1])
+    )
     weights = np.square(sign.sum(axis=1)) / np.maximum(data.weight.sum(axis=1), 1)
     return scales / 2, weights / 2
 
@@ -253,5 +255,5 @@ def even_weights(arms: Array) -> Array:
     units = ((arms == 0) | (arms == 1)).all(axis=(1, 2)) & (arms.sum(axis=2) == 1).all(axis=1)
     counts = arms.sum(axis=1)
     most = np.maximum(np.median(counts, axis=1), 1)
-    own = np.matvec(arms, most[:, None] / np.maximum(counts, 1))
-    return np.where(units[:, None], np.minimum(own, 1), 1.0)
+    weights = np.matvec(arms, most[:, None] / np.maximum(counts, 1))
+    return np.where(units[:, None], np.minimum(weights, 1), 1.0)
