@@ -72,8 +72,7 @@ def prune(
     Tickets with their ids and units, rewards, and the features of their offers go; so do imported
     rows, which ended when they were imported. A snapshot of the state takes their place as the
     beginning of every replay, and a note says what was removed, with sums by arm. It is one
-    transaction; others may use the journal. `pruning_notice` names the statements that are no
-    longer possible.
+    transaction; others may use the journal. `pruning_notice` names the statements that go with them.
 
     The latest outcome always stays. A reward for a removed ticket is "unknown". A recipe that takes
     over later (`Agent`, `change`) can learn only the outcomes left.
@@ -84,8 +83,7 @@ def prune(
     before : str, float or datetime
         A date such as "2026-01-01" (in UTC), an age such as "90d", or seconds since 1970.
     page : callable, optional
-        Returns the counts of the page before an outcome, as the command does: "Did it pay?" goes
-        on.
+        Returns the counts of the page before an outcome, so that "Did it pay?" goes on.
 
     Examples
     --------
