@@ -37,9 +37,7 @@ def calibrate_command(
     dim: Annotated[int | None, typer.Option(help="Length of the arms' vectors, if any.")] = None,
     pulls: Annotated[int | None, typer.Option(help="Pulls per decision, if fixed.")] = None,
     block: Annotated[int | None, typer.Option(help="Block length, if fixed.")] = None,
-    scale: Annotated[
-        float | None, typer.Option(help="Scale of noise to leave behind the filter.")
-    ] = None,
+    scale: Annotated[float | None, typer.Option(help="Scale of noise to leave.")] = None,
     efficiency: Annotated[float | None, typer.Option(help=_KEPT)] = None,
     delta: Annotated[float, typer.Option(help="Error probability for the scale.")] = 0.01,
     like: Annotated[str | None, typer.Option(help=_LIKE)] = None,

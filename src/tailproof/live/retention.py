@@ -72,7 +72,7 @@ def prune(
     Tickets with their ids and units, rewards, and the features of their offers go; so do imported
     rows, which ended when they were imported. A snapshot of the state takes their place as the
     beginning of every replay, and a note says what was removed, with sums by arm. It is one
-    transaction; others may use the journal. `pruning_notice` names the statements that go with them.
+    transaction; others may use the journal. `pruning_notice` names the statements lost.
 
     The latest outcome always stays. A reward for a removed ticket is "unknown". A recipe that takes
     over later (`Agent`, `change`) can learn only the outcomes left.
