@@ -35,7 +35,6 @@ from tailproof import (
     TruncatedMean,
     Vigilant,
     Wrapper,
-    bestarm,
 )
 from tailproof.discovery import declared
 
