@@ -272,7 +272,7 @@ class Customers:
         if endless.any():  # the infinite rows of such a customer share the cap
             theirs = (np.bincount(self.row_customer, endless, self.n) > 0)[self.row_customer]
             rows = np.where(theirs, np.sign(rows) * endless, rows)
-            total = np.bincount(self.row_customer, rows, self.n)
+            total = np.bincount(self.row_customer, rows, self.n).astype(np.float64)
         scale = np.divide(capped, total, out=np.ones(self.n), where=total != 0)
         return np.asarray(rows * scale[self.row_customer])
 
