@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailproof.checks import array, number, require
-from tailproof.naming import natural_key
+from tailproof.formatting import natural_key
 from tailproof.tables import cells
 from tailproof.tables.cells import Column, Decimal, Spelling
 from tailproof.tables.checked import Records
