@@ -347,7 +347,7 @@ class Learner:
                     f"{self.kind} must keep its {state.arms} arms, got {arms.shape[1]}"
                 )
             if arms.shape[1] > state.arms:
-                vars(state).update(vars(policy.resized(state, arms.shape[1])))
+                self.state = state = policy.resized(state, arms.shape[1])
         with unwarned():
             propensity = None if share is None else np.array([share])
             policy.learn_unchecked(state, arms, np.array([chosen]), np.array([rewards]), propensity)
