@@ -212,7 +212,7 @@ def _whose(standing: Standing) -> str:
 
 
 def about_visits(standing: Standing) -> str:
-    """Say which arm leads per visit, if it is another one; else empty."""
+    """Name the arm that leads per visit, if it is not the leader by customers; else empty."""
     if standing.customers.case != "customers" or standing.best is None:
         return ""
     values = -standing.per_visit if standing.costs else standing.per_visit

@@ -403,7 +403,7 @@ class Standing:
 
     @cached_property
     def rivals(self) -> tuple[str, ...]:
-        """The arms over which the leader is not sure by the comparison of the two alone."""
+        """The arms that the leader is not sure to beat, each compared with the leader alone."""
         if self.best is None:
             return tuple(self.names)
         others = [arm for arm in range(len(self.names)) if arm != self.best]
