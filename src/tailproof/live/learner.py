@@ -216,8 +216,8 @@ class Learner:
             preferred, known = self._policy_shares(offer, request)
         shares = preferred if not explore else explore / len(preferred) + (1 - explore) * preferred
         reached = shares.cumsum()
-        lot = draws(self.seed, request)[0]
-        arm = int(reached.searchsorted(lot * reached[-1], "right"))
+        draw = draws(self.seed, request)[0]
+        arm = int(reached.searchsorted(draw * reached[-1], "right"))
         if control is not None and control.arm in offer.names:
             place = offer.names.index(control.arm)
             shares = shares * (1 - control.share)
