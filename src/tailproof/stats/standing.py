@@ -444,11 +444,11 @@ class Standing:
             if sold < LEAST_SOLD
         ]
         if few:
-            said = ", ".join(
+            sales = ", ".join(
                 f"{name} has sold {often(sold) if sold else 'nothing'}" for name, sold in few[:3]
             )
             return [
-                f"{said}, and every arm needs {LEAST_SOLD} sales before one is sure, as nobody "
+                f"{sales}, and every arm needs {LEAST_SOLD} sales before one is sure, as nobody "
                 "knows what its next sale brings; name the largest possible one if you know it"
             ]
         hidden = self.customers.hidden(*self.range)

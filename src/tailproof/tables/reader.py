@@ -171,8 +171,8 @@ class Reader:
         if "time" not in self.columns:
             return None
         name = self._name("time")
-        times, said = cells.times(self.columns["time"], name, self.refusals)
-        self.notes.append(said)
+        times, note = cells.times(self.columns["time"], name, self.refusals)
+        self.notes.append(note)
         self.refusals.rows(np.flatnonzero(np.isnan(times)), f"column {name} has no time")
         return times
 

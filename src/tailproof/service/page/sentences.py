@@ -418,7 +418,7 @@ def _assumed(about: About) -> str:
 def exploring(about: About, estimate: Estimate | None, worth: Worth) -> dict[str, Any]:
     """Say how much more the policy's own choice would have earned at the other requests."""
     drawn, decisions = (sum(part) for part in zip((0, 0), *worth.controls.values(), strict=True))
-    said = f"{drawn:,} of {decisions:,} decisions were the control group"
+    shares = f"{drawn:,} of {decisions:,} decisions were the control group"
     how = (
         "This compares what the policy would have chosen by itself, at each request, with what the "
         "request got: control, explore and floor together. It leaves out what was learned thanks "
@@ -426,7 +426,7 @@ def exploring(about: About, estimate: Estimate | None, worth: Worth) -> dict[str
     )
     blank = {"words": "", "how": how.strip(), "row": None}
     if about.aim.level is not None:
-        return blank | {"words": f"{said}. For a quantile the cost is not estimated.", "how": ""}
+        return blank | {"words": f"{shares}. For a quantile the cost is not estimated.", "how": ""}
     if estimate is None:
         return blank | {"words": "Too early to tell, or the propensities are not known.", "how": ""}
     row = _gain(about, "served", "what the requests got", estimate)
@@ -439,7 +439,7 @@ def exploring(about: About, estimate: Estimate | None, worth: Worth) -> dict[str
         words = (
             f"Exploring cost about {amount(gain)} {about.unit}; {spread}, so nothing is sure yet."
         )
-    control = f" {said}." if decisions else ""
+    control = f" {shares}." if decisions else ""
     return {"words": words + control, "how": how.strip(), "row": row}
 
 
