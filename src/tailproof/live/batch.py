@@ -8,7 +8,6 @@ from tailproof.live.journal import BEFORE, CANCELLED, Look, Request, own_id
 from tailproof.live.learner import certain, draws, packed
 from tailproof.live.offer import MOST_ARMS, Offer
 from tailproof.live.ordering import order
-from tailproof.typing import Array
 
 if TYPE_CHECKING:
     from tailproof.live.agent import Agent
@@ -97,7 +96,7 @@ class Batch:
             group, repeats, arm, shares = self._chosen(id_, ask, offer, even)
         if repeats is None:
             earlier, text = None, packed(shares)
-            share = None if shares is None else float(shares[arm])
+            share = None if shares is None else shares[arm]
         else:  # id, arm, propensity, shares and offer of the request that is repeated
             earlier, _, share, text, its = repeats
             text = text if its == number else None
@@ -207,7 +206,7 @@ class Batch:
 
     def _chosen(
         self, id_: int, ask: Ask, offer: Offer, even: float
-    ) -> tuple[str | None, tuple[Any, ...] | None, int, Array | None]:
+    ) -> tuple[str | None, tuple[Any, ...] | None, int, list[float] | None]:
         """Return the group of a request, the request that it repeats, its arm, and the shares."""
         agent = self.agent
         control: Any = agent.recipe.control

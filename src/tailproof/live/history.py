@@ -404,4 +404,4 @@ def _write_rows(agent: Agent, past: _Past, look: Look, progress: Progress) -> No
 
 def _packed(shares: Any, names: tuple[str, ...], ordered: tuple[str, ...]) -> str | None:
     """Return the propensities of all arms as a journal stores them, in the order of the offer."""
-    return packed(np.array([shares[names.index(name)] for name in ordered]))
+    return packed([shares[names.index(name)] for name in ordered])

@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, Self, TypedDict
 
 from tailproof import recipes
@@ -182,7 +183,7 @@ class Recipe:
             if getattr(self, name) != getattr(other, name)
         )
 
-    @property
+    @cached_property
     def at_once(self) -> bool:
         """Whether a reward is learned when it comes."""
         return self.silence is None and self.rewards == "first"

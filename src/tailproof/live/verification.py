@@ -10,7 +10,6 @@ from tailproof.live.offer import Offer
 from tailproof.live.recipe import Recipe
 from tailproof.live.replay import blank, offers, replay
 from tailproof.policies.base import Policy
-from tailproof.typing import Array
 
 __all__ = ["Verification", "verify"]
 
@@ -176,7 +175,7 @@ def _again(
 ) -> bool:
     """Return whether arm, propensity, shares and group of a request come out as they are."""
     (arm, share, shares, group, _), names = decided, learner.names
-    every: Array | None
+    every: list[float] | None
     if names.get(arm) not in offer.names:
         return False
     if group == "fixed":
@@ -186,7 +185,7 @@ def _again(
             return False
         control: Any = recipe.control
         place, every = learner.choose(id_, offer, recipe.even(offer), control, group)
-    propensity = None if every is None else float(every[place])
+    propensity = None if every is None else every[place]
     return (offer.names[place], propensity, packed(every)) == (names[arm], share, shares)
 
 

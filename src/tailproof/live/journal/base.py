@@ -253,13 +253,10 @@ class Journal(ABC):
         try:
             self._begin()
         except BaseException as error:
-            self.finish(error)
+            self.__exit__(None, error, None)
 
     def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
-        self.finish(error)
-
-    def finish(self, error: BaseException | None) -> None:
-        """End a transaction: commit it, or roll it back after an error."""
+        """Commit, or roll back after an error."""
         try:
             if error is None:
                 self._end("COMMIT")
@@ -406,19 +403,20 @@ class Journal(ABC):
         digests: Collection[bytes] = (),
     ) -> Look:
         """Read what a batch needs, with one wait for the database."""
-        state = self.execute(self._state)
+        state, earlier = self.execute(self._state), dict[str, tuple[Any, ...]]()
         if units:
             self.lock_units(units)
-        earlier = [(unit, self.execute(_UNIT, (unit,))) for unit in units]
+            sent = [(unit, self.execute(_UNIT, (unit,))) for unit in units]
+            earlier = {unit: row for unit, rows in sent for row in rows}
         requests = self._requests_of(tickets) if tickets else {}
         offers = self.offer_ids(digests) if digests else {}
         ((outcomes, notes, last, orders, now, any_gone),) = state
         if now:
             self._set_clock(now)
-        units = {unit: row for unit, rows in earlier for row in rows}
+        else:
+            now = self.now()
         gone = self._gone(tickets) if any_gone and tickets else set()
-        now = now or self.now()
-        return Look(outcomes, notes, last, bool(orders), now, requests, units, offers, gone)
+        return Look(outcomes, notes, last, bool(orders), now, requests, earlier, offers, gone)
 
     def _gone(self, tickets: Collection[str]) -> set[str]:
         """Return those tickets that were cancelled before they were asked for."""
@@ -427,13 +425,14 @@ class Journal(ABC):
 
     def _requests_of(self, tickets: Sequence[str]) -> dict[str, Request]:
         """Return those requests that exist, by ticket, with their events."""
-        numbers = [own_id(ticket) for ticket in tickets if ticket[0] == "#"]
-        ids = [number for number in numbers if number is not None]
+        requests = dict[str, Request]()
         rows = self.execute(_find("ticket", len(tickets), self.TELLING), tickets)
-        some = self.execute(_find("id", len(ids), self.TELLING), ids) if ids else ()
-        requests: dict[str, Request] = {}
-        for row in chain(rows, some):
-            name = row[1] if row[1] is not None else f"#{row[0]}"
+        named = [own_id(ticket) for ticket in tickets if ticket[0] == "#"]
+        ids = [number for number in named if number is not None] if named else []
+        if ids:
+            rows = chain(rows, self.execute(_find("id", len(ids), self.TELLING), ids))
+        for row in rows:
+            name = f"#{row[0]}" if row[1] is None else row[1]
             request = requests.get(name)
             if request is None:
                 request = requests[name] = Request(*row[:10])
