@@ -22,6 +22,8 @@ _NEVER_TWICE = 100
 """After this many new offers in a row, none is expected to repeat."""
 _STRANGE = 10_000
 """Offers that are remembered as new."""
+_SUMMED = 1e100
+"""Rewards that are not stored are summed if they are smaller, so that no sum overflows."""
 _ACCEPTED = 4096
 """Offers without features that are remembered as accepted."""
 
@@ -245,9 +247,9 @@ class Batch:
         return "kept"
 
     def _ignore(self, why: str, reward: float) -> None:
-        """Count a reward that is not stored; the sum is one of finite rewards."""
+        """Count a reward that is not stored; absurd ones are left out of the sum, which they spoil."""
         count, total = self.ignored.get(why, (0, 0.0))
-        self.ignored[why] = count + 1, total + (reward if math.isfinite(reward) else 0.0)
+        self.ignored[why] = count + 1, total + (reward if abs(reward) < _SUMMED else 0.0)
 
     def _cancel(self, ticket: str) -> Status:
         request = self.look.requests.get(ticket)

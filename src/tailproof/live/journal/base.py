@@ -20,6 +20,7 @@ from tailproof.live.journal.tables import SCHEMA, TABLES
 __all__ = [
     "BEFORE",
     "CANCELLED",
+    "LARGE",
     "PAGE",
     "ConflictError",
     "Journal",
@@ -32,6 +33,8 @@ __all__ = [
 
 CANCELLED = "\n"
 """The name of an event that says that its ticket was cancelled; those of rewards are printable."""
+LARGE = 2.0**64
+"""Sums are of rewards divided by this, where PostgreSQL would refuse one that is too large."""
 PAGE = -1
 """In place of the number of a recipe: the snapshot of what the page has counted."""
 BEFORE = -1
@@ -555,9 +558,9 @@ class Journal(ABC):
         told = f"SELECT COUNT(*) FROM event WHERE request IN ({span})"
         ((events,),) = self.execute(told, (first,))
         arms = {
-            name: {"requests": int(requests), "rewards": int(rewards), "sum": total or 0.0}
-            for name, requests, rewards, total in self.execute(
-                "SELECT a.name, COUNT(*), COUNT(o.reward), SUM(o.reward) FROM outcome o"
+            name: {"requests": int(requests), "rewards": int(rewards), "sum": (part or 0.0) * LARGE}
+            for name, requests, rewards, part in self.execute(
+                f"SELECT a.name, COUNT(*), COUNT(o.reward), SUM(o.reward / {LARGE}) FROM outcome o"
                 " JOIN request r ON r.id = o.request JOIN arm a ON a.number = r.arm"
                 " WHERE o.number < ? GROUP BY a.name ORDER BY a.name",
                 (first,),
