@@ -247,7 +247,7 @@ class Batch:
         return "kept"
 
     def _ignore(self, why: str, reward: float) -> None:
-        """Count a reward that is not stored; absurd ones are left out of the sum, which they spoil."""
+        """Count a reward that is not stored; the sum is of those that cannot spoil it."""
         count, total = self.ignored.get(why, (0, 0.0))
         self.ignored[why] = count + 1, total + (reward if abs(reward) < _SUMMED else 0.0)
 
