@@ -27,6 +27,9 @@ _SUMMED = 1e100
 _ACCEPTED = 4096
 """Offers without features that are remembered as accepted."""
 
+_NONE = (None,) * 5
+"""In place of a request for which the policy chose."""
+
 
 class Batch:
     """Asks, tells and cancellations within one transaction, and the rows that they lead to.
@@ -104,18 +107,22 @@ class Batch:
             text = text if its == number else None
         return self._stored(ask, (id_, number, offer.names[arm], share, text, group, earlier))
 
-    def _stored(self, ask: Ask, decided: tuple[Any, ...]) -> Ticket:
+    def _stored(self, ask: Ask, chosen: tuple[Any, ...]) -> Ticket:
         """Keep a new request, for the journal and for later acts of the batch."""
-        id_, number, name, share, text, group, earlier = decided
+        id_, number, name, share, text, group, earlier = chosen
         look, agent, now = self.look, self.agent, self.now
         learner, ends = agent.learner, now + float(agent.recipe.wait)
         arm, ticket = learner.numbers[name], ask.ticket
         asked = id_, ticket, ask.unit, now, ends, agent.number
-        self.requests.append((*asked, number, arm, share, text, group, earlier, learner.learned))
+        again = int(ask.unit in look.units)
+        decided = (arm, share, text, group, again, earlier, learner.learned)
+        self.requests.append((*asked, number, *decided))
         ticket = f"#{id_}" if ticket is None else ticket
-        look.requests[ticket] = Request(*asked, arm, share, group)
+        look.requests[ticket] = Request(*asked, arm, share, group, again)
         if ask.unit is not None and group is None:
             look.units[ask.unit] = (id_, arm, share, text, number)
+        elif ask.unit is not None:
+            look.units.setdefault(ask.unit, _NONE)
         if ticket in look.gone:
             self._cancel(ticket)
         else:
@@ -215,8 +222,8 @@ class Batch:
         if agent.fixed in offer.names:
             return "fixed", None, *certain(offer, str(agent.fixed))
         group = group_of(agent.learner.seed, id_, ask.unit, control, offer)
-        earlier = self.look.units.get(ask.unit) if ask.unit is not None else None
-        if group is None and earlier is not None and agent.name(earlier[1]) in offer.names:
+        earlier = _NONE if ask.unit is None else self.look.units.get(ask.unit, _NONE)
+        if group is None and earlier[0] is not None and agent.name(earlier[1]) in offer.names:
             return None, earlier, *certain(offer, agent.name(earlier[1]))
         return group, None, *agent.learner.choose(id_, offer, even, control, group)
 

@@ -393,8 +393,8 @@ def _write_rows(agent: Agent, past: _Past, look: Look, progress: Progress) -> No
             text = None if shares is None else _packed(shares, past.names, offer.names)
             time = look.now if at is None else at
             number = numbers[past.names[arm]]
-            row = (last, None, None, time, time, agent.number, number, share, HISTORY)
-            requests.append((*row[:6], known[offer.key], number, share, text, HISTORY, None, 0))
+            row = (last, None, None, time, time, agent.number, number, share, HISTORY, 0)
+            requests.append((*row[:6], known[offer.key], number, share, text, HISTORY, 0, None, 0))
             outcomes.append((Request(*row), reward, "told"))
         journal.add_requests(requests)
         journal.add_outcomes(outcomes, look.now, look.outcomes + start)

@@ -12,9 +12,7 @@ __all__ = ["Ended", "Note", "Reader"]
 
 _ENDED = (
     "SELECT r.offer, r.arm, r.at, r.propensity, r.shares, r.grp, r.recipe, o.reward, o.why,"
-    " CASE WHEN r.unit IS NULL THEN 0 WHEN r.repeats IS NOT NULL OR EXISTS (SELECT 1 FROM request u"
-    " WHERE u.unit = r.unit AND u.at < r.at) THEN 1 ELSE 0 END, r.unit"
-    " FROM outcome o JOIN request r ON r.id = o.request"
+    " r.again, r.unit FROM outcome o JOIN request r ON r.id = o.request"
     " WHERE o.number >= ? AND o.number < ? ORDER BY o.number"
 )
 

@@ -41,7 +41,7 @@ BEFORE = -1
 """The request of a ticket that was cancelled before it was asked for; the event has its name."""
 _CHUNK = 1000
 """Rows read at once."""
-_REQUEST = "r.id, r.ticket, r.unit, r.at, r.ends, r.recipe, r.arm, r.propensity, r.grp"
+_REQUEST = "r.id, r.ticket, r.unit, r.at, r.ends, r.recipe, r.arm, r.propensity, r.grp, r.again"
 _FIND = (
     f"SELECT {_REQUEST}, o.why, e.name, e.value, e.at, e.late FROM request r"
     " LEFT JOIN outcome o ON o.request = r.id LEFT JOIN event e ON e.request = r.id"
@@ -51,12 +51,14 @@ _OUTCOMES = (
     "SELECT o.number, o.reward, r.arm, r.offer, r.propensity FROM outcome o"
     " JOIN request r ON r.id = o.request WHERE o.number >= ? AND o.number < ? ORDER BY o.number"
 )
-_REQUESTED = f"INSERT INTO request VALUES ({', '.join('?' * 13)})"
+_REQUESTED = f"INSERT INTO request VALUES ({', '.join('?' * 14)})"
 _UNIT = (
-    "SELECT r.id, r.arm, r.propensity, r.shares, r.offer FROM request r"
-    " WHERE r.unit = ? AND r.grp IS NULL ORDER BY r.at DESC, r.id DESC LIMIT 1"
+    "SELECT l.id, l.arm, l.propensity, l.shares, l.offer"
+    " FROM (SELECT unit FROM request WHERE unit = ? LIMIT 1) u LEFT JOIN"
+    " (SELECT * FROM request WHERE unit = ? AND grp IS NULL ORDER BY at DESC, id DESC LIMIT 1) l"
+    " ON l.unit = u.unit"
 )
-"""The latest request of a unit for which the policy chose."""
+"""The latest request of a unit for which the policy chose; a row of NULL if it had only others."""
 
 
 class ConflictError(Exception):
@@ -88,7 +90,8 @@ class Look(NamedTuple):
     found : dict of Request
         Requests by ticket, of those that were looked for and exist.
     units : dict
-        The latest request of a unit: id, arm, propensity, shares and offer.
+        The latest request of a unit for which the policy chose: id, arm, propensity, shares and
+        offer; all None if it had only others.
     offers : dict
         The ids of offers by digest.
     gone : set of str
@@ -110,8 +113,8 @@ class Look(NamedTuple):
 class Request:
     """A request, as far as its outcome needs it.
 
-    `why` is the kind of its outcome, None while that is open; `events` are (value, time, late) by
-    name.
+    `again` is 1 if its unit had a request before. `why` is the kind of its outcome, None while that
+    is open; `events` are (value, time, late) by name.
     """
 
     id: int
@@ -123,6 +126,7 @@ class Request:
     arm: int
     propensity: float | None
     group: str | None
+    again: int
     why: str | None = None
     events: dict[str, tuple[Any, ...]] = field(default_factory=dict)
 
@@ -130,7 +134,7 @@ class Request:
         """Return what the seal of its outcome covers."""
         row = (self.id, self.ticket, self.unit, self.at, self.ends, self.recipe, self.arm)
         events = sorted((name, *event[:2]) for name, event in self.events.items() if not event[2])
-        return (*row, self.propensity, self.group, events)
+        return (*row, self.propensity, self.group, self.again, events)
 
 
 def seal(*values: Any) -> int:
@@ -409,7 +413,7 @@ class Journal(ABC):
         state, earlier = self.execute(self._state), dict[str, tuple[Any, ...]]()
         if units:
             self.lock_units(units)
-            sent = [(unit, self.execute(_UNIT, (unit,))) for unit in units]
+            sent = [(unit, self.execute(_UNIT, (unit, unit))) for unit in units]
             earlier = {unit: row for unit, rows in sent for row in rows}
         requests = self._requests_of(tickets) if tickets else {}
         offers = self.offer_ids(digests) if digests else {}
@@ -438,9 +442,9 @@ class Journal(ABC):
             name = f"#{row[0]}" if row[1] is None else row[1]
             request = requests.get(name)
             if request is None:
-                request = requests[name] = Request(*row[:10])
-            if row[10] is not None:
-                request.events[row[10]] = row[11:14]
+                request = requests[name] = Request(*row[:11])
+            if row[11] is not None:
+                request.events[row[11]] = row[12:15]
         return requests
 
     def add_requests(self, rows: Sequence[tuple[Any, ...]]) -> None:
