@@ -393,8 +393,8 @@ def _write_rows(agent: Agent, past: _Past, read: BatchRead, progress: Progress) 
             text = None if shares is None else _packed(shares, past.names, offer.names)
             time = read.now if at is None else at
             number = numbers[past.names[arm]]
-            row = (last, None, None, time, time, agent.number, number, share, HISTORY)
-            requests.append((*row[:6], known[offer.key], number, share, text, HISTORY, None, 0))
+            row = (last, None, None, time, time, agent.number, number, share, HISTORY, 0)
+            requests.append((*row[:6], known[offer.key], number, share, text, HISTORY, 0, None, 0))
             outcomes.append((Request(*row), reward, "told"))
         journal.add_requests(requests)
         journal.add_outcomes(outcomes, read.now, read.outcomes + start)
@@ -404,4 +404,4 @@ def _write_rows(agent: Agent, past: _Past, read: BatchRead, progress: Progress) 
 
 def _packed(shares: Any, names: tuple[str, ...], ordered: tuple[str, ...]) -> str | None:
     """Return the propensities of all arms as a journal stores them, in the order of the offer."""
-    return packed(np.array([shares[names.index(name)] for name in ordered]))
+    return packed([shares[names.index(name)] for name in ordered])
