@@ -480,9 +480,9 @@ class Agent(Shown):
             return False
         if not change:
             other = "" if text == policy else f"policy {text}, not {policy}; "
-            what = (other + rules_differ).removesuffix("; ")
+            yours = (other + rules_differ).removesuffix("; ")
             raise ValueError(
-                f"the journal belongs to {policy}, and its recipe differs: you gave {what}. Leave "
+                f"the journal belongs to {policy}, and its recipe differs: you gave {yours}. Leave "
                 "rules out that shall stay; or let the new recipe learn the outcomes and take over "
                 "with `tailproof change FILE EXPERIMENT` or Agent(…, change=True); or use a new "
                 "journal"

@@ -278,5 +278,5 @@ def group_of(seed: int, id_: int, unit: str | None, control: Any, offer: Offer) 
     """Return "control" if a request belongs to the control group; all of a unit do, or none."""
     if control is None or control.arm not in offer.names:
         return None
-    lot = draws(seed, id_)[1] if unit is None else draws(seed, "unit", unit)[1]
-    return "control" if lot < control.share else None
+    draw = draws(seed, id_)[1] if unit is None else draws(seed, "unit", unit)[1]
+    return "control" if draw < control.share else None

@@ -48,13 +48,13 @@ class _Seen:
     """Whether every arm has rewards enough, so that none is new."""
 
 
-def draws(seed: int, *what: object) -> tuple[float, float]:
+def draws(seed: int, *words: object) -> tuple[float, float]:
     """Return two numbers from 0 to 1 that look random, always the same for the same words.
 
     >>> draws(0, 17) == draws(0, 17) != draws(0, 18)
     True
     """
-    digest = hashlib.blake2b(f"{seed} {what}".encode(), digest_size=16).digest()
+    digest = hashlib.blake2b(f"{seed} {words}".encode(), digest_size=16).digest()
     return int.from_bytes(digest[:8]) / 2**64, int.from_bytes(digest[8:]) / 2**64
 
 
@@ -353,7 +353,7 @@ class Learner:
                     f"{self.kind} must keep its {state.arms} arms, got {arms.shape[1]}"
                 )
             if arms.shape[1] > state.arms:
-                vars(state).update(vars(policy.resized(state, arms.shape[1])))
+                self.state = state = policy.resized(state, arms.shape[1])
         with unwarned():
             propensity = None if share is None else np.array([share])
             policy.learn_unchecked(state, arms, np.array([chosen]), np.array([rewards]), propensity)

@@ -230,7 +230,7 @@ def _check_rows(journal: Journal, verification: Verification, recipes: dict[int,
     for *row, mark in journal.stream(f"SELECT {columns}, seal FROM event ORDER BY request, name"):
         if seal(*row) != mark:
             verification.changed.append(f"event {row[0]}")
-    for what, sql in {
+    for table, sql in {
         "event": "SELECT e.request FROM event e LEFT JOIN request r ON r.id = e.request"
         f" WHERE r.id IS NULL AND e.request <> {BEFORE}",
         "request": "SELECT r.id FROM request r LEFT JOIN outcome o ON o.request = r.id"
@@ -241,7 +241,7 @@ def _check_rows(journal: Journal, verification: Verification, recipes: dict[int,
         words = {"event": "event {} without a request", "request": "outcome of request {}"}
         words["due"] = "request {}"
         for (number,) in journal.execute(f"{sql} ORDER BY 1"):
-            verification.changed.append(words[what].format(number))
+            verification.changed.append(words[table].format(number))
     places = ", ".join(map(str, recipes))
     foreign = f"SELECT id FROM request WHERE recipe NOT IN ({places})"
     lost = "SELECT id FROM request WHERE offer NOT IN (SELECT id FROM offer)"
