@@ -1,67 +1,109 @@
 """Every tool that docs/choosing.md names, in every set of the gauntlet: the tables of the docs.
 
-``--play FOLDER`` plays the sets and keeps a score of each there: with 100 paths 2 to 9 minutes a
-set on 16 cores. ``--write FOLDER`` writes docs/gauntlet.md, its picture, and the table in
-docs/choosing.md from these scores, and nothing else, so that each figure has one source.
+``--play FOLDER`` plays the sets and keeps a score of each there, in about half an hour of one core.
+Tools that have a compiled form are played as machine code. ``--write FOLDER`` writes
+docs/gauntlet.md, its picture, and the table in docs/choosing.md from these scores, and nothing
+else, so that each figure has one source.
 """
 
 import argparse
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from timing import one_core
 
 one_core()
 
 from tailproof.formatting import brief
+from tailproof.policies import Policy
 from tailproof.research.gauntlet import Score, problems, recommended, run
 
 DOCS = Path(__file__).parents[1] / "docs"
-SETS = {
-    "report": ("report", "", None, "locations"),
-    "worlds": ("worlds", "", None, "locations, assumptions broken"),
-    "money": ("money", "money", True, "revenue"),
-    "features": ("money", "money", False, "revenue, with features"),
-    "shops": ("worlds", "money", None, "revenue, assumptions broken"),
-    "moving": ("moving", "moving", None, "worlds that move"),
+
+
+class Part(NamedTuple):
+    """Problems of the gauntlet that are shown in one table."""
+
+    title: str
+    problems: str
+    block: str
+    paths: int
+    k_armed: bool | None = None
+    """Whether its problems are K-armed; None where both kinds are played."""
+    arrays: tuple[str, ...] = ()
+    """The tools without a compiled form."""
+
+
+MONEY = ("Capped(UCB1)",)
+FEATURES = ("RevenueUCB", "LinRevenueUCB", "Capped(UCB1)", "LinStudentUCB")
+PARTS = {
+    "report": Part("locations", "report", "", 40),
+    "worlds": Part("locations, assumptions broken", "worlds", "", 40),
+    "money": Part("revenue", "money", "money", 50, True, MONEY),
+    "features": Part("revenue, with features", "money", "money", 20, False, FEATURES),
+    "shops": Part("revenue, assumptions broken", "worlds", "money", 50, None, MONEY),
+    "moving": Part("worlds that move", "moving", "moving", 10, None, tuple(recommended("moving"))),
 }
-"""The problems of each part, their block, whether they are K-armed, and what the table says."""
-STANDING = ("report", "worlds", "money", "shops")
 START, END = "<!-- table of benchmarks/choosing.py -->", "<!-- end of the table -->"
 
 
-def play(folder: Path, sets: list[str], size: str, jobs: int) -> None:
-    """Play some sets, and keep a score of each."""
+def play(folder: Path, parts: list[str], paths: int | None, size: str, jobs: int) -> None:
+    """Play some parts, and keep a score of each."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in sets:
-        score = played(name, size, jobs)
+    for name in parts:
+        part = PARTS[name] if paths is None else PARTS[name]._replace(paths=paths)
+        score = played(part, size, jobs, folder / name)
         score.save(folder / f"{name}.npz")
         print("\n".join(table({name: score})), flush=True)
 
 
-def played(name: str, size: str, jobs: int) -> Score:
-    """Play a set, the longest problems first, so that no core waits for them at the end."""
-    which, block, k_armed, _ = SETS[name]
-    own = [problem for problem in problems(which) if problem.block == block]
-    if k_armed is not None:
-        own = [problem for problem in own if problem.k_armed == k_armed]
+def played(part: Part, size: str, jobs: int, cells: Path) -> Score:
+    """Play a part: compiled tools by machine code, the others by arrays of paths.
+
+    What is finished is kept in the folder of cells, so that a run that was stopped goes on there.
+    """
+    own = [problem for problem in problems(part.problems) if problem.block == part.block]
+    if part.k_armed is not None:
+        own = [problem for problem in own if problem.k_armed == part.k_armed]
     tools = recommended(own)
     if all(problem.k_armed for problem in own):
         tools.pop("LinRevenueUCB", None)  # for features
-    longest_first = sorted(own, key=lambda problem: -problem.horizon)
-    score = run(tools, problems=longest_first, size=size, workers=jobs)
-    return replace(score, regret={problem.name: score.regret[problem.name] for problem in own})
+    engines = {name: "processes" if name in part.arrays else "compiled" for name in tools}
+    scores = [
+        run(
+            {name: tool for name, tool in tools.items() if engines[name] == engine},
+            problems=own, size=size, paths=part.paths, out=cells, engine=engine, workers=jobs,
+        )
+        for engine in dict.fromkeys(engines.values())
+    ]  # fmt: skip
+    return joined(scores, tools)
+
+
+def joined(scores: list[Score], tools: dict[str, Policy[Any]]) -> Score:
+    """Return one score of all tools; random arms and the oracle are those of the first."""
+    first = scores[0]
+    regret = {
+        problem: dict(item for score in reversed(scores) for item in score.regret[problem].items())
+        for problem in first.problems
+    }
+    described = {name: repr(tool) for name, tool in tools.items()}
+    return replace(first, regret=regret, settings={**first.settings, "tools": described})
 
 
 def table(scores: dict[str, Score]) -> list[str]:
     """Return a row for each tool in each set, as Markdown."""
-    head = "| set | tool | problems | regret, median | over the best tool, median | worst | where |"
-    lines = [f"{head} most paths lost | where |", "|---|---|---:|---:|---:|---:|---|---:|---|"]
+    head = "| set | paths | tool | problems | regret, median | over the best tool, median | worst |"
+    lines = [
+        f"{head} where | most paths lost | where |",
+        "|---|---:|---|---:|---:|---:|---:|---|---:|---|",
+    ]
     for name, score in scores.items():
         for tool, row in score.summary().items():
             lost = max((r for r in score.rows() if r.tool == tool), key=lambda r: r.stuck)
             cells = [
-                SETS[name][3],
+                PARTS[name].title,
+                str(score.settings["paths"]),
                 f"`{tool}`",
                 str(row["problems"]),
                 f"{brief(100 * row['over_chance'])} %",
@@ -77,19 +119,16 @@ def table(scores: dict[str, Score]) -> list[str]:
 
 def write(folder: Path) -> None:
     """Write the pages from the scores of a folder."""
-    scores = {name: Score.load(folder / f"{name}.npz") for name in SETS if _file(folder, name)}
+    scores = {name: Score.load(folder / f"{name}.npz") for name in PARTS if _file(folder, name)}
     command = "python benchmarks/choosing.py --play out/choosing"
     pages = [
-        score.to_markdown(command).replace("# The gauntlet", f"## {SETS[name][3].capitalize()}")
+        score.to_markdown(command).replace("# The gauntlet", f"## {PARTS[name].title.capitalize()}")
         for name, score in scores.items()
     ]
     (DOCS / "gauntlet.md").write_text("# The gauntlet\n\n" + "\n".join(pages), encoding="utf-8")
     scores["report"].plot().savefig(DOCS / "images" / "gauntlet.png")
     own = scores["report"].settings
-    caption = (
-        f"{own['paths']} paths, seed {own['seed']}, tailproof {own['versions']['tailproof']}, "
-        f"`{command}`."
-    )
+    caption = f"Seed {own['seed']}, tailproof {own['versions']['tailproof']}, `{command}`."
     page = (DOCS / "choosing.md").read_text(encoding="utf-8")
     before, rest = page.split(START)
     after = rest.split(END)[1]
@@ -106,12 +145,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--play", type=Path, metavar="FOLDER")
     parser.add_argument("--write", type=Path, metavar="FOLDER")
-    parser.add_argument("--sets", nargs="*", choices=SETS, default=STANDING)
+    parser.add_argument("--sets", nargs="*", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--paths", type=int, help="in place of those of each set")
     parser.add_argument("--size", choices=["smoke", "quick", "full"], default="full")
     parser.add_argument("--jobs", type=int, default=0, help="0 for all cores")
     given = parser.parse_args()
     if given.play:
-        play(given.play, given.sets, given.size, given.jobs)
+        play(given.play, given.sets, given.paths, given.size, given.jobs)
     if given.write:
         write(given.write)
 

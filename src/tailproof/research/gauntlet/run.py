@@ -20,6 +20,7 @@ from tailproof.research.gauntlet.problems import Problem, problems as chosen_by
 from tailproof.research.gauntlet.score import CHANCE, Score
 from tailproof.results import Result
 from tailproof.results.provenance import provenance
+from tailproof.simulation.engines import code_of
 from tailproof.simulation.plan import Plan
 from tailproof.simulation.sweeps import sweep
 from tailproof.typing import Array
@@ -58,6 +59,7 @@ def run(
     *,
     problems: str | Sequence[str | Problem] = "report",
     size: str = "quick",
+    paths: int | None = None,
     seed: int | None = None,
     out: str | Path | None = None,
     engine: str = "processes",
@@ -78,6 +80,8 @@ def run(
         horizon.
     size : "smoke", "quick" or "full"
         See `SIZES`. Problems that move are always played to their end, but for the smoke size.
+    paths : int, optional
+        In place of the paths of the size.
     seed : int, optional
         By default that of the set of problems, see `SEEDS`.
     out, engine, workers, progress :
@@ -98,9 +102,10 @@ def run(
     _check(policies, size)
     chosen = chosen_by(problems)
     seed = _seed(problems) if seed is None else whole("seed", seed, at_least=0)
-    plans = {p.name: _plan(p, p.bandit, _players(policies, p), size, seed) for p in chosen}
+    paths = SIZES[size].paths if paths is None else whole("paths", paths, at_least=1)
+    plans = {p.name: _plan(p, p.bandit, _players(policies, p), size, paths, seed) for p in chosen}
     oracles = {
-        f"{p.name}, oracle": _plan(p, p.oracle, p.oracle_forms(), size, seed)
+        f"{p.name}, oracle": _plan(p, p.oracle, p.oracle_forms(), size, paths, seed)
         for p in chosen
         if p.oracle is not None
     }
@@ -108,7 +113,8 @@ def run(
     return Score(
         regret={problem.name: _regret(results[problem.name], problem) for problem in chosen},
         oracle={name.removesuffix(", oracle"): _best(results[name]) for name in oracles},
-        settings={"size": size, "seed": seed, **_described(policies, chosen, plans)},
+        settings={"size": size, "paths": paths, "seed": seed}
+        | _described(policies, chosen, plans, engine),
     )
 
 
@@ -130,16 +136,18 @@ def _check(policies: Mapping[str, Policy[Any]], size: str) -> None:
 
 
 def _described(
-    policies: Mapping[str, Policy[Any]], problems: Sequence[Problem], plans: Mapping[str, Plan]
+    policies: Mapping[str, Policy[Any]],
+    problems: Sequence[Problem],
+    plans: Mapping[str, Plan],
+    engine: str,
 ) -> dict[str, Any]:
     """Return what was played, as plain text and numbers."""
     return {
-        "paths": plans[problems[0].name].paths,
         "horizons": {problem.name: plans[problem.name].horizon for problem in problems},
         "tools": {name: repr(policy) for name, policy in policies.items()},
         "problems": {problem.name: repr(problem) for problem in problems},
         "blocks": {problem.name: problem.block for problem in problems},
-        "versions": provenance(),
+        "versions": provenance(code_of(engine)),
     }
 
 
@@ -162,7 +170,12 @@ def _fits(policy: Policy[Any], problem: Problem) -> bool:
 
 
 def _plan(
-    problem: Problem, bandit: Any, policies: Mapping[str, Policy[Any]], size: str, seed: int
+    problem: Problem,
+    bandit: Any,
+    policies: Mapping[str, Policy[Any]],
+    size: str,
+    paths: int,
+    seed: int,
 ) -> Plan:
     most = np.inf if problem.whole and size != "smoke" else SIZES[size].horizon
     horizon = int(min(problem.horizon, most))
@@ -170,7 +183,7 @@ def _plan(
         policies=policies,
         environment=bandit,
         horizon=horizon,
-        paths=SIZES[size].paths,
+        paths=paths,
         seed=seed,
         checkpoints=(horizon // 2, horizon),
         delay=problem.delay * horizon // problem.horizon,
