@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tailproof import Result, recipes
-from tailproof.cli import app
+from tailproof.cli import app, output
 
 MINE = """
 from dataclasses import dataclass
@@ -40,6 +40,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (tmp_path / "broken_alone.py").write_text("import numpy\n1 / 0\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(output.console, "width", 200)  # it was made by whoever ran a command first
     yield
     for name in ("mine_alone", "broken_alone"):
         sys.modules.pop(name, None)

