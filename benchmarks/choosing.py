@@ -1,22 +1,20 @@
 """Every tool that docs/choosing.md names, in every set of the gauntlet: the tables of the docs.
 
-``--play FOLDER`` plays the sets and keeps a score of each there, in about half an hour of one core.
-Tools that have a compiled form are played as machine code. ``--write FOLDER`` writes
-docs/gauntlet.md, its picture, and the table in docs/choosing.md from these scores, and nothing
-else, so that each figure has one source.
+``--play FOLDER`` plays the sets and keeps a score of each there: with the 100 paths of the full
+size 2 to 9 minutes a set on 16 cores, with ``--paths 10`` about as long on one. A run that was
+stopped goes on. ``--write FOLDER`` writes docs/gauntlet.md, its picture, and the table in
+docs/choosing.md from these scores, and nothing else, so that each figure has one source.
 """
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from timing import one_core
 
 one_core()
 
 from tailproof.formatting import brief
-from tailproof.policies import Policy
 from tailproof.research.gauntlet import Score, problems, recommended, run
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -27,68 +25,36 @@ class Part(NamedTuple):
 
     title: str
     problems: str
-    block: str
-    paths: int
+    block: str = ""
     k_armed: bool | None = None
     """Whether its problems are K-armed; None where both kinds are played."""
-    arrays: tuple[str, ...] = ()
-    """The tools without a compiled form."""
 
 
-MONEY = ("Capped(UCB1)",)
-FEATURES = ("RevenueUCB", "LinRevenueUCB", "Capped(UCB1)", "LinStudentUCB")
 PARTS = {
-    "report": Part("locations", "report", "", 40),
-    "worlds": Part("locations, assumptions broken", "worlds", "", 40),
-    "money": Part("revenue", "money", "money", 50, True, MONEY),
-    "features": Part("revenue, with features", "money", "money", 20, False, FEATURES),
-    "shops": Part("revenue, assumptions broken", "worlds", "money", 50, None, MONEY),
-    "moving": Part("worlds that move", "moving", "moving", 10, None, tuple(recommended("moving"))),
+    "report": Part("locations", "report"),
+    "worlds": Part("locations, assumptions broken", "worlds"),
+    "moving": Part("worlds that move", "moving", "moving"),
+    "shops": Part("revenue, assumptions broken", "worlds", "money"),
+    "features": Part("revenue, with features", "money", "money", k_armed=False),
+    "money": Part("revenue", "money", "money", k_armed=True),
 }
 START, END = "<!-- table of benchmarks/choosing.py -->", "<!-- end of the table -->"
 
 
-def play(folder: Path, parts: list[str], paths: int | None, size: str, jobs: int) -> None:
-    """Play some parts, and keep a score of each."""
+def play(folder: Path, parts: list[str], size: str, paths: int | None, jobs: int) -> None:
+    """Play some parts, and keep a score of each, and what is finished of a part."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in parts:
-        part = PARTS[name] if paths is None else PARTS[name]._replace(paths=paths)
-        score = played(part, size, jobs, folder / name)
+        part = PARTS[name]
+        own = [problem for problem in problems(part.problems) if problem.block == part.block]
+        if part.k_armed is not None:
+            own = [problem for problem in own if problem.k_armed == part.k_armed]
+        tools = recommended(own)
+        if all(problem.k_armed for problem in own):
+            tools.pop("LinRevenueUCB", None)  # for features
+        score = run(tools, problems=own, size=size, paths=paths, out=folder / name, workers=jobs)
         score.save(folder / f"{name}.npz")
         print("\n".join(table({name: score})), flush=True)
-
-
-def played(part: Part, size: str, jobs: int, cells: Path) -> Score:
-    """Play a part: compiled tools by machine code, the others by arrays of paths.
-
-    What is finished is kept in the folder of cells, so that a run that was stopped goes on there.
-    """
-    own = [problem for problem in problems(part.problems) if problem.block == part.block]
-    if part.k_armed is not None:
-        own = [problem for problem in own if problem.k_armed == part.k_armed]
-    tools = recommended(own)
-    if all(problem.k_armed for problem in own):
-        tools.pop("LinRevenueUCB", None)  # for features
-    engines = {name: "processes" if name in part.arrays else "compiled" for name in tools}
-    scores = [
-        run(
-            {name: tool for name, tool in tools.items() if engines[name] == engine},
-            problems=own, size=size, paths=part.paths, out=cells, engine=engine, workers=jobs,
-        )
-        for engine in dict.fromkeys(engines.values())
-    ]  # fmt: skip
-    return joined(scores, tools)
-
-
-def joined(scores: list[Score], tools: dict[str, Policy[Any]]) -> Score:
-    """Return one score of all tools; random arms and the oracle are those of the first."""
-    first = scores[0]
-    regret = {
-        problem: dict(item for score in reversed(scores) for item in score.regret[problem].items())
-        for problem in first.problems
-    }
-    described = {name: repr(tool) for name, tool in tools.items()}
-    return replace(first, regret=regret, settings={**first.settings, "tools": described})
 
 
 def table(scores: dict[str, Score]) -> list[str]:
@@ -146,12 +112,12 @@ def main() -> None:
     parser.add_argument("--play", type=Path, metavar="FOLDER")
     parser.add_argument("--write", type=Path, metavar="FOLDER")
     parser.add_argument("--sets", nargs="*", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--paths", type=int, help="in place of those of each set")
+    parser.add_argument("--paths", type=int, help="in place of those of the size")
     parser.add_argument("--size", choices=["smoke", "quick", "full"], default="full")
     parser.add_argument("--jobs", type=int, default=0, help="0 for all cores")
     given = parser.parse_args()
     if given.play:
-        play(given.play, given.sets, given.paths, given.size, given.jobs)
+        play(given.play, given.sets, given.size, given.paths, given.jobs)
     if given.write:
         write(given.write)
 
