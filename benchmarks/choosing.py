@@ -45,6 +45,8 @@ def play(folder: Path, parts: list[str], size: str, paths: int | None, jobs: int
     """Play some parts, and keep a score of each, and what is finished of a part."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in parts:
+        if _file(folder, name).exists():
+            continue
         part = PARTS[name]
         own = [problem for problem in problems(part.problems) if problem.block == part.block]
         if part.k_armed is not None:
@@ -53,7 +55,7 @@ def play(folder: Path, parts: list[str], size: str, paths: int | None, jobs: int
         if all(problem.k_armed for problem in own):
             tools.pop("LinRevenueUCB", None)  # for features
         score = run(tools, problems=own, size=size, paths=paths, out=folder / name, workers=jobs)
-        score.save(folder / f"{name}.npz")
+        score.save(_file(folder, name))
         print("\n".join(table({name: score})), flush=True)
 
 
@@ -85,12 +87,14 @@ def table(scores: dict[str, Score]) -> list[str]:
 
 def write(folder: Path) -> None:
     """Write the pages from the scores of a folder."""
-    scores = {name: Score.load(folder / f"{name}.npz") for name in PARTS if _file(folder, name)}
+    files = {name: _file(folder, name) for name in PARTS}
+    scores = {name: Score.load(file) for name, file in files.items() if file.exists()}
     command = "python benchmarks/choosing.py --play out/choosing"
-    pages = [
-        score.to_markdown(command).replace("# The gauntlet", f"## {PARTS[name].title.capitalize()}")
-        for name, score in scores.items()
-    ]
+    pages = []
+    for name, score in scores.items():
+        typed = f"{command} --sets {name} --paths {score.settings['paths']}"
+        title = f"## {PARTS[name].title.capitalize()}"
+        pages.append(score.to_markdown(typed).replace("# The gauntlet", title))
     (DOCS / "gauntlet.md").write_text("# The gauntlet\n\n" + "\n".join(pages), encoding="utf-8")
     scores["report"].plot().savefig(DOCS / "images" / "gauntlet.png")
     own = scores["report"].settings
@@ -102,8 +106,8 @@ def write(folder: Path) -> None:
     (DOCS / "choosing.md").write_text("\n".join(lines), encoding="utf-8")
 
 
-def _file(folder: Path, name: str) -> bool:
-    return (folder / f"{name}.npz").exists()
+def _file(folder: Path, name: str) -> Path:
+    return folder / f"{name}.npz"
 
 
 def main() -> None:
