@@ -14,7 +14,7 @@ import pytest
 
 import tailproof as tp
 from tailproof.live import Agent, open_journal, prune, read
-from tailproof.live.retention import farewell
+from tailproof.live.retention import pruning_notice
 
 NAMES = ["blue", "red"]
 
@@ -100,8 +100,8 @@ def test_ids_are_not_given_again() -> None:
 
 def test_dates_and_ages() -> None:
     agent = played(":memory:", tp.UCB1())
-    assert farewell(agent, "100000d") == "There is nothing to remove."
-    said = farewell(agent, "1s")
+    assert pruning_notice(agent, "100000d") == "There is nothing to remove."
+    said = pruning_notice(agent, "1s")
     assert said.startswith("This removes 699 outcomes with their requests. What was learned stays.")
     assert "recipe that takes over later learns only those" in said
     for before in ("1960-01-01", "100000d", datetime(1960, 1, 1, tzinfo=UTC), -5.0):

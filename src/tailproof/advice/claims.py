@@ -1,4 +1,4 @@
-"""Sentences about who leads: whose rewards, of what, when, and how sure.
+"""Sentences about who leads: which customers, which revenue, in which period, and how sure.
 
 Files and the page say the same: all of these take a `Standing`.
 """
@@ -104,7 +104,7 @@ def about_cap(standing: Standing) -> str:
 
 
 def bounds_words(standing: Standing) -> str:
-    """Return what the range is, to go on with "For the mean …"."""
+    """Describe the range of a mean; the sentence goes on with "For the mean …"."""
     low, high = standing.range
     what = "rewards" if standing.customers.case == "rows" else "totals of customers"
     between = f"between {short(low)} and {short(high)}"
@@ -117,7 +117,7 @@ def bounds_words(standing: Standing) -> str:
 
 
 def _uncapped(standing: Standing, arm: int, other: int, contrast: Contrast) -> str:
-    """Say what the difference was without the cap, if the cap turns it round."""
+    """Say the difference without the cap, if its sign is another one than with the cap."""
     if not standing.above:
         return ""
     raw = standing.uncapped(arm, other)
@@ -139,7 +139,7 @@ def how_many_more(standing: Standing, arm: int, other: int) -> str:
 
 
 def about_control(standing: Standing, control: str) -> list[str]:
-    """Say of each arm what it earns beyond the control, with p values after Holm."""
+    """Say how much more than the control each arm earns, with p values after Holm."""
     lines, tested = [], False
     tail = (1 - standing.level) / 2
     for name, (_, better, worse) in standing.against(control).items():
@@ -226,5 +226,5 @@ def about_visits(standing: Standing) -> str:
 
 
 def noun(standing: Standing) -> str:
-    """Return what one observation is called."""
+    """Return the noun for one observation: row or customer."""
     return "row" if standing.customers.case == "rows" else "customer"

@@ -46,7 +46,7 @@ def sentences(advice: Advice) -> str:
 
 
 def _about_leaders(advice: Advice) -> list[str]:
-    """Say who leads under each aim, and what would make it sure."""
+    """Say which arm leads under each aim, and how many more rewards would make that sure."""
     if len(advice.rewards.arms) < 2:
         return []
     best = "smallest" if advice.costs else "largest"
@@ -101,7 +101,7 @@ def _about_lead(comparison: Comparison) -> str:
 
 
 def _about_means(advice: Advice) -> list[str]:
-    """Say what a mean without an interval depends on, and which bounds or caps are used."""
+    """Say that a mean without bounds has no interval, or which bounds or caps it uses."""
     sentences = []
     unbounded = isinstance(advice.comparisons["mean"].statistic, Unbounded)
     tops = {
@@ -142,7 +142,7 @@ def cells(advice: Advice) -> list[list[str]]:
 
 
 def _cell(estimate: tuple[float | None, float | None, float | None], unbounded: bool) -> str:
-    """Return an estimate and its interval, or what there is of them."""
+    """Return an estimate with its interval; a mean without bounds has none."""
     value, low, high = estimate
     if unbounded and value is not None:
         return short(value)

@@ -92,7 +92,7 @@ def unsound(advice: Advice) -> tuple[str, ...]:
 
 
 def findings_of(advice: Advice) -> list[Finding]:
-    """Return what makes statements about this file wrong."""
+    """Return the reasons for which statements about this file may be wrong."""
     who, names = advice.customers, [arm.name for arm in advice.rewards.arms]
     if len(names) < 2:
         return []

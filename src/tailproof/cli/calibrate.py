@@ -37,9 +37,9 @@ def calibrate_command(
     dim: Annotated[int | None, typer.Option(help="Length of the arms' vectors, if any.")] = None,
     pulls: Annotated[int | None, typer.Option(help="Pulls per decision, if fixed.")] = None,
     block: Annotated[int | None, typer.Option(help="Block length, if fixed.")] = None,
-    scale: Annotated[float | None, typer.Option(help="Scale that the filter may leave.")] = None,
+    scale: Annotated[float | None, typer.Option(help="Scale of noise to leave.")] = None,
     efficiency: Annotated[float | None, typer.Option(help=_KEPT)] = None,
-    delta: Annotated[float, typer.Option(help="Error probability for that scale.")] = 0.01,
+    delta: Annotated[float, typer.Option(help="Error probability for the scale.")] = 0.01,
     like: Annotated[str | None, typer.Option(help=_LIKE)] = None,
     toml: Annotated[Path | None, typer.Option(help=_TOML)] = None,
     plot: Annotated[Path | None, typer.Option(help="A new file for a picture, .png.")] = None,
@@ -67,7 +67,7 @@ def calibrate_command(
 
 
 def _say(advice: "Advice", like: str | None, toml: Path | None, plot: Path | None) -> None:
-    """Print the advice, and write what was asked beside it."""
+    """Print the advice, and write the files that were asked for."""
     from tailproof.cli.saving import save_picture
 
     if toml is not None:
@@ -105,7 +105,7 @@ def _table(title: str, cells: list[list[str]]) -> None:
 
 
 def _print_like(advice: "Advice", platform: str) -> None:
-    """Print what a platform's rule for outliers makes of the same customers."""
+    """Print the same customers under a platform's rule for outliers."""
     from tailproof.advice.platforms import platform_lines, platform_rules
 
     cells, sentences = platform_lines(platform_rules(advice, platform))

@@ -170,7 +170,7 @@ def verify_command(journal: JournalText) -> None:
 
 
 def _say_checked(verification: "Verification") -> None:
-    """Say what a verification has found."""
+    """Print the result of a verification."""
     console.print(
         f"{verification.requests} requests decided again, {verification.outcomes} outcomes"
     )
@@ -218,7 +218,7 @@ def import_command(
 
     The rows become outcomes of the journal, all of them or none, and the policy learns them in the
     order of time. If propensities differ between rows of an arm, and the policy sees no features,
-    rows are thinned so that they are as of visitors drawn at random.
+    rows are thinned to match visitors drawn at random.
     """
     from tailproof.live.history import import_history
 
@@ -259,22 +259,22 @@ def prune_command(
     experiment: ExperimentName,
     before: Annotated[str, typer.Option(help="A date such as 2026-01-01, or an age such as 90d.")],
     look: Annotated[
-        bool, typer.Option("--look", help="Say what would go; remove nothing.")
+        bool, typer.Option("--look", help="Say which records would be removed; remove nothing.")
     ] = False,
 ) -> None:
-    """Remove the records of requests that ended before some time, and keep what was learned.
+    """Remove the records of requests that ended before a time, and keep the learned state.
 
         tailproof prune shop.toml checkout --before 90d
 
-    Ticket ids, units, rewards and features go. It says before what can no longer be said
-    afterwards; --look only says that. A note in the journal says what was removed. The service may
-    run meanwhile.
+    Ticket ids, units, rewards and features go. It first names the statements that will no longer be
+    possible; with --look it does nothing else. A note in the journal says what was removed. The
+    service may run meanwhile.
     """
-    from tailproof.live.retention import farewell, prune
+    from tailproof.live.retention import prune, pruning_notice
     from tailproof.service.page.summary import counted
 
     with _opened(file, experiment) as opened:
-        said = farewell(opened.agent, before, page=True)
+        said = pruning_notice(opened.agent, before, page=True)
         console.print(said, soft_wrap=True, highlight=False)
         if look:
             return
@@ -360,7 +360,7 @@ def _is_table(file: str) -> bool:
 
 
 def _name(file: str, experiment: str | None) -> str:
-    """Return what the page is called unless a name is given."""
+    """Return the default name of the page."""
     if "://" in file:
         return file.rpartition("#")[2]
     if not file.endswith(".toml"):
@@ -371,7 +371,7 @@ def _name(file: str, experiment: str | None) -> str:
 def _about_table(
     file: str, aim: str | None, columns: dict[str, Any]
 ) -> tuple[dict[str, Any], str, str]:
-    """Return what a table says as data, as a page and in words."""
+    """Return the report of a table as data, as a page and as sentences."""
     from tailproof import calibrate, recipes
     from tailproof.advice.page import advice_page
 
@@ -384,7 +384,7 @@ def _about_table(
 def _about_experiment(
     file: str, aim: str | None, experiment: str | None
 ) -> tuple[dict[str, Any], str, str]:
-    """Return what an experiment says as data, as a page and in words."""
+    """Return the report of an experiment as data, as a page and as sentences."""
     from tailproof.service.page.offline import offline_page, summarised
 
     source, name, goal, policy = _reported(file, aim, experiment)
@@ -396,7 +396,7 @@ def _about_experiment(
 
 
 def _write_report(facts: dict[str, Any], page: str, words: str, out: Path | None) -> None:
-    """Write a page to a file, or print what it says as JSON."""
+    """Write a page to a file, or print its contents as JSON."""
     import json
 
     from tailproof.results.files import whole_file

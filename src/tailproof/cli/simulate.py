@@ -211,7 +211,7 @@ def list_command(word: Word = None, kind: Kind = None) -> None:
         output.console.print(table)
         output.console.print("What they are: tailproof list WORD, or tailproof list --kind noise")
         return
-    table = output.empty_table("Names and what they are", "kind", "name", "what it is", left=3)
+    table = output.empty_table("Names and descriptions", "kind", "name", "what it is", left=3)
     for group in [chosen] if chosen else described:
         for name, what in described[group].items():
             if word is None or word.lower() in f"{name} {what}".lower():
@@ -253,7 +253,7 @@ def _at(delta: float | None, policies: dict[str, Any]) -> dict[str, Any]:
 
 
 def _described_names() -> dict[str, dict[str, str]]:
-    """Return what can be named on the command line and what it is, by its kind."""
+    """Return the names that commands understand, each with a description, by their kind."""
     from tailproof import recipes
     from tailproof.research.gauntlet.problems import problem_sets
     from tailproof.research.paper import STUDIES

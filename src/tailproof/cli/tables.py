@@ -30,7 +30,7 @@ _OPTIONS: dict[str, Any] = {
         _Text, typer.Option(help="Column of the rewards (of --events); reward unless given.")
     ],
     "unit": Annotated[
-        _Text, typer.Option(help="Column of customers, or of what was decided together.")
+        _Text, typer.Option(help="Column of customers, or other units whose rows go together.")
     ],
     "time": Annotated[
         _Text, typer.Option(help="Column of times, such as 2026-11-19 or 19.11.2026 8:30.")
@@ -74,7 +74,7 @@ _OPTIONS: dict[str, Any] = {
 
 
 def reads_records(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command these options; it takes those that were given as one mapping, `columns`."""
+    """Give a command these options; it takes the given ones as one mapping, `columns`."""
     described = inspect.signature(command, eval_str=True)
     added = {name: hint for name, hint in _OPTIONS.items() if name not in described.parameters}
 

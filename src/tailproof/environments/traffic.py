@@ -436,7 +436,7 @@ class FewPrices:
 
     @property
     def values(self) -> tuple[float, ...]:
-        """What each arm earns a row."""
+        """The mean reward of a row, for each arm."""
         worth = sum(p * c for p, c in zip(self.prices, self.chances, strict=True))
         return (worth,) * self.arms
 

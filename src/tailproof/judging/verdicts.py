@@ -25,9 +25,9 @@ __all__ = ["Doubt", "Overlap", "about_drift", "about_errors", "about_mean", "abo
 LEAST_REWARDS = 30
 """Effective rewards below which nothing is said."""
 LEAST_UNITS = 10
-"""Effective decisions or visitors, likewise."""
+"""Effective decisions or visitors below which nothing is said."""
 LEAST_BEYOND = 10
-"""Effective rewards beyond a quantile, likewise."""
+"""Effective rewards beyond a quantile below which nothing is said."""
 UNSUPPORTED = 0.01
 """The share of a rule's choices that the log never shows, above which nothing is said."""
 DOMINANT = 0.2
@@ -56,12 +56,12 @@ class Doubt(NamedTuple):
 
 
 class Overlap(NamedTuple):
-    """How much of what a rule would do the log shows.
+    """How much the log shows of the choices that a rule would make.
 
     Attributes
     ----------
     effective : float
-        (Σw)²/Σw²: so many rewards of the rule itself would say as much. At most what is expected.
+        (Σw)²/Σw²: so many rewards of the rule itself would say as much. At most its expected value.
     units : float
         The same for units.
     mean_weight : float
@@ -126,7 +126,7 @@ def _expected(propensities: Array, steady: Array | float, pi: Array) -> float:
 
 
 def about_overlap(aim: Aim, overlap: Overlap) -> Iterator[Doubt]:
-    """Yield what weights and counts say against any answer."""
+    """Yield reasons in weights and counts to doubt any answer."""
     if overlap.unsupported > UNSUPPORTED:
         yield Doubt(
             "refused",
@@ -164,7 +164,7 @@ def about_overlap(aim: Aim, overlap: Overlap) -> Iterator[Doubt]:
 
 
 def about_drift(log: Records) -> Iterator[Doubt]:
-    """Yield what time says against propensities that were estimated from counts."""
+    """Yield reasons in the times to doubt propensities that were estimated from counts."""
     if not log.estimated:
         return
     movement = drift(log)
@@ -178,7 +178,7 @@ def about_drift(log: Records) -> Iterator[Doubt]:
 
 
 def about_errors(errors: Array) -> Iterator[Doubt]:
-    """Yield what the errors of a location say against it."""
+    """Yield reasons in the errors to doubt a location."""
     if asymmetry(errors - np.median(errors)) > MOST_ASYMMETRY:
         yield Doubt(
             "beware",
@@ -188,7 +188,7 @@ def about_errors(errors: Array) -> Iterator[Doubt]:
 
 
 def about_mean(reward: Array) -> Iterator[Doubt]:
-    """Yield what the tail of rewards says against a mean."""
+    """Yield reasons in the tail of the rewards to doubt a mean."""
     values, counts = np.unique(reward, return_counts=True)
     if len(values) <= _FEW:
         yield from _about_few(values, counts)
@@ -210,7 +210,7 @@ def about_mean(reward: Array) -> Iterator[Doubt]:
 
 
 def _about_few(values: Array, counts: NDArray[Any]) -> Iterator[Doubt]:
-    """Yield what speaks against the mean of few different values.
+    """Yield the reason to doubt a mean of few different values.
 
     Whole numbers without a gap, as clicks and ratings, have a largest one that is known, if it has
     come often enough. Of prices nobody knows which one has not been sold yet.

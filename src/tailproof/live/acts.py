@@ -1,4 +1,4 @@
-"""What callers say to an agent, and what it answers."""
+"""Acts of callers, such as asks and tells, and the answers of an agent."""
 
 import math
 import sys

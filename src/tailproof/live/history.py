@@ -1,4 +1,4 @@
-"""Past decisions as the first outcomes of a journal, and the end of those that are too old."""
+"""Past decisions as the first outcomes of a journal."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ import numpy as np
 from tailproof.formatting import moment
 from tailproof.live.agent import Agent
 from tailproof.live.export import COLUMNS, Log, rows
-from tailproof.live.journal import Journal, Look, Request, open_journal
+from tailproof.live.journal import BatchRead, Journal, Request, open_journal
 from tailproof.live.learner import packed
 from tailproof.live.offer import Offer
 from tailproof.live.ordering import as_orderer
@@ -104,7 +104,7 @@ def import_history(
     A row is a decision with its final reward. Rows are numbered after the outcomes that the journal
     has, in one transaction, and learned in this order; a policy that takes several rewards waits
     for as many rows of the same arm and features. A policy that does not see the features learns a
-    row of arm a with probability min p_a / p, so that the rows of an arm are as of visitors drawn
+    row of arm a with probability min p_a / p, so that the rows of an arm match visitors drawn
     at random; an arm without a chance for some visitors is left out.
 
     Parameters
@@ -153,7 +153,7 @@ def import_history(
 
 
 def _learn_all(agent: Agent, said: list[str], progress: Progress) -> int:
-    """Learn what was written; return how many rows wait for others of the same arm."""
+    """Learn the rows written; return how many wait for others of the same arm."""
     while not agent.tick():
         if progress is not None:
             progress(agent.learner.learned, agent.journal.outcome_count(), "outcomes learned")
@@ -175,7 +175,7 @@ def _check_times(past: _Past, agent: Agent) -> None:
 
 
 def _assume_propensities(past: _Past, agent: Agent, said: list[str]) -> None:
-    """Say what is assumed without propensities; a policy that weighs is given shares of arms."""
+    """Say that propensities are missing; a policy that weighs is given the shares of arms."""
     if past.propensity is not None:
         return
     said.append(
@@ -208,11 +208,11 @@ def _past(agent: Agent, history: Any, columns: dict[str, Any]) -> tuple[_Past, b
 
 
 def _of_table(log: Records, agent: Agent) -> _Past:
-    """Return what is final in a table, in the order of time."""
+    """Return the final outcomes of a table, in the order of time."""
     unknown = np.isnan(log.reward)
     if unknown.any():
         raise ValueError(
-            f"row {int(unknown.argmax()) + 1} has no reward: those of a history are final, so "
+            f"row {int(unknown.argmax()) + 1} has no reward: rewards of a history are final, so "
             "write 0 where nothing came, or remove the row"
         )
     offers, offer = _offers(log, agent)
@@ -245,7 +245,7 @@ def _offers(log: Records, agent: Agent) -> tuple[list[Offer], Index]:
 
 
 def _of_journal(journal: Journal, agent: Agent) -> _Past:
-    """Return what is final in another journal."""
+    """Return the final outcomes of another journal."""
     names: dict[str, int] = {}
     offers: dict[bytes, int] = {}
     outcomes, kept = list[tuple[Any, ...]](), list[Offer]()
@@ -299,7 +299,7 @@ def _even(past: _Past, agent: Agent, said: list[str]) -> _Past:
     if left.any():
         said.append(
             f"{kept.sum()} of {kept.sum() + left.sum()} rows are learned: those with a large "
-            "propensity are thinned, so that the rows of an arm are as of visitors drawn at random."
+            "propensity are thinned, so that the rows of an arm match visitors drawn at random."
         )
     return past.take(kept)
 
@@ -331,11 +331,11 @@ def _write(
     """Write a history to the journal of an agent, as the next outcomes."""
     journal = agent.journal
 
-    def write(look: Look) -> None:
+    def write(read: BatchRead) -> None:
         _check_new(journal, text)
-        _meet(agent, past)
-        _write_rows(agent, past, look, progress)
-        journal.add_note("import", text | {"first": look.outcomes}, look.now)
+        _add_arms(agent, past)
+        _write_rows(agent, past, read, progress)
+        journal.add_note("import", text | {"first": read.outcomes}, read.now)
 
     before = journal.outcome_count()
     as_orderer(journal, write)
@@ -354,15 +354,15 @@ def _check_new(journal: Journal, text: dict[str, Any]) -> None:
             )
 
 
-def _meet(agent: Agent, past: _Past) -> None:
+def _add_arms(agent: Agent, past: _Past) -> None:
     """Let the learner know the arms of a history; store those that are new."""
     journal = agent.journal
     journal.lock_arms()
-    agent.meet()
+    agent.read_arms()
     learner = agent.learner
     known, first = set(learner.numbers), learner.state is None
     for offer in past.offers:
-        with learner.meeting(offer):
+        with learner.numbering(offer):
             pass
     journal.add_arms({name: n for name, n in learner.numbers.items() if name not in known})
     if first:
@@ -371,8 +371,8 @@ def _meet(agent: Agent, past: _Past) -> None:
             journal.set_meta(names=json.dumps(past.features))
 
 
-def _write_rows(agent: Agent, past: _Past, look: Look, progress: Progress) -> None:
-    journal, numbers, last = agent.journal, agent.learner.numbers, look.last
+def _write_rows(agent: Agent, past: _Past, read: BatchRead, progress: Progress) -> None:
+    journal, numbers, last = agent.journal, agent.learner.numbers, read.last
     known = dict[bytes, int]()
     for start in range(0, len(past.offers), _STEP):
         keys = [offer.key for offer in past.offers[start : start + _STEP]]
@@ -391,13 +391,13 @@ def _write_rows(agent: Agent, past: _Past, look: Look, progress: Progress) -> No
                 known[offer.key] = last
                 journal.add_offer(last, offer.key, *offer.row())
             text = None if shares is None else _packed(shares, past.names, offer.names)
-            time = look.now if at is None else at
+            time = read.now if at is None else at
             number = numbers[past.names[arm]]
             row = (last, None, None, time, time, agent.number, number, share, HISTORY)
             requests.append((*row[:6], known[offer.key], number, share, text, HISTORY, None, 0))
             outcomes.append((Request(*row), reward, "told"))
         journal.add_requests(requests)
-        journal.add_outcomes(outcomes, look.now, look.outcomes + start)
+        journal.add_outcomes(outcomes, read.now, read.outcomes + start)
         if progress is not None:
             progress(stop, len(past), "rows written")
 

@@ -1,4 +1,4 @@
-"""A policy and what it has learned so far from the outcomes of a journal."""
+"""A policy with its state, learned so far from the outcomes of a journal."""
 
 import hashlib
 import io
@@ -81,7 +81,7 @@ class Learner:
     policy : Policy
     seed : int
     dim : int, optional
-        The length of the feature vectors; by default that of the first offer, or its number of arms
+        The length of the feature vectors; by default as in the first offer, or its number of arms
         if it has no features.
     """
 
@@ -127,13 +127,13 @@ class Learner:
         self.numbers, self.names = numbers, {number: name for name, number in numbers.items()}
 
     def begin(self, arms: int, dim: int) -> None:
-        """Start from nothing, with so many arms and features."""
+        """Start from nothing, with these numbers of arms and features."""
         self.dim, self.first_arms = dim, arms
         self.state = self.policy.init(1, arms, self._width())
         self._seen = {}
 
     @contextmanager
-    def meeting(self, offer: Offer) -> Iterator[None]:
+    def numbering(self, offer: Offer) -> Iterator[None]:
         """Number the new arms of an offer, and undo that if the body raises.
 
         An offer that does not fit raises ``ValueError``.
@@ -208,10 +208,9 @@ class Learner:
         """Choose an arm; return its place in the offer, and all propensities, None if not known.
 
         With probability `explore` it is drawn uniformly from the arms of the offer, otherwise from
-        the shares that the policy gives them, of which a new arm gets a part; see
-        `_policy_shares`. In the group "control" it is the control arm. The shares of the choice
-        are those of a request before its group is drawn:
-        c·1{control arm} + (1 − c)·(explore/K + (1 − explore)·preferred).
+        the shares that the policy gives them, of which a new arm gets a part; see `_policy_shares`.
+        In the group "control" it is the control arm. The shares hold before the group of the
+        request is drawn: c·1{control arm} + (1 − c)·(explore/K + (1 − explore)·preferred).
         """
         with unwarned():
             preferred, known = self._policy_shares(offer, request)
@@ -230,8 +229,8 @@ class Learner:
         """Return the shares that arms get from the policy, and whether they are its propensities.
 
         Where at least half of the arms on offer have 100 rewards, an arm with n < 100 gets at most
-        √((n + 1)/100), as the width of its interval falls with √n; the policy chooses among the
-        well-known arms in place of what is beyond that.
+        √((n + 1)/100), as the width of its interval falls with √n; the share beyond that goes to
+        the well-known arms, as the policy chooses among them.
         """
         seen = self._sees(offer)
         shares, known = self._shares(seen, request)
@@ -253,8 +252,8 @@ class Learner:
     def _shares(self, seen: _Seen, request: int) -> tuple[Array, bool]:
         """Return the shares that the policy gives to arms, and whether they are its propensities.
 
-        If the policy does not report them, they are those among many of its choices; if these are
-        expensive, one has it all, and its propensity is not known.
+        If the policy does not report propensities, shares are counted among many of its choices; if
+        choices are expensive, a single choice has the whole share, and its propensity is not known.
         """
         state = self.policy.resized(self._among(seen), len(seen.order))
         reported = self.policy.propensities_unchecked(state, seen.arms)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Self, TypeVar
 
-from tailproof.live.journal import ConflictError, Journal, Look, Request
+from tailproof.live.journal import BatchRead, ConflictError, Journal, Request
 from tailproof.live.recipe import Recipe
 
 __all__ = ["Scheduler", "as_orderer", "order"]
@@ -23,16 +23,16 @@ _LOG = logging.getLogger("tailproof.live")
 def order(
     journal: Journal,
     recipe: Callable[[int], Recipe],
-    look: tuple[float, int],
+    at: tuple[float, int],
     most: int,
     ready: Sequence[Request] = (),
 ) -> None:
-    """Number the outcomes of requests that are due, up to `most`, and of those that are `ready`.
+    """Number the outcomes of up to `most` requests that are due, and of the `ready` ones.
 
-    `look` has the time and the number of outcomes so far. Each request goes by its own recipe. Only
+    `at` has the time and the number of outcomes so far. Each request goes by its own recipe. Only
     one transaction at a time does this; if two did, the database would refuse the second.
     """
-    now, outcomes = look
+    now, outcomes = at
     due = journal.due(now, most) if most else []
     rows, ended = list[tuple[Request, float | None, str]](), set[int]()
     for request in [*ready, *(overdue for _, overdue in due)]:
@@ -51,22 +51,22 @@ def order(
         journal.remove_due(done)
 
 
-def as_orderer(journal: Journal, write: Callable[[Look], T]) -> T:
+def as_orderer(journal: Journal, write: Callable[[BatchRead], T]) -> T:
     """Do something in a transaction that may number outcomes, once it may."""
     for _ in range(_TRIES):
         try:
             with journal.transaction():
-                look = journal.look()
-                if not look.orders:
+                read = journal.read_batch()
+                if not read.orders:
                     raise ConflictError
-                return write(look)
+                return write(read)
         except ConflictError:
             time.sleep(_EVERY)
     raise TimeoutError("others kept writing to the journal for a minute: try again")
 
 
 class Scheduler:
-    """A thread that lets agents number and learn what is due, also while nobody asks or tells.
+    """A thread that lets agents number and learn due outcomes, also while nobody asks or tells.
 
     Nothing depends on it: it only leaves less to do for the next ask.
 

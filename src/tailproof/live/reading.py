@@ -66,7 +66,7 @@ class Reader:
         return [Ended(*row) for row in self.journal.execute(_ENDED, (first, stop))]
 
     def kept(self) -> bytes | None:
-        """Return what `prune` kept for the page, if it belongs to the first outcome here."""
+        """Return the page's counts that `prune` kept, if they end at the first outcome here."""
         after, state = self.journal.kept_snapshot(PAGE) or (-1, b"")
         return state if after == self.first() else None
 

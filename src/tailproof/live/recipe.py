@@ -1,4 +1,4 @@
-"""The recipe of an experiment: its policy and what its rewards mean, in one row of the journal."""
+"""The recipe of an experiment: its policy and the meaning of its rewards, a row of the journal."""
 
 import json
 import math
@@ -21,7 +21,7 @@ _ROUNDED = 1e-9
 
 
 class Rules(TypedDict, total=False):
-    """The rules of a `Recipe`, which explains them; those that are left out or None stay."""
+    """The rules of a `Recipe`, which explains them; rules left out or None stay as they are."""
 
     wait: float | str | None
     silence: float | str | None

@@ -1,4 +1,4 @@
-"""Replaying a journal: to restore what was learned, and to teach another policy."""
+"""Replaying a journal: to restore a state, and to teach another policy."""
 
 import json
 import logging
@@ -72,7 +72,7 @@ def restored(policy: Policy[Any], journal: Journal, recipe: int | None = None) -
 
 
 def jump(learner: Learner, journal: Journal) -> None:
-    """Load the latest intact snapshot, if it is later than what was learned."""
+    """Load the latest intact snapshot, if it is later than the outcomes learned."""
     if learner.recipe is None:
         return
     for after, state in journal.snapshots(learner.recipe):
@@ -90,9 +90,9 @@ def blank(
 ) -> Learner:
     """Return a learner that has learned nothing yet but knows the arms of the journal.
 
-    If arms have no features, it has room for at least `room` of them. If the journal was pruned,
-    it has learned what the snapshot kept for this recipe has, the latest of this policy by default;
-    without one, it begins with the first outcome that is left.
+    If arms have no features, it has room for at least `room` of them. If the journal was pruned, it
+    starts from the snapshot that was kept for this recipe, by default the latest of this policy;
+    without a snapshot, it begins with the first outcome left.
     """
     meta, known = journal.meta(), journal.recipes()
     if recipe is None:

@@ -32,12 +32,12 @@ class Verification:
     """The result of replaying a journal and making every decision again.
 
     It finds an outcome, or an event behind one, that was changed, added or removed; an outcome that
-    is not what its recipe makes of its events; a request with an outcome of which anything was
-    changed; a request whose arm, propensity, shares, recipe or window was changed; a changed event,
-    a request that was removed while it was pending; and a snapshot that is not what the outcomes
-    teach. It cannot find: a late event that was removed, another ticket or unit of a request that
-    is still pending, notes of a pause that were changed, and rows that somebody forged with their
-    checksums from there to the end of the chain.
+    does not follow from its events by the rules of its recipe; any change of a request with an
+    outcome; a request whose arm, propensity, shares, recipe or window was changed; a changed event,
+    a request that was removed while it was pending; and a snapshot that is not the state after its
+    outcomes. It cannot find: a late event that was removed, another ticket or unit of a request
+    that is still pending, notes of a pause that were changed, and rows that somebody forged with
+    their checksums from there to the end of the chain.
 
     Attributes
     ----------
@@ -193,7 +193,7 @@ def _again(
 def _check_chain(
     journal: Journal, verification: Verification, pruned: dict[str, Any], recipes: dict[int, Recipe]
 ) -> None:
-    """Check the seals of outcomes, that no number is missing, and what each makes of its events."""
+    """Check the seals of outcomes, that no number is missing, and that events explain outcomes."""
     chain, expected = pruned.get("seal", 0), pruned.get("first", 0)
     last: list[Any] = []
     request = None

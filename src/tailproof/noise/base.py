@@ -1,4 +1,4 @@
-"""The base class of noise laws: what a law defines, and what is derived from it."""
+"""The base class of noise laws: a law defines a few functions, the others are derived."""
 
 import math
 from abc import ABC, abstractmethod

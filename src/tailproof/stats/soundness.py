@@ -21,17 +21,17 @@ __all__ = ["Finding", "bursts", "duplicates", "machines", "planned_shares", "twi
 SURELY = 1e-3
 """A split is said to be unlike its plan if chance makes one so unlike in 1 of 1000 files."""
 _EXACT = 200
-"""Up to so many customers of two arms, all possible splits are counted."""
+"""With at most this many customers of two arms, all possible splits are counted."""
 _MANY_ROWS = 100
-"""One customer with so many rows, and nothing bought, is a machine."""
+"""A customer with at least this many rows and no purchase is a machine,"""
 _UNUSUAL = 10
-"""and it has so many times the rows of the customer below whom 99 % are."""
+"""if it also has this many times the rows of the 99 % quantile of customers."""
 _LEAST_ALIKE = 3
-"""Identical rows beyond what chance explains, below which nothing is said."""
+"""Identical rows in excess of chance, below which nothing is said."""
 _CROWDED = 1.5
-"""A burst has so many times the rows that are usual."""
+"""A burst has this many times the usual rows."""
 _NEAR = 7
-"""Blocks before and after, whose median is what is usual: a share that ramps up is no burst."""
+"""Blocks before and after, whose median is usual: a share that ramps up is no burst."""
 _BLOCK = 200
 """Rows in which a burst of one arm is looked for."""
 
@@ -124,16 +124,16 @@ def about_shares(
     if day is None:
         return []
     days = np.unique(day)
-    found = []
-    for one in days.tolist():
-        own = np.bincount(customers.arm[day == one], minlength=customers.arms)
-        p = unlike_plan(own, shares)
+    findings = []
+    for date in days.tolist():
+        of_day = np.bincount(customers.arm[day == date], minlength=customers.arms)
+        p = unlike_plan(of_day, shares)
         if p < SURELY / len(days):
-            pairs = zip(names, own.tolist(), strict=True)
+            pairs = zip(names, of_day.tolist(), strict=True)
             listed = ", ".join(f"{name} {count:,}" for name, count in pairs)
-            words = f"On day {one + 1} the arms did not have their planned shares ({listed})."
-            found.append(Finding("shares", words))
-    return found[:3]
+            words = f"On day {date + 1} the arms did not have their planned shares ({listed})."
+            findings.append(Finding("shares", words))
+    return findings[:3]
 
 
 def machines(customers: Customers, names: Sequence[str]) -> list[Finding]:
@@ -176,7 +176,7 @@ def duplicates(arm: Index, reward: Array, unit: Index, time: Array | None) -> li
 
 
 def twice(count: int) -> list[Finding]:
-    """Say that rows with a purchase occur twice, if chance does not explain so many."""
+    """Say that rows with a purchase occur twice, if there are more than by chance."""
     if count < _LEAST_ALIKE:
         return []
     return [
@@ -197,25 +197,25 @@ def bursts(arm: Index, names: Sequence[str], reward: Array) -> list[Finding]:
     if n < 5 * _BLOCK or arms < 2 or int(np.count_nonzero(np.diff(arm))) < arms * math.log2(n):
         return []
     counts = np.bincount(arm, minlength=arms)
-    found = []
+    findings = []
     block = np.arange(n) // _BLOCK
-    for one in range(arms):
-        inside = np.bincount(block[arm == one], minlength=int(block[-1]) + 1)
+    for which in range(arms):
+        inside = np.bincount(block[arm == which], minlength=int(block[-1]) + 1)
         worst = int(inside.argmax())
         near = inside[max(0, worst - _NEAR) : worst + _NEAR + 1]
         middle = float(np.median(near))
         asked = 1e-4 / (len(inside) * arms)
         lone = float(pdtrc(inside[worst] - 1, max(middle, 1.0))) < asked
-        rows = (block == worst) & (arm == one)
-        usual = float((reward[arm == one] != 0).mean())
+        rows = (block == worst) & (arm == which)
+        usual = float((reward[arm == which] != 0).mean())
         bought = float((reward[rows] != 0).mean())
         if lone and inside[worst] > _CROWDED * middle and bought <= usual / 2:
-            found.append(
+            findings.append(
                 Finding(
                     "burst",
-                    f"{int(inside[worst]):,} of {_BLOCK} rows in a burst belong to {names[one]}, "
+                    f"{int(inside[worst]):,} of {_BLOCK} rows in a burst are of {names[which]}, "
                     f"which usually has {middle:,.0f}, and hardly one of them bought: look at rows "
                     f"{worst * _BLOCK + 1:,} to {min(n, (worst + 1) * _BLOCK):,}.",
                 )
             )
-    return found[:1] if counts.all() else found
+    return findings[:1] if counts.all() else findings

@@ -1,14 +1,14 @@
-"""Whether it paid: what a rule earned beyond its control group, an even split and itself.
+"""Whether it paid: the gain of a rule over its control group, and the cost of exploring.
 
-Every request got its arm by a lot of known probability p. Then a reward y, weighted by π/p, is on
-average what a rule that gives this arm with probability π would have earned, whatever the policy
-had learned and whoever asked. So the difference of two rules is a sum of terms
+Every request got its arm with a known probability p. Then a reward y, weighted by π/p, is on
+average the reward of a rule that gives this arm with probability π, whatever the policy had learned
+and whoever asked. So the difference of two rules is a sum of terms
 
     (π(A_t)/p_t − π'(A_t)/p_t) (y_t − b_t)
 
 with b_t, the mean of earlier rewards, to make them small; `RunningTotal` gives its interval.
 Rewards are cut to a range learned from earlier ones. For a quantile, y says whether the reward
-exceeds that of the control group's earlier rewards.
+exceeds the quantile of the control group's earlier rewards.
 """
 
 import math
@@ -48,11 +48,11 @@ _FIRST = 256
 _TRAIL, _SMALLEST = 64, 32
 """The most intervals that are kept for the chart, and the outcomes between the first ones."""
 _LEAST_KEPT = 0.01
-"""If the policy decides less than this, what it would have earned is not estimated."""
+"""If the policy decides a smaller share of requests than this, its gain is not estimated."""
 _LEAST_CONTROL = 10
 """Rewards of the control group before its quantile is used."""
 _SHARE = 0.99
-"""For the aim `Mean` without bounds: what is said is about rewards capped at this quantile."""
+"""For the aim `Mean` without bounds: statements are about rewards capped at this quantile."""
 
 
 class Decided(NamedTuple):
@@ -74,7 +74,7 @@ class Decided(NamedTuple):
         The probability of being in the control group; 0 if there was none, or its arm was not on
         offer.
     own : array of bool
-        Whether the arm is that of the control group.
+        Whether the arm is the control's.
     reward : array
         The mean of the rewards, NaN if there is none.
     there : array of bool, of shape (n, K)
@@ -104,7 +104,7 @@ class Estimate(NamedTuple):
     """What one rule earns a request, another, and the difference with its interval.
 
     `uncapped` is the difference of rewards as they were, without an interval, and `beyond` how many
-    rewards were cut. For a quantile all are shares of rewards above that of the control group.
+    rewards were cut. For a quantile all are shares of rewards above the control group's quantile.
     """
 
     first: float
@@ -143,8 +143,9 @@ class Gain:
         """Add rewards by their weights under two rules; `bounds` are those of the difference."""
         (first, other), (low, high, base, _) = weights, rows.scale
         with np.errstate(invalid="ignore", over="ignore"):
-            found = [np.multiply.outer([low - base, high - base], bound) for bound in bounds]
-        ends = np.nan_to_num(np.array(found), nan=0.0, posinf=math.inf, neginf=-math.inf)  # 0 · ∞
+            products = [np.multiply.outer([low - base, high - base], bound) for bound in bounds]
+        ends = np.array(products)
+        ends[np.isnan(ends)] = 0.0  # 0 · ∞
         beyond = rows.y - base
         self.total.add(
             (first - other) * beyond,
@@ -187,8 +188,8 @@ class _Rewards(NamedTuple):
 class Scale(NamedTuple):
     """The range of rewards and the mean within it, from earlier rewards.
 
-    For a quantile, whether a reward exceeds the `threshold`, that of the control group's earlier
-    rewards, takes the place of the reward.
+    For a quantile, a reward counts 1 if it exceeds the `threshold`, the quantile of the control
+    group's earlier rewards, and else 0.
     """
 
     low: float
@@ -198,7 +199,7 @@ class Scale(NamedTuple):
 
 
 class Worth:
-    """What the rule earned beyond its control group and an even split, and what exploring cost.
+    """The gain of the rule over its control group and an even split, and the cost of exploring.
 
     Parameters
     ----------
@@ -225,7 +226,7 @@ class Worth:
 
     @property
     def ruled(self) -> float:
-        """The share of requests that are not for the control group, as lots are drawn."""
+        """The configured share of requests that are not for the control group."""
         drawn = sum(lots for _, lots in self.lots.values())
         control = sum(lot * lots for lot, (_, lots) in self.lots.items())
         return 1 - control / drawn if drawn else 1.0
@@ -245,7 +246,7 @@ class Worth:
         self._compare(rows.take(kept), self.scale)
 
     def add_rewards(self, groups: Index, rewards: Array) -> None:
-        """Add rewards of requests for which lots were drawn, for the control group's quantile."""
+        """Add rewards of requests that were drawn a group, for the control group's quantile."""
         if self.level is not None:
             self.group.add(rewards[(groups == CONTROL) & ~np.isnan(rewards)])
 
@@ -257,7 +258,7 @@ class Worth:
             raw = (raw > scale.threshold).astype(np.float64)
         y = _Rewards(np.clip(raw, scale.low, scale.high), raw, rows.times, scale)
         p = rows.share
-        told = ~np.isnan(p)  # otherwise only the lots of the control group are known
+        told = ~np.isnan(p)  # otherwise only the probability of the control group is known
         rule = np.where(told, (1 - lot * own / p) / (1 - lot), (rows.group == POLICY) / (1 - lot))
         ours = lot > 0
         if ours.any():
@@ -286,12 +287,12 @@ class Worth:
             gain.add((alone, none), (none, most[mine]), y.take(mine))
 
     def settle(self, outcomes: int, samples: Sequence[Histogram], at: float) -> None:
-        """After so many outcomes, learn the range again, and keep an interval for the chart."""
+        """After a number of outcomes, learn the range again, and keep an interval for the chart."""
         if outcomes >= _FIRST and outcomes & (outcomes - 1) == 0:
             self.scale = self._learned(samples) or self.scale
-        found = self.control.estimate() or self.even.estimate()
-        if found is not None and found.known:
-            self.trail.append((at, found))
+        estimate = self.control.estimate() or self.even.estimate()
+        if estimate is not None and estimate.known:
+            self.trail.append((at, estimate))
         if outcomes >= _TRAIL * self._size:
             self._size, self.trail = 2 * self._size, self.trail[-1::-2][::-1]
 
@@ -318,16 +319,16 @@ class Worth:
         return Scale(0.0, 1.0, 1 - level, statistic.value(statistic.prepare(self.group.low)))
 
     def against_control(self) -> Estimate | None:
-        """Return what the rule earned beyond the control group."""
+        """Return the gain of the rule over the control group."""
         return self.control.estimate()
 
     def ratio_evidence(self) -> float:
-        """Return the evidence that the lots of the control group were not as configured."""
+        """Return the evidence that the control group's share is not as configured."""
         return sum(ratio_evidence(drawn, n, lot) for lot, (drawn, n) in self.lots.items())
 
 
 def ratio_evidence(drawn: int, lots: int, share: float) -> float:
-    """Return the logarithm of the evidence that lots do not have their share, for any look.
+    """Return the log evidence that groups do not have their configured shares, for any look.
 
     ln ∫ q^k (1 − q)^(n − k) dBeta(½, ½) − ln(share^k (1 − share)^(n − k))
 

@@ -1,4 +1,4 @@
-"""Cells of a column as numbers, labels or times; what cannot be read is refused by its line."""
+"""Cells of a column as numbers, labels or times; an unreadable cell is refused by its line."""
 
 import math
 import re
@@ -137,7 +137,7 @@ class Gatherer:
             self._objects(values)
 
     def _exact(self, values: Any) -> None:
-        """Add whole numbers, or what is true and what is not, as texts."""
+        """Add whole numbers or truth values as texts."""
         import pandas
 
         codes, distinct = pandas.factorize(values)
@@ -212,7 +212,7 @@ def _float(value: Any) -> float:
 
 
 def numbers(column: Column, name: str, refusals: Refusals, decimal: Decimal | None = None) -> Array:
-    """Return the cells as numbers, NaN if missing; what is no number is refused.
+    """Return the cells as numbers, NaN if missing; other cells are refused.
 
     Each distinct text is read once. A currency sign is removed if all numbers but zeros have it.
     """
@@ -252,7 +252,7 @@ def numbers(column: Column, name: str, refusals: Refusals, decimal: Decimal | No
 
 
 def _filled(column: Column, values: Array) -> Array:
-    """Return what each cell's text stands for, or its number."""
+    """Return the label of each cell, from its text or its number."""
     assert column.codes is not None
     translated: Array = values[column.codes]
     return (
@@ -267,7 +267,7 @@ def _is_missing(text: str) -> bool:
 
 
 def _sign(column: Column, asked: list[int], name: str, refusals: Refusals) -> str:
-    """Return the currency sign of all numbers but zeros; refuse those that differ."""
+    """Return the common currency sign of all numbers but zeros; refuse several signs."""
     of: dict[str, list[int]] = defaultdict(list)
     for i in asked:
         signs = _CURRENCY.findall(column.texts[i])
@@ -299,7 +299,7 @@ def _bare(text: str, sign: str) -> str:
 
 
 def _decimal_mark(texts: Iterable[str], column: str) -> Decimal:
-    """Return the decimal mark: that of the first number that can be read in only one way."""
+    """Return the decimal mark, from the first number that can be read in only one way."""
     unclear = None
     for text in texts:
         as_point, as_comma = (bool(_SHAPES[mark].fullmatch(text)) for mark in (".", ","))
@@ -443,7 +443,7 @@ def _in_seconds(moments: Array, name: str) -> tuple[Array, str]:
 
 
 def _local_dates(texts: list[str], name: str) -> Callable[[str], str] | None:
-    """Return what turns local dates into ISO 8601; None if there are none."""
+    """Return a function that turns local dates into ISO 8601; None if there are none."""
     parts = [match.groups() for text in texts if (match := _DAY_FIRST.fullmatch(text))]
     if not parts:
         return None

@@ -1,4 +1,4 @@
-"""Exposures and orders: who was shown what, joined with what they bought afterwards."""
+"""Exposures and orders: the arm that a customer saw, joined with later purchases."""
 
 import re
 from dataclasses import replace
@@ -40,7 +40,7 @@ def seconds(name: str, span: Any) -> float:
 def with_events(
     exposures: Any, columns: dict[str, Any], features: Any, reading: Reading
 ) -> Records:
-    """Return a row for each unit: its arm, and what it brought within the window.
+    """Return a row for each unit: its arm, and its revenue within the window.
 
     The window starts with the first exposure of the unit. Left out, and counted in `notes`: units
     that saw two arms, units whose window has not ended when the tables end, and events before the

@@ -124,7 +124,7 @@ class _Csv(Source):
         return {name: gatherer.column() for name, gatherer in gatherers.items()}
 
     def _batches(self, odd: dict[int, str]) -> Iterator[list[list[str]]]:
-        """Yield the rows as long as the header, and note those that are not."""
+        """Yield the rows that are as long as the header, and note the others."""
         self._starts = array("q")
         reader, width, batch, line = self._reader(), len(self.names), list[list[str]](), 0
         above = self._header + 1
@@ -175,7 +175,7 @@ class _Csv(Source):
 
 
 def _encoding(raw: bytes, name: str) -> str:
-    """Return what the byte order mark says, UTF-8 if the text is valid, or Windows-1252."""
+    """Return the encoding: by the byte order mark, UTF-8 if the text is valid, or Windows-1252."""
     for mark, known in _MARKS.items():
         if raw.startswith(mark):
             return known

@@ -94,7 +94,7 @@ def _read(native: Any, columns: dict[str, Any], features: Any, reading: Reading)
 
 
 def _by_visit(records: Records) -> bool:
-    """Return whether units saw several arms, so that it matters which visit brought what."""
+    """Return whether units saw several arms, so that the rewards of single visits matter."""
     assert records.weight is not None
     parts = {
         "arm": records.arm,

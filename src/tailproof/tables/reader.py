@@ -177,7 +177,7 @@ class Reader:
         return times
 
     def _name(self, option: str) -> str:
-        """Return what the column of an option is called."""
+        """Return the name of the column of an option."""
         return self.wanted.get(option, option)
 
     def _labels(self, option: str, spelling: Spelling = "keep") -> cells.Labels | None:
@@ -321,7 +321,7 @@ class Reader:
     def _features(
         self, arms: tuple[str, ...]
     ) -> tuple[tuple[str, ...], Array | None, Array | None]:
-        """Return names and values of the features, and those of every arm if each has its own."""
+        """Return names and values of the features; of every arm, if each has its own."""
         given = self.features
         if given is not None and not _are_names(given):
             x = array("features", given)
@@ -391,7 +391,7 @@ def _silent(records: Records, source: Source, silence: float | None) -> Records:
     if counts is not None:
         blank = np.isnan(records.reward)
         if silence is None and status is not None:
-            blank &= status != "lost"  # of what was given up, nothing is known
+            blank &= status != "lost"  # a lost reward stays unknown
         records = records.filled(np.where(blank, number("silence", counts), records.reward))
     if status is None or (counts is None and "silent" not in status):
         return records

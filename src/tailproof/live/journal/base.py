@@ -1,7 +1,7 @@
 """Journals: every ask and tell is stored before it is answered.
 
-All SQL is in one class. A backend adds how to connect, and what a transaction is; see `SQLite` and
-`Postgres`. A journal knows nothing of policies: it stores and returns rows.
+All SQL is in one class. A backend adds connections and transactions; see `SQLite` and `Postgres`. A
+journal knows nothing of policies: it stores and returns rows.
 """
 
 import json
@@ -21,9 +21,9 @@ __all__ = [
     "BEFORE",
     "CANCELLED",
     "PAGE",
+    "BatchRead",
     "ConflictError",
     "Journal",
-    "Look",
     "Note",
     "Request",
     "own_id",
@@ -31,9 +31,9 @@ __all__ = [
 ]
 
 CANCELLED = "\n"
-"""The name of an event that says that its ticket was cancelled; those of rewards are printable."""
+"""The name of the event of a cancellation; names of rewards are printable."""
 PAGE = -1
-"""In place of the number of a recipe: the snapshot of what the page has counted."""
+"""In place of the number of a recipe, for the snapshot of the page's counts."""
 BEFORE = -1
 """The request of a ticket that was cancelled before it was asked for; the event has its name."""
 _CHUNK = 1000
@@ -61,7 +61,7 @@ class ConflictError(Exception):
 
 
 class Note(NamedTuple):
-    """What was done to an experiment, such as an arm that was dropped."""
+    """A change of an experiment, such as an arm that was dropped."""
 
     number: int
     at: float
@@ -69,8 +69,8 @@ class Note(NamedTuple):
     text: dict[str, Any]
 
 
-class Look(NamedTuple):
-    """What an agent reads at the start of a transaction.
+class BatchRead(NamedTuple):
+    """The rows that an agent reads at the start of a transaction.
 
     Attributes
     ----------
@@ -82,8 +82,8 @@ class Look(NamedTuple):
         Whether this transaction may number outcomes.
     now : float
         The time of the journal.
-    found : dict of Request
-        Requests by ticket, of those that were looked for and exist.
+    requests : dict of Request
+        The requests of the batch that exist, by ticket.
     units : dict
         The latest request of a unit: id, arm, propensity, shares and offer.
     offers : dict
@@ -124,7 +124,7 @@ class Request:
     events: dict[str, tuple[Any, ...]] = field(default_factory=dict)
 
     def sealed(self) -> tuple[Any, ...]:
-        """Return what the seal of its outcome covers."""
+        """Return the text that the seal of its outcome covers."""
         row = (self.id, self.ticket, self.unit, self.at, self.ends, self.recipe, self.arm)
         events = sorted((name, *event[:2]) for name, event in self.events.items() if not event[2])
         return (*row, self.propensity, self.group, events)
@@ -355,7 +355,7 @@ class Journal(ABC):
         return number
 
     def notes(self, since: int = 0) -> list[Note]:
-        """Return what was done to the experiment, from note number `since` on."""
+        """Return the notes on the experiment, from number `since` on."""
         sql = "SELECT number, at, kind, text FROM note WHERE number >= ? ORDER BY number"
         rows = self.execute(sql, (since,))
         return [Note(number, at, kind, json.loads(text)) for number, at, kind, text in rows]
@@ -394,18 +394,18 @@ class Journal(ABC):
         return {bytes(digest): number for digest, number in self.execute(sql, list(digests))}
 
     def add_offer(self, number: int, digest: bytes, names: str, features: str | None) -> None:
-        """Store an offer, its names and features as JSON; its id is that of its first request."""
+        """Store an offer, its names and features as JSON; its id is the id of its first request."""
         self.execute("INSERT INTO offer VALUES (?, ?, ?, ?)", (number, digest, names, features))
 
     # ---- what an agent reads and writes in a transaction
 
-    def look(
+    def read_batch(
         self,
         tickets: Sequence[str] = (),
         units: Collection[str] = (),
         digests: Collection[bytes] = (),
-    ) -> Look:
-        """Read what a batch needs, with one wait for the database."""
+    ) -> BatchRead:
+        """Read the rows that a batch needs, with one wait for the database."""
         state = self.execute(self._state)
         if units:
             self.lock_units(units)
@@ -418,15 +418,15 @@ class Journal(ABC):
         units = {unit: row for unit, rows in earlier for row in rows}
         gone = self._gone(tickets) if any_gone and tickets else set()
         now = now or self.now()
-        return Look(outcomes, notes, last, bool(orders), now, requests, units, offers, gone)
+        return BatchRead(outcomes, notes, last, bool(orders), now, requests, units, offers, gone)
 
     def _gone(self, tickets: Collection[str]) -> set[str]:
-        """Return those tickets that were cancelled before they were asked for."""
+        """Return the tickets that were cancelled before they were asked for."""
         sql = f"SELECT name FROM event WHERE request = {BEFORE} AND name IN ({_marks(tickets)})"
         return {name for (name,) in self.execute(sql, list(tickets))}
 
     def _requests_of(self, tickets: Sequence[str]) -> dict[str, Request]:
-        """Return those requests that exist, by ticket, with their events."""
+        """Return the requests that exist, by ticket, with their events."""
         numbers = [own_id(ticket) for ticket in tickets if ticket[0] == "#"]
         ids = [number for number in numbers if number is not None]
         rows = self.execute(_find("ticket", len(tickets), self.TELLING), tickets)
@@ -455,7 +455,7 @@ class Journal(ABC):
         self.execute_many("INSERT INTO due VALUES (?, ?) ON CONFLICT DO NOTHING", rows)
 
     def remove_due(self, rows: Collection[tuple[float, int]]) -> None:
-        """Remove what `add_due` stored."""
+        """Remove due rows that `add_due` stored."""
         self.execute_many("DELETE FROM due WHERE at = ? AND request = ?", rows)
 
     def due(self, before: float, most: int) -> list[tuple[float, Request]]:
@@ -481,7 +481,7 @@ class Journal(ABC):
     def add_outcomes(
         self, rows: Sequence[tuple[Request, float | None, str]], at: float, outcomes: int
     ) -> None:
-        """Number and seal outcomes, after so many: request, reward, why."""
+        """Number outcomes from `after` on, and seal them: request, reward, why."""
         known = self._chain
         last, mark = known if known and known[0] == outcomes - 1 else self.last_outcome()
         sealed = []
@@ -517,7 +517,7 @@ class Journal(ABC):
     # ---- snapshots and retention
 
     def add_snapshot(self, after: int, recipe: int, state: bytes) -> None:
-        """Store the state after so many outcomes; keep only the latest of the older snapshots."""
+        """Store the state after a number of outcomes; of older snapshots keep only the latest."""
         self.execute(
             "DELETE FROM snapshot WHERE kept = 0 AND after <"
             " (SELECT MAX(after) FROM snapshot WHERE after < ?)",
@@ -546,9 +546,9 @@ class Journal(ABC):
         return [(after, bytes(state)) for after, state in self.execute(sql, (recipe,))]
 
     def prune(self, first: int, end: float) -> dict[str, Any]:
-        """Remove outcomes before number `first` with their requests; return what they were.
+        """Remove outcomes before number `first` with their requests; return counts of them.
 
-        Cancellations before the time `end` of tickets that were never asked for go, too.
+        Cancellations of tickets that were never asked for are removed too, if older than `end`.
         """
         span = "SELECT request FROM outcome WHERE number < ?"
         was = self.first()
@@ -583,7 +583,7 @@ class Journal(ABC):
 
 @lru_cache(maxsize=64)
 def _find(key: str, count: int, lock: str) -> str:
-    """Return the statement that finds so many requests by ticket or by id."""
+    """Return the statement that finds `n` requests by ticket or by id."""
     return _FIND.format(key=key, marks=", ".join("?" * count), lock=lock)
 
 

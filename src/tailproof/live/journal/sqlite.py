@@ -56,7 +56,7 @@ class SQLite(Journal):
         self._connection = sqlite3.connect(
             where, timeout=0, isolation_level=None, check_same_thread=False, uri=alone
         )
-        # an agent that is dropped closes its file: what it answered is committed
+        # an agent that is dropped closes its file: its answers are committed
         self._close = weakref.finalize(self, self._connection.close)
         self.read_only = alone
         self._next = -1
@@ -156,7 +156,7 @@ class SQLite(Journal):
         return self._next
 
     def compact(self) -> None:
-        """Rewrite the file without what was removed, unless others use it just now."""
+        """Rewrite the file without removed rows, unless others use it just now."""
         with suppress(sqlite3.OperationalError):
             self._connection.execute("VACUUM")
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -3,7 +3,7 @@
 __all__ = ["SCHEMA", "TABLES"]
 
 SCHEMA = 3
-"""1 was that of tailproof 0.2, 2 that of 0.3."""
+"""tailproof 0.2 wrote 1, 0.3 wrote 2."""
 TABLES = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
     "CREATE TABLE recipe (number INTEGER PRIMARY KEY, policy TEXT NOT NULL, rules TEXT NOT NULL,"

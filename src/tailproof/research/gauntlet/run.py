@@ -71,9 +71,9 @@ def run(
     Parameters
     ----------
     policies : mapping from names to policies
-        Those that know arms by number, `view == "arms"`, play if arms are unit vectors or have
-        nothing but the features of a visitor; those that need vectors to tell arms apart do not
-        play in the latter case.
+        Policies that know arms by number, `view == "arms"`, play if arms are unit vectors or have
+        nothing but the features of a visitor; policies that need vectors to tell arms apart play
+        unless arms have only the features of a visitor.
     problems : str or sequence
         Sets, "report", "money", "moving" or "worlds", names, or problems of your own. Tune on
         "tuning" and the sets that end in "-tuning" only. Delays are cut in proportion to the
@@ -83,7 +83,7 @@ def run(
     paths : int, optional
         In place of the paths of the size.
     seed : int, optional
-        By default that of the set of problems, see `SEEDS`.
+        By default the seed of the set of problems, see `SEEDS`.
     out, engine, workers, progress :
         As for `sweep`: a stopped run resumes from its folder.
 
@@ -141,7 +141,7 @@ def _described(
     plans: Mapping[str, Plan],
     engine: str,
 ) -> dict[str, Any]:
-    """Return what was played, as plain text and numbers."""
+    """Return the problems and policies, as plain text and numbers."""
     return {
         "horizons": {problem.name: plans[problem.name].horizon for problem in problems},
         "tools": {name: repr(policy) for name, policy in policies.items()},

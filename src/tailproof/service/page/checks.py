@@ -1,4 +1,4 @@
-"""Whether the data can be trusted, and what was told and not learned, with what to do about it."""
+"""Whether the data can be trusted, and which rewards were told and not learned, with advice."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -93,7 +93,7 @@ def sound(
 def _about_ignored(
     ignored: Mapping[str, tuple[int, float]], told: int
 ) -> list[tuple[str, bool, str]]:
-    """Say which rewards were told and not stored, how much they were, and what to do."""
+    """Say which rewards were told and not stored, with their sum and advice."""
     ways = {
         "unknown": (
             "unknown tickets",
