@@ -236,7 +236,7 @@ class Advice:
             {
                 "arm": arm.name,
                 "n": len(sample),
-                "zeros": float(np.mean(sample == 0)),
+                "zeros": float(np.mean(sample == 0)) if len(sample) else math.nan,
                 **{aim: rows[i] for aim, rows in tables.items()},
             }
             for i, (arm, sample) in enumerate(zip(self.rewards.arms, self.samples, strict=True))

@@ -185,6 +185,8 @@ def about_assumptions(standing: Standing) -> list[str]:
     if standing.day is not None and standing.judged_for == "one" and customers.case != "visits":
         days = int(standing.day.max(initial=0)) + 1
         lines.append(f"Arms are compared within days ({days} days): growth and weekends cancel.")
+    elif customers.time is not None and standing.day is None:
+        lines.append("All rows are of one day, within which hours are not compared.")
     elif standing.day is None and customers.case != "visits":
         order = ", and rows are sorted by arm, so that cannot be tested" if drift.sorted else ""
         lines.append(

@@ -104,6 +104,8 @@ def findings_of(advice: Advice) -> list[Finding]:
         )
     known = advice.records
     there = ~np.isnan(known.reward)
+    if known.unit is not None and known.weight is None:
+        findings += soundness.crowd(known.unit, known.arm)
     if known.weight is not None:
         findings += soundness.twice(known.twice)
     elif known.time is not None and known.unit is not None:

@@ -221,6 +221,7 @@ def crossing(
     >>> crossing(["often", "much"], [often, much], cap=60)
     'Below a cap of 25 often leads, above it much.'
     """
+    names, samples = zip(*(x for x in zip(names, samples, strict=True) if len(x[1])), strict=True)
     bought = np.unique(np.concatenate([sample[sample > 0] for sample in samples]))
     caps = bought[len(bought) // 2 :]
     if not (len(caps) and np.isfinite(caps[-1])):

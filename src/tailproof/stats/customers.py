@@ -267,9 +267,14 @@ class Customers:
 
     def capped_rows(self, low: float, high: float) -> Array:
         """Return the rewards of rows, scaled so that no customer's total leaves [low, high]."""
-        capped = np.clip(self.total, low, high)
-        scale = np.divide(capped, self.total, out=np.ones(self.n), where=self.total != 0)
-        return np.asarray(self.row_reward * scale[self.row_customer])
+        capped, total, rows = np.clip(self.total, low, high), self.total, self.row_reward
+        endless = np.isinf(rows)
+        if endless.any():  # the infinite rows of such a customer share the cap
+            theirs = (np.bincount(self.row_customer, endless, self.n) > 0)[self.row_customer]
+            rows = np.where(theirs, np.sign(rows) * endless, rows)
+            total = np.bincount(self.row_customer, rows, self.n).astype(np.float64)
+        scale = np.divide(capped, total, out=np.ones(self.n), where=total != 0)
+        return np.asarray(rows * scale[self.row_customer])
 
     def visit_scores(
         self, low: float, high: float, one: int, other: int, period: Index | None = None

@@ -16,7 +16,16 @@ from tailproof.formatting import odds
 from tailproof.stats.customers import Customers
 from tailproof.typing import Array, Index
 
-__all__ = ["Finding", "bursts", "duplicates", "machines", "planned_shares", "twice", "unlike_plan"]
+__all__ = [
+    "Finding",
+    "bursts",
+    "crowd",
+    "duplicates",
+    "machines",
+    "planned_shares",
+    "twice",
+    "unlike_plan",
+]
 
 SURELY = 1e-3
 """A split is said to be unlike its plan if chance makes one so unlike in 1 of 1000 files."""
@@ -26,6 +35,8 @@ _MANY_ROWS = 100
 """A customer with at least this many rows and no purchase is a machine,"""
 _UNUSUAL = 10
 """if it also has this many times the rows of the 99 % quantile of customers."""
+_CROWD = 0.05
+"""A unit with this share of all rows and several arms may stand for all unknown customers."""
 _LEAST_ALIKE = 3
 """Identical rows in excess of chance, below which nothing is said."""
 _CROWDED = 1.5
@@ -42,7 +53,7 @@ class Finding(NamedTuple):
     Attributes
     ----------
     kind : str
-        "shares", "machines", "duplicates" or "burst".
+        "shares", "machines", "crowd", "duplicates" or "burst".
     words : str
         A sentence.
     """
@@ -152,6 +163,27 @@ def machines(customers: Customers, names: Sequence[str]) -> list[Finding]:
             "machines",
             f"{who} up to {int(customers.visits[worst]):,} rows and no purchase (the first of "
             f"them under {names[customers.arm[worst]]}): these may be machines. Leave them out.",
+        )
+    ]
+
+
+def crowd(unit: Index, arm: Index) -> list[Finding]:
+    """Say if one unit has a twentieth of all rows, under several arms, as a blank name has.
+
+    >>> unit = np.append(np.arange(900), np.zeros(300, int))
+    >>> crowd(unit, np.arange(1200) % 2)[0].words[:47]
+    'One unit, that of row 1, has 25% of all rows an'
+    """
+    counts = np.bincount(unit)
+    mine, count = unit == counts.argmax(), int(counts.max(initial=0))
+    if count < max(_MANY_ROWS, _CROWD * len(unit)) or not np.ptp(arm[mine]):
+        return []
+    return [
+        Finding(
+            "crowd",
+            f"One unit, that of row {int(mine.argmax()) + 1:,}, has {count / len(unit):.0%} of all "
+            "rows and several arms: if it stands for customers whom nobody knows, leave its rows "
+            "out.",
         )
     ]
 

@@ -161,17 +161,21 @@ class _Csv(Source):
         reader = self._reader()
         with suppress(csv.Error):
             for row in islice(reader, _TITLE):
-                names = {cell.strip() for cell in row}
-                if not {*wanted.values()} <= {*self.names} and {*wanted.values()} <= names:
-                    raise ValueError(
-                        f"the columns of {self.name} are named in line {reader.line_num}: remove "
-                        "the lines above"
-                    )
+                _check_title(self, row, wanted, f"line {reader.line_num}")
         super().check(wanted)
 
     def where(self, row: int) -> str:
         """Return the line of a row in the file."""
         return f"line {self._starts[row]}"
+
+
+def _check_title(source: Source, row: Sequence[str], wanted: dict[str, str], place: str) -> None:
+    """Raise ``ValueError`` if it is this row, and not the first one, that names the columns."""
+    needed = {*wanted.values()}
+    if not needed <= {*source.names} and needed <= {cell.strip() for cell in row}:
+        raise ValueError(
+            f"the columns of {source.name} are named in {place}: remove the lines above"
+        )
 
 
 def _encoding(raw: bytes, name: str) -> str:
@@ -294,6 +298,12 @@ class _Excel(Source):
             )
         if fitting and not self._chosen:
             self._title = fitting[0]
+
+    def check(self, wanted: dict[str, str]) -> None:
+        """Raise ``ValueError`` unless every column is here; say if the header is further down."""
+        for place, row in enumerate(self._sheets[self._title].head(_TITLE).to_numpy(), start=1):
+            _check_title(self, [_header(cell) for cell in row], wanted, f"row {place}")
+        super().check(wanted)
 
     def load(self, wanted: Sequence[str], refusals: Refusals) -> dict[str, Column]:
         """Return some columns."""

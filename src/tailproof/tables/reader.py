@@ -33,6 +33,8 @@ __all__ = ["ALSO", "Reader", "finished"]
 
 ALSO = {"unit": ("decision", "hold"), "time": ("at", "asked"), "status": ("fate",)}
 """Other names that a column may have if none is asked for."""
+_FAR = 20 * 366 * 86_400.0
+"""Seconds from the usual time beyond which a time stands for none, as 1970 or 9999 does."""
 _OPEN = ("pending", "kept")
 """What a row is that still waits for its reward."""
 
@@ -174,6 +176,11 @@ class Reader:
         times, said = cells.times(self.columns["time"], name, self.refusals)
         self.notes.append(said)
         self.refusals.rows(np.flatnonzero(np.isnan(times)), f"column {name} has no time")
+        usual = float(np.nanmedian(times)) if len(times) else 0.0
+        with np.errstate(invalid="ignore"):
+            far = np.flatnonzero((np.abs(times - usual) > _FAR) & (usual > _FAR))
+        reason = f"column {name} has a time 20 years from the others"
+        self.refusals.rows(far, reason)
         return times
 
     def _name(self, option: str) -> str:
@@ -223,7 +230,7 @@ class Reader:
         """Return the number of each row's unit, in the order of their first rows."""
         if option not in self.columns:
             return None
-        codes = self.columns[option].distinct()
+        codes = self.columns[option].units(self._name(option))
         missing = np.flatnonzero(codes < 0)
         self.refusals.rows(missing, f"column {self._name(option)} names no {option}")
         return codes
