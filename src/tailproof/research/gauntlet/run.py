@@ -71,19 +71,14 @@ def run(
     Parameters
     ----------
     policies : mapping from names to policies
-        Policies that know arms by number, `view == "arms"`, play if arms are unit vectors or have
-        nothing but the features of a visitor; policies that need vectors to tell arms apart play
-        unless arms have only the features of a visitor.
+        Policies that know arms by number, `view == "arms"`, play where arms are unit vectors or have
+        only the features of a visitor; policies that need vectors play but in the latter case.
     problems : str or sequence
-        Sets, "report", "money", "moving" or "worlds", names, or problems of your own. Tune on
-        "tuning" and the sets that end in "-tuning" only. Delays are cut in proportion to the
-        horizon.
+        Sets, names, or problems of your own. Tune on "tuning" and sets that end in "-tuning" only.
     size : "smoke", "quick" or "full"
         See `SIZES`. Problems that move are always played to their end, but for the smoke size.
-    paths : int, optional
-        In place of the paths of the size.
-    seed : int, optional
-        By default the seed of the set of problems, see `SEEDS`.
+    paths, seed : int, optional
+        By default those of the size and of the set of problems, see `SIZES` and `SEEDS`.
     out, engine, workers, progress :
         As for `sweep`: a stopped run resumes from its folder.
 
@@ -104,10 +99,9 @@ def run(
     seed = _seed(problems) if seed is None else whole("seed", seed, at_least=0)
     paths = SIZES[size].paths if paths is None else whole("paths", paths, at_least=1)
     plans = {p.name: _plan(p, p.bandit, _players(policies, p), size, paths, seed) for p in chosen}
+    told = {f"{p.name}, oracle": p for p in chosen if p.oracle is not None}
     oracles = {
-        f"{p.name}, oracle": _plan(p, p.oracle, p.oracle_forms(), size, paths, seed)
-        for p in chosen
-        if p.oracle is not None
+        name: _plan(p, p.oracle, p.oracle_forms(), size, paths, seed) for name, p in told.items()
     }
     results = sweep(plans | oracles, out=out, engine=engine, workers=workers, progress=progress)
     return Score(
