@@ -80,15 +80,15 @@ def _interval(standing: Standing, contrast: Contrast) -> str:
 def _cap(standing: Standing) -> str:
     """Say where totals are cut, and how many."""
     low, high = standing.range
-    what = "rewards" if standing.customers.case == "rows" else "totals of customers"
+    totals = "rewards" if standing.customers.case == "rows" else "totals of customers"
     if standing.bounded:
-        return f", for {what} of at most {short(high)}, as you said"
+        return f", for {totals} of at most {short(high)}, as you said"
     if standing.assumed:
-        return f", as long as {what} lie between {short(low)} and {short(high)}"
+        return f", as long as {totals} lie between {short(low)} and {short(high)}"
     if not standing.above:
-        return f", as long as {what} do not exceed {short(high)}, the largest so far"
+        return f", as long as {totals} do not exceed {short(high)}, the largest so far"
     ends = f"at {short(high)}" if not low else f"at {short(low)} and {short(high)}"
-    return f", {what} capped {ends} (their {standing.share:.0%} quantile)"
+    return f", {totals} capped {ends} (their {standing.share:.0%} quantile)"
 
 
 def about_cap(standing: Standing) -> str:
@@ -106,14 +106,16 @@ def about_cap(standing: Standing) -> str:
 def bounds_words(standing: Standing) -> str:
     """Describe the range of a mean; the sentence goes on with "For the mean …"."""
     low, high = standing.range
-    what = "rewards" if standing.customers.case == "rows" else "totals of customers"
+    totals = "rewards" if standing.customers.case == "rows" else "totals of customers"
     between = f"between {short(low)} and {short(high)}"
     if standing.bounded:
-        return f"{what} lie {between}, as you said"
+        return f"{totals} lie {between}, as you said"
     if standing.assumed:
-        return f"{what} are assumed to lie {between}"
+        return f"{totals} are assumed to lie {between}"
     ends = f"at {short(high)}" if not low else f"at {short(low)} and {short(high)}"
-    return f"{what} are capped {ends}, the {standing.share:.1%} quantile of those that are not zero"
+    return (
+        f"{totals} are capped {ends}, the {standing.share:.1%} quantile of those that are not zero"
+    )
 
 
 def _uncapped(standing: Standing, arm: int, other: int, contrast: Contrast) -> str:
@@ -146,15 +148,15 @@ def about_control(standing: Standing, control: str) -> list[str]:
         arm, base = list(standing.names).index(name), list(standing.names).index(control)
         pair = about_pair(standing, arm, base)
         if standing.doubts:
-            said = "not sure"
+            verdict = "not sure"
         elif better <= tail:
-            said, tested = f"better, p = {better:.2g}", True
+            verdict, tested = f"better, p = {better:.2g}", True
         elif worse <= tail:
-            said, tested = f"worse, p = {worse:.2g}", True
+            verdict, tested = f"worse, p = {worse:.2g}", True
         else:
             more = how_many_more(standing, arm, base)
-            said = f"not sure; {more[0].lower()}{more[1:]} would tell" if more else "not sure"
-        lines.append(f"{name} {pair} That is {said}.")
+            verdict = f"not sure; {more[0].lower()}{more[1:]} would tell" if more else "not sure"
+        lines.append(f"{name} {pair} That is {verdict}.")
     if len(lines) > 1 and tested:
         lines.append(f"These p values are one-sided and Holm's: for all {len(lines)} arms at once.")
     return lines
@@ -214,7 +216,7 @@ def _whose(standing: Standing) -> str:
 
 
 def about_visits(standing: Standing) -> str:
-    """Say which arm leads per visit, if it is another one; else empty."""
+    """Name the arm that leads per visit, if it is not the leader by customers; else empty."""
     if standing.customers.case != "customers" or standing.best is None:
         return ""
     values = -standing.per_visit if standing.costs else standing.per_visit

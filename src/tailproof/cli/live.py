@@ -178,11 +178,11 @@ def _say_checked(verification: "Verification") -> None:
         "requests that differ": [*map(str, verification.differing)],
         "changed": verification.changed,
     }
-    for what, some in lists.items():
+    for heading, some in lists.items():
         if some:
             shown, more = ", ".join(some[:_SHOWN]), len(some) - _SHOWN
             rest = f" and {more} more" if more > 0 else ""
-            console.print(f"{what}: {shown}{rest}", soft_wrap=True, highlight=False)
+            console.print(f"{heading}: {shown}{rest}", soft_wrap=True, highlight=False)
     for after, same in verification.snapshots.items():
         if not same:
             console.print(f"the snapshot after {after} updates differs from the replay")
@@ -274,8 +274,8 @@ def prune_command(
     from tailproof.service.page.summary import counted
 
     with _opened(file, experiment) as opened:
-        said = pruning_notice(opened.agent, before, page=True)
-        console.print(said, soft_wrap=True, highlight=False)
+        notice = pruning_notice(opened.agent, before, page=True)
+        console.print(notice, soft_wrap=True, highlight=False)
         if look:
             return
         pruned = prune(opened.agent, before, page=counted(opened))

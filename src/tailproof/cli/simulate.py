@@ -213,9 +213,9 @@ def list_command(word: Word = None, kind: Kind = None) -> None:
         return
     table = output.empty_table("Names and descriptions", "kind", "name", "what it is", left=3)
     for group in [chosen] if chosen else described:
-        for name, what in described[group].items():
-            if word is None or word.lower() in f"{name} {what}".lower():
-                table.add_row(group, escape(name), escape(what))
+        for name, description in described[group].items():
+            if word is None or word.lower() in f"{name} {description}".lower():
+                table.add_row(group, escape(name), escape(description))
     if not table.row_count:
         raise ValueError(f"no name or description contains {word!r}; tailproof list shows all")
     output.console.print(table)

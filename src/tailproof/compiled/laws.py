@@ -114,9 +114,9 @@ def _drawing(laws: Sequence[Noise]) -> Bound:
         function = _FAMILIES[kind][0]
         functions.append(bind(function, component=_drawing(inner)) if inner else bind(function))
     drawing = functions[-1]
-    for kind, one in zip(kinds[-2::-1], functions[-2::-1], strict=True):
+    for kind, draw in zip(kinds[-2::-1], functions[-2::-1], strict=True):
         number = float(list(_FAMILIES).index(kind))
-        drawing = bind(either, KIND=number, first=one, rest=drawing)
+        drawing = bind(either, KIND=number, first=draw, rest=drawing)
     return drawing
 
 

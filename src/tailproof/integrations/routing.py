@@ -380,3 +380,7 @@ class _Journalled:
 
     def close(self) -> None:
         self.agent.close()
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -107,8 +107,8 @@ class Bench:
         if estimate.errors is not None:
             doubts += about_errors(estimate.errors[raw > 0])
         if share > DOMINANT and not self.aim.bounded and self.cap is None:
-            what = "row" if log.unit is None else "unit"
-            doubts.append(Doubt("beware", f"one {what} has {share:.0%} of the variance"))
+            unit = "row" if log.unit is None else "unit"
+            doubts.append(Doubt("beware", f"one {unit} has {share:.0%} of the variance"))
         value = RuleValue(estimate.value, estimate.low, estimate.high, largest_share=share, **about)
         answer = Answer(value, estimate.influence, max(overlap.effective - 1, 2.0))
         for doubt in doubts:

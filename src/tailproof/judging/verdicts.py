@@ -88,14 +88,14 @@ class Overlap(NamedTuple):
         weight = np.asarray(raw * steady)
         names, features = log.contexts
         features = np.empty((log.n, 0)) if features is None else features
-        off, what = 0.0, ""
+        off, feature = 0.0, ""
         for place in range(-1, features.shape[1]):
             x = np.ones(log.n) if place < 0 else features[:, place] - features[:, place].mean()
             miss = by_unit((raw - 1) * x, log.unit)
             size = math.sqrt(float(np.square(miss - miss.mean()).sum()))
             t = float(miss.sum()) / size if size > 1e-9 * max(1.0, float(np.abs(x).max())) else 0.0
             if abs(t) > abs(off):
-                off, what = t, "" if place < 0 else names[place]
+                off, feature = t, "" if place < 0 else names[place]
         missing = 0.0
         if pi is not None:
             if log.propensities is not None:
@@ -107,7 +107,7 @@ class Overlap(NamedTuple):
         if pi is not None and log.propensities is not None:
             seen = min(seen, _expected(log.propensities, steady, pi))
         share = _effective(by_unit(weight, log.unit)) / max(_effective(weight), 1e-300)
-        return cls(seen, share * seen, float(raw.mean()), off, what, missing)
+        return cls(seen, share * seen, float(raw.mean()), off, feature, missing)
 
 
 def _effective(w: Array) -> float:
@@ -153,12 +153,12 @@ def about_overlap(aim: Aim, overlap: Overlap) -> Iterator[Doubt]:
             f"{LEAST_BEYOND} are needed",
         )
     if abs(overlap.off) > OFF:
-        what = f"one on average ({overlap.mean_weight:.3g} instead)"
+        target = f"one on average ({overlap.mean_weight:.3g} instead)"
         if overlap.balanced:
-            what = f"the mean of {overlap.balanced}"
+            target = f"the mean of {overlap.balanced}"
         yield Doubt(
             "beware",
-            f"weights do not give {what}: propensities are wrong, or choices depend on something "
+            f"weights do not give {target}: propensities are wrong, or choices depend on something "
             "that was not recorded",
         )
 

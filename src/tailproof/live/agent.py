@@ -103,7 +103,7 @@ class Agent(Shown):
         self._thread: ThreadPoolExecutor | None = None
         self._clock, self.commits = clock, 0
         self._stale, self._broken = False, False
-        self._saved, self._size, self._notes = 0, 0, 0
+        self._save_at, self._notes = 0, 0
         self._recipes: dict[int, Recipe] = {}
         self._offers = offers(self.journal)
         self.accepted: dict[bytes, tuple[Offer, int, float]] = {}
@@ -330,11 +330,17 @@ class Agent(Shown):
         """Do a batch of acts within a transaction."""
         if self._stale:
             self._load()
-        asks, sees = [act for act in acts if type(act) is Ask], self.learner.uses_vectors
-        tickets = [act.ticket for act in acts if act.ticket is not None]
-        units = [ask.unit for ask in asks if ask.unit is not None]
-        new = {ask.offer.key for ask in asks if ask.offer.vectors is not None} if sees else ()
-        read = self.journal.read_batch(tickets, units, new)
+        asks, tickets, units, features = False, list[str](), list[str](), set[bytes]()
+        for act in acts:
+            if act.ticket is not None:
+                tickets.append(act.ticket)
+            if type(act) is Ask:
+                asks = True
+                if act.unit is not None:
+                    units.append(act.unit)
+                if act.offer.vectors is not None and self.learner.uses_vectors:
+                    features.add(act.offer.key)
+        read = self.journal.read_batch(tickets, units, features)
         if read.notes != self._notes:
             self._load()
         if asks and read.outcomes > self.learner.learned:
@@ -400,13 +406,13 @@ class Agent(Shown):
         """Store the alarms of a policy that is `Vigilant`, and a snapshot from time to time."""
         if self.learner.alarms:
             self._note_alarms(self.now(read))
-        apart = max(_LEAST_APART, self._size // _BYTES_AN_OUTCOME)
-        if self.learner.learned >= self._saved + apart and self.learner.state is not None:
-            self._saved, self._size = self.journal.last_snapshot(self.number)
-            if self.learner.learned >= self._saved + apart:
+        learned = self.learner.learned
+        if learned >= self._save_at and self.learner.state is not None:
+            self._save_at = _next_save(*self.journal.last_snapshot(self.number))
+            if learned >= self._save_at:  # nobody else has saved meanwhile
                 packed = self.learner.to_bytes()
-                self.journal.add_snapshot(self.learner.learned, self.number, packed)
-                self._saved, self._size = self.learner.learned, len(packed)
+                self.journal.add_snapshot(learned, self.number, packed)
+                self._save_at = _next_save(learned, len(packed))
 
     def _note_alarms(self, now: float) -> None:
         """Write each restart of the policy once, whichever worker sees it first."""
@@ -474,9 +480,9 @@ class Agent(Shown):
             return False
         if not change:
             other = "" if text == policy else f"policy {text}, not {policy}; "
-            what = (other + rules_differ).removesuffix("; ")
+            yours = (other + rules_differ).removesuffix("; ")
             raise ValueError(
-                f"the journal belongs to {policy}, and its recipe differs: you gave {what}. Leave "
+                f"the journal belongs to {policy}, and its recipe differs: you gave {yours}. Leave "
                 "rules out that shall stay; or let the new recipe learn the outcomes and take over "
                 "with `tailproof change FILE EXPERIMENT` or Agent(…, change=True); or use a new "
                 "journal"
@@ -524,7 +530,7 @@ class Agent(Shown):
         self.learner.know(numbers)
         self.accepted.clear()
         self._offers = offers(journal)
-        self._saved, self._size = journal.last_snapshot(self.number)
+        self._save_at = _next_save(*journal.last_snapshot(self.number))
         self._notes, self.dropped, self.fixed = 0, frozenset[str](), None
         for note in journal.notes():
             self._notes = note.number + 1
@@ -533,3 +539,8 @@ class Agent(Shown):
             elif note.kind in ("fix", "resume"):
                 self.fixed = note.text.get("arm")
         self._stale = False
+
+
+def _next_save(learned: int, size: int) -> int:
+    """Return after how many outcomes a snapshot follows one of this size."""
+    return learned + max(_LEAST_APART, size // _BYTES_AN_OUTCOME)

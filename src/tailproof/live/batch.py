@@ -8,7 +8,6 @@ from tailproof.live.journal import BEFORE, CANCELLED, BatchRead, Request, own_id
 from tailproof.live.learner import certain, draws, packed
 from tailproof.live.offer import MOST_ARMS, Offer
 from tailproof.live.ordering import order
-from tailproof.typing import Array
 
 if TYPE_CHECKING:
     from tailproof.live.agent import Agent
@@ -23,8 +22,13 @@ _NEVER_TWICE = 100
 """After this many new offers in a row, none is expected to repeat."""
 _STRANGE = 10_000
 """Offers that are remembered as new."""
+_SUMMED = 1e100
+"""Rewards that are not stored are summed if they are smaller, so that no sum overflows."""
 _ACCEPTED = 4096
 """Offers without features that are remembered as accepted."""
+
+_NONE = (None,) * 5
+"""In place of a request for which the policy chose."""
 
 
 class Batch:
@@ -97,24 +101,28 @@ class Batch:
             group, repeats, arm, shares = self._chosen(id_, ask, offer, even)
         if repeats is None:
             earlier, text = None, packed(shares)
-            share = None if shares is None else float(shares[arm])
+            share = None if shares is None else shares[arm]
         else:  # id, arm, propensity, shares and offer of the request that is repeated
             earlier, _, share, text, its = repeats
             text = text if its == number else None
         return self._stored(ask, (id_, number, offer.names[arm], share, text, group, earlier))
 
-    def _stored(self, ask: Ask, decided: tuple[Any, ...]) -> Ticket:
+    def _stored(self, ask: Ask, chosen: tuple[Any, ...]) -> Ticket:
         """Keep a new request, for the journal and for later acts of the batch."""
-        id_, number, name, share, text, group, earlier = decided
+        id_, number, name, share, text, group, earlier = chosen
         read, agent, now = self.read, self.agent, self.now
         learner, ends = agent.learner, now + float(agent.recipe.wait)
         arm, ticket = learner.numbers[name], ask.ticket
         asked = id_, ticket, ask.unit, now, ends, agent.number
-        self.requests.append((*asked, number, arm, share, text, group, earlier, learner.learned))
+        again = int(ask.unit in read.units)
+        decided = (arm, share, text, group, again, earlier, learner.learned)
+        self.requests.append((*asked, number, *decided))
         ticket = f"#{id_}" if ticket is None else ticket
-        read.requests[ticket] = Request(*asked, arm, share, group)
+        read.requests[ticket] = Request(*asked, arm, share, group, again)
         if ask.unit is not None and group is None:
             read.units[ask.unit] = (id_, arm, share, text, number)
+        elif ask.unit is not None:
+            read.units.setdefault(ask.unit, _NONE)
         if ticket in read.gone:
             self._cancel(ticket)
         else:
@@ -207,15 +215,15 @@ class Batch:
 
     def _chosen(
         self, id_: int, ask: Ask, offer: Offer, even: float
-    ) -> tuple[str | None, tuple[Any, ...] | None, int, Array | None]:
+    ) -> tuple[str | None, tuple[Any, ...] | None, int, list[float] | None]:
         """Return the group of a request, the request that it repeats, its arm, and the shares."""
         agent = self.agent
         control: Any = agent.recipe.control
         if agent.fixed in offer.names:
             return "fixed", None, *certain(offer, str(agent.fixed))
         group = group_of(agent.learner.seed, id_, ask.unit, control, offer)
-        earlier = self.read.units.get(ask.unit) if ask.unit is not None else None
-        if group is None and earlier is not None and agent.name(earlier[1]) in offer.names:
+        earlier = _NONE if ask.unit is None else self.read.units.get(ask.unit, _NONE)
+        if group is None and earlier[0] is not None and agent.name(earlier[1]) in offer.names:
             return None, earlier, *certain(offer, agent.name(earlier[1]))
         return group, None, *agent.learner.choose(id_, offer, even, control, group)
 
@@ -246,9 +254,9 @@ class Batch:
         return "kept"
 
     def _ignore(self, why: str, reward: float) -> None:
-        """Count a reward that is not stored; the sum is one of finite rewards."""
+        """Count a reward that is not stored; the sum is of those that cannot spoil it."""
         count, total = self.ignored.get(why, (0, 0.0))
-        self.ignored[why] = count + 1, total + (reward if math.isfinite(reward) else 0.0)
+        self.ignored[why] = count + 1, total + (reward if abs(reward) < _SUMMED else 0.0)
 
     def _cancel(self, ticket: str) -> Status:
         request = self.read.requests.get(ticket)
@@ -270,5 +278,5 @@ def group_of(seed: int, id_: int, unit: str | None, control: Any, offer: Offer) 
     """Return "control" if a request belongs to the control group; all of a unit do, or none."""
     if control is None or control.arm not in offer.names:
         return None
-    lot = draws(seed, id_)[1] if unit is None else draws(seed, "unit", unit)[1]
-    return "control" if lot < control.share else None
+    draw = draws(seed, id_)[1] if unit is None else draws(seed, "unit", unit)[1]
+    return "control" if draw < control.share else None

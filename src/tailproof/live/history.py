@@ -139,27 +139,27 @@ def import_history(
     sees = agent.learner.uses_vectors
     past, blind = _past(agent, history, columns)
     _check_times(past, agent)
-    count, digest, said = len(past), past.digest, list[str]()
+    count, digest, notes = len(past), past.digest, list[str]()
     if not as_is and not blind and not (sees and past.offers[0].vectors is not None):
-        past = _even(past, agent, said)
-    _assume_propensities(past, agent, said)
+        past = _even(past, agent, notes)
+    _assume_propensities(past, agent, notes)
     _check_groups(past, agent)
     before = _waiting(agent)
     text = {"rows": count, "source": source, "digest": digest, "outcomes": len(past)}
     with agent.alone():
-        _write(agent, past, text, said, progress)
-    learned = len(past) + before - _learn_all(agent, said, progress)
-    return Imported(count, learned, tuple(said))
+        _write(agent, past, text, notes, progress)
+    learned = len(past) + before - _learn_all(agent, notes, progress)
+    return Imported(count, learned, tuple(notes))
 
 
-def _learn_all(agent: Agent, said: list[str], progress: Progress) -> int:
+def _learn_all(agent: Agent, notes: list[str], progress: Progress) -> int:
     """Learn the rows written; return how many wait for others of the same arm."""
     while not agent.tick():
         if progress is not None:
             progress(agent.learner.learned, agent.journal.outcome_count(), "outcomes learned")
     waiting = _waiting(agent)
     if waiting:
-        said.append(
+        notes.append(
             f"{waiting} rows wait: the policy takes {agent.policy.pulls} rewards of the same arm "
             "and features at a time."
         )
@@ -174,18 +174,18 @@ def _check_times(past: _Past, agent: Agent) -> None:
         raise ValueError(f"the time of row {row} is in the future: {moment(past.at[row - 1])}")
 
 
-def _assume_propensities(past: _Past, agent: Agent, said: list[str]) -> None:
+def _assume_propensities(past: _Past, agent: Agent, notes: list[str]) -> None:
     """Say that propensities are missing; a policy that weighs is given the shares of arms."""
     if past.propensity is not None:
         return
-    said.append(
+    notes.append(
         "There are no propensities: rows are learned as they are, which is right if arms were "
         "drawn at random."
     )
     if agent.policy._weighs:
         shares = np.bincount(past.arm, minlength=len(past.names)) / len(past)
         past.propensity = shares[past.arm]
-        said.append("This policy weighs by them: each is taken to be the share of its arm.")
+        notes.append("This policy weighs by them: each is taken to be the share of its arm.")
 
 
 def _past(agent: Agent, history: Any, columns: dict[str, Any]) -> tuple[_Past, bool]:
@@ -268,7 +268,7 @@ def _of_journal(journal: Journal, agent: Agent) -> _Past:
     return past.take(np.argsort(times, kind="stable"))
 
 
-def _even(past: _Past, agent: Agent, said: list[str]) -> _Past:
+def _even(past: _Past, agent: Agent, notes: list[str]) -> _Past:
     """Thin the rows of each arm to match uniformly drawn visitors."""
     if past.propensity is None:
         return past
@@ -283,7 +283,7 @@ def _even(past: _Past, agent: Agent, said: list[str]) -> _Past:
         total, propensity = (1 / p[rows]).sum(), p[rows]
         error = math.sqrt(((1 - propensity) / propensity**2).sum())
         if total < n - _ERRORS * error - 1:
-            said.append(
+            notes.append(
                 f"The {len(rows)} rows of {name} are left out: by their propensities it had no "
                 f"chance for about {1 - total / n:.0%} of the visitors, so that they cannot stand "
                 "for all."
@@ -297,7 +297,7 @@ def _even(past: _Past, agent: Agent, said: list[str]) -> _Past:
         )
     left = np.isin(past.arm, np.unique(past.arm[kept])) & ~kept
     if left.any():
-        said.append(
+        notes.append(
             f"{kept.sum()} of {kept.sum() + left.sum()} rows are learned: those with a large "
             "propensity are thinned, so that the rows of an arm match visitors drawn at random."
         )
@@ -325,7 +325,7 @@ def _write(
     agent: Agent,
     past: _Past,
     text: dict[str, Any],
-    said: list[str],
+    notes: list[str],
     progress: Progress,
 ) -> None:
     """Write a history to the journal of an agent, as the next outcomes."""
@@ -340,7 +340,7 @@ def _write(
     before = journal.outcome_count()
     as_orderer(journal, write)
     if before:
-        said.append(
+        notes.append(
             f"The journal has {before} outcomes already: the rows count as if they had come now."
         )
 
@@ -393,8 +393,8 @@ def _write_rows(agent: Agent, past: _Past, read: BatchRead, progress: Progress) 
             text = None if shares is None else _packed(shares, past.names, offer.names)
             time = read.now if at is None else at
             number = numbers[past.names[arm]]
-            row = (last, None, None, time, time, agent.number, number, share, HISTORY)
-            requests.append((*row[:6], known[offer.key], number, share, text, HISTORY, None, 0))
+            row = (last, None, None, time, time, agent.number, number, share, HISTORY, 0)
+            requests.append((*row[:6], known[offer.key], number, share, text, HISTORY, 0, None, 0))
             outcomes.append((Request(*row), reward, "told"))
         journal.add_requests(requests)
         journal.add_outcomes(outcomes, read.now, read.outcomes + start)
@@ -404,4 +404,4 @@ def _write_rows(agent: Agent, past: _Past, read: BatchRead, progress: Progress) 
 
 def _packed(shares: Any, names: tuple[str, ...], ordered: tuple[str, ...]) -> str | None:
     """Return the propensities of all arms as a journal stores them, in the order of the offer."""
-    return packed(np.array([shares[names.index(name)] for name in ordered]))
+    return packed([shares[names.index(name)] for name in ordered])

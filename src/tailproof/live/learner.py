@@ -3,10 +3,12 @@
 import hashlib
 import io
 import math
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -46,27 +48,29 @@ class _Seen:
     """Whether every arm has rewards enough, so that none is new."""
 
 
-def draws(seed: int, *what: object) -> tuple[float, float]:
+def draws(seed: int, *words: object) -> tuple[float, float]:
     """Return two numbers from 0 to 1 that look random, always the same for the same words.
 
     >>> draws(0, 17) == draws(0, 17) != draws(0, 18)
     True
     """
-    digest = hashlib.blake2b(f"{seed} {what}".encode(), digest_size=16).digest()
+    digest = hashlib.blake2b(f"{seed} {words}".encode(), digest_size=16).digest()
     return int.from_bytes(digest[:8]) / 2**64, int.from_bytes(digest[8:]) / 2**64
 
 
-def certain(offer: Offer, arm: str) -> tuple[int, Array]:
+def certain(offer: Offer, arm: str) -> tuple[int, list[float]]:
     """Return the place of an arm that everyone gets, and the shares: one for it, zero otherwise."""
     place = offer.names.index(arm)
-    return place, np.eye(1, len(offer.names), place)[0]
+    return place, [float(other == place) for other in range(len(offer.names))]
 
 
-def packed(shares: Array | None) -> str | None:
-    """Return the propensities of all arms as JSON, with nine digits."""
-    if shares is None:
-        return None
-    return f"[{','.join([format(share, '.9g') for share in shares.tolist()])}]"
+def packed(shares: Sequence[float] | None) -> str | None:
+    """Return the propensities of all arms as JSON, with nine digits.
+
+    >>> packed([0.5, 0.25, 0.25])
+    '[0.5,0.25,0.25]'
+    """
+    return None if shares is None else f"[{','.join(['%.9g'] * len(shares))}]" % (*shares,)
 
 
 class Learner:
@@ -204,7 +208,7 @@ class Learner:
         explore: float = 0.0,
         control: Control | None = None,
         group: str | None = None,
-    ) -> tuple[int, Array | None]:
+    ) -> tuple[int, list[float] | None]:
         """Choose an arm; return its place in the offer, and all propensities, None if not known.
 
         With probability `explore` it is drawn uniformly from the arms of the offer, otherwise from
@@ -214,13 +218,15 @@ class Learner:
         """
         with unwarned():
             preferred, known = self._policy_shares(offer, request)
-        shares = preferred if not explore else explore / len(preferred) + (1 - explore) * preferred
-        reached = shares.cumsum()
-        lot = draws(self.seed, request)[0]
-        arm = int(reached.searchsorted(lot * reached[-1], "right"))
+        shares = preferred.tolist()
+        if explore:
+            least = explore / len(shares)
+            shares = [least + (1 - explore) * share for share in shares]
+        reached = list(accumulate(shares))
+        arm = bisect_right(reached, draws(self.seed, request)[0] * reached[-1])
         if control is not None and control.arm in offer.names:
             place = offer.names.index(control.arm)
-            shares = shares * (1 - control.share)
+            shares = [share * (1 - control.share) for share in shares]
             shares[place] += control.share
             arm = place if group == "control" else arm
         return arm, shares if known else None
@@ -347,7 +353,7 @@ class Learner:
                     f"{self.kind} must keep its {state.arms} arms, got {arms.shape[1]}"
                 )
             if arms.shape[1] > state.arms:
-                vars(state).update(vars(policy.resized(state, arms.shape[1])))
+                self.state = state = policy.resized(state, arms.shape[1])
         with unwarned():
             propensity = None if share is None else np.array([share])
             policy.learn_unchecked(state, arms, np.array([chosen]), np.array([rewards]), propensity)

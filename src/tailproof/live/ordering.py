@@ -33,20 +33,22 @@ def order(
     one transaction at a time does this; if two did, the database would refuse the second.
     """
     now, outcomes = at
-    due = journal.due(now, most) if most else []
     rows, ended = list[tuple[Request, float | None, str]](), set[int]()
-    for request in [*ready, *(overdue for _, overdue in due)]:
+    done, waiting = set[tuple[float, int]](), list(ready)
+    for moment, request in journal.due(now, most) if most else ():
+        done.add((moment, request.id))
+        waiting.append(request)
+    for request in waiting:
         if request.why is None and request.id not in ended:
-            over = request.ends + journal.GRACE <= now
-            outcome = recipe(request.recipe).outcome(request, over=over)
+            end = request.ends + journal.GRACE
+            outcome = recipe(request.recipe).outcome(request, over=end <= now)
             if outcome is None:
                 raise RuntimeError(f"request {request.id} is due before its window has ended")
             rows.append((request, *outcome))
             ended.add(request.id)
-    done = {(at, request.id) for at, request in due}
+            done.add((end, request.id))
     if rows:
         journal.add_outcomes(rows, now, outcomes)
-        done.update((request.ends + journal.GRACE, request.id) for request, *_ in rows)
     if done:
         journal.remove_due(done)
 

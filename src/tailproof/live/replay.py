@@ -37,7 +37,7 @@ def replay(
 
     Restarts, several processes, `verify`, other policies and changed recipes all do this.
     """
-    said, offer = time.monotonic(), offer or offers(journal)
+    logged, offer = time.monotonic(), offer or offers(journal)
     while learner.learned < stop:
         some = journal.outcomes(learner.learned, stop)
         for number, reward, arm, offered, share in some:
@@ -50,8 +50,8 @@ def replay(
             except ValueError as error:  # due to an earlier request, not to this one
                 raise RuntimeError(f"cannot learn outcome {number}: {error}") from error
             after_each()
-        if time.monotonic() > said + _SPOKEN:
-            said = time.monotonic()
+        if time.monotonic() > logged + _SPOKEN:
+            logged = time.monotonic()
             _LOG.info("replayed %s of %s outcomes", learner.learned, stop)
         if not some or some[0][0] > learner.learned:
             break

@@ -10,7 +10,6 @@ from tailproof.live.offer import Offer
 from tailproof.live.recipe import Recipe
 from tailproof.live.replay import blank, offers, replay
 from tailproof.policies.base import Policy
-from tailproof.typing import Array
 
 __all__ = ["Verification", "verify"]
 
@@ -21,7 +20,7 @@ _DECIDED = (
 )
 _CHAIN = (
     "SELECT o.number, o.request, o.reward, o.why, o.at, o.seal, r.id, r.ticket, r.unit, r.at,"
-    " r.ends, r.recipe, r.arm, r.propensity, r.grp, e.name, e.value, e.at FROM outcome o"
+    " r.ends, r.recipe, r.arm, r.propensity, r.grp, r.again, e.name, e.value, e.at FROM outcome o"
     " LEFT JOIN request r ON r.id = o.request"
     " LEFT JOIN event e ON e.request = o.request AND e.late = 0 ORDER BY o.number, e.name"
 )
@@ -149,7 +148,9 @@ def _decide_again(
         if after < start or decided[3] == "history":
             continue
         replay(learner, journal, after, learned, offer)
-        if decided[4] is not None:
+        if decided[4] is not None and arm is None:
+            same = start > 0  # the request that it repeats was pruned
+        elif decided[4] is not None:
             was = (arm, share, shares if earlier == offered else None)
             same = (*decided[:3], decided[3]) == (*was, None)
         else:
@@ -176,7 +177,7 @@ def _again(
 ) -> bool:
     """Return whether arm, propensity, shares and group of a request come out as they are."""
     (arm, share, shares, group, _), names = decided, learner.names
-    every: Array | None
+    every: list[float] | None
     if names.get(arm) not in offer.names:
         return False
     if group == "fixed":
@@ -186,7 +187,7 @@ def _again(
             return False
         control: Any = recipe.control
         place, every = learner.choose(id_, offer, recipe.even(offer), control, group)
-    propensity = None if every is None else float(every[place])
+    propensity = None if every is None else every[place]
     return (offer.names[place], propensity, packed(every)) == (names[arm], share, shares)
 
 
@@ -216,9 +217,9 @@ def _check_chain(
             request = None
         last = list(row[:6])
         if row[6] is not None:
-            request = Request(*row[6:15]) if request is None else request
-            if row[15] is not None:
-                request.events[row[15]] = (row[16], row[17], 0)
+            request = Request(*row[6:16]) if request is None else request
+            if row[16] is not None:
+                request.events[row[16]] = (row[17], row[18], 0)
     if last:
         check()
 
@@ -229,7 +230,7 @@ def _check_rows(journal: Journal, verification: Verification, recipes: dict[int,
     for *row, mark in journal.stream(f"SELECT {columns}, seal FROM event ORDER BY request, name"):
         if seal(*row) != mark:
             verification.changed.append(f"event {row[0]}")
-    for what, sql in {
+    for table, sql in {
         "event": "SELECT e.request FROM event e LEFT JOIN request r ON r.id = e.request"
         f" WHERE r.id IS NULL AND e.request <> {BEFORE}",
         "request": "SELECT r.id FROM request r LEFT JOIN outcome o ON o.request = r.id"
@@ -240,7 +241,7 @@ def _check_rows(journal: Journal, verification: Verification, recipes: dict[int,
         words = {"event": "event {} without a request", "request": "outcome of request {}"}
         words["due"] = "request {}"
         for (number,) in journal.execute(f"{sql} ORDER BY 1"):
-            verification.changed.append(words[what].format(number))
+            verification.changed.append(words[table].format(number))
     places = ", ".join(map(str, recipes))
     foreign = f"SELECT id FROM request WHERE recipe NOT IN ({places})"
     lost = "SELECT id FROM request WHERE offer NOT IN (SELECT id FROM offer)"

@@ -206,14 +206,14 @@ class _Base:
 def _understood(status: int, text: bytes, act: str, ticket: str) -> _Outcome:
     """Return an answer, or a failure with its `error` if the service refused."""
     try:
-        said = json.loads(text)
+        answer = json.loads(text)
     except (ValueError, RecursionError):
-        said = None
-    said = said if isinstance(said, dict) else {}
-    fits = all(isinstance(said.get(key, ...), kind) for key, kind in _FIELDS[act].items())
-    if status == 200 and fits and said.get("ticket") == ticket:
-        return said
-    error = said.get("error")
+        answer = None
+    answer = answer if isinstance(answer, dict) else {}
+    fits = all(isinstance(answer.get(key, ...), kind) for key, kind in _FIELDS[act].items())
+    if status == 200 and fits and answer.get("ticket") == ticket:
+        return answer
+    error = answer.get("error")
     if isinstance(error, str):
         return _Failure(ValueError(error), alive=True)
     other = f"unexpected answer, status {status}: is this a tailproof service?"

@@ -128,14 +128,14 @@ class _Cells:
         cls, x: Array, first: Flags, period: Index | None, weight: Array | None, moved: bool
     ) -> "_Cells | None":
         """Leave out periods with fewer than two customers of an arm; None if none are left."""
-        one = np.zeros(len(x), np.int64) if period is None else period
-        cell = 2 * one + ~first
-        counts = np.bincount(cell, minlength=2 * (int(one.max(initial=0)) + 1)).reshape(-1, 2)
+        places = np.zeros(len(x), np.int64) if period is None else period
+        cell = 2 * places + ~first
+        counts = np.bincount(cell, minlength=2 * (int(places.max(initial=0)) + 1)).reshape(-1, 2)
         enough: Flags = np.asarray((counts >= 2).all(axis=1))
         if not enough.any():
             return None
-        kept = enough[one]
-        new = (np.cumsum(enough) - 1)[one[kept]]
+        kept = enough[places]
+        new = (np.cumsum(enough) - 1)[places[kept]]
         w = np.ones(len(x)) if weight is None else weight
         cell, w = 2 * new + ~first[kept], w[kept]
         size = np.square(np.bincount(cell, w)) / np.bincount(cell, w * w)

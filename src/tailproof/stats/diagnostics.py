@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tailproof.checks import array, require
-from tailproof.formatting import percent
-from tailproof.naming import natural_key
+from tailproof.formatting import natural_key, percent
 from tailproof.stats.medians import SampleMedian
 from tailproof.typing import Array, Index
 

@@ -56,9 +56,9 @@ def _weights() -> tuple[Array, Array]:
     evidence, but little. Arms with equally many rewards want similar bets, so these weigh most.
     """
     octaves = np.log2(_BETS)
-    one = 1 / (1 + ((octaves + 2) / 4) ** 2)
-    two = np.sqrt(np.outer(one, one)) / (1 + np.subtract.outer(octaves, octaves) ** 2)
-    return one / one.sum(), two / two.sum()
+    single = 1 / (1 + ((octaves + 2) / 4) ** 2)
+    two = np.sqrt(np.outer(single, single)) / (1 + np.subtract.outer(octaves, octaves) ** 2)
+    return single / single.sum(), two / two.sum()
 
 
 _ONE, _TWO = _weights()

@@ -192,8 +192,8 @@ def _goes(arm: Index, total: Array, cell: Index, arms: int) -> bool:
         return np.asarray(x - (np.bincount(arm, x, arms) / size)[arm])
 
     values = [centred((total != 0).astype(np.float64)), centred(total)]
-    for one in range(arms):
-        share = centred(shares[cell, one])
+    for mine in range(arms):
+        share = centred(shares[cell, mine])
         for x in values:
             error = math.sqrt(float(np.square(share * x).sum()))
             if abs(float(share @ x)) > _CONFOUNDED * error > 0:
@@ -215,9 +215,9 @@ def _followed(arm: Index, total: Array, day: Index, arms: int) -> bool:
     )
     past = [np.cumsum(x, axis=0)[:-1] for x in (n, sums, squares)]
     size = n.sum(axis=1)[1:].astype(np.float64)
-    for one in range(arms):
-        k, s, q = (x[:, one] for x in past)
-        rest_k, rest_s, rest_q = (x.sum(axis=1) - x[:, one] for x in past)
+    for mine in range(arms):
+        k, s, q = (x[:, mine] for x in past)
+        rest_k, rest_s, rest_q = (x.sum(axis=1) - x[:, mine] for x in past)
         known = (np.minimum(k, rest_k) >= _LEAST_PAST) & (size > 0)
         if known.sum() < _LEAST_DAYS:
             return True  # nobody can tell
@@ -227,7 +227,7 @@ def _followed(arm: Index, total: Array, day: Index, arms: int) -> bool:
         at = np.flatnonzero(known).astype(np.float64)
         columns = np.column_stack([np.ones(len(at)), at, np.clip(lead, -9, 9)])
         root = np.sqrt(size[known])
-        share = n[1:][known, one] / size[known]
+        share = n[1:][known, mine] / size[known]
         inverse = np.linalg.pinv((columns * root[:, None]).T @ (columns * root[:, None]))
         slope = inverse @ ((columns * root[:, None]).T @ (share * root))
         left = float(np.square((share - columns @ slope) * root).sum()) / (len(at) - 3)

@@ -272,8 +272,7 @@ class Standing:
         if self._by_evidence(one, other):
             return self._at_any_look(one, other)
         mine, first, period, weight = self._matched(one, other)
-        level, seed = 1 - self._error, self.seed
-        about = {"moved": self.moved.shares, "level": level, "seed": seed}
+        level, any_moved = 1 - self._error, self.moved.shares
 
         def compared(*made_up: tuple[float, float]) -> Contrast:
             """Compare, with more customers of both arms in the fullest period."""
@@ -287,7 +286,15 @@ class Standing:
             if weight is not None:
                 scale = np.append(weight, np.full(2 * more, weight.mean()))
             sides = np.append(first, np.array([True, False] * more, np.bool_))
-            return contrast(x, sides, period=place, weight=scale, **about)  # type: ignore[arg-type]
+            return contrast(
+                x,
+                sides,
+                period=place,
+                weight=scale,
+                moved=any_moved,
+                level=level,
+                seed=self.seed,
+            )
 
         plain = compared()
         if not (self.bounded and plain.known):
@@ -396,7 +403,7 @@ class Standing:
 
     @cached_property
     def rivals(self) -> tuple[str, ...]:
-        """The arms over which the leader is not sure by the comparison of the two alone."""
+        """The arms that the leader is not sure to beat, each compared with the leader alone."""
         if self.best is None:
             return tuple(self.names)
         others = [arm for arm in range(len(self.names)) if arm != self.best]
@@ -437,11 +444,11 @@ class Standing:
             if sold < LEAST_SOLD
         ]
         if few:
-            said = ", ".join(
+            sales = ", ".join(
                 f"{name} has sold {often(sold) if sold else 'nothing'}" for name, sold in few[:3]
             )
             return [
-                f"{said}, and every arm needs {LEAST_SOLD} sales before one is sure, as nobody "
+                f"{sales}, and every arm needs {LEAST_SOLD} sales before one is sure, as nobody "
                 "knows what its next sale brings; name the largest possible one if you know it"
             ]
         hidden = self.customers.hidden(*self.range)

@@ -41,7 +41,7 @@ __all__ = [
 Flags = NDArray[np.bool_]
 
 POLICY, CONTROL, OTHER = 0, 1, 2
-"""Groups of decisions; others do not count: no lot was drawn for them. They are those of a paused
+"""Groups of decisions; others do not count: no group was drawn for them. They are those of a paused
 or stopped experiment, imported ones, and all but the first of a unit."""
 _FIRST = 256
 """Outcomes that set the first range of rewards; it is learned again at each power of two."""
@@ -70,10 +70,10 @@ class Decided(NamedTuple):
         The probability of a uniformly random arm, where the policy chose.
     group : array of int
         `POLICY`, `CONTROL` or `OTHER`.
-    lot : array
+    control_share : array
         The probability of being in the control group; 0 if there was none, or its arm was not on
         offer.
-    own : array of bool
+    is_control : array of bool
         Whether the arm is the control's.
     reward : array
         The mean of the rewards, NaN if there is none.
@@ -89,8 +89,8 @@ class Decided(NamedTuple):
     least: Array
     explore: Array
     group: Index
-    lot: Array
-    own: Flags
+    control_share: Array
+    is_control: Flags
     reward: Array
     there: Flags
     times: Array
@@ -215,7 +215,8 @@ class Worth:
         self.control, self.even, self.exploring = Gain(), Gain(), Gain()
         self.arms: list[Gain] = []
         self.group = Histogram()
-        self.lots: dict[float, tuple[int, int]] = {}
+        self.controls: dict[float, tuple[int, int]] = {}
+        """By configured share: decisions of the control group, and of both groups."""
         self.scale: Scale | None = None
         self.trail: list[tuple[float, Estimate]] = []
         self._size = _SMALLEST
@@ -227,18 +228,18 @@ class Worth:
     @property
     def ruled(self) -> float:
         """The configured share of requests that are not for the control group."""
-        drawn = sum(lots for _, lots in self.lots.values())
-        control = sum(lot * lots for lot, (_, lots) in self.lots.items())
+        drawn = sum(n for _, n in self.controls.values())
+        control = sum(share * n for share, (_, n) in self.controls.items())
         return 1 - control / drawn if drawn else 1.0
 
     def add(self, rows: Decided) -> None:
         """Add decisions."""
         counted = rows.group != OTHER
-        for lot in np.unique(rows.lot[counted & (rows.lot > 0)]).tolist():
-            often = rows.times * (counted & (rows.lot == lot))
-            before, lots = self.lots.get(lot, (0, 0))
+        for share in np.unique(rows.control_share[counted & (rows.control_share > 0)]).tolist():
+            often = rows.times * (counted & (rows.control_share == share))
+            before, n = self.controls.get(share, (0, 0))
             drawn = before + int(often @ (rows.group == CONTROL))
-            self.lots[lot] = drawn, lots + int(often.sum())
+            self.controls[share] = drawn, n + int(often.sum())
         kept = counted & ~np.isnan(rows.reward)
         if self.scale is None:
             return
@@ -252,20 +253,20 @@ class Worth:
 
     def _compare(self, rows: Decided, scale: Scale) -> None:
         """Add decisions with rewards to all differences."""
-        ones, lot, own = np.ones(len(rows.arm)), rows.lot, rows.own
+        ones, c, is_control = np.ones(len(rows.arm)), rows.control_share, rows.is_control
         raw = rows.reward
         if self.level is not None:
             raw = (raw > scale.threshold).astype(np.float64)
         y = _Rewards(np.clip(raw, scale.low, scale.high), raw, rows.times, scale)
         p = rows.share
         told = ~np.isnan(p)  # otherwise only the probability of the control group is known
-        rule = np.where(told, (1 - lot * own / p) / (1 - lot), (rows.group == POLICY) / (1 - lot))
-        ours = lot > 0
+        rule = np.where(told, (1 - c * is_control / p) / (1 - c), (rows.group == POLICY) / (1 - c))
+        ours = c > 0
         if ours.any():
-            c = lot[ours]
-            other = np.where(told, own / p, 0.0)[ours]
-            other = np.where(told[ours], other, (rows.group[ours] == CONTROL) / c)
-            self.control.add((rule[ours], other), (-1 / c, 1 / (1 - c)), y.take(ours))
+            drawn = c[ours]
+            other = np.where(told, is_control / p, 0.0)[ours]
+            other = np.where(told[ours], other, (rows.group[ours] == CONTROL) / drawn)
+            self.control.add((rule[ours], other), (-1 / drawn, 1 / (1 - drawn)), y.take(ours))
         for gain in (self.even, self.exploring, *self.arms):
             gain.blind |= not told.all()
         if not told.all():
@@ -273,12 +274,12 @@ class Worth:
         with np.errstate(divide="ignore"):
             most = 1 / rows.least
         even = 1 / (rows.offered * p)
-        self.even.add((rule, even), (-most / rows.offered, 1 / (1 - lot)), y)
-        # p = lot 1{control} + (1 − lot) (explore/K + (1 − explore) π), π the policy's own choice
-        kept = (1 - lot) * (1 - rows.explore)
+        self.even.add((rule, even), (-most / rows.offered, 1 / (1 - c)), y)
+        # p = c 1{control} + (1 − c) (explore/K + (1 − explore) π), π the policy's own choice
+        kept = (1 - c) * (1 - rows.explore)
         self.exploring.blind |= bool((kept < _LEAST_KEPT).any())
         if not self.exploring.blind:
-            random = lot * own + (1 - lot) * rows.explore / rows.offered
+            random = c * is_control + (1 - c) * rows.explore / rows.offered
             policy = np.maximum(1 - random / p, 0.0) / kept
             self.exploring.add((policy, ones), (-ones, 1 / kept - 1), y)
         for number, gain in enumerate(self.arms[: rows.there.shape[1]]):
@@ -324,10 +325,10 @@ class Worth:
 
     def ratio_evidence(self) -> float:
         """Return the evidence that the control group's share is not as configured."""
-        return sum(ratio_evidence(drawn, n, lot) for lot, (drawn, n) in self.lots.items())
+        return sum(ratio_evidence(drawn, n, share) for share, (drawn, n) in self.controls.items())
 
 
-def ratio_evidence(drawn: int, lots: int, share: float) -> float:
+def ratio_evidence(drawn: int, decisions: int, share: float) -> float:
     """Return the log evidence that groups do not have their configured shares, for any look.
 
     ln ∫ q^k (1 − q)^(n − k) dBeta(½, ½) − ln(share^k (1 − share)^(n − k))
@@ -341,6 +342,6 @@ def ratio_evidence(drawn: int, lots: int, share: float) -> float:
     Source: Lindon and Malek 2022, "Anytime-valid inference for multinomial count data".
     Differences: two groups, and the prior of Jeffreys.
     """
-    missed = lots - drawn
+    missed = decisions - drawn
     mixed = betaln(drawn + 0.5, missed + 0.5) - betaln(0.5, 0.5)
     return float(mixed - drawn * math.log(share) - missed * math.log1p(-share))

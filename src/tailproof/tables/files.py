@@ -93,10 +93,10 @@ class _Csv(Source):
                     raise ValueError(f"cannot decompress {name}: {error}") from None
         self._raw, self._encoding = raw, _encoding(raw, name)
         first = next((line for line in self._lines() if line.strip()), "")
-        said = _SEPARATOR_LINE.fullmatch(first)
+        separator = _SEPARATOR_LINE.fullmatch(first)
         outside = "".join(first.split('"')[::2])  # not within quotation marks
-        self._separator = said[1] if said else max(_SEPARATORS, key=outside.count)
-        self._header = 1 if said else 0
+        self._separator = separator[1] if separator else max(_SEPARATORS, key=outside.count)
+        self._header = 1 if separator else 0
         """Which of the lines that are not empty has the names."""
         row: list[str] = next(islice(filter(None, self._reader()), self._header, None), [])
         self.names = [cell.strip() for cell in row] if any(map(str.strip, row)) else []

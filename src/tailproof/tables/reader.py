@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailproof.checks import array, number, require
-from tailproof.naming import natural_key
+from tailproof.formatting import natural_key
 from tailproof.tables import cells
 from tailproof.tables.cells import Column, Decimal, Spelling
 from tailproof.tables.checked import Records
@@ -173,8 +173,8 @@ class Reader:
         if "time" not in self.columns:
             return None
         name = self._name("time")
-        times, said = cells.times(self.columns["time"], name, self.refusals)
-        self.notes.append(said)
+        times, note = cells.times(self.columns["time"], name, self.refusals)
+        self.notes.append(note)
         self.refusals.rows(np.flatnonzero(np.isnan(times)), f"column {name} has no time")
         usual = float(np.nanmedian(times)) if len(times) else 0.0
         with np.errstate(invalid="ignore"):

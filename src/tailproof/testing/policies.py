@@ -278,8 +278,8 @@ def invariances_hold(policy: Policy[Any]) -> None:
 
     The rewards are multiples of 1/64, so that every change is exact or at least strictly
     increasing; in the second half some are infinite. Other units, even if they cause rounding,
-    change no decision of the first half. All of this for arms with features, and for K arms that
-    are known by their number, where arms that were not tried yet are equal.
+    change no decision of the first half. Checked for arms with features, and for K arms known by
+    number, where untried arms are equal.
     """
     declared, half = policy.invariances, games.DECISIONS // 2
     rewards = np.round(games.rewards(policy) * 64) / 64

@@ -3,6 +3,7 @@
 from tailproof.live.journal.base import (
     BEFORE,
     CANCELLED,
+    LARGE,
     PAGE,
     BatchRead,
     ConflictError,
@@ -19,6 +20,7 @@ from tailproof.live.journal.sqlite import SQLite
 __all__ = [
     "BEFORE",
     "CANCELLED",
+    "LARGE",
     "PAGE",
     "BatchRead",
     "ConflictError",

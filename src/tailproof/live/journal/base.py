@@ -20,6 +20,7 @@ from tailproof.live.journal.tables import SCHEMA, TABLES
 __all__ = [
     "BEFORE",
     "CANCELLED",
+    "LARGE",
     "PAGE",
     "BatchRead",
     "ConflictError",
@@ -32,13 +33,15 @@ __all__ = [
 
 CANCELLED = "\n"
 """The name of the event of a cancellation; names of rewards are printable."""
+LARGE = 2.0**64
+"""Sums are of rewards divided by this, where PostgreSQL would refuse one that is too large."""
 PAGE = -1
 """In place of the number of a recipe, for the snapshot of the page's counts."""
 BEFORE = -1
 """The request of a ticket that was cancelled before it was asked for; the event has its name."""
 _CHUNK = 1000
 """Rows read at once."""
-_REQUEST = "r.id, r.ticket, r.unit, r.at, r.ends, r.recipe, r.arm, r.propensity, r.grp"
+_REQUEST = "r.id, r.ticket, r.unit, r.at, r.ends, r.recipe, r.arm, r.propensity, r.grp, r.again"
 _FIND = (
     f"SELECT {_REQUEST}, o.why, e.name, e.value, e.at, e.late FROM request r"
     " LEFT JOIN outcome o ON o.request = r.id LEFT JOIN event e ON e.request = r.id"
@@ -48,12 +51,14 @@ _OUTCOMES = (
     "SELECT o.number, o.reward, r.arm, r.offer, r.propensity FROM outcome o"
     " JOIN request r ON r.id = o.request WHERE o.number >= ? AND o.number < ? ORDER BY o.number"
 )
-_REQUESTED = f"INSERT INTO request VALUES ({', '.join('?' * 13)})"
+_REQUESTED = f"INSERT INTO request VALUES ({', '.join('?' * 14)})"
 _UNIT = (
-    "SELECT r.id, r.arm, r.propensity, r.shares, r.offer FROM request r"
-    " WHERE r.unit = ? AND r.grp IS NULL ORDER BY r.at DESC, r.id DESC LIMIT 1"
+    "SELECT l.id, l.arm, l.propensity, l.shares, l.offer"
+    " FROM (SELECT unit FROM request WHERE unit = ? LIMIT 1) u LEFT JOIN"
+    " (SELECT * FROM request WHERE unit = ? AND grp IS NULL ORDER BY at DESC, id DESC LIMIT 1) l"
+    " ON l.unit = u.unit"
 )
-"""The latest request of a unit for which the policy chose."""
+"""The latest request of a unit for which the policy chose; a row of NULL if it had only others."""
 
 
 class ConflictError(Exception):
@@ -85,7 +90,8 @@ class BatchRead(NamedTuple):
     requests : dict of Request
         The requests of the batch that exist, by ticket.
     units : dict
-        The latest request of a unit: id, arm, propensity, shares and offer.
+        The latest request of a unit for which the policy chose: id, arm, propensity, shares and
+        offer; all None if it had only others.
     offers : dict
         The ids of offers by digest.
     gone : set of str
@@ -107,8 +113,8 @@ class BatchRead(NamedTuple):
 class Request:
     """A request, as far as its outcome needs it.
 
-    `why` is the kind of its outcome, None while that is open; `events` are (value, time, late) by
-    name.
+    `again` is 1 if its unit had a request before. `why` is the kind of its outcome, None while that
+    is open; `events` are (value, time, late) by name.
     """
 
     id: int
@@ -120,6 +126,7 @@ class Request:
     arm: int
     propensity: float | None
     group: str | None
+    again: int
     why: str | None = None
     events: dict[str, tuple[Any, ...]] = field(default_factory=dict)
 
@@ -127,7 +134,7 @@ class Request:
         """Return the text that the seal of its outcome covers."""
         row = (self.id, self.ticket, self.unit, self.at, self.ends, self.recipe, self.arm)
         events = sorted((name, *event[:2]) for name, event in self.events.items() if not event[2])
-        return (*row, self.propensity, self.group, events)
+        return (*row, self.propensity, self.group, self.again, events)
 
 
 def seal(*values: Any) -> int:
@@ -253,13 +260,10 @@ class Journal(ABC):
         try:
             self._begin()
         except BaseException as error:
-            self.finish(error)
+            self.__exit__(None, error, None)
 
     def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
-        self.finish(error)
-
-    def finish(self, error: BaseException | None) -> None:
-        """End a transaction: commit it, or roll it back after an error."""
+        """Commit, or roll back after an error."""
         try:
             if error is None:
                 self._end("COMMIT")
@@ -406,19 +410,20 @@ class Journal(ABC):
         digests: Collection[bytes] = (),
     ) -> BatchRead:
         """Read the rows that a batch needs, with one wait for the database."""
-        state = self.execute(self._state)
+        state, earlier = self.execute(self._state), dict[str, tuple[Any, ...]]()
         if units:
             self.lock_units(units)
-        earlier = [(unit, self.execute(_UNIT, (unit,))) for unit in units]
+            sent = [(unit, self.execute(_UNIT, (unit, unit))) for unit in units]
+            earlier = {unit: row for unit, rows in sent for row in rows}
         requests = self._requests_of(tickets) if tickets else {}
         offers = self.offer_ids(digests) if digests else {}
         ((outcomes, notes, last, orders, now, any_gone),) = state
         if now:
             self._set_clock(now)
-        units = {unit: row for unit, rows in earlier for row in rows}
+        else:
+            now = self.now()
         gone = self._gone(tickets) if any_gone and tickets else set()
-        now = now or self.now()
-        return BatchRead(outcomes, notes, last, bool(orders), now, requests, units, offers, gone)
+        return BatchRead(outcomes, notes, last, bool(orders), now, requests, earlier, offers, gone)
 
     def _gone(self, tickets: Collection[str]) -> set[str]:
         """Return the tickets that were cancelled before they were asked for."""
@@ -427,18 +432,19 @@ class Journal(ABC):
 
     def _requests_of(self, tickets: Sequence[str]) -> dict[str, Request]:
         """Return the requests that exist, by ticket, with their events."""
-        numbers = [own_id(ticket) for ticket in tickets if ticket[0] == "#"]
-        ids = [number for number in numbers if number is not None]
+        requests = dict[str, Request]()
         rows = self.execute(_find("ticket", len(tickets), self.TELLING), tickets)
-        some = self.execute(_find("id", len(ids), self.TELLING), ids) if ids else ()
-        requests: dict[str, Request] = {}
-        for row in chain(rows, some):
-            name = row[1] if row[1] is not None else f"#{row[0]}"
+        named = [own_id(ticket) for ticket in tickets if ticket[0] == "#"]
+        ids = [number for number in named if number is not None] if named else []
+        if ids:
+            rows = chain(rows, self.execute(_find("id", len(ids), self.TELLING), ids))
+        for row in rows:
+            name = f"#{row[0]}" if row[1] is None else row[1]
             request = requests.get(name)
             if request is None:
-                request = requests[name] = Request(*row[:10])
-            if row[10] is not None:
-                request.events[row[10]] = row[11:14]
+                request = requests[name] = Request(*row[:11])
+            if row[11] is not None:
+                request.events[row[11]] = row[12:15]
         return requests
 
     def add_requests(self, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -556,9 +562,9 @@ class Journal(ABC):
         told = f"SELECT COUNT(*) FROM event WHERE request IN ({span})"
         ((events,),) = self.execute(told, (first,))
         arms = {
-            name: {"requests": int(requests), "rewards": int(rewards), "sum": total or 0.0}
-            for name, requests, rewards, total in self.execute(
-                "SELECT a.name, COUNT(*), COUNT(o.reward), SUM(o.reward) FROM outcome o"
+            name: {"requests": int(requests), "rewards": int(rewards), "sum": (part or 0.0) * LARGE}
+            for name, requests, rewards, part in self.execute(
+                f"SELECT a.name, COUNT(*), COUNT(o.reward), SUM(o.reward / {LARGE}) FROM outcome o"
                 " JOIN request r ON r.id = o.request JOIN arm a ON a.number = r.arm"
                 " WHERE o.number < ? GROUP BY a.name ORDER BY a.name",
                 (first,),

@@ -177,23 +177,23 @@ def compare(
     half = np.median(np.abs(y - median[:, None]), axis=1)
     data = Sample(x, y, weight, prior, _FLOOR * half + 1e-300)
     gap, width = (high - low) / 2, np.maximum((high - low) / 4, data.floor)
-    two, one, still = ([] for _ in range(3))
+    double_fits, single_fits, fixed_fits = ([] for _ in range(3))
     flat = data._replace(x=x[..., -1:], prior=prior[:, -1:, -1:])
     centre = (low + high)[:, None] / 2
     for nu in _TWO:
-        two += [_fit(data, start, gap, width, nu) for start in np.moveaxis(starts, 1, 0)]
-        still.append(_fit(flat, centre, gap, width, nu))
+        double_fits += [_fit(data, start, gap, width, nu) for start in np.moveaxis(starts, 1, 0)]
+        fixed_fits.append(_fit(flat, centre, gap, width, nu))
     median_start = np.zeros((len(y), x.shape[2]))
     median_start[:, -1] = median
     for nu in _ONE:
         none = np.zeros(len(y))
-        one += [_fit(data, median_start, none, np.maximum(half, data.floor), nu)]
-        one += [_fit(data, start, none, width, nu) for start in np.moveaxis(starts, 1, 0)]
+        single_fits += [_fit(data, median_start, none, np.maximum(half, data.floor), nu)]
+        single_fits += [_fit(data, start, none, width, nu) for start in np.moveaxis(starts, 1, 0)]
         for end in (low, high):
             from_end = median_start.copy()
             from_end[:, -1] = end
-            one.append(_fit(data, from_end, none, width, nu))
-    best, single, fixed = (_likeliest(fits) for fits in (two, one, still))
+            single_fits.append(_fit(data, from_end, none, width, nu))
+    best, single, fixed = (_likeliest(fits) for fits in (double_fits, single_fits, fixed_fits))
     scales, weights = _asymmetry(data, best)
     gain = best.likelihood - single.likelihood - scales - weights
     moves = best.likelihood - fixed.likelihood - _leaning(flat, data, fixed)

@@ -386,14 +386,14 @@ def _pay_how(about: About, even: Estimate | None) -> str:
     level = f"{100 * LEVEL:.0f} %"
     if about.aim.level is not None:
         return (
-            "Each request got its arm by a lot whose probability p is in the journal. Compared is "
+            "Each request got its arm with a probability p that is in the journal. Compared is "
             "the share of rewards above the quantile of the control group's earlier rewards, which "
             "does not move as the rule learns; a reward weighs 1/p. The interval holds with "
             f"{level} confidence at every look, whatever the policy had learned (proved by bets "
             f"that cannot be won at the truth; Ville 1939). {_assumed(about)}"
         )
     parts = [
-        "Each request got its arm by a lot whose probability p is in the journal. A reward weighs "
+        "Each request got its arm with a probability p that is in the journal. A reward weighs "
         "1/p, so that the mean of its terms is the difference between two rules, whatever the "
         f"policy had learned and whoever asked. The interval holds with {level} confidence at "
         "every look, also if rewards or visitors change with time: it is about what the requests "
@@ -417,8 +417,8 @@ def _assumed(about: About) -> str:
 
 def exploring(about: About, estimate: Estimate | None, worth: Worth) -> dict[str, Any]:
     """Say how much more the policy's own choice would have earned at the other requests."""
-    drawn, lots = (sum(part) for part in zip((0, 0), *worth.lots.values(), strict=True))
-    said = f"{drawn:,} of {lots:,} decisions were the control group"
+    drawn, decisions = (sum(part) for part in zip((0, 0), *worth.controls.values(), strict=True))
+    shares = f"{drawn:,} of {decisions:,} decisions were the control group"
     how = (
         "This compares what the policy would have chosen by itself, at each request, with what the "
         "request got: control, explore and floor together. It leaves out what was learned thanks "
@@ -426,7 +426,7 @@ def exploring(about: About, estimate: Estimate | None, worth: Worth) -> dict[str
     )
     blank = {"words": "", "how": how.strip(), "row": None}
     if about.aim.level is not None:
-        return blank | {"words": f"{said}. For a quantile the cost is not estimated.", "how": ""}
+        return blank | {"words": f"{shares}. For a quantile the cost is not estimated.", "how": ""}
     if estimate is None:
         return blank | {"words": "Too early to tell, or the propensities are not known.", "how": ""}
     row = _gain(about, "served", "what the requests got", estimate)
@@ -439,7 +439,7 @@ def exploring(about: About, estimate: Estimate | None, worth: Worth) -> dict[str
         words = (
             f"Exploring cost about {amount(gain)} {about.unit}; {spread}, so nothing is sure yet."
         )
-    control = f" {said}." if lots else ""
+    control = f" {shares}." if decisions else ""
     return {"words": words + control, "how": how.strip(), "row": row}
 
 

@@ -262,14 +262,14 @@ class Summary:
         """Add requests to the comparison with other rules."""
         again = np.array([bool(row.again) for row in rows])
         share = [math.nan if row.propensity is None else row.propensity for row in rows]
-        lots = [self._lot(row, offers[row.offer]) for row in rows]
+        drawn = [self._control_of(row, offers[row.offer]) for row in rows]
         groups = np.array([_GROUPS.get(row.group, OTHER) for row in rows])
         groups[again] = OTHER
         there = np.zeros((len(rows), self._by_arm), dtype=bool)
         if self._by_arm:
             for i, row in enumerate(rows):
                 there[i, offers[row.offer]] = True
-        lot = np.array([chance for chance, _ in lots])
+        control_share = np.array([share for share, _ in drawn])
         decided = Decided(
             arm=np.array([row.arm for row in rows]),
             offered=np.array([len(offers[row.offer]) for row in rows], dtype=np.float64),
@@ -277,8 +277,8 @@ class Summary:
             least=np.array([least(row.shares) for row in rows]),
             explore=np.array([self.reader.even(row.recipe, row.offer) for row in rows]),
             group=groups,
-            lot=lot,
-            own=np.array([flag for _, flag in lots]),
+            control_share=control_share,
+            is_control=np.array([flag for _, flag in drawn]),
             reward=rewards,
             there=there,
             times=np.ones(len(rows)),
@@ -286,7 +286,7 @@ class Summary:
         complete = self._by_unit(rows, decided, again)
         self.worth.add(complete)
         self._add_customers(complete.arm, complete.reward)
-        self.worth.add_rewards(np.where(lot > 0, groups, OTHER), rewards)
+        self.worth.add_rewards(np.where(control_share > 0, groups, OTHER), rewards)
 
     def _add_customers(self, arms: Index, totals: Array) -> None:
         """Add customers, with their totals, to their arms."""
@@ -327,7 +327,7 @@ class Summary:
         self._brought.add(complete.reward[(complete.group != OTHER) & ~np.isnan(complete.reward)])
         return complete
 
-    def _lot(self, row: Ended, offer: Collection[int]) -> tuple[float, bool]:
+    def _control_of(self, row: Ended, offer: Collection[int]) -> tuple[float, bool]:
         """Return the probability of the control group, and whether the arm is the control's."""
         recipe = self.reader.recipe(row.recipe)
         if recipe is None or recipe.control is None:
