@@ -71,8 +71,8 @@ def run(
     Parameters
     ----------
     policies : mapping from names to policies
-        Policies that know arms by number, `view == "arms"`, play where arms are unit vectors or have
-        only the features of a visitor; policies that need vectors play but in the latter case.
+        Policies that know arms by number, `view == "arms"`, play where arms are unit vectors or
+        have only the features of a visitor; policies that need vectors, but in the latter case.
     problems : str or sequence
         Sets, names, or problems of your own. Tune on "tuning" and sets that end in "-tuning" only.
     size : "smoke", "quick" or "full"
