@@ -260,7 +260,7 @@ def fill(agent: Agent, requests: int, told: int = 0) -> None:
         ends = {i: now + 6e5 + i / 1e3 for i in rows}
         journal.add_requests(
             [
-                (i, None, None, now, ends[i], 0, offered, arm, 0.25, None, None, None, 0)
+                (i, None, None, now, ends[i], 0, offered, arm, 0.25, None, None, 0, None, 0)
                 for i in rows
             ]
         )

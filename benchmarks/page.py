@@ -53,11 +53,11 @@ def write(journal: SQLite, first: int, requests: int) -> None:
     ):
         group = "control" if arm == 0 and lot < SHARE else None
         about = (i, None, None, float(i), i + 1.5, 0)
-        rows.append((*about, 0, arm, 1 / ARMS, shares, group, None, i))
+        rows.append((*about, 0, arm, 1 / ARMS, shares, group, 0, None, i))
         late = lot < LOSS + LATE
         if lot >= LOSS:
             events.append((i, "", reward, i + 1.0 + late, int(late)))
-        request = Request(*about, arm, 1 / ARMS, group)
+        request = Request(*about, arm, 1 / ARMS, group, 0)
         outcomes.append((request, None if late else reward, "lost" if late else "told"))
     with journal.transaction():
         if not first:

@@ -104,3 +104,7 @@ def _checked(arms: Iterable[str], visitor: ArrayLike) -> tuple[list[str], Array]
     require(x.ndim == 1 and bool(np.isfinite(x).all()), "visitor", "a row of numbers", visitor)
     require(len(set(names)) == len(names) > 0, "arms", "names that differ", names)
     return names, x
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -15,3 +15,7 @@ __all__ = [
     "regret_figure",
     "rewards_figure",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,6 +1,7 @@
-"""Numbers, times and lists as sentences and tables show them: every other module calls these."""
+"""Numbers, times and lists as sentences and tables show them, and names in their usual order."""
 
 import math
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -13,6 +14,7 @@ __all__ = [
     "interval",
     "listed",
     "moment",
+    "natural_key",
     "odds",
     "often",
     "or_blank",
@@ -210,3 +212,13 @@ def odds(p: float) -> str:
     if p < 1e-9:
         return "less than one of a billion files"
     return f"one of {1 / p:,.0f} files"
+
+
+def natural_key(name: str) -> list[tuple[int, int, str]]:
+    """Return a sort key that puts 10 after 9.
+
+    >>> sorted(["a10", "a9", "b"], key=natural_key)
+    ['a9', 'a10', 'b']
+    """
+    parts = [part for part in re.split(r"(\d+)", name) if part]
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts]

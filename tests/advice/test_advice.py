@@ -906,10 +906,12 @@ def test_a_control_and_a_plan_are_said() -> None:
     told = found.explain()
     assert "new earns " in told
     assert "That is better, p = 0.00" in told
-    assert "Holm's: for all 2 arms at once" in told
+    assert "better and worse are for all 2 arms at once (Holm's one-sided p)" in told
+    assert "The arms have their planned shares, as far as" in told
     assert found.findings == []
     uneven = shop_of(rows, unit=rows.unit, split={"old": 0.4, "new": 0.3, "other": 0.3})
     assert "The arms do not have their planned shares" in uneven.explain()
+    assert "The arms have their planned shares" not in uneven.explain()
     assert not uneven.standing.sure
     with pytest.raises(ValueError, match="control must be one of"):
         shop_of(rows, control="nobody")
@@ -935,3 +937,26 @@ def test_any_look_takes_more_than_one() -> None:
     assert "95%, any look" in shop_of(rows, unit=rows.unit, looks="any").explain()
     with pytest.raises(ValueError, match="looks must be 'one' or 'any'"):
         shop_of(rows, looks="two")
+
+
+def test_one_unit_for_all_whom_nobody_knows_is_said() -> None:
+    rng = np.random.default_rng(0)
+    unit = np.where(np.arange(900) % 3 == 0, "anonymous", np.arange(900).astype(str))
+    advice = calibrate(arm=rng.choice(["a", "b"], 900), reward=rng.exponential(5, 900), unit=unit)
+    assert "One unit, that of row 1, has 33% of all rows and several arms" in advice.explain()
+
+
+def test_a_file_of_one_day_is_not_one_without_times() -> None:
+    rng = np.random.default_rng(0)
+    time = 1_767_225_600 + np.arange(900)
+    advice = calibrate(arm=rng.choice(["a", "b"], 900), reward=rng.exponential(5, 900), time=time)
+    assert "All rows are of one day" in advice.explain()
+    assert "No times are given" not in advice.explain()
+
+
+def test_an_arm_whose_customers_were_all_left_out() -> None:
+    rng = np.random.default_rng(0)
+    arm = rng.choice(["a", "b"], 900)[np.arange(900) // 2]
+    arm[7] = "c"
+    advice = calibrate(arm=arm, reward=rng.exponential(5, 900), unit=np.arange(900) // 2)
+    assert "c has sold nothing" in str(advice)

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tailproof import Result, recipes
-from tailproof.cli import app
+from tailproof.cli import app, output
 
 MINE = """
 from dataclasses import dataclass
@@ -40,6 +40,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (tmp_path / "broken_alone.py").write_text("import numpy\n1 / 0\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(output.console, "width", 200)  # it was made by whoever ran a command first
     yield
     for name in ("mine_alone", "broken_alone"):
         sys.modules.pop(name, None)
@@ -49,6 +50,12 @@ def run(command: str, code: int = 0) -> str:
     done = CliRunner().invoke(app, shlex.split(command), env={"COLUMNS": "200", "TERM": "dumb"})
     assert done.exit_code == code, done.output
     return " ".join(done.output.split())
+
+
+def test_it_is_said_that_numbers_of_arms_mean_nothing_where_arms_are_new() -> None:
+    policies = "--policy ucb1 --policy uniform --policy oful --horizon 10 --paths 2"
+    assert "learn nothing: ucb1. Try" in run(f"simulate {policies}")
+    assert "learn nothing" not in run(f"simulate {policies} --environment 'neutral(fresh=false)'")
 
 
 def test_own_policies_noise_and_environments_are_simulated(tmp_path: Path) -> None:

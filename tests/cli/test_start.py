@@ -67,6 +67,14 @@ def test_completion_shows_what_is_public() -> None:
         tailproof.nonsense  # type: ignore[attr-defined]  # noqa: B018
 
 
+@pytest.mark.parametrize("name", sorted(set(tailproof._MODULES) - {"hosts"}))
+def test_completion_of_a_module_shows_what_is_public(name: str) -> None:
+    module = getattr(tailproof, name)
+    shown = dir(module)
+    assert shown == sorted(module.__all__)
+    assert all(hasattr(module, name) for name in shown)
+
+
 def test_type_checkers_know_what_is_public() -> None:
     """What a star imports from each room is what the library finds there, under one name each."""
     source = Path(str(tailproof.__file__)).read_text()

@@ -136,7 +136,7 @@ def test_nobody_can_change_arms_that_stay_the_same() -> None:
         (lambda: k_armed(Cauchy(), locations=()), "locations"),
         (
             lambda: k_armed(Cauchy(), locations=(0.0, float("inf"))),
-            "locations must be a sequence of at least one number, all finite",
+            "locations must be a sequence of at least two numbers, all finite",
         ),
         (lambda: k_armed(Cauchy(), locations="ab"), "locations must be an array of numbers"),  # type: ignore[arg-type]
         (lambda: neutral(Cauchy(), fresh=0), "fresh must be true or false, got 0"),  # type: ignore[arg-type]
@@ -236,7 +236,7 @@ def test_noise_may_depend_on_the_arm_and_on_the_pull() -> None:
     assert set(seen[seen[:, 0] == 0, 1]) == {0.5}
     assert set(seen[seen[:, 0] == 1, 1]) == {-6.75, 7.25}
     changing = Changing((Degenerate(), Rademacher()), at=(20,))
-    seen = rewards_of(k_armed(changing, locations=(0.0,)))
+    seen = rewards_of(k_armed(changing, locations=(0.0, 0.0)))
     assert np.abs(seen[:, 1]).tolist() == [0] * 80 + [1] * 120
 
 

@@ -1,15 +1,17 @@
 """The life of a decision: late, lost and repeated rewards, restarts, and commits that fail."""
 
+import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tailproof import UCB1, Filtered, Median, ThompsonSampling, Uniform
-from tailproof.live import Agent, Ask, Tell, read
+from tailproof import UCB1, Filtered, Mean, Median, ThompsonSampling, Uniform
+from tailproof.live import Agent, Ask, Tell, open_journal, prune, read
 from tailproof.live.export import _escaped
 from tailproof.live.offer import Offer
+from tailproof.service.page.offline import summarised
 
 FIVE = Filtered(UCB1(), repeats=5, estimator=Median())
 COLOURS = ["red", "blue", "green"]
@@ -301,3 +303,32 @@ def test_everything_the_constructor_takes_can_be_read_back(tmp_path: Path) -> No
         assert (recipe.control, recipe.arms) == (("red", 0.1), tuple(sorted(COLOURS)))
     with Agent(recipe, tmp_path / "a.db") as again:
         assert not again.changed
+
+
+def test_sums_beyond_all_floats_poison_nothing(place: str) -> None:
+    """Two rewards of 1e308 of one ticket: the outcome is infinite, and all goes on."""
+    clock, file = Clock(), open_journal(place, durable=False)
+    agent = Agent(UCB1(), file, wait=60, silence=0.0, rewards="sum", clock=clock)
+    ticket, other = agent.ask(COLOURS).id, agent.ask(COLOURS).id
+    statuses = [agent.tell(ticket, 1e308, event) for event in ("a", "b", "b", "b")]
+    assert [*statuses, agent.tell("v1", 1e308), agent.tell("v1", 1e308)] == [
+        *("kept", "kept", "duplicate", "duplicate", "unknown", "unknown")
+    ]
+    clock.now += 61
+    while not agent.tick():
+        pass
+    for name in "ab":
+        assert agent.tell(other, -1e308, name) == "late"
+    rows = read(agent.journal).frame
+    assert rows["reward"].tolist() == [math.inf, 0.0]
+    assert rows["late"].tolist()[1] == -math.inf
+    page = summarised(agent.journal, Mean(), name="shop")
+    assert page["tickets"]["late_sum"] == "-Infinity"
+    clock.now += 1
+    agent.tell(agent.ask(COLOURS).id, 1.0)
+    clock.now += 61
+    while not agent.tick():
+        pass
+    assert prune(agent, clock.now).outcomes == 2
+    assert agent.verify().ok
+    agent.close()

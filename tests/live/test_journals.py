@@ -457,9 +457,9 @@ def test_two_who_both_believe_to_order_do_no_harm(
 ) -> None:
     """The keys of outcomes refuse the second one, which then tries again."""
     agents = [Agent(policy, opened(), wait=30) for _ in range(2)]
-    for agent in agents:
-        look = agent.journal.look
-        agent.journal.look = lambda *a, look=look: look(*a)._replace(orders=True)  # type: ignore
+    for journal in [agent.journal for agent in agents]:
+        own = journal.read_batch
+        journal.read_batch = lambda *a, own=own: own(*a)._replace(orders=True)  # type: ignore
     answered: list[str] = []
 
     def work(agent: Agent, thread: int) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 import tailproof as tp
 from tailproof.live import Agent, open_journal, prune, read
-from tailproof.live.retention import farewell
+from tailproof.live.retention import pruning_notice
 
 NAMES = ["blue", "red"]
 
@@ -100,8 +100,8 @@ def test_ids_are_not_given_again() -> None:
 
 def test_dates_and_ages() -> None:
     agent = played(":memory:", tp.UCB1())
-    assert farewell(agent, "100000d") == "There is nothing to remove."
-    said = farewell(agent, "1s")
+    assert pruning_notice(agent, "100000d") == "There is nothing to remove."
+    said = pruning_notice(agent, "1s")
     assert said.startswith("This removes 699 outcomes with their requests. What was learned stays.")
     assert "recipe that takes over later learns only those" in said
     for before in ("1960-01-01", "100000d", datetime(1960, 1, 1, tzinfo=UTC), -5.0):
@@ -169,3 +169,26 @@ def test_killed_in_the_middle(tmp_path: Path) -> None:
         assert (found.ok, found.since) == (True, 0)
         assert prune(agent, 300.0).outcomes > 0
         assert agent.verify().ok
+
+
+def test_units_that_come_back_after_their_first_requests_are_gone(place: str) -> None:
+    """They have been here before, in the control group too, and their decisions still verify."""
+    now = [0.0]
+    journal = open_journal(place, durable=False)
+    control = ("red", 0.3)
+    agent = Agent(tp.UCB1(), journal, wait=5, silence=0.0, control=control, clock=lambda: now[0])
+    for visit in (0, 1):
+        for unit in range(40):
+            now[0] += 1.0
+            agent.ask(NAMES, f"v{visit} {unit}", f"u{unit}")
+    agent.ask(NAMES, "new", "v")
+    assert prune(agent, 41.0).outcomes > 30
+    checked = agent.verify()
+    assert (checked.differing, checked.changed) == ([], [])
+    assert 0 < checked.since < 41
+    columns = "SELECT ticket, grp, again FROM request WHERE ticket NOT LIKE 'v0 %'"
+    rows = list(journal.execute(columns))
+    assert [again for ticket, _, again in rows if ticket != "new"] == [1] * 40
+    assert [again for ticket, _, again in rows if ticket == "new"] == [0]
+    assert 5 < sum(group == "control" for _, group, _ in rows) < 20
+    agent.close()

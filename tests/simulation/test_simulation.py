@@ -55,7 +55,7 @@ def test_regret_is_charged_per_pull() -> None:
     np.testing.assert_allclose(result.curves["worst"].regret, [np.arange(1, 11)] * 2)
 
 
-def test_a_last_decision_that_does_not_fit_is_charged_and_teaches_nothing() -> None:
+def test_a_last_decision_that_does_not_fit_is_charged() -> None:
     policy = Filtered(FixedArm(arm=1), repeats=4)
     result = simulate({"a": policy}, ARMS, horizon=10, paths=1, checkpoints=[3, 4, 7, 9])
     assert result.pulls.tolist() == [3, 4, 7, 9, 10]

@@ -120,3 +120,10 @@ def test_leaks_that_carry_money_count_for_their_first_arm() -> None:
     assert (rich.n, rich.mixed, rich.mixed_stay, rich.case) == (1000, 2, True, "customers")
     assert rich.arm[:2].tolist() == [0, 0]
     assert rich.row_arm[:4].tolist() == [0, 0, 0, 0]
+
+
+def test_infinite_rows_share_the_cap_of_their_customer() -> None:
+    found = Customers.of(
+        arm=np.array([0, 0, 1]), reward=np.array([np.inf, 5.0, 2.0]), unit=np.array([1, 1, 2])
+    )
+    assert found.capped_rows(0.0, 10.0).tolist() == [10.0, 0.0, 2.0]

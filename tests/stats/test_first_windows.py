@@ -18,8 +18,8 @@ def drawn(seed: int, n: int = 400) -> tuple[Decided, dict[str, Any]]:
     zeros = np.zeros(n)
     rows = Decided(
         arm=np.arange(n), offered=zeros, share=zeros, least=zeros, explore=zeros,
-        group=np.zeros(n, np.int64), lot=zeros, own=zeros > 0, reward=rng.random(n),
-        there=np.zeros((n, 0), np.bool_), times=zeros + 1,
+        group=np.zeros(n, np.int64), control_share=zeros, is_control=zeros > 0,
+        reward=rng.random(n), there=np.zeros((n, 0), np.bool_), times=zeros + 1,
     )  # fmt: skip
     return rows, {"units": units, "again": again, "asked": asked, "length": np.full(n, 30.0)}
 

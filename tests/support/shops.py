@@ -60,8 +60,8 @@ def write(
                 known = i
             group, share = "control" if lot[row] else None, float(shares[chosen])
             about = (i, f"v{i}", None, at, at + 60.0, number)
-            journal.add_requests([(*about, known, chosen, share, packed, group, None, 0)])
-            request, value = Request(*about, chosen, share, group), float(reward[row])
+            journal.add_requests([(*about, known, chosen, share, packed, group, 0, None, 0)])
+            request, value = Request(*about, chosen, share, group, 0), float(reward[row])
             if buys[row]:
                 request.events[""] = (value, at + 1, 0)
                 journal.add_events([(i, "", value, at + 1, 0)])

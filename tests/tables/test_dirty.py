@@ -49,6 +49,12 @@ CASES = {
         "5,a\n$12.50,b\n7,a\n", {}, "beside 2 plain numbers it has '$12.50' in line 3"
     ),
     "the same, skipped": Case("5,a\n$12.50,b\n7,a\n", SKIP, rewards=(5, 7), note="line 3"),
+    "points that may separate thousands": Case(
+        "950,a\n1.234,b\n", {}, "'1.234' in column reward is ambiguous: pass decimal=','"
+    ),
+    "the same, told": Case("950,a\n1.234,b\n", {"decimal": ","}, rewards=(950, 1234)),
+    "points beside four digits": Case("1950,a\n1.234,b\n", {}, rewards=(1950, 1.234)),
+    "points after zero": Case("950,a\n0.234,b\n", {}, rewards=(950, 0.234)),
     "zeros without a sign": Case("0,a\n$12.50,b\n$0,a\n", {}, rewards=(0, 12.5, 0)),
     "two currencies": Case("€5,a\n£6,b\n€7,a\n", {}, "beside 2 with € it has '£6' in line 3"),
     "words among numbers": Case(
@@ -187,6 +193,24 @@ def test_times_in_other_units_than_seconds() -> None:
     assert records(arm=list("abab"), reward=[1, 2, 3, 4], time=seconds).notes == ()
 
 
+def test_times_that_stand_for_none() -> None:
+    given: dict[str, Any] = {"arm": list("aba"), "reward": [1.0, 2.0, 3.0]}
+    for odd in (0, 253402300799):
+        with pytest.raises(ValueError, match="column time has a time 20 years from the others in"):
+            records(time=[1767225600, odd, 1767225601], **given)
+    assert records(time=[0, 1, 2], **given).n == 3
+
+
+def test_the_index_of_a_data_frame_and_a_sheet_with_lines_above(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"reward": [1.0, 2.0, 3.0], "arm": list("aba")})
+    assert records(frame.set_index("arm")).arms == ("a", "b")
+    frame.to_excel(tmp_path / "r.xlsx", index=False, startrow=3)
+    with pytest.raises(
+        ValueError, match=r"columns of r\.xlsx are named in row 4: remove the lines"
+    ):
+        records(tmp_path / "r.xlsx")
+
+
 def test_cells_of_unusual_kinds() -> None:
     frame = pd.DataFrame({"reward": [True, False], "arm": [b"a", b"b"], "unit": [True, False]})
     found = records(frame)
@@ -219,6 +243,10 @@ def test_a_second_row_of_an_id(tmp_path: Path) -> None:
         ),
         ({"time": ["01/02/2026", "03/04/2026"]}, "is the day first or the month"),
         ({"time": ["2026-01-01", None]}, "column time has no time in row 2"),
+        ({"time": ["2026-01-01T09:00", "2026-01-01T09:00Z"]}, "with a time zone beside"),
+        ({"time": [46023.25, 46024.5]}, "46023.25, which may be a day of a spreadsheet"),
+        ({"unit": ["7", "7.0"]}, "column unit has '7.0' beside '7'"),
+        ({"unit": ["u", "1.23457E+15"]}, "number without its last digits, so customers are mixed"),
         ({"unit": ["u", None]}, "column unit names no unit in row 2"),
         ({"propensity": [0.5, 0.0]}, r"cannot have been chosen\), got 0 in row 2"),
         ({"propensity": [50, 50]}, "is it in per cent"),

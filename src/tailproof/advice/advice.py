@@ -1,4 +1,4 @@
-"""`Advice`: what recorded rewards say of their arms, under each aim."""
+"""`Advice`: which arm leads in recorded rewards, under each aim, and how sure that is."""
 
 import math
 from collections.abc import Mapping
@@ -61,7 +61,7 @@ class Advice:
     asked : bool
         Whether pulls, block, scale or efficiency were given: then the filter is advised.
     records : Records
-        The rows themselves, with what else is known of each.
+        The rows themselves, with their times, customers and features.
     features, constant : int
         How many features of a visitor are recorded, and how many more are always the same.
     looks, control, split, largest, smallest, window :
@@ -236,7 +236,7 @@ class Advice:
             {
                 "arm": arm.name,
                 "n": len(sample),
-                "zeros": float(np.mean(sample == 0)),
+                "zeros": float(np.mean(sample == 0)) if len(sample) else math.nan,
                 **{aim: rows[i] for aim, rows in tables.items()},
             }
             for i, (arm, sample) in enumerate(zip(self.rewards.arms, self.samples, strict=True))

@@ -99,7 +99,7 @@ def calibrate(
 def _advice(
     table: Any, columns: dict[str, Any], stated: dict[str, Any], options: Targets
 ) -> Advice:
-    """Check what was asked, read the table, and return the advice."""
+    """Check the options, read the table, and return the advice."""
     given: dict[str, Any] = dict(options)
     filters = {name: given.pop(name, None) for name in ("pulls", "block", "scale", "efficiency")}
     delta = number("delta", given.pop("delta", 0.01), above=0, below=1)

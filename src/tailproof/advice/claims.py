@@ -1,4 +1,4 @@
-"""Sentences about who leads: whose rewards, of what, when, and how sure.
+"""Sentences about who leads: which customers, which revenue, in which period, and how sure.
 
 Files and the page say the same: all of these take a `Standing`.
 """
@@ -20,6 +20,7 @@ __all__ = [
     "about_visits",
     "bounds_words",
     "how_many_more",
+    "noun",
 ]
 
 _MOST = 1e9
@@ -80,15 +81,15 @@ def _interval(standing: Standing, contrast: Contrast) -> str:
 def _cap(standing: Standing) -> str:
     """Say where totals are cut, and how many."""
     low, high = standing.range
-    what = "rewards" if standing.customers.case == "rows" else "totals of customers"
+    totals = "rewards" if standing.customers.case == "rows" else "totals of customers"
     if standing.bounded:
-        return f", for {what} of at most {short(high)}, as you said"
+        return f", for {totals} of at most {short(high)}, as you said"
     if standing.assumed:
-        return f", as long as {what} lie between {short(low)} and {short(high)}"
+        return f", as long as {totals} lie between {short(low)} and {short(high)}"
     if not standing.above:
-        return f", as long as {what} do not exceed {short(high)}, the largest so far"
+        return f", as long as {totals} do not exceed {short(high)}, the largest so far"
     ends = f"at {short(high)}" if not low else f"at {short(low)} and {short(high)}"
-    return f", {what} capped {ends} (their {standing.share:.0%} quantile)"
+    return f", {totals} capped {ends} (their {standing.share:.0%} quantile)"
 
 
 def about_cap(standing: Standing) -> str:
@@ -104,20 +105,22 @@ def about_cap(standing: Standing) -> str:
 
 
 def bounds_words(standing: Standing) -> str:
-    """Return what the range is, to go on with "For the mean …"."""
+    """Describe the range of a mean; the sentence goes on with "For the mean …"."""
     low, high = standing.range
-    what = "rewards" if standing.customers.case == "rows" else "totals of customers"
+    totals = "rewards" if standing.customers.case == "rows" else "totals of customers"
     between = f"between {short(low)} and {short(high)}"
     if standing.bounded:
-        return f"{what} lie {between}, as you said"
+        return f"{totals} lie {between}, as you said"
     if standing.assumed:
-        return f"{what} are assumed to lie {between}"
+        return f"{totals} are assumed to lie {between}"
     ends = f"at {short(high)}" if not low else f"at {short(low)} and {short(high)}"
-    return f"{what} are capped {ends}, the {standing.share:.1%} quantile of those that are not zero"
+    return (
+        f"{totals} are capped {ends}, the {standing.share:.1%} quantile of those that are not zero"
+    )
 
 
 def _uncapped(standing: Standing, arm: int, other: int, contrast: Contrast) -> str:
-    """Say what the difference was without the cap, if the cap turns it round."""
+    """Say the difference without the cap, if its sign is another one than with the cap."""
     if not standing.above:
         return ""
     raw = standing.uncapped(arm, other)
@@ -139,24 +142,27 @@ def how_many_more(standing: Standing, arm: int, other: int) -> str:
 
 
 def about_control(standing: Standing, control: str) -> list[str]:
-    """Say of each arm what it earns beyond the control, with p values after Holm."""
-    lines, tested = [], False
+    """Say how much more than the control each arm earns, with p values after Holm."""
+    lines = []
     tail = (1 - standing.level) / 2
     for name, (_, better, worse) in standing.against(control).items():
         arm, base = list(standing.names).index(name), list(standing.names).index(control)
         pair = about_pair(standing, arm, base)
         if standing.doubts:
-            said = "not sure"
+            verdict = "not sure"
         elif better <= tail:
-            said, tested = f"better, p = {better:.2g}", True
+            verdict = f"better, p = {better:.2g}"
         elif worse <= tail:
-            said, tested = f"worse, p = {worse:.2g}", True
+            verdict = f"worse, p = {worse:.2g}"
         else:
             more = how_many_more(standing, arm, base)
-            said = f"not sure; {more[0].lower()}{more[1:]} would tell" if more else "not sure"
-        lines.append(f"{name} {pair} That is {said}.")
-    if len(lines) > 1 and tested:
-        lines.append(f"These p values are one-sided and Holm's: for all {len(lines)} arms at once.")
+            verdict = f"not sure; {more[0].lower()}{more[1:]} would tell" if more else "not sure"
+        lines.append(f"{name} {pair} That is {verdict}.")
+    if len(lines) > 1 and not standing.doubts:
+        lines.append(
+            "Each interval is for its arm alone; better and worse are for all "
+            f"{len(lines)} arms at once (Holm's one-sided p)."
+        )
     return lines
 
 
@@ -185,6 +191,8 @@ def about_assumptions(standing: Standing) -> list[str]:
     if standing.day is not None and standing.judged_for == "one" and customers.case != "visits":
         days = int(standing.day.max(initial=0)) + 1
         lines.append(f"Arms are compared within days ({days} days): growth and weekends cancel.")
+    elif customers.time is not None and standing.day is None:
+        lines.append("All rows are of one day, within which hours are not compared.")
     elif standing.day is None and customers.case != "visits":
         order = ", and rows are sorted by arm, so that cannot be tested" if drift.sorted else ""
         lines.append(
@@ -212,7 +220,7 @@ def _whose(standing: Standing) -> str:
 
 
 def about_visits(standing: Standing) -> str:
-    """Say which arm leads per visit, if it is another one; else empty."""
+    """Name the arm that leads per visit, if it is not the leader by customers; else empty."""
     if standing.customers.case != "customers" or standing.best is None:
         return ""
     values = -standing.per_visit if standing.costs else standing.per_visit
@@ -226,5 +234,5 @@ def about_visits(standing: Standing) -> str:
 
 
 def noun(standing: Standing) -> str:
-    """Return what one observation is called."""
+    """Return the noun for one observation: row or customer."""
     return "row" if standing.customers.case == "rows" else "customer"

@@ -65,7 +65,7 @@ def explored(policy: Policy[Any]) -> float:
 
 
 def mostly_zero(advice: Advice) -> bool:
-    """Whether zeros are what most requests bring, so that nobody may tell them."""
+    """Whether most rewards are zero, so that callers may not report them."""
     return any(np.mean(arm.rewards == 0) > 0.5 for arm in advice.rewards.arms)
 
 

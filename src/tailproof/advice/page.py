@@ -22,7 +22,7 @@ svg{{max-width:100%;height:auto}}pre{{overflow-x:auto}}</style></head>
 
 
 def advice_page(advice: "Advice", name: str) -> str:
-    """Return the table of arms, what it says, a picture, and what to run next.
+    """Return a page: the table of arms, sentences about it, a picture, and the command to run next.
 
     >>> import numpy as np
     >>> from tailproof import calibrate

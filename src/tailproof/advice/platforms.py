@@ -1,4 +1,4 @@
-"""What the outlier rules of experiment platforms do to the same rewards, beside our cap.
+"""The outlier rules of experiment platforms, applied to the same rewards and shown beside our cap.
 
 Sources, read in 2026:
 
@@ -40,7 +40,7 @@ class _Rule:
     limit: Callable[[Array], float]
     """The cap, from the totals of all customers."""
     to_mean: bool = False
-    """Whether what is beyond the cap becomes the mean, not the cap."""
+    """Whether a total beyond the cap is replaced by the mean, not by the cap."""
 
 
 def _percentile(share: float, *, zeros: bool) -> Callable[[Array], float]:
@@ -162,7 +162,7 @@ def _capped(advice: Advice, rule: _Rule, totals: Array) -> Capped:
 
 
 def platform_lines(rows: list[Capped]) -> tuple[list[list[str]], list[str]]:
-    """Return a table with a header, and sentences: what each rule is, and whether they agree."""
+    """Return a table with a header, and sentences about the rules and whether they agree."""
     cells = [["rule", "cap", "customers cut", *rows[0].means, "best"]]
     for row in rows:
         values = [short(value) for value in row.means.values()]

@@ -12,6 +12,7 @@ from tailproof.advice.claims import (
     about_control,
     about_lead,
     about_visits,
+    noun,
 )
 from tailproof.advice.tools import NEARLY_ALL, is_revenue, location_agrees
 from tailproof.formatting import listed, several, short, two_digits
@@ -31,6 +32,10 @@ _FEW = 20
 def sentences(advice: Advice) -> str:
     """Return the verdict, the leading arms and the filter in words, a line for each."""
     parts = [finding.words for finding in advice.findings]
+    planned = advice.split is not None and len(advice.rewards.arms) > 1
+    if planned and not any(finding.kind == "shares" for finding in advice.findings):
+        people = f"{advice.customers.n:,} {noun(advice.standing)}s"
+        parts.append(f"The arms have their planned shares, as far as {people} can tell.")
     parts += [advice.rewards.verdict, *_about_leaders(advice), *_about_means(advice)]
     if advice.calibration is not None and advice.rewards.symmetric:
         parts.append(advice.calibration.choice)
@@ -46,7 +51,7 @@ def sentences(advice: Advice) -> str:
 
 
 def _about_leaders(advice: Advice) -> list[str]:
-    """Say who leads under each aim, and what would make it sure."""
+    """Say which arm leads under each aim, and how many more rewards would make that sure."""
     if len(advice.rewards.arms) < 2:
         return []
     best = "smallest" if advice.costs else "largest"
@@ -101,7 +106,7 @@ def _about_lead(comparison: Comparison) -> str:
 
 
 def _about_means(advice: Advice) -> list[str]:
-    """Say what a mean without an interval depends on, and which bounds or caps are used."""
+    """Say that a mean without bounds has no interval, or which bounds or caps it uses."""
     sentences = []
     unbounded = isinstance(advice.comparisons["mean"].statistic, Unbounded)
     tops = {
@@ -142,7 +147,7 @@ def cells(advice: Advice) -> list[list[str]]:
 
 
 def _cell(estimate: tuple[float | None, float | None, float | None], unbounded: bool) -> str:
-    """Return an estimate and its interval, or what there is of them."""
+    """Return an estimate with its interval; a mean without bounds has none."""
     value, low, high = estimate
     if unbounded and value is not None:
         return short(value)

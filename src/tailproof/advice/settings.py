@@ -44,7 +44,7 @@ def settings(advice: Advice, aim: Aim | None = None) -> str:
             *chance,
             f'wait = "{_wait(advice)}"  # within which a reward counts',
             *_groups(advice),
-            'silence = 0.0  # what a request brought of which nothing is told; "lost": unknown'
+            'silence = 0.0  # the reward of a request that nobody tells; "lost": unknown'
             if mostly_zero(advice)
             else 'silence = "lost"  # a reward that never comes is unknown; 0.0: it was zero',
             *_units(advice),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -60,28 +61,27 @@ def samples_of(customers: Customers) -> list[Array]:
 
 def standing_of(advice: Advice, aim: Aim) -> Standing | None:
     """Return the standing under an aim that is a mean; None without bounds or a cap."""
-    names = [arm.name for arm in advice.rewards.arms]
-    common = {
-        "customers": advice.customers,
-        "names": names,
-        "looks": advice.looks,
-        "costs": advice.costs,
-        "unsound": unsound(advice),
-    }
     if not aim.averages:
         return None
+    standing = partial(
+        Standing,
+        customers=advice.customers,
+        names=[arm.name for arm in advice.rewards.arms],
+        looks=advice.looks,
+        costs=advice.costs,
+        unsound=unsound(advice),
+    )
     if aim.share is not None:
-        capped = Standing(**common, share=aim.share)  # type: ignore[arg-type]
+        capped = standing(share=aim.share)
         low, high = cap_of_totals(advice.customers.total, aim.share)
         return capped if 0 < high - low < math.inf else None
     if advice.largest is not None:
-        ends = {"largest": advice.largest, "smallest": advice.smallest}
-        return Standing(**common, **ends)  # type: ignore[arg-type]
+        return standing(largest=advice.largest, smallest=advice.smallest)
     statistic = aim.among(advice.samples, light=advice.light)
     if statistic.range is None:
         return None
-    ends = dict(zip(("smallest", "largest"), statistic.range, strict=True))
-    return Standing(**common, **ends, assumed=True)  # type: ignore[arg-type]
+    smallest, largest = statistic.range
+    return standing(largest=largest, smallest=smallest, assumed=True)
 
 
 def unsound(advice: Advice) -> tuple[str, ...]:
@@ -92,7 +92,7 @@ def unsound(advice: Advice) -> tuple[str, ...]:
 
 
 def findings_of(advice: Advice) -> list[Finding]:
-    """Return what makes statements about this file wrong."""
+    """Return the reasons for which statements about this file may be wrong."""
     who, names = advice.customers, [arm.name for arm in advice.rewards.arms]
     if len(names) < 2:
         return []
@@ -104,6 +104,8 @@ def findings_of(advice: Advice) -> list[Finding]:
         )
     known = advice.records
     there = ~np.isnan(known.reward)
+    if known.unit is not None and known.weight is None:
+        findings += soundness.crowd(known.unit, known.arm)
     if known.weight is not None:
         findings += soundness.twice(known.twice)
     elif known.time is not None and known.unit is not None:

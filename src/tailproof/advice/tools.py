@@ -1,4 +1,4 @@
-"""Which policy to run, for an aim and what recorded rewards say."""
+"""Which policy to run, given an aim and recorded rewards."""
 
 from __future__ import annotations
 

@@ -21,3 +21,7 @@ __all__ = [
     "optimal_design",
 ]
 __all__ += _POLICIES
+
+
+def __dir__() -> list[str]:
+    return __all__

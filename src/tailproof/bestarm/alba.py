@@ -45,7 +45,7 @@ class _Race(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class ALBA(BestArm[_Race]):
-    """Halve the dimension of the race again and again, measuring only what is left of it.
+    """Halve the dimension of the race again and again, measuring the remaining dimensions only.
 
     Round r = 0, 1, … eliminates arms until at most ⌊d/2^r⌋ are left, with δ_r = 6δ/(π²(r + 1)²).
     Its phases s = 1, 2, … have ε_s = 1.2 max(S, σ)/1.1^{s−1} and δ_s = 6δ_r/(π² s²): draw
@@ -54,9 +54,9 @@ class ALBA(BestArm[_Race]):
 
     max_x' x'ᵀθ̂ − xᵀθ̂ > ε_s,  θ̂ = A(w)⁻¹ (1/n) Σ y x
 
-    As A(w) is that of the design and not of the arms drawn, nothing has to be rounded, and no phase
-    needs the d² pulls that spread over the design. The pulls are of order Σ_{i=2}^{d} ln(…)/Δ_i²
-    for the d smallest gaps Δ_i, where G-allocation needs d/Δ_2².
+    A(w) belongs to the design, not to the arms drawn: nothing has to be rounded, and no phase needs
+    the d² pulls that spread over the design. The pulls are of order Σ_{i=2}^{d} ln(…)/Δ_i² for the
+    d smallest gaps Δ_i, where G-allocation needs d/Δ_2².
 
     Parameters
     ----------
@@ -77,9 +77,9 @@ class ALBA(BestArm[_Race]):
 
     Source: Tao, Blanco and Zhou 2018, from its abstract and a public implementation by others; its
     text could not be read. Differences: n was derived again for sub-Gaussian noise and bounded
-    values. With a = xᵀA⁻¹x_i, |a| ≤ ρ and Ea² ≤ ρ, so that |s| ρ max(S, σ) ≤ ½ gives
-    ln E exp(s(a y − xᵀθ)) ≤ s² ρ (0.6 S² + 0.9 σ²), and then Chernoff's bound at ε_s/2. The steps
-    of ε_s by 1.1 are those of the public implementation.
+    values. With a = xᵀA⁻¹x_i, |a| ≤ ρ and Ea² ≤ ρ, so that |s| ρ max(S, σ) ≤ ½ gives ln E exp(s(a y
+    − xᵀθ)) ≤ s² ρ (0.6 S² + 0.9 σ²), and then Chernoff's bound at ε_s/2. ε_s falls by the factor
+    1.1 a step, as in the public implementation.
 
     Kind: best arm, linear.
     Needs: σ, S, δ.

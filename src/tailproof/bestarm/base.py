@@ -46,7 +46,7 @@ class Answer(State):
     answer: Arms
 
     def settle(self, paths: NDArray[np.bool_], arm: Index) -> None:
-        """Recommend an arm in those of the given paths that have none yet."""
+        """Recommend an arm in each of the given paths that has none yet."""
         self.answer = np.where((self.answer < 0) & paths, arm, self.answer)
 
 
@@ -80,14 +80,14 @@ class Race(Answer, Ridge):
         basis, sizes, _ = np.linalg.svd(self.root[paths])
         v = 1 / sizes**2
         a = v - PENALTY
-        pulled = a > 1e-11 * PENALTY  # what rounding leaves of λ − λ is smaller
+        pulled = a > 1e-11 * PENALTY  # rounding errors of λ − λ are smaller
         weight = np.where(pulled, 1 / np.where(pulled, a, 1.0), 0.0)
         turned = y @ basis
         theta = weight * v * np.vecmat(self.theta[paths], basis)
         squares = turned**2
         unknown = np.matvec(squares, (~pulled).astype(np.float64))
         norm = np.sqrt(np.matvec(squares, weight))
-        norm[unknown > 1e-18 * squares.sum(axis=2)] = np.inf  # less is due to rounding
+        norm[unknown > 1e-18 * squares.sum(axis=2)] = np.inf  # a smaller square is a rounding error
         return np.matvec(turned, theta), norm
 
     def restart(self, paths: Index) -> None:

@@ -18,7 +18,7 @@ _STEPS, _GOLDEN = 10, (5**0.5 - 1) / 2
 
 @dataclass(eq=False)
 class _Evidence(Answer, MomentBets):
-    """The evidence of every arm, and what it says.
+    """Bets against possible means of every arm, and the evidence that they make.
 
     Attributes
     ----------

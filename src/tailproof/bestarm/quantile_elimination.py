@@ -12,7 +12,7 @@ __all__ = ["QuantileElimination"]
 
 @dataclass(frozen=True, kw_only=True)
 class QuantileElimination(QuantileBestArm):
-    """Pull the arms in turn, and eliminate those whose interval lies below another's.
+    """Pull the arms in turn, and eliminate an arm once its interval lies below another arm's.
 
     Eliminate a when U_a < max_b L_b, with the intervals of `QuantileLUCB`; recommend the last arm.
     It is wrong with probability at most δ, for any law. Arms whose quantiles are equal, or not

@@ -17,10 +17,11 @@ class QuantileLUCB(QuantileBestArm):
     h = argmax_a L_a, l = argmax_{a≠h} U_a, pull the one pulled less; recommend h when L_h ≥ U_l,
     U = X_(J), L = X_(n+1−J'), J = min{s : ln M_n(s) ≥ ln(K/δ)}, J' the same at level 1 − π
 
-    M_n is that of `tailproof.OrderStatisticUCB`. The intervals hold for any law, for all n at once;
-    nothing about the rewards has to be known. It is wrong if U falls below the quantile of the best
-    arm, or L exceeds that of another: with probability at most K·δ/K. Arms whose quantiles are
-    equal, or not unique, are never told apart. The vectors of the arms are ignored.
+    M_n is the mixture of `tailproof.OrderStatisticUCB`. The intervals hold for any law, for all n
+    at once; nothing about the rewards has to be known. It is wrong if U falls below the quantile of
+    the best arm, or L exceeds the quantile of another arm: with probability at most K·δ/K. Arms
+    whose quantiles are equal, or not unique, are never told apart. The vectors of the arms are
+    ignored.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ class _Remaining(TallyRace):
 
 @dataclass(frozen=True, kw_only=True)
 class SuccessiveElimination(KArmed[_Remaining], BestArm[_Remaining]):
-    """Pull the arms in turn, and eliminate those whose mean is clearly below the largest.
+    """Pull the arms in turn, and eliminate an arm once its mean is clearly below the largest.
 
     After t rounds eliminate a if max_b μ̂_b − μ̂_a ≥ 2α_t, α_t = σ √(2 ln(4Kt²/δ)/t); recommend the
     last arm, or the leader when 2α_t ≤ ε. The vectors of the arms are ignored.

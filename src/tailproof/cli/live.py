@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from tailproof.cli.output import console, progress_bar, say_where
 from tailproof.cli.paper import redraw
-from tailproof.cli.tables import reads_records
+from tailproof.cli.tables import compares_arms, reads_records
 from tailproof.extras import import_extra
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def verify_command(journal: JournalText) -> None:
 
 
 def _say_checked(verification: "Verification") -> None:
-    """Say what a verification has found."""
+    """Print the result of a verification."""
     console.print(
         f"{verification.requests} requests decided again, {verification.outcomes} outcomes"
     )
@@ -178,11 +178,11 @@ def _say_checked(verification: "Verification") -> None:
         "requests that differ": [*map(str, verification.differing)],
         "changed": verification.changed,
     }
-    for what, some in lists.items():
+    for heading, some in lists.items():
         if some:
             shown, more = ", ".join(some[:_SHOWN]), len(some) - _SHOWN
             rest = f" and {more} more" if more > 0 else ""
-            console.print(f"{what}: {shown}{rest}", soft_wrap=True, highlight=False)
+            console.print(f"{heading}: {shown}{rest}", soft_wrap=True, highlight=False)
     for after, same in verification.snapshots.items():
         if not same:
             console.print(f"the snapshot after {after} updates differs from the replay")
@@ -218,7 +218,7 @@ def import_command(
 
     The rows become outcomes of the journal, all of them or none, and the policy learns them in the
     order of time. If propensities differ between rows of an arm, and the policy sees no features,
-    rows are thinned so that they are as of visitors drawn at random.
+    rows are thinned to match visitors drawn at random.
     """
     from tailproof.live.history import import_history
 
@@ -259,23 +259,23 @@ def prune_command(
     experiment: ExperimentName,
     before: Annotated[str, typer.Option(help="A date such as 2026-01-01, or an age such as 90d.")],
     look: Annotated[
-        bool, typer.Option("--look", help="Say what would go; remove nothing.")
+        bool, typer.Option("--look", help="Say which records would be removed; remove nothing.")
     ] = False,
 ) -> None:
-    """Remove the records of requests that ended before some time, and keep what was learned.
+    """Remove the records of requests that ended before a time, and keep the learned state.
 
         tailproof prune shop.toml checkout --before 90d
 
-    Ticket ids, units, rewards and features go. It says before what can no longer be said
-    afterwards; --look only says that. A note in the journal says what was removed. The service may
-    run meanwhile.
+    Ticket ids, units, rewards and features go. It first names the statements that will no longer be
+    possible; with --look it does nothing else. A note in the journal says what was removed. The
+    service may run meanwhile.
     """
-    from tailproof.live.retention import farewell, prune
+    from tailproof.live.retention import prune, pruning_notice
     from tailproof.service.page.summary import counted
 
     with _opened(file, experiment) as opened:
-        said = farewell(opened.agent, before, page=True)
-        console.print(said, soft_wrap=True, highlight=False)
+        notice = pruning_notice(opened.agent, before, page=True)
+        console.print(notice, soft_wrap=True, highlight=False)
         if look:
             return
         pruned = prune(opened.agent, before, page=counted(opened))
@@ -306,7 +306,7 @@ def _opened(file: Path, name: str, *, change: bool = False) -> "Iterator[Experim
         opened.agent.close()
 
 
-@reads_records
+@compares_arms
 def report_command(
     file: Reported,
     aim: AimText = None,
@@ -338,7 +338,7 @@ def report_command(
         redraw(Path(file))
         return
     if columns and not table:
-        raise ValueError(f"{', '.join(columns)}: these name columns of a table, and {file} is none")
+        raise ValueError(f"{', '.join(columns)}: these say how to read a table; {file} is none")
     out = out or Path(f"{_name(file, experiment)}.html")
     if not json and not force:
         require(not out.exists(), "out", "a new file (or use --force)", str(out))
@@ -360,7 +360,7 @@ def _is_table(file: str) -> bool:
 
 
 def _name(file: str, experiment: str | None) -> str:
-    """Return what the page is called unless a name is given."""
+    """Return the default name of the page."""
     if "://" in file:
         return file.rpartition("#")[2]
     if not file.endswith(".toml"):
@@ -371,7 +371,7 @@ def _name(file: str, experiment: str | None) -> str:
 def _about_table(
     file: str, aim: str | None, columns: dict[str, Any]
 ) -> tuple[dict[str, Any], str, str]:
-    """Return what a table says as data, as a page and in words."""
+    """Return the report of a table as data, as a page and as sentences."""
     from tailproof import calibrate, recipes
     from tailproof.advice.page import advice_page
 
@@ -384,7 +384,7 @@ def _about_table(
 def _about_experiment(
     file: str, aim: str | None, experiment: str | None
 ) -> tuple[dict[str, Any], str, str]:
-    """Return what an experiment says as data, as a page and in words."""
+    """Return the report of an experiment as data, as a page and as sentences."""
     from tailproof.service.page.offline import offline_page, summarised
 
     source, name, goal, policy = _reported(file, aim, experiment)
@@ -396,7 +396,7 @@ def _about_experiment(
 
 
 def _write_report(facts: dict[str, Any], page: str, words: str, out: Path | None) -> None:
-    """Write a page to a file, or print what it says as JSON."""
+    """Write a page to a file, or print its contents as JSON."""
     import json
 
     from tailproof.results.files import whole_file

@@ -136,7 +136,7 @@ def score_tables(score: "Score") -> Iterator[Table]:
 
 
 def _gauntlet_table(score: "Score") -> Table:
-    """Return the regret of every tool in every problem, in per cent of that of random arms."""
+    """Return every tool's regret in every problem, in per cent of random arms."""
     size = f"{score.settings['paths']} paths, size {score.settings['size']}"
     table = empty_table(f"Regret in % of random arms, {size}", "problem", *score.tools)
     table.caption = "● per cent of paths stuck or lost; – the tool cannot play the problem"

@@ -107,10 +107,32 @@ def simulate_command(
         simulation = partial(simulate, policies, bandit, horizon=horizon, paths=paths, seed=seed)
         simulation = partial(simulation, metrics=_metrics(metric), workers=workers, engine=engine)
         result = run("simulating", simulation)
-        title = f"Cumulative regret after {horizon} pulls, {paths} paths"
-        output.console.print(output.regret_table(title, noise, result))
+        _print_regret(f"Cumulative regret after {horizon} pulls, {paths} paths", noise, result)
+        _say_who_cannot_learn(policies, bandit)
         if run.folder is not None:
             save_result(result, noise, run.folder, f"{environment}, {noise}" if plot else None)
+
+
+def _print_regret(title: str, noise: str, result: Any) -> None:
+    output.console.print(output.regret_table(title, noise, result))
+
+
+def _say_who_cannot_learn(policies: dict[str, Any], bandit: Any) -> None:
+    """Say which policies know arms by number where a number means another arm each time."""
+    from tailproof import Uniform
+
+    lost = [
+        name
+        for name, policy in policies.items()
+        if bandit.contexts.fresh and policy.view == "arms" and not isinstance(policy, Uniform)
+    ]
+    if lost:
+        output.console.print(
+            f"Arms are new at each decision here, so policies that know arms by number learn "
+            f"nothing: {escape(', '.join(lost))}. Try --environment 'neutral(fresh=false)'.",
+            soft_wrap=True,
+            highlight=False,
+        )
 
 
 def identify_command(
@@ -211,11 +233,11 @@ def list_command(word: Word = None, kind: Kind = None) -> None:
         output.console.print(table)
         output.console.print("What they are: tailproof list WORD, or tailproof list --kind noise")
         return
-    table = output.empty_table("Names and what they are", "kind", "name", "what it is", left=3)
+    table = output.empty_table("Names and descriptions", "kind", "name", "what it is", left=3)
     for group in [chosen] if chosen else described:
-        for name, what in described[group].items():
-            if word is None or word.lower() in f"{name} {what}".lower():
-                table.add_row(group, escape(name), escape(what))
+        for name, description in described[group].items():
+            if word is None or word.lower() in f"{name} {description}".lower():
+                table.add_row(group, escape(name), escape(description))
     if not table.row_count:
         raise ValueError(f"no name or description contains {word!r}; tailproof list shows all")
     output.console.print(table)
@@ -253,7 +275,7 @@ def _at(delta: float | None, policies: dict[str, Any]) -> dict[str, Any]:
 
 
 def _described_names() -> dict[str, dict[str, str]]:
-    """Return what can be named on the command line and what it is, by its kind."""
+    """Return the names that commands understand, each with a description, by their kind."""
     from tailproof import recipes
     from tailproof.research.gauntlet.problems import problem_sets
     from tailproof.research.paper import STUDIES

@@ -225,5 +225,5 @@ class Game:
             if simulated:  # in Python, where words of 64 bits warn when they wrap around
                 warnings.simplefilter("ignore", RuntimeWarning)
             kernel[blocks, threads](first, *map(cuda.to_device, self.inputs), *device)
-        for array, found in zip((regret, error), device, strict=True):
-            found.copy_to_host(array)
+        for array, on_device in zip((regret, error), device, strict=True):
+            on_device.copy_to_host(array)

@@ -32,7 +32,7 @@ class Sizes(NamedTuple):
 class Form:
     """A policy as functions of one path's numbers.
 
-    `s` is what the path has learned, `p` the settings, `offers` the vectors of shape (d,
+    `s` is the state of the path, `p` the settings, `offers` the vectors of shape (d,
     K or a few more), `t` the number of decisions learned, `g` the policy's own random stream, and
     `work` room for intermediate results that nobody reads later.
     K and d are the placeholders ARMS and DIM.
@@ -40,7 +40,7 @@ class Form:
     Attributes
     ----------
     start : (s, p) → None
-        Writes what a path knows before any reward.
+        Writes the state of a path before any reward.
     index : (s, p, offers, t, g, values, work) → None
         Writes the index of each arm into `values`; the largest is pulled, see `pick_largest`.
     learn : (s, p, offers, k, y, t, work) → None

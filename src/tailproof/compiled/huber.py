@@ -1,7 +1,7 @@
 """SymmetricOFUL on one path.
 
-It follows `tailproof.policies.symmetric_oful` and `tailproof.policies.state.huber_fit`, which say
-what each step is for. Any root S of an inverse serves: here it comes from Cholesky's factor.
+It follows `tailproof.policies.symmetric_oful` and `tailproof.policies.state.huber_fit`, which
+explain each step. Any root S of an inverse serves: here it comes from Cholesky's factor.
 """
 
 import math

@@ -72,8 +72,8 @@ class LawTable:
     def _add(self, law: Noise) -> int:
         if law not in self._known:
             kind = type(law)
-            own = _FAMILIES[kind][1](law, self)
-            row = [float(self._kinds.index(kind)), law.scale, *own]
+            parameters = _FAMILIES[kind][1](law, self)
+            row = [float(self._kinds.index(kind)), law.scale, *parameters]
             self._known[law] = len(self._rows)
             self._rows.append(row + [0.0] * (_WIDTH - len(row)))
         return self._known[law]
@@ -113,11 +113,11 @@ def _drawing(laws: Sequence[Noise]) -> Bound:
         inner = [part for law in laws if type(law) is kind for part in _parts(law)]
         function = _FAMILIES[kind][0]
         functions.append(bind(function, component=_drawing(inner)) if inner else bind(function))
-    found = functions[-1]
-    for kind, one in zip(kinds[-2::-1], functions[-2::-1], strict=True):
+    drawing = functions[-1]
+    for kind, draw in zip(kinds[-2::-1], functions[-2::-1], strict=True):
         number = float(list(_FAMILIES).index(kind))
-        found = bind(either, KIND=number, first=one, rest=found)
-    return found
+        drawing = bind(either, KIND=number, first=draw, rest=drawing)
+    return drawing
 
 
 def first(g: Words, laws: Array, row: int, values: Array) -> float:

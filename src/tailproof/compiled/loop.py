@@ -21,7 +21,7 @@ _OFFSET = 4  # place in w
 
 
 def start(s: Array, p: Array) -> None:
-    """Write what the policy knows at first; a placeholder."""
+    """Write the state before any reward; a placeholder."""
     raise NotImplementedError
 
 
@@ -55,7 +55,7 @@ def renew(
 
 
 def move(theta: Array, offers: Array, locations: Array, w: Array, g: Words, before: int) -> None:
-    """Write the next θ, after so many moves before; a placeholder."""
+    """Write the next θ, given the number of moves before; a placeholder."""
     raise NotImplementedError
 
 
@@ -112,16 +112,17 @@ def swap(late: Array, slot: int, k: int, y: Array) -> int:
 def play(path: int, at: int, shared: Any, results: Any, room: Any) -> None:
     """Play one path, and write its row of results.
 
-    `shared` is what all paths share, in the order of the parameters of `on_cores`, and `room` what
-    this path writes to. Tuples are opened here alone: it takes longer than a decision.
+    `shared` has the arrays that all paths read, in the order of the parameters of `on_cores`, and
+    `room` the arrays that this path writes to. Tuples are opened here alone: it takes longer than a
+    decision.
     """
     plan, marks, keys, p, w, vectors, laws, table, rows, changes, moves = shared
-    own, g, noise, s, work, values, theta, found, offers, locations, y, late = room
+    choices, g, noise, s, work, values, theta, estimated, offers, locations, y, late = room
     regret, error = results
     horizon, cost, delay = plan[_HORIZON], plan[_COST], plan[_DELAY]
     begin_stream(g, keys[0], path)
     begin_stream(noise, keys[1], path)
-    begin_stream(own, keys[2], path)
+    begin_stream(choices, keys[2], path)
     given = offers[:DIM] if MORE_ROWS else offers
     begin(theta, given, locations, w, vectors, g)
     start(s, p)
@@ -132,10 +133,10 @@ def play(path: int, at: int, shared: Any, results: Any, room: Any) -> None:
     for t in range((horizon + cost - 1) // cost):
         if ESTIMATES:
             while judged < marks.shape[0] and marks[judged] < pulled + cost:
-                error[at, judged] = miss(s, p, theta, found)
+                error[at, judged] = miss(s, p, theta, estimated)
                 judged += 1
-        index(s, p, offers, known, own, values, work)
-        k = pick_largest(values, own)
+        index(s, p, offers, known, choices, values, work)
+        k = pick_largest(values, choices)
         gap = best - locations[k]
         while mark < marks.shape[0] and marks[mark] <= pulled + cost:
             regret[at, mark] = total + gap * (marks[mark] - pulled)
@@ -158,7 +159,7 @@ def play(path: int, at: int, shared: Any, results: Any, room: Any) -> None:
             moved += 1
     if ESTIMATES:
         while judged < marks.shape[0]:
-            error[at, judged] = miss(s, p, theta, found)
+            error[at, judged] = miss(s, p, theta, estimated)
             judged += 1
 
 
@@ -180,12 +181,12 @@ def on_cores(
 ) -> None:
     """Play the paths from `first` on, one after another."""
     shared = (plan, marks, keys, p, w, vectors, laws, table, rows, changes, moves)
-    own, g, noise = np.empty(2, np.uint64), np.empty(2, np.uint64), np.empty(2, np.uint64)
+    choices, g, noise = np.empty(2, np.uint64), np.empty(2, np.uint64), np.empty(2, np.uint64)
     s, work, values = np.empty(STATE), np.empty(WORK), np.empty(WIDTH)
-    theta, found = np.empty((DIM, 1)), np.empty(DIM)
+    theta, estimated = np.empty((DIM, 1)), np.empty(DIM)
     offers, locations = np.empty(OFFERS), np.empty(WIDTH)
     y, late = np.empty(PULLS), np.empty(LATE)
-    room = (own, g, noise, s, work, values, theta, found, offers, locations, y, late)
+    room = (choices, g, noise, s, work, values, theta, estimated, offers, locations, y, late)
     for at in range(regret.shape[0]):
         play(first + at, at, shared, (regret, error), room)
 
@@ -210,17 +211,17 @@ def on_gpu(
     at = cuda.grid(1)
     if at < regret.shape[0]:
         shared = (plan, marks, keys, p, w, vectors, laws, table, rows, changes, moves)
-        own = cuda.local.array(2, np.uint64)
+        choices = cuda.local.array(2, np.uint64)
         g = cuda.local.array(2, np.uint64)
         noise = cuda.local.array(2, np.uint64)
         s = cuda.local.array(STATE, np.float64)
         work = cuda.local.array(WORK, np.float64)
         values = cuda.local.array(WIDTH, np.float64)
         theta = cuda.local.array((DIM, 1), np.float64)
-        found = cuda.local.array(DIM, np.float64)
+        estimated = cuda.local.array(DIM, np.float64)
         offers = cuda.local.array(OFFERS, np.float64)
         locations = cuda.local.array(WIDTH, np.float64)
         y = cuda.local.array(PULLS, np.float64)
         late = cuda.local.array(LATE, np.float64)
-        room = (own, g, noise, s, work, values, theta, found, offers, locations, y, late)
+        room = (choices, g, noise, s, work, values, theta, estimated, offers, locations, y, late)
         play(first + at, at, shared, (regret, error), room)

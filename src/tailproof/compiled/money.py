@@ -1,6 +1,6 @@
 """RevenueUCB on one path.
 
-It follows `tailproof.policies.revenue_ucb` and its state, which say what each step is for. The
+It follows `tailproof.policies.revenue_ucb` and its state, which explain each step. The
 histogram has BINS bins of each sign for every arm: refunds first, then gains.
 """
 
@@ -135,7 +135,7 @@ def look(values: Array, looks: Array, place: float) -> None:
             values[k] = math.inf
             return
         last = k if share > 0.0 else last
-    if upto >= 1.0 - 1e-12:  # all are looked at, and their sum misses 1 by rounding
+    if upto >= 1.0 - 1e-12:  # every visitor is a look; a rounding error left the sum below 1
         values[last] = math.inf
 
 

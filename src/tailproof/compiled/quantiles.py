@@ -1,6 +1,6 @@
 """OrderStatisticUCB on one path.
 
-It follows `tailproof.policies.order_statistic_ucb` and its state, which say what each step is for.
+It follows `tailproof.policies.order_statistic_ucb` and its state, which explain each step.
 """
 
 import math

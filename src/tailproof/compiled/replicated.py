@@ -162,20 +162,20 @@ def nearest(s: Array, work: Array) -> int:
     root_to(s, work)
     units, others = work[UNITS : UNITS + DIM * REPLICATES], work[OTHERS : OTHERS + REPLICATES]
     best, least = 0, math.inf
-    for one in range(REPLICATES):
+    for k in range(REPLICATES):
         count = 0
         for other in range(REPLICATES):
-            if other != one:
+            if other != k:
                 square = 0.0
                 for i in range(DIM):
-                    step = units[i * REPLICATES + one] - units[i * REPLICATES + other]
+                    step = units[i * REPLICATES + k] - units[i * REPLICATES + other]
                     square += step * step
                 others[count] = math.sqrt(square) if square == square else math.inf
                 count += 1
         sort_up_to(others, count)
         middle = middle_of(others, count)
         if middle < least:
-            best, least = one, middle
+            best, least = k, middle
     return best
 
 

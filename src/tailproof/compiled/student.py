@@ -1,7 +1,7 @@
 """LinStudentUCB on one path: the index, one pull, and the end of an epoch.
 
 It follows `tailproof.policies.lin_student_ucb` and `tailproof.policies.state.student_fit` step by
-step, which say what each step is for. Any root S of the covariance serves: here it comes from
+step; these files explain each step. Any root S of the covariance serves: here it comes from
 Cholesky's factor.
 """
 
@@ -135,7 +135,7 @@ def estimate(s: Array, p: Array, values: Array) -> None:
 
 
 def predict(s: Array, offers: Array, means: Array, work: Array) -> None:
-    """Write the location of every arm, ‖(x, 1)‖² to LEVERAGE and a² to VARIANCE."""
+    """Write the location of every arm into `means`, ‖(x, 1)‖² to LEVERAGE and a² to VARIANCE."""
     width = offers.shape[1]
     for k in range(width):
         work[LEVERAGE + k] = 0.0

@@ -150,7 +150,7 @@ def fit_scales(s: Array, n: int, work: Array) -> None:
 
 
 def move_scoring(s: Array, j: int, scale: float, work: Array) -> float:
-    """Write the score of the discarded pulls where (γ, ln s) is now; return that of ln s."""
+    """Write the score of the discarded pulls at the present (γ, ln s); return the score of ln s."""
     dim = int(s[SIZES])
     z, shift = dim + 1, 0.0
     for i in range(dim):

@@ -1,6 +1,6 @@
 """Whether the rewards in the buffer of LinStudentUCB scatter around one centre or around two.
 
-It follows `tailproof.policies.state.two_modes`, which says what each step is for. A fit of the
+It follows `tailproof.policies.state.two_modes`, which explains each step. A fit of the
 clusters is a slot of the room for intermediate results: E coefficients, then gap, scale, degrees of
 freedom and log likelihood.
 """
@@ -240,7 +240,7 @@ def compare(s: Array, n: int, low: float, high: float, work: Array) -> float:
 
 
 def centre_and_half(s: Array, n: int, work: Array) -> tuple[float, float]:
-    """Return the median of the rewards, and that of their distances from it."""
+    """Return the median of the rewards, and the median of their distances from it."""
     middle = middle_of(work[U : U + n], n)  # sorted by `split`
     for i in range(n):
         work[ORDER + i] = abs(work[U + i] - middle)
@@ -358,7 +358,7 @@ def log_of_two(residual: float, gap: float, scale: float, nu: float, two: bool) 
 def weigh_clusters(
     s: Array, n: int, first: int, gap: float, scale: float, nu: float, work: Array
 ) -> float:
-    """Write what `solve` solves, and the weights of both clusters: sum and difference.
+    """Write the equations for `solve`, and the weights of both clusters: their sum and difference.
 
     Return the sum of all.
     """
@@ -434,7 +434,7 @@ def gain_of_two(s: Array, n: int, work: Array) -> float:
 
 
 def asymmetry(s: Array, n: int, slot: int, work: Array) -> tuple[float, float]:
-    """Return about what free scales and free weights of both clusters add to the likelihood."""
+    """Return the approximate gain in likelihood of free scales and weights of both clusters."""
     size = int(s[SIZES + 1])
     gap, scale, nu = work[slot + size], work[slot + size + 1], work[slot + size + 2]
     for i in range(size):
@@ -461,7 +461,7 @@ def asymmetry(s: Array, n: int, slot: int, work: Array) -> tuple[float, float]:
 
 
 def leaning(s: Array, n: int, slot: int, work: Array) -> float:
-    """Return about what weights that lean with x add to the likelihood of clusters that stay."""
+    """Return the approximate gain of weights that lean with x where clusters stay."""
     size = int(s[SIZES + 1])
     matrix, score = work[MATRIX : MATRIX + size * size], work[CLIMB : CLIMB + size]
     for i in range(size):

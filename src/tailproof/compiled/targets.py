@@ -1,8 +1,8 @@
-"""Compile plain scalar functions, with all that they call, for processor cores or for a GPU.
+"""Compile plain scalar functions, and the functions that they call, for cores or a GPU.
 
-The functions of this room are plain Python: loops over numbers, without a decorator. They call
-each other by name, and some of these names are placeholders that say what a loop, a wrapper or a
-mixture needs. A `Bound` fills the placeholders; `compile_for` compiles the whole tree.
+The functions of this room are plain Python: loops over numbers, without a decorator. They call each
+other by name, and some of these names are placeholders, which a loop, a wrapper or a mixture
+replaces. A `Bound` fills the placeholders; `compile_for` compiles the whole tree.
 """
 
 import hashlib
@@ -97,8 +97,8 @@ Numbers = tuple[tuple[str, Any], ...]
 @cache
 def _compiled(target: Target, tree: Bound, numbers: Numbers, entry: bool = False) -> Any:
     function, filled = tree.function, dict(tree.names)
-    own = {name: thing for name, thing in filled.items() if not _is_code(thing)}
-    passed = dict(numbers) | own
+    filled_numbers = {name: thing for name, thing in filled.items() if not _is_code(thing)}
+    passed = dict(numbers) | filled_numbers
     inside = {
         name: function.__globals__[name]
         for name in _names(function)
@@ -128,7 +128,7 @@ def _compiled(target: Target, tree: Bound, numbers: Numbers, entry: bool = False
 
 
 def _used(tree: Bound, numbers: Numbers) -> Numbers:
-    """Return those of the numbers that a function uses, or one that it calls."""
+    """Return the numbers that are used by a function or by the functions that it calls."""
     wanted = _wanted(tree)
     return tuple((name, number) for name, number in numbers if name in wanted)
 
@@ -153,7 +153,7 @@ def _bound(thing: Any) -> Bound:
 
 
 def _names(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the global names that a function uses, without those of attributes."""
+    """Return the global names that a function uses, without the names of attributes."""
     loads = (step.argval for step in get_instructions(function) if step.opname == "LOAD_GLOBAL")
     return tuple(dict.fromkeys(loads))
 
@@ -165,7 +165,7 @@ def _word(thing: Any) -> str:
 
 
 def _digest(copy: FunctionType, tree: Bound, parts: dict[str, Any]) -> str:
-    """Return a hash of all that the machine code depends on.
+    """Return a hash of everything that the machine code depends on.
 
     That is the tree, the numbers that it uses, the functions that it calls, our files and versions.
     """

@@ -1,7 +1,7 @@
 """AutoFiltered on one path: the units that it learns, and the policy inside.
 
-It follows `tailproof.wrappers.auto`, which says what each step is for. The state is that of the
-policy inside, then the units, then the first decisions. The policy inside sees the vectors of the
+It follows `tailproof.wrappers.auto`, which explains each step. The state has three parts: the state
+of the policy inside, the units, and the first decisions. The policy inside sees the vectors of the
 arms in other units, with a one for the intercept; they have rows of their own below the others.
 """
 
@@ -269,7 +269,7 @@ def scales(raw: Array, age: int, centre: float, work: Array) -> tuple[float, flo
 
 
 def typical_size(n: int, work: Array) -> float:
-    """Return the median size of errors, or of those that are not zero where it is zero."""
+    """Return the median size of errors, without the zeros if it would be zero."""
     sizes = work[SIZES : SIZES + n]
     for i in range(n):
         sizes[i] = abs(work[ERRORS + i])

@@ -1,4 +1,4 @@
-"""Bandits on one path: where the arms are, what they pay, and how θ moves.
+"""Bandits on one path: the vectors of the arms, their rewards, and how θ moves.
 
 The vectors of the arms are stored with the coordinates first, so that cores add up several arms at
 a time. The numbers `w` of a bandit are its size, the logarithms of the least and the largest norm

@@ -30,3 +30,7 @@ __all__ = [
     "traffic",
     "unit_ball",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -21,7 +21,7 @@ Law = Literal["orthant", "sphere"]
 def _sphere(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
     """Draw normal coordinates: once normalised, all directions are equally likely.
 
-    Drawing contexts is what a simulation with fresh arms spends most time on, so this is Box and
+    A simulation with fresh arms spends most of its time here, so this is Box and
     Muller in single precision, plenty for a direction. The 0.5 keeps the logarithm finite, the
     1e-9 keeps a vector from zero.
     """
@@ -89,7 +89,7 @@ class ArmSet(ABC):
 class FixedArms(ArmSet):
     """Vectors drawn once for each path.
 
-    x = r u,  u ∝ lean·e₁ + v,  v a random direction,  ln r uniform between those of `norms`
+    x = r u, u ∝ lean·e₁ + v, v a random direction, ln r uniform between the logarithms of `norms`
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class FixedArms(ArmSet):
 
 @dataclass(frozen=True, kw_only=True)
 class FreshArms(FixedArms):
-    """Vectors like those of `FixedArms`, but new for each decision, and the same for its pulls.
+    """Vectors like those of `FixedArms`, but new for each decision.
 
     >>> FreshArms(law="orthant", arms=20, dim=10).fresh
     True

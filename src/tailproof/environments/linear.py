@@ -200,7 +200,7 @@ class World:
         return self._contexts.fresh or self._motion is not None
 
     def advance(self, pulled: int = 0) -> None:
-        """Move on to the next decision, after so many pulls in all."""
+        """Move on to the next decision; `pulls` counts all pulls so far."""
         if self._contexts.fresh:
             self.arms, self.locations, self.best = next(self._coming)
         if self._motion is not None:
@@ -323,8 +323,9 @@ def from_records(
     """Return K arms that draw from recorded rewards, with regret under an aim.
 
     The arms are in the order of their names, numbers in them by size. The regret of a pull is the
-    largest aim of an arm less the aim of the one pulled, each exactly that of its records. With
-    the same seed and another aim the rewards are the same, and only the regret differs.
+    largest aim of an arm less the aim of the one pulled, each computed exactly from the records of
+    the arm. With the same seed and another aim the rewards are the same, and only the regret
+    differs.
 
     Parameters
     ----------

@@ -174,7 +174,7 @@ class PassOn(_Sudden):
 
 @dataclass(frozen=True, kw_only=True)
 class Walk(_Steady):
-    """θ takes a normal step every so many pulls.
+    """θ takes a normal step at regular intervals.
 
     θ' = θ + stride·z,  z ~ N(0, I);  with `keeps_length`, brought back to the length of θ
 

@@ -46,8 +46,9 @@ class Shop(Bandit):
 
     P(purchase) = p_a, or min(p_a exp(w_aᵀx − ‖w_a‖²/2), ½) for a visitor with features x ~ N(0, I)
 
-    Regret is counted in the aim; where visitors have features, it is that of the best arm for each
-    visitor, and the cap is that of visitors whose purchases do not depend on features.
+    Regret is counted in the aim; where visitors have features, it is the regret against the best
+    arm for each visitor, and the cap is the cap of visitors whose purchases do not depend on
+    features.
 
     Parameters
     ----------
@@ -120,7 +121,7 @@ class Shop(Bandit):
         object.__setattr__(self, "baskets", baskets)
 
     def __str__(self) -> str:
-        """Say what is sold to whom in a few words."""
+        """Describe the shop in a few words."""
         low, high = min(self.buyers), max(self.buyers)
         share = f"{low:.3g} to {high:.3g}" if low < high else f"{low:.3g}"
         laws = ", ".join(map(repr, dict.fromkeys(self.baskets)))
@@ -220,7 +221,7 @@ class ShopWorld:
 
 
 class _Sales(Varying):
-    """What visitors spend, less what was expected of them; drawn for many visitors at a time.
+    """The noise: what visitors spend less its mean; drawn for many visitors at a time.
 
     The draws do not depend on the arms chosen, so every policy has the same visitors. Baskets are
     drawn only for visitors who would buy from some arm.

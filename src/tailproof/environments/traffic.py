@@ -169,9 +169,9 @@ class RareDear:
             np.where(arm == 1, self.rarely, 0.0),
             np.where(arm == 1, self.also, self.often),
         )
-        lot = rng.random(len(arm))
-        price = np.where(lot < dear, self.dear, self.cheap)
-        return Rows.even(arm, np.where(lot < dear + cheap, price, 0.0))
+        draw = rng.random(len(arm))
+        price = np.where(draw < dear, self.dear, self.cheap)
+        return Rows.even(arm, np.where(draw < dear + cheap, price, 0.0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -317,15 +317,15 @@ class Batches:
         chance = self.buyers * (1 + (self.growth - 1) * at / self.days)
         basket = np.exp(rng.normal(3.0, self.sigma, self.rows))
         reward = np.where(rng.random(self.rows) < chance, basket, 0.0)
-        share, lots = np.full(self.rows, 0.5), rng.random(self.rows)
+        share, draws = np.full(self.rows, 0.5), rng.random(self.rows)
         for start in range(self.every, self.days, self.every):
             old = day < start
-            treated, control = (reward[old & ((lots < share) == side)] for side in (True, False))
+            treated, control = (reward[old & ((draws < share) == side)] for side in (True, False))
             error = math.sqrt(treated.var() / len(treated) + control.var() / len(control)) or 1.0
             lead = float(treated.mean() - control.mean()) / error
             chosen = float(ndtr(lead)) if self.kind == "thompson" else (0.9 if lead > 0 else 0.1)
             share[~old] = min(max(chosen, 0.05), 0.95)
-        arm = (lots < share).astype(np.int64)
+        arm = (draws < share).astype(np.int64)
         propensity = np.where(arm == 1, share, 1 - share)
         return Rows(arm, reward, np.arange(self.rows), at * DAY, propensity)
 
@@ -436,7 +436,7 @@ class FewPrices:
 
     @property
     def values(self) -> tuple[float, ...]:
-        """What each arm earns a row."""
+        """The mean reward of a row, for each arm."""
         worth = sum(p * c for p, c in zip(self.prices, self.chances, strict=True))
         return (worth,) * self.arms
 

@@ -25,7 +25,7 @@ once in 8000 calls, and costs the arm the calls until its next probe."""
 
 
 _BONUS = 0.2
-"""At 1, what a memory of some thousand calls tells of a 95 % quantile costs more than it saves.
+"""At 1, exploring the 95 % quantile with a memory of some thousand calls costs more than it saves.
 Chosen among 0.1, 0.2, 0.4 and 1, with the memory, on three hours of examples/llm_router.py that its
 report does not use."""
 _WAITING = 10_000
@@ -38,9 +38,9 @@ class Router:
     By default it makes the 95 % quantile of the time that a call takes small. A time-out or another
     error counts as infinitely long, unless `failure` is a finite cost. Everything is forgotten
     after `memory` calls. After three failures in a row an arm is down: only every `probe`-th call
-    goes to it, until one succeeds, and what it had learned before is used again. An arm never has
-    more calls under way than 1 + the number of its calls that have returned so far, if there is
-    another one; so nothing new gets all calls of a busy moment.
+    goes to it, until one succeeds, and what the router learned of it before is used again. An arm
+    never has more calls under way than 1 + the number of its calls that have returned so far, if
+    there is another one; so nothing new gets all calls of a busy moment.
 
     All methods may be called from any thread and from asyncio. No lock is held while a call runs.
 
@@ -380,3 +380,7 @@ class _Journalled:
 
     def close(self) -> None:
         self.agent.close()
+
+
+def __dir__() -> list[str]:
+    return __all__

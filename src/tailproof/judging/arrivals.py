@@ -13,7 +13,7 @@ from tailproof.tables import Records
 __all__ = ["comparable", "instant"]
 
 _BY_CHANCE = 1e-4
-"""An arm came later if rows as many as those before its first one rarely miss it by chance."""
+"""An arm came later if chance rarely explains the number of rows before its first one."""
 
 
 def instant(name: str, time: Any) -> float:

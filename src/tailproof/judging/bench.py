@@ -81,7 +81,7 @@ class Bench:
         return np.random.default_rng(self.seed)
 
     def answer(self, name: str, rule: Any) -> Answer:
-        """Return what a rule would have earned; None is what was done."""
+        """Return what a rule would have earned; None stands for the logged choices."""
         if isinstance(rule, Policy):
             return self._replayed(rule)
         pi = None if rule is None else probabilities(name, rule, self.all, self._rng())[self.known]
@@ -107,8 +107,8 @@ class Bench:
         if estimate.errors is not None:
             doubts += about_errors(estimate.errors[raw > 0])
         if share > DOMINANT and not self.aim.bounded and self.cap is None:
-            what = "row" if log.unit is None else "unit"
-            doubts.append(Doubt("beware", f"one {what} has {share:.0%} of the variance"))
+            unit = "row" if log.unit is None else "unit"
+            doubts.append(Doubt("beware", f"one {unit} has {share:.0%} of the variance"))
         value = RuleValue(estimate.value, estimate.low, estimate.high, largest_share=share, **about)
         answer = Answer(value, estimate.influence, max(overlap.effective - 1, 2.0))
         for doubt in doubts:
@@ -116,7 +116,7 @@ class Bench:
         return answer if self.interval == "score" else self._exact(answer, raw, pi)
 
     def _about_rewards(self, raw: Array) -> list[Doubt]:
-        """Return what rewards say against the aim."""
+        """Return the reasons in the rewards to doubt a value of this aim."""
         reward = self.log.reward[raw > 0]
         if self.aim.averages and not self.aim.bounded and self.cap is None:
             if not np.isfinite(reward).all():
@@ -176,7 +176,7 @@ class Bench:
         return replace(answer, value=value, wide=wide)
 
     def _replayed(self, policy: Policy[Any]) -> Answer:
-        """Return what a policy earns that learns from scratch."""
+        """Return the value of a policy that learns from scratch."""
         if self.aim.symmetric:
             return _refused(
                 "a policy that learns is judged by its rewards: ask for a quantile, "
@@ -228,7 +228,7 @@ def _steady(log: Records, pi: Array | None) -> Array | float:
 
 
 def difference(a: Answer, b: Answer, question: Question) -> Difference:
-    """Return what a earns more than b, row by row, since both are from the same rows.
+    """Return how much more a earns than b, from the differences of their rows.
 
     Replays share their parts; a replay and another rule are taken to be independent.
     """

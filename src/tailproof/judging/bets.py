@@ -122,7 +122,7 @@ class Bets:
         return np.minimum(best, largest_bet(loss, _AT_RISK))
 
     def _refutes(self, m: float, won: Array, w: Array, plain: Array, quiet: Array | None) -> bool:
-        """Return whether the capital that bets on a mean above m reaches what is asked."""
+        """Return whether the capital that bets on a mean above m reaches the required capital."""
         capital = np.cumsum(np.log1p(plain * (won - m)))
         if quiet is not None:
             other = np.cumsum(np.log1p(quiet * (won - m * w)))
@@ -140,6 +140,6 @@ class Bets:
 
 
 def _past(values: Array, start: float) -> Array:
-    """Return the mean of what came before each place, with one made-up value."""
+    """Return the mean of the values before each place and of one made-up value."""
     before = np.cumsum(values) - values
     return np.asarray((before + start) / np.arange(1, len(values) + 1))

@@ -15,7 +15,8 @@ __all__ = ["CrossFit"]
 
 _FOLDS = 5
 _CUTS = 0.8 ** np.arange(18, 0, -1)
-"""Where an adaptive log is cut, as shares of it: each part is predicted from what came before."""
+"""Where an adaptive log is cut, as shares of its rows: each part is predicted from the parts
+before."""
 _FARTHEST = 5.0
 """Standard deviations at which a feature is cut."""
 _FAR = 1e6
@@ -89,7 +90,7 @@ class CrossFit:
         return Locations(scaled, centres, scales, shape.df, middle, spread)
 
     def _slices(self, ordered: Array) -> list[Array]:
-        """Return what belongs to each fold and arm."""
+        """Split ordered rows by fold and arm."""
         return np.split(ordered, self.ends[1:-1])
 
     def _elsewhere(self, per_cell: Array) -> Array:
@@ -140,7 +141,7 @@ def _design(features: Array | None, n: int) -> Array:
 
 
 def _shrunk(grams: Array, responses: Array, squares: Array, counts: Array) -> Array:
-    """Return coefficients of shape (K, D), each arm's own drawn towards those of all arms."""
+    """Return coefficients of shape (K, D), each arm's shrunk towards the common ones."""
     k, d = responses.shape
     eye = np.eye(d)
     common = np.linalg.solve(grams.sum(axis=0) + 1e-9 * counts.sum() * eye, responses.sum(axis=0))
@@ -158,7 +159,7 @@ def _shrunk(grams: Array, responses: Array, squares: Array, counts: Array) -> Ar
     many = counts > 2 * d
     if not many.any() or noise == 0:
         return np.tile(common, (k, 1)) + (deviation if noise == 0 else 0.0)
-    # how much the arms' coefficients vary, less what noise explains
+    # the variance of the arms' coefficients, less the part that is noise
     seen = float(np.square(deviation[many]).mean())
     inverse = np.linalg.inv(grams[many] + 1e-6 * counts[many][:, None, None] * eye)
     explained = noise * float(np.trace(inverse, axis1=1, axis2=2).mean()) / d

@@ -102,7 +102,7 @@ class Question:
 
     @classmethod
     def of(cls, aim: Aim, options: Judging) -> tuple[Self, dict[str, Any]]:
-        """Return the question, and what is left: how the log is read."""
+        """Return the question, and the remaining options, which say how the log is read."""
         known = {part.name for part in fields(cls)}
         asked: Any = {name: value for name, value in options.items() if name in known}
         left = {name: value for name, value in options.items() if name not in known}

@@ -67,7 +67,7 @@ class Replay(NamedTuple):
 
 
 def replay(policy: Policy[Any], log: Records, rng: np.random.Generator) -> Replay:
-    """Return what a policy earns that starts from scratch on the traffic of a log."""
+    """Return the value of a policy that starts from scratch on the traffic of a log."""
     if log.offered is not None:
         return Replay(None, "offers change in this log, so no row stands for another")
     k, looks = len(log.arms), policy.view != "arms" and log.features is not None

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["LOGGED", "Difference", "Judgement", "RuleValue", "Verdict"]
 
 LOGGED = "as logged"
-"""The name of what was done."""
+"""The name of the logged choices among the rules."""
 
 Verdict = Literal["trust", "beware", "refused"]
 _MARKS = {"trust": "o", "beware": "D", "refused": "x"}
@@ -172,7 +172,7 @@ class Judgement:
 
     @property
     def title(self) -> str:
-        """The question and what the answer is of."""
+        """The question, with the aim and the cap of the answer."""
         cut = "" if self.cap is None else f" of {self._cap_words}"
         return (
             f"What would each rule have earned? {self.aim}{cut}, {self.rows:,} rows, "
@@ -222,7 +222,7 @@ class Judgement:
         return "\n".join([*lines, *self.sentences()])
 
     def sentences(self) -> list[str]:
-        """Return what is to be said about the rules: reasons, and who is better than whom."""
+        """Return sentences on the rules: why some are doubted, and which are better."""
         sentences = [
             f"{name}: {value.verdict}, {value.reason}."
             for name, value in self.values.items()

@@ -1,4 +1,4 @@
-"""Rules: what else could have been done, as a probability of each arm in each row."""
+"""Rules: what else could have been chosen, as a probability of each arm in each row."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -112,7 +112,7 @@ def _always(name: str, rule: str, log: Records) -> Array:
 
 
 def _tabled(name: str, rule: Mapping[Any, Any], log: Records) -> Array:
-    """Return a mixture of arms, or such a mixture or an arm for each group."""
+    """Return the shares of a table: shares of arms, or an arm or shares of arms for each group."""
     k = len(log.arms)
 
     def row(chosen: Any) -> Array:
@@ -135,7 +135,7 @@ def _tabled(name: str, rule: Mapping[Any, Any], log: Records) -> Array:
 
 
 def _context(log: Records) -> Any:
-    """Return what a function is called with: a table of features, with the group if there is one.
+    """Return the argument of a function: a table of features, with the group if there is one.
 
     An array if features have no names of their own.
     """
@@ -175,7 +175,7 @@ def _returned(name: str, given: Any, log: Records) -> Array:
 
 
 def vectors(policy: Policy[Any], log: Records, rows: Any, dim: int | None = None) -> Array:
-    """Return what a policy is asked with in some rows, of shape (rows, K, d).
+    """Return the vectors that a policy chooses among in some rows, of shape (rows, K, d).
 
     Arms by number: unit vectors; arms with features of their own: these; one context for all arms:
     the visitor's features; else features

@@ -4,10 +4,10 @@ An aim θ solves E_π ψ(Y; θ) = 0, and with the weights w = π(a|x)/p
 
     z_i(θ) = w_i ψ(y_i; θ) − C_i,   C_i = w_i h(x_i, a_i) − Σ_a π(a|x_i) h(x_i, a)
 
-has mean zero at the truth for any model h that is learned from other rows. The estimate makes
-Σ z = 0. The interval has all θ with |Σ z| ≤ t √Σz², t of Student's law with Satterthwaite's degrees
-of freedom. Each end is found with one more reward, made up, beyond that end: what is too rare to
-have been seen.
+has mean zero at the truth for any model h that is learned from other rows. The estimate makes Σ z =
+0. The interval has all θ with |Σ z| ≤ t √Σz², t of Student's law with Satterthwaite's degrees of
+freedom. Each end is computed with one made-up reward beyond that end, for rewards too rare to have
+been seen.
 """
 
 import math
@@ -49,10 +49,10 @@ class Estimate(NamedTuple):
 
 
 class Weighted(NamedTuple):
-    """Rewards with the weights of a rule: what all estimates take.
+    """Rewards with the weights of a rule, which every estimate takes.
 
     `raw` is π/p, and `steady` the factor that makes its variance the same in all rows of an
-    adaptive log, else one. `probabilities` is None for what was done, whose weights are one.
+    adaptive log, else one. `probabilities` is None for the logged choices, whose weights are one.
     """
 
     reward: Array
@@ -101,7 +101,7 @@ def critical(z: Array, level: float) -> float:
 
 
 def cautious(level: float) -> float:
-    """Return a level with a fifth less error: a margin for what holds only asymptotically.
+    """Return a level with a fifth less error: a margin for intervals that hold only asymptotically.
 
     A capped mean needs none, since its made-up rewards are at the cap.
 
@@ -139,7 +139,7 @@ def quantile(given: Weighted, tau: float, level: float) -> Estimate:
         return (float(z.sum()) + extra) / math.sqrt(max(float(z @ z) + extra**2, 1e-300))
 
     def search(extra: float, asked: float) -> int:
-        """Return the index of the first value whose t exceeds what is asked."""
+        """Return the index of the first value whose t exceeds the critical value."""
 
         def beyond(index: Index) -> NDArray[np.bool_]:
             return np.asarray(t(float(values[index]), extra) > asked)
@@ -230,7 +230,7 @@ def location(given: Weighted, level: float) -> Estimate:
     u = np.square((r - c) / scale)
     scores = w * (r - c) * (df + 1) / (df + u)
     slope = float((w * (df + 1) * (df - u) / np.square(df + u)).sum())
-    # what the mean over visitors adds; within folds, whose models differ by chance
+    # the error that the mean over visitors adds; within folds, whose models differ by chance
     folds = np.bincount(model.part)
     visitors = base - (np.bincount(model.part, base) / np.maximum(folds, 1))[model.part]
     value = float(base.mean()) + c

@@ -145,7 +145,7 @@ def _asked(rules: Any, control: str | None) -> tuple[dict[str, Any], str | None]
 
 
 def _answer(benches: list[Bench], name: str, rule: Any) -> Answer:
-    """Return what a rule would have earned; further benches have the worst unknown rewards."""
+    """Return what a rule would have earned; benches after the first fill unknown rewards in."""
     first, *fills = benches
     answer = first.answer(name, rule)
     if fills and answer.value.verdict != "refused":
@@ -165,7 +165,7 @@ def _answer(benches: list[Bench], name: str, rule: Any) -> Answer:
 def _compared(
     answers: dict[str, Answer], control: str | None, question: Question
 ) -> dict[str, RuleValue]:
-    """Return the values with their differences to what was done, and to the control."""
+    """Return the values with their differences to the logged choices and to the control."""
     pairs = {"to_logged": LOGGED} | ({} if control is None else {"to_control": control})
     values = {}
     for name, answer in answers.items():

@@ -25,9 +25,9 @@ __all__ = ["Doubt", "Overlap", "about_drift", "about_errors", "about_mean", "abo
 LEAST_REWARDS = 30
 """Effective rewards below which nothing is said."""
 LEAST_UNITS = 10
-"""Effective decisions or visitors, likewise."""
+"""Effective decisions or visitors below which nothing is said."""
 LEAST_BEYOND = 10
-"""Effective rewards beyond a quantile, likewise."""
+"""Effective rewards beyond a quantile below which nothing is said."""
 UNSUPPORTED = 0.01
 """The share of a rule's choices that the log never shows, above which nothing is said."""
 DOMINANT = 0.2
@@ -56,12 +56,12 @@ class Doubt(NamedTuple):
 
 
 class Overlap(NamedTuple):
-    """How much of what a rule would do the log shows.
+    """How much the log shows of the choices that a rule would make.
 
     Attributes
     ----------
     effective : float
-        (Σw)²/Σw²: so many rewards of the rule itself would say as much. At most what is expected.
+        (Σw)²/Σw²: so many rewards of the rule itself would say as much. At most its expected value.
     units : float
         The same for units.
     mean_weight : float
@@ -88,14 +88,14 @@ class Overlap(NamedTuple):
         weight = np.asarray(raw * steady)
         names, features = log.contexts
         features = np.empty((log.n, 0)) if features is None else features
-        off, what = 0.0, ""
+        off, feature = 0.0, ""
         for place in range(-1, features.shape[1]):
             x = np.ones(log.n) if place < 0 else features[:, place] - features[:, place].mean()
             miss = by_unit((raw - 1) * x, log.unit)
             size = math.sqrt(float(np.square(miss - miss.mean()).sum()))
             t = float(miss.sum()) / size if size > 1e-9 * max(1.0, float(np.abs(x).max())) else 0.0
             if abs(t) > abs(off):
-                off, what = t, "" if place < 0 else names[place]
+                off, feature = t, "" if place < 0 else names[place]
         missing = 0.0
         if pi is not None:
             if log.propensities is not None:
@@ -107,7 +107,7 @@ class Overlap(NamedTuple):
         if pi is not None and log.propensities is not None:
             seen = min(seen, _expected(log.propensities, steady, pi))
         share = _effective(by_unit(weight, log.unit)) / max(_effective(weight), 1e-300)
-        return cls(seen, share * seen, float(raw.mean()), off, what, missing)
+        return cls(seen, share * seen, float(raw.mean()), off, feature, missing)
 
 
 def _effective(w: Array) -> float:
@@ -126,7 +126,7 @@ def _expected(propensities: Array, steady: Array | float, pi: Array) -> float:
 
 
 def about_overlap(aim: Aim, overlap: Overlap) -> Iterator[Doubt]:
-    """Yield what weights and counts say against any answer."""
+    """Yield reasons in weights and counts to doubt any answer."""
     if overlap.unsupported > UNSUPPORTED:
         yield Doubt(
             "refused",
@@ -153,18 +153,18 @@ def about_overlap(aim: Aim, overlap: Overlap) -> Iterator[Doubt]:
             f"{LEAST_BEYOND} are needed",
         )
     if abs(overlap.off) > OFF:
-        what = f"one on average ({overlap.mean_weight:.3g} instead)"
+        target = f"one on average ({overlap.mean_weight:.3g} instead)"
         if overlap.balanced:
-            what = f"the mean of {overlap.balanced}"
+            target = f"the mean of {overlap.balanced}"
         yield Doubt(
             "beware",
-            f"weights do not give {what}: propensities are wrong, or choices depend on something "
+            f"weights do not give {target}: propensities are wrong, or choices depend on something "
             "that was not recorded",
         )
 
 
 def about_drift(log: Records) -> Iterator[Doubt]:
-    """Yield what time says against propensities that were estimated from counts."""
+    """Yield reasons in the times to doubt propensities that were estimated from counts."""
     if not log.estimated:
         return
     movement = drift(log)
@@ -178,7 +178,7 @@ def about_drift(log: Records) -> Iterator[Doubt]:
 
 
 def about_errors(errors: Array) -> Iterator[Doubt]:
-    """Yield what the errors of a location say against it."""
+    """Yield reasons in the errors to doubt a location."""
     if asymmetry(errors - np.median(errors)) > MOST_ASYMMETRY:
         yield Doubt(
             "beware",
@@ -188,7 +188,7 @@ def about_errors(errors: Array) -> Iterator[Doubt]:
 
 
 def about_mean(reward: Array) -> Iterator[Doubt]:
-    """Yield what the tail of rewards says against a mean."""
+    """Yield reasons in the tail of the rewards to doubt a mean."""
     values, counts = np.unique(reward, return_counts=True)
     if len(values) <= _FEW:
         yield from _about_few(values, counts)
@@ -210,7 +210,7 @@ def about_mean(reward: Array) -> Iterator[Doubt]:
 
 
 def _about_few(values: Array, counts: NDArray[Any]) -> Iterator[Doubt]:
-    """Yield what speaks against the mean of few different values.
+    """Yield the reason to doubt a mean of few different values.
 
     Whole numbers without a gap, as clicks and ratings, have a largest one that is known, if it has
     come often enough. Of prices nobody knows which one has not been sold yet.

@@ -29,3 +29,7 @@ __all__ = [
     "prune",
     "read",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

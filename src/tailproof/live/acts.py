@@ -1,4 +1,4 @@
-"""What callers say to an agent, and what it answers."""
+"""Acts of callers, such as asks and tells, and the answers of an agent."""
 
 import math
 import sys
@@ -62,9 +62,9 @@ class Ask:
     ) -> None:
         self.offer, self.ticket, self.unit = Offer.of(offer), ticket, unit
         if ticket is not None:
-            _check_id(ticket)
+            _check_id("ticket", ticket)
         if unit is not None:
-            _check_id(unit, "unit")
+            _check_id("unit", unit)
 
 
 class Tell:
@@ -73,12 +73,13 @@ class Tell:
     __slots__ = ("event", "reward", "ticket")
 
     def __init__(self, ticket: str, reward: float, event: str | None = None) -> None:
-        _check_id(ticket)
+        _check_id("ticket", ticket)
         if event is not None:
-            _check_id(event, "event")
-        ok = isinstance(reward, Real) and not isinstance(reward, bool)
-        ok = ok and (abs(reward) <= sys.float_info.max or abs(reward) == math.inf)
-        require(ok, "reward", "a float (±inf allowed, NaN not)", reward)
+            _check_id("event", event)
+        if type(reward) is not float or math.isnan(reward):
+            ok = isinstance(reward, Real) and not isinstance(reward, bool)
+            ok = ok and (abs(reward) <= sys.float_info.max or abs(reward) == math.inf)
+            require(ok, "reward", "a float (±inf allowed, NaN not)", reward)
         self.ticket, self.event = ticket, event
         self.reward = float(reward) + 0.0  # -0.0 becomes 0.0
 
@@ -89,13 +90,14 @@ class Cancel:
     __slots__ = ("ticket",)
 
     def __init__(self, ticket: str) -> None:
-        _check_id(ticket)
+        _check_id("ticket", ticket)
         self.ticket: str = ticket
 
 
 Act = Ask | Tell | Cancel
 
 
-def _check_id(given: str, name: str = "ticket") -> None:
-    ok = isinstance(given, str) and 0 < len(given) <= LONGEST_ID and given.isprintable()
-    require(ok, name, f"a string of 1 to {LONGEST_ID} printable characters", given)
+def _check_id(name: str, given: str) -> None:
+    if not (isinstance(given, str) and 0 < len(given) <= LONGEST_ID and given.isprintable()):
+        rule = f"a string of 1 to {LONGEST_ID} printable characters"
+        require(False, name, rule, given)

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar, Unpack
 from tailproof.checks import require
 from tailproof.live.acts import Act, Ask, Cancel, Standing, Status, Tell, Ticket
 from tailproof.live.batch import AT_ONCE, Batch
-from tailproof.live.journal import ConflictError, Journal, Look, open_journal
+from tailproof.live.journal import BatchRead, ConflictError, Journal, open_journal
 from tailproof.live.offer import Features, Offer
 from tailproof.live.ordering import order
 from tailproof.live.recipe import Recipe, Rules
@@ -31,7 +31,7 @@ _LEAST_APART = 512
 _BYTES_AN_OUTCOME = 100
 """Snapshots of large states are rarer, so that they cost about this much per outcome."""
 _FAR = 5000
-"""If so many outcomes are not learned yet, a snapshot is loaded."""
+"""If more outcomes than this are not learned yet, a snapshot is loaded."""
 _TRIES = 20
 """How often a batch is tried if other workers keep storing the same rows first."""
 
@@ -42,7 +42,7 @@ class Agent(Shown):
     Everything is written to a journal before it is answered. Each request is a decision of its own.
     What the policy has learned comes from replaying the outcomes in the journal, in the order of
     their numbers, so it is the same after a crash and in every process that shares it. Each agent
-    decides from what it has replayed so far, so that no agent waits for another.
+    decides from the outcomes that it has replayed so far, so that no agent waits for another.
 
     If a policy takes ñ rewards per decision, as a filter does, the rewards of an arm and offer wait
     until there are ñ of them. No reward is imagined while it is on its way: a policy without chance
@@ -51,9 +51,9 @@ class Agent(Shown):
     A new arm is not flooded with requests: where at least half of the arms on offer have 100
     rewards, the policy gives an arm with n < 100 rewards a share of at most √((n + 1)/100).
 
-    The policy and the rules are the recipe of the experiment, which the journal keeps. Where
-    nothing is given, an agent takes those of the journal. Other rules than the journal's are
-    refused, unless `change` is true.
+    The policy and the rules are the recipe of the experiment, which the journal keeps. Rules that
+    are not given are taken from the journal. Other rules than the journal's are refused, unless
+    `change` is true.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Agent(Shown):
         A SQLite file, created if missing, ``"postgresql://…"``, or a `Journal`; see
         `open_journal`.
     change : bool
-        Whether this recipe may replace that of the journal: its policy learns every outcome so far,
+        Whether this recipe may replace the journal's: its policy learns every outcome so far,
         and requests from then on have its number. Agents that run follow at their next transaction.
     **rules :
         Rules of the recipe, such as ``wait="2h", silence=0.0``; see `Recipe`.
@@ -97,29 +97,29 @@ class Agent(Shown):
         **rules: Unpack[Rules],
     ) -> None:
         require(isinstance(policy, Policy | Recipe), "policy", "a Policy such as UCB1()", policy)
-        Recipe(policy="").altered(policy, rules)  # refuses what is wrong before anything is opened
+        Recipe(policy="").altered(policy, rules)  # refuses wrong settings before anything is opened
         self.journal = open_journal(journal)
         self._turn = Turn()
         self._thread: ThreadPoolExecutor | None = None
         self._clock, self.commits = clock, 0
         self._stale, self._broken = False, False
-        self._saved, self._size, self._notes = 0, 0, 0
+        self._save_at, self._notes = 0, 0
         self._recipes: dict[int, Recipe] = {}
         self._offers = offers(self.journal)
         self.accepted: dict[bytes, tuple[Offer, int, float]] = {}
         """Offers without features, as the policy sees them, with their ids and even shares."""
         self.strange: dict[bytes, None] = {}
         """Offers that came since the last one that had come before."""
-        self.looked = -math.inf
-        """When it last looked at what is due."""
+        self.due_read = -math.inf
+        """When it last read which requests are due."""
         try:
             self.changed = self._transact(lambda: self._open(policy, rules, change=change))
             if not self.changed:
                 self._restore()  # may take long, and nobody waits for it
             with self.journal.transaction():
-                look = self.journal.look()
+                read = self.journal.read_batch()
                 self._load()
-                self.save(look)
+                self.save(read)
         except BaseException:
             if self.journal is not journal:
                 self.journal.close()
@@ -135,7 +135,7 @@ class Agent(Shown):
         offer : list of str, or mapping from str to vectors
             The arms on offer now, in any order, with or without features.
         ticket : str, optional
-            An id of your own, such as that of the visit; without one the agent names it.
+            An id of your own, such as the id of the visit; without one the agent names it.
         unit : str, optional
             Who asks, such as "user 7": the same unit gets the same arm as long as it is on offer.
         """
@@ -159,10 +159,10 @@ class Agent(Shown):
     def cancel(self, tickets: Sequence[str]) -> list[Status]:
         """Let tickets not count, as their arms were not used: the caller had given up waiting.
 
-        A cancelled ticket has no reward, not even that of silence, and none is lost; `tell` ignores
-        it and says "cancelled". Returns what happened to each: "cancelled"; "late" if it already
-        has a reward or an outcome; "unknown" if it was not asked for yet. An ask for it that still
-        arrives is answered, but does not count.
+        A cancelled ticket has no reward, not even the reward of silence, and no reward is lost;
+        `tell` ignores it and says "cancelled". Returns what happened to each: "cancelled"; "late"
+        if it already has a reward or an outcome; "unknown" if it was not asked for yet. An ask for
+        it that still arrives is answered, but does not count.
 
         >>> from tailproof import UCB1
         >>> agent = Agent(UCB1(), ":memory:")
@@ -239,7 +239,7 @@ class Agent(Shown):
         return self.learner.policy
 
     def verify(self) -> Verification:
-        """Check the chain of outcomes, make every decision again; return what differs."""
+        """Check the chain of outcomes, make every decision again; return the differences."""
         with self._turn, self.journal.moment():
             return verify(self.journal, self.policy, self.learner)
 
@@ -322,36 +322,42 @@ class Agent(Shown):
             raise answer
         return answer
 
-    def now(self, look: Look) -> float:
+    def now(self, read: BatchRead) -> float:
         """Return the time of a transaction."""
-        return look.now if self._clock is None else float(self._clock())
+        return read.now if self._clock is None else float(self._clock())
 
     def _do(self, acts: Sequence[Act]) -> list[Ticket | Status | ValueError]:
         """Do a batch of acts within a transaction."""
         if self._stale:
             self._load()
-        asks, sees = [act for act in acts if type(act) is Ask], self.learner.uses_vectors
-        tickets = [act.ticket for act in acts if act.ticket is not None]
-        units = [ask.unit for ask in asks if ask.unit is not None]
-        new = {ask.offer.key for ask in asks if ask.offer.vectors is not None} if sees else ()
-        look = self.journal.look(tickets, units, new)
-        if look.notes != self._notes:
+        asks, tickets, units, features = False, list[str](), list[str](), set[bytes]()
+        for act in acts:
+            if act.ticket is not None:
+                tickets.append(act.ticket)
+            if type(act) is Ask:
+                asks = True
+                if act.unit is not None:
+                    units.append(act.unit)
+                if act.offer.vectors is not None and self.learner.uses_vectors:
+                    features.add(act.offer.key)
+        read = self.journal.read_batch(tickets, units, features)
+        if read.notes != self._notes:
             self._load()
-        if asks and look.outcomes > self.learner.learned:
-            self._catch_up(look.outcomes)
-        batch = Batch(self, look)
+        if asks and read.outcomes > self.learner.learned:
+            self._catch_up(read.outcomes)
+        batch = Batch(self, read)
         answers = [batch.do(act) for act in acts]
         batch.write()
         return answers
 
     def _ticked(self) -> None:
-        look = self.journal.look()
-        if self._stale or look.notes != self._notes:
+        read = self.journal.read_batch()
+        if self._stale or read.notes != self._notes:
             self._load()
-        self._catch_up(look.outcomes)
-        if look.orders:
-            order(self.journal, self.recipe_of, (self.now(look), look.outcomes), AT_ONCE)
-            self.save(look)
+        self._catch_up(read.outcomes)
+        if read.orders:
+            order(self.journal, self.recipe_of, (self.now(read), read.outcomes), AT_ONCE)
+            self.save(read)
 
     # ---- what an agent knows
 
@@ -368,7 +374,7 @@ class Agent(Shown):
             self.learner.know(self.journal.arms())
         return self.learner.names[arm]
 
-    def meet(self) -> None:
+    def read_arms(self) -> None:
         """Read the arms of the journal, or everything, if another agent may have begun."""
         if self.learner.state is None:
             self._restore()
@@ -376,7 +382,7 @@ class Agent(Shown):
             self.learner.know(self.journal.arms())
 
     def set_first(self, offer: Offer) -> None:
-        """Store what the first offer of a journal settles."""
+        """Store the number of arms and features, which the first offer of a journal settles."""
         features = "no" if offer.vectors is None else "yes"
         about = {"arms": str(self.learner.first_arms), "dim": str(self.learner.dim)}
         self.journal.set_meta(**about, features=features)
@@ -396,17 +402,17 @@ class Agent(Shown):
         replay(self.learner, self.journal, stop, offer=self._offers)
         self._broken = False
 
-    def save(self, look: Look) -> None:
+    def save(self, read: BatchRead) -> None:
         """Store the alarms of a policy that is `Vigilant`, and a snapshot from time to time."""
         if self.learner.alarms:
-            self._note_alarms(self.now(look))
-        apart = max(_LEAST_APART, self._size // _BYTES_AN_OUTCOME)
-        if self.learner.learned >= self._saved + apart and self.learner.state is not None:
-            self._saved, self._size = self.journal.last_snapshot(self.number)
-            if self.learner.learned >= self._saved + apart:
+            self._note_alarms(self.now(read))
+        learned = self.learner.learned
+        if learned >= self._save_at and self.learner.state is not None:
+            self._save_at = _next_save(*self.journal.last_snapshot(self.number))
+            if learned >= self._save_at:  # nobody else has saved meanwhile
                 packed = self.learner.to_bytes()
-                self.journal.add_snapshot(self.learner.learned, self.number, packed)
-                self._saved, self._size = self.learner.learned, len(packed)
+                self.journal.add_snapshot(learned, self.number, packed)
+                self._save_at = _next_save(learned, len(packed))
 
     def _note_alarms(self, now: float) -> None:
         """Write each restart of the policy once, whichever worker sees it first."""
@@ -419,17 +425,17 @@ class Agent(Shown):
         self.learner.alarms = new  # until they are seen in the journal: this may be rolled back
 
     def _note(self, kind: str, arm: str | None = None, **more: str) -> None:
-        """Write what is done to the experiment; every agent on the journal sees it."""
+        """Write a note, such as a pause; every agent on the journal sees it."""
 
         def write() -> None:
-            look, journal = self.journal.look(), self.journal
+            read, journal = self.journal.read_batch(), self.journal
             self._load()
             if kind == "drop" and arm in self.dropped:
                 return
             if arm is not None:
                 self._check_arm(kind, arm)
             text = ({} if arm is None else {"arm": arm}) | more
-            journal.add_note(kind, text, self.now(look))
+            journal.add_note(kind, text, self.now(read))
             self._load()
 
         with self._turn:
@@ -459,7 +465,7 @@ class Agent(Shown):
         A journal with another recipe raises ``ValueError``, unless it is to be changed.
         """
         journal, known = self.journal, self.journal.recipes()
-        now = self.now(journal.look())
+        now = self.now(journal.read_batch())
         if not known:
             self.recipe = Recipe(policy="", seed=0).altered(wanted, given)
             journal.set_meta(version=version("tailproof"))
@@ -474,9 +480,9 @@ class Agent(Shown):
             return False
         if not change:
             other = "" if text == policy else f"policy {text}, not {policy}; "
-            what = (other + rules_differ).removesuffix("; ")
+            yours = (other + rules_differ).removesuffix("; ")
             raise ValueError(
-                f"the journal belongs to {policy}, and its recipe differs: you gave {what}. Leave "
+                f"the journal belongs to {policy}, and its recipe differs: you gave {yours}. Leave "
                 "rules out that shall stay; or let the new recipe learn the outcomes and take over "
                 "with `tailproof change FILE EXPERIMENT` or Agent(…, change=True); or use a new "
                 "journal"
@@ -485,7 +491,7 @@ class Agent(Shown):
         return True
 
     def _change(self, old: Recipe, now: float) -> None:
-        """Let this recipe take over, unless its policy cannot learn what is in the journal."""
+        """Let this recipe take over, unless its policy cannot learn the journal's outcomes."""
         journal, meta, new = self.journal, self.journal.meta(), self.recipe
         if meta.get("features") == "no":  # room for the arms that came later
             room = max(int(meta["dim"]), len(journal.arms()), new.dim or 0)
@@ -499,13 +505,13 @@ class Agent(Shown):
             raise ValueError(f"{new.text} cannot take over from {old.text}: {error}") from error
 
     def _restore(self) -> None:
-        """Learn all that is in the journal."""
+        """Learn all outcomes of the journal."""
         policy: Any = self.recipe.policy
         self.learner = restored(policy, self.journal, self.number)
         self._broken = False
 
     def _load(self) -> None:
-        """Read what is in memory again: at the start, after an error, after others wrote a note.
+        """Read the journal into memory again: at the start, after an error, after a note of others.
 
         A change of recipe is a note, too: this agent follows it.
         """
@@ -524,7 +530,7 @@ class Agent(Shown):
         self.learner.know(numbers)
         self.accepted.clear()
         self._offers = offers(journal)
-        self._saved, self._size = journal.last_snapshot(self.number)
+        self._save_at = _next_save(*journal.last_snapshot(self.number))
         self._notes, self.dropped, self.fixed = 0, frozenset[str](), None
         for note in journal.notes():
             self._notes = note.number + 1
@@ -533,3 +539,8 @@ class Agent(Shown):
             elif note.kind in ("fix", "resume"):
                 self.fixed = note.text.get("arm")
         self._stale = False
+
+
+def _next_save(learned: int, size: int) -> int:
+    """Return after how many outcomes a snapshot follows one of this size."""
+    return learned + max(_LEAST_APART, size // _BYTES_AN_OUTCOME)

@@ -1,14 +1,13 @@
-"""The acts of one transaction: what they read, decide and write."""
+"""The acts of one transaction: reading, deciding and writing."""
 
 import math
 from typing import TYPE_CHECKING, Any
 
 from tailproof.live.acts import Act, Ask, Status, Tell, Ticket
-from tailproof.live.journal import BEFORE, CANCELLED, Look, Request, own_id
+from tailproof.live.journal import BEFORE, CANCELLED, BatchRead, Request, own_id
 from tailproof.live.learner import certain, draws, packed
 from tailproof.live.offer import MOST_ARMS, Offer
 from tailproof.live.ordering import order
-from tailproof.typing import Array
 
 if TYPE_CHECKING:
     from tailproof.live.agent import Agent
@@ -17,14 +16,19 @@ __all__ = ["AT_ONCE", "Batch", "group_of"]
 
 AT_ONCE = 256
 """Outcomes that are numbered, and that are learned, in one transaction at most."""
-_LOOK = 0.02
-"""Seconds between two looks at what is due, where nobody else may order."""
+_DUE_EVERY = 0.02
+"""Seconds after which due requests are read again, where nobody else may order."""
 _NEVER_TWICE = 100
 """After this many new offers in a row, none is expected to repeat."""
 _STRANGE = 10_000
 """Offers that are remembered as new."""
+_SUMMED = 1e100
+"""Rewards that are not stored are summed if they are smaller, so that no sum overflows."""
 _ACCEPTED = 4096
 """Offers without features that are remembered as accepted."""
+
+_NONE = (None,) * 6
+"""In place of an earlier request that the policy or the control group decided."""
 
 
 class Batch:
@@ -33,12 +37,12 @@ class Batch:
     Parameters
     ----------
     agent : Agent
-    look : Look
+    read : BatchRead
         What was read at the start.
     """
 
-    def __init__(self, agent: "Agent", look: Look) -> None:
-        self.agent, self.look, self.now = agent, look, agent.now(look)
+    def __init__(self, agent: "Agent", read: BatchRead) -> None:
+        self.agent, self.read, self.now = agent, read, agent.now(read)
         self.requests: list[tuple[Any, ...]] = []
         self.events: list[tuple[int, str, float, float, int]] = []
         self.due: list[tuple[float, int]] = []
@@ -46,7 +50,7 @@ class Batch:
         self.ignored: dict[str, tuple[int, float]] = {}
 
     def do(self, act: Act) -> Ticket | Status | ValueError:
-        """Do one act; what is refused leaves the others as they are."""
+        """Do one act; a refused act leaves the others as they are."""
         try:
             if isinstance(act, Ask):
                 return self._ask(act)
@@ -61,26 +65,26 @@ class Batch:
             journal.add_requests(self.requests)
         if self.events:
             journal.add_events(self.events)
-        if not self.look.orders:
+        if not self.read.orders:
             self.due += [(now, request.id) for request in self.ready]
         if self.due:
             journal.add_due(self.due)
         if self.ignored:
             journal.add_ignored(self.ignored)
-        if self.look.orders:
-            look = not 0 <= now - agent.looked < _LOOK or not journal.serial
-            if look or self.ready:
-                most = AT_ONCE if look else 0
-                order(journal, agent.recipe_of, (now, self.look.outcomes), most, self.ready)
-            agent.looked = now if look else agent.looked
-            agent.save(self.look)
+        if self.read.orders:
+            read_due = not 0 <= now - agent.due_read < _DUE_EVERY or not journal.serial
+            if read_due or self.ready:
+                most = AT_ONCE if read_due else 0
+                order(journal, agent.recipe_of, (now, self.read.outcomes), most, self.ready)
+            agent.due_read = now if read_due else agent.due_read
+            agent.save(self.read)
 
     # ---- asks
 
     def _ask(self, ask: Ask) -> Ticket:
-        agent, look, ticket = self.agent, self.look, ask.ticket
+        agent, read, ticket = self.agent, self.read, ask.ticket
         if ticket is not None:
-            request = look.requests.get(ticket)
+            request = read.requests.get(ticket)
             if request is not None:
                 return Ticket(ticket, agent.name(request.arm), request.propensity)
             if ticket[0] == "#" and own_id(ticket) is not None:
@@ -93,29 +97,33 @@ class Batch:
             id_, offer, number, group, repeats, arm, shares = self._met(ask)
         else:
             offer, number, even = known
-            id_ = agent.journal.new_id(look.last)
+            id_ = agent.journal.new_id(read.last)
             group, repeats, arm, shares = self._chosen(id_, ask, offer, even)
         if repeats is None:
             earlier, text = None, packed(shares)
-            share = None if shares is None else float(shares[arm])
-        else:  # id, arm, propensity, shares and offer of the request that is repeated
-            earlier, _, share, text, its = repeats
+            share = None if shares is None else shares[arm]
+        else:  # id, arm, propensity, shares, offer and group of the request that is repeated
+            earlier, _, share, text, its, _ = repeats
             text = text if its == number else None
         return self._stored(ask, (id_, number, offer.names[arm], share, text, group, earlier))
 
-    def _stored(self, ask: Ask, decided: tuple[Any, ...]) -> Ticket:
+    def _stored(self, ask: Ask, chosen: tuple[Any, ...]) -> Ticket:
         """Keep a new request, for the journal and for later acts of the batch."""
-        id_, number, name, share, text, group, earlier = decided
-        look, agent, now = self.look, self.agent, self.now
+        id_, number, name, share, text, group, earlier = chosen
+        read, agent, now = self.read, self.agent, self.now
         learner, ends = agent.learner, now + float(agent.recipe.wait)
         arm, ticket = learner.numbers[name], ask.ticket
         asked = id_, ticket, ask.unit, now, ends, agent.number
-        self.requests.append((*asked, number, arm, share, text, group, earlier, learner.learned))
+        again = int(ask.unit in read.units)
+        decided = (arm, share, text, group, again, earlier, learner.learned)
+        self.requests.append((*asked, number, *decided))
         ticket = f"#{id_}" if ticket is None else ticket
-        look.requests[ticket] = Request(*asked, arm, share, group)
-        if ask.unit is not None and group is None:
-            look.units[ask.unit] = (id_, arm, share, text, number)
-        if ticket in look.gone:
+        read.requests[ticket] = Request(*asked, arm, share, group, again)
+        if ask.unit is not None and group != "fixed":
+            read.units[ask.unit] = (id_, arm, share, text, number, group)
+        elif ask.unit is not None:
+            read.units.setdefault(ask.unit, _NONE)
+        if ticket in read.gone:
             self._cancel(ticket)
         else:
             self.due.append((ends + agent.journal.GRACE, id_))
@@ -129,8 +137,8 @@ class Batch:
         self._meet_arms(offer)
         learner = agent.learner
         first, known = learner.state is None, learner.numbers
-        with learner.meeting(offer):
-            id_ = journal.new_id(self.look.last)
+        with learner.numbering(offer):
+            id_ = journal.new_id(self.read.last)
             chosen = self._chosen(id_, ask, offer, even)
         new = {name: learner.numbers[name] for name in offer.names if name not in known}
         if new:
@@ -141,7 +149,7 @@ class Batch:
             number = id_
             journal.add_offer(id_, offer.key, *offer.row())
         if offer.vectors is not None:  # it may be pruned later
-            self.look.offers[offer.key] = number
+            self.read.offers[offer.key] = number
         else:
             if len(agent.accepted) >= _ACCEPTED:
                 agent.accepted.clear()
@@ -168,9 +176,9 @@ class Batch:
         return offer
 
     def _offer_id(self, offer: Offer) -> int | None:
-        """Return the id of an offer, None if it is new; refuse what will never be learned."""
+        """Return the id of an offer, None if it is new; refuse one that is never learned."""
         agent, key = self.agent, offer.key
-        number = self.look.offers.get(key)
+        number = self.read.offers.get(key)
         if number is None:
             number = agent.journal.offer_ids([key]).get(key)
         pulls, strange = agent.policy.pulls, agent.strange
@@ -196,7 +204,7 @@ class Batch:
         if agent.learner.state is not None and agent.learner.numbers.keys() >= set(offer.names):
             return
         agent.journal.lock_arms()
-        agent.meet()
+        agent.read_arms()
         known = agent.learner.numbers
         new = [name for name in offer.names if name not in known]
         if len(known) + len(new) > MOST_ARMS:
@@ -207,22 +215,24 @@ class Batch:
 
     def _chosen(
         self, id_: int, ask: Ask, offer: Offer, even: float
-    ) -> tuple[str | None, tuple[Any, ...] | None, int, Array | None]:
+    ) -> tuple[str | None, tuple[Any, ...] | None, int, list[float] | None]:
         """Return the group of a request, the request that it repeats, its arm, and the shares."""
         agent = self.agent
         control: Any = agent.recipe.control
         if agent.fixed in offer.names:
             return "fixed", None, *certain(offer, str(agent.fixed))
         group = group_of(agent.learner.seed, id_, ask.unit, control, offer)
-        earlier = self.look.units.get(ask.unit) if ask.unit is not None else None
-        if group is None and earlier is not None and agent.name(earlier[1]) in offer.names:
-            return None, earlier, *certain(offer, agent.name(earlier[1]))
+        earlier = _NONE if ask.unit is None else self.read.units.get(ask.unit, _NONE)
+        if earlier[0] is not None and earlier[5] == group:
+            arm = agent.name(earlier[1])
+            if arm in offer.names if group is None else arm == control.arm:
+                return group, earlier, *certain(offer, arm)
         return group, None, *agent.learner.choose(id_, offer, even, control, group)
 
     # ---- tells and cancellations
 
     def _tell(self, tell: Tell) -> Status:
-        request, name = self.look.requests.get(tell.ticket), tell.event or ""
+        request, name = self.read.requests.get(tell.ticket), tell.event or ""
         if request is None:
             self._ignore("unknown", tell.reward)
             return "unknown"
@@ -246,15 +256,15 @@ class Batch:
         return "kept"
 
     def _ignore(self, why: str, reward: float) -> None:
-        """Count a reward that is not stored; the sum is one of finite rewards."""
+        """Count a reward that is not stored; the sum is of those that cannot spoil it."""
         count, total = self.ignored.get(why, (0, 0.0))
-        self.ignored[why] = count + 1, total + (reward if math.isfinite(reward) else 0.0)
+        self.ignored[why] = count + 1, total + (reward if abs(reward) < _SUMMED else 0.0)
 
     def _cancel(self, ticket: str) -> Status:
-        request = self.look.requests.get(ticket)
+        request = self.read.requests.get(ticket)
         if request is None:
-            if ticket not in self.look.gone and own_id(ticket) is None:
-                self.look.gone.add(ticket)
+            if ticket not in self.read.gone and own_id(ticket) is None:
+                self.read.gone.add(ticket)
                 self.events.append((BEFORE, ticket, 0.0, self.now, 0))
             return "unknown"
         if CANCELLED not in request.events:
@@ -270,5 +280,5 @@ def group_of(seed: int, id_: int, unit: str | None, control: Any, offer: Offer) 
     """Return "control" if a request belongs to the control group; all of a unit do, or none."""
     if control is None or control.arm not in offer.names:
         return None
-    lot = draws(seed, id_)[1] if unit is None else draws(seed, "unit", unit)[1]
-    return "control" if lot < control.share else None
+    draw = draws(seed, id_)[1] if unit is None else draws(seed, "unit", unit)[1]
+    return "control" if draw < control.share else None

@@ -45,7 +45,7 @@ _EXPERIMENT = {
     "dim": int,
 }
 _SILENCE = (
-    "silence is required: what a request means whose reward did not come within `wait`. "
+    "silence is required: the meaning of a request whose reward did not come within `wait`. "
     "silence = 0.0: it brought 0, as when only purchases are told; every outcome is then learned "
     'when its window ends. silence = "lost": its reward exists but is unknown, as with latencies, '
     "sensors and surveys; the other rewards are learned when they come"

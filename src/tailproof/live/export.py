@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailproof.checks import require
-from tailproof.live.journal import CANCELLED, Journal, open_journal
+from tailproof.live.journal import CANCELLED, LARGE, Journal, open_journal
 from tailproof.live.offer import Offer
 from tailproof.live.recipe import Recipe
 from tailproof.live.replay import blank, offers, replay
@@ -27,6 +27,7 @@ COLUMNS = (
     *("ticket", "arm", "propensity", "reward", "status", "asked", "told", "ends", "ended", "late"),
     *("events", "group", "recipe", "offer", "shares", "unit"),
 )
+_LATE = COLUMNS.index("late")
 _EVENTS = ("ticket", "event", "reward", "at", "late")
 _TIMES = ("asked", "told", "ends", "ended")
 _CHUNK = 1000
@@ -42,7 +43,7 @@ _ROWS = (
 _OF = f"FROM event e WHERE e.request = r.id AND e.name <> '{CANCELLED}'"
 _SQL = _ROWS.format(
     told=f"(SELECT MIN(e.at) {_OF})",
-    late=f"(SELECT SUM(e.value) {_OF} AND e.late = 1)",
+    late=f"(SELECT SUM(e.value / {LARGE}) {_OF} AND e.late = 1)",
     events=f"(SELECT COUNT(*) {_OF})",
 )
 
@@ -123,6 +124,7 @@ def rows(journal: Journal) -> Iterator[tuple[list[Any], Offer]]:
     while some := list(journal.execute(_SQL, (last, _CHUNK))):
         last = some[-1][0]
         for _, *row, offer, shares, unit in some:
+            row[_LATE] = None if row[_LATE] is None else row[_LATE] * LARGE
             parsed = known(offer)
             listed = None if shares is None else tuple(json.loads(shares))
             yield [*row, parsed.names, listed, unit], parsed

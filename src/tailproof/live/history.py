@@ -1,4 +1,4 @@
-"""Past decisions as the first outcomes of a journal, and the end of those that are too old."""
+"""Past decisions as the first outcomes of a journal."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ import numpy as np
 from tailproof.formatting import moment
 from tailproof.live.agent import Agent
 from tailproof.live.export import COLUMNS, Log, rows
-from tailproof.live.journal import Journal, Look, Request, open_journal
+from tailproof.live.journal import BatchRead, Journal, Request, open_journal
 from tailproof.live.learner import packed
 from tailproof.live.offer import Offer
 from tailproof.live.ordering import as_orderer
@@ -104,7 +104,7 @@ def import_history(
     A row is a decision with its final reward. Rows are numbered after the outcomes that the journal
     has, in one transaction, and learned in this order; a policy that takes several rewards waits
     for as many rows of the same arm and features. A policy that does not see the features learns a
-    row of arm a with probability min p_a / p, so that the rows of an arm are as of visitors drawn
+    row of arm a with probability min p_a / p, so that the rows of an arm match visitors drawn
     at random; an arm without a chance for some visitors is left out.
 
     Parameters
@@ -139,27 +139,27 @@ def import_history(
     sees = agent.learner.uses_vectors
     past, blind = _past(agent, history, columns)
     _check_times(past, agent)
-    count, digest, said = len(past), past.digest, list[str]()
+    count, digest, notes = len(past), past.digest, list[str]()
     if not as_is and not blind and not (sees and past.offers[0].vectors is not None):
-        past = _even(past, agent, said)
-    _assume_propensities(past, agent, said)
+        past = _even(past, agent, notes)
+    _assume_propensities(past, agent, notes)
     _check_groups(past, agent)
     before = _waiting(agent)
     text = {"rows": count, "source": source, "digest": digest, "outcomes": len(past)}
     with agent.alone():
-        _write(agent, past, text, said, progress)
-    learned = len(past) + before - _learn_all(agent, said, progress)
-    return Imported(count, learned, tuple(said))
+        _write(agent, past, text, notes, progress)
+    learned = len(past) + before - _learn_all(agent, notes, progress)
+    return Imported(count, learned, tuple(notes))
 
 
-def _learn_all(agent: Agent, said: list[str], progress: Progress) -> int:
-    """Learn what was written; return how many rows wait for others of the same arm."""
+def _learn_all(agent: Agent, notes: list[str], progress: Progress) -> int:
+    """Learn the rows written; return how many wait for others of the same arm."""
     while not agent.tick():
         if progress is not None:
             progress(agent.learner.learned, agent.journal.outcome_count(), "outcomes learned")
     waiting = _waiting(agent)
     if waiting:
-        said.append(
+        notes.append(
             f"{waiting} rows wait: the policy takes {agent.policy.pulls} rewards of the same arm "
             "and features at a time."
         )
@@ -174,18 +174,18 @@ def _check_times(past: _Past, agent: Agent) -> None:
         raise ValueError(f"the time of row {row} is in the future: {moment(past.at[row - 1])}")
 
 
-def _assume_propensities(past: _Past, agent: Agent, said: list[str]) -> None:
-    """Say what is assumed without propensities; a policy that weighs is given shares of arms."""
+def _assume_propensities(past: _Past, agent: Agent, notes: list[str]) -> None:
+    """Say that propensities are missing; a policy that weighs is given the shares of arms."""
     if past.propensity is not None:
         return
-    said.append(
+    notes.append(
         "There are no propensities: rows are learned as they are, which is right if arms were "
         "drawn at random."
     )
     if agent.policy._weighs:
         shares = np.bincount(past.arm, minlength=len(past.names)) / len(past)
         past.propensity = shares[past.arm]
-        said.append("This policy weighs by them: each is taken to be the share of its arm.")
+        notes.append("This policy weighs by them: each is taken to be the share of its arm.")
 
 
 def _past(agent: Agent, history: Any, columns: dict[str, Any]) -> tuple[_Past, bool]:
@@ -208,11 +208,11 @@ def _past(agent: Agent, history: Any, columns: dict[str, Any]) -> tuple[_Past, b
 
 
 def _of_table(log: Records, agent: Agent) -> _Past:
-    """Return what is final in a table, in the order of time."""
+    """Return the final outcomes of a table, in the order of time."""
     unknown = np.isnan(log.reward)
     if unknown.any():
         raise ValueError(
-            f"row {int(unknown.argmax()) + 1} has no reward: those of a history are final, so "
+            f"row {int(unknown.argmax()) + 1} has no reward: rewards of a history are final, so "
             "write 0 where nothing came, or remove the row"
         )
     offers, offer = _offers(log, agent)
@@ -245,7 +245,7 @@ def _offers(log: Records, agent: Agent) -> tuple[list[Offer], Index]:
 
 
 def _of_journal(journal: Journal, agent: Agent) -> _Past:
-    """Return what is final in another journal."""
+    """Return the final outcomes of another journal."""
     names: dict[str, int] = {}
     offers: dict[bytes, int] = {}
     outcomes, kept = list[tuple[Any, ...]](), list[Offer]()
@@ -268,7 +268,7 @@ def _of_journal(journal: Journal, agent: Agent) -> _Past:
     return past.take(np.argsort(times, kind="stable"))
 
 
-def _even(past: _Past, agent: Agent, said: list[str]) -> _Past:
+def _even(past: _Past, agent: Agent, notes: list[str]) -> _Past:
     """Thin the rows of each arm to match uniformly drawn visitors."""
     if past.propensity is None:
         return past
@@ -283,7 +283,7 @@ def _even(past: _Past, agent: Agent, said: list[str]) -> _Past:
         total, propensity = (1 / p[rows]).sum(), p[rows]
         error = math.sqrt(((1 - propensity) / propensity**2).sum())
         if total < n - _ERRORS * error - 1:
-            said.append(
+            notes.append(
                 f"The {len(rows)} rows of {name} are left out: by their propensities it had no "
                 f"chance for about {1 - total / n:.0%} of the visitors, so that they cannot stand "
                 "for all."
@@ -297,9 +297,9 @@ def _even(past: _Past, agent: Agent, said: list[str]) -> _Past:
         )
     left = np.isin(past.arm, np.unique(past.arm[kept])) & ~kept
     if left.any():
-        said.append(
+        notes.append(
             f"{kept.sum()} of {kept.sum() + left.sum()} rows are learned: those with a large "
-            "propensity are thinned, so that the rows of an arm are as of visitors drawn at random."
+            "propensity are thinned, so that the rows of an arm match visitors drawn at random."
         )
     return past.take(kept)
 
@@ -325,22 +325,22 @@ def _write(
     agent: Agent,
     past: _Past,
     text: dict[str, Any],
-    said: list[str],
+    notes: list[str],
     progress: Progress,
 ) -> None:
     """Write a history to the journal of an agent, as the next outcomes."""
     journal = agent.journal
 
-    def write(look: Look) -> None:
+    def write(read: BatchRead) -> None:
         _check_new(journal, text)
-        _meet(agent, past)
-        _write_rows(agent, past, look, progress)
-        journal.add_note("import", text | {"first": look.outcomes}, look.now)
+        _add_arms(agent, past)
+        _write_rows(agent, past, read, progress)
+        journal.add_note("import", text | {"first": read.outcomes}, read.now)
 
     before = journal.outcome_count()
     as_orderer(journal, write)
     if before:
-        said.append(
+        notes.append(
             f"The journal has {before} outcomes already: the rows count as if they had come now."
         )
 
@@ -354,15 +354,15 @@ def _check_new(journal: Journal, text: dict[str, Any]) -> None:
             )
 
 
-def _meet(agent: Agent, past: _Past) -> None:
+def _add_arms(agent: Agent, past: _Past) -> None:
     """Let the learner know the arms of a history; store those that are new."""
     journal = agent.journal
     journal.lock_arms()
-    agent.meet()
+    agent.read_arms()
     learner = agent.learner
     known, first = set(learner.numbers), learner.state is None
     for offer in past.offers:
-        with learner.meeting(offer):
+        with learner.numbering(offer):
             pass
     journal.add_arms({name: n for name, n in learner.numbers.items() if name not in known})
     if first:
@@ -371,8 +371,8 @@ def _meet(agent: Agent, past: _Past) -> None:
             journal.set_meta(names=json.dumps(past.features))
 
 
-def _write_rows(agent: Agent, past: _Past, look: Look, progress: Progress) -> None:
-    journal, numbers, last = agent.journal, agent.learner.numbers, look.last
+def _write_rows(agent: Agent, past: _Past, read: BatchRead, progress: Progress) -> None:
+    journal, numbers, last = agent.journal, agent.learner.numbers, read.last
     known = dict[bytes, int]()
     for start in range(0, len(past.offers), _STEP):
         keys = [offer.key for offer in past.offers[start : start + _STEP]]
@@ -391,17 +391,17 @@ def _write_rows(agent: Agent, past: _Past, look: Look, progress: Progress) -> No
                 known[offer.key] = last
                 journal.add_offer(last, offer.key, *offer.row())
             text = None if shares is None else _packed(shares, past.names, offer.names)
-            time = look.now if at is None else at
+            time = read.now if at is None else at
             number = numbers[past.names[arm]]
-            row = (last, None, None, time, time, agent.number, number, share, HISTORY)
-            requests.append((*row[:6], known[offer.key], number, share, text, HISTORY, None, 0))
+            row = (last, None, None, time, time, agent.number, number, share, HISTORY, 0)
+            requests.append((*row[:6], known[offer.key], number, share, text, HISTORY, 0, None, 0))
             outcomes.append((Request(*row), reward, "told"))
         journal.add_requests(requests)
-        journal.add_outcomes(outcomes, look.now, look.outcomes + start)
+        journal.add_outcomes(outcomes, read.now, read.outcomes + start)
         if progress is not None:
             progress(stop, len(past), "rows written")
 
 
 def _packed(shares: Any, names: tuple[str, ...], ordered: tuple[str, ...]) -> str | None:
     """Return the propensities of all arms as a journal stores them, in the order of the offer."""
-    return packed(np.array([shares[names.index(name)] for name in ordered]))
+    return packed([shares[names.index(name)] for name in ordered])

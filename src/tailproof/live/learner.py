@@ -1,12 +1,14 @@
-"""A policy and what it has learned so far from the outcomes of a journal."""
+"""A policy with its state, learned so far from the outcomes of a journal."""
 
 import hashlib
 import io
 import math
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -46,27 +48,29 @@ class _Seen:
     """Whether every arm has rewards enough, so that none is new."""
 
 
-def draws(seed: int, *what: object) -> tuple[float, float]:
+def draws(seed: int, *words: object) -> tuple[float, float]:
     """Return two numbers from 0 to 1 that look random, always the same for the same words.
 
     >>> draws(0, 17) == draws(0, 17) != draws(0, 18)
     True
     """
-    digest = hashlib.blake2b(f"{seed} {what}".encode(), digest_size=16).digest()
+    digest = hashlib.blake2b(f"{seed} {words}".encode(), digest_size=16).digest()
     return int.from_bytes(digest[:8]) / 2**64, int.from_bytes(digest[8:]) / 2**64
 
 
-def certain(offer: Offer, arm: str) -> tuple[int, Array]:
+def certain(offer: Offer, arm: str) -> tuple[int, list[float]]:
     """Return the place of an arm that everyone gets, and the shares: one for it, zero otherwise."""
     place = offer.names.index(arm)
-    return place, np.eye(1, len(offer.names), place)[0]
+    return place, [float(other == place) for other in range(len(offer.names))]
 
 
-def packed(shares: Array | None) -> str | None:
-    """Return the propensities of all arms as JSON, with nine digits."""
-    if shares is None:
-        return None
-    return f"[{','.join([format(share, '.9g') for share in shares.tolist()])}]"
+def packed(shares: Sequence[float] | None) -> str | None:
+    """Return the propensities of all arms as JSON, with nine digits.
+
+    >>> packed([0.5, 0.25, 0.25])
+    '[0.5,0.25,0.25]'
+    """
+    return None if shares is None else f"[{','.join(['%.9g'] * len(shares))}]" % (*shares,)
 
 
 class Learner:
@@ -81,7 +85,7 @@ class Learner:
     policy : Policy
     seed : int
     dim : int, optional
-        The length of the feature vectors; by default that of the first offer, or its number of arms
+        The length of the feature vectors; by default as in the first offer, or its number of arms
         if it has no features.
     """
 
@@ -127,13 +131,13 @@ class Learner:
         self.numbers, self.names = numbers, {number: name for name, number in numbers.items()}
 
     def begin(self, arms: int, dim: int) -> None:
-        """Start from nothing, with so many arms and features."""
+        """Start from nothing, with these numbers of arms and features."""
         self.dim, self.first_arms = dim, arms
         self.state = self.policy.init(1, arms, self._width())
         self._seen = {}
 
     @contextmanager
-    def meeting(self, offer: Offer) -> Iterator[None]:
+    def numbering(self, offer: Offer) -> Iterator[None]:
         """Number the new arms of an offer, and undo that if the body raises.
 
         An offer that does not fit raises ``ValueError``.
@@ -204,24 +208,25 @@ class Learner:
         explore: float = 0.0,
         control: Control | None = None,
         group: str | None = None,
-    ) -> tuple[int, Array | None]:
+    ) -> tuple[int, list[float] | None]:
         """Choose an arm; return its place in the offer, and all propensities, None if not known.
 
         With probability `explore` it is drawn uniformly from the arms of the offer, otherwise from
-        the shares that the policy gives them, of which a new arm gets a part; see
-        `_policy_shares`. In the group "control" it is the control arm. The shares of the choice
-        are those of a request before its group is drawn:
-        c·1{control arm} + (1 − c)·(explore/K + (1 − explore)·preferred).
+        the shares that the policy gives them, of which a new arm gets a part; see `_policy_shares`.
+        In the group "control" it is the control arm. The shares hold before the group of the
+        request is drawn: c·1{control arm} + (1 − c)·(explore/K + (1 − explore)·preferred).
         """
         with unwarned():
             preferred, known = self._policy_shares(offer, request)
-        shares = preferred if not explore else explore / len(preferred) + (1 - explore) * preferred
-        reached = shares.cumsum()
-        lot = draws(self.seed, request)[0]
-        arm = int(reached.searchsorted(lot * reached[-1], "right"))
+        shares = preferred.tolist()
+        if explore:
+            least = explore / len(shares)
+            shares = [least + (1 - explore) * share for share in shares]
+        reached = list(accumulate(shares))
+        arm = bisect_right(reached, draws(self.seed, request)[0] * reached[-1])
         if control is not None and control.arm in offer.names:
             place = offer.names.index(control.arm)
-            shares = shares * (1 - control.share)
+            shares = [share * (1 - control.share) for share in shares]
             shares[place] += control.share
             arm = place if group == "control" else arm
         return arm, shares if known else None
@@ -230,8 +235,8 @@ class Learner:
         """Return the shares that arms get from the policy, and whether they are its propensities.
 
         Where at least half of the arms on offer have 100 rewards, an arm with n < 100 gets at most
-        √((n + 1)/100), as the width of its interval falls with √n; the policy chooses among the
-        well-known arms in place of what is beyond that.
+        √((n + 1)/100), as the width of its interval falls with √n; the share beyond that goes to
+        the well-known arms, as the policy chooses among them.
         """
         seen = self._sees(offer)
         shares, known = self._shares(seen, request)
@@ -253,8 +258,8 @@ class Learner:
     def _shares(self, seen: _Seen, request: int) -> tuple[Array, bool]:
         """Return the shares that the policy gives to arms, and whether they are its propensities.
 
-        If the policy does not report them, they are those among many of its choices; if these are
-        expensive, one has it all, and its propensity is not known.
+        If the policy does not report propensities, shares are counted among many of its choices; if
+        choices are expensive, a single choice has the whole share, and its propensity is not known.
         """
         state = self.policy.resized(self._among(seen), len(seen.order))
         reported = self.policy.propensities_unchecked(state, seen.arms)
@@ -348,7 +353,7 @@ class Learner:
                     f"{self.kind} must keep its {state.arms} arms, got {arms.shape[1]}"
                 )
             if arms.shape[1] > state.arms:
-                vars(state).update(vars(policy.resized(state, arms.shape[1])))
+                self.state = state = policy.resized(state, arms.shape[1])
         with unwarned():
             propensity = None if share is None else np.array([share])
             policy.learn_unchecked(state, arms, np.array([chosen]), np.array([rewards]), propensity)

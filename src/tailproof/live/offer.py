@@ -53,11 +53,11 @@ class Offer:
         """Return a checked offer; raises ``ValueError`` if it is invalid."""
         if isinstance(offer, Offer):
             return offer
+        if type(offer) is list and (known := _known(tuple(offer))) is not None:
+            return known
         rule = "a list of arm names, or a mapping from arm names to features"
         require(isinstance(offer, Iterable) and not isinstance(offer, str), "offer", rule, offer)
         names = given = tuple(offer)
-        if isinstance(offer, list | tuple) and (known := _known(given)) is not None:
-            return known
         if not 0 < len(names) <= MOST_ARMS:
             raise ValueError(f"offer must have 1 to {MOST_ARMS} arms, got {len(names)}")
         try:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Self, TypeVar
 
-from tailproof.live.journal import ConflictError, Journal, Look, Request
+from tailproof.live.journal import BatchRead, ConflictError, Journal, Request
 from tailproof.live.recipe import Recipe
 
 __all__ = ["Scheduler", "as_orderer", "order"]
@@ -23,50 +23,52 @@ _LOG = logging.getLogger("tailproof.live")
 def order(
     journal: Journal,
     recipe: Callable[[int], Recipe],
-    look: tuple[float, int],
+    at: tuple[float, int],
     most: int,
     ready: Sequence[Request] = (),
 ) -> None:
-    """Number the outcomes of requests that are due, up to `most`, and of those that are `ready`.
+    """Number the outcomes of up to `most` requests that are due, and of the `ready` ones.
 
-    `look` has the time and the number of outcomes so far. Each request goes by its own recipe. Only
+    `at` has the time and the number of outcomes so far. Each request goes by its own recipe. Only
     one transaction at a time does this; if two did, the database would refuse the second.
     """
-    now, outcomes = look
-    due = journal.due(now, most) if most else []
+    now, outcomes = at
     rows, ended = list[tuple[Request, float | None, str]](), set[int]()
-    for request in [*ready, *(overdue for _, overdue in due)]:
+    done, waiting = set[tuple[float, int]](), list(ready)
+    for moment, request in journal.due(now, most) if most else ():
+        done.add((moment, request.id))
+        waiting.append(request)
+    for request in waiting:
         if request.why is None and request.id not in ended:
-            over = request.ends + journal.GRACE <= now
-            outcome = recipe(request.recipe).outcome(request, over=over)
+            end = request.ends + journal.GRACE
+            outcome = recipe(request.recipe).outcome(request, over=end <= now)
             if outcome is None:
                 raise RuntimeError(f"request {request.id} is due before its window has ended")
             rows.append((request, *outcome))
             ended.add(request.id)
-    done = {(at, request.id) for at, request in due}
+            done.add((end, request.id))
     if rows:
         journal.add_outcomes(rows, now, outcomes)
-        done.update((request.ends + journal.GRACE, request.id) for request, *_ in rows)
     if done:
         journal.remove_due(done)
 
 
-def as_orderer(journal: Journal, write: Callable[[Look], T]) -> T:
+def as_orderer(journal: Journal, write: Callable[[BatchRead], T]) -> T:
     """Do something in a transaction that may number outcomes, once it may."""
     for _ in range(_TRIES):
         try:
             with journal.transaction():
-                look = journal.look()
-                if not look.orders:
+                read = journal.read_batch()
+                if not read.orders:
                     raise ConflictError
-                return write(look)
+                return write(read)
         except ConflictError:
             time.sleep(_EVERY)
     raise TimeoutError("others kept writing to the journal for a minute: try again")
 
 
 class Scheduler:
-    """A thread that lets agents number and learn what is due, also while nobody asks or tells.
+    """A thread that lets agents number and learn due outcomes, also while nobody asks or tells.
 
     Nothing depends on it: it only leaves less to do for the next ask.
 

@@ -1,8 +1,9 @@
 """What is read of a journal to tell how an experiment goes: its outcomes, by number."""
 
+import math
 from typing import Any, NamedTuple
 
-from tailproof.live.journal import CANCELLED, PAGE, Journal, Note
+from tailproof.live.journal import CANCELLED, LARGE, PAGE, Journal, Note
 from tailproof.live.offer import Offer
 from tailproof.live.recipe import Recipe
 from tailproof.live.replay import offers
@@ -11,9 +12,7 @@ __all__ = ["Ended", "Note", "Reader"]
 
 _ENDED = (
     "SELECT r.offer, r.arm, r.at, r.propensity, r.shares, r.grp, r.recipe, o.reward, o.why,"
-    " CASE WHEN r.unit IS NULL THEN 0 WHEN r.repeats IS NOT NULL OR EXISTS (SELECT 1 FROM request u"
-    " WHERE u.unit = r.unit AND u.at < r.at) THEN 1 ELSE 0 END, r.unit"
-    " FROM outcome o JOIN request r ON r.id = o.request"
+    " r.again, r.unit FROM outcome o JOIN request r ON r.id = o.request"
     " WHERE o.number >= ? AND o.number < ? ORDER BY o.number"
 )
 
@@ -66,19 +65,20 @@ class Reader:
         return [Ended(*row) for row in self.journal.execute(_ENDED, (first, stop))]
 
     def kept(self) -> bytes | None:
-        """Return what `prune` kept for the page, if it belongs to the first outcome here."""
+        """Return the page's counts that `prune` kept, if they end at the first outcome here."""
         after, state = self.journal.kept_snapshot(PAGE) or (-1, b"")
         return state if after == self.first() else None
 
     def late(self) -> dict[int, tuple[int, float]]:
         """Return how many rewards came too late, and their sum, by the numbers of the arms."""
         sql = (
-            "SELECT r.arm, COUNT(*), SUM(e.value) FROM event e JOIN request r ON r.id = e.request"
+            f"SELECT r.arm, COUNT(*), SUM(e.value / {LARGE}) FROM event e"
+            " JOIN request r ON r.id = e.request"
             f" WHERE e.late = 1 AND e.name <> '{CANCELLED}' GROUP BY r.arm"
         )
         rows = self.journal.execute(sql)
         return {
-            arm: (count, float("nan") if total is None else total) for arm, count, total in rows
+            arm: (count, math.nan if part is None else part * LARGE) for arm, count, part in rows
         }
 
     def recipe(self, number: int | None = None) -> Recipe | None:

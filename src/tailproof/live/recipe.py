@@ -1,15 +1,16 @@
-"""The recipe of an experiment: its policy and what its rewards mean, in one row of the journal."""
+"""The recipe of an experiment: its policy and the meaning of its rewards, a row of the journal."""
 
 import json
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, Self, TypedDict
 
 from tailproof import recipes
 from tailproof.checks import number, require, whole
-from tailproof.live.journal import CANCELLED, Request
+from tailproof.live.journal import CANCELLED, LARGE, Request
 from tailproof.live.offer import Offer
 from tailproof.policies.base import Policy
 
@@ -21,7 +22,7 @@ _ROUNDED = 1e-9
 
 
 class Rules(TypedDict, total=False):
-    """The rules of a `Recipe`, which explains them; those that are left out or None stay."""
+    """The rules of a `Recipe`, which explains them; rules left out or None stay as they are."""
 
     wait: float | str | None
     silence: float | str | None
@@ -182,7 +183,7 @@ class Recipe:
             if getattr(self, name) != getattr(other, name)
         )
 
-    @property
+    @cached_property
     def at_once(self) -> bool:
         """Whether a reward is learned when it comes."""
         return self.silence is None and self.rewards == "first"
@@ -213,13 +214,25 @@ class Recipe:
             return None
         told = sorted((at, value) for value, at, late in request.events.values() if not late)
         if told:
-            total = math.fsum(value for _, value in told) if self.rewards == "sum" else told[0][1]
-            return total, "told"
+            values = [value for _, value in told]
+            return total(values) if self.rewards == "sum" else values[0], "told"
         if not over:
             return None
         if self.silence is None:
             return None, "lost"
         return float(self.silence), "silent"
+
+
+def total(rewards: Sequence[float]) -> float:
+    """Return the sum of finite rewards, which is infinite if it is too large for a float.
+
+    >>> total([0.1, 0.2, 0.3]), total([1e308, 1e308, -1e308]), total([1e308, 1e308])
+    (0.6, 1e+308, inf)
+    """
+    try:
+        return math.fsum(rewards)
+    except OverflowError:
+        return math.fsum(reward / LARGE for reward in rewards) * LARGE
 
 
 def built(text: str) -> Policy[Any] | None:

@@ -1,4 +1,4 @@
-"""Replaying a journal: to restore what was learned, and to teach another policy."""
+"""Replaying a journal: to restore a state, and to teach another policy."""
 
 import json
 import logging
@@ -37,7 +37,7 @@ def replay(
 
     Restarts, several processes, `verify`, other policies and changed recipes all do this.
     """
-    said, offer = time.monotonic(), offer or offers(journal)
+    logged, offer = time.monotonic(), offer or offers(journal)
     while learner.learned < stop:
         some = journal.outcomes(learner.learned, stop)
         for number, reward, arm, offered, share in some:
@@ -50,8 +50,8 @@ def replay(
             except ValueError as error:  # due to an earlier request, not to this one
                 raise RuntimeError(f"cannot learn outcome {number}: {error}") from error
             after_each()
-        if time.monotonic() > said + _SPOKEN:
-            said = time.monotonic()
+        if time.monotonic() > logged + _SPOKEN:
+            logged = time.monotonic()
             _LOG.info("replayed %s of %s outcomes", learner.learned, stop)
         if not some or some[0][0] > learner.learned:
             break
@@ -72,7 +72,7 @@ def restored(policy: Policy[Any], journal: Journal, recipe: int | None = None) -
 
 
 def jump(learner: Learner, journal: Journal) -> None:
-    """Load the latest intact snapshot, if it is later than what was learned."""
+    """Load the latest intact snapshot, if it is later than the outcomes learned."""
     if learner.recipe is None:
         return
     for after, state in journal.snapshots(learner.recipe):
@@ -90,9 +90,9 @@ def blank(
 ) -> Learner:
     """Return a learner that has learned nothing yet but knows the arms of the journal.
 
-    If arms have no features, it has room for at least `room` of them. If the journal was pruned,
-    it has learned what the snapshot kept for this recipe has, the latest of this policy by default;
-    without one, it begins with the first outcome that is left.
+    If arms have no features, it has room for at least `room` of them. If the journal was pruned, it
+    starts from the snapshot that was kept for this recipe, by default the latest of this policy;
+    without a snapshot, it begins with the first outcome left.
     """
     meta, known = journal.meta(), journal.recipes()
     if recipe is None:

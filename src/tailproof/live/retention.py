@@ -1,4 +1,4 @@
-"""The end of old records: what was learned stays, the rows go."""
+"""The end of old records: their rows are removed, the learned state stays."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from typing import Any
 
 from tailproof.checks import require
 from tailproof.live.agent import Agent
-from tailproof.live.journal import PAGE, Journal, Look
+from tailproof.live.journal import PAGE, BatchRead, Journal
 from tailproof.live.ordering import as_orderer
 from tailproof.live.recipe import Recipe, seconds
 from tailproof.live.replay import blank, replay
 
-__all__ = ["Pruned", "farewell", "prune"]
+__all__ = ["Pruned", "prune", "pruning_notice"]
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,13 @@ class Pruned:
     since: int
 
 
-def farewell(agent: Agent, before: str | float | datetime, *, page: bool = False) -> str:
-    """Say what `prune` would remove, and what can no longer be said afterwards.
+def pruning_notice(agent: Agent, before: str | float | datetime, *, page: bool = False) -> str:
+    """Say what `prune` would remove, and which statements will no longer be possible.
 
-    `page` says whether what the page has counted is kept, for "did it pay".
+    `page` says whether the counts of the page are kept, for "did it pay".
 
     >>> from tailproof import UCB1
-    >>> farewell(Agent(UCB1(), ":memory:"), 0.0)
+    >>> pruning_notice(Agent(UCB1(), ":memory:"), 0.0)
     'There is nothing to remove.'
     """
     first = _first(agent.journal, _time(before, agent.journal.now()))
@@ -67,15 +67,15 @@ def prune(
     *,
     page: Callable[[int], bytes] | None = None,
 ) -> Pruned:
-    """Remove the records of requests that ended before some time, and keep what was learned.
+    """Remove the records of requests that ended before a time, and keep the learned state.
 
     Tickets with their ids and units, rewards, and the features of their offers go; so do imported
     rows, which ended when they were imported. A snapshot of the state takes their place as the
     beginning of every replay, and a note says what was removed, with sums by arm. It is one
-    transaction; others may use the journal. `farewell` says what can no longer be said afterwards.
+    transaction; others may use the journal. `pruning_notice` names the statements lost.
 
     The latest outcome always stays. A reward for a removed ticket is "unknown". A recipe that takes
-    over later (`Agent`, `change`) can learn only what is left.
+    over later (`Agent`, `change`) can learn only the outcomes left.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def prune(
     before : str, float or datetime
         A date such as "2026-01-01" (in UTC), an age such as "90d", or seconds since 1970.
     page : callable, optional
-        Returns what the page counted before an outcome, as the command does: "Did it pay?" goes on.
+        Returns the counts of the page before an outcome, so that "Did it pay?" goes on.
 
     Examples
     --------
@@ -111,10 +111,10 @@ def prune(
         states |= {} if page is None else {PAGE: page(first)}
         text = {"before": _date(end), "snapshot": first, "recipe": agent.number}
 
-        def write(look: Look) -> dict[str, Any]:
+        def write(read: BatchRead) -> dict[str, Any]:
             removed = journal.prune(first, end)
             journal.keep_snapshots(first, states)
-            journal.add_note("prune", text | removed, look.now)
+            journal.add_note("prune", text | removed, read.now)
             return removed
 
         removed = as_orderer(journal, write)

@@ -14,7 +14,7 @@ __all__ = ["Shown"]
 
 
 class Shown:
-    """An agent as a table and a picture, of what its journal has."""
+    """An agent as a table and a picture of its journal."""
 
     journal: Journal
 

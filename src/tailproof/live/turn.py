@@ -1,4 +1,4 @@
-"""One lock for all that an agent does."""
+"""One lock for all acts of an agent."""
 
 import os
 import threading

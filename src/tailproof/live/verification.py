@@ -10,18 +10,17 @@ from tailproof.live.offer import Offer
 from tailproof.live.recipe import Recipe
 from tailproof.live.replay import blank, offers, replay
 from tailproof.policies.base import Policy
-from tailproof.typing import Array
 
 __all__ = ["Verification", "verify"]
 
 _DECIDED = (
     "SELECT r.id, r.unit, r.offer, r.arm, r.propensity, r.shares, r.grp, r.repeats, r.after,"
-    " e.arm, e.propensity, e.shares, e.offer FROM request r"
+    " e.arm, e.propensity, e.shares, e.grp, e.offer FROM request r"
     " LEFT JOIN request e ON e.id = r.repeats WHERE r.recipe = ? ORDER BY r.after, r.id"
 )
 _CHAIN = (
     "SELECT o.number, o.request, o.reward, o.why, o.at, o.seal, r.id, r.ticket, r.unit, r.at,"
-    " r.ends, r.recipe, r.arm, r.propensity, r.grp, e.name, e.value, e.at FROM outcome o"
+    " r.ends, r.recipe, r.arm, r.propensity, r.grp, r.again, e.name, e.value, e.at FROM outcome o"
     " LEFT JOIN request r ON r.id = o.request"
     " LEFT JOIN event e ON e.request = o.request AND e.late = 0 ORDER BY o.number, e.name"
 )
@@ -32,12 +31,12 @@ class Verification:
     """The result of replaying a journal and making every decision again.
 
     It finds an outcome, or an event behind one, that was changed, added or removed; an outcome that
-    is not what its recipe makes of its events; a request with an outcome of which anything was
-    changed; a request whose arm, propensity, shares, recipe or window was changed; a changed event,
-    a request that was removed while it was pending; and a snapshot that is not what the outcomes
-    teach. It cannot find: a late event that was removed, another ticket or unit of a request that
-    is still pending, notes of a pause that were changed, and rows that somebody forged with their
-    checksums from there to the end of the chain.
+    does not follow from its events by the rules of its recipe; any change of a request with an
+    outcome; a request whose arm, propensity, shares, recipe or window was changed; a changed event,
+    a request that was removed while it was pending; and a snapshot that is not the state after its
+    outcomes. It cannot find: a late event that was removed, another ticket or unit of a request
+    that is still pending, notes of a pause that were changed, and rows that somebody forged with
+    their checksums from there to the end of the chain.
 
     Attributes
     ----------
@@ -143,15 +142,17 @@ def _decide_again(
         alarms.extend(learner.alarms)
         learner.alarms = []
 
-    for id_, unit, offered, *decided, after, arm, share, shares, earlier in journal.stream(
+    for id_, unit, offered, *decided, after, arm, share, shares, group, earlier in journal.stream(
         _DECIDED, (learner.recipe,)
     ):
         if after < start or decided[3] == "history":
             continue
         replay(learner, journal, after, learned, offer)
-        if decided[4] is not None:
-            was = (arm, share, shares if earlier == offered else None)
-            same = (*decided[:3], decided[3]) == (*was, None)
+        if decided[4] is not None and arm is None:
+            same = start > 0  # the request that it repeats was pruned
+        elif decided[4] is not None:
+            was = (arm, share, shares if earlier == offered else None, group)
+            same = tuple(decided[:4]) == was
         else:
             same = _again(learner, recipe, id_, unit, offer(offered), decided)
         if not same:
@@ -176,7 +177,7 @@ def _again(
 ) -> bool:
     """Return whether arm, propensity, shares and group of a request come out as they are."""
     (arm, share, shares, group, _), names = decided, learner.names
-    every: Array | None
+    every: list[float] | None
     if names.get(arm) not in offer.names:
         return False
     if group == "fixed":
@@ -186,14 +187,14 @@ def _again(
             return False
         control: Any = recipe.control
         place, every = learner.choose(id_, offer, recipe.even(offer), control, group)
-    propensity = None if every is None else float(every[place])
+    propensity = None if every is None else every[place]
     return (offer.names[place], propensity, packed(every)) == (names[arm], share, shares)
 
 
 def _check_chain(
     journal: Journal, verification: Verification, pruned: dict[str, Any], recipes: dict[int, Recipe]
 ) -> None:
-    """Check the seals of outcomes, that no number is missing, and what each makes of its events."""
+    """Check the seals of outcomes, that no number is missing, and that events explain outcomes."""
     chain, expected = pruned.get("seal", 0), pruned.get("first", 0)
     last: list[Any] = []
     request = None
@@ -216,9 +217,9 @@ def _check_chain(
             request = None
         last = list(row[:6])
         if row[6] is not None:
-            request = Request(*row[6:15]) if request is None else request
-            if row[15] is not None:
-                request.events[row[15]] = (row[16], row[17], 0)
+            request = Request(*row[6:16]) if request is None else request
+            if row[16] is not None:
+                request.events[row[16]] = (row[17], row[18], 0)
     if last:
         check()
 
@@ -229,7 +230,7 @@ def _check_rows(journal: Journal, verification: Verification, recipes: dict[int,
     for *row, mark in journal.stream(f"SELECT {columns}, seal FROM event ORDER BY request, name"):
         if seal(*row) != mark:
             verification.changed.append(f"event {row[0]}")
-    for what, sql in {
+    for table, sql in {
         "event": "SELECT e.request FROM event e LEFT JOIN request r ON r.id = e.request"
         f" WHERE r.id IS NULL AND e.request <> {BEFORE}",
         "request": "SELECT r.id FROM request r LEFT JOIN outcome o ON o.request = r.id"
@@ -240,7 +241,7 @@ def _check_rows(journal: Journal, verification: Verification, recipes: dict[int,
         words = {"event": "event {} without a request", "request": "outcome of request {}"}
         words["due"] = "request {}"
         for (number,) in journal.execute(f"{sql} ORDER BY 1"):
-            verification.changed.append(words[what].format(number))
+            verification.changed.append(words[table].format(number))
     places = ", ".join(map(str, recipes))
     foreign = f"SELECT id FROM request WHERE recipe NOT IN ({places})"
     lost = "SELECT id FROM request WHERE offer NOT IN (SELECT id FROM offer)"

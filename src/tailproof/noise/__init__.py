@@ -15,3 +15,7 @@ globals().update(_LAWS)
 
 __all__ = ["Noise", "Varying"]
 __all__ += _LAWS
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,4 +1,4 @@
-"""The base class of noise laws: what a law defines, and what is derived from it."""
+"""The base class of noise laws: a law defines a few functions, the others are derived."""
 
 import math
 from abc import ABC, abstractmethod
@@ -171,13 +171,13 @@ class Noise(Named, ABC):
         """
         return math.exp(self._log_tail_constant(alpha) / (self.alpha if alpha is None else alpha))
 
-    def _require(self, ok: bool, what: str, fault: str) -> None:
+    def _require(self, ok: bool, quantity: str, fault: str) -> None:
         if not ok:
-            raise ValueError(f"the {what} is not available for {self}, which {fault}")
+            raise ValueError(f"the {quantity} is not available for {self}, which {fault}")
 
-    def _require_symmetric_density(self, what: str) -> None:
-        self._require(self.symmetric, what, "is not symmetric")
-        self._require(self.continuous, what, "has atoms")
+    def _require_symmetric_density(self, quantity: str) -> None:
+        self._require(self.symmetric, quantity, "is not symmetric")
+        self._require(self.continuous, quantity, "has atoms")
 
     def _log_tail_constant(self, alpha: float | None) -> float:
         from scipy.optimize import minimize_scalar

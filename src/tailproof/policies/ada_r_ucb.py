@@ -35,11 +35,12 @@ class AdaRUCB(KArmed[_Adapted], Indexed[_Adapted]):
     c L of the X'_j differ from zero, since then there is no M > 0. Every decision pulls its arm
     twice, first for X and then for X', so that threshold and mean are independent.
 
-    Use it for losses, or for gains whose tail is no heavier than that of the losses. The guarantee,
-    the regret Õ(T^{1/(1+ε)}) of algorithms that know ε and the moment, needs a best arm with
-    E[X 1{|X| > M}] ≤ 0 for every M ("truncated non-positivity"). Without an assumption, the source
-    proves, every algorithm that knows neither ε nor the moment has a larger regret. Multiplying all
-    rewards changes no decision; adding a constant does, as sizes are measured from zero.
+    Use it for losses, or for gains whose tail is no heavier than the tail of the losses. The
+    guarantee, the regret Õ(T^{1/(1+ε)}) of algorithms that know ε and the moment, needs a best arm
+    with E[X 1{|X| > M}] ≤ 0 for every M ("truncated non-positivity"). Without an assumption, the
+    source proves, every algorithm that knows neither ε nor the moment has a larger regret.
+    Multiplying all rewards changes no decision; adding a constant does, as sizes are measured from
+    zero.
 
     A decision reads at most about 2√n pairs and finds the others by binary search; every 2√n
     decisions the rewards are sorted. Each path stores 48 bytes per decision, in doubling buffers.

@@ -34,9 +34,9 @@ class APE2(KArmed[_Means]):
     - none: G = ln(T/(K n)): MR-UCB
 
     with b = (2((2−p)/(p−1))^{1−2/p} + ((2−p)/(p−1))^{2−2/p})^{−p/2}, ½ at p = 2. Only p is needed,
-    not the size of the moment: what a wrong `scale` costs grows with the moment itself, where a
-    wrong bound would void the guarantee of `RobustUCB`. The minimax forms have regret of order
-    K^{1−1/p} T^{1/p}, the least possible; APE² has a logarithmic factor more.
+    not the size of the moment: the cost of a wrong `scale` grows with the moment itself, while a
+    wrong bound voids the guarantee of `RobustUCB`. The minimax forms have regret of order K^{1−1/p}
+    T^{1/p}, the least possible; APE² has a logarithmic factor more.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The contract of a policy, and what every policy shares.
+"""The contract of a policy, with checks that every policy shares.
 
 A policy is a recipe: a frozen dataclass of hyper-parameters. What it learns lives in a state
 outside it. Everything is written once, for many independent paths at a time; live use is a batch
@@ -227,8 +227,8 @@ class Policy(Named, ABC, Generic[S]):
             if state.fixed_arms:
                 name = type(self).__name__
                 raise ValueError(f"{name} must keep its {expected[1]} arms, got {shape[1]}")
-        own = vectors[:1] if vectors.strides[0] == 0 else vectors  # all paths may share their arms
-        flat = own.ravel(order="K")
+        distinct = vectors[:1] if vectors.strides[0] == 0 else vectors  # paths may share their arms
+        flat = distinct.ravel(order="K")
         most = self._longest
         if not flat @ flat <= most**2:  # NaN, infinite and long arms show in the sum
             length = float(np.linalg.norm(vectors, axis=-1).max())
@@ -250,7 +250,7 @@ class Policy(Named, ABC, Generic[S]):
 
     @final
     def propensities_unchecked(self, state: S, arms: Array) -> Array | None:
-        """Return what `propensities` does, from checked arms and a state that has as many."""
+        """Return `propensities` of checked arms, for a state with as many arms."""
         return self._propensities(state, arms)
 
     @final
@@ -315,10 +315,10 @@ class Policy(Named, ABC, Generic[S]):
         share = self._propensities(state, arms)
         if share is None:
             raise ValueError(f"{self!r} does not report its propensities; pass propensity=")
-        own: Array = share[np.arange(state.paths), chosen]
-        if not own.all():
+        propensity: Array = share[np.arange(state.paths), chosen]
+        if not propensity.all():
             raise ValueError(f"{self!r} would never choose {chosen.tolist()}; pass propensity=")
-        return own
+        return propensity
 
     def _filled_up(self, shape: tuple[int, int], rewards: Array) -> Array:
         """Return as many rewards as wanted, repeating the given ones in turn."""
@@ -379,7 +379,7 @@ class KArmed(Policy[S]):
 
 
 class Indexed(Policy[S]):
-    """A policy that chooses the arm with the largest index; a subclass says what the index is."""
+    """A policy that chooses the arm with the largest index; a subclass defines the index."""
 
     @abstractmethod
     def _index(self, state: S, arms: Array) -> Array:

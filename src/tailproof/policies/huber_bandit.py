@@ -64,9 +64,9 @@ class HuberBandit(Policy[_Pulls]):
     steps. All pulls are kept: 8 to 16 (d + 1) bytes for each.
 
     Source: Kang and Kim 2023, from its abstract; its text could not be read. Differences: the
-    schedule of τ is that of adaptive Huber regression (Sun, Zhou and Fan 2020), from memory; that
-    of q is ours, the largest whose cost is within the published order; the penalty `ridge`; fits
-    as rare as in `SymmetricOFUL`.
+    schedule of τ is from adaptive Huber regression (Sun, Zhou and Fan 2020), from memory; the
+    schedule of q is ours, the largest whose cost is within the published order; the penalty
+    `ridge`; fits as rare as in `SymmetricOFUL`.
 
     Kind: linear, heavy tails.
     Needs: ε, moment v; contexts that vary in every direction.

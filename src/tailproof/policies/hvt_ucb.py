@@ -46,7 +46,7 @@ class HvtUCB(Huber[HuberState]):
     True
 
     Source: Wang, Zhang, Zhao and Zhou 2025, algorithm 1 (Hvt-UCB). Update, σ, τ and V are from a
-    note on the paper; λ, 1/√T, α = 4 and β are from memory; κ is what bounds Σw²/2 for this V.
+    note on the paper; λ, 1/√T, α = 4 and β are from memory; κ bounds Σw²/2 for this V.
     Differences: δ is a parameter (1/(8T) in the source, from memory); the multiplier `bonus`, also
     where β enters σ; one ν for all decisions.
 

@@ -33,7 +33,7 @@ class KLInfUCB(KArmed[MomentBets], Indexed[MomentBets]):
     threshold : "proved" or "plain"
         Whether c_n is added; without it some paths may lose the best arm for long.
     bonus : float
-        Multiplies the evidence; 1 is what is proved.
+        Multiplies the evidence; 1 is proved.
 
     Examples
     --------

@@ -21,16 +21,16 @@ class LinRevenueUCB(Randomised[RevenueRegression]):
 
     where y are rewards of arm a clipped as in `RevenueUCB`, x the features of its visitors with a
     constant, and G, b and M are lent eight purchases of the pool of all arms. C_a is the sandwich
-    estimate of the error: noise differs much between visitors who may buy and those who will not.
-    It is multiplied by 1 + 16/b after b purchases of the arm, which say little if they are few.
+    estimate of the error: the noise of visitors who may buy is much larger than the noise of the
+    others. It is multiplied by 1 + 16/b after b purchases of the arm: a few of them say little.
 
     An arm is not judged before it sold twice or its silence counts, as in `RevenueUCB`: until then
     one visitor in K, drawn at random, sees it.
 
     The view is "context": an arm has a number, and a vector of features comes with every offer,
-    usually that of the visitor, the same for all arms. Each arm has a regression of its own, so
-    that nothing has to be crossed with the arms, and arms may come later. Multiples of all rewards
-    or of a feature change no decision. `propensities` are exact, and rewards may come late.
+    usually the visitor's, the same for all arms. Each arm has a regression of its own, so that
+    nothing has to be crossed with the arms, and arms may come later. Multiples of all rewards or of
+    a feature change no decision. `propensities` are exact, and rewards may come late.
 
     Parameters
     ----------

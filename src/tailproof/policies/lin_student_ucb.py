@@ -38,14 +38,14 @@ class LinStudentUCB(Policy[StudentFit]):
     Bubeck's MOSS): t/D for equal noise, and in proportion to a² for noise that leans with x, where
     ā² is the mean of a² over the arms offered. √g is the distance at which the density of Student's
     t with n degrees of freedom has fallen by exp(−L): √(2L) for many pulls, more for few, where the
-    tails are those of a median. v is capped by the same bound under the prior, with n = d.
+    tails are as of a median. v is capped by the same bound under the prior, with n = d.
 
     γ is zero until the buffer is half full: with fewer pulls, a few zeros or outliers make an arm
     look quiet or loud that is not.
 
     Noise may become louder or quieter. Where the last 8, 16, 32 … pulls follow another s, by a
-    likelihood ratio of exp(12.5), a new epoch begins: s and ν are learned again, and what was known
-    about θ, b and γ stays, with the deviations of its time.
+    likelihood ratio of exp(12.5), a new epoch begins: s and ν are learned again, while estimates of
+    θ, b and γ stay, with the standard deviations they had.
 
     Noise may have two modes, if all arms share its law: ½t(x − a) + ½t(x + a) is chosen where its
     likelihood exceeds that of one mode by exp(8), and a reward then counts as y − a or y + a,

@@ -104,8 +104,8 @@ def _nearest(thetas: Array, root: Array) -> Array:
         basis, sizes, _ = np.linalg.svd(root)
         z = (thetas @ basis) / np.maximum(sizes, 1e-300)[:, None, :]
         inner = z @ z.mT
-        own = np.diagonal(inner, axis1=1, axis2=2)
-        squared = own[:, :, None] + own[:, None, :] - 2 * inner
+        norms = np.diagonal(inner, axis1=1, axis2=2)
+        squared = norms[:, :, None] + norms[:, None, :] - 2 * inner
         distance = np.sqrt(np.maximum(squared, 0))
     distance[np.isnan(distance)] = np.inf  # a replicate with an infinite reward is far from all
     k = distance.shape[1]

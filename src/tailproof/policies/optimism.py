@@ -64,12 +64,12 @@ def optimistic_direction(theta: Array, root: Array, radius: Array, fallback: Arr
     lost = np.flatnonzero(~np.isfinite(theta).all(axis=1))
     sound = theta.copy()
     sound[lost] = 0.0
-    own: Array = np.asarray(np.vecmat(sound, basis))
+    turned: Array = np.asarray(np.vecmat(sound, basis))
     beta = radius[:, None]
 
     def step(log_s: Array) -> Array:  # μ = (1 + s) max q
         s = np.exp(log_s)
-        return np.asarray(own / ((ratio - 1) + s * ratio))
+        return np.asarray(turned / ((ratio - 1) + s * ratio))
 
     def short(log_s: Array) -> NDArray[np.bool_]:
         return np.asarray(~(np.sum(step(log_s) ** 2 / q, axis=1, keepdims=True) > beta**2))
@@ -81,7 +81,7 @@ def optimistic_direction(theta: Array, root: Array, radius: Array, fallback: Arr
     side = np.copysign(1.0, np.vecdot(basis[:, :, -1], fallback))
     fill = side * np.sqrt(np.maximum(missing, 0) * q[:, -1:])[:, 0]
     move[:, -1] += np.where(high[:, 0] < -31, fill, 0.0)
-    target = np.matvec(basis, own + move)
+    target = np.matvec(basis, turned + move)
     target[lost] = fallback[lost]
     length = np.linalg.norm(target, axis=1, keepdims=True)
     target = np.where(length > 0, target, fallback)

@@ -42,8 +42,8 @@ class OrderStatisticUCB(KArmed[QuantileBounds], Indexed[QuantileBounds]):
         about √(n ln t).
 
     bonus : float
-        Multiplies f(t), or ln t for "binomial". 1 is what is proved; less explores less, for
-        horizons at which what is proved costs more than it saves.
+        Multiplies f(t), or ln t for "binomial". 1 is proved; a smaller bonus explores less, for
+        horizons at which the proved exploration costs more than it saves.
 
     Examples
     --------
@@ -55,8 +55,8 @@ class OrderStatisticUCB(KArmed[QuantileBounds], Indexed[QuantileBounds]):
     >>> int(state.counts[0].argmax())
     1
 
-    Source: our own. It follows KL-UCB (Garivier and Cappé 2011), with quantile confidence
-    sequences (Howard and Ramdas 2022) in place of those for means; the sketch is in the manner of
+    Source: our own. It follows KL-UCB (Garivier and Cappé 2011), with quantile confidence sequences
+    (Howard and Ramdas 2022) in place of sequences for means; the sketch is in the manner of
     Greenwald and Khanna 2001. Differences: no published algorithm.
 
     Kind: single pulls without a mean.

@@ -74,11 +74,11 @@ class OSSB(Policy[_Rates]):
     [[3, 97]]
 
     Source: Combes, Magureanu and Proutière 2017, algorithm OSSB, from its abstract, later accounts
-    and public code for K arms; the paper itself could not be read. Differences: the rates are those
-    of the linear bandit with a known best arm (Lattimore and Szepesvári 2017), solved again only
-    when t or s grew by a sixteenth; a gap below σ√(ln t/t) counts as that large, since a smaller
-    one cannot be seen by t and would ask for more than t pulls; the first d decisions pull arms
-    that span the space. After an infinite reward a path has no estimate and plays at random.
+    and public code for K arms; the paper itself could not be read. Differences: the rates belong to
+    the linear bandit with a known best arm (Lattimore and Szepesvári 2017), solved again only when
+    t or s grew by a sixteenth; a gap below σ√(ln t/t) counts as that large, since a smaller one
+    cannot be seen by t and would ask for more than t pulls; the first d decisions pull arms that
+    span the space. After an infinite reward a path has no estimate and plays at random.
 
     Kind: linear.
     Needs: σ, fixed arms.

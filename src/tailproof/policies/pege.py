@@ -38,9 +38,9 @@ class PEGE(Policy[_Explored]):
     x = argmax_x xᵀθ̂(c),  θ̂(c) = (c Σ_k b_k b_kᵀ)⁻¹ Σ_{s ≤ c} Σ_k b_k y_k(s)
 
     where y_k(s) is the reward of b_k in cycle s; rewards of greedy decisions are ignored. On the
-    unit ball (`propose`) b_k is the k-th coordinate vector and the best x is θ̂/‖θ̂‖. For given arms,
-    a fixed set that spans the space, each b_k is the arm farthest from the span of those before it.
-    There is nothing to tune: neither the horizon nor the noise scale is needed.
+    unit ball (`propose`) b_k is the k-th coordinate vector and the best x is θ̂/‖θ̂‖. For given
+    arms, a fixed set that spans the space, each b_k is the arm farthest from the span of the arms
+    before it. There is nothing to tune: neither the horizon nor the noise scale is needed.
 
     >>> policy, rng = PEGE(), np.random.default_rng(0)
     >>> state, arms = policy.init(paths=1, arms=3, dim=2), np.array([[[1, 0], [0, 1], [0.8, 0.8]]])
@@ -85,8 +85,8 @@ class PEGE(Policy[_Explored]):
     def _choose(self, state: _Explored, arms: Array, rng: np.random.Generator) -> Index:
         explores, place = _phase(state)
         greedy = pick_largest(np.matvec(arms, state.theta), rng)
-        own = _basis(state, arms)[np.arange(state.paths), place]
-        return np.where(explores, own, greedy)
+        next_of_cycle = _basis(state, arms)[np.arange(state.paths), place]
+        return np.where(explores, next_of_cycle, greedy)
 
     def _learn(self, state: _Explored, arms: Array, chosen: Index, rewards: Array) -> None:
         if state.arms >= state.dim:  # fewer arms: a vector of the unit ball

@@ -17,8 +17,8 @@ EXCLUDED = -1e300
 class Randomised(Policy[S]):
     """Pull argmax_a mean_a + |Z| width_a, Z ~ N(0, 1) drawn once for all arms, or take a look.
 
-    A subclass says what mean and width are, and which arms are looked at with which probability
-    whatever their index.
+    A subclass defines means, widths, and the probabilities of looks, which go to arms whatever
+    their index.
     """
 
     @abstractmethod

@@ -37,15 +37,16 @@ class RevenueUCB(KArmed[SalesHistogram], Randomised[SalesHistogram]):
 
     An arm is not judged before it sold twice: until then one visitor in K, drawn at random, sees
     it, and nobody else does. Its silence ends that when u/n_a times the largest purchase is below
-    X̄_b − 2.3 σ_b/√n_b of an arm b, where u = 4.6 (6.6 after one purchase) is the mean of a Poisson
-    law that is so small with probability 1 %. The largest purchase is `largest`, or the largest
-    that any arm made. The latter is no bound on what the silent arm would sell for, so that such an
-    arm goes on being looked at, by 14/√(K t) of the visitors.
+    X̄_b − 2.3 σ_b/√n_b of an arm b, where u = 4.6 (6.6 after one purchase): a Poisson law of mean u
+    has no (at most one) event with probability 1 %. The largest purchase is `largest`, or the
+    largest that any arm made. The silent arm may sell for more than any other arm did, so without
+    `largest` a share 14/√(K t) of the visitors goes on seeing it.
 
-    Why the larger of two variances: an arm that has hardly sold anything does not know its own, so
-    it takes that of all arms and the added purchase; an arm that is wider than the others needs
-    its own. Each arm weighs the same, because in the variance of all rewards the arm with the most
-    visitors decides: if it is a narrow one, a wide arm that is better would be locked out.
+    Why the larger of two variances: an arm that has hardly sold anything does not know its own
+    variance, so it takes the variance of all arms and the added purchase; an arm that varies more
+    than the others needs its own. Each arm weighs the same, because in the variance of all rewards
+    the arm with the most visitors decides: if it is a narrow one, a wide arm that is better would
+    be locked out.
 
     The range is learned anew when there are 1.1 times as many purchases, from a histogram with bins
     a factor 2^¼ wide, and the sums with it.
@@ -101,22 +102,22 @@ class RevenueUCB(KArmed[SalesHistogram], Randomised[SalesHistogram]):
 
     def _lines(self, state: SalesHistogram, arms: Array) -> tuple[Array, Array, Array | None]:
         n = np.maximum(state.visitors, 1.0)
-        own = state.sums / n
+        arm_means = state.sums / n
         lent = _sum(state.squares) / np.maximum(_sum(state.bought), 1)
         raw = (state.squares + lent[:, None]) / n
         looks, unjudged = silent_looks(state, self.largest)
         if looks is None:
-            even = _sum(raw) / state.arms - np.square(_sum(own) / state.arms)
+            even = _sum(raw) / state.arms - np.square(_sum(arm_means) / state.arms)
         else:  # arms that are not judged yet do not judge the others
             k = np.maximum(np.count_nonzero(~unjudged, axis=1), 1)
-            even = _sum(raw * ~unjudged) / k - np.square(_sum(own * ~unjudged) / k)
+            even = _sum(raw * ~unjudged) / k - np.square(_sum(arm_means * ~unjudged) / k)
         doubted = (state.squares * state.doubt + lent[:, None]) / n
-        spread = np.maximum(doubted - own * own, even[:, None])
+        spread = np.maximum(doubted - arm_means * arm_means, even[:, None])
         log = np.log1p(_sum(n)[:, None] / (state.arms * n))
         width = np.sqrt(2 * BONUS * BONUS * spread * log / n)
         if looks is not None:
-            own[unjudged], width[unjudged] = EXCLUDED, 0.0
-        return own, width, looks
+            arm_means[unjudged], width[unjudged] = EXCLUDED, 0.0
+        return arm_means, width, looks
 
     def _learn(self, state: SalesHistogram, arms: Array, chosen: Index, rewards: Array) -> None:
         state.update(chosen, rewards[:, 0], self.share)

@@ -22,7 +22,7 @@ class _Flipped(Counted):
     """What the index of an arm is computed from, block by block, and the index itself.
 
     `totals`, of shape (paths, K, k), holds the sums of each block; `flipped` and `flips`, of shape
-    (paths, K, k, m), the sums and numbers of those rewards whose sign a resample flips. `bounds`,
+    (paths, K, k, m), the sums and numbers of the rewards whose sign a resample flips. `bounds`,
     of shape (paths, K, 1 + log2 m), holds the largest θ_j among the first 1, 2, 4, … resamples.
     """
 
@@ -74,10 +74,10 @@ class RMMUCB(KArmed[_Flipped], Indexed[_Flipped]):
 
     Source: Tamás, Szentpéteri and Csáji 2025 (RMM-UCB); Khorasani and Weyer 2023 (MARS), its case
     of one block. Differences: we could read the idea, not the published schedule of blocks and
-    resamples; that of m_t and the fixed number of blocks are ours, and so the published regret is
-    not claimed. The confidence of the bound and the formula for θ_j were derived again. Reward i of
-    an arm goes to block i mod k; ties count against the bound; a reward beyond ±1e100, infinite
-    ones included, counts as ±1e100.
+    resamples; the schedule of m_t and the fixed number of blocks are ours, and so the published
+    regret is not claimed. The confidence of the bound and the formula for θ_j were derived again.
+    Reward i of an arm goes to block i mod k; ties count against the bound; a reward beyond ±1e100,
+    infinite ones included, counts as ±1e100.
 
     Kind: K arms, heavy tails.
     Needs: symmetric noise; K arms.
@@ -128,15 +128,15 @@ class RMMUCB(KArmed[_Flipped], Indexed[_Flipped]):
         away = size * (middle - means) / 2  # exactly 0 for the middle block
         levels = (1 << np.arange(self.resamples.bit_length())) - 1
         for part in chunks(state.paths, 2 * k * self.resamples):
-            own = arm[0][part], chosen[part]
-            root = state.flipped[own]
+            at = arm[0][part], chosen[part]
+            root = state.flipped[at]
             root += away[part, :, None]
-            root /= state.flips[own]
+            root /= state.flips[at]
             if np.isnan(root.min()):  # a resample that flips nothing bounds nothing
                 root[np.isnan(root)] = np.inf
             highest = np.maximum.accumulate(median_of_rows(root), axis=1)
             few = n[part, None] + 1 < k
-            state.bounds[own] = np.where(few, np.inf, highest[:, levels])
+            state.bounds[at] = np.where(few, np.inf, highest[:, levels])
 
 
 @lru_cache(maxsize=4)
@@ -144,6 +144,6 @@ def _flips(seed: int, resamples: int, rows: int) -> NDArray[np.bool_]:
     """Return which signs each resample flips, of shape (rows, resamples); more rows only add."""
     words = np.random.PCG64(seed).random_raw(rows * resamples // 64)
     bits = np.unpackbits(words.astype("<u8").view(np.uint8))
-    found: NDArray[np.bool_] = bits.reshape(rows, resamples).astype(bool)
-    found.flags.writeable = False
-    return found
+    flips: NDArray[np.bool_] = bits.reshape(rows, resamples).astype(bool)
+    flips.flags.writeable = False
+    return flips

@@ -32,7 +32,7 @@ class RobustMOSS(KArmed[_Saturated], Indexed[_Saturated]):
     with sat(x, B) = max(−B, min(x, B)) and n rewards X_i of the arm. h changes only when n passes
     a power of a, so that all samples of an arm share one level and are read again but rarely. The
     regret is at most of order u K^{ε/(1+ε)} T^{1/(1+ε)}, the least possible, without the logarithm
-    of `RobustUCB`; ψ(2ζ/a) ≥ 2a/ζ with ψ(x) = (1 + 1/x) ln(1 + x) − 1 is what its proof asks for.
+    of `RobustUCB`; ψ(2ζ/a) ≥ 2a/ζ with ψ(x) = (1 + 1/x) ln(1 + x) − 1 is a condition of its proof.
 
     Parameters
     ----------

@@ -52,10 +52,10 @@ class RobustUCB(KArmed[RobustMeans], Indexed[RobustMeans]):
     Source: Bubeck, Cesa-Bianchi and Lugosi 2013, figure 1, with the estimators of its section 3.
     Differences: ties and the order of first pulls are random; the multiplier `bonus`; for the
     median of means each arm is pulled twice first, since one sample has no block (as in public
-    code); a reward beyond ±1e100, infinite ones included, counts as ±1e100. The constants are those
-    of public code for the first two estimators, and from memory for Catoni's, whose width was
-    derived again: √(2v ln(1/δ)/(n − 2 ln(1/δ))) is at most w once n ≥ 4 ln(1/δ). The printed proof
-    sums failures over t and n, for which δ = t⁻⁴ would be needed; the published index has t⁻².
+    code); a reward beyond ±1e100, infinite ones included, counts as ±1e100. The constants are from
+    public code for the first two estimators, and from memory for Catoni's, whose width was derived
+    again: √(2v ln(1/δ)/(n − 2 ln(1/δ))) is at most w once n ≥ 4 ln(1/δ). The printed proof sums
+    failures over t and n, for which δ = t⁻⁴ would be needed; the published index has t⁻².
 
     Kind: K arms, heavy tails.
     Needs: ε, moment v, an estimator.

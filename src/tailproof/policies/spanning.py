@@ -17,7 +17,7 @@ Basis = Annotated[Index, Rule(("dim",), least=-1, names_arms=True, blank=-1)]
 def spanning(arms: Array) -> tuple[Index, Array]:
     """Return d arms that span the space, and the smallest eigenvalue of the sum of their x xᵀ.
 
-    Each is the arm farthest from the span of those before it.
+    Each arm is the farthest from the span of the arms before it.
 
     >>> basis, least = spanning(np.array([[[1.0, 0.0], [2.0, 0.0], [2.0, 1.0]]]))
     >>> basis.tolist(), least.round(2).tolist()
@@ -25,7 +25,7 @@ def spanning(arms: Array) -> tuple[Index, Array]:
     """
     paths, _, dim = arms.shape
     basis, left = np.empty((paths, dim), dtype=np.int64), arms
-    nothing = 1e-24 * np.vecdot(arms, arms)  # what rounding may leave of a dependent arm
+    nothing = 1e-24 * np.vecdot(arms, arms)  # rounding errors of a dependent arm are smaller
     for k in range(dim):
         norms = np.vecdot(left, left)
         norms = np.where(norms > nothing, norms, 0.0)
@@ -34,6 +34,6 @@ def spanning(arms: Array) -> tuple[Index, Array]:
         basis[:, k] = norms.argmax(axis=1)
         x = picked(left, basis[:, k]) / np.sqrt(norms.max(axis=1))[:, None]
         left = left - np.matvec(left, x)[:, :, None] * x[:, None, :]
-    found = arms[np.arange(paths)[:, None], basis]
-    least: Array = np.asarray(np.linalg.svd(found, compute_uv=False)[:, -1] ** 2)
+    spanned = arms[np.arange(paths)[:, None], basis]
+    least: Array = np.asarray(np.linalg.svd(spanned, compute_uv=False)[:, -1] ** 2)
     return basis, least

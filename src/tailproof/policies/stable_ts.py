@@ -33,9 +33,9 @@ class StableTS(KArmed[_Posterior]):
     μ̃_a ~ p(μ | X_1, …, X_n) ∝ N(μ; prior_mean, prior_scale²) Π_i f((X_i − μ)/noise_scale),
     a_t = argmax_a μ̃_a, where f is the density with characteristic function exp(−|t|^α), α = index
 
-    It knows the law of the noise exactly, which is what stable laws, sums of very many small
-    effects, may justify; with the wrong α it is still robust, as f has heavy tails for α < 2. The
-    location must lie within 5 prior scales of the prior mean.
+    It knows the law of the noise exactly, which may hold for sums of very many small effects; with
+    the wrong α it is still robust, as f has heavy tails for α < 2. The location must lie within 5
+    prior scales of the prior mean.
 
     Parameters
     ----------

@@ -92,13 +92,13 @@ class SupBTC(Layered[Samples]):
             counts = state.count[paths, level]
             pasts = (state.x[path, level, :n] for path, n in zip(paths, counts, strict=True))
             level_h = np.empty(squared.shape)
-            for own, weight, past in zip(level_h, weights, pasts, strict=True):
-                own[:] = (np.abs(weight @ past.T) ** order).sum(axis=1) ** (1 / order)
+            for total, weight, past in zip(level_h, weights, pasts, strict=True):
+                total[:] = (np.abs(weight @ past.T) ** order).sum(axis=1) ** (1 / order)
         value = np.matvec(weights, state.moment[paths, level])
         samples = zip(value, weights, level_h, state.unsettled(paths, level), strict=True)
-        for own, weight, most, (x, y) in samples:
+        for total, weight, most, (x, y) in samples:
             terms = (weight @ x.T) * y
-            own += np.where(np.abs(terms) <= most[:, None], terms, 0.0).sum(axis=1)
+            total += np.where(np.abs(terms) <= most[:, None], terms, 0.0).sum(axis=1)
         return value, self._multiplier(state)[paths, None] * np.sqrt(squared)
 
     def _learn(self, state: Samples, arms: Array, chosen: Index, rewards: Array) -> None:

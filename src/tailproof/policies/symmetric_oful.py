@@ -69,7 +69,7 @@ class SymmetricOFUL(Indexed[HuberFit]):
     bonus : float
         Multiplies β: with 1 the regret is proved where the set is certified.
     ridge : float, optional
-        λ, by default that of `tailproof.theory.huber_ridge` for "theorem", 1 for "practical", and
+        λ, by default `tailproof.theory.huber_ridge` for "theorem", 1 for "practical", and
         otherwise 64 ln(2/δ), which certifies from the first pull if τ ≥ 8S, ‖x‖ ≤ 1 and most noise
         is well below τ.
     mass, horizon : float and int, optional

@@ -24,7 +24,7 @@ class PolicyResult:
     _shared: ClassVar[tuple[str, ...]] = ()  # arrays without that axis
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays by name, without those that are None; those of a mapping by two names.
+        """Return the arrays by name, without None; arrays of a mapping have two names.
 
         The array "a" of a mapping "metrics" has the name "metrics.a".
         """
@@ -74,7 +74,7 @@ class BaseResult(Generic[P]):
 
     settings: Mapping[str, Any]
     _format: ClassVar[str]  # how its files begin
-    _by_policy: ClassVar[tuple[str, type[PolicyResult]]]  # a field and what it maps names to
+    _by_policy: ClassVar[tuple[str, type[PolicyResult]]]  # a field that is a mapping
     _common: ClassVar[tuple[str, ...]] = ()  # arrays that all policies and paths share
 
     def summary(self) -> dict[str, dict[str, float]]:
@@ -95,7 +95,7 @@ class BaseResult(Generic[P]):
         return html(self._cells())
 
     def _cells(self) -> list[list[str]]:
-        """Return the summary as text, with a header: what notebooks and papers show."""
+        """Return the summary as text, with a header, for notebooks and papers."""
         return cells(self.to_frame(), "policy")
 
     def to_latex(self, caption: str | None = None, label: str | None = None) -> str:

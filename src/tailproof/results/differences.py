@@ -32,7 +32,7 @@ class RegretDifference:
     Attributes
     ----------
     policy, other : str
-        The difference is the regret of `policy` less that of `other`.
+        The difference is the regret of `policy` less the regret of `other`.
     pulls, mean, low, high : arrays of shape (checkpoints,)
     level : float
         The confidence of the interval at each checkpoint alone.
@@ -95,7 +95,7 @@ class PairwiseDifferences:
     pairs : tuple of (policy, other)
         The policy with the smaller mean comes first.
     mean, low, high : arrays of shape (pairs,)
-        Regret of the first less that of the second; the intervals hold together (Bonferroni).
+        Regret of the first less the regret of the second; the intervals hold together (Bonferroni).
     p, adjusted : arrays of shape (pairs,)
         Two-sided p values of Student's test of the paired paths, each alone and after Holm.
     level : float

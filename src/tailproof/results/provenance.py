@@ -11,7 +11,7 @@ __all__ = ["Code", "provenance"]
 
 
 Code = Literal["numpy", "compiled", "cuda"]
-"""What computed a result: arrays of paths, or compiled code of one path on cores or on a GPU."""
+"""How a result was computed: arrays of paths, or compiled code of one path on cores or a GPU."""
 
 
 def provenance(code: Code = "numpy") -> dict[str, str]:

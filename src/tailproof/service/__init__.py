@@ -3,3 +3,7 @@
 from tailproof.service.client import AsyncClient, Client
 
 __all__ = ["AsyncClient", "Client"]
+
+
+def __dir__() -> list[str]:
+    return __all__

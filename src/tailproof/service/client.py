@@ -88,7 +88,7 @@ class _Base:
     def _asked(
         self, offer: Features | None, ticket: str | None, unit: str | None
     ) -> dict[str, Any]:
-        """Return the body of an ask; what is invalid raises ``ValueError``."""
+        """Return the body of an ask; invalid arguments raise ``ValueError``."""
         name = uuid.uuid4().hex if ticket is None else ticket
         known = Ask(["any"] if offer is None else offer, name, unit).offer
         body = {"ticket": name} | ({} if unit is None else {"unit": unit})
@@ -100,7 +100,7 @@ class _Base:
         return body | {"offer": listed}
 
     def _told(self, ticket: str, reward: float, event: str | None) -> dict[str, Any]:
-        """Return the body of a tell; what is invalid raises ``ValueError``."""
+        """Return the body of a tell; invalid arguments raise ``ValueError``."""
         value = Tell(ticket, reward, event).reward
         words = {float("inf"): "Infinity", -float("inf"): "-Infinity"}
         body = {"ticket": ticket, "reward": words.get(value, value)}
@@ -206,14 +206,14 @@ class _Base:
 def _understood(status: int, text: bytes, act: str, ticket: str) -> _Outcome:
     """Return an answer, or a failure with its `error` if the service refused."""
     try:
-        said = json.loads(text)
+        answer = json.loads(text)
     except (ValueError, RecursionError):
-        said = None
-    said = said if isinstance(said, dict) else {}
-    fits = all(isinstance(said.get(key, ...), kind) for key, kind in _FIELDS[act].items())
-    if status == 200 and fits and said.get("ticket") == ticket:
-        return said
-    error = said.get("error")
+        answer = None
+    answer = answer if isinstance(answer, dict) else {}
+    fits = all(isinstance(answer.get(key, ...), kind) for key, kind in _FIELDS[act].items())
+    if status == 200 and fits and answer.get("ticket") == ticket:
+        return answer
+    error = answer.get("error")
     if isinstance(error, str):
         return _Failure(ValueError(error), alive=True)
     other = f"unexpected answer, status {status}: is this a tailproof service?"
@@ -229,9 +229,9 @@ def _loop(_process: int) -> asyncio.AbstractEventLoop:
 
 
 class Client(_Base):
-    """Ask and tell over HTTP; see `Agent` for what they do.
+    """Ask and tell over HTTP, as with an `Agent`.
 
-    With a `default`, no call raises for what goes wrong on the way or in the service, and none
+    With a `default`, no call raises for an error on the way or in the service, and none
     takes longer than `timeout`: `ask` returns the default arm in a ticket with ``default=True`` and
     an id unknown to the service, `tell` returns ``"failed"`` and may be repeated at any time. The
     reason is logged. Always tell `Ticket.id`, not an id of your own, so that the reward of a

@@ -11,7 +11,7 @@ __all__ = ["LimitedConnection"]
 
 _LOG = logging.getLogger("tailproof.live")
 _MOST = 500
-"""Connections of a worker; with what is being accepted they stay below 1024 open files."""
+"""Connections of a worker; with connections being accepted they stay below 1024 open files."""
 _SECONDS_TO_SEND = 10.0
 _SECONDS_TO_READ = 30.0
 _SECONDS_A_LINE = 10.0

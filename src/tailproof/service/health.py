@@ -48,7 +48,7 @@ class Health:
         return self._problem is None
 
     def _commit(self) -> str | None:
-        """Write to every journal, and return what went wrong."""
+        """Write to every journal, and return the errors."""
         for name, agent in self._agents.items():
             try:
                 agent.beat()

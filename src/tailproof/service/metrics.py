@@ -20,7 +20,7 @@ _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
 class Metrics:
     """Counters of asks, tells and refusals, response times, and gauges of each experiment.
 
-    Counters and times are those of all workers together; the gauges are as the page has read them,
+    Counters and times are of all workers together; the gauges are as the page has read them,
     at most half a minute ago.
     """
 
@@ -31,7 +31,7 @@ class Metrics:
         self._asks = Counter("tailproof_asks", "Asks answered.", ["experiment"], registry=registry)
         self._tells = Counter(
             "tailproof_tells",
-            "Tells, by what happened to the reward.",
+            "Tells, by the status of the reward.",
             ["experiment", "status"],
             registry=registry,
         )
@@ -59,7 +59,7 @@ class Metrics:
         acts: Sequence[Ask | Tell],
         answers: Sequence[Ticket | Status | ValueError],
     ) -> None:
-        """Count asks, and tells by what happened to the reward."""
+        """Count asks, and tells by their status."""
         for act, answer in zip(acts, answers, strict=True):
             if isinstance(answer, ValueError):
                 self._refused.labels(experiment).inc()

@@ -158,7 +158,7 @@ def _end_with(parent: BaseProcess) -> None:
 
 
 def _supervise(config: Config, place: socket.socket, workers: int) -> None:
-    """Keep `workers` processes running until told to stop; replace those that die."""
+    """Keep `workers` processes running until told to stop; replace processes that die."""
     dictConfig(LOGGING)
     stop, fresh = threading.Event(), multiprocessing.get_context("spawn")
     for number in (signal.SIGTERM, signal.SIGINT):

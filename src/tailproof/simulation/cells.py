@@ -106,9 +106,9 @@ class BasePlan(ABC, Generic[F, R]):
     def _result(self, by_policy: Mapping[str, F], settings: Mapping[str, Any]) -> R: ...
 
     def settings(self, code: Code = "numpy") -> dict[str, Any]:
-        """Return what the results depend on, as plain text and numbers.
+        """Return the settings that results depend on, as plain text and numbers.
 
-        Results of different code have the same law; those of the same code have the same bits.
+        Results of different code have the same law; results of the same code have the same bits.
         """
         return {
             "seed": self.seed,
@@ -125,7 +125,7 @@ class BasePlan(ABC, Generic[F, R]):
 class Cell(ABC, Generic[F]):
     """One policy in an environment on one chunk of paths; the same bits wherever it runs.
 
-    A cell holds nothing but what its result depends on, so it does not know its plan.
+    A cell holds nothing that its result does not depend on, so it does not know its plan.
     """
 
     kind: ClassVar[type[PolicyResult]]

@@ -94,7 +94,7 @@ class _Reader:
             self._object(thing)
 
     def _object(self, thing: Any) -> None:
-        """Read the class of an object and its attributes; of foreign ones, what they wrap."""
+        """Read the class of an object and its attributes; of foreign ones, the wrapped object."""
         kind = type(thing)
         self.read(kind)
         if _is_own(kind.__module__) or kind.__module__.startswith("tailproof."):
@@ -159,7 +159,7 @@ def _plain(value: Any) -> str:
 
 
 def _code(code: CodeType) -> Iterator[str]:
-    """Yield what a function does, without the lines where it is written."""
+    """Yield the code of a function, without its line numbers."""
     yield f"{code.co_code.hex()} {code.co_names} {code.co_varnames} {code.co_freevars}"
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

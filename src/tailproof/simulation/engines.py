@@ -39,7 +39,7 @@ def check_engine(engine: str, workers: int) -> None:
 
 
 def code_of(engine: str) -> Code:
-    """Return what computes the results of an engine."""
+    """Return the function that computes the results of an engine."""
     return _CODES[engine]
 
 

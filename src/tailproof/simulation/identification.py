@@ -84,7 +84,7 @@ def identify(
 
 @dataclass(frozen=True, kw_only=True)
 class IdentificationPlan(BasePlan[Verdicts, Identification]):
-    """What `identify` would do, cut into cells; its parameters are those of `identify`.
+    """A run of `identify`, cut into cells, with the parameters of `identify`.
 
     >>> from tailproof import bestarm, environments, noise
     >>> plan = IdentificationPlan(

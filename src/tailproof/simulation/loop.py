@@ -68,7 +68,7 @@ class Rollout:
         return chosen, self._locations.take(self._rows + chosen, axis=0)
 
     def learn(self, chosen: Index, location: Array) -> None:
-        """Draw rewards of the chosen arms, let the policy learn what is known now, and move on."""
+        """Draw rewards of the chosen arms, let the policy learn those that came, and move on."""
         noise = self._draw(chosen, self._pulled)
         rewards = location + self._offset + noise if self._offset else location + noise
         self._waiting.append((self._arms, chosen, rewards))
@@ -88,7 +88,7 @@ class Rollout:
 
 
 def _check_choice(chosen: Any, shape: Shape, name: str) -> None:
-    """Refuse what is no arm of its own path: it would silently be one of the next path."""
+    """Refuse an index that is no arm of its path: it would silently be an arm of the next path."""
     paths, arms = shape
     index = np.asarray(chosen)
     ok = index.shape == (paths,) and index.dtype.kind in "iu"

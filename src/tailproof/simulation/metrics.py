@@ -27,7 +27,7 @@ class Snapshot:
     A metric is a name, "share_of_best", the share of pulls of the best arm; "simple_regret", the
     gap of the arm that the policy would name the best; or "pulls_by_arm"; or a function of your
     own, which takes a snapshot and returns an array whose first axis is the paths. `simulate` takes
-    both, at every checkpoint; `Result.plot` draws those with one number for each path.
+    both, at every checkpoint; `Result.plot` draws metrics with one number for each path.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Snapshot:
         The locations of the arms at the next decision, and the largest of them.
     arms : array of shape (paths, arms, dim)
     policy, state :
-        The policy and what it learned; a filter that was moved into the noise is left out.
+        The policy and its state; a filter that was moved into the noise is left out.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def described(metric: Metric) -> str:
 
 
 class Notes:
-    """What a cell is asked to write down while it plays."""
+    """The metrics and actions that a cell records while it plays."""
 
     def __init__(self, cell: "RegretCell", rollout: Rollout, decisions: int) -> None:
         self.wanted = bool(cell.metrics or cell.actions)

@@ -97,7 +97,7 @@ def simulate(
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(BasePlan[Curves, Result]):
-    """What `simulate` would do, cut into cells; its parameters are those of `simulate`.
+    """A run of `simulate`, cut into cells, with the parameters of `simulate`.
 
     >>> from tailproof import Uniform, environments, noise
     >>> bandit = environments.neutral(noise.Cauchy(), arms=5, dim=3)
@@ -169,7 +169,7 @@ class Plan(BasePlan[Curves, Result]):
         return tuple(np.unique(even).tolist())
 
     def timing(self) -> tuple[Any, ...]:
-        """Return the checkpoints, the delay, and what is measured."""
+        """Return the checkpoints, the delay, and the metrics."""
         measured = [(name, described(metric)) for name, metric in self._measured().items()]
         return (*super().timing(), self.delay, measured, self.actions)
 

@@ -1,4 +1,4 @@
-"""A bar for those who wait in Python: one line on stderr, on a terminal and in a notebook."""
+"""A progress bar for Python: one line on stderr, on a terminal and in a notebook."""
 
 import sys
 import time
@@ -20,7 +20,7 @@ _PATIENCE = 2.0
 def shown(
     progress: Callable[[int, int], None] | bool | None,
 ) -> Iterator[Callable[[int, int], None]]:
-    """Yield what is called with the steps done and their total.
+    """Yield a function to call with the steps done and their total.
 
     >>> with shown(False) as report:
     ...     report(1, 2)

@@ -52,7 +52,7 @@ def sweep(
         "cuda" (on a GPU) play the policies of `tailproof.compiled.FORMS` as machine code, with
         other random numbers of the same laws; a path is the same in any number of paths.
     workers : int
-        Processes or threads to start; 0 means one for each core. A dask client keeps those it has.
+        Processes or threads to start; 0 means one for each core. A dask client keeps its workers.
     progress : bool or callable, optional
         True shows a bar on stderr, False none; by default it comes after two seconds, on a terminal
         and in a notebook. A function gets the cells done and their total.
@@ -103,7 +103,7 @@ def _run(
     workers: int,
     report: Callable[[int, int], None],
 ) -> dict[str, PolicyResult]:
-    """Return the results of cells: those that the folder has, and those that have to be run."""
+    """Return the results of cells, from the folder or from running them."""
     parts = {} if folder is None else _kept(folder, cells)
     work = [(key, cell) for key, cell in cells.items() if key not in parts]
     work.sort(key=lambda item: _cost(item[1]), reverse=True)  # the longest first, for balance
@@ -120,7 +120,7 @@ def _run(
 def _keyed(
     name: str, plan: BasePlan[Any, Any], code: Code = "numpy", *, keep: bool
 ) -> dict[str, Cell[Any]]:
-    """Return the cells of a plan by key, a hash of all that the results of kept cells depend on."""
+    """Return the cells of a plan by key, a hash of everything that their results depend on."""
     if not keep:
         return {f"{name} {number}": cell for number, cell in enumerate(plan.cells(code))}
     with np.printoptions(threshold=sys.maxsize, floatmode="unique"):  # arrays to the last digit
@@ -165,7 +165,7 @@ def _keep(folder: Path, key: str, result: PolicyResult) -> None:
 
 
 def _kept(folder: Path, cells: Mapping[str, Cell[Any]]) -> dict[str, PolicyResult]:
-    """Read what `_keep` wrote for these cells; damaged and foreign files do not count."""
+    """Read the files that `_keep` wrote for these cells; damaged and foreign files do not count."""
     for leftover in folder.glob("*.cell.*.part"):
         leftover.unlink()
     parts = {}

@@ -1,7 +1,7 @@
 """Aims: the number that a policy maximises, computed from an arm's law or its recorded rewards.
 
 `Median`, `Quantile`, `Mean` and `Location` are both estimators and aims; `CappedMean` depends on
-all arms. Each says of itself what others need to know, so that nobody asks which one it is.
+all arms. Each aim has its properties as attributes, so no caller asks for its class.
 """
 
 import math
@@ -74,7 +74,7 @@ class Aim(Named, ABC):
 
     @abstractmethod
     def among(self, samples: Sequence[Array], *, light: bool = False) -> Statistic:
-        """Return what is compared between these arms; see `tailproof.stats.comparison`.
+        """Return the statistic that compares these arms; see `tailproof.stats.comparison`.
 
         `light` says that the tails are known to be light: it matters to a mean without bounds.
         """
@@ -107,7 +107,7 @@ class Aim(Named, ABC):
 
 
 def check_aim(name: str, aim: object) -> None:
-    """Raise ``ValueError`` for what is no aim."""
+    """Raise ``ValueError`` unless `aim` is an aim."""
     require(isinstance(aim, Aim), name, "an aim such as Median()", aim)
 
 
@@ -152,7 +152,7 @@ class CappedMean(Aim):
         if not len(pooled):
             return 0.0, 0.0
         shares = [1 / max(1, len(sample)) for sample in samples]
-        weights = np.repeat(shares, [len(own) for own in bought])
+        weights = np.repeat(shares, [len(purchases) for purchases in bought])
         order = np.argsort(pooled, kind="stable")
         reached = np.cumsum(weights[order])
         levels = reached[-1] * np.array([1 - self.share, self.share]) * (1 - 1e-12)  # for rounding
@@ -162,9 +162,9 @@ class CappedMean(Aim):
     def values(self, samples: Sequence[Array]) -> Array:
         """Return the mean of the cut samples of each arm."""
         low, high = self.range(samples)
-        found = np.array([np.clip(sample, low, high).mean() for sample in samples])
+        capped = np.array([np.clip(sample, low, high).mean() for sample in samples])
         means = np.array([_mean(sample) for sample in samples])
-        return self._told_apart(found, means, high)
+        return self._told_apart(capped, means, high)
 
     def cap(self, samples: Sequence[Array]) -> Ends:
         """Return the ends of the range."""
@@ -195,18 +195,18 @@ class CappedMean(Aim):
         arms = list(zip(laws, locations, strict=True))
         low, high = (_of_purchases(arms, at) for at in (1 - self.share, self.share))
         low, high = min(low, 0.0), max(high, 0.0)
-        found = np.array([high - _integral(law, low - m, high - m) for law, m in arms])
+        capped = np.array([high - _integral(law, low - m, high - m) for law, m in arms])
         means = np.array([m + law.mean if law.alpha > 1 else math.inf for law, m in arms])
-        return self._told_apart(found, means, high)
+        return self._told_apart(capped, means, high)
 
-    def _told_apart(self, found: Array, means: Array, high: float) -> Array:
+    def _told_apart(self, capped: Array, means: Array, high: float) -> Array:
         """Return the capped means, unless the cap alone makes them equal."""
-        if len(found) > 1 and np.all(found == found[0]) and np.any(means != means[0]):
+        if len(capped) > 1 and np.all(capped == capped[0]) and np.any(means != means[0]):
             raise ValueError(
                 f"share={self.share:g} caps rewards at {high:g}, and there all arms have the same "
-                f"mean, {found[0]:g}: use a larger share or the plain mean"
+                f"mean, {capped[0]:g}: use a larger share or the plain mean"
             )
-        return found
+        return capped
 
 
 def crossing(
@@ -221,6 +221,7 @@ def crossing(
     >>> crossing(["often", "much"], [often, much], cap=60)
     'Below a cap of 25 often leads, above it much.'
     """
+    names, samples = zip(*(x for x in zip(names, samples, strict=True) if len(x[1])), strict=True)
     bought = np.unique(np.concatenate([sample[sample > 0] for sample in samples]))
     caps = bought[len(bought) // 2 :]
     if not (len(caps) and np.isfinite(caps[-1])):
@@ -243,8 +244,8 @@ def _capped(ranked: Array, caps: Array) -> Array:
     """Return the means of sorted samples, each cut from above."""
     below = np.searchsorted(ranked, caps)
     sums = np.append(0.0, np.cumsum(ranked))
-    found: Array = (sums[below] + (len(ranked) - below) * caps) / len(ranked)
-    return found
+    capped_means: Array = (sums[below] + (len(ranked) - below) * caps) / len(ranked)
+    return capped_means
 
 
 def _mean(sample: Array) -> float:

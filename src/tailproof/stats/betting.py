@@ -1,4 +1,4 @@
-"""Betting against a claimed value: what intervals that hold at any look have in common.
+"""Betting against a claimed value, which all intervals for any look share.
 
 If a claim is true, a bettor's capital, which starts at 1 and is never negative, ever reaches 1/p
 with a probability of at most p (Ville 1939). Values that would have made a bettor rich are refuted.

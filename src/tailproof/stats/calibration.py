@@ -135,7 +135,7 @@ class Calibration:
 
     @property
     def choice(self) -> str:
-        """Pulls and block, why, and what to expect."""
+        """Pulls and block, with a reason and the expected errors."""
         if self.block == 1:
             estimate = "the mean of the rewards"
         elif self.blocks == 1:
@@ -233,7 +233,7 @@ def _check_targets(
 def _source(
     noise: Noise | None, rewards: ArrayLike | Rewards | None, arms: ArrayLike | None
 ) -> Source:
-    """Return the noise law, or what recorded rewards tell of it."""
+    """Return the noise law, or recorded rewards in its place."""
     if (noise is None) == (rewards is None):
         raise ValueError("pass either noise or rewards, and not both")
     if noise is not None:
@@ -294,13 +294,13 @@ def _for_scale(source: Source, costs: Costs, target: float, delta: float) -> Cho
     least = 1e-6 * math.sqrt(min(costs.values()))
     require(target >= least, "scale", f"at least {least:.3g}, which takes 10¹² pulls", target)
     need = {k: math.ceil(cost / k / target**2) for k, cost in costs.items() if cost < math.inf}
-    found = []
+    choices = []
     for k in sorted(need, key=lambda k: k * need[k])[:6]:
         count = need[k]
         while (reached := scale(_median(source, k), count, delta)) > target:
             count = max(count + 1, int(count * (reached / target) ** 2))
-        found.append((k * count, k))
-    pulls, block = min(found)
+        choices.append((k * count, k))
+    pulls, block = min(choices)
     return pulls, block, f"these are the fewest pulls found for a scale of {target:g}"
 
 
@@ -357,5 +357,5 @@ def _candidate_blocks(source: Source) -> list[int]:
 
 
 def _least_cost(source: Source, costs: Costs) -> float:
-    """Return the smallest variance × pulls: the Cramér–Rao bound, or that of the best block."""
+    """Return the smallest variance × pulls: the Cramér–Rao bound, or the best block's."""
     return min(costs.values()) if isinstance(source, Rewards) else 1 / source.fisher_information

@@ -1,4 +1,4 @@
-"""Compare arms under an aim: estimates, intervals, which arm leads, and what would make it sure."""
+"""Compare arms under an aim: estimates, intervals, the leader, and the rewards still needed."""
 
 import math
 from abc import ABC, abstractmethod
@@ -46,7 +46,7 @@ class Statistic(ABC):
 
     @abstractmethod
     def prepare(self, sample: Array) -> Any:
-        """Turn an arm's sorted rewards into what the other methods take."""
+        """Turn an arm's sorted rewards into the form that the other methods take."""
 
     @abstractmethod
     def value(self, arm: Any) -> float:
@@ -62,7 +62,7 @@ class Statistic(ABC):
 
     @abstractmethod
     def grown(self, arm: Any, more: float) -> Any:
-        """Return the arm as it would be with more rewards like those it has."""
+        """Return the arm as it would be with more rewards of the same kind."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ class Ranked(Statistic):
 
     def evidence(self, better: "Arm", worse: "Arm") -> float:
         """Return `quantile_evidence`."""
-        each = better.each, worse.each
-        return quantile_evidence(better.rewards, worse.rewards, self.level, each=each)
+        stand_for = better.each, worse.each
+        return quantile_evidence(better.rewards, worse.rewards, self.level, each=stand_for)
 
     def grown(self, arm: "Arm", more: float) -> "Arm":
         """Let each of at most 4096 order statistics stand for more rewards."""
@@ -201,7 +201,7 @@ class Comparison:
     names : sequence of str
     lows, highs : sequences of arrays
         The rewards of each arm, sorted and prepared by the statistic. If they were rounded, both
-        bounds: then what is said holds for the rewards before rounding.
+        bounds: then statements hold for the rewards before rounding.
     costs : bool
         Whether small is good.
     any_look : bool
@@ -274,22 +274,22 @@ class Comparison:
         """The estimate of each arm; NaN if it has too few rewards."""
         ends = [[self.statistic.value(arm) for arm in arms] for arms in (self.lows, self.highs)]
         low, high = np.array(ends)
-        found: Array = np.where(low == high, low, low / 2 + high / 2)
-        return found
+        values: Array = np.where(low == high, low, low / 2 + high / 2)
+        return values
 
     @cached_property
     def intervals(self) -> list[Ends | None]:
         """The intervals at a joint confidence of 95 % for all arms; None where there is none."""
         level = 1 - (1 - LEVEL) / max(1, len(self.names))
-        found: list[Ends | None] = []
+        intervals: list[Ends | None] = []
         for low, high in zip(self.lows, self.highs, strict=True):
             ends = [
                 self.statistic.interval(arm, level, any_look=self.any_look)
                 for arm in ([low] if low is high else [low, high])
             ]
             first, last = ends[0], ends[-1]
-            found.append(None if first is None or last is None else (first[0], last[1]))
-        return found
+            intervals.append(None if first is None or last is None else (first[0], last[1]))
+        return intervals
 
     @property
     def table(self) -> Array:
@@ -299,7 +299,7 @@ class Comparison:
 
     @cached_property
     def lead(self) -> Lead:
-        """The arm with the best estimate, among those with enough rewards for an interval."""
+        """The arm with the best estimate, among arms with enough rewards for an interval."""
         if self.standing is not None:
             return _lead_of(self.standing)
         known = [pair is not None for pair in self.intervals]
@@ -334,11 +334,11 @@ class Comparison:
         rivals = [self.names.index(name) for name in self.lead.rivals]
         if any(math.isnan(self.values[arm]) for arm in rivals):
             return None
-        each = [self._until_sure(first, rival) for rival in rivals]
-        if any(math.isinf(more) for more in each):
+        needed = [self._until_sure(first, rival) for rival in rivals]
+        if any(math.isinf(more) for more in needed):
             return None
         gaps = np.abs(self.values[first] - self.values[rivals])
-        return Forecast(max(each) + sum(each), float(gaps @ each))
+        return Forecast(max(needed) + sum(needed), float(gaps @ needed))
 
     @property
     def _asked(self) -> float:

@@ -41,19 +41,20 @@ class Contrast(NamedTuple):
     Attributes
     ----------
     difference, low, high : float
-        What the first arm earns beyond the other, and its interval; infinite if nothing is known.
+        How much more the first arm earns than the other, and its interval; infinite if nothing is
+        known.
     better, worse : float
         One-sided p values of "not more" and "not less": the larger one of both tests.
     error : float
         The standard error.
     values : (float, float)
-        What each arm earns, weighted alike.
+        The mean of each arm, weighted alike.
     errors : (float, float)
         Their standard errors.
     freedom : float
         Degrees of freedom.
     customers : int
-        How many customers were compared; those of days on which one arm was missing were not.
+        How many customers were compared; days on which an arm was missing are left out.
 
     Examples
     --------
@@ -127,14 +128,14 @@ class _Cells:
         cls, x: Array, first: Flags, period: Index | None, weight: Array | None, moved: bool
     ) -> "_Cells | None":
         """Leave out periods with fewer than two customers of an arm; None if none are left."""
-        one = np.zeros(len(x), np.int64) if period is None else period
-        cell = 2 * one + ~first
-        counts = np.bincount(cell, minlength=2 * (int(one.max(initial=0)) + 1)).reshape(-1, 2)
+        places = np.zeros(len(x), np.int64) if period is None else period
+        cell = 2 * places + ~first
+        counts = np.bincount(cell, minlength=2 * (int(places.max(initial=0)) + 1)).reshape(-1, 2)
         enough: Flags = np.asarray((counts >= 2).all(axis=1))
         if not enough.any():
             return None
-        kept = enough[one]
-        new = (np.cumsum(enough) - 1)[one[kept]]
+        kept = enough[places]
+        new = (np.cumsum(enough) - 1)[places[kept]]
         w = np.ones(len(x)) if weight is None else weight
         cell, w = 2 * new + ~first[kept], w[kept]
         size = np.square(np.bincount(cell, w)) / np.bincount(cell, w * w)
@@ -149,7 +150,7 @@ class _Cells:
         return np.bincount(self.cell, minlength=2 * len(self.share)).astype(np.float64)
 
     def parts(self) -> tuple[Array, Array]:
-        """Return the mean of each cell, and what each customer adds to the error of the difference.
+        """Return the mean of each cell, and each customer's part in the error of the difference.
 
         The squares add up to the variance.
         """
@@ -174,7 +175,7 @@ def contrast(
     """Compare the capped totals of two arms, for one look.
 
     d ± t_ν √Σz²,  z_i = ±g_t (X_i − mean of its cell)/n √(n/(n − 1)),
-    ν = 2 (Σz²)²/(Σz⁴ − (Σz²)²/N), at least 2 and at most that of Welch
+    ν = 2 (Σz²)²/(Σz⁴ − (Σz²)²/N), at least 2 and at most Welch's
 
     joined with the studentised permutation of customers within periods.
 
@@ -203,10 +204,10 @@ def contrast(
     cells = _Cells.of(x, first, period, weight, moved)
     if cells is None:
         return _NOTHING
-    found = _by_kurtosis(cells, level)
-    if weight is not None or not draws or not found.error:
-        return found
-    return _by_permutation(found, _permuted(cells, draws, np.random.default_rng(seed)), level)
+    result = _by_kurtosis(cells, level)
+    if weight is not None or not draws or not result.error:
+        return result
+    return _by_permutation(result, _permuted(cells, draws, np.random.default_rng(seed)), level)
 
 
 _NOTHING = Contrast(
@@ -221,22 +222,22 @@ def _by_kurtosis(cells: _Cells, level: float) -> Contrast:
     one, other = (cells.share @ means.reshape(-1, 2)).tolist()
     errors = np.sqrt(squares.reshape(-1, 2).sum(axis=0)).tolist()
     total = float(squares.sum())
-    found = _NOTHING._replace(
+    result = _NOTHING._replace(
         difference=one - other, values=(one, other), errors=(errors[0], errors[1]), customers=len(z)
     )
     if total <= 0:
-        return found
+        return result
     welch = total**2 / float((squares**2 / (cells.counts - 1)).sum())
-    return _student(found, math.sqrt(total), min(_freedom(z), welch), level)
+    return _student(result, math.sqrt(total), min(_freedom(z), welch), level)
 
 
-def _student(found: Contrast, error: float, freedom: float, level: float) -> Contrast:
+def _student(contrast: Contrast, error: float, freedom: float, level: float) -> Contrast:
     """Return the contrast with Student's interval and p values."""
     half = float(stdtrit(freedom, (1 + level) / 2)) * error
-    better, worse = (float(stdtr(freedom, side * found.difference / error)) for side in (-1, 1))
-    return found._replace(
-        low=found.difference - half,
-        high=found.difference + half,
+    better, worse = (float(stdtr(freedom, side * contrast.difference / error)) for side in (-1, 1))
+    return contrast._replace(
+        low=contrast.difference - half,
+        high=contrast.difference + half,
         better=better,
         worse=worse,
         error=error,
@@ -244,21 +245,21 @@ def _student(found: Contrast, error: float, freedom: float, level: float) -> Con
     )
 
 
-def _by_permutation(found: Contrast, drawn: Array, level: float) -> Contrast:
-    """Return the contrast joined with what Student's t is if customers draw their arms anew."""
+def _by_permutation(contrast: Contrast, drawn: Array, level: float) -> Contrast:
+    """Return the contrast joined with Student's t over redrawn arms of the customers."""
     count = len(drawn) + 1
-    t, slack = found.difference / found.error, 1e-9
-    joined = found._replace(
-        better=max(found.better, (1 + int((drawn >= t - slack).sum())) / count),
-        worse=max(found.worse, (1 + int((drawn <= t + slack).sum())) / count),
+    t, slack = contrast.difference / contrast.error, 1e-9
+    joined = contrast._replace(
+        better=max(contrast.better, (1 + int((drawn >= t - slack).sum())) / count),
+        worse=max(contrast.worse, (1 + int((drawn <= t + slack).sum())) / count),
     )
     tail = int((1 - level) / 2 * count)
     if not tail:
         return joined
-    ranked = np.sort(drawn) * found.error
+    ranked = np.sort(drawn) * contrast.error
     return joined._replace(
-        low=min(found.low, found.difference - float(ranked[-tail])),
-        high=max(found.high, found.difference - float(ranked[tail - 1])),
+        low=min(contrast.low, contrast.difference - float(ranked[-tail])),
+        high=max(contrast.high, contrast.difference - float(ranked[tail - 1])),
     )
 
 
@@ -276,8 +277,8 @@ def of_scores(scores: Array, level: float = 0.95) -> Contrast:
     mean = float(scores.mean())
     z = (scores - mean) / n * math.sqrt(n / (n - 1))
     error = math.sqrt(float(z @ z))
-    found = _NOTHING._replace(difference=mean, customers=n)
-    return _student(found, error, min(_freedom(z), n - 1), level) if error > 0 else found
+    result = _NOTHING._replace(difference=mean, customers=n)
+    return _student(result, error, min(_freedom(z), n - 1), level) if error > 0 else result
 
 
 def _freedom(z: Array) -> float:
@@ -352,6 +353,6 @@ def holm(p: Array) -> Array:
     """
     order = np.argsort(p, kind="stable")
     stepped = np.maximum.accumulate((len(p) - np.arange(len(p))) * p[order])
-    found = np.empty(len(p))
-    found[order] = np.minimum(stepped, 1.0)
-    return found
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(stepped, 1.0)
+    return adjusted

@@ -1,4 +1,4 @@
-"""Rows gathered by customer: what each brought in all, under which arm, and who makes most of it.
+"""Rows gathered by customer: the total and the arm of each, and how concentrated totals are.
 
 Rows of one customer depend on each other, so statistics that count rows claim too much. Customers
 are independent of each other: here each of them becomes one number, its total.
@@ -267,14 +267,19 @@ class Customers:
 
     def capped_rows(self, low: float, high: float) -> Array:
         """Return the rewards of rows, scaled so that no customer's total leaves [low, high]."""
-        capped = np.clip(self.total, low, high)
-        scale = np.divide(capped, self.total, out=np.ones(self.n), where=self.total != 0)
-        return np.asarray(self.row_reward * scale[self.row_customer])
+        capped, total, rows = np.clip(self.total, low, high), self.total, self.row_reward
+        endless = np.isinf(rows)
+        if endless.any():  # the infinite rows of such a customer share the cap
+            theirs = (np.bincount(self.row_customer, endless, self.n) > 0)[self.row_customer]
+            rows = np.where(theirs, np.sign(rows) * endless, rows)
+            total = np.bincount(self.row_customer, rows, self.n).astype(np.float64)
+        scale = np.divide(capped, total, out=np.ones(self.n), where=total != 0)
+        return np.asarray(rows * scale[self.row_customer])
 
     def visit_scores(
         self, low: float, high: float, one: int, other: int, period: Index | None = None
     ) -> Array:
-        """Return what randomised visits say of one arm over another, a number for each customer.
+        """Return a score for each customer: one arm over another by randomised visits.
 
         d_i = Σ_t (1{A_t = one}/p_t − 1{A_t = other}/p_t) y_t min(1, c/S_i)
 
@@ -311,7 +316,7 @@ def windows_closed(
 ) -> tuple[Customers, int]:
     """Return the customers whose window is over, and how many customers still have time.
 
-    The window starts at a customer's first visit, and only what is bought within it counts. A
+    The window starts at a customer's first visit, and only purchases within it count. A
     customer enters when the window is over, in the order of first visits, with the arm of the first
     visit whatever was seen later. So each of them is one finished number: statements for any look
     hold, also where a policy chose the arms.
@@ -331,12 +336,12 @@ def windows_closed(
     customer = _by_first_visit(unit[order])
     count = int(customer.max(initial=-1)) + 1
     first = _firsts(customer, count)
-    start, own = time[first], arm[first]
+    start, first_arm = time[first], arm[first]
     over = start + window <= now
     kept = over[customer] & (time - start[customer] <= window)
     known = int(arm.max(initial=-1)) + 1 if arms is None else arms
     new = (np.cumsum(over) - 1)[customer[kept]]
-    rows = _Rows(own[customer[kept]], reward[kept], time[kept], None)
+    rows = _Rows(first_arm[customer[kept]], reward[kept], time[kept], None)
     return Customers._gathered("customers", new, rows, known), int((~over).sum())
 
 

@@ -1,4 +1,4 @@
-"""Optimal designs, and what a linear bandit must explore at least."""
+"""Optimal designs, and the least exploration of a linear bandit."""
 
 import numpy as np
 

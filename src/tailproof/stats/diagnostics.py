@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tailproof.checks import array, require
-from tailproof.formatting import percent
-from tailproof.naming import natural_key
+from tailproof.formatting import natural_key, percent
 from tailproof.stats.medians import SampleMedian
 from tailproof.typing import Array, Index
 
@@ -144,7 +143,7 @@ class ArmRewards:
 
     @cached_property
     def spread(self) -> float:
-        """The median absolute error; that of the non-atoms if most errors are zero."""
+        """The median absolute error; if most errors are zero, of the others."""
         size = float(np.median(np.abs(self.errors)))
         return size or float(np.median(np.abs(self.non_atom_errors)) if len(self.non_atoms) else 0)
 
@@ -217,15 +216,15 @@ class Rewards:
                 f"at least {LEAST} rewards are needed, got {len(values)} and {missing} missing; "
                 "RevenueUCB(), for revenue, and LinStudentUCB() need no recorded rewards"
             )
-        own = [np.sort(values[arm == number]) for number in range(len(names))]
-        pairs = zip(names, own, strict=True)
-        found = tuple(ArmRewards(name, rewards) for name, rewards in pairs if len(rewards))
+        by_arm = [np.sort(values[arm == number]) for number in range(len(names))]
+        pairs = zip(names, by_arm, strict=True)
+        arms = tuple(ArmRewards(name, rewards) for name, rewards in pairs if len(rewards))
         if not values.any():
             raise ValueError(
                 f"all {len(values)} rewards are 0, which says nothing about the arms yet: record "
                 "more, or start with RevenueUCB(), which needs no recorded rewards"
             )
-        if all(own.rewards[0] == own.rewards[-1] for own in found):
+        if all(arm.rewards[0] == arm.rewards[-1] for arm in arms):
             if values.min() == values.max():
                 raise ValueError(
                     f"all {len(values)} rewards are {values[0]:g}, so they cannot tell arms apart: "
@@ -235,13 +234,13 @@ class Rewards:
                 f"the rewards of each arm are all equal, such as {values[0]:g}; without noise no "
                 "filter is needed: pull every arm once and keep the best"
             )
-        widest = max(own.spread for own in found)
+        widest = max(arm.spread for arm in arms)
         if not (widest == 0 or _SMALL < widest < _LARGE):
             raise ValueError(
                 f"rewards must have a spread of {_SMALL:g} to {_LARGE:g}, got {widest:g}: "
                 "change their unit"
             )
-        return cls(found, missing)
+        return cls(arms, missing)
 
     @cached_property
     def samples(self) -> list[Array]:
@@ -406,20 +405,22 @@ class Rewards:
         )
 
     def _about_shape(self) -> list[str]:
-        found = []
+        sentences = []
         if self.heavier_arm is not None:
-            name, own = self.heavier_arm.name, self.heavier_arm.tail
-            found.append(f"Arm {name} has a heavier tail than the others (index {own.alpha:.2f}).")
+            name, tail = self.heavier_arm.name, self.heavier_arm.tail
+            sentences.append(
+                f"Arm {name} has a heavier tail than the others (index {tail.alpha:.2f})."
+            )
         if self.spreads_differ:
             by = sorted((arm for arm in self.arms if arm.spread > 0), key=lambda arm: arm.spread)
-            found.append(
+            sentences.append(
                 f"The spreads of the arms differ: {by[-1].name} is "
                 f"{by[-1].spread / by[0].spread:.3g} times as wide as {by[0].name}; statements "
                 "about the noise are for the widest."
             )
         if not self.symmetric:
-            found.append("The rewards are not symmetric: their median and mean differ.")
-        return found
+            sentences.append("The rewards are not symmetric: their median and mean differ.")
+        return sentences
 
 
 def asymmetry(errors: Array) -> float:

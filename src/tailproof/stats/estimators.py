@@ -91,7 +91,7 @@ class Estimator(Named, ABC):
 
 
 class _EstimatorAim(Estimator, Aim):
-    """An estimator that is also an aim: what it estimates depends on one arm alone."""
+    """An estimator that is also an aim: its value depends on one arm alone."""
 
     share = None
 

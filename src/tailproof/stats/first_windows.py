@@ -1,4 +1,4 @@
-"""Units as they come back live: what each brings in the window after its first request."""
+"""Units as they come back live: the total of each in the window after its first request."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ __all__ = ["FirstWindows", "Open"]
 
 
 class Open(NamedTuple):
-    """First requests whose windows are not over, with what their units have brought so far."""
+    """First requests whose windows are not over, with the totals of their units so far."""
 
     rows: Decided
     ends: Array
@@ -20,11 +20,11 @@ class Open(NamedTuple):
 
 
 class FirstWindows:
-    """Gathers decisions by unit: a unit enters once, with all that it brought in its window.
+    """Gathers decisions by unit: a unit enters once, with its total in its window.
 
     The window starts with the first request of a unit; requests later than that do not count. A
-    unit enters when a decision asked at its end or later is there, so the order does not depend on
-    what was bought, nor on how decisions are split between calls. Only open units take memory.
+    unit enters when a decision asked at its end or later is there, so the order depends neither on
+    purchases nor on how decisions are split between calls. Only open units take memory.
 
     Examples
     --------

@@ -29,7 +29,7 @@ class Histogram:
     rewards that share their leading bits; the narrower the range of all rewards, the narrower
     the cells. A value that has a cell of its own, like zero, is still exact.
 
-    d never falls, and cells of a smaller d lie within those of a larger one, so the result depends
+    d never falls, and cells of a smaller d lie within cells of a larger one, so the result depends
     neither on the order of the rewards nor on how they were split between calls.
 
     Parameters
@@ -112,7 +112,7 @@ class Histogram:
             self._merge()
 
     def _merge(self) -> None:
-        """Merge what is in the same cell, with cells as narrow as `most` allows."""
+        """Merge values in the same cell, with cells as narrow as `most` allows."""
         order = np.argsort(self.lows, kind="stable")
         bits = _ascending(self.lows[order])
         self.dropped = bisect_left(

@@ -56,9 +56,9 @@ def _weights() -> tuple[Array, Array]:
     evidence, but little. Arms with equally many rewards want similar bets, so these weigh most.
     """
     octaves = np.log2(_BETS)
-    one = 1 / (1 + ((octaves + 2) / 4) ** 2)
-    two = np.sqrt(np.outer(one, one)) / (1 + np.subtract.outer(octaves, octaves) ** 2)
-    return one / one.sum(), two / two.sum()
+    single = 1 / (1 + ((octaves + 2) / 4) ** 2)
+    two = np.sqrt(np.outer(single, single)) / (1 + np.subtract.outer(octaves, octaves) ** 2)
+    return single / single.sum(), two / two.sum()
 
 
 _ONE, _TWO = _weights()
@@ -263,7 +263,7 @@ def mean_sequence(sample: BoundedSample, level: float = 0.95) -> tuple[float, fl
 
 
 def _betting(sample: BoundedSample, asked: float) -> float:
-    """Return the lower end: the least m whose capital is below what is asked."""
+    """Return the lower end: the least m whose log capital is below `asked`."""
 
     def missing(m: float) -> float:
         return asked - log_capital(_log_capitals(sample, m), np.log(_ONE))
@@ -277,21 +277,21 @@ def _log_capitals(sample: BoundedSample, m: ArrayLike) -> Array:
     """Return ln Π (1 + λ_j (x_i − m)) of shape m.shape + (bets,); each falls as m grows."""
     at = np.asarray(m)[..., None]
     bets = np.minimum(_BETS, largest_bet(at))
-    found = np.empty(bets.shape)
+    logs = np.empty(bets.shape)
     for j in np.ndindex(at.shape[:-2]):  # one row of points at a time stays in the cache
         gains = 1 + bets[j][..., None] * (sample.values - at[j][..., None])
-        found[j] = np.log(gains) @ sample.counts
-    return found
+        logs[j] = np.log(gains) @ sample.counts
+    return logs
 
 
 def mean_evidence(a: BoundedSample, b: BoundedSample, difference: float = 0.0) -> float:
-    """Return the logarithm of the evidence that the mean of a exceeds that of b by a difference.
+    """Return the logarithm of the evidence that mean(a) − mean(b) exceeds a difference.
 
     E = inf_m Σ_jk w_jk Π_i (1 + λ_j (a_i − m − difference)) Π_i (1 − λ_k (b_i − m))
 
-    If the mean of a is at most that of b plus the difference, then some m lies between: at that m
-    the sum is a supermartingale that starts at 1, and E is no larger. So E ever reaches e^f with a
-    probability of at most e^−f, for all laws within the bounds, all sample sizes and all ways to
+    If the mean of a is at most the mean of b plus the difference, then some m lies between: at that
+    m the sum is a supermartingale that starts at 1, and E is no larger. So E ever reaches e^f with
+    a probability of at most e^−f, for all laws within the bounds, all sample sizes and all ways to
     choose the arms. `evidence_needed` says how much is enough.
 
     >>> control = BoundedSample.of([0], counts=[1000], low=0, high=1)
@@ -323,8 +323,8 @@ def _joined(first: Array, second: Array) -> Array:
     """Return the logarithm of the mixture over pairs of bets, one on each arm."""
     tops = first.max(-1, keepdims=True), second.max(-1, keepdims=True)
     pairs = (np.exp(first - tops[0]) @ _TWO) * np.exp(second - tops[1])
-    found: Array = np.log(pairs.sum(-1)) + tops[0][..., 0] + tops[1][..., 0]
-    return found
+    joined: Array = np.log(pairs.sum(-1)) + tops[0][..., 0] + tops[1][..., 0]
+    return joined
 
 
 def _least(
@@ -352,7 +352,7 @@ def _least(
 
 
 def mean_difference(a: BoundedSample, b: BoundedSample, level: float = 0.95) -> tuple[float, float]:
-    """Return an interval for the mean of a minus that of b, for any look.
+    """Return an interval for mean(a) − mean(b), for any look.
 
     All differences d with `mean_evidence(a, b, d)` and `mean_evidence(b, a, -d)` below
     ln(2/(1 − level)); proved like the evidence.
@@ -370,22 +370,22 @@ def mean_difference(a: BoundedSample, b: BoundedSample, level: float = 0.95) -> 
 
 
 def _lowest_mean_difference(a: BoundedSample, b: BoundedSample, asked: float) -> float:
-    """Return the least difference whose evidence is below what is asked."""
-    width, found = a.high - a.low, a._mean - b._mean
+    """Return the least difference whose evidence is below `asked`."""
+    width, observed = a.high - a.low, a._mean - b._mean
     deviation = math.sqrt(a._variance + b._variance) + 1 / (1 + min(a.n, b.n))
 
     def missing(difference: float) -> float:
         return asked - mean_evidence(a, b, width * difference)
 
-    reach, least = 5 * deviation, found
+    reach, least = 5 * deviation, observed
     while least > -1:
-        least, reach = max(found - reach, -1.0), 2 * reach
+        least, reach = max(observed - reach, -1.0), 2 * reach
         if missing(least) < 0:
             break
     else:
         return -width
     step = 5e-3 * deviation  # as fine as the evidence is
-    return width * max(_root(missing, least, found, step) - step, -1.0)
+    return width * max(_root(missing, least, observed, step) - step, -1.0)
 
 
 def evidence_needed(arms: int, level: float = 0.95) -> float:
@@ -463,12 +463,12 @@ def quantile_evidence(
     *,
     each: tuple[float, float] = (1.0, 1.0),
 ) -> float:
-    """Return the logarithm of the evidence that a quantile of a exceeds that of b by a difference.
+    """Return the logarithm of the evidence that quantile(a) − quantile(b) exceeds a difference.
 
-    E = inf_q M(n_a, #{a > q + difference}; 1 − π) M(n_b, #{b < q}; π),  M that of `log_mixture`
+    E = inf_q M(n_a, #{a > q + difference}; 1 − π) M(n_b, #{b < q}; π),  M from `log_mixture`
 
-    If the quantile of a is at most that of b plus the difference, then some q lies between, and
-    there both factors are supermartingales that start at 1. So E ever reaches e^f with a
+    If the quantile of a is at most the quantile of b plus the difference, then some q lies between,
+    and there both factors are supermartingales that start at 1. So E ever reaches e^f with a
     probability of at most e^−f, for all laws, sample sizes and ways to choose the arms. In a
     forecast each number of a stands for `each[0]` rewards, each of b for `each[1]`.
 
@@ -506,7 +506,7 @@ def _log_mixture(n: float, s: ArrayLike, quantile: float) -> Array:
 def quantile_difference(
     a: ArrayLike, b: ArrayLike, quantile: float, level: float = 0.95
 ) -> tuple[float, float]:
-    """Return an interval for the quantile of a minus that of b, for any look.
+    """Return an interval for quantile(a) − quantile(b), for any look.
 
     All differences d with `quantile_evidence(a, b, π, d)` and `quantile_evidence(b, a, π, -d)`
     below ln(2/(1 − level)); proved like the evidence. With too few samples an end is infinite.
@@ -525,10 +525,10 @@ def quantile_difference(
 
 
 def _lowest_quantile_difference(a: Array, b: Array, quantile: float, asked: float) -> float:
-    """Return the least difference whose evidence is below what is asked.
+    """Return the least difference whose evidence is below `asked`.
 
-    If k of b lie below q, then q is at most b_(k+1). What evidence is left then allows at most s of
-    a above, and a_(n−s) is the least value with so few above it.
+    If k of b lie below q, then q is at most b_(k+1). The remaining evidence allows at most s of a
+    above q, and a_(n−s) is the least value with at most s above it.
     """
     n, m = len(a), len(b)
     most_evidence = asked + math.log1p(n) + math.log1p(m) + 5

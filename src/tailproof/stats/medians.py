@@ -178,8 +178,8 @@ class NoiseQuantile(MedianLaw):
         return np.diff(self._below(self._centre + width * ends))
 
     def _below(self, x: Array) -> Array:
-        found: Array = betainc(*self._ranks, self.noise.cdf(x))
-        return found
+        probability: Array = betainc(*self._ranks, self.noise.cdf(x))
+        return probability
 
     @property
     def _ranks(self) -> tuple[int, int]:
@@ -276,11 +276,11 @@ def exceedance(law: MedianLaw, blocks: int, z: ArrayLike) -> Array:
     require(bool(np.all(errors >= 0)), "z", "at least 0", z)
     if whole("blocks", blocks) == 1:
         return law.exceedance(errors)
-    found = np.empty(errors.shape)
+    probability = np.empty(errors.shape)
     for index, error in np.ndenumerate(errors):
         places, tail = _sum_tail(law, blocks, float(error))
-        found[index] = np.interp(blocks * error, places, tail)
-    return found
+        probability[index] = np.interp(blocks * error, places, tail)
+    return probability
 
 
 def scale(law: MedianLaw, blocks: int, delta: float) -> float:
@@ -333,7 +333,7 @@ def median_scale(noise: Noise, *, block: int, failure: float) -> float:
     >>> round(41 * median_scale(Cauchy(), block=41, failure=1e-5) ** 2, 2)
     3.56
 
-    Source: our own; the law of M is that of `tailproof.noise.Noise.sample_median`.
+    Source: our own; the law of M is the law of `tailproof.noise.Noise.sample_median`.
     Differences: none.
     """
     _check_law(noise)

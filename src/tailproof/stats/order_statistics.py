@@ -112,8 +112,8 @@ def kl(p: ArrayLike, q: ArrayLike) -> Array:
     Source: the definition. Differences: none.
     """
     x, y = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
-    found: Array = rel_entr(x, y) + rel_entr(1 - x, 1 - y)
-    return found
+    divergence: Array = rel_entr(x, y) + rel_entr(1 - x, 1 - y)
+    return divergence
 
 
 def pulls_rate(below: ArrayLike, quantile: float = 0.5) -> Array:

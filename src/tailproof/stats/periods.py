@@ -1,7 +1,7 @@
 """Time: within which periods arms are compared, and whether their shares moved.
 
-A shop grows, has weekends, and gets new arms. If an arm's share changes meanwhile, its mean is that
-of other days than its rival's. Differences within days are free of all of this.
+A shop grows, has weekends, and gets new arms. If an arm's share changes, its mean is taken over
+other days than its rival's. Differences within days are free of all of this.
 """
 
 import math
@@ -79,13 +79,13 @@ def shared_periods(day: Index, first: Flags) -> tuple[Index, Flags]:
     """
     if not first.any() or first.all():
         return np.zeros(len(day), np.int64), np.zeros(len(day), np.bool_)
-    ends = [(int(day[own].min()), int(day[own].max())) for own in (first, ~first)]
+    ends = [(int(day[side].min()), int(day[side].max())) for side in (first, ~first)]
     start, end = max(low for low, _ in ends), min(high for _, high in ends)
     kept = (day >= start) & (day <= end)
     if not kept.any():
         return np.zeros(len(day), np.int64), kept
     length = end - start + 1
-    counts = [np.bincount(day[own & kept] - start, minlength=length) for own in (first, ~first)]
+    counts = [np.bincount(day[side & kept] - start, minlength=length) for side in (first, ~first)]
     number_of = _joined(np.column_stack(counts))
     period = number_of[np.clip(day - start, 0, length - 1)]
     return np.asarray(np.maximum(period, 0)), kept & (period >= 0)
@@ -103,7 +103,7 @@ def _joined(counts: NDArray[Any]) -> Index:
         number_of[place] = current
         if have.min() >= LEAST:
             current, start, before, have = current + 1, place + 1, have, np.zeros(2)
-    if current and start < len(counts):  # what is left joins the last one
+    if current and start < len(counts):  # the rest joins the last one
         number_of[start:] = -1 if _other_shares(before, have) else current - 1
     return number_of
 
@@ -124,7 +124,7 @@ class Moved(NamedTuple):
     ----------
     shares, rewards : bool
     within : bool
-        Whether shares changed within the periods that are compared, as those of a policy do.
+        Whether shares changed within the periods that are compared, as under a policy.
     sorted : bool
         Whether rows are sorted by arm, so that their order says nothing about time.
     """
@@ -143,8 +143,8 @@ def moved(arm: Index, total: Array, arms: int, day: Index | None = None) -> Move
     Shares: a χ² test of arms by blocks, and of arms by the place within the day. Rewards: the share
     of buyers and the rank of a total, each against the row number; both, and the total, against the
     share that the arm had then, within arms. Runs: the number of changes of the arm, and the
-    correlation of ranks with those of the row before. Each test is wrong in one file of 10 000, but
-    the one against shares in one of 100.
+    correlation of ranks of neighbouring rows. Each test is wrong in one file of 10 000, but the one
+    against shares in one of 100.
 
     >>> rng = np.random.default_rng(0)
     >>> arm = (rng.random(4000) < np.linspace(0.1, 0.6, 4000)).astype(int)
@@ -156,14 +156,14 @@ def moved(arm: Index, total: Array, arms: int, day: Index | None = None) -> Move
     n = len(arm)
     if n < _LEAST_ROWS or arms < 2:
         return Moved()
-    found = Moved(rewards=_drifts(total), runs=_runs(arm, total, arms))
+    unclear = Moved(rewards=_drifts(total), runs=_runs(arm, total, arms))
     if day is None or int(day.max(initial=0)) == 0:
         if int(np.count_nonzero(np.diff(arm))) < arms * math.log2(n):
-            return found._replace(sorted=True)
+            return unclear._replace(sorted=True)
         parts = [np.arange(n) * count // n for count in (_BLOCKS, max(n // _SHORT, _BLOCKS))]
         changed = any(_unlike(arm, part, arms) for part in parts)
-        rewards = found.rewards or (changed and any(_goes(arm, total, x, arms) for x in parts))
-        return found._replace(shares=changed, rewards=rewards, within=changed, followed=changed)
+        rewards = unclear.rewards or (changed and any(_goes(arm, total, x, arms) for x in parts))
+        return unclear._replace(shares=changed, rewards=rewards, within=changed, followed=changed)
     blocks = np.minimum(day * _BLOCKS // (int(day.max()) + 1), _BLOCKS - 1)
     # a third of a day each, by rank within it; compared within days
     size = np.bincount(day)
@@ -172,10 +172,10 @@ def moved(arm: Index, total: Array, arms: int, day: Index | None = None) -> Move
     within = _unlike_within(arm, part, day, arms)
     changed = _unlike(arm, blocks, arms)
     followed = within or (changed and _followed(arm, total, day, arms))
-    rewards = found.rewards
+    rewards = unclear.rewards
     if changed or within:
         rewards |= any(_goes(arm, total, x, arms) for x in (day, part, 3 * day + part))
-    return found._replace(shares=changed, rewards=rewards, within=within, followed=followed)
+    return unclear._replace(shares=changed, rewards=rewards, within=within, followed=followed)
 
 
 def _goes(arm: Index, total: Array, cell: Index, arms: int) -> bool:
@@ -192,8 +192,8 @@ def _goes(arm: Index, total: Array, cell: Index, arms: int) -> bool:
         return np.asarray(x - (np.bincount(arm, x, arms) / size)[arm])
 
     values = [centred((total != 0).astype(np.float64)), centred(total)]
-    for one in range(arms):
-        share = centred(shares[cell, one])
+    for mine in range(arms):
+        share = centred(shares[cell, mine])
         for x in values:
             error = math.sqrt(float(np.square(share * x).sum()))
             if abs(float(share @ x)) > _CONFOUNDED * error > 0:
@@ -215,9 +215,9 @@ def _followed(arm: Index, total: Array, day: Index, arms: int) -> bool:
     )
     past = [np.cumsum(x, axis=0)[:-1] for x in (n, sums, squares)]
     size = n.sum(axis=1)[1:].astype(np.float64)
-    for one in range(arms):
-        k, s, q = (x[:, one] for x in past)
-        rest_k, rest_s, rest_q = (x.sum(axis=1) - x[:, one] for x in past)
+    for mine in range(arms):
+        k, s, q = (x[:, mine] for x in past)
+        rest_k, rest_s, rest_q = (x.sum(axis=1) - x[:, mine] for x in past)
         known = (np.minimum(k, rest_k) >= _LEAST_PAST) & (size > 0)
         if known.sum() < _LEAST_DAYS:
             return True  # nobody can tell
@@ -227,7 +227,7 @@ def _followed(arm: Index, total: Array, day: Index, arms: int) -> bool:
         at = np.flatnonzero(known).astype(np.float64)
         columns = np.column_stack([np.ones(len(at)), at, np.clip(lead, -9, 9)])
         root = np.sqrt(size[known])
-        share = n[1:][known, one] / size[known]
+        share = n[1:][known, mine] / size[known]
         inverse = np.linalg.pinv((columns * root[:, None]).T @ (columns * root[:, None]))
         slope = inverse @ ((columns * root[:, None]).T @ (share * root))
         left = float(np.square((share - columns @ slope) * root).sum()) / (len(at) - 3)
@@ -281,15 +281,15 @@ def _chi_square(tables: list[Array] | list[Index]) -> bool:
 def _drifts(total: Array) -> bool:
     """Return whether buyers, or the ranks of totals, drift with the row number."""
     bought = (total != 0).astype(np.float64)
-    found = False
+    drifts = False
     for values in (bought, _ranks(total[total != 0])):
         if len(values) < _LEAST_ROWS or not np.ptp(values):
             continue
         at = np.arange(len(values)) - (len(values) - 1) / 2
         centred = values - values.mean()
         z = float(at @ centred) / math.sqrt(float(at @ at) * float(centred @ centred) / len(values))
-        found |= 2 * float(ndtr(-abs(z))) < SURELY
-    return found
+        drifts |= 2 * float(ndtr(-abs(z))) < SURELY
+    return drifts
 
 
 def _ranks(values: Array) -> Array:

@@ -44,5 +44,5 @@ def pitman(x: Array, spread: Array) -> Array:
         weight[:, [0, -1]] = 0  # the likelihood is negligible at the ends, as in wide gaps
         centre[part, 0] = np.vecdot(weight, m) / weight.sum(axis=1)
     with np.errstate(over="ignore"):
-        found = np.clip(middle + spread * centre, -_LARGEST, _LARGEST)
-    return np.where(np.isinf(middle), middle, found).reshape(x.shape[:-1])
+        estimate = np.clip(middle + spread * centre, -_LARGEST, _LARGEST)
+    return np.where(np.isinf(middle), middle, estimate).reshape(x.shape[:-1])

@@ -16,22 +16,33 @@ from tailproof.formatting import odds
 from tailproof.stats.customers import Customers
 from tailproof.typing import Array, Index
 
-__all__ = ["Finding", "bursts", "duplicates", "machines", "planned_shares", "twice", "unlike_plan"]
+__all__ = [
+    "Finding",
+    "bursts",
+    "crowd",
+    "duplicates",
+    "machines",
+    "planned_shares",
+    "twice",
+    "unlike_plan",
+]
 
 SURELY = 1e-3
 """A split is said to be unlike its plan if chance makes one so unlike in 1 of 1000 files."""
 _EXACT = 200
-"""Up to so many customers of two arms, all possible splits are counted."""
+"""With at most this many customers of two arms, all possible splits are counted."""
 _MANY_ROWS = 100
-"""One customer with so many rows, and nothing bought, is a machine."""
+"""A customer with at least this many rows and no purchase is a machine,"""
 _UNUSUAL = 10
-"""and it has so many times the rows of the customer below whom 99 % are."""
+"""if it also has this many times the rows of the 99 % quantile of customers."""
+_CROWD = 0.05
+"""A unit with this share of all rows and several arms may stand for all unknown customers."""
 _LEAST_ALIKE = 3
-"""Identical rows beyond what chance explains, below which nothing is said."""
+"""Identical rows in excess of chance, below which nothing is said."""
 _CROWDED = 1.5
-"""A burst has so many times the rows that are usual."""
+"""A burst has this many times the usual rows."""
 _NEAR = 7
-"""Blocks before and after, whose median is what is usual: a share that ramps up is no burst."""
+"""Blocks before and after, whose median is usual: a share that ramps up is no burst."""
 _BLOCK = 200
 """Rows in which a burst of one arm is looked for."""
 
@@ -42,7 +53,7 @@ class Finding(NamedTuple):
     Attributes
     ----------
     kind : str
-        "shares", "machines", "duplicates" or "burst".
+        "shares", "machines", "crowd", "duplicates" or "burst".
     words : str
         A sentence.
     """
@@ -124,16 +135,16 @@ def about_shares(
     if day is None:
         return []
     days = np.unique(day)
-    found = []
-    for one in days.tolist():
-        own = np.bincount(customers.arm[day == one], minlength=customers.arms)
-        p = unlike_plan(own, shares)
+    findings = []
+    for date in days.tolist():
+        of_day = np.bincount(customers.arm[day == date], minlength=customers.arms)
+        p = unlike_plan(of_day, shares)
         if p < SURELY / len(days):
-            pairs = zip(names, own.tolist(), strict=True)
+            pairs = zip(names, of_day.tolist(), strict=True)
             listed = ", ".join(f"{name} {count:,}" for name, count in pairs)
-            words = f"On day {one + 1} the arms did not have their planned shares ({listed})."
-            found.append(Finding("shares", words))
-    return found[:3]
+            words = f"On day {date + 1} the arms did not have their planned shares ({listed})."
+            findings.append(Finding("shares", words))
+    return findings[:3]
 
 
 def machines(customers: Customers, names: Sequence[str]) -> list[Finding]:
@@ -152,6 +163,27 @@ def machines(customers: Customers, names: Sequence[str]) -> list[Finding]:
             "machines",
             f"{who} up to {int(customers.visits[worst]):,} rows and no purchase (the first of "
             f"them under {names[customers.arm[worst]]}): these may be machines. Leave them out.",
+        )
+    ]
+
+
+def crowd(unit: Index, arm: Index) -> list[Finding]:
+    """Say if one unit has a twentieth of all rows, under several arms, as a blank name has.
+
+    >>> unit = np.append(np.arange(900), np.zeros(300, int))
+    >>> crowd(unit, np.arange(1200) % 2)[0].words[:47]
+    'One unit, that of row 1, has 25% of all rows an'
+    """
+    counts = np.bincount(unit)
+    mine, count = unit == counts.argmax(), int(counts.max(initial=0))
+    if count < max(_MANY_ROWS, _CROWD * len(unit)) or not np.ptp(arm[mine]):
+        return []
+    return [
+        Finding(
+            "crowd",
+            f"One unit, that of row {int(mine.argmax()) + 1:,}, has {count / len(unit):.0%} of all "
+            "rows and several arms: if it stands for customers whom nobody knows, leave its rows "
+            "out.",
         )
     ]
 
@@ -176,7 +208,7 @@ def duplicates(arm: Index, reward: Array, unit: Index, time: Array | None) -> li
 
 
 def twice(count: int) -> list[Finding]:
-    """Say that rows with a purchase occur twice, if chance does not explain so many."""
+    """Say that rows with a purchase occur twice, if there are more than by chance."""
     if count < _LEAST_ALIKE:
         return []
     return [
@@ -197,25 +229,25 @@ def bursts(arm: Index, names: Sequence[str], reward: Array) -> list[Finding]:
     if n < 5 * _BLOCK or arms < 2 or int(np.count_nonzero(np.diff(arm))) < arms * math.log2(n):
         return []
     counts = np.bincount(arm, minlength=arms)
-    found = []
+    findings = []
     block = np.arange(n) // _BLOCK
-    for one in range(arms):
-        inside = np.bincount(block[arm == one], minlength=int(block[-1]) + 1)
+    for which in range(arms):
+        inside = np.bincount(block[arm == which], minlength=int(block[-1]) + 1)
         worst = int(inside.argmax())
         near = inside[max(0, worst - _NEAR) : worst + _NEAR + 1]
         middle = float(np.median(near))
         asked = 1e-4 / (len(inside) * arms)
         lone = float(pdtrc(inside[worst] - 1, max(middle, 1.0))) < asked
-        rows = (block == worst) & (arm == one)
-        usual = float((reward[arm == one] != 0).mean())
+        rows = (block == worst) & (arm == which)
+        usual = float((reward[arm == which] != 0).mean())
         bought = float((reward[rows] != 0).mean())
         if lone and inside[worst] > _CROWDED * middle and bought <= usual / 2:
-            found.append(
+            findings.append(
                 Finding(
                     "burst",
-                    f"{int(inside[worst]):,} of {_BLOCK} rows in a burst belong to {names[one]}, "
+                    f"{int(inside[worst]):,} of {_BLOCK} rows in a burst are of {names[which]}, "
                     f"which usually has {middle:,.0f}, and hardly one of them bought: look at rows "
                     f"{worst * _BLOCK + 1:,} to {min(n, (worst + 1) * _BLOCK):,}.",
                 )
             )
-    return found[:1] if counts.all() else found
+    return findings[:1] if counts.all() else findings

@@ -34,12 +34,12 @@ _WARY = 10
 """Weighted rewards of a policy's log get this part of the error: their sums have heavy tails. At
 the whole error 6 to 11 % of equal arms were called different, at a tenth 2 to 4.5 %."""
 MOST_HIDDEN = 0.1
-"""A cap that cuts more than this share of an arm's buyers hides what the arm is worth."""
+"""A cap that cuts more than this share of an arm's buyers hides the value of the arm."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Standing:
-    """The arms of a file or a page by what their customers bring.
+    """The arms of a file or a page by the revenue of their customers.
 
     An arm is sure to lead if it beats every rival at half of 1 − level, one-sided. This needs no
     correction for the number of arms: a wrong claim must beat the truly best arm.
@@ -149,24 +149,24 @@ class Standing:
         """The day of each customer's first visit, if times are known and of several days."""
         if self.customers.time is None or not self.customers.n:
             return None
-        found = days_of(self.customers.time)
-        return found if found.max() else None
+        days = days_of(self.customers.time)
+        return days if days.max() else None
 
     @cached_property
     def row_day(self) -> Index | None:
-        """The day of each row, likewise."""
+        """The day of each row, if times are known and of several days."""
         time = self.customers.row_time
-        found = None if time is None or not len(time) else days_of(time)
-        return found if found is not None and found.max() else None
+        days = None if time is None or not len(time) else days_of(time)
+        return days if days is not None and days.max() else None
 
     @cached_property
     def moved(self) -> Moved:
         """Whether shares of arms moved, or rewards."""
-        found = self.customers
-        if found.case == "visits":
-            rows = found.capped_rows(*self.range)
-            return moved(found.row_arm, rows, found.arms, self.row_day)
-        return moved(found.arm, self.capped, found.arms, self.day)
+        customers = self.customers
+        if customers.case == "visits":
+            rows = customers.capped_rows(*self.range)
+            return moved(customers.row_arm, rows, customers.arms, self.row_day)
+        return moved(customers.arm, self.capped, customers.arms, self.day)
 
     @cached_property
     def judged_for(self) -> Looks:
@@ -184,30 +184,30 @@ class Standing:
     @cached_property
     def means(self) -> Array:
         """What each arm earns per customer, as its customers came; NaN without any."""
-        found = self.customers
-        if found.case == "visits":
+        customers = self.customers
+        if customers.case == "visits":
             return self._visit_means
-        weight = np.ones(found.n) if found.weight is None else found.weight
-        sums = np.bincount(found.arm, weight, found.arms)
-        totals = np.bincount(found.arm, weight * self.capped, found.arms)
+        weight = np.ones(customers.n) if customers.weight is None else customers.weight
+        sums = np.bincount(customers.arm, weight, customers.arms)
+        totals = np.bincount(customers.arm, weight * self.capped, customers.arms)
         return _ratio(totals, sums)
 
     @cached_property
     def per_visit(self) -> Array:
         """What each arm earns per visit; its leader may be another arm."""
-        found = self.customers
-        rows = found.capped_rows(*self.range)
-        visits = np.bincount(found.row_arm, minlength=found.arms)
-        sums = np.bincount(found.row_arm, rows, found.arms)
+        customers = self.customers
+        rows = customers.capped_rows(*self.range)
+        visits = np.bincount(customers.row_arm, minlength=customers.arms)
+        sums = np.bincount(customers.row_arm, rows, customers.arms)
         return _ratio(sums, visits)
 
     @property
     def _visit_means(self) -> Array:
-        found = self.customers
-        rows, p = found.capped_rows(*self.range), found.row_propensity
-        sums = np.bincount(found.row_arm, rows if p is None else rows / p, found.arms)
-        shares = np.bincount(found.row_arm, minlength=found.arms) / len(found.row_arm)
-        return np.asarray(sums / (found.n * (shares if p is None else np.ones(found.arms))))
+        customers = self.customers
+        rows, p = customers.capped_rows(*self.range), customers.row_propensity
+        sums = np.bincount(customers.row_arm, rows if p is None else rows / p, customers.arms)
+        shares = np.bincount(customers.row_arm, minlength=customers.arms) / len(customers.row_arm)
+        return np.asarray(sums / (customers.n * (shares if p is None else np.ones(customers.arms))))
 
     @cached_property
     def effects(self) -> Array:
@@ -215,24 +215,28 @@ class Standing:
 
         τ of the least squares Σ n_at (m_at − μ_t − τ_a)². Without days, means less their mean.
         """
-        found = self.customers
-        if found.case == "visits" and self.row_day is not None and found.row_propensity is None:
-            most = int(np.bincount(found.row_arm, minlength=found.arms).argmax())
-            arms = range(found.arms)
+        customers = self.customers
+        if (
+            customers.case == "visits"
+            and self.row_day is not None
+            and customers.row_propensity is None
+        ):
+            most = int(np.bincount(customers.row_arm, minlength=customers.arms).argmax())
+            arms = range(customers.arms)
             scores = [self._visit_scores(*self.range, arm, most).mean() for arm in arms]
             return np.where(np.isnan(self.means), math.nan, scores)
-        if self.day is None or found.case == "visits" or self.judged_for == "any":
+        if self.day is None or customers.case == "visits" or self.judged_for == "any":
             return np.asarray(self.means - np.nanmean(self.means))
-        weight = np.ones(found.n) if found.weight is None else found.weight
+        weight = np.ones(customers.n) if customers.weight is None else customers.weight
         days = int(self.day.max(initial=0)) + 1
-        cell = self.day * found.arms + found.arm
-        n = np.bincount(cell, weight, days * found.arms).reshape(days, found.arms)
+        cell = self.day * customers.arms + customers.arm
+        n = np.bincount(cell, weight, days * customers.arms).reshape(days, customers.arms)
         sums = np.bincount(cell, weight * self.capped, n.size).reshape(n.shape)
-        each = n / np.maximum(n.sum(axis=1, keepdims=True), 1e-300)
-        normal = np.diag(n.sum(axis=0)) - n.T @ each
-        right = sums.sum(axis=0) - each.T @ sums.sum(axis=1)
+        share = n / np.maximum(n.sum(axis=1, keepdims=True), 1e-300)
+        normal = np.diag(n.sum(axis=0)) - n.T @ share
+        right = sums.sum(axis=0) - share.T @ sums.sum(axis=1)
         effects, _, rank, _ = np.linalg.lstsq(normal, right, rcond=1e-12)
-        if rank < found.arms - 1:  # some arms never met
+        if rank < customers.arms - 1:  # some arms never met
             return np.asarray(self.means - np.nanmean(self.means))
         return np.where(n.sum(axis=0) > 0, effects, math.nan)
 
@@ -253,21 +257,22 @@ class Standing:
         return self._pairs[one, other]
 
     def _compared(self, one: int, other: int) -> Contrast:
-        found = self.customers
-        if found.case == "visits":
+        customers = self.customers
+        if customers.case == "visits":
             scores = self._visit_scores(*self.range, one, other)
             scored = of_scores(scores, 1 - self._error)
             if not self.bounded:
                 return scored
-            least = min(np.bincount(found.row_arm, minlength=found.arms)[[one, other]])
-            worst = (self.range[1] - self.range[0]) * len(found.row_arm) / max(float(least), 1.0)
+            least = min(np.bincount(customers.row_arm, minlength=customers.arms)[[one, other]])
+            worst = (
+                (self.range[1] - self.range[0]) * len(customers.row_arm) / max(float(least), 1.0)
+            )
             ends = (of_scores(np.append(scores, side * worst), 1 - self._error) for side in (-1, 1))
             return _at_worst(scored, *ends)
         if self._by_evidence(one, other):
             return self._at_any_look(one, other)
         mine, first, period, weight = self._matched(one, other)
-        level, seed = 1 - self._error, self.seed
-        about = {"moved": self.moved.shares, "level": level, "seed": seed}
+        level, any_moved = 1 - self._error, self.moved.shares
 
         def compared(*made_up: tuple[float, float]) -> Contrast:
             """Compare, with more customers of both arms in the fullest period."""
@@ -281,7 +286,15 @@ class Standing:
             if weight is not None:
                 scale = np.append(weight, np.full(2 * more, weight.mean()))
             sides = np.append(first, np.array([True, False] * more, np.bool_))
-            return contrast(x, sides, period=place, weight=scale, **about)  # type: ignore[arg-type]
+            return contrast(
+                x,
+                sides,
+                period=place,
+                weight=scale,
+                moved=any_moved,
+                level=level,
+                seed=self.seed,
+            )
 
         plain = compared()
         if not (self.bounded and plain.known):
@@ -291,36 +304,36 @@ class Standing:
 
     def _by_evidence(self, one: int, other: int) -> bool:
         """Whether two arms are compared by evidence; also where bounds stand in for sales."""
-        found = self.customers
-        few = self.bounded and min(found.sold[[one, other]]) < LEAST_SOLD
-        return found.case != "visits" and (self.judged_for == "any" or few)
+        customers = self.customers
+        few = self.bounded and min(customers.sold[[one, other]]) < LEAST_SOLD
+        return customers.case != "visits" and (self.judged_for == "any" or few)
 
     def _matched(self, one: int, other: int) -> tuple[Index, Flags, Index | None, Array | None]:
         """Return the customers of two arms, who has the first, their periods and weights."""
-        found = self.customers
-        mine = np.flatnonzero((found.arm == one) | (found.arm == other))
-        first, period = found.arm[mine] == one, None
+        customers = self.customers
+        mine = np.flatnonzero((customers.arm == one) | (customers.arm == other))
+        first, period = customers.arm[mine] == one, None
         if self.day is not None:
             period, kept = shared_periods(self.day[mine], first)
             mine, first, period = mine[kept], first[kept], period[kept]
-        weight = None if found.weight is None else found.weight[mine]
+        weight = None if customers.weight is None else customers.weight[mine]
         if weight is not None and self.weighed:
             weight = np.sqrt(weight)  # each reward of a policy's log then has about one variance
         return mine, first, period, weight
 
     def uncapped(self, one: int, other: int) -> float:
-        """Return what the first arm earned beyond the other, per customer, without a cap."""
-        found = self.customers
-        if not np.isfinite(found.total).all():
+        """Return how much more the first arm earned than the other, per customer, without a cap."""
+        customers = self.customers
+        if not np.isfinite(customers.total).all():
             return math.nan
-        if found.case == "visits":
+        if customers.case == "visits":
             return float(self._visit_scores(-math.inf, math.inf, one, other).mean())
         if self.judged_for == "any":
-            means = [float(found.total[found.arm == arm].mean()) for arm in (one, other)]
+            means = [float(customers.total[customers.arm == arm].mean()) for arm in (one, other)]
             return means[0] - means[1]
         mine, first, period, weight = self._matched(one, other)
         return contrast(
-            found.total[mine],
+            customers.total[mine],
             first,
             period=period,
             weight=weight,
@@ -329,19 +342,19 @@ class Standing:
         ).difference
 
     def _visit_scores(self, low: float, high: float, one: int, other: int) -> Array:
-        """Return what randomised visits say, compared within days on which both arms were there."""
-        found, day = self.customers, self.row_day
-        if day is None or found.row_propensity is not None:
-            return found.visit_scores(low, high, one, other)
-        mine = np.flatnonzero((found.row_arm == one) | (found.row_arm == other))
-        period, kept = shared_periods(day[mine], found.row_arm[mine] == one)
+        """Return scores of randomised visits, within days on which both arms were there."""
+        customers, day = self.customers, self.row_day
+        if day is None or customers.row_propensity is not None:
+            return customers.visit_scores(low, high, one, other)
+        mine = np.flatnonzero((customers.row_arm == one) | (customers.row_arm == other))
+        period, kept = shared_periods(day[mine], customers.row_arm[mine] == one)
         count = int(day.max()) + 1
         of_day = np.full(count, -1)
         of_day[day[mine[kept]]] = period[kept]
-        return found.visit_scores(low, high, one, other, of_day[day])
+        return customers.visit_scores(low, high, one, other, of_day[day])
 
     def _at_any_look(self, one: int, other: int) -> Contrast:
-        """Compare by evidence; p values are those of Ville's inequality."""
+        """Compare by evidence; p values are by Ville's inequality."""
         samples = [self.capped[self.customers.arm == arm] for arm in (one, other)]
         bounded = self._bounded_samples(one, other)
         if bounded is None:
@@ -390,7 +403,7 @@ class Standing:
 
     @cached_property
     def rivals(self) -> tuple[str, ...]:
-        """The arms over which the leader is not sure by the comparison of the two alone."""
+        """The arms that the leader is not sure to beat, each compared with the leader alone."""
         if self.best is None:
             return tuple(self.names)
         others = [arm for arm in range(len(self.names)) if arm != self.best]
@@ -407,20 +420,20 @@ class Standing:
         if (one, other) not in self._pairs and self._by_evidence(one, other):  # no interval yet
             samples = self._bounded_samples(*((other, one) if self.costs else (one, other)))
             return 1.0 if samples is None else _ville(mean_evidence(*samples))
-        found = self.pair(one, other)
-        return found.worse if self.costs else found.better
+        contrast = self.pair(one, other)
+        return contrast.worse if self.costs else contrast.better
 
     @cached_property
     def doubts(self) -> tuple[str, ...]:
         """Why nothing is sure whatever the comparisons say."""
-        found = [*self.unsound, *self._about_sales(), *self._about_time()]
+        doubts = [*self.unsound, *self._about_sales(), *self._about_time()]
         few = self.concentration
         if 0 < few.half < FEWEST_CUSTOMERS and self.customers.n:
-            found.append(
+            doubts.append(
                 f"{few.half} of the customers make half of the revenue: so few say nothing about "
                 "others"
             )
-        return tuple(found)
+        return tuple(doubts)
 
     def _about_sales(self) -> list[str]:
         if self.bounded:
@@ -431,11 +444,11 @@ class Standing:
             if sold < LEAST_SOLD
         ]
         if few:
-            said = ", ".join(
+            sales = ", ".join(
                 f"{name} has sold {often(sold) if sold else 'nothing'}" for name, sold in few[:3]
             )
             return [
-                f"{said}, and every arm needs {LEAST_SOLD} sales before one is sure, as nobody "
+                f"{sales}, and every arm needs {LEAST_SOLD} sales before one is sure, as nobody "
                 "knows what its next sale brings; name the largest possible one if you know it"
             ]
         hidden = self.customers.hidden(*self.range)
@@ -515,13 +528,13 @@ class Standing:
         if self.costs:
             better, worse = worse, better
         return {
-            self.names[arm]: (found, float(up), float(down))
-            for arm, found, up, down in zip(others, pairs, better, worse, strict=True)
+            self.names[arm]: (contrast, float(up), float(down))
+            for arm, contrast, up, down in zip(others, pairs, better, worse, strict=True)
         }
 
 
 def _at_worst(plain: Contrast, least: Contrast, most: Contrast) -> Contrast:
-    """Return a contrast whose ends are those with one more customer each, at the bounds.
+    """Return a contrast whose ends have one more customer in each arm, at the bounds.
 
     What nobody has sold yet may still be sold: an arm whose largest price is rare looks worse
     than it is until then. Gaffke's interval of one mean adds such customers, too.
@@ -541,5 +554,5 @@ def _ville(evidence: float) -> float:
 
 def _ratio(sums: NDArray[Any], counts: NDArray[Any]) -> Array:
     """Return sums over counts; NaN where nothing is counted."""
-    found = np.full(len(sums), math.nan)
-    return np.asarray(np.divide(sums, counts, out=found, where=counts > 0))
+    ratios = np.full(len(sums), math.nan)
+    return np.asarray(np.divide(sums, counts, out=ratios, where=counts > 0))

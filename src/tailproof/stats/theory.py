@@ -305,13 +305,13 @@ def median_pulls(
     last = horizon + 1 - horizon % 2
     low, best = at(1), at(last)
     open_ends = [(low, best)]
-    best = min(low, best, key=lambda found: found.factor)
+    best = min(low, best, key=lambda choice: choice.factor)
     while open_ends:
         low, high = open_ends.pop()
         gap = high.block - low.block
         if gap > 2 and high.scale * math.sqrt(low.block + 2) < best.factor:
             middle = at(low.block + 2 * max(1, min(gap // 4, low.block)))
-            best = min(best, middle, key=lambda found: found.factor)
+            best = min(best, middle, key=lambda choice: choice.factor)
             open_ends += [(middle, high), (low, middle)]
     return MedianPulls(best.block, best.scale * unit, best.cut * unit)
 
@@ -443,11 +443,11 @@ def _clipped(block: int, p: float, alpha: float) -> tuple[float, float]:
     grid = np.linspace(-4, 8, 61) - math.log(y)
     at = int(np.argmax(square(grid)))
     ends = grid[max(at - 1, 0)], grid[min(at + 1, 60)]
-    found = minimize_scalar(
+    optimum = minimize_scalar(
         lambda x: -float(square(x)), bounds=ends, method="bounded", options={"xatol": 1e-6}
     )
     variance = float(np.exp(log_mass) @ size**2)  # the limit s → 0
-    return math.sqrt(max(variance, -float(found.fun))), y
+    return math.sqrt(max(variance, -float(optimum.fun))), y
 
 
 def _log_constant(block_exponent: float) -> float:

@@ -1,4 +1,4 @@
-"""An interval, for any look, for what a sequence of decisions was worth in all."""
+"""An interval, for any look, for the expected total of a sequence of decisions."""
 
 import math
 
@@ -26,8 +26,9 @@ class RunningTotal:
     E[1 + λ s_t | past] ≤ exp(λ E[s_t | past]), so at the true D each product is a supermartingale
     that starts at 1; it is never negative if no bet λ can lose more than there is. The mixture ever
     reaches 2/(1 − level) with a probability of at most (1 − level)/2 (Ville 1939). The upper end is
-    that of −s. The terms need not be independent or alike: their conditional means may change with
-    time, and with what a policy learned. A bet that larger bounds make too risky is given up.
+    the lower end of −s, negated. The terms need not be independent or alike: their conditional
+    means may change with time, and with the state of a policy. A bet that larger bounds make too
+    risky is given up.
 
     Examples
     --------
@@ -37,7 +38,7 @@ class RunningTotal:
     >>> total.value, [round(end) for end in total.ends()]
     (5090.0, [4533, 5649])
 
-    Source: our own; the capital is that of Waudby-Smith and Ramdas 2024, mixed over constant bets.
+    Source: our own; the capital is from Waudby-Smith and Ramdas 2024, mixed over constant bets.
     Differences: 1 + x ≤ eˣ, so that only the sum of the conditional means has to be named.
     """
 
@@ -84,7 +85,7 @@ class RunningTotal:
             return -math.inf
         alive = self._bets[side] > 0
         bets, logs = self._bets[side][alive], self._logs[side][alive] + _LOG_WEIGHTS[alive]
-        least = float(((logs - asked) / bets).max())  # there one bet alone has what is asked
+        least = float(((logs - asked) / bets).max())  # there one bet alone has the required capital
         most = float(((logs - asked + math.log(len(bets))) / bets).max())
 
         def missing(total: float) -> float:

@@ -1,14 +1,14 @@
-"""Whether it paid: what a rule earned beyond its control group, an even split and itself.
+"""Whether it paid: the gain of a rule over its control group, and the cost of exploring.
 
-Every request got its arm by a lot of known probability p. Then a reward y, weighted by π/p, is on
-average what a rule that gives this arm with probability π would have earned, whatever the policy
-had learned and whoever asked. So the difference of two rules is a sum of terms
+Every request got its arm with a known probability p. Then a reward y, weighted by π/p, is on
+average the reward of a rule that gives this arm with probability π, whatever the policy had learned
+and whoever asked. So the difference of two rules is a sum of terms
 
     (π(A_t)/p_t − π'(A_t)/p_t) (y_t − b_t)
 
 with b_t, the mean of earlier rewards, to make them small; `RunningTotal` gives its interval.
 Rewards are cut to a range learned from earlier ones. For a quantile, y says whether the reward
-exceeds that of the control group's earlier rewards.
+exceeds the quantile of the control group's earlier rewards.
 """
 
 import math
@@ -41,18 +41,18 @@ __all__ = [
 Flags = NDArray[np.bool_]
 
 POLICY, CONTROL, OTHER = 0, 1, 2
-"""Groups of decisions; others do not count: no lot was drawn for them. They are those of a paused
+"""Groups of decisions; others do not count: no group was drawn for them. They are those of a paused
 or stopped experiment, imported ones, and all but the first of a unit."""
 _FIRST = 256
 """Outcomes that set the first range of rewards; it is learned again at each power of two."""
 _TRAIL, _SMALLEST = 64, 32
 """The most intervals that are kept for the chart, and the outcomes between the first ones."""
 _LEAST_KEPT = 0.01
-"""If the policy decides less than this, what it would have earned is not estimated."""
+"""If the policy decides a smaller share of requests than this, its gain is not estimated."""
 _LEAST_CONTROL = 10
 """Rewards of the control group before its quantile is used."""
 _SHARE = 0.99
-"""For the aim `Mean` without bounds: what is said is about rewards capped at this quantile."""
+"""For the aim `Mean` without bounds: statements are about rewards capped at this quantile."""
 
 
 class Decided(NamedTuple):
@@ -70,11 +70,11 @@ class Decided(NamedTuple):
         The probability of a uniformly random arm, where the policy chose.
     group : array of int
         `POLICY`, `CONTROL` or `OTHER`.
-    lot : array
+    control_share : array
         The probability of being in the control group; 0 if there was none, or its arm was not on
         offer.
-    own : array of bool
-        Whether the arm is that of the control group.
+    is_control : array of bool
+        Whether the arm is the control's.
     reward : array
         The mean of the rewards, NaN if there is none.
     there : array of bool, of shape (n, K)
@@ -89,8 +89,8 @@ class Decided(NamedTuple):
     least: Array
     explore: Array
     group: Index
-    lot: Array
-    own: Flags
+    control_share: Array
+    is_control: Flags
     reward: Array
     there: Flags
     times: Array
@@ -104,7 +104,7 @@ class Estimate(NamedTuple):
     """What one rule earns a request, another, and the difference with its interval.
 
     `uncapped` is the difference of rewards as they were, without an interval, and `beyond` how many
-    rewards were cut. For a quantile all are shares of rewards above that of the control group.
+    rewards were cut. For a quantile all are shares of rewards above the control group's quantile.
     """
 
     first: float
@@ -143,8 +143,9 @@ class Gain:
         """Add rewards by their weights under two rules; `bounds` are those of the difference."""
         (first, other), (low, high, base, _) = weights, rows.scale
         with np.errstate(invalid="ignore", over="ignore"):
-            found = [np.multiply.outer([low - base, high - base], bound) for bound in bounds]
-        ends = np.nan_to_num(np.array(found), nan=0.0, posinf=math.inf, neginf=-math.inf)  # 0 · ∞
+            products = [np.multiply.outer([low - base, high - base], bound) for bound in bounds]
+        ends = np.array(products)
+        ends[np.isnan(ends)] = 0.0  # 0 · ∞
         beyond = rows.y - base
         self.total.add(
             (first - other) * beyond,
@@ -187,8 +188,8 @@ class _Rewards(NamedTuple):
 class Scale(NamedTuple):
     """The range of rewards and the mean within it, from earlier rewards.
 
-    For a quantile, whether a reward exceeds the `threshold`, that of the control group's earlier
-    rewards, takes the place of the reward.
+    For a quantile, a reward counts 1 if it exceeds the `threshold`, the quantile of the control
+    group's earlier rewards, and else 0.
     """
 
     low: float
@@ -198,7 +199,7 @@ class Scale(NamedTuple):
 
 
 class Worth:
-    """What the rule earned beyond its control group and an even split, and what exploring cost.
+    """The gain of the rule over its control group and an even split, and the cost of exploring.
 
     Parameters
     ----------
@@ -214,7 +215,8 @@ class Worth:
         self.control, self.even, self.exploring = Gain(), Gain(), Gain()
         self.arms: list[Gain] = []
         self.group = Histogram()
-        self.lots: dict[float, tuple[int, int]] = {}
+        self.controls: dict[float, tuple[int, int]] = {}
+        """By configured share: decisions of the control group, and of both groups."""
         self.scale: Scale | None = None
         self.trail: list[tuple[float, Estimate]] = []
         self._size = _SMALLEST
@@ -225,19 +227,19 @@ class Worth:
 
     @property
     def ruled(self) -> float:
-        """The share of requests that are not for the control group, as lots are drawn."""
-        drawn = sum(lots for _, lots in self.lots.values())
-        control = sum(lot * lots for lot, (_, lots) in self.lots.items())
+        """The configured share of requests that are not for the control group."""
+        drawn = sum(n for _, n in self.controls.values())
+        control = sum(share * n for share, (_, n) in self.controls.items())
         return 1 - control / drawn if drawn else 1.0
 
     def add(self, rows: Decided) -> None:
         """Add decisions."""
         counted = rows.group != OTHER
-        for lot in np.unique(rows.lot[counted & (rows.lot > 0)]).tolist():
-            often = rows.times * (counted & (rows.lot == lot))
-            before, lots = self.lots.get(lot, (0, 0))
+        for share in np.unique(rows.control_share[counted & (rows.control_share > 0)]).tolist():
+            often = rows.times * (counted & (rows.control_share == share))
+            before, n = self.controls.get(share, (0, 0))
             drawn = before + int(often @ (rows.group == CONTROL))
-            self.lots[lot] = drawn, lots + int(often.sum())
+            self.controls[share] = drawn, n + int(often.sum())
         kept = counted & ~np.isnan(rows.reward)
         if self.scale is None:
             return
@@ -245,26 +247,26 @@ class Worth:
         self._compare(rows.take(kept), self.scale)
 
     def add_rewards(self, groups: Index, rewards: Array) -> None:
-        """Add rewards of requests for which lots were drawn, for the control group's quantile."""
+        """Add rewards of requests that were drawn a group, for the control group's quantile."""
         if self.level is not None:
             self.group.add(rewards[(groups == CONTROL) & ~np.isnan(rewards)])
 
     def _compare(self, rows: Decided, scale: Scale) -> None:
         """Add decisions with rewards to all differences."""
-        ones, lot, own = np.ones(len(rows.arm)), rows.lot, rows.own
+        ones, c, is_control = np.ones(len(rows.arm)), rows.control_share, rows.is_control
         raw = rows.reward
         if self.level is not None:
             raw = (raw > scale.threshold).astype(np.float64)
         y = _Rewards(np.clip(raw, scale.low, scale.high), raw, rows.times, scale)
         p = rows.share
-        told = ~np.isnan(p)  # otherwise only the lots of the control group are known
-        rule = np.where(told, (1 - lot * own / p) / (1 - lot), (rows.group == POLICY) / (1 - lot))
-        ours = lot > 0
+        told = ~np.isnan(p)  # otherwise only the probability of the control group is known
+        rule = np.where(told, (1 - c * is_control / p) / (1 - c), (rows.group == POLICY) / (1 - c))
+        ours = c > 0
         if ours.any():
-            c = lot[ours]
-            other = np.where(told, own / p, 0.0)[ours]
-            other = np.where(told[ours], other, (rows.group[ours] == CONTROL) / c)
-            self.control.add((rule[ours], other), (-1 / c, 1 / (1 - c)), y.take(ours))
+            drawn = c[ours]
+            other = np.where(told, is_control / p, 0.0)[ours]
+            other = np.where(told[ours], other, (rows.group[ours] == CONTROL) / drawn)
+            self.control.add((rule[ours], other), (-1 / drawn, 1 / (1 - drawn)), y.take(ours))
         for gain in (self.even, self.exploring, *self.arms):
             gain.blind |= not told.all()
         if not told.all():
@@ -272,12 +274,12 @@ class Worth:
         with np.errstate(divide="ignore"):
             most = 1 / rows.least
         even = 1 / (rows.offered * p)
-        self.even.add((rule, even), (-most / rows.offered, 1 / (1 - lot)), y)
-        # p = lot 1{control} + (1 − lot) (explore/K + (1 − explore) π), π the policy's own choice
-        kept = (1 - lot) * (1 - rows.explore)
+        self.even.add((rule, even), (-most / rows.offered, 1 / (1 - c)), y)
+        # p = c 1{control} + (1 − c) (explore/K + (1 − explore) π), π the policy's own choice
+        kept = (1 - c) * (1 - rows.explore)
         self.exploring.blind |= bool((kept < _LEAST_KEPT).any())
         if not self.exploring.blind:
-            random = lot * own + (1 - lot) * rows.explore / rows.offered
+            random = c * is_control + (1 - c) * rows.explore / rows.offered
             policy = np.maximum(1 - random / p, 0.0) / kept
             self.exploring.add((policy, ones), (-ones, 1 / kept - 1), y)
         for number, gain in enumerate(self.arms[: rows.there.shape[1]]):
@@ -286,12 +288,12 @@ class Worth:
             gain.add((alone, none), (none, most[mine]), y.take(mine))
 
     def settle(self, outcomes: int, samples: Sequence[Histogram], at: float) -> None:
-        """After so many outcomes, learn the range again, and keep an interval for the chart."""
+        """After a number of outcomes, learn the range again, and keep an interval for the chart."""
         if outcomes >= _FIRST and outcomes & (outcomes - 1) == 0:
             self.scale = self._learned(samples) or self.scale
-        found = self.control.estimate() or self.even.estimate()
-        if found is not None and found.known:
-            self.trail.append((at, found))
+        estimate = self.control.estimate() or self.even.estimate()
+        if estimate is not None and estimate.known:
+            self.trail.append((at, estimate))
         if outcomes >= _TRAIL * self._size:
             self._size, self.trail = 2 * self._size, self.trail[-1::-2][::-1]
 
@@ -318,16 +320,16 @@ class Worth:
         return Scale(0.0, 1.0, 1 - level, statistic.value(statistic.prepare(self.group.low)))
 
     def against_control(self) -> Estimate | None:
-        """Return what the rule earned beyond the control group."""
+        """Return the gain of the rule over the control group."""
         return self.control.estimate()
 
     def ratio_evidence(self) -> float:
-        """Return the evidence that the lots of the control group were not as configured."""
-        return sum(ratio_evidence(drawn, n, lot) for lot, (drawn, n) in self.lots.items())
+        """Return the evidence that the control group's share is not as configured."""
+        return sum(ratio_evidence(drawn, n, share) for share, (drawn, n) in self.controls.items())
 
 
-def ratio_evidence(drawn: int, lots: int, share: float) -> float:
-    """Return the logarithm of the evidence that lots do not have their share, for any look.
+def ratio_evidence(drawn: int, decisions: int, share: float) -> float:
+    """Return the log evidence that groups do not have their configured shares, for any look.
 
     ln ∫ q^k (1 − q)^(n − k) dBeta(½, ½) − ln(share^k (1 − share)^(n − k))
 
@@ -340,6 +342,6 @@ def ratio_evidence(drawn: int, lots: int, share: float) -> float:
     Source: Lindon and Malek 2022, "Anytime-valid inference for multinomial count data".
     Differences: two groups, and the prior of Jeffreys.
     """
-    missed = lots - drawn
+    missed = decisions - drawn
     mixed = betaln(drawn + 0.5, missed + 0.5) - betaln(0.5, 0.5)
     return float(mixed - drawn * math.log(share) - missed * math.log1p(-share))

@@ -1,6 +1,5 @@
-"""Cells of a column as numbers, labels or times; what cannot be read is refused by its line."""
+"""Cells of a column as numbers, labels or times; an unreadable cell is refused by its line."""
 
-import math
 import re
 import unicodedata
 from collections import defaultdict
@@ -35,6 +34,12 @@ _SHAPES: dict[str, re.Pattern[str]] = {
 _CURRENCY = re.compile(r"[$€£¥₹₩₽]|\b(?:USD|EUR|GBP|JPY|CHF|INR)\b|^(?:USD|EUR|GBP|JPY|CHF|INR)")
 _DAY_FIRST = re.compile(r"(\d{1,2})([./])(\d{1,2})\2(\d{4})(?:,?[ T](\d{1,2}:\d{2}(?::\d{2})?))?")
 """Local dates such as 31.12.2026 or 12/31/2026, perhaps with a time of day."""
+_ZONE = re.compile(r":\d\d.*(?:[Zz]|UTC|GMT|[+-]\d\d(?::?\d\d)?)$")
+"""A time of day with a zone."""
+_SPREADSHEET = (30_000.0, 80_000.0)
+"""Days that a spreadsheet counts from 1900, for the years 1982 to 2119."""
+_SHORTENED = re.compile(r"\d(?:[.,]\d+)?E\+\d\d")
+"""A long number as a spreadsheet shows it, without its last digits."""
 LONG = 10**15
 """Whole numbers from here on are kept as text: as floats, two customers would become one."""
 _CLOCKS = ((1e17, 1e9, "nanoseconds"), (1e14, 1e6, "microseconds"), (1e11, 1e3, "milliseconds"))
@@ -95,10 +100,12 @@ class Column:
             blank &= empty[self.codes]
         return blank
 
-    def distinct(self) -> Index:
-        """Return the number of each cell, in the order in which they first come; −1 if missing."""
+    def units(self, name: str) -> Index:
+        """Return the number of each row's unit, by their first rows; −1 if missing."""
         if self.numbers is None or self.codes is not None:
-            return labels(self, "").codes
+            found = labels(self, name)
+            _check_units(found.names, name)
+            return found.codes
         import pandas
 
         return np.asarray(pandas.factorize(self.numbers)[0], dtype=np.int64)
@@ -137,7 +144,7 @@ class Gatherer:
             self._objects(values)
 
     def _exact(self, values: Any) -> None:
-        """Add whole numbers, or what is true and what is not, as texts."""
+        """Add whole numbers or truth values as texts."""
         import pandas
 
         codes, distinct = pandas.factorize(values)
@@ -212,7 +219,7 @@ def _float(value: Any) -> float:
 
 
 def numbers(column: Column, name: str, refusals: Refusals, decimal: Decimal | None = None) -> Array:
-    """Return the cells as numbers, NaN if missing; what is no number is refused.
+    """Return the cells as numbers, NaN if missing; other cells are refused.
 
     Each distinct text is read once. A currency sign is removed if all numbers but zeros have it.
     """
@@ -229,13 +236,14 @@ def numbers(column: Column, name: str, refusals: Refusals, decimal: Decimal | No
     values = np.append(plain, np.nan)  # the last one is of cells without text
     unread = np.flatnonzero(np.isnan(plain)).tolist()
     odd = [i for i in unread if not _is_missing(column.texts[i])]
-    if not odd and decimal != ",":
+    mark = decimal if odd or decimal else _decimal_mark(column.texts, name)
+    if not odd and mark != ",":
         return _filled(column, values)
     asked = [i for i, text in enumerate(column.texts) if not _is_missing(text)]
     values[:] = np.nan
     sign = _sign(column, asked, name, refusals)
     bare = {i: _bare(column.texts[i], sign) for i in asked}
-    mark = decimal or _decimal_mark(bare.values(), name)
+    mark = mark or _decimal_mark(bare.values(), name)
     other: Decimal = "." if mark == "," else ","
     bad = []
     for i, text in bare.items():
@@ -252,7 +260,7 @@ def numbers(column: Column, name: str, refusals: Refusals, decimal: Decimal | No
 
 
 def _filled(column: Column, values: Array) -> Array:
-    """Return what each cell's text stands for, or its number."""
+    """Return the label of each cell, from its text or its number."""
     assert column.codes is not None
     translated: Array = values[column.codes]
     return (
@@ -267,7 +275,7 @@ def _is_missing(text: str) -> bool:
 
 
 def _sign(column: Column, asked: list[int], name: str, refusals: Refusals) -> str:
-    """Return the currency sign of all numbers but zeros; refuse those that differ."""
+    """Return the common currency sign of all numbers but zeros; refuse several signs."""
     of: dict[str, list[int]] = defaultdict(list)
     for i in asked:
         signs = _CURRENCY.findall(column.texts[i])
@@ -299,18 +307,31 @@ def _bare(text: str, sign: str) -> str:
 
 
 def _decimal_mark(texts: Iterable[str], column: str) -> Decimal:
-    """Return the decimal mark: that of the first number that can be read in only one way."""
-    unclear = None
+    """Return the decimal mark, from the first number that can be read in only one way.
+
+    A comma before three digits is ambiguous. So is a point, if other numbers have none and none of
+    these has four digits: 1.234 beside 950 may be a thousand or one.
+    """
+    unclear, digits = {}, 0
     for text in texts:
+        if "." not in text and "," not in text:
+            whole = text.strip().lstrip("+-")
+            digits = max(digits, len(whole) if whole.isdigit() else 0)
+            continue
         as_point, as_comma = (bool(_SHAPES[mark].fullmatch(text)) for mark in (".", ","))
         if as_point != as_comma:
             return "." if as_point else ","
-        if as_point and "," in text:
-            unclear = text
-    if unclear is not None:
+        if as_point and text.lstrip("+-").startswith("0."):
+            return "."
+        if as_point:
+            unclear["," if "," in text else "."] = text
+    if not 0 < digits < 4:
+        unclear.pop(".", None)
+    for mark, text in unclear.items():
+        other, called = (".", "comma") if mark == "," else (",", "point")
         raise ValueError(
-            f"{unclear!r} in column {column} is ambiguous: pass decimal='.' if its comma separates "
-            "thousands, decimal=',' if it marks decimals"
+            f"{text!r} in column {column} is ambiguous: pass decimal={other!r} if its {called} "
+            f"separates thousands, decimal={mark!r} if it marks decimals"
         )
     return "."
 
@@ -354,6 +375,21 @@ def labels(column: Column, name: str, spelling: Spelling = "keep") -> Labels:
     codes = number[cells]
     named = Labels(tuple(of_name), codes)
     return named if spelling == "keep" else _merge_spellings(named, name, spelling)
+
+
+def _check_units(names: Sequence[str], column: str) -> None:
+    """Raise ``ValueError`` if names of units were changed on the way, so units are mixed up."""
+    if short := next(filter(_SHORTENED.fullmatch, names), None):
+        raise ValueError(
+            f"column {column} has {short!r}, a number without its last digits, so customers are "
+            "mixed up: export it as text"
+        )
+    known = set(names)
+    if twice := next((x for x in names if x.endswith(".0") and x[:-2] in known), None):
+        raise ValueError(
+            f"column {column} has {twice!r} beside {twice[:-2]!r}, which may be one customer: "
+            "write all alike"
+        )
 
 
 def _named(values: Array, *, dates: bool) -> tuple[str, ...]:
@@ -419,6 +455,7 @@ def times(column: Column, name: str, refusals: Refusals) -> tuple[Array, str]:
     values = pandas.to_numeric(texts.where(~blank, None), errors="coerce").to_numpy(np.float64)
     dated = bool(np.isnan(values[~blank]).any())
     if dated:
+        _check_zones(texts[~blank].tolist(), name)
         local = _local_dates(texts[~blank].tolist(), name)
         iso = texts.where(~blank, None) if local is None else texts.map(local)
         dates = pandas.to_datetime(iso, utc=True, format="ISO8601", errors="coerce")
@@ -433,17 +470,35 @@ def times(column: Column, name: str, refusals: Refusals) -> tuple[Array, str]:
     return (moments, "") if dated or column.dates else _in_seconds(moments, name)
 
 
+def _check_zones(texts: list[str], name: str) -> None:
+    """Raise ``ValueError`` if some times name a zone and others do not."""
+    zoned = {bool(_ZONE.search(text)): text for text in texts if ":" in text}
+    if len(zoned) == 2:
+        raise ValueError(
+            f"column {name} has {zoned[True]!r} with a time zone beside {zoned[False]!r} without: "
+            "write all times alike"
+        )
+
+
 def _in_seconds(moments: Array, name: str) -> tuple[Array, str]:
-    """Return numbers as seconds, if they are too large for that."""
-    latest = float(np.nanmax(np.abs(moments), initial=0))
+    """Return numbers as seconds, if they are usually too large for that."""
+    known = moments[np.isfinite(moments)]
+    usual = float(np.median(np.abs(known))) if len(known) else 0.0
+    first, last = _SPREADSHEET
+    parts = known[np.floor(known) != known]
+    if len(parts) and first <= known.min() and known.max() < last:
+        raise ValueError(
+            f"column {name} has {parts[0]:.10g}, which may be a day of a spreadsheet or a second: "
+            "write times as 2026-12-31T09:00:00"
+        )
     for least, divisor, unit in _CLOCKS:
-        if least <= latest < math.inf:
+        if least <= usual:
             return moments / divisor, f"Column {name} was read as {unit} since 1970."
     return moments, ""
 
 
 def _local_dates(texts: list[str], name: str) -> Callable[[str], str] | None:
-    """Return what turns local dates into ISO 8601; None if there are none."""
+    """Return a function that turns local dates into ISO 8601; None if there are none."""
     parts = [match.groups() for text in texts if (match := _DAY_FIRST.fullmatch(text))]
     if not parts:
         return None

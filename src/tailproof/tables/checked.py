@@ -1,4 +1,4 @@
-"""`Records`: rows of arms and rewards, checked, and what else is known of each row."""
+"""`Records`: checked rows of arms and rewards, with times, units, propensities and features."""
 
 import math
 from dataclasses import dataclass, replace
@@ -65,7 +65,8 @@ class Records:
     names : tuple of str
         The names of the features.
     vectors : array of shape (n, K, d), optional
-        The features of each arm, if arms have their own; `features` are then what varies in them.
+        The features of each arm, if arms have their own; `features` has then the features that
+        vary.
     group : array of shape (n,), optional
         The group of each visitor, as text.
     status : array of shape (n,), optional

@@ -109,7 +109,7 @@ def feature_names(known: Sequence[str], arms: tuple[str, ...]) -> tuple[list[str
 
 
 def distinct(vectors: Array, arms: tuple[str, ...]) -> tuple[tuple[str, ...], Array | None]:
-    """Return names and values of what varies in the features of arms, each of them once."""
+    """Return names and values of the features of arms that vary, each once."""
     flat = vectors.reshape(len(vectors), -1)
     dim = vectors.shape[2]
     some = np.flatnonzero((flat != flat[0]).any(axis=0))

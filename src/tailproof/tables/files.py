@@ -93,10 +93,10 @@ class _Csv(Source):
                     raise ValueError(f"cannot decompress {name}: {error}") from None
         self._raw, self._encoding = raw, _encoding(raw, name)
         first = next((line for line in self._lines() if line.strip()), "")
-        said = _SEPARATOR_LINE.fullmatch(first)
+        separator = _SEPARATOR_LINE.fullmatch(first)
         outside = "".join(first.split('"')[::2])  # not within quotation marks
-        self._separator = said[1] if said else max(_SEPARATORS, key=outside.count)
-        self._header = 1 if said else 0
+        self._separator = separator[1] if separator else max(_SEPARATORS, key=outside.count)
+        self._header = 1 if separator else 0
         """Which of the lines that are not empty has the names."""
         row: list[str] = next(islice(filter(None, self._reader()), self._header, None), [])
         self.names = [cell.strip() for cell in row] if any(map(str.strip, row)) else []
@@ -124,7 +124,7 @@ class _Csv(Source):
         return {name: gatherer.column() for name, gatherer in gatherers.items()}
 
     def _batches(self, odd: dict[int, str]) -> Iterator[list[list[str]]]:
-        """Yield the rows as long as the header, and note those that are not."""
+        """Yield the rows that are as long as the header, and note the others."""
         self._starts = array("q")
         reader, width, batch, line = self._reader(), len(self.names), list[list[str]](), 0
         above = self._header + 1
@@ -161,12 +161,7 @@ class _Csv(Source):
         reader = self._reader()
         with suppress(csv.Error):
             for row in islice(reader, _TITLE):
-                names = {cell.strip() for cell in row}
-                if not {*wanted.values()} <= {*self.names} and {*wanted.values()} <= names:
-                    raise ValueError(
-                        f"the columns of {self.name} are named in line {reader.line_num}: remove "
-                        "the lines above"
-                    )
+                _check_title(self, row, wanted, f"line {reader.line_num}")
         super().check(wanted)
 
     def where(self, row: int) -> str:
@@ -174,8 +169,17 @@ class _Csv(Source):
         return f"line {self._starts[row]}"
 
 
+def _check_title(source: Source, row: Sequence[str], wanted: dict[str, str], place: str) -> None:
+    """Raise ``ValueError`` if it is this row, and not the first one, that names the columns."""
+    needed = {*wanted.values()}
+    if not needed <= {*source.names} and needed <= {cell.strip() for cell in row}:
+        raise ValueError(
+            f"the columns of {source.name} are named in {place}: remove the lines above"
+        )
+
+
 def _encoding(raw: bytes, name: str) -> str:
-    """Return what the byte order mark says, UTF-8 if the text is valid, or Windows-1252."""
+    """Return the encoding: by the byte order mark, UTF-8 if the text is valid, or Windows-1252."""
     for mark, known in _MARKS.items():
         if raw.startswith(mark):
             return known
@@ -294,6 +298,12 @@ class _Excel(Source):
             )
         if fitting and not self._chosen:
             self._title = fitting[0]
+
+    def check(self, wanted: dict[str, str]) -> None:
+        """Raise ``ValueError`` unless every column is here; say if the header is further down."""
+        for place, row in enumerate(self._sheets[self._title].head(_TITLE).to_numpy(), start=1):
+            _check_title(self, [_header(cell) for cell in row], wanted, f"row {place}")
+        super().check(wanted)
 
     def load(self, wanted: Sequence[str], refusals: Refusals) -> dict[str, Column]:
         """Return some columns."""

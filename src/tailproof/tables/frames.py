@@ -44,6 +44,8 @@ class Frame(Source):
         import narwhals as nw
 
         if nw.dependencies.is_pandas_dataframe(table):  # whose columns may have any name
+            rows = [name for name in table.index.names if name not in (None, *table.columns)]
+            table = table.reset_index(level=rows)
             table = table.set_axis([str(name) for name in table.columns], axis=1)
         wrapped = nw.from_native(table)
         frame = wrapped.collect() if isinstance(wrapped, nw.LazyFrame) else wrapped

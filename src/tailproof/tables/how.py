@@ -1,4 +1,4 @@
-"""How a table is read: what every function that takes one passes on."""
+"""How a table is read: the options that every function with a table passes on."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, TypedDict

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["is_export", "is_journal", "of_journal", "read_journal", "requests"]
 
 _EXPORT = {"ticket", "arm", "ends", "shares"}
-"""Columns that together, with a status, are those of an exported journal."""
+"""Columns of an exported journal, besides a status."""
 _VIEW = {
     "request": "ticket",
     "unit": "unit",
@@ -33,7 +33,7 @@ _VIEW = {
     "status": "status",
     "grp": "group",
 }
-"""The columns of the view `log` in a journal, and what an exported journal calls them."""
+"""The columns of the view `log` in a journal, and their names in an exported journal."""
 _STATUS = ("fate", "status")
 """What the status of a row is called in exports of 0.3, and since."""
 
@@ -51,7 +51,7 @@ def is_journal(table: Any) -> bool:
 
 
 def is_export(names: Any) -> bool:
-    """Return whether columns are those of an exported journal."""
+    """Return whether columns belong to an exported journal."""
     known = {*map(str, names)}
     return known >= _EXPORT and not known.isdisjoint(_STATUS)
 
@@ -93,7 +93,7 @@ def read_journal(address: str) -> "tuple[pandas.DataFrame, float | None]":
 def requests(ask: "Callable[[str], Any]") -> "tuple[pandas.DataFrame, float | None]":
     """Return the requests of a journal, from its view `log`, and the reward of silence.
 
-    `ask` returns the rows of a query. The columns are those of an exported journal; features are
+    `ask` returns the rows of a query. The columns are as in an exported journal; features are
     columns ``x:…``.
     """
     import pandas
@@ -135,7 +135,7 @@ def _features(frame: "pandas.DataFrame", given: list[str]) -> "pandas.DataFrame"
 
 @contextmanager
 def _opened(address: str) -> "Iterator[Callable[[str], list[Any]]]":
-    """Open a journal for reading; what it gives asks for rows."""
+    """Open a journal for reading, and yield a function that runs a query."""
     if not address.startswith(("postgres:", "postgresql:")):
         place = Path(address).resolve().as_uri()
         with closing(sqlite3.connect(f"{place}?mode=ro", uri=True)) as connection:

@@ -94,15 +94,16 @@ def _read(native: Any, columns: dict[str, Any], features: Any, reading: Reading)
 
 
 def _by_visit(records: Records) -> bool:
-    """Return whether units saw several arms, so that it matters which visit brought what."""
+    """Return whether units saw several arms, so that the rewards of single visits matter."""
     assert records.weight is not None
-    parts = {
-        "arm": records.arm,
-        "reward": records.reward,
-        "unit": records.unit,
-        "time": records.time,
-    }
-    if Customers.of(**parts, count=records.weight).case != "visits":  # type: ignore[arg-type]
+    customers = Customers.of(
+        arm=records.arm,
+        reward=records.reward,
+        unit=records.unit,
+        time=records.time,
+        count=records.weight,
+    )
+    if customers.case != "visits":
         return False
     total = int(records.weight.sum())
     if total > _MOST_ROWS:

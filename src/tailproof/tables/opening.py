@@ -1,4 +1,4 @@
-"""What `records` was given, as a source of columns."""
+"""Open the argument of `records` as a source of columns: a file, a frame, a journal, arrays."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -44,11 +44,11 @@ _EXPERIMENTS = (
 _EXPOSURE = "$feature_flag_called"
 """The event that tells PostHog's exposures from all else in one export."""
 _BAG = "properties"
-"""The column in which PostHog has what else it knows of an event, as JSON."""
+"""The column in which PostHog has the properties of an event, as JSON."""
 
 
 class Part(Source):
-    """Some rows of a source, with what its properties have as columns ``properties.KEY``."""
+    """Some rows of a source, with its properties as columns ``properties.KEY``."""
 
     def __init__(self, source: Source) -> None:
         self.source, self.name = source, source.name

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailproof.checks import array, number, require
-from tailproof.naming import natural_key
+from tailproof.formatting import natural_key
 from tailproof.tables import cells
 from tailproof.tables.cells import Column, Decimal, Spelling
 from tailproof.tables.checked import Records
@@ -33,6 +33,8 @@ __all__ = ["ALSO", "Reader", "finished"]
 
 ALSO = {"unit": ("decision", "hold"), "time": ("at", "asked"), "status": ("fate",)}
 """Other names that a column may have if none is asked for."""
+_FAR = 20 * 366 * 86_400.0
+"""Seconds from the usual time beyond which a time stands for none, as 1970 or 9999 does."""
 _OPEN = ("pending", "kept")
 """What a row is that still waits for its reward."""
 
@@ -171,13 +173,18 @@ class Reader:
         if "time" not in self.columns:
             return None
         name = self._name("time")
-        times, said = cells.times(self.columns["time"], name, self.refusals)
-        self.notes.append(said)
+        times, note = cells.times(self.columns["time"], name, self.refusals)
+        self.notes.append(note)
         self.refusals.rows(np.flatnonzero(np.isnan(times)), f"column {name} has no time")
+        usual = float(np.nanmedian(times)) if len(times) else 0.0
+        with np.errstate(invalid="ignore"):
+            far = np.flatnonzero((np.abs(times - usual) > _FAR) & (usual > _FAR))
+        reason = f"column {name} has a time 20 years from the others"
+        self.refusals.rows(far, reason)
         return times
 
     def _name(self, option: str) -> str:
-        """Return what the column of an option is called."""
+        """Return the name of the column of an option."""
         return self.wanted.get(option, option)
 
     def _labels(self, option: str, spelling: Spelling = "keep") -> cells.Labels | None:
@@ -223,7 +230,7 @@ class Reader:
         """Return the number of each row's unit, in the order of their first rows."""
         if option not in self.columns:
             return None
-        codes = self.columns[option].distinct()
+        codes = self.columns[option].units(self._name(option))
         missing = np.flatnonzero(codes < 0)
         self.refusals.rows(missing, f"column {self._name(option)} names no {option}")
         return codes
@@ -321,7 +328,7 @@ class Reader:
     def _features(
         self, arms: tuple[str, ...]
     ) -> tuple[tuple[str, ...], Array | None, Array | None]:
-        """Return names and values of the features, and those of every arm if each has its own."""
+        """Return names and values of the features; of every arm, if each has its own."""
         given = self.features
         if given is not None and not _are_names(given):
             x = array("features", given)
@@ -391,7 +398,7 @@ def _silent(records: Records, source: Source, silence: float | None) -> Records:
     if counts is not None:
         blank = np.isnan(records.reward)
         if silence is None and status is not None:
-            blank &= status != "lost"  # of what was given up, nothing is known
+            blank &= status != "lost"  # a lost reward stays unknown
         records = records.filled(np.where(blank, number("silence", counts), records.reward))
     if status is None or (counts is None and "silent" not in status):
         return records

@@ -55,7 +55,7 @@ class Refusals:
             self.refuse({row: repr(column.texts[column.codes[row]]) for row in rows}, reason)
 
     def refuse(self, shown: dict[int, str], reason: str) -> None:
-        """Refuse rows for one reason, each with what it has."""
+        """Refuse rows for one reason, each with its value."""
         if not shown:
             return
         if not self.skip:

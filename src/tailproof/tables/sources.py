@@ -51,7 +51,7 @@ class Source(ABC):
         return
 
     def check(self, wanted: dict[str, str]) -> None:
-        """Raise ``ValueError`` unless every wanted column, by option, is here once."""
+        """Raise ``ValueError`` unless the column of every option is here, and once."""
         if not any(self.names):
             raise ValueError(f"{self.name} is empty")
         for option, column in wanted.items():

@@ -22,3 +22,7 @@ __all__ = [
     "check_noise",
     "check_policy",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -32,7 +32,7 @@ def play(
     state: State | None = None,
     rng: Any = None,
 ) -> tuple[Any, Index]:
-    """Play prepared decisions; return what was learned and the choices."""
+    """Play prepared decisions; return the final state and the choices."""
     rng = np.random.default_rng(1) if rng is None else rng
     state = policy.init(*offers[0].shape) if state is None else state
     trace = []
@@ -63,7 +63,7 @@ def rewards(policy: Policy[Any], seed: int = 4) -> Array:
 
 
 class OnePath:
-    """A generator for one path: draws what a whole batch would get, and returns that path's row."""
+    """A generator for one path: draws for a whole batch, and returns the row of that path."""
 
     def __init__(self, path: int) -> None:
         self._path = path

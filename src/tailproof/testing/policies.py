@@ -113,7 +113,7 @@ def arms_come_and_go(policy: Policy[Any]) -> None:
     """K may change from call to call, unless the state has `fixed_arms`.
 
     A state that starts with fewer arms becomes equal to one that started with all, once it sees
-    them all. One that has seen more arms than are offered chooses among those offered.
+    them all. A policy that has seen more arms than are offered chooses among the offered arms.
     """
     more, rewards, rng = (
         games.arms(policy, 2 * games.ARMS),
@@ -201,7 +201,7 @@ def foreign_states_are_refused(policy: Policy[Any]) -> None:
 
 
 def lost_rewards_are_made_up_for(policy: Policy[Any]) -> None:
-    """If rewards are lost, those that came are repeated in turn."""
+    """If rewards are lost, the rewards that came are repeated in turn."""
     assert 1 <= policy.least <= policy.pulls
     few, full = (policy.init(games.PATHS, games.ARMS, games.DIM) for _ in range(2))
     arms, chosen = games.arms(policy)[0], np.zeros(games.PATHS, dtype=np.int64)
@@ -278,8 +278,8 @@ def invariances_hold(policy: Policy[Any]) -> None:
 
     The rewards are multiples of 1/64, so that every change is exact or at least strictly
     increasing; in the second half some are infinite. Other units, even if they cause rounding,
-    change no decision of the first half. All of this for arms with features, and for K arms that
-    are known by their number, where those that were not tried yet are equal.
+    change no decision of the first half. Checked for arms with features, and for K arms known by
+    number, where untried arms are equal.
     """
     declared, half = policy.invariances, games.DECISIONS // 2
     rewards = np.round(games.rewards(policy) * 64) / 64

@@ -1,4 +1,4 @@
-"""Policies around policies: each is a policy that forwards what it does not change."""
+"""Policies around policies: each is a policy that changes some verbs and forwards the others."""
 
 from tailproof.discovery import declared
 from tailproof.wrappers import compositions

@@ -77,14 +77,13 @@ class AutoFiltered(Repeating[Tuned], Relearning[Tuned]):
     A then learns all of them again:
 
     spread = median |r_i − m_t|, m_t the median of its decision; where this is zero, as under noise
-    of two values, the median of those that are not zero;
-    centre = median m_t,  signal = √(mean (m_t − centre)²),  length = √(mean ‖x_t‖²);
-    unit = the standard error of r_t, spread √(E ψ²/(ñ − 1))/E ψ', ψ(z) = 2z/(1 + z²), z the
-    residuals of all rewards; at least a thousandth of the signal;
-    stretch = max(1, signal/unit), so that coordinates of θ as A sees it are of size one; rounded to
-    a power of two, so that arms which tie still do.
+    of two values, the median of the distances that are not zero; centre = median m_t, signal =
+    √(mean (m_t − centre)²), length = √(mean ‖x_t‖²); unit = the standard error of r_t, spread √(E
+    ψ²/(ñ − 1))/E ψ', ψ(z) = 2z/(1 + z²), z the residuals of all rewards; at least a thousandth of
+    the signal; stretch = max(1, signal/unit), so that coordinates of θ as A sees it are of size
+    one; rounded to a power of two, so that arms which tie still do.
 
-    So A's noise and prior are those that a `noise_scale` and a `ridge` of 1 assume. Multiplying
+    So A's noise and prior fit a `noise_scale` and a `ridge` of 1. Multiplying
     all rewards by c > 0, or adding a constant, changes no decision. Rewards are expected to be of
     one scale throughout: later changes of it are not followed. Memory stops growing once the
     units have settled; until then the arms of all decisions are kept.

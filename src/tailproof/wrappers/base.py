@@ -22,7 +22,7 @@ __all__ = ["Repeating", "W", "Wrapped", "Wrapper", "altered", "innermost"]
 
 @dataclass(eq=False)
 class Wrapped(State):
-    """The state of the policy inside, and what the wrapper itself remembers."""
+    """The state of the policy inside, and the wrapper's own arrays."""
 
     inner: Any
 

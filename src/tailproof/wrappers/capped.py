@@ -58,8 +58,8 @@ class Capped(Relearning[Ranged]):
 
     So A maximises `tailproof.CappedMean`, up to the width of a bin, and sees noise of scale one, as
     `UCB1` and `OFUL` assume. The offset is the number nearest to zero between the (1 − share)- and
-    share-quantiles of all rewards: zero if many visitors buy nothing, and most of what all rewards
-    have in common otherwise. Multiples of all rewards change no decision.
+    share-quantiles of all rewards: zero if many visitors buy nothing, and otherwise most of a
+    constant that all rewards share. Multiples of all rewards change no decision.
 
     The range is learned as long as rewards come, from a histogram of 4 kB an arm, whose bins
     are a factor 2^¼ wide. When the number of decisions has doubled, offset and unit are learned

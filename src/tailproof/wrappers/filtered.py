@@ -57,7 +57,7 @@ class Filtered(Repeating[Wrapped]):
 
     Kind: around a policy.
     Needs: T, α, its constant, δ, for `Filtered.from_theory`.
-    Pulls: ñ times those of its policy.
+    Pulls: ñ times the pulls of its policy.
     Regret: k·R_A(⌈T/k⌉), proved for `Filtered.from_theory`.
     Learns without a mean: yes, proved.
     """

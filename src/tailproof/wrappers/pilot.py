@@ -134,7 +134,7 @@ class Relearning(Wrapper[P]):
         return age > 0
 
     def _take_in(self, state: P, chosen: Index, rewards: Array) -> None:
-        """Note what the wrapper itself learns from every decision."""
+        """Let the wrapper itself learn from every decision."""
 
     @abstractmethod
     def _learn_on(

@@ -50,8 +50,8 @@ class Renewed(Wrapper[Renewable]):
     True
 
     Source: restarting a policy is in Auer, Jaksch and Ortner 2009, and a window in Garivier and
-    Moulines 2011. Differences: a copy in waiting, so that A never chooses without knowing the last
-    W/2 decisions.
+    Moulines 2011. Differences: a second copy learns meanwhile, so that A always knows at least the
+    last W/2 decisions.
 
     Kind: around a policy.
     Needs: a memory W.

@@ -1,4 +1,4 @@
-"""A monitor that restarts any policy when what it pulls no longer pays what it did."""
+"""A monitor that restarts any policy when the rewards of its arms have changed."""
 
 import math
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ _BETS = len(_POWERS) + len(_SHIFTS)
 
 @dataclass(eq=False)
 class Watched(Wrapped):
-    """The state inside, and what the monitor knows of the rewards since the last restart.
+    """The state inside, and the monitor's ranks of rewards since the last restart.
 
     Where the offers vary, all arms share the place of arm 0.
 
@@ -114,7 +114,7 @@ def _mass(low: Array, share: Array) -> Array:
 
 @dataclass(frozen=True)
 class Vigilant(Wrapper[Watched]):
-    """Any policy A, restarted where its rewards are no longer what they were.
+    """Any policy A, restarted where its rewards have changed.
 
     Restart when (M_1 + … + M_m)/m ≥ K/level for an arm,  M_j ← (M_j + w_n)·f_j(u),
     w_n = ln 2·(1/ln(n + 1) − 1/ln(n + 2)),  f_j densities on [0, 1] (the bets)
@@ -138,10 +138,10 @@ class Vigilant(Wrapper[Watched]):
     policy. An order of the arms that flips every week is none of its business: let the weekday be a
     feature.
 
-    What it sees is a change in what is pulled: how high the rewards are; with many zeros, the share
-    of those that are not; with several pulls a decision, their median. Much less noise is a change,
-    too; more noise moves ranks both ways, and hardly counts. It cannot see that an arm which is not
-    pulled has become better. Where that matters, let A forget in any case:
+    It sees changes of the arms that are pulled: in the size of rewards; with many zeros, in the
+    share of rewards that are not zero; with several pulls a decision, in their median. Much less
+    noise is a change, too; more noise moves ranks both ways, and hardly counts. It cannot see that
+    an arm which is not pulled has become better. Where that matters, let A forget in any case:
     ``Vigilant(Renewed(policy, memory=20_000))``.
 
     Parameters

@@ -185,7 +185,7 @@ class Guest(Policy[GuestState]):
 
     @property
     def keeps_arms(self) -> bool:
-        """Whether the number of arms must stay what it was at the start."""
+        """Whether the number of arms must stay as it was at the start."""
         return False
 
     @property
@@ -291,7 +291,7 @@ class Guest(Policy[GuestState]):
         return guest
 
     def _offers(self, arms: Array) -> Array:
-        """Return what the guest sees, with the paths axis first."""
+        """Return the features as the guest takes them, with the paths axis first."""
         if self.view == "arms":
             return np.empty((len(arms), 0))
         return arms if self.view == "vectors" else _context(arms)
@@ -325,7 +325,7 @@ def _context(arms: Array) -> Array:
 def rewards_cut(state: State) -> Index:
     """Return how many rewards were clipped in each path.
 
-    The state may be that of a wrapper around the guest.
+    The state may be the state of a wrapper around the guest.
     """
     inside: Any = state
     while not hasattr(inside, "cut"):

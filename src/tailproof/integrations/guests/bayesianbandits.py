@@ -56,7 +56,7 @@ class BayesianBandits(Guest):
 
 
 def bayesianbandits(policy: Any, learner: Any, contextual: bool = False) -> BayesianBandits:
-    """Return a policy that runs an agent of bayesianbandits, with such a learner for each arm.
+    """Return a policy that runs an agent of bayesianbandits, one learner for each arm.
 
     Both arguments are objects of that library, names, or ``made`` from a name and settings.
 

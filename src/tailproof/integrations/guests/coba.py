@@ -26,7 +26,7 @@ class Coba(Guest):
 
     @property
     def keeps_arms(self) -> bool:
-        """With a context: there an action is one-hot among all."""
+        """True with a context, where an action is a one-hot vector with a place for every arm."""
         return self.view == "context"
 
     @property
@@ -67,8 +67,8 @@ class Coba(Guest):
 def coba(learner: Any, view: View = "vectors", **settings: Any) -> Coba:
     """Return a policy that runs a coba learner, given as a class or name and its settings.
 
-    ``view`` is what the learner sees: "vectors", the vector of each arm; "context", one vector for
-    all arms, with one-hot actions; or "arms", the number of each arm.
+    ``view`` says how the learner sees arms: "vectors", the vector of each arm; "context", one
+    vector for all arms, with one-hot actions; or "arms", the number of each arm.
 
     >>> from coba.learners import BanditUCBLearner
     >>> from tailproof import Filtered, Median, environments, noise, simulate

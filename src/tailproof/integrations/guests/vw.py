@@ -67,9 +67,9 @@ def _features(row: Array) -> str:
 def vw(arguments: str, view: View = "vectors") -> VW:
     """Return a policy that runs Vowpal Wabbit with these arguments.
 
-    ``view`` is what it sees: "vectors", the vector of each arm in the namespace ``a``; "context",
-    one vector for all arms in the namespace ``s``, with the number of each arm in ``a`` (``-q sa``
-    gives each arm its own weights); or "arms", only the number of each arm.
+    ``view`` says how it sees arms: "vectors", the vector of each arm in the namespace ``a``;
+    "context", one vector for all arms in the namespace ``s``, with the number of each arm in ``a``
+    (``-q sa`` gives each arm its own weights); or "arms", only the number of each arm.
 
     >>> from tailproof import Filtered, Median, environments, noise, simulate
     >>> policy = Filtered(vw("--cb_explore_adf --squarecb"), repeats=15, estimator=Median())

@@ -39,3 +39,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOSTS:
         return getattr(import_module(f"{__name__}.{_HOSTS[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -22,8 +22,9 @@ __all__ = ["BanditEnv", "register"]
 class BanditEnv(gymnasium.Env[Array, np.int64]):
     """A bandit on one path; an observation is the vectors of the arms, of shape (K, d).
 
-    ``info`` has `locations`, the true locations of the arms observed, and after a pull `gap`, what
-    it lost in location. Episodes never end by themselves: pass ``max_episode_steps`` to `make`.
+    ``info`` has `locations`, the true locations of the arms observed, and after a pull `gap`, the
+    best location less the location of the arm pulled. Episodes never end by themselves: pass
+    ``max_episode_steps`` to `make`.
 
     Parameters
     ----------

@@ -208,7 +208,7 @@ class LiteLLMStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         return self._routers.get(deployment), deployment
 
     def _cost(self, kwargs: Any, start: Any, end: Any) -> float:
-        """Return the weighted sum of what is measured, NaN if a price is needed and missing."""
+        """Return the weighted sum of the measures, NaN if a price is needed and missing."""
         first = kwargs.get("completion_start_time") if kwargs.get("stream") else None
         price = kwargs.get("response_cost")
         measured = {

@@ -15,7 +15,7 @@ class Player:
     """A policy that is asked for one arm and told one reward at a time, on one path.
 
     If the policy takes several rewards per decision, as a filter does, `ask` returns the same arm
-    until all of them are told. The arms on offer must stay the same meanwhile.
+    until all of them are told. The arms on offer must stay the same until all its pulls are made.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Journals: every ask and tell is stored before it is answered.
 
-All SQL is in one class. A backend adds how to connect, and what a transaction is; see `SQLite` and
-`Postgres`. A journal knows nothing of policies: it stores and returns rows.
+All SQL is in one class. A backend adds connections and transactions; see `SQLite` and `Postgres`. A
+journal knows nothing of policies: it stores and returns rows.
 """
 
 import json
@@ -20,10 +20,11 @@ from tailproof.live.journal.tables import SCHEMA, TABLES
 __all__ = [
     "BEFORE",
     "CANCELLED",
+    "LARGE",
     "PAGE",
+    "BatchRead",
     "ConflictError",
     "Journal",
-    "Look",
     "Note",
     "Request",
     "own_id",
@@ -31,14 +32,16 @@ __all__ = [
 ]
 
 CANCELLED = "\n"
-"""The name of an event that says that its ticket was cancelled; those of rewards are printable."""
+"""The name of the event of a cancellation; names of rewards are printable."""
+LARGE = 2.0**64
+"""Sums are of rewards divided by this, where PostgreSQL would refuse one that is too large."""
 PAGE = -1
-"""In place of the number of a recipe: the snapshot of what the page has counted."""
+"""In place of the number of a recipe, for the snapshot of the page's counts."""
 BEFORE = -1
 """The request of a ticket that was cancelled before it was asked for; the event has its name."""
 _CHUNK = 1000
 """Rows read at once."""
-_REQUEST = "r.id, r.ticket, r.unit, r.at, r.ends, r.recipe, r.arm, r.propensity, r.grp"
+_REQUEST = "r.id, r.ticket, r.unit, r.at, r.ends, r.recipe, r.arm, r.propensity, r.grp, r.again"
 _FIND = (
     f"SELECT {_REQUEST}, o.why, e.name, e.value, e.at, e.late FROM request r"
     " LEFT JOIN outcome o ON o.request = r.id LEFT JOIN event e ON e.request = r.id"
@@ -48,12 +51,14 @@ _OUTCOMES = (
     "SELECT o.number, o.reward, r.arm, r.offer, r.propensity FROM outcome o"
     " JOIN request r ON r.id = o.request WHERE o.number >= ? AND o.number < ? ORDER BY o.number"
 )
-_REQUESTED = f"INSERT INTO request VALUES ({', '.join('?' * 13)})"
+_REQUESTED = f"INSERT INTO request VALUES ({', '.join('?' * 14)})"
 _UNIT = (
-    "SELECT r.id, r.arm, r.propensity, r.shares, r.offer FROM request r"
-    " WHERE r.unit = ? AND r.grp IS NULL ORDER BY r.at DESC, r.id DESC LIMIT 1"
+    "SELECT l.id, l.arm, l.propensity, l.shares, l.offer, l.grp"
+    " FROM (SELECT unit FROM request WHERE unit = ? LIMIT 1) u LEFT JOIN"
+    " (SELECT * FROM request WHERE unit = ? AND (grp IS NULL OR grp = 'control')"
+    " ORDER BY at DESC, id DESC LIMIT 1) l ON l.unit = u.unit"
 )
-"""The latest request of a unit for which the policy chose."""
+"""The latest request of a unit that the policy or the control group decided; NULL if none was."""
 
 
 class ConflictError(Exception):
@@ -61,7 +66,7 @@ class ConflictError(Exception):
 
 
 class Note(NamedTuple):
-    """What was done to an experiment, such as an arm that was dropped."""
+    """A change of an experiment, such as an arm that was dropped."""
 
     number: int
     at: float
@@ -69,8 +74,8 @@ class Note(NamedTuple):
     text: dict[str, Any]
 
 
-class Look(NamedTuple):
-    """What an agent reads at the start of a transaction.
+class BatchRead(NamedTuple):
+    """The rows that an agent reads at the start of a transaction.
 
     Attributes
     ----------
@@ -82,10 +87,11 @@ class Look(NamedTuple):
         Whether this transaction may number outcomes.
     now : float
         The time of the journal.
-    found : dict of Request
-        Requests by ticket, of those that were looked for and exist.
+    requests : dict of Request
+        The requests of the batch that exist, by ticket.
     units : dict
-        The latest request of a unit: id, arm, propensity, shares and offer.
+        The latest request of a unit for which the policy chose: id, arm, propensity, shares and
+        offer; all None if it had only others.
     offers : dict
         The ids of offers by digest.
     gone : set of str
@@ -107,8 +113,8 @@ class Look(NamedTuple):
 class Request:
     """A request, as far as its outcome needs it.
 
-    `why` is the kind of its outcome, None while that is open; `events` are (value, time, late) by
-    name.
+    `again` is 1 if its unit had a request before. `why` is the kind of its outcome, None while that
+    is open; `events` are (value, time, late) by name.
     """
 
     id: int
@@ -120,14 +126,15 @@ class Request:
     arm: int
     propensity: float | None
     group: str | None
+    again: int
     why: str | None = None
     events: dict[str, tuple[Any, ...]] = field(default_factory=dict)
 
     def sealed(self) -> tuple[Any, ...]:
-        """Return what the seal of its outcome covers."""
+        """Return the text that the seal of its outcome covers."""
         row = (self.id, self.ticket, self.unit, self.at, self.ends, self.recipe, self.arm)
         events = sorted((name, *event[:2]) for name, event in self.events.items() if not event[2])
-        return (*row, self.propensity, self.group, events)
+        return (*row, self.propensity, self.group, self.again, events)
 
 
 def seal(*values: Any) -> int:
@@ -253,13 +260,10 @@ class Journal(ABC):
         try:
             self._begin()
         except BaseException as error:
-            self.finish(error)
+            self.__exit__(None, error, None)
 
     def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
-        self.finish(error)
-
-    def finish(self, error: BaseException | None) -> None:
-        """End a transaction: commit it, or roll it back after an error."""
+        """Commit, or roll back after an error."""
         try:
             if error is None:
                 self._end("COMMIT")
@@ -355,7 +359,7 @@ class Journal(ABC):
         return number
 
     def notes(self, since: int = 0) -> list[Note]:
-        """Return what was done to the experiment, from note number `since` on."""
+        """Return the notes on the experiment, from number `since` on."""
         sql = "SELECT number, at, kind, text FROM note WHERE number >= ? ORDER BY number"
         rows = self.execute(sql, (since,))
         return [Note(number, at, kind, json.loads(text)) for number, at, kind, text in rows]
@@ -394,51 +398,53 @@ class Journal(ABC):
         return {bytes(digest): number for digest, number in self.execute(sql, list(digests))}
 
     def add_offer(self, number: int, digest: bytes, names: str, features: str | None) -> None:
-        """Store an offer, its names and features as JSON; its id is that of its first request."""
+        """Store an offer, its names and features as JSON; its id is the id of its first request."""
         self.execute("INSERT INTO offer VALUES (?, ?, ?, ?)", (number, digest, names, features))
 
     # ---- what an agent reads and writes in a transaction
 
-    def look(
+    def read_batch(
         self,
         tickets: Sequence[str] = (),
         units: Collection[str] = (),
         digests: Collection[bytes] = (),
-    ) -> Look:
-        """Read what a batch needs, with one wait for the database."""
-        state = self.execute(self._state)
+    ) -> BatchRead:
+        """Read the rows that a batch needs, with one wait for the database."""
+        state, earlier = self.execute(self._state), dict[str, tuple[Any, ...]]()
         if units:
             self.lock_units(units)
-        earlier = [(unit, self.execute(_UNIT, (unit,))) for unit in units]
+            sent = [(unit, self.execute(_UNIT, (unit, unit))) for unit in units]
+            earlier = {unit: row for unit, rows in sent for row in rows}
         requests = self._requests_of(tickets) if tickets else {}
         offers = self.offer_ids(digests) if digests else {}
         ((outcomes, notes, last, orders, now, any_gone),) = state
         if now:
             self._set_clock(now)
-        units = {unit: row for unit, rows in earlier for row in rows}
+        else:
+            now = self.now()
         gone = self._gone(tickets) if any_gone and tickets else set()
-        now = now or self.now()
-        return Look(outcomes, notes, last, bool(orders), now, requests, units, offers, gone)
+        return BatchRead(outcomes, notes, last, bool(orders), now, requests, earlier, offers, gone)
 
     def _gone(self, tickets: Collection[str]) -> set[str]:
-        """Return those tickets that were cancelled before they were asked for."""
+        """Return the tickets that were cancelled before they were asked for."""
         sql = f"SELECT name FROM event WHERE request = {BEFORE} AND name IN ({_marks(tickets)})"
         return {name for (name,) in self.execute(sql, list(tickets))}
 
     def _requests_of(self, tickets: Sequence[str]) -> dict[str, Request]:
-        """Return those requests that exist, by ticket, with their events."""
-        numbers = [own_id(ticket) for ticket in tickets if ticket[0] == "#"]
-        ids = [number for number in numbers if number is not None]
+        """Return the requests that exist, by ticket, with their events."""
+        requests = dict[str, Request]()
         rows = self.execute(_find("ticket", len(tickets), self.TELLING), tickets)
-        some = self.execute(_find("id", len(ids), self.TELLING), ids) if ids else ()
-        requests: dict[str, Request] = {}
-        for row in chain(rows, some):
-            name = row[1] if row[1] is not None else f"#{row[0]}"
+        named = [own_id(ticket) for ticket in tickets if ticket[0] == "#"]
+        ids = [number for number in named if number is not None] if named else []
+        if ids:
+            rows = chain(rows, self.execute(_find("id", len(ids), self.TELLING), ids))
+        for row in rows:
+            name = f"#{row[0]}" if row[1] is None else row[1]
             request = requests.get(name)
             if request is None:
-                request = requests[name] = Request(*row[:10])
-            if row[10] is not None:
-                request.events[row[10]] = row[11:14]
+                request = requests[name] = Request(*row[:11])
+            if row[11] is not None:
+                request.events[row[11]] = row[12:15]
         return requests
 
     def add_requests(self, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -455,7 +461,7 @@ class Journal(ABC):
         self.execute_many("INSERT INTO due VALUES (?, ?) ON CONFLICT DO NOTHING", rows)
 
     def remove_due(self, rows: Collection[tuple[float, int]]) -> None:
-        """Remove what `add_due` stored."""
+        """Remove due rows that `add_due` stored."""
         self.execute_many("DELETE FROM due WHERE at = ? AND request = ?", rows)
 
     def due(self, before: float, most: int) -> list[tuple[float, Request]]:
@@ -481,7 +487,7 @@ class Journal(ABC):
     def add_outcomes(
         self, rows: Sequence[tuple[Request, float | None, str]], at: float, outcomes: int
     ) -> None:
-        """Number and seal outcomes, after so many: request, reward, why."""
+        """Number outcomes from `after` on, and seal them: request, reward, why."""
         known = self._chain
         last, mark = known if known and known[0] == outcomes - 1 else self.last_outcome()
         sealed = []
@@ -517,7 +523,7 @@ class Journal(ABC):
     # ---- snapshots and retention
 
     def add_snapshot(self, after: int, recipe: int, state: bytes) -> None:
-        """Store the state after so many outcomes; keep only the latest of the older snapshots."""
+        """Store the state after a number of outcomes; of older snapshots keep only the latest."""
         self.execute(
             "DELETE FROM snapshot WHERE kept = 0 AND after <"
             " (SELECT MAX(after) FROM snapshot WHERE after < ?)",
@@ -546,9 +552,9 @@ class Journal(ABC):
         return [(after, bytes(state)) for after, state in self.execute(sql, (recipe,))]
 
     def prune(self, first: int, end: float) -> dict[str, Any]:
-        """Remove outcomes before number `first` with their requests; return what they were.
+        """Remove outcomes before number `first` with their requests; return counts of them.
 
-        Cancellations before the time `end` of tickets that were never asked for go, too.
+        Cancellations of tickets that were never asked for are removed too, if older than `end`.
         """
         span = "SELECT request FROM outcome WHERE number < ?"
         was = self.first()
@@ -556,9 +562,9 @@ class Journal(ABC):
         told = f"SELECT COUNT(*) FROM event WHERE request IN ({span})"
         ((events,),) = self.execute(told, (first,))
         arms = {
-            name: {"requests": int(requests), "rewards": int(rewards), "sum": total or 0.0}
-            for name, requests, rewards, total in self.execute(
-                "SELECT a.name, COUNT(*), COUNT(o.reward), SUM(o.reward) FROM outcome o"
+            name: {"requests": int(requests), "rewards": int(rewards), "sum": (part or 0.0) * LARGE}
+            for name, requests, rewards, part in self.execute(
+                f"SELECT a.name, COUNT(*), COUNT(o.reward), SUM(o.reward / {LARGE}) FROM outcome o"
                 " JOIN request r ON r.id = o.request JOIN arm a ON a.number = r.arm"
                 " WHERE o.number < ? GROUP BY a.name ORDER BY a.name",
                 (first,),
@@ -583,7 +589,7 @@ class Journal(ABC):
 
 @lru_cache(maxsize=64)
 def _find(key: str, count: int, lock: str) -> str:
-    """Return the statement that finds so many requests by ticket or by id."""
+    """Return the statement that finds `n` requests by ticket or by id."""
     return _FIND.format(key=key, marks=", ".join("?" * count), lock=lock)
 
 

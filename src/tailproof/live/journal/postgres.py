@@ -16,7 +16,7 @@ _PATIENCE = "60s"
 _LONGEST_NAME = 63
 """PostgreSQL truncates longer identifiers, so that two names could become one."""
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
-"""After waiting for a lock, a transaction must see what others have committed."""
+"""After waiting for a lock, a transaction must see the commits of others."""
 _BLOCK = 64
 """Ids that a worker takes from the sequence at once."""
 _FETCHED = 2000

@@ -16,6 +16,10 @@ __all__ = ["SQLite"]
 
 _PATIENCE = 60.0
 """Seconds to wait for other writers."""
+_PAGE = 1024
+"""Bytes of a page: a commit writes each page that it touches, and an ask or tell touches seven."""
+_CHECKPOINT = 1 << 22
+"""Bytes of new pages after which they are moved from the -wal file to the journal."""
 _PAUSE = 0.0005
 """Seconds between two tries to begin."""
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
@@ -56,14 +60,16 @@ class SQLite(Journal):
         self._connection = sqlite3.connect(
             where, timeout=0, isolation_level=None, check_same_thread=False, uri=alone
         )
-        # an agent that is dropped closes its file: what it answered is committed
+        # an agent that is dropped closes its file: its answers are committed
         self._close = weakref.finalize(self, self._connection.close)
         self.read_only = alone
         self._next = -1
         try:
             self._check(make)
             if not memory and not alone:
+                self.execute(f"PRAGMA page_size = {_PAGE}")  # of a new file; others keep theirs
                 self.execute("PRAGMA journal_mode = WAL")
+                self.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT // _PAGE}")
             self.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._file = None if memory or alone else self._identity()
             super().__init__()
@@ -81,8 +87,11 @@ class SQLite(Journal):
         if not ours and not (make and not tables):
             raise ValueError(f"{self.path!r} is a SQLite file, but not a journal of tailproof")
 
-    def _identity(self) -> tuple[int, int]:
-        status = os.stat(self.path)
+    def _identity(self) -> tuple[int, int] | None:
+        try:
+            status = os.stat(self.path)
+        except FileNotFoundError:
+            return None
         return status.st_dev, status.st_ino
 
     def _share_clock(self, boot: str) -> None:
@@ -133,16 +142,11 @@ class SQLite(Journal):
         return isinstance(error, sqlite3.IntegrityError)
 
     def _begin(self) -> None:
-        if self._file is not None:
-            try:
-                same = self._identity() == self._file
-            except FileNotFoundError:
-                same = False
-            if not same:
-                raise OSError(
-                    f"the file {self.path!r} was deleted or replaced while in use: stop everything "
-                    "that uses it, restore it with its -wal file, and start again"
-                )
+        if self._file is not None and self._identity() != self._file:
+            raise OSError(
+                f"the file {self.path!r} was deleted or replaced while in use: stop everything "
+                "that uses it, restore it with its -wal file, and start again"
+            )
         self._next = -1
         self.execute("BEGIN IMMEDIATE")
 
@@ -156,7 +160,7 @@ class SQLite(Journal):
         return self._next
 
     def compact(self) -> None:
-        """Rewrite the file without what was removed, unless others use it just now."""
+        """Rewrite the file without removed rows, unless others use it just now."""
         with suppress(sqlite3.OperationalError):
             self._connection.execute("VACUUM")
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

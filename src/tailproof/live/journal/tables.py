@@ -3,7 +3,7 @@
 __all__ = ["SCHEMA", "TABLES"]
 
 SCHEMA = 3
-"""1 was that of tailproof 0.2, 2 that of 0.3."""
+"""tailproof 0.2 wrote 1, 0.3 wrote 2."""
 TABLES = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
     "CREATE TABLE recipe (number INTEGER PRIMARY KEY, policy TEXT NOT NULL, rules TEXT NOT NULL,"
@@ -15,9 +15,10 @@ TABLES = (
     " features TEXT)",
     "CREATE TABLE request (id INTEGER PRIMARY KEY, ticket TEXT, unit TEXT, at REAL NOT NULL,"
     " ends REAL NOT NULL, recipe INTEGER NOT NULL, offer INTEGER NOT NULL, arm INTEGER NOT NULL,"
-    " propensity REAL, shares TEXT, grp TEXT, repeats INTEGER, after INTEGER NOT NULL)",
+    " propensity REAL, shares TEXT, grp TEXT, again INTEGER NOT NULL,"
+    " repeats INTEGER, after INTEGER NOT NULL)",
     "CREATE UNIQUE INDEX request_ticket ON request (ticket) WHERE ticket IS NOT NULL",
-    "CREATE INDEX request_unit ON request (unit, at) WHERE unit IS NOT NULL",
+    "CREATE INDEX request_unit ON request (unit, grp, at) WHERE unit IS NOT NULL",
     "CREATE TABLE event (request INTEGER, name TEXT, value REAL NOT NULL, at REAL NOT NULL,"
     " late INTEGER NOT NULL, seal INTEGER NOT NULL, PRIMARY KEY (request, name)) WITHOUT ROWID",
     "CREATE INDEX event_late ON event (request) WHERE late = 1",

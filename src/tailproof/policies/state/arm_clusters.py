@@ -22,7 +22,7 @@ _CUTS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 """Where the sorted rewards of an arm are split in two."""
 _SEPARATED = 2.2
 """Half the distance of two clusters in units of the wider one's median deviation from its median:
-the halves of a normal sample have 1.7, those of a uniform one 2."""
+the halves of a normal sample have 1.7, the halves of a uniform one 2."""
 _BETWEEN, _EMPTY = 1 / 3, 0.09
 """Two clusters have less than this share of the rewards between them, nearer to their middle than
 a third of the way to either; a normal law has 0.18 there."""
@@ -115,7 +115,7 @@ class ArmClusters(StudentFit):
 
         With n < log₂(1 + t/K) rewards, all may be from one cluster, and the arm may be three scales
         better. With more, where two clusters show, Huber's mean counts too, and alone where both
-        means differ by three standard errors, less what they differ by in the median arm.
+        means differ by three standard errors, less their difference in the median arm.
         """
         n, two = self.centres[..., _N], self.centres[..., _TWO] > 0
         share = (self.decisions[:, None] + 1) / arms.shape[1]
@@ -129,9 +129,9 @@ class ArmClusters(StudentFit):
         places = arms[rows].argmax(axis=2)
         scale = np.sqrt(variance[rows])
         lucky = _LUCK * self.scale[rows, None] * np.maximum(scale, 1)
-        own = width[rows]
+        before = width[rows]
         width = width.copy()
-        width[rows] = np.where(few[rows[:, None], places], np.maximum(own, lucky), own)
+        width[rows] = np.where(few[rows[:, None], places], np.maximum(before, lucky), before)
         some = two[rows].any(axis=1)
         rows, places, scale = rows[some], places[some], scale[some]
         if len(rows):
@@ -151,23 +151,23 @@ class ArmClusters(StudentFit):
         share: Array,
         bonus: float,
     ) -> tuple[Array, Array]:
-        """Return Huber's means of arms and their widths where these count, and else what they are.
+        """Return means and widths of arms, replaced by Huber's where those count.
 
         Skew that all arms share moves one mean of each and not the other; their own difference in
         the median arm, or none, is taken away.
         """
         n = np.maximum(at[..., _N], 1)
-        own = at[..., _MEAN] - self.origin[rows, None]
+        huber = at[..., _MEAN] - self.origin[rows, None]
         apart = np.zeros((len(rows), n.shape[1] + 1))
-        apart[:, :-1] = np.where(n >= _FIRST, (own - mean) / scale, 0)
+        apart[:, :-1] = np.where(n >= _FIRST, (huber - mean) / scale, 0)
         apart.sort(axis=1)
-        own -= _median(apart)[:, None] * scale
+        huber -= _median(apart)[:, None] * scale
         error = np.sqrt(at[..., _SQUARES]) / np.maximum(at[..., _INSIDE], 1)
         free, log = np.maximum(n - 1, 1), bonus**2 * np.log1p(share / n)
         reach = error * np.sqrt(free * np.expm1(np.minimum(2 * log / free, 500)))
-        instead = (n >= _BELIEVED) & (np.abs(own - mean) > _AGREE * error)
-        wins = (at[..., _TWO] > 0) & (instead | (own + reach > mean + width))
-        return np.where(wins, own, mean), np.where(wins, reach, width)
+        instead = (n >= _BELIEVED) & (np.abs(huber - mean) > _AGREE * error)
+        wins = (at[..., _TWO] > 0) & (instead | (huber + reach > mean + width))
+        return np.where(wins, huber, mean), np.where(wins, reach, width)
 
 
 def _shown(at: Array) -> NDArray[np.bool_]:

@@ -50,10 +50,10 @@ ROOM = 16
 
 @dataclass(frozen=True)
 class Rule:
-    """The shape of an array of a state, and what it may hold; declared with the field."""
+    """The shape of an array of a state, and its allowed values; declared with the field."""
 
     shape: tuple[int | Literal["arms", "dim"], ...] = ()
-    """The axes after that of the paths."""
+    """The axes after the paths axis."""
     blank: float = 0
     """What the array holds before anything is learned."""
     finite: bool = False
@@ -108,7 +108,7 @@ class State:
     FORMAT: ClassVar[int] = 2
     """Incremented when the arrays of a state change their meaning."""
     fixed_arms = False
-    """Whether K must stay what it was at the start."""
+    """Whether K must stay as it was at the start."""
     fewest_arms = 1
     """The smallest K."""
     arms: int
@@ -132,7 +132,7 @@ class State:
 
     @classmethod
     def declared(cls) -> "Declared":
-        """Return what the annotations of the fields say."""
+        """Return the rules of the arrays, from the annotations of the fields."""
         kind: Any = cls
         return _declared(kind)
 
@@ -147,20 +147,20 @@ class State:
         The arrays of a state inside this one carry its name and a dot before theirs. Buffers are
         as long as their decisions need, whatever room other paths needed before.
         """
-        found: dict[str, NDArray[Any]] = {"format": np.array(self.FORMAT)}
+        arrays: dict[str, NDArray[Any]] = {"format": np.array(self.FORMAT)}
         buffers = self.declared().buffers
         room = self._room_saved() if buffers else 0
         for name, value in self._parts():
             if isinstance(value, State):
-                found |= {f"{name}.{key}": array for key, array in value.to_arrays().items()}
+                arrays |= {f"{name}.{key}": array for key, array in value.to_arrays().items()}
             elif name in buffers:
-                found[name] = np.array(value[*(slice(None),) * buffers[name].buffer, :room])
+                arrays[name] = np.array(value[*(slice(None),) * buffers[name].buffer, :room])
             else:
-                found[name] = np.array(value)
-        return found
+                arrays[name] = np.array(value)
+        return arrays
 
     def fill(self, arrays: Mapping[str, ArrayLike], paths: int, prefix: str = "") -> None:
-        """Check and copy what `to_arrays` returned; see `tailproof.Policy.restore`.
+        """Check and copy the arrays that `to_arrays` returned; see `tailproof.Policy.restore`.
 
         The state itself says which names, kinds and shapes are expected.
         """
@@ -200,7 +200,7 @@ class State:
         return self.declared().rules[name].arm_axis
 
     def resized(self, arms: int, start: Self | None) -> Self:
-        """Return the state for K arms; what need not be copied is shared.
+        """Return the state for K arms; arrays that stay the same are shared.
 
         New arms are as in `start`, a state of K arms that has learned nothing.
         """
@@ -266,7 +266,7 @@ class State:
         return self._mapped(np.copy)
 
     def put(self, paths: Index, other: Self) -> None:
-        """Copy what another state has learned into the given paths of this one."""
+        """Copy the arrays of another state into the given paths of this one."""
         require(other.arms == self.arms, "other", f"a state of {self.arms} arms", other.arms)
         rules = self.declared().rules
         for name, value in self._parts():
@@ -293,7 +293,7 @@ class State:
         return ((part.name, getattr(self, part.name)) for part in fields(self))
 
     def _checked(self, prefix: str, name: str, given: NDArray[Any], paths: int) -> NDArray[Any]:
-        """Return a copy of an array if it fits what this state holds under the name."""
+        """Return a copy of an array if it fits the array of this name."""
         mine, rule, where = getattr(self, name), self.declared().rules[name], prefix + name
         shape, rest = (paths, *mine.shape[1:]), list(given.shape)
         if 0 < rule.buffer < len(rest):

@@ -12,7 +12,7 @@ from tailproof.policies.state.counts import Counted, clip
 __all__ = ["BETS", "BetLogs", "MomentBets", "MomentClass", "overhead"]
 
 _Z = np.geomspace(0.3, 3000, 32)[:, None]
-"""Where the worst law may put mass, in units of B^{1/p}: 3000 is beyond what 10⁶ pulls ask for."""
+"""Where the worst law may put mass, in units of B^{1/p}: 10⁶ pulls need less than 3000."""
 _S = np.array([0.0, 0.1, 1.0])
 """The part of a bet that is kept, over z; the index is within about 1 % of the exact one."""
 BETS = _Z.size * _S.size
@@ -27,7 +27,7 @@ class MomentBets(Counted):
     logs: BetLogs
 
     def add(self, chosen: Index, growth: Array) -> None:
-        """Add what one reward of the chosen arm of each path brings every bet."""
+        """Add the gain of every bet from one reward of the chosen arm of each path."""
         at = np.arange(self.paths), chosen
         self.counts[at] += 1
         self.logs[at] += growth
@@ -53,8 +53,8 @@ class MomentClass(NamedTuple):
         p, tau, y = self.order, self._tau, clip(x, 1e30)[..., None, None]
         far = np.abs(y) ** p - _Z**p - p * _Z ** (p - 1) * (y - _Z)
         kept = _S * _Z + tau * np.maximum(far, 0)
-        found: Array = np.log(np.maximum(kept, 1e-300))
-        return found
+        log_growth: Array = np.log(np.maximum(kept, 1e-300))
+        return log_growth
 
     @property
     def start(self) -> Array:

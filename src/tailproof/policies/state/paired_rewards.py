@@ -70,18 +70,18 @@ class PairedRewards(RewardHistory):
     def small(self, unsorted: Unsorted, bound: Array) -> tuple[Array, Array]:
         """Return Σ X and Σ X² over |X| ≤ bound for every arm, of shape (paths, K)."""
         last, some = self._last(self.samples, bound)
-        own, x = self._inside(unsorted.place, unsorted.x, bound)
-        total = np.where(some, self.sums.take(last), 0.0) + self._total(own, x)
-        square = np.where(some, self.squares.take(last), 0.0) + self._total(own, x**2)
+        arms, x = self._inside(unsorted.place, unsorted.x, bound)
+        total = np.where(some, self.sums.take(last), 0.0) + self._total(arms, x)
+        square = np.where(some, self.squares.take(last), 0.0) + self._total(arms, x**2)
         return total, square
 
     def small_others(self, unsorted: Unsorted, bound: Array) -> tuple[Array, Array]:
         """Return Σ 1 and Σ X'² over X'² ≤ bound for every arm, of shape (paths, K)."""
         last, some = self._last(self.others, bound)
-        own, other = self._inside(unsorted.place, unsorted.other, bound)
+        arms, other = self._inside(unsorted.place, unsorted.other, bound)
         before = self.ordered.cumsum(axis=1) - self.ordered
-        count = last + 1 - self._row - before + self._total(own, np.ones_like(other))
-        return count, np.where(some, self.other_sums.take(last), 0.0) + self._total(own, other)
+        count = last + 1 - self._row - before + self._total(arms, np.ones_like(other))
+        return count, np.where(some, self.other_sums.take(last), 0.0) + self._total(arms, other)
 
     @property
     def _row(self) -> Index:
@@ -92,12 +92,12 @@ class PairedRewards(RewardHistory):
         """Return where each arm's last sorted value within the bound is, and if there is one."""
         end = self._row + self.ordered.cumsum(axis=1)
         begin = end - self.ordered
-        found, step = begin, 1 << int(self.ordered.max()).bit_length()
+        last, step = begin, 1 << int(self.ordered.max()).bit_length()
         while step := step >> 1:
-            ahead = np.minimum(found + step, end)
+            ahead = np.minimum(last + step, end)
             within = np.abs(row.take(ahead - 1, mode="wrap")) <= bound
-            found = np.where(within, ahead, found)
-        return found - 1, found > begin
+            last = np.where(within, ahead, last)
+        return last - 1, last > begin
 
     def _inside(self, place: Index, values: Array, bound: Array) -> tuple[Index, Array]:
         limit = np.pad(bound, ((0, 0), (0, 1)), constant_values=-1.0)
@@ -120,9 +120,9 @@ class PairedRewards(RewardHistory):
         arm, other = second.real, second.imag
         sums = np.zeros((3, *x.shape))
         for k in range(self.arms):
-            own = arm == k
+            of_arm = arm == k
             for total, values in zip(sums, (x, x**2, other), strict=True):
-                total += np.where(own, np.where(own, values, 0.0).cumsum(axis=1), 0.0)
+                total += np.where(of_arm, np.where(of_arm, values, 0.0).cumsum(axis=1), 0.0)
         self.samples[at], self.others[at] = x, other
         self.pulled[at] = np.where(arm < self.arms, arm, -1)
         self.sums[at], self.squares[at], self.other_sums[at] = sums

@@ -97,7 +97,7 @@ class RankWindow(RewardHistory):
     arm's rewards sorted. Each path takes 16 bytes per decision and half a kilobyte per arm.
 
     `window`, of shape (paths, K, 64), holds sorted rewards, then +inf; `held` and `below`, of shape
-    (paths, K), the number of rewards in the window and of those that sort before it.
+    (paths, K), the number of rewards in the window and before it in order.
     """
 
     window: Annotated[Array, Rule(("arms", _WIDTH), blank=math.inf)]
@@ -105,7 +105,7 @@ class RankWindow(RewardHistory):
     below: ArmCounts
 
     def add(self, at: Cells, y: Array, rank: Index) -> None:
-        """Add one reward in each path; the window keeps what is around `rank`."""
+        """Add one reward in each path; the window keeps the rewards around `rank`."""
         y = self.append(at[1], y)
         window, held, below = self.window[at], self.held[at], self.below[at]
         place = (window < y[:, None]).sum(axis=1)
@@ -210,7 +210,7 @@ class SketchedBounds(QuantileBounds):
 
     def _insert(self, at: Cells, y: Array) -> None:
         self.counts[at] += 1
-        for path, arm, x in zip(*(each.tolist() for each in (*at, y)), strict=True):
+        for path, arm, x in zip(*(column.tolist() for column in (*at, y)), strict=True):
             facts, held = self.facts[path, arm], int(self.held[path, arm])
             value, a, b = facts
             i = int(value[:held].searchsorted(x))

@@ -104,7 +104,7 @@ class Design(State):
         self.log_det += np.log(rank_one_update(self.block, x, y))
 
     def fill(self, arrays: Any, paths: int, prefix: str = "") -> None:
-        """Restore what `to_arrays` returned; the root must be finite."""
+        """Restore the arrays of `to_arrays`; the root must be finite."""
         super().fill(arrays, paths, prefix)
         if not np.isfinite(self.root).all():
             raise ValueError(f"{prefix}block holds NaN or infinities in its root S")

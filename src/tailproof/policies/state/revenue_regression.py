@@ -27,9 +27,9 @@ class RevenueRegression(SalesHistogram):
     """The sums of a regression for each arm, and its solution with a sandwich error.
 
     θ_a = G⁻¹b, C_a = G⁻¹MG⁻¹, G = Σ x xᵀ, b = Σ y x, M = Σ y² x xᵀ, y the reward within the range,
-    where G, b and M are lent the share LENT/(all purchases) of their sums over all arms. The noise
-    of a visitor who may buy is wild and that of one who will not is none, so that its variance is
-    not one number; M sees y² instead of squared residuals, which differ little when few buy.
+    where G, b and M are lent the share LENT/(all purchases) of their sums over all arms. Only
+    visitors who may buy have noise, and theirs is heavy-tailed, so its variance is not one number;
+    M sees y² instead of squared residuals, which differ little when few buy.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class RevenueRegression(SalesHistogram):
     kept_x, kept_y, kept_arm : arrays of shape (paths, KEPT, D), (paths, KEPT), (paths, KEPT)
         The largest purchases, in units of the first; 0 and −1 where unused.
     theta, cover, pooled_theta, pooled_cover : arrays
-        θ_a and C_a, and those of an arm that nobody visited.
+        θ_a and C_a, and the same for an arm that nobody visited.
     solve_at : array of shape (paths,)
         The number of visitors at which the regressions are solved.
     """
@@ -120,16 +120,16 @@ class RevenueRegression(SalesHistogram):
         self.meat[rows, arm] += np.square(y)[:, None, None] * x[:, :, None] * x[:, None, :]
 
     def _solve(self, rows: Index) -> None:
-        """Solve the regressions of some paths, and that of an arm that nobody visited."""
+        """Solve the regressions of some paths, and the one for an arm that nobody visited."""
         visitors, bought = self.visitors[rows].sum(axis=1), self.bought[rows].sum(axis=1)
         self.solve_at[rows] = np.maximum((_GROWTH * visitors).astype(np.int64), visitors + 1)
         x, arm = self.kept_x[rows], self.kept_arm[rows]
         y = np.clip(self.kept_y[rows], self.low[rows, None], self.high[rows, None])
-        own = (arm[:, None, :] == np.arange(self.arms)[:, None]) * y[:, None, :]
+        by_arm = (arm[:, None, :] == np.arange(self.arms)[:, None]) * y[:, None, :]
         d = x.shape[2]
-        pay = self.pay[rows] + own @ x
+        pay = self.pay[rows] + by_arm @ x
         squares = (x[..., :, None] * x[..., None, :]).reshape(len(rows), KEPT, d * d)
-        meat = self.meat[rows] + ((own * own) @ squares).reshape(*own.shape[:2], d, d)
+        meat = self.meat[rows] + ((by_arm * by_arm) @ squares).reshape(*by_arm.shape[:2], d, d)
         lent = LENT / bought
         gram, pay, meat = (_lend(sums, lent) for sums in (self.gram[rows], pay, meat))
         size = np.sqrt(np.einsum("pkii->pki", gram))

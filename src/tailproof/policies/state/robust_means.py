@@ -51,7 +51,7 @@ class TruncatedMeans(RobustMeans):
     samples only when a life ends. Few do: about ln(1/δ)/j of the j-th samples.
 
     `sums`, of shape (paths, K), adds up the samples that count; `lives`, of shape (paths, room),
-    holds all lives and `soonest`, of shape (paths,), the shortest of those that count.
+    holds all lives and `soonest`, of shape (paths,), the shortest life that counts.
     """
 
     sums: ArmValues
@@ -167,8 +167,8 @@ class CatoniMeans(RobustMeans):
         place = np.arange(len(x))[:, None] * size + pulled + 1
 
         def at(values: Array) -> Array:
-            found: Array = np.pad(values, ((0, 0), (1, 0))).ravel()[place]
-            return found
+            spread_out: Array = np.pad(values, ((0, 0), (1, 0))).ravel()[place]
+            return spread_out
 
         def total(values: Array) -> Array:
             sums: Array = np.zeros(len(x) * size)

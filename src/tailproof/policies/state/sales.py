@@ -100,8 +100,8 @@ class SalesHistogram(State):
     def variances(self) -> Array:
         """The variance of rewards within the range, of shape (paths, K)."""
         n = np.maximum(self.visitors, 1)
-        own = self.squares / n - np.square(self.sums / n)
-        return np.maximum(own, 0) * np.square(self.unit)[:, None]
+        variances = self.squares / n - np.square(self.sums / n)
+        return np.maximum(variances, 0) * np.square(self.unit)[:, None]
 
     def update(self, chosen: Index, rewards: Array, share: float) -> Index:
         """Add the reward of the chosen arm of each path; return the paths with a new range."""

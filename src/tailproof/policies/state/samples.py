@@ -97,7 +97,7 @@ class Samples(State):
         length = np.sqrt(np.vecdot(x, x))
         grown = length > self.longest[at]
         self.longest[at] = np.maximum(self.longest[at], length)
-        # Longer arms may unsettle what was settled: start over.
+        # Longer arms may unsettle settled vectors: start over.
         self.settled[at] = np.where(grown, 0.0, self.settled[at])
         self.moment[at] = np.where(grown[:, None], 0.0, self.moment[at])
         small = ~grown & (np.abs(y) <= self.settled[at])
@@ -105,7 +105,7 @@ class Samples(State):
         self._settle(paths, level, safe)
 
     def _settle(self, paths: Index, level: Index, safe: Callable[[Index, Array], Array]) -> None:
-        """Settle what has become small, every 16 samples and at powers of two."""
+        """Settle vectors that have become small, every 16 samples and at powers of two."""
         count = self.count[paths, level]
         due = (count & (count - 1) == 0) | (count % 16 == 0)
         if not due.any():
@@ -115,6 +115,6 @@ class Samples(State):
         with np.errstate(divide="ignore", invalid="ignore"):
             bound = safe(paths[due], top) / self.longest[at]
         bound = np.where(np.isnan(bound), 0.0, bound)
-        for path, own, most, (x, y) in zip(*at, bound, self.unsettled(*at), strict=True):
-            self.moment[path, own] += np.where(np.abs(y) <= most, y, 0.0) @ x
+        for path, at_level, most, (x, y) in zip(*at, bound, self.unsettled(*at), strict=True):
+            self.moment[path, at_level] += np.where(np.abs(y) <= most, y, 0.0) @ x
         self.settled[at] = np.maximum(self.settled[at], bound)

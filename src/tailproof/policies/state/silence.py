@@ -13,9 +13,9 @@ FIRST = 2
 """Purchases of an arm before its own mean is believed: one alone has no spread."""
 ERROR = 0.01
 """The probability with which silence rules out an arm that earns more than the leader, once for no
-purchase and once for one; also that of the leader's lower bound."""
+purchase and once for one; also the error of its lower bound."""
 PACE = 14.0
-"""An arm ruled out by what was seen elsewhere is looked at about 2·PACE·√(t/K) times in t visitors:
+"""An arm ruled out by purchases of other arms is looked at about 2·PACE·√(t/K) times in t visitors:
 few enough for an arm that never sells, and 2800 of 20 000 visitors with two arms. Chosen on shops
 of two to four arms that no benchmark reports."""
 _RATES: Array = np.asarray(gammaincinv(np.arange(1.0, FIRST + 1), 1 - ERROR), np.float64)
@@ -30,9 +30,9 @@ def silent_looks(
     """Return the probabilities of looks, and which arms only a look may choose: (paths, K) each.
 
     No probabilities if no arm is silent. A silent arm is looked at by a K-th of visitors until its
-    silence counts: until a bound on its sales, times the largest purchase that was seen anywhere
-    or given, is below what the leader earns at least. If nobody gave the largest purchase, PACE/√(K
-    t) of visitors look at it afterwards.
+    silence counts: until a bound on its sales, times the largest purchase that any arm made or that
+    was given, is below a lower bound on the leader's mean. If nobody gave the largest purchase,
+    PACE/√(K t) of visitors look at it afterwards.
     """
     quiet = np.asarray(state.bought < FIRST)
     if not np.count_nonzero(quiet):

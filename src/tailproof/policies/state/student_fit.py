@@ -33,7 +33,7 @@ _ALARM = 12.5
 _ROUNDS = 2
 """Of law and location in each fit: fits come often, and each starts from the last."""
 _OFTEN = 8
-"""A fit comes when there are an eighth more pulls: its cost a pull is that of some eight pulls."""
+"""A fit comes when there are an eighth more pulls, so fitting reads each pull about eight times."""
 _LOOK = 1.25
 """Two modes are looked for when there are as many times the pulls: half as often as fits come."""
 _SURE = 8.0
@@ -42,7 +42,7 @@ against them ends them."""
 _SIGNAL, _ROUNDING, _TINY = 1e-3, 1e-14, 1e-100
 """The least scale: of the spread of the coefficients, of the offset (100 roundings), of all."""
 _LEAST_SLOPE = 0.25
-"""J is at least this: 0.5 for Cauchy noise, less where few pulls mislead; κ likewise."""
+"""J is at least this: 0.5 for Cauchy noise, less where few pulls mislead; the same holds for κ."""
 _FOUR = 3  # the position of ν = 4, from which a fit that begins again finds any other soonest
 _FLAT = 1e-8
 """The part of a squared mean below which a spread is rounding."""
@@ -71,7 +71,7 @@ class StudentFit(State):
     D = d without.
 
     Where the last pulls follow another s, a new epoch begins: s and ν are learned again, from these
-    pulls alone, and what was known about θ, b and γ stays.
+    pulls alone, and the estimates of θ, b and γ stay.
 
     Attributes
     ----------
@@ -175,9 +175,9 @@ class StudentFit(State):
     @property
     def coefficients(self) -> Array:
         """The estimate of (θ, b), of shape (paths, D)."""
-        found = self.mean.copy()
-        found[:, self.dim :] += self.origin[:, None]
-        return found
+        coefficients = self.mean.copy()
+        coefficients[:, self.dim :] += self.origin[:, None]
+        return coefficients
 
     def responses(self, pulls: slice) -> Array:
         """Return some rewards of the buffer, from the origin, both modes laid on their centre."""
@@ -282,9 +282,9 @@ class StudentFit(State):
         self._in_groups(rows, changed, lambda part, m: part._begin_epoch(n, m))
 
     def _begin_epoch(self, n: int, m: int) -> None:
-        """Discard all but the last m of n pulls, and what the others said about s and ν.
+        """Discard all but the last m of n pulls, and the others' information about s and ν.
 
-        What they said about (θ, b) stays in absolute units, and what they said about γ whatever s.
+        Their information about (θ, b) stays in absolute units, and about γ whatever s is.
         """
         self._discard(n - m)
         scale = self.scale * np.sqrt(self.inflation)
@@ -397,12 +397,12 @@ class StudentFit(State):
         starts = np.stack([np.zeros(self.mean[rows].shape), self.mean[rows]], axis=1)
         starts[:, 0, self.dim :] = ((raw.low + raw.high) / 2)[:, None]
         starts[:, 1, self.dim :] += np.where(on, 0, (left.low + left.high) / 2)[:, None]
-        found = compare(x, y, even_weights(x[..., : self.dim]), prior[rows], starts, low, high)
-        gain = np.minimum(found.gain, found.moves - self.dim)
-        moved = np.abs(np.matvec(x, found.two.theta - self.mean[rows])).mean(axis=1)
-        begins = (gain > _SURE) & (~on | (moved > found.two.gap / 2))
+        comparison = compare(x, y, even_weights(x[..., : self.dim]), prior[rows], starts, low, high)
+        gain = np.minimum(comparison.gain, comparison.moves - self.dim)
+        moved = np.abs(np.matvec(x, comparison.two.theta - self.mean[rows])).mean(axis=1)
+        begins = (gain > _SURE) & (~on | (moved > comparison.two.gap / 2))
         ends = on & (gain < -_SURE / 2)
-        for which, fit in ((begins, found.two), (ends, found.one)):
+        for which, fit in ((begins, comparison.two), (ends, comparison.one)):
             part = np.flatnonzero(which)
             if len(part):
                 self.gap[rows[part]] = fit.gap[part]

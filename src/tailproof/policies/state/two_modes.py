@@ -15,7 +15,7 @@ LEAST = 5
 """Rewards a coefficient below which two clusters are not believed: fewer can be interpolated."""
 SEPARATED = 2.5
 """The least distance of a cluster from the centre, in half ranges of its middle half, that is worth
-a fit: the two halves of a normal sample have 1.6, those of a uniform one 2."""
+a fit: the two halves of a normal sample have 1.6, the halves of a uniform one 2."""
 _RESOLVED = 2.0
 """The least distance of a cluster from the centre in units of its scale s, below which two modes
 and a flat top are the same."""
@@ -39,7 +39,7 @@ class Split(NamedTuple):
     high: Array
 
     def take(self, samples: Index) -> "Split":
-        """Return those of some samples."""
+        """Return some of the samples."""
         return Split(*(part[samples] for part in self))
 
 
@@ -96,7 +96,7 @@ class Clusters:
 
 
 class Sample(NamedTuple):
-    """Rewards y at x, those that count (weight 1), a prior precision, and the least scale."""
+    """Rewards y at x, weights 1 or 0, a prior precision, and the least scale."""
 
     x: Array
     y: Array
@@ -168,33 +168,32 @@ def compare(
     """Compare two clusters with one in every sample.
 
     `x` has the shape (samples, n, D), with a one in its last column, `y` and `weight` (samples, n),
-    `starts` (samples, starts, D). The gain is the log likelihood of two clusters over that of one,
-    less what weights and scales of its own for each cluster would add: clusters that differ are no
-    noise around one centre. `moves` is what moving both clusters with x adds to the likelihood of
-    clusters that stay, less what moving their weights would add: clusters that stay while their
-    weights move with x are no noise either.
+    `starts` (samples, starts, D). The gain is the log likelihood of two clusters over one, less the
+    gain of free weights and scales for each cluster: clusters that differ are no noise around one
+    centre. `moves` is the gain in likelihood when both clusters move with x, less the gain when
+    only their weights do: clusters that stay while their weights move with x are no noise either.
     """
     median = np.median(y, axis=1)
     half = np.median(np.abs(y - median[:, None]), axis=1)
     data = Sample(x, y, weight, prior, _FLOOR * half + 1e-300)
     gap, width = (high - low) / 2, np.maximum((high - low) / 4, data.floor)
-    two, one, still = ([] for _ in range(3))
+    double_fits, single_fits, fixed_fits = ([] for _ in range(3))
     flat = data._replace(x=x[..., -1:], prior=prior[:, -1:, -1:])
     centre = (low + high)[:, None] / 2
     for nu in _TWO:
-        two += [_fit(data, start, gap, width, nu) for start in np.moveaxis(starts, 1, 0)]
-        still.append(_fit(flat, centre, gap, width, nu))
+        double_fits += [_fit(data, start, gap, width, nu) for start in np.moveaxis(starts, 1, 0)]
+        fixed_fits.append(_fit(flat, centre, gap, width, nu))
     median_start = np.zeros((len(y), x.shape[2]))
     median_start[:, -1] = median
     for nu in _ONE:
         none = np.zeros(len(y))
-        one += [_fit(data, median_start, none, np.maximum(half, data.floor), nu)]
-        one += [_fit(data, start, none, width, nu) for start in np.moveaxis(starts, 1, 0)]
+        single_fits += [_fit(data, median_start, none, np.maximum(half, data.floor), nu)]
+        single_fits += [_fit(data, start, none, width, nu) for start in np.moveaxis(starts, 1, 0)]
         for end in (low, high):
             from_end = median_start.copy()
             from_end[:, -1] = end
-            one.append(_fit(data, from_end, none, width, nu))
-    best, single, fixed = (_likeliest(fits) for fits in (two, one, still))
+            single_fits.append(_fit(data, from_end, none, width, nu))
+    best, single, fixed = (_likeliest(fits) for fits in (double_fits, single_fits, fixed_fits))
     scales, weights = _asymmetry(data, best)
     gain = best.likelihood - single.likelihood - scales - weights
     moves = best.likelihood - fixed.likelihood - _leaning(flat, data, fixed)
@@ -216,25 +215,27 @@ def _signs(data: Sample, fit: Clusters) -> tuple[Array, Array]:
 
 
 def _asymmetry(data: Sample, fit: Clusters) -> tuple[Array, Array]:
-    """Return about what free scales and free weights of both clusters add to the likelihood."""
+    """Return the approximate gain in likelihood of free scales and weights of both clusters."""
     residual, sign = _signs(data, fit)
     up, down = sign > 0, sign < 0
     square = np.square((np.abs(residual) - fit.gap[:, None]) / fit.scale[:, None])
     nu = fit.nu[:, None]
     score = (nu + 1) / (nu + square) * square - 1  # of ln s
     counts = [np.maximum(part.sum(axis=1), 1) for part in (up, down)]
-    own = [
+    log_scales = [
         np.log(np.maximum(1 + (score * part).sum(axis=1) / count, 0.02))
         for part, count in zip((up, down), counts, strict=True)
     ]
     information = 2 * fit.nu / (fit.nu + 3)
-    scales = np.square(own[0] - own[1]) * information / (1 / counts[0] + 1 / counts[1])
+    scales = (
+        np.square(log_scales[0] - log_scales[1]) * information / (1 / counts[0] + 1 / counts[1])
+    )
     weights = np.square(sign.sum(axis=1)) / np.maximum(data.weight.sum(axis=1), 1)
     return scales / 2, weights / 2
 
 
 def _leaning(flat: Sample, data: Sample, fit: Clusters) -> Array:
-    """Return about what weights that lean with x add to the likelihood of clusters that stay."""
+    """Return the approximate gain of weights that lean with x where clusters stay."""
     _, sign = _signs(flat, fit)
     x = data.x * data.weight[..., None]
     score = np.vecmat(sign, x)
@@ -254,5 +255,5 @@ def even_weights(arms: Array) -> Array:
     units = ((arms == 0) | (arms == 1)).all(axis=(1, 2)) & (arms.sum(axis=2) == 1).all(axis=1)
     counts = arms.sum(axis=1)
     most = np.maximum(np.median(counts, axis=1), 1)
-    own = np.matvec(arms, most[:, None] / np.maximum(counts, 1))
-    return np.where(units[:, None], np.minimum(own, 1), 1.0)
+    weights = np.matvec(arms, most[:, None] / np.maximum(counts, 1))
+    return np.where(units[:, None], np.minimum(weights, 1), 1.0)

@@ -1,7 +1,7 @@
 """The problems of the gauntlet about revenue: most visitors buy nothing, some spend wildly.
 
 "money-k4-…" has four arms, and the rest of the name says how they differ: in the share of visitors
-who buy, in what they spend, or in both, with opposite signs. Problems without "k" have
+who buy, in the size of purchases, or in both, with opposite signs. Problems without "k" have
 visitors with features. The aim is `CappedMean(0.99)`; some rewards come 500 or 2000 visitors late.
 """
 

@@ -117,7 +117,7 @@ def _shop(
     buyers: tuple[float, ...] = (0.1, 0.07, 0.05, 0.03),
     spread: float = 0.8,
 ) -> MovingProblem:
-    """Return arms that sell to so many visitors, log-normal baskets, and pass their laws on."""
+    """Return a shop whose arms sell log-normal baskets and pass their laws on."""
     baskets = 20 * np.exp(spread * ndtri((np.arange(200) + 0.5) / 200))
     sales = [np.concatenate([baskets, np.zeros(round(200 / p) - 200)]) for p in buyers]
     means = [float(sample.mean()) for sample in sales]

@@ -49,11 +49,11 @@ class ScoreRow(NamedTuple):
     tool: str
     regret: float
     over_chance: float
-    """Regret divided by that of random arms."""
+    """Regret divided by the regret of random arms."""
     over_best: float
-    """Regret divided by that of the best tool in this run."""
+    """Regret divided by the regret of the best tool in this run."""
     over_oracle: float
-    """Regret divided by that of the oracle, NaN if there is none."""
+    """Regret divided by the oracle's, NaN if there is no oracle."""
     stuck: float
     """The share of paths whose second half has too much regret, see `Block`."""
     worst: float

@@ -18,7 +18,7 @@ MEASURES = {
     "median_over_best": "median ratio to the best tool",
     "worst_over_best": "worst ratio to the best tool",
 }
-"""The fields of `ScoreRow` in words; the last two are those of `Score.summary`."""
+"""The fields of `ScoreRow` in words; the last two are fields of `Score.summary`."""
 ALL = "all problems"
 _LINEAR, _FILTERED = "LinStudentUCB", "AutoFiltered(OFUL)"
 

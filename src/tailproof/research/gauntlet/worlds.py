@@ -1,4 +1,4 @@
-"""Problems that nobody drew for the tools: each breaks what one of them assumes.
+"""Problems that were not drawn for the tools: each breaks an assumption of a tool.
 
 "k5-modes-…" has noise around several centres in one arm or in all, "fixed-…" and "fresh-…" the same
 with features; "k5-shapes" an arm of each shape. "dear-…" are shops whose best arm sells rarely and

@@ -88,7 +88,7 @@ class Part:
     """One part of a claim: it agrees if the true value lies between `low` and `high`.
 
     A plain part is a computed number, known exactly; the subclasses have intervals. `decisions` is
-    the fewest decisions of a path that the part compares, where it compares algorithms.
+    the fewest decisions of any path that it compares, if it compares algorithms.
     """
 
     text: str
@@ -139,7 +139,7 @@ class Ratio(Measured):
 
 @dataclass(frozen=True)
 class Early(Ratio):
-    """A ratio of a run that was cut short: what it says of the whole run stays open."""
+    """A ratio of a run that was cut short: the claim about the whole run stays open."""
 
     def agrees(self, level: float) -> bool | None:
         """Return None."""

@@ -67,7 +67,7 @@ def run(sweep: Sweep, size: str, seed: int) -> dict[str, Result]:
 
 
 def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
-    """Draw figure 2, the noises with a mean, and figure 3, those without."""
+    """Draw figure 2, the noises with a mean, and figure 3, the noises without."""
     pictures = {}
     for file, noises in {"figure-2": DFS[:2], "figure-3": DFS[2:]}.items():
         shown = {f"Student-t, df = {df}": results[f"df = {df}"] for df in noises}
@@ -155,7 +155,7 @@ def _over_chance(
     at_least: float = 0.0,
     at_most: float = math.inf,
 ) -> Part:
-    """Compare the regret of an algorithm with that of a random arm."""
+    """Compare the regret of an algorithm with the regret of a random arm."""
     key = f"df = {df}"
     result = results[key if name in SLOW else f"more paths, {key}"]
     return ratio(

@@ -198,7 +198,7 @@ def _accurate(tame: Mapping[str, Result]) -> list[Part]:
 
 
 def _beat_chance(tame: Mapping[str, Result]) -> list[Part]:
-    """Compare the regret of every algorithm, in both forms, with that of a random arm."""
+    """Compare the regret of every algorithm, in both forms, with the regret of a random arm."""
     return [
         below(
             f"regret of {form} minus a random arm's",
@@ -232,7 +232,7 @@ def _wider_ranges(wild: Mapping[str, Result]) -> list[Part]:
 
 
 def _inaccurate(wild: Mapping[str, Result]) -> list[Part]:
-    """Measure whether the errors of the algorithms alone end above what counts as accurate."""
+    """Measure whether the errors of the algorithms alone end above the limit for accurate."""
     return [
         mean_within(
             f"mean error of {name} at its horizon",
@@ -246,7 +246,7 @@ def _inaccurate(wild: Mapping[str, Result]) -> list[Part]:
 
 
 def _falling_errors(wild: Mapping[str, Result]) -> list[Part]:
-    """Compare the errors behind the filter at the horizon with those at a quarter of it."""
+    """Compare the errors behind the filter at the horizon and at a quarter of it."""
     parts: list[Part] = []
     for name in ESTIMATORS:
         error = errors(wild[name], f"{name}_mom")

@@ -36,7 +36,7 @@ DIFFERENCES: Sequence[str] = (
     "The paper lets ñ vary with ε. A path has only a few dozen decisions, so the regret jumps "
     "wherever ñ(ε) does; the right panel shows ñ.",
     "The public script omits the factor 2 before 4^(2/α), uses ⌊ñ^ε⌋ for the block length and the "
-    "grid 0.3, 0.4, …, 0.8, so that ñ(0.6) = 268. We simulate its form and that of the text.",
+    "grid 0.3, 0.4, …, 0.8, so that ñ(0.6) = 268. We simulate its form and the form of the text.",
 )
 EPSILONS = tuple(round(0.3 + 0.05 * i, 2) for i in range(11))
 SCRIPT_EPSILONS = EPSILONS[::2]

@@ -123,7 +123,7 @@ def reproduce(
     progress: Callable[[str, int, int], None] | None = None,
     policies: Mapping[str, Policy[Any]] = {},
 ) -> Reproduction:
-    """Simulate the named studies into a folder, except those that it has already.
+    """Simulate the named studies into a folder, except the studies that it has already.
 
     Parameters
     ----------

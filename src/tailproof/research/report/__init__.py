@@ -116,7 +116,7 @@ def write_report(out: Path) -> list[Section]:
 
 
 def decided(sections: Iterable[Section]) -> str:
-    """Return how many claims these sections decide, and what would decide the others."""
+    """Return how many claims these sections decide, and which size decides the others."""
     claims = [(section.name, judged) for section in sections for judged in section.claims]
     count = _tally(judged for _, judged in claims)
     told = (
@@ -206,7 +206,7 @@ def _drawn(run: Reproduction, name: str, results: Mapping[str, StudyResult]) -> 
 
 
 def _saved(folder: Path, name: str, picture: Picture) -> dict[str, str]:
-    """Save a picture as PNG and SVG, and return what the page shows."""
+    """Save a picture as PNG and SVG, and return its HTML."""
     figure, stream = picture.figure, io.BytesIO()
     figure.savefig(folder / f"{name}.png", dpi=200)
     figure.set_layout_engine("none")  # the PNG has set the layout; keeping it saves time

@@ -25,9 +25,9 @@ _ROUNDED = 1e-8
 class Arm:
     """One arm: its requests with an outcome, their rewards, and its customers.
 
-    `sample` has what each customer brought: see `Summary._by_unit`.
+    `sample` has the total of each customer: see `Summary._by_unit`.
 
-    `rewards` includes those of silence; `came` does not.
+    `rewards` includes the rewards of silence; `came` does not.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Arm:
     def to_dict(
         self, estimate: Array, lift: dict[str, Any] | None, *, here: bool
     ) -> dict[str, Any]:
-        """Return what the page shows, with an estimate and its interval."""
+        """Return the row of the page, with an estimate and its interval."""
         return {
             "name": self.name,
             "here": here,

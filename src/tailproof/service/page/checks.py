@@ -1,4 +1,4 @@
-"""Whether the data can be trusted, and what was told and not learned, with what to do about it."""
+"""Whether the data can be trusted, and which rewards were told and not learned, with advice."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -46,17 +46,17 @@ def sound(
 ) -> dict[str, Any]:
     """Say whether the data can be trusted; each check is fine, a warning, or a number to know."""
     checks = []
-    if worth.lots:
+    if worth.controls:
         evidence = worth.ratio_evidence()
         shares = "; ".join(
-            f"{drawn:,} of {lots:,} decisions, {drawn / lots:.2%}, were control, and {lot:.2%} "
+            f"{drawn:,} of {n:,} decisions, {drawn / n:.2%}, were control, and {share:.2%} "
             "are configured"
-            for lot, (drawn, lots) in worth.lots.items()
+            for share, (drawn, n) in worth.controls.items()
         )
         if evidence >= _ALARM:
             shares += (
                 ". That is no chance (evidence above 1000 to 1): requests are lost or sent "
-                "elsewhere after they drew their lot"
+                "elsewhere after their group was drawn"
             )
         checks.append(("control group", evidence < _ALARM, shares))
     late = sum(arm.late for arm in arms)
@@ -93,7 +93,7 @@ def sound(
 def _about_ignored(
     ignored: Mapping[str, tuple[int, float]], told: int
 ) -> list[tuple[str, bool, str]]:
-    """Say which rewards were told and not stored, how much they were, and what to do."""
+    """Say which rewards were told and not stored, with their sum and advice."""
     ways = {
         "unknown": (
             "unknown tickets",

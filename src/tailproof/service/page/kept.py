@@ -29,12 +29,12 @@ def packed(state: dict[str, Any]) -> bytes:
 
 
 def unpacked(text: bytes) -> dict[str, Any]:
-    """Return what was packed; tuples without a name are lists."""
+    """Return the packed value; tuples without a name are lists."""
     return dict(_made(json.loads(zlib.decompress(text))))
 
 
 def of_worth(worth: Worth) -> dict[str, Any]:
-    """Return what a `Worth` has counted; the aim says what it is about, and stays outside."""
+    """Return the counts of a `Worth`, without its aim."""
     return {key: value for key, value in vars(worth).items() if key not in ("aim", "level")}
 
 

@@ -12,7 +12,7 @@ Lift = tuple[float, float, float]
 
 
 def lifts(comparison: Comparison, control: str) -> dict[str, Lift]:
-    """Return what each arm earns beyond the control, with intervals for any look.
+    """Return how much more each arm earns than the control, with intervals for any look.
 
     All of them hold together with 95 %. None are given for quantiles, or without a cap or bounds.
 

@@ -21,7 +21,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inl
 def summarised(
     journal: Journal, aim: Aim, *, name: str, policy: Policy[Any] | None = None
 ) -> dict[str, Any]:
-    """Return all that the page shows of a journal, as JSON values.
+    """Return the page of a journal, as JSON values.
 
     >>> from tailproof import UCB1, Median
     >>> from tailproof.live import Agent

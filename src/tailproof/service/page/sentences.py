@@ -59,7 +59,7 @@ def aim_words(aim: Aim, costs: bool | None = None) -> str:
 
 
 def lead_how(aim: Aim, statistic: Statistic) -> list[str]:
-    """Return sentences on what the intervals and a sure lead assume, and what is proved."""
+    """Return sentences on the assumptions of intervals and of a sure lead, and on proofs."""
     if isinstance(statistic, Unbounded):
         if aim.share is not None:
             return ["No finite cap is known yet, so there is no interval."]
@@ -85,7 +85,7 @@ def lead_how(aim: Aim, statistic: Statistic) -> list[str]:
 
 
 def lead_words(aim: Aim, comparison: Comparison, noun: str = "request") -> str:
-    """Say which arm leads, how sure that is, and what would make it sure."""
+    """Say which arm leads, how sure that is, and how many more customers would make it sure."""
     unbounded = isinstance(comparison.statistic, Unbounded)
     known = (
         ~np.isnan(comparison.values)
@@ -154,17 +154,17 @@ def filter_words(policy: Policy[Any]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Counted:
-    """Customers that are counted, and those that are not.
+    """Customers that are counted, and customers that are not.
 
     Attributes
     ----------
     known : int
     units : bool
-        Whether requests name units, so that those who come back are told apart.
+        Whether requests name units, so that returning customers are recognised.
     waiting : int
         Customers whose time is not over.
     outside : float
-        What requests after their customer's window brought.
+        The sum of rewards of requests after their customer's window.
     window : float
         Seconds.
     """
@@ -183,6 +183,9 @@ class Counted:
     @property
     def words(self) -> str:
         """Whose rewards are counted, and whose are not."""
+        if not (self.units or self.known):
+            due = f": a request has it {spelled(self.window)} after it came"
+            return f"No outcome is known yet{due if math.isfinite(self.window) else ''}."
         if not self.units:
             return (
                 "Requests name no unit, so each request is taken to be another customer: if "
@@ -203,7 +206,7 @@ class Counted:
         return f"{text}."
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what the page shows."""
+        """Return the values of the page."""
         return {"known": self.known, "units": self.units, "waiting": self.waiting} | {
             "outside": plain(self.outside),
             "words": self.words,
@@ -224,7 +227,7 @@ def spelled(seconds: float) -> str:
 
 
 def judged_words(aim: Aim, customers: Counted) -> str:
-    """Say by what an arm is judged."""
+    """Say which number an arm is judged by."""
     what = "what each of its customers brought" if customers.units else "all its rewards"
     return f"Each arm is judged by {what}: {aim_words(aim)}. {customers.words}"
 
@@ -241,7 +244,7 @@ class About:
     """Whether no reward below zero was seen, so that percentages mean something."""
     scale: Scale | None
     ruled: float = 1.0
-    """The share of requests that the rule decided, as lots are drawn: not the control group."""
+    """The share of requests that the rule decides, by configuration: all but the control group."""
     customers: Counted = Counted()
 
     @property
@@ -267,7 +270,7 @@ class About:
 
 
 def pay(about: About, control: Estimate | None, even: Estimate | None) -> dict[str, Any]:
-    """Say what the rule earned beyond the control group and an even split."""
+    """Say how much more the rule earned than the control group and an even split."""
     rows = []
     if control is not None:
         name = f"the control group ({about.control})"
@@ -283,7 +286,7 @@ def _gain(
 ) -> dict[str, Any]:
     """Return a difference as JSON; more is better, also for costs.
 
-    The total is that of a share of all requests.
+    The total is for a share of all requests.
     """
     sign = -1 if about.costs else 1
     ends = sorted(sign * end for end in (estimate.low, estimate.high))
@@ -344,7 +347,7 @@ def _sentence(about: About, row: dict[str, Any]) -> tuple[str, str]:
 
 
 def _in_all(about: About, row: dict[str, Any]) -> str:
-    """Say the difference for all that the rule decided for, with its interval."""
+    """Say the difference in all, for everyone that the rule decided for, with its interval."""
     total, low, high = (math.nan if x is None else float(x) for x in row["total"])
     if not math.isfinite(total + low + high):
         return ""
@@ -386,14 +389,14 @@ def _pay_how(about: About, even: Estimate | None) -> str:
     level = f"{100 * LEVEL:.0f} %"
     if about.aim.level is not None:
         return (
-            "Each request got its arm by a lot whose probability p is in the journal. Compared is "
+            "Each request got its arm with a probability p that is in the journal. Compared is "
             "the share of rewards above the quantile of the control group's earlier rewards, which "
             "does not move as the rule learns; a reward weighs 1/p. The interval holds with "
             f"{level} confidence at every look, whatever the policy had learned (proved by bets "
             f"that cannot be won at the truth; Ville 1939). {_assumed(about)}"
         )
     parts = [
-        "Each request got its arm by a lot whose probability p is in the journal. A reward weighs "
+        "Each request got its arm with a probability p that is in the journal. A reward weighs "
         "1/p, so that the mean of its terms is the difference between two rules, whatever the "
         f"policy had learned and whoever asked. The interval holds with {level} confidence at "
         "every look, also if rewards or visitors change with time: it is about what the requests "
@@ -416,9 +419,9 @@ def _assumed(about: About) -> str:
 
 
 def exploring(about: About, estimate: Estimate | None, worth: Worth) -> dict[str, Any]:
-    """Say what the requests that did not get the policy's own choice would have earned more."""
-    drawn, lots = (sum(part) for part in zip((0, 0), *worth.lots.values(), strict=True))
-    said = f"{drawn:,} of {lots:,} decisions were the control group"
+    """Say how much more the policy's own choice would have earned at the other requests."""
+    drawn, decisions = (sum(part) for part in zip((0, 0), *worth.controls.values(), strict=True))
+    shares = f"{drawn:,} of {decisions:,} decisions were the control group"
     how = (
         "This compares what the policy would have chosen by itself, at each request, with what the "
         "request got: control, explore and floor together. It leaves out what was learned thanks "
@@ -426,7 +429,7 @@ def exploring(about: About, estimate: Estimate | None, worth: Worth) -> dict[str
     )
     blank = {"words": "", "how": how.strip(), "row": None}
     if about.aim.level is not None:
-        return blank | {"words": f"{said}. For a quantile the cost is not estimated.", "how": ""}
+        return blank | {"words": f"{shares}. For a quantile the cost is not estimated.", "how": ""}
     if estimate is None:
         return blank | {"words": "Too early to tell, or the propensities are not known.", "how": ""}
     row = _gain(about, "served", "what the requests got", estimate)
@@ -439,7 +442,7 @@ def exploring(about: About, estimate: Estimate | None, worth: Worth) -> dict[str
         words = (
             f"Exploring cost about {amount(gain)} {about.unit}; {spread}, so nothing is sure yet."
         )
-    control = f" {said}." if lots else ""
+    control = f" {shares}." if decisions else ""
     return {"words": words + control, "how": how.strip(), "row": row}
 
 

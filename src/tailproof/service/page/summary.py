@@ -1,4 +1,4 @@
-"""A summary of a journal: did it pay, who leads, what exploring cost, and is the data sound."""
+"""A summary of a journal: did it pay, who leads, the cost of exploring, and is the data sound."""
 
 import math
 from collections.abc import Callable, Collection, Sequence
@@ -57,21 +57,22 @@ _RETURNED = (
 class Summary:
     """A summary of an experiment, in memory that does not grow with its journal.
 
-    `refresh` reads a chunk of what is new in the journal, and `to_dict` returns what is known so
-    far. Once all is read, the result depends on the journal only, not on how often it was
-    refreshed, except for the verdict on the tail, which is updated now and then.
+    `refresh` reads a chunk of new rows of the journal, and `to_dict` returns the summary so far.
+    Once all is read, the result depends on the journal only, not on how often it was refreshed,
+    except for the verdict on the tail, which is updated now and then.
 
-    Whether it paid, and what exploring cost, is told by `Worth`: from the lots by which requests
-    got their arms, so that no law of the rewards is assumed.
+    Whether it paid, and the cost of exploring, are computed by `Worth` from the probabilities with
+    which requests got their arms, so no law of the rewards is assumed.
 
-    An arm is judged by all its customers, from a `Histogram` of what each brought; without units
-    each request is another customer. Only while arms are compared does each take 8 or 16 bytes. The
-    arm on offer with the best estimate leads; it is sure if there is enough evidence over every
-    other arm on offer. For a given set of arms, all intervals together hold at all looks with 95 %
+    An arm is judged by all its customers, from a `Histogram` of their totals; without units each
+    request is another customer. Only while arms are compared does each take 8 or 16 bytes. The arm
+    on offer with the best estimate leads; it is sure if there is enough evidence over every other
+    arm on offer. For a given set of arms, all intervals together hold at all looks with 95 %
     confidence, and so does a sure lead, whatever the policy chose, if rewards depend neither on
-    when they are asked for nor on how long they take; what of this is proved depends on the aim. If
-    requests have features, a policy may choose arms by them: then an arm is judged by what it alone
-    would have earned, by weights, and a lead is sure if its interval is above all others.
+    when they are asked for nor on how long they take; which parts of this are proved depends on the
+    aim. If requests have features, a policy may choose arms by them: then an arm is judged by the
+    weighted estimate of the reward if it alone had been shown, and a lead is sure if its interval
+    is above all others.
 
     The tail is estimated from the latest rewards of each arm, up to 1000. The history is kept in
     buckets with equal numbers of tickets; when 64 are full, neighbours are merged.
@@ -132,13 +133,13 @@ class Summary:
         self._lead: dict[str, Any] = {}
 
     def refresh(self, until: int | None = None) -> bool:
-        """Read a chunk of what is new, and return whether that was all; at most until a number."""
+        """Read a chunk of new outcomes, at most until a number; return whether none is left."""
         reader = self.reader
         with reader.moment():
             self.ended = reader.count() if until is None else until
             self._recipe = reader.recipe()
             self._notes += reader.notes(len(self._notes))
-            self._meet(reader.arms(len(self._arms)))
+            self._add_arms(reader.arms(len(self._arms)))
             if self.read == 0:
                 self.read = self._start = reader.first()
                 self._resume(reader.kept())
@@ -166,7 +167,7 @@ class Summary:
         return True
 
     def kept(self, first: int) -> bytes:
-        """Return what "did it pay" needs if outcomes before number `first` are removed."""
+        """Return the counts for "did it pay" if outcomes before number `first` are removed."""
         while not self.refresh(first):
             pass
         if not (self._units or self._resumed):
@@ -185,7 +186,7 @@ class Summary:
         )
 
     def _resume(self, kept: bytes | None) -> None:
-        """Go on with what was kept of removed outcomes, if it is about the same aim."""
+        """Go on with the counts that were kept of removed outcomes, if the aim is the same."""
         state = {} if kept is None else unpacked(kept)
         if state.get("aim") != repr(self.aim):
             return
@@ -195,14 +196,14 @@ class Summary:
         self._customers = state.get("customers", 0)
 
     def _count(self) -> None:
-        """Count what has no outcome yet, and what came too late."""
+        """Count requests without an outcome, and rewards that came too late."""
         pending, late = self.reader.pending(), self.reader.late()
         self._ignored = self.reader.ignored()
         for number, arm in enumerate(self._arms):
             arm.pending = pending.get(number, 0)
             arm.late, arm.late_sum = late.get(number, (0, 0.0))
 
-    def _meet(self, names: Collection[str]) -> None:
+    def _add_arms(self, names: Collection[str]) -> None:
         """Add new arms; all arms together share the cells."""
         for name in names:
             self._numbers[name] = len(self._arms)
@@ -247,7 +248,7 @@ class Summary:
         self._requests += len(rows)
 
     def _offered(self, number: int, request: int) -> list[int]:
-        """Return the numbers of the arms of an offer, that of this request among them."""
+        """Return the numbers of the arms of an offer, and note when they were last offered."""
         offer = self.reader.offer(number)
         self._features |= offer.vectors is not None
         arms = [self._numbers[name] for name in offer.names]
@@ -258,17 +259,17 @@ class Summary:
     def _add_worth(
         self, rows: Sequence[Ended], rewards: Array, offers: dict[int, list[int]]
     ) -> None:
-        """Add requests to what is compared with other rules."""
+        """Add requests to the comparison with other rules."""
         again = np.array([bool(row.again) for row in rows])
         share = [math.nan if row.propensity is None else row.propensity for row in rows]
-        lots = [self._lot(row, offers[row.offer]) for row in rows]
+        drawn = [self._control_of(row, offers[row.offer]) for row in rows]
         groups = np.array([_GROUPS.get(row.group, OTHER) for row in rows])
         groups[again] = OTHER
         there = np.zeros((len(rows), self._by_arm), dtype=bool)
         if self._by_arm:
             for i, row in enumerate(rows):
                 there[i, offers[row.offer]] = True
-        lot = np.array([chance for chance, _ in lots])
+        control_share = np.array([share for share, _ in drawn])
         decided = Decided(
             arm=np.array([row.arm for row in rows]),
             offered=np.array([len(offers[row.offer]) for row in rows], dtype=np.float64),
@@ -276,8 +277,8 @@ class Summary:
             least=np.array([least(row.shares) for row in rows]),
             explore=np.array([self.reader.even(row.recipe, row.offer) for row in rows]),
             group=groups,
-            lot=lot,
-            own=np.array([flag for _, flag in lots]),
+            control_share=control_share,
+            is_control=np.array([flag for _, flag in drawn]),
             reward=rewards,
             there=there,
             times=np.ones(len(rows)),
@@ -285,10 +286,10 @@ class Summary:
         complete = self._by_unit(rows, decided, again)
         self.worth.add(complete)
         self._add_customers(complete.arm, complete.reward)
-        self.worth.add_rewards(np.where(lot > 0, groups, OTHER), rewards)
+        self.worth.add_rewards(np.where(control_share > 0, groups, OTHER), rewards)
 
     def _add_customers(self, arms: Index, totals: Array) -> None:
-        """Add customers, with what each brought, to their arms."""
+        """Add customers, with their totals, to their arms."""
         self._customers += len(totals)
         for number in np.unique(arms).tolist():
             arm, of_arm = self._arms[number], totals[arms == number]
@@ -299,7 +300,7 @@ class Summary:
             arm.revenue = added(arm.revenue, of_arm)
 
     def _by_unit(self, rows: Sequence[Ended], decided: Decided, again: Flags) -> Decided:
-        """Return decisions that are complete: of a unit, with all that it brought in its window.
+        """Return decisions that are complete: a unit, with its total in its window.
 
         Only money adds up: the aim is a mean, and silence has a reward.
         """
@@ -326,8 +327,8 @@ class Summary:
         self._brought.add(complete.reward[(complete.group != OTHER) & ~np.isnan(complete.reward)])
         return complete
 
-    def _lot(self, row: Ended, offer: Collection[int]) -> tuple[float, bool]:
-        """Return the probability of the control group, and whether the arm is that of it."""
+    def _control_of(self, row: Ended, offer: Collection[int]) -> tuple[float, bool]:
+        """Return the probability of the control group, and whether the arm is the control's."""
         recipe = self.reader.recipe(row.recipe)
         if recipe is None or recipe.control is None:
             return 0.0, False
@@ -405,7 +406,7 @@ class Summary:
             comparison = replace(comparison, names=names, lows=lows, highs=highs)
         how += sentences.lead_how(self.aim, comparison.statistic)
         if not all(sample.exact for sample in samples):
-            how.append("Rewards are rounded to save memory; what is said here allows for that.")
+            how.append("Rewards are rounded to save memory; intervals allow for that.")
         said = sentences.lead_words(self.aim, comparison, about.noun)
         self._lead = {"words": said, "how": " ".join(how)}
         self._lifts = {} if self._control is None else lifts(comparison, self._control)
@@ -421,7 +422,7 @@ class Summary:
         return None if recipe is None or recipe.control is None else recipe.control[0]
 
     def _about_customers(self, known: int | None = None) -> sentences.Counted:
-        """Return how many customers there are, removed ones too, and what is not counted."""
+        """Return how many customers there are, removed ones too, and which are not counted."""
         waiting = self._windows.waiting_for
         counted = sum(arm.revenue for arm in self._arms) + waiting
         outside = self._told - counted if self._units and not self._resumed else 0.0
@@ -434,7 +435,7 @@ class Summary:
         )
 
     def _weighted(self) -> Array:
-        """Return what each arm alone would have earned, with its interval, by weights."""
+        """Return a weighted estimate, with its interval, of each arm's reward if shown alone."""
         table, scale = np.full((len(self._arms), 3), math.nan), self.worth.scale
         level = 1 - (1 - LEVEL) / len(self._arms)
         for row, gain in zip(table, self.worth.arms, strict=False):
@@ -496,7 +497,7 @@ class Summary:
         }
 
     def _paid(self) -> dict[str, Any]:
-        """Return what says whether it paid, what exploring cost, and whether the data is sound."""
+        """Return the sections: whether it paid, the cost of exploring, and the data's soundness."""
         worth, recipe = self.worth, self._recipe
         control = None if recipe is None else recipe.control
         about = sentences.About(
@@ -531,7 +532,7 @@ class Summary:
 
 
 def counted(experiment: "Experiment") -> Callable[[int], bytes]:
-    """Return what `prune` needs so that "did it pay" goes on."""
+    """Return the counts that `prune` keeps so that "did it pay" goes on."""
 
     def page(first: int) -> bytes:
         known = experiment

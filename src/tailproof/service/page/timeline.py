@@ -42,7 +42,7 @@ class History:
     def add(self, arms: Index, asked: Array, rewards: Array, known: int) -> None:
         """Add the next tickets; `known` is the number of arms so far.
 
-        Rewards are as the aim takes them: those of a mean are capped.
+        Rewards are as the aim takes them: capped for a mean.
         """
         first, self.count = self.count, self.count + len(arms)
         self._begin = self._begin if first else float(asked[0])

@@ -1,1 +1,1 @@
-"""The routes of the service, by what they are for."""
+"""The routes of the service, by purpose."""

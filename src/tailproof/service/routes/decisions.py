@@ -49,7 +49,7 @@ router = APIRouter(prefix="/experiments/{name}", responses=REFUSALS)
 async def _act(
     request: Request, experiment: Experiment, acts: Sequence[Ask | Tell], cancelled: Sequence[str]
 ) -> list[Ticket | Status | ValueError]:
-    """Cancel what nobody waited for, do asks and tells, in one commit, and count the latter."""
+    """Cancel abandoned asks, do asks and tells, all in one commit; count asks and tells."""
     try:
         orphans = [Cancel(ticket) for ticket in cancelled]
     except ValueError as refusal:
@@ -90,7 +90,7 @@ async def ask(request: Request, experiment: Named, body: AskBody) -> Response:
 
 @router.post("/tell", response_model=StatusAnswer)
 async def tell(request: Request, experiment: Named, body: TellBody) -> Response:
-    """Tell the reward of a ticket, and get what happened to it."""
+    """Tell the reward of a ticket, and get its status."""
     return await _answer_single(request, experiment, body)
 
 

@@ -1,4 +1,4 @@
-"""What those who run the service watch and do: health, metrics, drop, pause, stop, resume."""
+"""Routes for operators of the service: health, metrics, drop, pause, stop, resume."""
 
 import asyncio
 from collections.abc import Callable
@@ -56,7 +56,7 @@ class ArmBody(BaseModel):
 
 
 class PauseBody(BaseModel):
-    """Which arm requests get; by default that of the control group."""
+    """Which arm requests get; by default the control group's."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{}]})
 

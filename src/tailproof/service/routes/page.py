@@ -1,4 +1,4 @@
-"""The web page of a service: its static files, and what it shows as JSON."""
+"""The web page of a service: its static files, and its contents as JSON."""
 
 import gzip
 from functools import cache
@@ -99,6 +99,6 @@ def heads(request: Request) -> Response:
     },
 )
 def summary(request: Request, experiment: Named) -> Response:
-    """Get what the page shows of an experiment; incomplete while `read` is below 1."""
+    """Get the page of an experiment as JSON; incomplete while `read` is below 1."""
     body = request.app.state.refresher.summary(experiment.name)
     return Response(body, headers=_NEVER_KEPT, media_type="application/json")

@@ -83,7 +83,7 @@ def self_tuning(problem: Problem) -> dict[str, Policy[Any]]:
 
 
 def run(sweep: Sweep, size: str, seed: int) -> dict[str, Result]:
-    """Simulate all tools under each tail, and those that tune themselves in each problem."""
+    """Simulate all tools under each tail, and in each problem the tools that tune themselves."""
     settings = SETTINGS[size]
     horizon, paths = settings["horizon"], settings["paths"]
     tails = {

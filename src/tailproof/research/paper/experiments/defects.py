@@ -1,4 +1,4 @@
-"""Warning 4: what changes when the published definitions replace the variants of the scripts."""
+"""Warning 4: the regret of the published definitions, in place of the variants of the scripts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -29,7 +29,7 @@ DIFFERENCES: Sequence[str] = (
     "here.",
     "One of the scripts that average results mixes up algorithms; there is no published definition "
     "to compare it with.",
-    "“Flat → layered” changes the layers alone. Bonus and threshold stay those of the scripts, so "
+    "“Flat → layered” changes the layers alone. Bonus and threshold stay as in the scripts, so "
     "this is not yet the published algorithm.",
 )
 FILTER = "SupBMM_mom: one number → 31 replicates"
@@ -84,7 +84,7 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
 
 
 def check_claims(results: Mapping[str, Result]) -> list[Claim]:
-    """Divide the regret of each published definition by that of the scripts' variant."""
+    """Divide the regret of each published definition by the regret of the scripts' variant."""
     return [
         Claim(
             "With the published definitions instead of the scripts' variants the regrets stay "

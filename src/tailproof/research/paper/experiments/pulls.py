@@ -1,4 +1,4 @@
-"""Warning 1: the pulls per decision that the theorem asks for, those used, and those needed."""
+"""Warning 1: pulls per decision: asked by the theorem, used by the scripts, and needed."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -39,7 +39,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "paper": {"horizon": HORIZON, "paths": 200},
 }
 DIFFERENCES: Sequence[str] = (
-    "“Errors below 1” is what the theorem promises for each decision: the smallest odd ñ whose "
+    "The theorem promises “errors below 1” for each decision: the smallest odd ñ whose "
     "median is off by more than 1 with probability at most δ/T, from the exact law of the median.",
     "“Proved to be enough” is the block of `theory.median_pulls`, for any law with P(|η| > y) ≤ "
     "c/y^α. It can be shorter, since medians may be off by more than 1 if the algorithm is told "
@@ -139,7 +139,7 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
     return [
         Claim(
             "ñ is set according to Theorem 2.",
-            "the paper, section 5; the ñ of the figures is that of the public scripts",
+            "the paper, section 5; the ñ of the figures is from the public scripts",
             [
                 Part(f"df = {df}: the theorem's ñ over the ñ used", asked(df) / used, 0.99, 1.01)
                 for df, used in USED.items()
