@@ -33,7 +33,7 @@ def definition(samples: list[Array], share: float, doubt: float = 0.0) -> tuple[
 
     Without doubt, they are the range of the aim.
     """
-    weights = [(1 + doubt / max(np.count_nonzero(own), 1)) / len(own) for own in samples]
+    weights = [(1 + doubt / max(int(np.count_nonzero(own)), 1)) / len(own) for own in samples]
     pairs = sorted((y, w) for own, w in zip(samples, weights, strict=True) for y in own if y != 0)
     total, found = sum(weight for _, weight in pairs), []
     for level in (1 - share, share):
@@ -325,7 +325,9 @@ def test_two_purchases_of_a_dear_arm_are_doubted(policy: Policy[Any]) -> None:
         policy.learn(state, x, [arm], [[sold]])
     assert state.bought.tolist() == [[250, 2]]
     assert state.range[1][0] >= 500
-    assert policy.propensities(state, x)[0, 1] > 0.03
+    share = policy.propensities(state, x)
+    assert share is not None
+    assert share[0, 1] > 0.03
 
 
 @pytest.mark.parametrize("policy", [RevenueUCB, LinRevenueUCB])
