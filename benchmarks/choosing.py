@@ -1,13 +1,14 @@
 """Every tool that docs/choosing.md names, in every set of the gauntlet: the tables of the docs.
 
-``--play FOLDER`` plays the sets and keeps a score of each there: with 100 paths 2 to 9 minutes a
-set on 16 cores. ``--write FOLDER`` writes docs/gauntlet.md, its picture, and the table in
+``--play FOLDER`` plays the sets and keeps a score of each there: with the 100 paths of the full
+size 2 to 9 minutes a set on 16 cores, with ``--paths 10`` about as long on one. A run that was
+stopped goes on. ``--write FOLDER`` writes docs/gauntlet.md, its picture, and the table in
 docs/choosing.md from these scores, and nothing else, so that each figure has one source.
 """
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from timing import one_core
 
@@ -17,51 +18,60 @@ from tailproof.formatting import brief
 from tailproof.research.gauntlet import Score, problems, recommended, run
 
 DOCS = Path(__file__).parents[1] / "docs"
-SETS = {
-    "report": ("report", "", None, "locations"),
-    "worlds": ("worlds", "", None, "locations, assumptions broken"),
-    "money": ("money", "money", True, "revenue"),
-    "features": ("money", "money", False, "revenue, with features"),
-    "shops": ("worlds", "money", None, "revenue, assumptions broken"),
-    "moving": ("moving", "moving", None, "worlds that move"),
+
+
+class Part(NamedTuple):
+    """Problems of the gauntlet that are shown in one table."""
+
+    title: str
+    problems: str
+    block: str = ""
+    k_armed: bool | None = None
+    """Whether its problems are K-armed; None where both kinds are played."""
+
+
+PARTS = {
+    "report": Part("locations", "report"),
+    "worlds": Part("locations, assumptions broken", "worlds"),
+    "moving": Part("worlds that move", "moving", "moving"),
+    "shops": Part("revenue, assumptions broken", "worlds", "money"),
+    "features": Part("revenue, with features", "money", "money", k_armed=False),
+    "money": Part("revenue", "money", "money", k_armed=True),
 }
-"""The problems of each part, their block, whether they are K-armed, and what the table says."""
-STANDING = ("report", "worlds", "money", "shops")
 START, END = "<!-- table of benchmarks/choosing.py -->", "<!-- end of the table -->"
 
 
-def play(folder: Path, sets: list[str], size: str, jobs: int) -> None:
-    """Play some sets, and keep a score of each."""
+def play(folder: Path, parts: list[str], size: str, paths: int | None, jobs: int) -> None:
+    """Play some parts, and keep a score of each, and what is finished of a part."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in sets:
-        score = played(name, size, jobs)
-        score.save(folder / f"{name}.npz")
+    for name in parts:
+        if _file(folder, name).exists():
+            continue
+        part = PARTS[name]
+        own = [problem for problem in problems(part.problems) if problem.block == part.block]
+        if part.k_armed is not None:
+            own = [problem for problem in own if problem.k_armed == part.k_armed]
+        tools = recommended(own)
+        if all(problem.k_armed for problem in own):
+            tools.pop("LinRevenueUCB", None)  # for features
+        score = run(tools, problems=own, size=size, paths=paths, out=folder / name, workers=jobs)
+        score.save(_file(folder, name))
         print("\n".join(table({name: score})), flush=True)
-
-
-def played(name: str, size: str, jobs: int) -> Score:
-    """Play a set, the longest problems first, so that no core waits for them at the end."""
-    which, block, k_armed, _ = SETS[name]
-    own = [problem for problem in problems(which) if problem.block == block]
-    if k_armed is not None:
-        own = [problem for problem in own if problem.k_armed == k_armed]
-    tools = recommended(own)
-    if all(problem.k_armed for problem in own):
-        tools.pop("LinRevenueUCB", None)  # for features
-    longest_first = sorted(own, key=lambda problem: -problem.horizon)
-    score = run(tools, problems=longest_first, size=size, workers=jobs)
-    return replace(score, regret={problem.name: score.regret[problem.name] for problem in own})
 
 
 def table(scores: dict[str, Score]) -> list[str]:
     """Return a row for each tool in each set, as Markdown."""
-    head = "| set | tool | problems | regret, median | over the best tool, median | worst | where |"
-    lines = [f"{head} most paths lost | where |", "|---|---|---:|---:|---:|---:|---|---:|---|"]
+    head = "| set | paths | tool | problems | regret, median | over the best tool, median | worst |"
+    lines = [
+        f"{head} where | most paths lost | where |",
+        "|---|---:|---|---:|---:|---:|---:|---|---:|---|",
+    ]
     for name, score in scores.items():
         for tool, row in score.summary().items():
             lost = max((r for r in score.rows() if r.tool == tool), key=lambda r: r.stuck)
             cells = [
-                SETS[name][3],
+                PARTS[name].title,
+                str(score.settings["paths"]),
                 f"`{tool}`",
                 str(row["problems"]),
                 f"{brief(100 * row['over_chance'])} %",
@@ -77,19 +87,18 @@ def table(scores: dict[str, Score]) -> list[str]:
 
 def write(folder: Path) -> None:
     """Write the pages from the scores of a folder."""
-    scores = {name: Score.load(folder / f"{name}.npz") for name in SETS if _file(folder, name)}
+    files = {name: _file(folder, name) for name in PARTS}
+    scores = {name: Score.load(file) for name, file in files.items() if file.exists()}
     command = "python benchmarks/choosing.py --play out/choosing"
-    pages = [
-        score.to_markdown(command).replace("# The gauntlet", f"## {SETS[name][3].capitalize()}")
-        for name, score in scores.items()
-    ]
+    pages = []
+    for name, score in scores.items():
+        typed = f"{command} --sets {name} --paths {score.settings['paths']}"
+        title = f"## {PARTS[name].title.capitalize()}"
+        pages.append(score.to_markdown(typed).replace("# The gauntlet", title))
     (DOCS / "gauntlet.md").write_text("# The gauntlet\n\n" + "\n".join(pages), encoding="utf-8")
     scores["report"].plot().savefig(DOCS / "images" / "gauntlet.png")
     own = scores["report"].settings
-    caption = (
-        f"{own['paths']} paths, seed {own['seed']}, tailproof {own['versions']['tailproof']}, "
-        f"`{command}`."
-    )
+    caption = f"Seed {own['seed']}, tailproof {own['versions']['tailproof']}, `{command}`."
     page = (DOCS / "choosing.md").read_text(encoding="utf-8")
     before, rest = page.split(START)
     after = rest.split(END)[1]
@@ -97,8 +106,8 @@ def write(folder: Path) -> None:
     (DOCS / "choosing.md").write_text("\n".join(lines), encoding="utf-8")
 
 
-def _file(folder: Path, name: str) -> bool:
-    return (folder / f"{name}.npz").exists()
+def _file(folder: Path, name: str) -> Path:
+    return folder / f"{name}.npz"
 
 
 def main() -> None:
@@ -106,12 +115,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--play", type=Path, metavar="FOLDER")
     parser.add_argument("--write", type=Path, metavar="FOLDER")
-    parser.add_argument("--sets", nargs="*", choices=SETS, default=STANDING)
+    parser.add_argument("--sets", nargs="*", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--paths", type=int, help="in place of those of the size")
     parser.add_argument("--size", choices=["smoke", "quick", "full"], default="full")
     parser.add_argument("--jobs", type=int, default=0, help="0 for all cores")
     given = parser.parse_args()
     if given.play:
-        play(given.play, given.sets, given.size, given.jobs)
+        play(given.play, given.sets, given.size, given.paths, given.jobs)
     if given.write:
         write(given.write)
 

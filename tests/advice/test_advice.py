@@ -906,10 +906,12 @@ def test_a_control_and_a_plan_are_said() -> None:
     told = found.explain()
     assert "new earns " in told
     assert "That is better, p = 0.00" in told
-    assert "Holm's: for all 2 arms at once" in told
+    assert "better and worse are for all 2 arms at once (Holm's one-sided p)" in told
+    assert "The arms have their planned shares, as far as" in told
     assert found.findings == []
     uneven = shop_of(rows, unit=rows.unit, split={"old": 0.4, "new": 0.3, "other": 0.3})
     assert "The arms do not have their planned shares" in uneven.explain()
+    assert "The arms have their planned shares" not in uneven.explain()
     assert not uneven.standing.sure
     with pytest.raises(ValueError, match="control must be one of"):
         shop_of(rows, control="nobody")

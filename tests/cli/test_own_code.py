@@ -52,6 +52,12 @@ def run(command: str, code: int = 0) -> str:
     return " ".join(done.output.split())
 
 
+def test_it_is_said_that_numbers_of_arms_mean_nothing_where_arms_are_new() -> None:
+    policies = "--policy ucb1 --policy uniform --policy oful --horizon 10 --paths 2"
+    assert "learn nothing: ucb1. Try" in run(f"simulate {policies}")
+    assert "learn nothing" not in run(f"simulate {policies} --environment 'neutral(fresh=false)'")
+
+
 def test_own_policies_noise_and_environments_are_simulated(tmp_path: Path) -> None:
     texts = ["mine_alone:Eager(bonus=2)", "mine_alone:behind(repeats=3)", "auto_filtered(ucb1)"]
     texts.append("filtered(mine_alone:Eager, repeats=5)")

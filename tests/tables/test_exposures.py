@@ -59,6 +59,19 @@ def test_without_a_window_all_that_followed_counts_and_this_is_said() -> None:
     assert "name a window" in found.notes[-1]
 
 
+def test_tables_may_name_a_column_differently() -> None:
+    seen, orders = tables()
+    other = orders.rename(columns={"user": "buyer", "at": "bought"})
+    found = joined(seen, other, unit=("user", "buyer"), time=["at", "bought"])
+    assert found.reward.tolist() == joined(seen, orders).reward.tolist()
+    with pytest.raises(ValueError, match="arm must be a column, or for unit and time one of each"):
+        joined(seen, orders, arm=("variant", "user"))
+    with pytest.raises(ValueError, match="arm must name a column of the table, which has user, v"):
+        records(seen, events=orders)
+    with pytest.raises(ValueError, match="reward must name a column of the table, which has user"):
+        records(seen, events=orders, arm="variant", unit="user", time="at")
+
+
 def test_the_order_of_rows_does_not_matter() -> None:
     seen, orders = tables()
     once = joined(seen, orders)

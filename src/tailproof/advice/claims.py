@@ -20,6 +20,7 @@ __all__ = [
     "about_visits",
     "bounds_words",
     "how_many_more",
+    "noun",
 ]
 
 _MOST = 1e9
@@ -142,7 +143,7 @@ def how_many_more(standing: Standing, arm: int, other: int) -> str:
 
 def about_control(standing: Standing, control: str) -> list[str]:
     """Say how much more than the control each arm earns, with p values after Holm."""
-    lines, tested = [], False
+    lines = []
     tail = (1 - standing.level) / 2
     for name, (_, better, worse) in standing.against(control).items():
         arm, base = list(standing.names).index(name), list(standing.names).index(control)
@@ -150,15 +151,18 @@ def about_control(standing: Standing, control: str) -> list[str]:
         if standing.doubts:
             verdict = "not sure"
         elif better <= tail:
-            verdict, tested = f"better, p = {better:.2g}", True
+            verdict = f"better, p = {better:.2g}"
         elif worse <= tail:
-            verdict, tested = f"worse, p = {worse:.2g}", True
+            verdict = f"worse, p = {worse:.2g}"
         else:
             more = how_many_more(standing, arm, base)
             verdict = f"not sure; {more[0].lower()}{more[1:]} would tell" if more else "not sure"
         lines.append(f"{name} {pair} That is {verdict}.")
-    if len(lines) > 1 and tested:
-        lines.append(f"These p values are one-sided and Holm's: for all {len(lines)} arms at once.")
+    if len(lines) > 1 and not standing.doubts:
+        lines.append(
+            "Each interval is for its arm alone; better and worse are for all "
+            f"{len(lines)} arms at once (Holm's one-sided p)."
+        )
     return lines
 
 

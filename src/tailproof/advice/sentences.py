@@ -12,6 +12,7 @@ from tailproof.advice.claims import (
     about_control,
     about_lead,
     about_visits,
+    noun,
 )
 from tailproof.advice.tools import NEARLY_ALL, is_revenue, location_agrees
 from tailproof.formatting import listed, several, short, two_digits
@@ -31,6 +32,10 @@ _FEW = 20
 def sentences(advice: Advice) -> str:
     """Return the verdict, the leading arms and the filter in words, a line for each."""
     parts = [finding.words for finding in advice.findings]
+    planned = advice.split is not None and len(advice.rewards.arms) > 1
+    if planned and not any(finding.kind == "shares" for finding in advice.findings):
+        people = f"{advice.customers.n:,} {noun(advice.standing)}s"
+        parts.append(f"The arms have their planned shares, as far as {people} can tell.")
     parts += [advice.rewards.verdict, *_about_leaders(advice), *_about_means(advice)]
     if advice.calibration is not None and advice.rewards.symmetric:
         parts.append(advice.calibration.choice)

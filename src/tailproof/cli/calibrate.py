@@ -7,7 +7,7 @@ import typer
 from rich.markup import escape
 
 from tailproof.cli.output import console, empty_table, say_where
-from tailproof.cli.tables import Largest, Smallest, TableFile, reads_records
+from tailproof.cli.tables import TableFile, compares_arms
 
 if TYPE_CHECKING:
     from tailproof.advice import Advice
@@ -17,22 +17,14 @@ __all__ = ["COMMANDS"]
 
 _AIM = "median, mean, 'quantile(0.95)' or 'capped_mean(0.99)'."
 _KEPT = "Share of the information that the filter must keep."
-_LOOKS = "one: the file is looked at once; any: again and again as it grows."
 _LIKE = "Compare with a platform's rule for outliers: growthbook, statsig or optimizely."
 _TOML = "A new file for tailproof serve, such as shop.toml."
-_SPLIT = "Planned shares, which are checked: even, or 'A=0.5,B=0.5'."
 
 
-@reads_records
+@compares_arms
 def calibrate_command(
     file: TableFile,
     aim: Annotated[str | None, typer.Option(help=_AIM)] = None,
-    costs: Annotated[bool, typer.Option("--costs", help="Smaller is better.")] = False,
-    control: Annotated[str | None, typer.Option(help="The arm to compare all with.")] = None,
-    looks: Annotated[str, typer.Option(help=_LOOKS)] = "one",
-    split: Annotated[str | None, typer.Option(help=_SPLIT)] = None,
-    largest: Largest = None,
-    smallest: Smallest = None,
     horizon: Annotated[int | None, typer.Option(help="Pulls to come.")] = None,
     dim: Annotated[int | None, typer.Option(help="Length of the arms' vectors, if any.")] = None,
     pulls: Annotated[int | None, typer.Option(help="Pulls per decision, if fixed.")] = None,
@@ -48,7 +40,7 @@ def calibrate_command(
     """Say which arm leads in recorded rewards, under which aim, and what to run next.
 
         tailproof calibrate rewards.csv --reward revenue --arm variant --unit customer --time day
-        tailproof calibrate exposures.csv --events orders.csv --window 7d --unit customer --time at
+        tailproof calibrate exposures.csv --events orders.csv --window 7d --unit user --time at,paid
 
     Separator, encoding, decimal mark and currency are detected. Missing rewards are counted and
     left out.
@@ -60,9 +52,8 @@ def calibrate_command(
     unused("toml", toml)
     filters: Any = {"pulls": pulls, "block": block, "scale": scale, "efficiency": efficiency}
     goal = None if aim is None else recipes.build("aim", aim)
-    targets: Any = {"aim": goal, "costs": costs, "horizon": horizon, "dim": dim, "delta": delta}
-    targets |= {"control": control, "looks": looks, "split": split, "largest": largest}
-    advice = calibrate(file, **targets, smallest=smallest, **filters, **columns)
+    targets: Any = {"aim": goal, "horizon": horizon, "dim": dim, "delta": delta}
+    advice = calibrate(file, **targets, **filters, **columns)
     _say(advice, like, toml, plot)
 
 
@@ -70,9 +61,8 @@ def _say(advice: "Advice", like: str | None, toml: Path | None, plot: Path | Non
     """Print the advice, and write the files that were asked for."""
     from tailproof.cli.saving import save_picture
 
-    if toml is not None:
-        advice.service()  # an aim must be chosen first
-    _print(advice, quiet=toml is not None or like is not None)
+    chosen = advice.aim is not None or advice.rewards.symmetric
+    _print(advice, quiet=chosen and (toml is not None or like is not None))
     if like is not None:
         _print_like(advice, like)
     if toml is not None:

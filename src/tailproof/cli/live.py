@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from tailproof.cli.output import console, progress_bar, say_where
 from tailproof.cli.paper import redraw
-from tailproof.cli.tables import reads_records
+from tailproof.cli.tables import compares_arms, reads_records
 from tailproof.extras import import_extra
 
 if TYPE_CHECKING:
@@ -306,7 +306,7 @@ def _opened(file: Path, name: str, *, change: bool = False) -> "Iterator[Experim
         opened.agent.close()
 
 
-@reads_records
+@compares_arms
 def report_command(
     file: Reported,
     aim: AimText = None,
@@ -338,7 +338,7 @@ def report_command(
         redraw(Path(file))
         return
     if columns and not table:
-        raise ValueError(f"{', '.join(columns)}: these name columns of a table, and {file} is none")
+        raise ValueError(f"{', '.join(columns)}: these say how to read a table; {file} is none")
     out = out or Path(f"{_name(file, experiment)}.html")
     if not json and not force:
         require(not out.exists(), "out", "a new file (or use --force)", str(out))

@@ -107,10 +107,32 @@ def simulate_command(
         simulation = partial(simulate, policies, bandit, horizon=horizon, paths=paths, seed=seed)
         simulation = partial(simulation, metrics=_metrics(metric), workers=workers, engine=engine)
         result = run("simulating", simulation)
-        title = f"Cumulative regret after {horizon} pulls, {paths} paths"
-        output.console.print(output.regret_table(title, noise, result))
+        _print_regret(f"Cumulative regret after {horizon} pulls, {paths} paths", noise, result)
+        _say_who_cannot_learn(policies, bandit)
         if run.folder is not None:
             save_result(result, noise, run.folder, f"{environment}, {noise}" if plot else None)
+
+
+def _print_regret(title: str, noise: str, result: Any) -> None:
+    output.console.print(output.regret_table(title, noise, result))
+
+
+def _say_who_cannot_learn(policies: dict[str, Any], bandit: Any) -> None:
+    """Say which policies know arms by number where a number means another arm each time."""
+    from tailproof import Uniform
+
+    lost = [
+        name
+        for name, policy in policies.items()
+        if bandit.contexts.fresh and policy.view == "arms" and not isinstance(policy, Uniform)
+    ]
+    if lost:
+        output.console.print(
+            f"Arms are new at each decision here, so policies that know arms by number learn "
+            f"nothing: {escape(', '.join(lost))}. Try --environment 'neutral(fresh=false)'.",
+            soft_wrap=True,
+            highlight=False,
+        )
 
 
 def identify_command(

@@ -9,7 +9,7 @@ import typer
 
 from tailproof.cli.options import column_names
 
-__all__ = ["Largest", "Smallest", "TableFile", "reads_records"]
+__all__ = ["Largest", "Smallest", "TableFile", "compares_arms", "reads_records"]
 
 Largest = Annotated[
     float | None, typer.Option(help="The largest possible total of a customer, if you know it.")
@@ -52,7 +52,8 @@ _OPTIONS: dict[str, Any] = {
     "events": Annotated[
         _Text,
         typer.Option(
-            help="A file of orders: the table is then one of exposures, and both need --time."
+            help="A file of orders: the table is then one of exposures. --unit and --time name a "
+            "column of both, or two: --time seen_at,ordered_at."
         ),
     ],
     "window": Annotated[
@@ -73,10 +74,37 @@ _OPTIONS: dict[str, Any] = {
 }
 
 
+_FLAGS = ("skip_bad", "costs")
+_COMPARED: dict[str, Any] = {
+    "costs": Annotated[bool, typer.Option("--costs", help="Smaller is better.")],
+    "control": Annotated[_Text, typer.Option(help="The arm to compare all with.")],
+    "looks": Annotated[
+        _Text,
+        typer.Option(
+            help="one (unless given): the file is looked at once; any: again and again as it grows."
+        ),
+    ],
+    "split": Annotated[
+        _Text, typer.Option(help="Planned shares, which are checked: even, or 'A=0.5,B=0.5'.")
+    ],
+    "largest": Largest,
+    "smallest": Smallest,
+}
+
+
 def reads_records(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command these options; it takes the given ones as one mapping, `columns`."""
+    """Give a command the options of a table; it takes those that were given as `columns`."""
+    return _with(_OPTIONS, command)
+
+
+def compares_arms(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of a table and of `calibrate`, all of them as `columns`."""
+    return _with(_COMPARED | _OPTIONS, command)
+
+
+def _with(options: dict[str, Any], command: Callable[..., None]) -> Callable[..., None]:
     described = inspect.signature(command, eval_str=True)
-    added = {name: hint for name, hint in _OPTIONS.items() if name not in described.parameters}
+    added = {name: hint for name, hint in options.items() if name not in described.parameters}
 
     @wraps(command)
     def run(**given: Any) -> None:
@@ -86,7 +114,7 @@ def reads_records(command: Callable[..., None]) -> Callable[..., None]:
     parameters = [part for part in described.parameters.values() if part.name != "columns"]
     parameters = [part.replace(kind=inspect.Parameter.KEYWORD_ONLY) for part in parameters]
     for name, hint in added.items():
-        default = False if name == "skip_bad" else None
+        default = False if name in _FLAGS else None
         kind = inspect.Parameter.KEYWORD_ONLY
         parameters.append(inspect.Parameter(name, kind, default=default, annotation=hint))
     run.__signature__ = described.replace(parameters=parameters)  # type: ignore[attr-defined]
@@ -96,7 +124,10 @@ def reads_records(command: Callable[..., None]) -> Callable[..., None]:
 
 def _said(columns: dict[str, Any]) -> dict[str, Any]:
     """Return the options that were given."""
-    given = {name: value for name, value in columns.items() if value not in (None, False)}
+    given = {name: x for name, x in columns.items() if x is not None and x is not False}
     if "features" in given:
         given["features"] = column_names(given["features"])
+    for name in ("unit", "time"):
+        if "events" in given and "," in given.get(name, ""):
+            given[name] = tuple(column_names(given[name]))
     return given

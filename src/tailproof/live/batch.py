@@ -27,8 +27,8 @@ _SUMMED = 1e100
 _ACCEPTED = 4096
 """Offers without features that are remembered as accepted."""
 
-_NONE = (None,) * 5
-"""In place of a request for which the policy chose."""
+_NONE = (None,) * 6
+"""In place of an earlier request that the policy or the control group decided."""
 
 
 class Batch:
@@ -102,8 +102,8 @@ class Batch:
         if repeats is None:
             earlier, text = None, packed(shares)
             share = None if shares is None else shares[arm]
-        else:  # id, arm, propensity, shares and offer of the request that is repeated
-            earlier, _, share, text, its = repeats
+        else:  # id, arm, propensity, shares, offer and group of the request that is repeated
+            earlier, _, share, text, its, _ = repeats
             text = text if its == number else None
         return self._stored(ask, (id_, number, offer.names[arm], share, text, group, earlier))
 
@@ -119,8 +119,8 @@ class Batch:
         self.requests.append((*asked, number, *decided))
         ticket = f"#{id_}" if ticket is None else ticket
         read.requests[ticket] = Request(*asked, arm, share, group, again)
-        if ask.unit is not None and group is None:
-            read.units[ask.unit] = (id_, arm, share, text, number)
+        if ask.unit is not None and group != "fixed":
+            read.units[ask.unit] = (id_, arm, share, text, number, group)
         elif ask.unit is not None:
             read.units.setdefault(ask.unit, _NONE)
         if ticket in read.gone:
@@ -223,8 +223,10 @@ class Batch:
             return "fixed", None, *certain(offer, str(agent.fixed))
         group = group_of(agent.learner.seed, id_, ask.unit, control, offer)
         earlier = _NONE if ask.unit is None else self.read.units.get(ask.unit, _NONE)
-        if group is None and earlier[0] is not None and agent.name(earlier[1]) in offer.names:
-            return None, earlier, *certain(offer, agent.name(earlier[1]))
+        if earlier[0] is not None and earlier[5] == group:
+            arm = agent.name(earlier[1])
+            if arm in offer.names if group is None else arm == control.arm:
+                return group, earlier, *certain(offer, arm)
         return group, None, *agent.learner.choose(id_, offer, even, control, group)
 
     # ---- tells and cancellations

@@ -15,7 +15,7 @@ __all__ = ["Verification", "verify"]
 
 _DECIDED = (
     "SELECT r.id, r.unit, r.offer, r.arm, r.propensity, r.shares, r.grp, r.repeats, r.after,"
-    " e.arm, e.propensity, e.shares, e.offer FROM request r"
+    " e.arm, e.propensity, e.shares, e.grp, e.offer FROM request r"
     " LEFT JOIN request e ON e.id = r.repeats WHERE r.recipe = ? ORDER BY r.after, r.id"
 )
 _CHAIN = (
@@ -142,7 +142,7 @@ def _decide_again(
         alarms.extend(learner.alarms)
         learner.alarms = []
 
-    for id_, unit, offered, *decided, after, arm, share, shares, earlier in journal.stream(
+    for id_, unit, offered, *decided, after, arm, share, shares, group, earlier in journal.stream(
         _DECIDED, (learner.recipe,)
     ):
         if after < start or decided[3] == "history":
@@ -151,8 +151,8 @@ def _decide_again(
         if decided[4] is not None and arm is None:
             same = start > 0  # the request that it repeats was pruned
         elif decided[4] is not None:
-            was = (arm, share, shares if earlier == offered else None)
-            same = (*decided[:3], decided[3]) == (*was, None)
+            was = (arm, share, shares if earlier == offered else None, group)
+            same = tuple(decided[:4]) == was
         else:
             same = _again(learner, recipe, id_, unit, offer(offered), decided)
         if not same:

@@ -12,7 +12,7 @@ from tailproof.tables.how import Reading
 from tailproof.tables.opening import open_table
 from tailproof.tables.platforms import NAMES, Part, exposures_of
 from tailproof.tables.reader import Reader, finished
-from tailproof.tables.sources import Arrays
+from tailproof.tables.sources import Arrays, named
 from tailproof.typing import Array, Index
 
 __all__ = ["seconds", "with_events"]
@@ -44,13 +44,17 @@ def with_events(
 
     The window starts with the first exposure of the unit. Left out, and counted in `notes`: units
     that saw two arms, units whose window has not ended when the tables end, and events before the
-    exposure, after the window, or of units that were never exposed.
+    exposure, after the window, or of units that were never exposed. Two names of ``unit`` or
+    ``time`` are of the exposures' column and of the events'.
     """
     how: Any = {name: x for name, x in reading.items() if name not in ("arms", "offered", "id")}
     table = exposures_of(open_table(exposures, reading.get("sheet")), reading.get("experiment"))
-    shown, shown_to = _read(table, columns | {"reward": None, "id": None}, features, reading)
+    shown_columns, order_columns = _of_each(columns)
+    none: dict[str, Any] = {"reward": None, "id": None}
+    shown, shown_to = _read(table, shown_columns | none, features, reading, needed="arm")
     none = dict.fromkeys(("arm", "propensity", "group"))
-    orders, by = _read(Part(open_table(reading["events"])), columns | none, None, how)
+    events = Part(open_table(reading["events"]))
+    orders, by = _read(events, order_columns | none, None, how, needed="reward")
     rows, mixed, notes = _first(shown)
     end = max(float(_times(shown).max()), float(_times(orders).max()))
     left_out = {shown_to[row] for row in mixed.tolist()}
@@ -78,15 +82,30 @@ def _times(records: Records) -> Array:
     return records.time
 
 
+def _of_each(columns: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the columns of the exposures and those of the events.
+
+    >>> _of_each({"time": ("seen", "bought"), "unit": "user"})
+    ({'time': 'seen', 'unit': 'user'}, {'time': 'bought', 'unit': 'user'})
+    """
+    pairs = {name: x for name, x in columns.items() if isinstance(x, (tuple, list))}
+    for name, pair in pairs.items():
+        known = name in ("unit", "time") and len(pair) == 2
+        require(known, name, "a column, or for unit and time one of each table", pair)
+    first, second = ({name: pair[i] for name, pair in pairs.items()} for i in (0, 1))
+    return columns | first, columns | second
+
+
 def _read(
-    source: Part, columns: dict[str, Any], features: Any, reading: Reading
+    source: Part, columns: dict[str, Any], features: Any, reading: Reading, *, needed: str
 ) -> tuple[Records, Any]:
     """Return one of the two tables, and the name of each row's unit."""
-    reader = Reader(source, columns, features, reading, NAMES)
-    for option in ("unit", "time"):
-        if option not in reader.columns:
+    for option in (needed, "unit", "time"):
+        asked = columns[option]
+        if asked in (None, option) and named((option, *NAMES[option]), source.names) is None:
             known = ", ".join(source.names)
             raise ValueError(f"{option} must name a column of {source.name}, which has {known}")
+    reader = Reader(source, columns, features, reading, NAMES)
     records = reader.read()
     return records, reader.units[reader.kept]
 

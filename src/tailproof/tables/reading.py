@@ -49,7 +49,8 @@ def records(
     rows : bool
         Whether to fetch the rows of a lazy frame; else sums are made where the data are.
     **reading :
-        See `Reading`; ``events=`` and ``window="7d"`` join a table of exposures with orders.
+        See `Reading`; ``events=`` and ``window="7d"`` join a table of exposures with orders. If
+        they name a column differently: ``time=("seen_at", "ordered_at")``, and so for ``unit``.
 
     Examples
     --------

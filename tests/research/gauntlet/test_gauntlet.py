@@ -56,6 +56,16 @@ def linear(problem: Problem) -> LinearBandit:
     return problem.environment
 
 
+def test_paths_replace_those_of_the_size() -> None:
+    score = quickly({"UCB1": UCB1()}, "k2-short", paths=2)
+    assert score.settings["paths"] == 2
+    assert score.regret["k2-short"]["UCB1"].shape == (2, 2)
+    first = quickly({"UCB1": UCB1()}, "k2-short", paths=2, engine="serial")
+    assert (first.regret["k2-short"]["UCB1"] == score.regret["k2-short"]["UCB1"]).all()
+    with pytest.raises(ValueError, match="paths must be"):
+        quickly({"UCB1": UCB1()}, "k2-short", paths=0)
+
+
 # Problems
 
 

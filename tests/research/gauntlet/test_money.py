@@ -82,7 +82,7 @@ def test_who_can_play(policy: Policy[Any], name: str, plays: bool) -> None:
 def test_delays_are_cut_with_the_horizon() -> None:
     problem = money.REPORT["money-k2-opposite"]
     for size, delay in (("full", 2000), ("quick", 80)):
-        plan = _plan(problem, problem.bandit, {"it": RevenueUCB()}, size, 1)
+        plan = _plan(problem, problem.bandit, {"it": RevenueUCB()}, size, 2, 1)
         assert plan.delay == delay
 
 

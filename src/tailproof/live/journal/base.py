@@ -53,12 +53,12 @@ _OUTCOMES = (
 )
 _REQUESTED = f"INSERT INTO request VALUES ({', '.join('?' * 14)})"
 _UNIT = (
-    "SELECT l.id, l.arm, l.propensity, l.shares, l.offer"
+    "SELECT l.id, l.arm, l.propensity, l.shares, l.offer, l.grp"
     " FROM (SELECT unit FROM request WHERE unit = ? LIMIT 1) u LEFT JOIN"
-    " (SELECT * FROM request WHERE unit = ? AND grp IS NULL ORDER BY at DESC, id DESC LIMIT 1) l"
-    " ON l.unit = u.unit"
+    " (SELECT * FROM request WHERE unit = ? AND (grp IS NULL OR grp = 'control')"
+    " ORDER BY at DESC, id DESC LIMIT 1) l ON l.unit = u.unit"
 )
-"""The latest request of a unit for which the policy chose; a row of NULL if it had only others."""
+"""The latest request of a unit that the policy or the control group decided; NULL if none was."""
 
 
 class ConflictError(Exception):

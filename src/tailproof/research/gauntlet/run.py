@@ -20,6 +20,7 @@ from tailproof.research.gauntlet.problems import Problem, problems as chosen_by
 from tailproof.research.gauntlet.score import CHANCE, Score
 from tailproof.results import Result
 from tailproof.results.provenance import provenance
+from tailproof.simulation.engines import code_of
 from tailproof.simulation.plan import Plan
 from tailproof.simulation.sweeps import sweep
 from tailproof.typing import Array
@@ -58,6 +59,7 @@ def run(
     *,
     problems: str | Sequence[str | Problem] = "report",
     size: str = "quick",
+    paths: int | None = None,
     seed: int | None = None,
     out: str | Path | None = None,
     engine: str = "processes",
@@ -69,17 +71,14 @@ def run(
     Parameters
     ----------
     policies : mapping from names to policies
-        Policies that know arms by number, `view == "arms"`, play if arms are unit vectors or have
-        nothing but the features of a visitor; policies that need vectors to tell arms apart play
-        unless arms have only the features of a visitor.
+        Policies that know arms by number, `view == "arms"`, play where arms are unit vectors or
+        have only the features of a visitor; policies that need vectors, but in the latter case.
     problems : str or sequence
-        Sets, "report", "money", "moving" or "worlds", names, or problems of your own. Tune on
-        "tuning" and the sets that end in "-tuning" only. Delays are cut in proportion to the
-        horizon.
+        Sets, names, or problems of your own. Tune on "tuning" and sets that end in "-tuning" only.
     size : "smoke", "quick" or "full"
         See `SIZES`. Problems that move are always played to their end, but for the smoke size.
-    seed : int, optional
-        By default the seed of the set of problems, see `SEEDS`.
+    paths, seed : int, optional
+        By default those of the size and of the set of problems, see `SIZES` and `SEEDS`.
     out, engine, workers, progress :
         As for `sweep`: a stopped run resumes from its folder.
 
@@ -98,17 +97,18 @@ def run(
     _check(policies, size)
     chosen = chosen_by(problems)
     seed = _seed(problems) if seed is None else whole("seed", seed, at_least=0)
-    plans = {p.name: _plan(p, p.bandit, _players(policies, p), size, seed) for p in chosen}
+    paths = SIZES[size].paths if paths is None else whole("paths", paths, at_least=1)
+    plans = {p.name: _plan(p, p.bandit, _players(policies, p), size, paths, seed) for p in chosen}
+    told = {f"{p.name}, oracle": p for p in chosen if p.oracle is not None}
     oracles = {
-        f"{p.name}, oracle": _plan(p, p.oracle, p.oracle_forms(), size, seed)
-        for p in chosen
-        if p.oracle is not None
+        name: _plan(p, p.oracle, p.oracle_forms(), size, paths, seed) for name, p in told.items()
     }
     results = sweep(plans | oracles, out=out, engine=engine, workers=workers, progress=progress)
     return Score(
         regret={problem.name: _regret(results[problem.name], problem) for problem in chosen},
         oracle={name.removesuffix(", oracle"): _best(results[name]) for name in oracles},
-        settings={"size": size, "seed": seed, **_described(policies, chosen, plans)},
+        settings={"size": size, "paths": paths, "seed": seed}
+        | _described(policies, chosen, plans, engine),
     )
 
 
@@ -130,16 +130,18 @@ def _check(policies: Mapping[str, Policy[Any]], size: str) -> None:
 
 
 def _described(
-    policies: Mapping[str, Policy[Any]], problems: Sequence[Problem], plans: Mapping[str, Plan]
+    policies: Mapping[str, Policy[Any]],
+    problems: Sequence[Problem],
+    plans: Mapping[str, Plan],
+    engine: str,
 ) -> dict[str, Any]:
     """Return the problems and policies, as plain text and numbers."""
     return {
-        "paths": plans[problems[0].name].paths,
         "horizons": {problem.name: plans[problem.name].horizon for problem in problems},
         "tools": {name: repr(policy) for name, policy in policies.items()},
         "problems": {problem.name: repr(problem) for problem in problems},
         "blocks": {problem.name: problem.block for problem in problems},
-        "versions": provenance(),
+        "versions": provenance(code_of(engine)),
     }
 
 
@@ -162,7 +164,12 @@ def _fits(policy: Policy[Any], problem: Problem) -> bool:
 
 
 def _plan(
-    problem: Problem, bandit: Any, policies: Mapping[str, Policy[Any]], size: str, seed: int
+    problem: Problem,
+    bandit: Any,
+    policies: Mapping[str, Policy[Any]],
+    size: str,
+    paths: int,
+    seed: int,
 ) -> Plan:
     most = np.inf if problem.whole and size != "smoke" else SIZES[size].horizon
     horizon = int(min(problem.horizon, most))
@@ -170,7 +177,7 @@ def _plan(
         policies=policies,
         environment=bandit,
         horizon=horizon,
-        paths=SIZES[size].paths,
+        paths=paths,
         seed=seed,
         checkpoints=(horizon // 2, horizon),
         delay=problem.delay * horizon // problem.horizon,

@@ -183,6 +183,9 @@ class Counted:
     @property
     def words(self) -> str:
         """Whose rewards are counted, and whose are not."""
+        if not (self.units or self.known):
+            due = f": a request has it {spelled(self.window)} after it came"
+            return f"No outcome is known yet{due if math.isfinite(self.window) else ''}."
         if not self.units:
             return (
                 "Requests name no unit, so each request is taken to be another customer: if "

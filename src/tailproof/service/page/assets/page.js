@@ -390,7 +390,7 @@ function showTickets({ tickets, outcomes, silence, ignored }) {
   const rows = [
     ["Requests", tickets.asked, `${whole.format(outcomes)} outcomes learned or given up`],
     ["Rewards", tickets.rewards, "came in time"],
-    ["Pending", tickets.pending, "their outcome is still open"],
+    ["Pending", tickets.pending, "their time is not over; rewards they brought are kept"],
     silence === null ? ["Lost", tickets.lost, share(tickets.lost, tickets.asked)]
       : ["Silent", tickets.silent, `no reward in time, so ${words(silence)}`],
     ["Late", tickets.late, `came too late and were not learned; ${words(tickets.late_sum)} in all`],
