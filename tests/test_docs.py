@@ -232,7 +232,7 @@ def test_the_live_tutorial_shows_what_it_says(
     monkeypatch.chdir(tmp_path)
     pyplot.switch_backend("agg")
     names: dict[str, Any] = {}
-    first, told, again, _, last_three, statuses, _, checked, learned = (
+    first, told, again, _, last_three, statuses, _, checked = (
         shown(cell, names) for cell in typed("live.md")
     )
     assert first.id == "visit 1"
@@ -245,11 +245,8 @@ def test_the_live_tutorial_shows_what_it_says(
     frame = names["log"].frame
     assert (frame["events"] == 0).mean() == pytest.approx(0.2, abs=0.04)
     assert checked == (True, 4000, names["agent"].journal.outcome_count())
-    # the table against the journal, which is counted in another way
-    counted = frame[frame["status"] == "told"]["arm"].value_counts()
-    assert learned.to_dict() == counted.to_dict()
-    assert learned.idxmax() == "green" == max(names["middle"], key=names["middle"].__getitem__)
-    assert learned["green"] > learned.sum() / 2  # "most are of green"
+    told_of = frame[frame["status"] == "told"]["arm"].value_counts()
+    assert told_of["green"] > told_of.sum() / 2  # green has the largest median
     pyplot.close("all")
     names["agent"].close()
 

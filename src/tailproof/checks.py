@@ -179,9 +179,9 @@ def check_fields(recipe: Any) -> None:
         if optional and value is None:
             continue
         if get_origin(hint) is Literal:
-            known = get_args(hint)
-            ok = isinstance(value, str) and value in known
-            require(ok, name, f"one of {', '.join(known)}", value)
+            choices = get_args(hint)
+            ok = isinstance(value, str) and value in choices
+            require(ok, name, f"one of {', '.join(choices)}", value)
         elif hint is bool:
             require(isinstance(value, bool), name, "True or False", value)
         elif get_origin(hint) is Annotated:

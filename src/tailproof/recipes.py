@@ -183,10 +183,10 @@ def _called(
     try:
         signature.bind(*args, **keywords)
     except TypeError as error:
-        known = list(signature.parameters)[hidden:]
-        hint = "".join(meant(word, known) for word in keywords if word not in known)
+        parameters = list(signature.parameters)[hidden:]
+        hint = "".join(meant(word, parameters) for word in keywords if word not in parameters)
         raise ValueError(
-            f"{text}: {error}; it takes {', '.join(known) or 'nothing'}{hint}"
+            f"{text}: {error}; it takes {', '.join(parameters) or 'nothing'}{hint}"
         ) from None
     return make(*args, **keywords)
 

@@ -109,8 +109,8 @@ def _advice(
         check_aim("aim", stated["aim"])
     require(isinstance(stated["costs"], bool), "costs", "True or False", stated["costs"])
     require(stated["looks"] in ("one", "any"), "looks", "'one' or 'any'", stated["looks"])
-    known = records(table, **columns, **given)
-    behind = known.rows or known
+    log = records(table, **columns, **given)
+    behind = log.rows or log
     rewards = Rewards.grouped(behind.reward, behind.arm, behind.arms)
     names, control = [arm.name for arm in rewards.arms], stated["control"]
     require(control is None or control in names, "control", f"one of {', '.join(names)}", control)
@@ -119,10 +119,10 @@ def _advice(
     if None not in sizes.values():
         filters |= sizes
     calibration, refusal = _filter(rewards, asked=asked, delta=delta, **filters)
-    varying, constant = _features(known)
+    varying, constant = _features(log)
     return Advice(
         rewards=rewards,
-        records=known,
+        records=log,
         features=varying,
         constant=constant,
         calibration=calibration,
@@ -144,9 +144,9 @@ def _filter(rewards: Rewards, *, asked: bool, **targets: Any) -> tuple[Calibrati
         return None, str(error)
 
 
-def _features(known: Records) -> tuple[int, int]:
+def _features(log: Records) -> tuple[int, int]:
     """Return how many features differ between visitors, and how many do not."""
-    if known.features is None:
+    if log.features is None:
         return 0, 0
-    varying = int(np.count_nonzero(np.ptp(known.features, axis=0)))
-    return varying, known.features.shape[1] - varying
+    varying = int(np.count_nonzero(np.ptp(log.features, axis=0)))
+    return varying, log.features.shape[1] - varying

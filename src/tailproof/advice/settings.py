@@ -77,5 +77,5 @@ def _groups(advice: Advice) -> list[str]:
 
 def _units(advice: Advice) -> list[str]:
     """Say that customers return, where the file tells them apart."""
-    known = advice.customers.case == "customers"
-    return ['# name the customer in every ask: unit = "…"; a customer keeps its arm'] * known
+    has_units = advice.customers.case == "customers"
+    return ['# name the customer in every ask: unit = "…"; a customer keeps its arm'] * has_units

@@ -25,27 +25,27 @@ if TYPE_CHECKING:
 __all__ = ["customers_of", "findings_of", "samples_of", "standing_of", "unsound"]
 
 
-def customers_of(known: Records, names: Sequence[str]) -> Customers:
+def customers_of(log: Records, names: Sequence[str]) -> Customers:
     """Gather the rows with a reward by unit; arms are numbered as in `names`.
 
     Propensities that are the same in all rows of an arm change no comparison, and are left out.
     """
-    there = ~np.isnan(known.reward)
-    place = np.array([list(names).index(name) if name in names else -1 for name in known.arms])
-    arm, p = place[known.arm[there]], None
-    if known.propensity is not None and not known.estimated:
-        p = known.propensity[there]
+    there = ~np.isnan(log.reward)
+    place = np.array([list(names).index(name) if name in names else -1 for name in log.arms])
+    arm, p = place[log.arm[there]], None
+    if log.propensity is not None and not log.estimated:
+        p = log.propensity[there]
         if all(
             np.ptp(p[arm == number]) == 0 for number in range(len(names)) if (arm == number).any()
         ):
             p = None
     return Customers.of(
         arm=arm,
-        reward=known.reward[there],
-        unit=None if known.unit is None else known.unit[there],
-        time=None if known.time is None else seconds_of(known.time[there]),
+        reward=log.reward[there],
+        unit=None if log.unit is None else log.unit[there],
+        time=None if log.time is None else seconds_of(log.time[there]),
         propensity=p,
-        count=None if known.weight is None else known.weight[there],
+        count=None if log.weight is None else log.weight[there],
         arms=len(names),
     )
 
@@ -102,13 +102,13 @@ def findings_of(advice: Advice) -> list[Finding]:
         findings += soundness.about_shares(
             who, shares, names, None if who.time is None else days_of(who.time)
         )
-    known = advice.records
-    there = ~np.isnan(known.reward)
-    if known.unit is not None and known.weight is None:
-        findings += soundness.crowd(known.unit, known.arm)
-    if known.weight is not None:
-        findings += soundness.twice(known.twice)
-    elif known.time is not None and known.unit is not None:
-        columns = known.arm[there], known.reward[there], known.unit[there]
-        findings += soundness.duplicates(*columns, known.time[there])
+    log = advice.records
+    there = ~np.isnan(log.reward)
+    if log.unit is not None and log.weight is None:
+        findings += soundness.crowd(log.unit, log.arm)
+    if log.weight is not None:
+        findings += soundness.twice(log.twice)
+    elif log.time is not None and log.unit is not None:
+        columns = log.arm[there], log.reward[there], log.unit[there]
+        findings += soundness.duplicates(*columns, log.time[there])
     return findings + soundness.bursts(who.row_arm, names, who.row_reward)

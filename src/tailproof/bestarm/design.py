@@ -44,13 +44,13 @@ def rounded(weights: Array, total: Index) -> Index:
 
     Source: Pukelsheim 2006, chapter 12, efficient rounding. Differences: none.
     """
-    used = weights > 0
-    start = (total - used.sum(axis=1) / 2)[:, None] * weights
-    pulls = np.where(used, np.maximum(np.ceil(start), 1), 0).astype(np.int64)
-    safe = np.where(used, weights, 1.0)
+    supported = weights > 0
+    start = (total - supported.sum(axis=1) / 2)[:, None] * weights
+    pulls = np.where(supported, np.maximum(np.ceil(start), 1), 0).astype(np.int64)
+    safe = np.where(supported, weights, 1.0)
     while (missing := total - pulls.sum(axis=1)).any():
-        fewest = np.where(used, pulls / safe, np.inf).argmin(axis=1)
-        most = np.where(used, (pulls - 1) / safe, -np.inf).argmax(axis=1)
+        fewest = np.where(supported, pulls / safe, np.inf).argmin(axis=1)
+        most = np.where(supported, (pulls - 1) / safe, -np.inf).argmax(axis=1)
         change = np.sign(missing)
         pulls[np.arange(len(pulls)), np.where(change > 0, fewest, most)] += change
     return pulls

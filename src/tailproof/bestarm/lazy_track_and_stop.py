@@ -149,10 +149,10 @@ def _due(t: Index, dim: int) -> NDArray[np.bool_]:
 
 def _design(arms: Array, y: Array, gaps: Array) -> Array:
     """Return the optimal design for the estimated gaps, uniform where they are undefined."""
-    known = np.isfinite(gaps).all(axis=1) & (gaps.max(axis=1) > 0)
+    solvable = np.isfinite(gaps).all(axis=1) & (gaps.max(axis=1) > 0)
     weights = np.full(gaps.shape, 1 / gaps.shape[1])
-    if known.any():
-        gaps = gaps[known] / gaps[known].max(axis=1, keepdims=True)
-        directions = y[known] / np.maximum(gaps, 1e-6)[:, :, None]  # ties must stay finite
-        weights[known] = optimal_design(arms[known], directions)[0]
+    if solvable.any():
+        gaps = gaps[solvable] / gaps[solvable].max(axis=1, keepdims=True)
+        directions = y[solvable] / np.maximum(gaps, 1e-6)[:, :, None]  # ties must stay finite
+        weights[solvable] = optimal_design(arms[solvable], directions)[0]
     return weights

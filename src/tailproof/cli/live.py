@@ -152,10 +152,10 @@ def verify_command(journal: JournalText) -> None:
 
     source = open_journal(journal, make=False)
     try:
-        known = source.recipes()
-        if not known:
+        recipes = source.recipes()
+        if not recipes:
             raise ValueError("the journal is empty: no agent has used it yet")
-        recipe = known[-1][1]
+        recipe = recipes[-1][1]
         if built(recipe) is None:
             raise ValueError(f"{recipe} cannot be built from its text; use Agent.verify in Python")
         with source.moment():
@@ -297,8 +297,8 @@ def _opened(file: Path, name: str, *, change: bool = False) -> "Iterator[Experim
     from tailproof.service.experiments import open_one
 
     config = load(file)
-    known = ", ".join(config.experiments)
-    require(name in config.experiments, "experiment", f"one of {known}, as in {file}", name)
+    names = ", ".join(config.experiments)
+    require(name in config.experiments, "experiment", f"one of {names}, as in {file}", name)
     opened = open_one(config, config.experiments[name], change=change)
     try:
         yield opened

@@ -83,9 +83,9 @@ def form_of(policy: Policy[Any], sizes: Sizes) -> Form:
         return auto_filtered(policy, sizes, form_of)
     make = FORMS.get(type(policy))
     if make is None:
-        known = ", ".join(kind.__name__ for kind in FORMS)
+        names = ", ".join(kind.__name__ for kind in FORMS)
         raise ValueError(
-            f"{type(policy).__name__} has no compiled form; these have one: {known}, alone and "
+            f"{type(policy).__name__} has no compiled form; these have one: {names}, alone and "
             "Filtered; the other engines run every policy"
         )
     return make(policy, sizes)

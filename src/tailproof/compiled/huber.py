@@ -93,13 +93,13 @@ def index(s: Array, p: Array, offers: Array, t: int, g: Words, values: Array, wo
 
 
 def learn(s: Array, p: Array, offers: Array, k: int, y: Array, t: int, work: Array) -> None:
-    known = s[TAU] > 0.0
+    tuned = s[TAU] > 0.0
     for i in range(DIM):  # the pilot is left out of the fit
-        s[CONTEXTS + t * DIM + i] = offers[i, k] if known else 0.0
+        s[CONTEXTS + t * DIM + i] = offers[i, k] if tuned else 0.0
     s[REWARDS + t] = min(max(y[0], -1e100), 1e100)
     add_pull(s, s[CONTEXTS + t * DIM : CONTEXTS + (t + 1) * DIM], work)
     n = t + 1
-    if not known:
+    if not tuned:
         if n >= p[_PILOT]:
             s[TAU] = max(typical_size(s, n, work), p[_LEAST_TAU])
         return

@@ -93,8 +93,8 @@ class LawTable:
 def refuse_unknown(law: Noise) -> None:
     """Raise for a law without a compiled form, at any depth."""
     if type(law) not in _FAMILIES:
-        known = ", ".join(kind.__name__ for kind in _FAMILIES)
-        raise ValueError(f"noise {law!r} has no compiled form; these have one: {known}")
+        names = ", ".join(kind.__name__ for kind in _FAMILIES)
+        raise ValueError(f"noise {law!r} has no compiled form; these have one: {names}")
     for part in _parts(law):
         refuse_unknown(part)
 

@@ -129,13 +129,13 @@ def play(path: int, at: int, shared: Any, results: Any, room: Any) -> None:
     for i in range(late.shape[0]):
         late[i] = 0.0
     best, total = largest(locations), 0.0
-    known, pulled, mark, judged, passed, moved = 0, 0, 0, 0, 0, 0
+    learned, pulled, mark, judged, passed, moved = 0, 0, 0, 0, 0, 0
     for t in range((horizon + cost - 1) // cost):
         if ESTIMATES:
             while judged < marks.shape[0] and marks[judged] < pulled + cost:
                 error[at, judged] = miss(s, p, theta, estimated)
                 judged += 1
-        index(s, p, offers, known, choices, values, work)
+        index(s, p, offers, learned, choices, values, work)
         k = pick_largest(values, choices)
         gap = best - locations[k]
         while mark < marks.shape[0] and marks[mark] <= pulled + cost:
@@ -147,8 +147,8 @@ def play(path: int, at: int, shared: Any, results: Any, room: Any) -> None:
             passed = pay(y, noise, base, k, pulled, passed, laws, table, rows, changes)
             arm = swap(late, (t % delay) * (PULLS + 1), k, y) if delay > 0 else k
             if t >= delay:
-                learn(s, p, offers, arm, y, known, work)
-                known += 1
+                learn(s, p, offers, arm, y, learned, work)
+                learned += 1
         pulled += cost
         if FRESH:
             renew(theta, given, locations, w, vectors, g)

@@ -81,11 +81,11 @@ def silent_looks(s: Array, p: Array, looks: Array) -> bool:
         surely = max(surely, mean - _SURE * math.sqrt(spread / n))
         visitors += n
         some = some or s[BOUGHT + k] < FIRST
-    known = p[1] < math.inf
+    bounded = p[1] < math.inf
     most = s[MOST]
-    if known:
+    if bounded:
         most = p[1] / s[UNIT] if s[UNIT] > 0.0 else math.inf
-    later = 0.0 if known else min(PACE / math.sqrt(ARMS * visitors), 1.0 / ARMS)
+    later = 0.0 if bounded else min(PACE / math.sqrt(ARMS * visitors), 1.0 / ARMS)
     for k in range(ARMS):
         looks[k] = -1.0
         if s[BOUGHT + k] < FIRST:

@@ -92,10 +92,10 @@ def fit(s: Array, n: int, t: int, work: Array) -> None:
         update_lean(s, n, work)
     for j in range(COUNT):
         work[NEXT_SCALES + j] = s[SCALES + j]
-    known = half_resolution(s, n, work)
+    resolution = half_resolution(s, n, work)
     for _ in range(2):
         measure(s, 0, n, work)
-        set_floor(s, n, known, work)
+        set_floor(s, n, resolution, work)
         fit_scales(s, n, work)
         weigh(s, n, work)
         update_penalty(s, work)
@@ -110,7 +110,7 @@ def fit(s: Array, n: int, t: int, work: Array) -> None:
         summarise(s, n // 2, work)
 
 
-def set_floor(s: Array, n: int, known: float, work: Array) -> None:
+def set_floor(s: Array, n: int, resolution: float, work: Array) -> None:
     dim, size = int(s[SIZES]), int(s[SIZES + 1])
     scale, square = s[SCALES + int(s[SHAPE])], 0.0
     offset = abs(s[ORIGIN])
@@ -119,7 +119,7 @@ def set_floor(s: Array, n: int, known: float, work: Array) -> None:
     least = 1e-3 * scale / math.sqrt(s[PENALTY]) + 1e-14 * offset + 1e-100
     for i in range(n):
         square += work[RESIDUAL + i] * work[RESIDUAL + i]
-    s[FLOOR] = max(least, min(known, math.sqrt(square / n)))
+    s[FLOOR] = max(least, min(resolution, math.sqrt(square / n)))
 
 
 def fit_scales(s: Array, n: int, work: Array) -> None:
@@ -209,17 +209,17 @@ def newton_step(s: Array, n: int, work: Array) -> None:
     ratio = min(s[SCALES + int(s[SHAPE])] / s[EARLIER_SCALE], 1e6)
     share = ratio * ratio * s[INFLATION]
     matrix, block = work[MATRIX : MATRIX + size * size], s[BLOCK : BLOCK + size * (size + 1)]
-    known = work[NEW : NEW + size * size]
+    information = work[NEW : NEW + size * size]
     for i in range(size * size):
-        known[i] = s[INFORMATION + i] + share * s[EARLIER_INFORMATION + i]
-    add_prior(s, s[PENALTY], known)
+        information[i] = s[INFORMATION + i] + share * s[EARLIER_INFORMATION + i]
+    add_prior(s, s[PENALTY], information)
     for i in range(size):
         climb = work[VECTOR + i] + s[RESPONSE + i] + share * s[EARLIER_RESPONSE + i]
         for j in range(size):
-            climb -= known[i * size + j] * block[j * (size + 1) + size]
+            climb -= information[i * size + j] * block[j * (size + 1) + size]
         work[CLIMB + i] = climb
     for i in range(size * size):
-        matrix[i] += known[i]
+        matrix[i] += information[i]
     inverse_root(matrix, size, block, size + 1)
     add_covariance_times(block, size, size + 1, work)
 
@@ -384,7 +384,7 @@ def take_lean(s: Array, n: int, root: Array, row: Array) -> None:
         longest = max(longest, abs(along))
     if s[SCALES + int(s[SHAPE])] <= 2.0 * s[FLOOR]:
         longest = math.inf
-    known, size, factor = float(dim), EQUAL * EQUAL, math.exp(root[dim * (z + 1) + z] / longest)
+    freedom, size, factor = float(dim), EQUAL * EQUAL, math.exp(root[dim * (z + 1) + z] / longest)
     for j in range(COUNT):
         s[SCALES + j] *= factor
     for i in range(dim):
@@ -392,9 +392,9 @@ def take_lean(s: Array, n: int, root: Array, row: Array) -> None:
         square = 0.0
         for j in range(z):
             square += root[i * (z + 1) + j] * root[i * (z + 1) + j]
-        known -= square * lean_unit(s, i) / s[LEAN_VARIANCE]
+        freedom -= square * lean_unit(s, i) / s[LEAN_VARIANCE]
         size += s[LEAN + i] * s[LEAN + i] * lean_unit(s, i)
-    s[LEAN_VARIANCE] = min(size / (max(known, 0.0) + 1.0), 9.0)
+    s[LEAN_VARIANCE] = min(size / (max(freedom, 0.0) + 1.0), 9.0)
 
 
 def half_resolution(s: Array, n: int, work: Array) -> float:

@@ -169,8 +169,8 @@ def _digest(copy: FunctionType, tree: Bound, parts: dict[str, Any]) -> str:
 
     That is the tree, the numbers that it uses, the functions that it calls, our files and versions.
     """
-    used = {name: copy.__globals__.get(name) for name in _names(tree.function)}
-    numbers = {name: x for name, x in used.items() if isinstance(x, int | float | tuple)}
+    read = {name: copy.__globals__.get(name) for name in _names(tree.function)}
+    numbers = {name: x for name, x in read.items() if isinstance(x, int | float | tuple)}
     called = {name: part.py_func.__qualname__ for name, part in parts.items()}
     text = [tree.text(), repr(numbers), repr(called), _source_digest()]
     text += [version("numba"), version("numpy")]

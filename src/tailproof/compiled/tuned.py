@@ -190,20 +190,20 @@ def again(s: Array, p: Array, offers: Array, age: int, y: Array, work: Array) ->
 
 
 def tune(s: Array, age: int, work: Array) -> None:
-    raw, known, length = s[RAW : RAW + age * REPEATS], 0, 0.0
+    raw, finite, length = s[RAW : RAW + age * REPEATS], 0, 0.0
     for t in range(age):
         middle = middle_of_quarters(raw, t, work)
         if abs(middle) < math.inf:
-            work[SIZES + known] = middle
-            known += 1
+            work[SIZES + finite] = middle
+            finite += 1
         if VECTORS:
             for i in range(DIM):
                 x = s[KEPT + (t * DIM + i) * ARMS + int(s[CHOSEN + t])]
                 length += x * x
     s[CENTRE] = 0.0
-    if INTERCEPT == 1 and known > 0:
-        sort_up_to(work[SIZES : SIZES + known], known)
-        s[CENTRE] = (work[SIZES + (known - 1) // 2] + work[SIZES + known // 2]) / 2.0
+    if INTERCEPT == 1 and finite > 0:
+        sort_up_to(work[SIZES : SIZES + finite], finite)
+        s[CENTRE] = (work[SIZES + (finite - 1) // 2] + work[SIZES + finite // 2]) / 2.0
     s[SPREAD], s[UNIT], signal = scales(raw, age, s[CENTRE], work)
     s[LENGTH] = or_one(math.sqrt(length / age))
     ratio = max(1.0, signal / or_one(s[UNIT]))
@@ -227,8 +227,8 @@ def write_errors(raw: Array, t: int, errors: Array, work: Array) -> float:
     """Write the distances of the rewards of one decision from their median, and return it."""
     middle = middle_of_quarters(raw, t, work)
     for i in range(REPEATS):
-        known = abs(middle) < math.inf
-        errors[i] = raw[t * REPEATS + i] / 4.0 - middle if known else 0.0
+        finite = abs(middle) < math.inf
+        errors[i] = raw[t * REPEATS + i] / 4.0 - middle if finite else 0.0
     return middle
 
 

@@ -103,9 +103,9 @@ class Question:
     @classmethod
     def of(cls, aim: Aim, options: Judging) -> tuple[Self, dict[str, Any]]:
         """Return the question, and the remaining options, which say how the log is read."""
-        known = {part.name for part in fields(cls)}
-        asked: Any = {name: value for name, value in options.items() if name in known}
-        left = {name: value for name, value in options.items() if name not in known}
+        own_options = {part.name for part in fields(cls)}
+        asked: Any = {name: value for name, value in options.items() if name in own_options}
+        left = {name: value for name, value in options.items() if name not in own_options}
         return cls(aim=aim, **asked), left
 
     def __post_init__(self) -> None:
@@ -151,10 +151,10 @@ def capped(log: Records, question: Question) -> tuple[Records, Ends | None, str]
     """
     aim, cap = question.aim, question.cap
     smallest, largest = question.smallest, question.largest
-    known = np.where(np.isnan(log.reward), 0.0, log.reward)
-    totals: Array = known
+    rewards = np.where(np.isnan(log.reward), 0.0, log.reward)
+    totals: Array = rewards
     if log.unit is not None:
-        totals = np.bincount(log.unit, known).astype(np.float64)
+        totals = np.bincount(log.unit, rewards).astype(np.float64)
     if largest is not None:
         require(
             aim.averages and aim.share is None, "largest", "None unless the aim is Mean()", largest

@@ -76,14 +76,14 @@ def replay(policy: Policy[Any], log: Records, rng: np.random.Generator) -> Repla
             None,
             f"a decision takes {policy.pulls} rewards of the same features, which never repeat",
         )
-    known = ~np.isnan(log.reward) & ~np.isinf(log.reward)
-    counts = np.bincount(log.arm[known], minlength=k)
+    finite = ~np.isnan(log.reward) & ~np.isinf(log.reward)
+    counts = np.bincount(log.arm[finite], minlength=k)
     if counts.min() == 0:
         return Replay(None, f"the log has no reward of {log.arms[int(counts.argmin())]}")
-    least = np.array([log.known_propensity[known & (log.arm == a)].min() for a in range(k)])
+    least = np.array([log.known_propensity[finite & (log.arm == a)].min() for a in range(k)])
     if looks:
         least[:] = least.min()
-    kept = np.flatnonzero(known & (rng.random(log.n) * log.known_propensity < least[log.arm]))
+    kept = np.flatnonzero(finite & (rng.random(log.n) * log.known_propensity < least[log.arm]))
     part = rng.permutation(len(kept)) % PARTS
     groups = [kept[part == number] for number in range(PARTS)]
     rows_of_arm = np.array([np.bincount(log.arm[rows], minlength=k) for rows in groups])

@@ -126,9 +126,9 @@ def _benches(table: Records, question: Question) -> tuple[list[Bench], str]:
     totals = capped_by == "totals" or (capped_by == "bounds" and held.unit is not None)
     benches = [Bench(held, question, cap, of_totals=totals)]
     if question.unknown == "worst":
-        known = ~np.isnan(held.reward)
+        rewarded = ~np.isnan(held.reward)
         for end in (-math.inf, math.inf) if cap is None else cap:
-            filled = held.filled(np.where(known, held.reward, end))
+            filled = held.filled(np.where(rewarded, held.reward, end))
             benches.append(Bench(filled, question, cap, of_totals=totals))
     return benches, capped_by
 

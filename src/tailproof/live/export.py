@@ -77,8 +77,8 @@ class Log:
     @property
     def silence(self) -> float | None:
         """The reward of a ticket whose window ends without one; None if such rewards are lost."""
-        known = self.journal.recipes()
-        silence = Recipe.of(known[-1][1], known[-1][2]).silence if known else None
+        recipes = self.journal.recipes()
+        silence = Recipe.of(recipes[-1][1], recipes[-1][2]).silence if recipes else None
         return None if silence is None else float(silence)
 
     def replay(self, policy: Policy[Any]) -> Any:
@@ -120,12 +120,12 @@ class Log:
 
 def rows(journal: Journal) -> Iterator[tuple[list[Any], Offer]]:
     """Yield the columns of every request, with its offer."""
-    known, last = offers(journal), -1
+    offer_of, last = offers(journal), -1
     while some := list(journal.execute(_SQL, (last, _CHUNK))):
         last = some[-1][0]
         for _, *row, offer, shares, unit in some:
             row[_LATE] = None if row[_LATE] is None else row[_LATE] * LARGE
-            parsed = known(offer)
+            parsed = offer_of(offer)
             listed = None if shares is None else tuple(json.loads(shares))
             yield [*row, parsed.names, listed, unit], parsed
 
@@ -252,5 +252,5 @@ def read(journal: str | Path | Journal) -> Log:
     frame = frame.astype(dict.fromkeys(numbers, "float64"))
     for name in _TIMES:
         frame[name] = pandas.to_datetime(frame[name], unit="s")
-    known = journal.recipes()
-    return Log(frame, known[-1][1] if known else "", journal)
+    recipes = journal.recipes()
+    return Log(frame, recipes[-1][1] if recipes else "", journal)

@@ -221,8 +221,8 @@ def _of_table(log: Records, agent: Agent) -> _Past:
         shares = None  # of an arm that does not occur
     named = agent.policy.view == "context" and log.names[:1] != ("x0",)
     features = log.names if named else ()
-    known = (log.propensity, shares, log.time, features)
-    return _Past(log.arms, log.arm, log.reward, offers, offer, *known)
+    about = (log.propensity, shares, log.time, features)
+    return _Past(log.arms, log.arm, log.reward, offers, offer, *about)
 
 
 def _offers(log: Records, agent: Agent) -> tuple[list[Offer], Index]:
@@ -360,11 +360,11 @@ def _add_arms(agent: Agent, past: _Past) -> None:
     journal.lock_arms()
     agent.read_arms()
     learner = agent.learner
-    known, first = set(learner.numbers), learner.state is None
+    before, first = set(learner.numbers), learner.state is None
     for offer in past.offers:
         with learner.numbering(offer):
             pass
-    journal.add_arms({name: n for name, n in learner.numbers.items() if name not in known})
+    journal.add_arms({name: n for name, n in learner.numbers.items() if name not in before})
     if first:
         agent.set_first(past.offers[0])
         if past.features:
@@ -373,10 +373,10 @@ def _add_arms(agent: Agent, past: _Past) -> None:
 
 def _write_rows(agent: Agent, past: _Past, read: BatchRead, progress: Progress) -> None:
     journal, numbers, last = agent.journal, agent.learner.numbers, read.last
-    known = dict[bytes, int]()
+    ids = dict[bytes, int]()
     for start in range(0, len(past.offers), _STEP):
         keys = [offer.key for offer in past.offers[start : start + _STEP]]
-        known |= journal.offer_ids(keys)
+        ids |= journal.offer_ids(keys)
     columns = (past.arm, past.offer, past.reward, past.propensity, past.shares, past.at)
     for start in range(0, len(past), _STEP):
         stop = min(start + _STEP, len(past))
@@ -387,14 +387,14 @@ def _write_rows(agent: Agent, past: _Past, read: BatchRead, progress: Progress) 
         requests, outcomes = [], []
         for arm, offered, reward, share, shares, at in zip(*part, strict=True):
             last, offer = journal.new_id(last), past.offers[offered]
-            if offer.key not in known:
-                known[offer.key] = last
+            if offer.key not in ids:
+                ids[offer.key] = last
                 journal.add_offer(last, offer.key, *offer.row())
             text = None if shares is None else _packed(shares, past.names, offer.names)
             time = read.now if at is None else at
             number = numbers[past.names[arm]]
             row = (last, None, None, time, time, agent.number, number, share, HISTORY, 0)
-            requests.append((*row[:6], known[offer.key], number, share, text, HISTORY, 0, None, 0))
+            requests.append((*row[:6], ids[offer.key], number, share, text, HISTORY, 0, None, 0))
             outcomes.append((Request(*row), reward, "told"))
         journal.add_requests(requests)
         journal.add_outcomes(outcomes, read.now, read.outcomes + start)

@@ -162,8 +162,8 @@ class Recipe:
     @classmethod
     def of(cls, policy: Policy[Any] | str, rules: str) -> Self:
         """Return a recipe that a journal keeps."""
-        known = built(policy) if isinstance(policy, str) else policy
-        return cls(policy=known or policy, **json.loads(rules))
+        made = built(policy) if isinstance(policy, str) else policy
+        return cls(policy=made or policy, **json.loads(rules))
 
     def altered(self, wanted: "Policy[Any] | Recipe", given: Mapping[str, Any]) -> "Recipe":
         """Return the recipe that is wanted: where nothing is given, rules stay as they are."""

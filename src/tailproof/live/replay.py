@@ -94,11 +94,11 @@ def blank(
     starts from the snapshot that was kept for this recipe, by default the latest of this policy;
     without a snapshot, it begins with the first outcome left.
     """
-    meta, known = journal.meta(), journal.recipes()
+    meta, recipes = journal.meta(), journal.recipes()
     if recipe is None:
-        same = [number for number, text, *_ in known if text == repr(policy)]
+        same = [number for number, text, *_ in recipes if text == repr(policy)]
         recipe = same[-1] if same else None
-    rules = json.loads(known[-1 if recipe is None else recipe][2])
+    rules = json.loads(recipes[-1 if recipe is None else recipe][2])
     learner = Learner(policy, rules["seed"], rules["dim"])
     learner.room = max(room, len(rules["arms"] or ()))
     learner.know(journal.arms())

@@ -81,7 +81,7 @@ def verify(
     was paused is an input. Others may use the journal meanwhile, if it is called within
     `Journal.moment`.
     """
-    known, notes = journal.recipes(), journal.notes()
+    recipes_there, notes = journal.recipes(), journal.notes()
     pruned: dict[str, Any] = next(
         (note.text for note in reversed(notes) if note.kind == "prune"), {}
     )
@@ -89,13 +89,13 @@ def verify(
     ((verification.requests,),) = journal.execute("SELECT COUNT(*) FROM request")
     recipes = {
         number: Recipe.of(policy if policy is not None and text == repr(policy) else text, rules)
-        for number, text, rules, *_ in known
+        for number, text, rules, *_ in recipes_there
     }
     _check_chain(journal, verification, pruned, recipes)
     _check_rows(journal, verification, recipes)
-    for number, text, *_ in known:
+    for number, text, *_ in recipes_there:
         recipe = recipes[number]
-        last = number == known[-1][0]
+        last = number == recipes_there[-1][0]
         if isinstance(recipe.policy, str):
             verification.unchecked[text] = "it cannot be built from its text"
         elif number <= pruned.get("recipe", -1) and journal.kept_snapshot(number) is None:

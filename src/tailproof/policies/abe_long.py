@@ -84,8 +84,8 @@ class AbeLong(Policy[_Weights]):
         rows = np.arange(state.paths)
         share[rows, best] = 0.0
         share[rows, best] = 1 - share.sum(axis=1)
-        known = np.isfinite(value).all(axis=1, keepdims=True)
-        return np.asarray(np.where(known, share, 1 / count))
+        finite = np.isfinite(value).all(axis=1, keepdims=True)
+        return np.asarray(np.where(finite, share, 1 / count))
 
     def _choose(self, state: _Weights, arms: Array, rng: np.random.Generator) -> Index:
         reached = self._propensities(state, arms).cumsum(axis=1)

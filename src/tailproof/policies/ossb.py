@@ -105,8 +105,8 @@ class OSSB(Policy[_Rates]):
 
     def _choose(self, state: _Rates, arms: Array, rng: np.random.Generator) -> Index:
         greedy = pick_largest(np.matvec(arms, state.theta), rng)
-        used = state.rates > 0
-        behind = np.where(used, state.counts / np.where(used, state.rates, 1), np.inf)
+        positive = state.rates > 0
+        behind = np.where(positive, state.counts / np.where(positive, state.rates, 1), np.inf)
         few = state.counts.min(axis=1) <= self.epsilon * state.explored
         told = np.where(few, state.counts.argmin(axis=1), behind.argmin(axis=1))
         first = _basis(state, arms)[np.arange(state.paths), state.decisions % state.dim]

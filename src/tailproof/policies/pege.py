@@ -74,8 +74,8 @@ class PEGE(Policy[_Explored]):
         explores, place = _phase(state)
         fallback = rng.standard_normal((state.paths, state.dim))
         largest = np.abs(state.theta).max(axis=1, keepdims=True)
-        known = np.isfinite(largest) & (largest > 0)
-        target = np.where(known, state.theta / np.where(known, largest, 1.0), fallback)
+        estimated = np.isfinite(largest) & (largest > 0)
+        target = np.where(estimated, state.theta / np.where(estimated, largest, 1.0), fallback)
         greedy = target / np.linalg.norm(target, axis=1, keepdims=True)
         return np.where(explores[:, None], np.eye(state.dim)[place], greedy)
 

@@ -57,11 +57,11 @@ class SupLinRel(LayeredRegression):
         block = state.blocks[paths, level]
         directions, size, _ = np.linalg.svd(block[..., :-1])
         strength = 1 / size**2 - 1
-        known = strength >= 1 - 1e-9
-        weight = np.where(known, 1 / np.where(known, strength, 1.0), 0.0)
+        seen = strength >= 1 - 1e-9
+        weight = np.where(seen, 1 / np.where(seen, strength, 1.0), 0.0)
         turned = arms @ directions
         moment = np.vecmat(block[..., -1], directions) / size**2
         value = np.matvec(turned, weight * moment)
         spread = np.sqrt(np.matvec(turned**2, weight))
-        unknown = np.sqrt(np.matvec(turned**2, (~known).astype(np.float64)))
+        unknown = np.sqrt(np.matvec(turned**2, (~seen).astype(np.float64)))
         return value, self.bonus * (self._multiplier(state)[paths, None] * spread + unknown)

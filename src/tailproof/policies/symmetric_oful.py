@@ -153,12 +153,12 @@ class SymmetricOFUL(Indexed[HuberFit]):
         return mean + self.bonus * width
 
     def _learn(self, state: HuberFit, arms: Array, chosen: Index, rewards: Array) -> None:
-        known = state.tau > 0
-        x = np.where(known[:, None], picked(arms, chosen), 0.0)  # the pilot is left out of the fit
-        due = state.append(x, clip(rewards[:, 0])) & known
+        tuned = state.tau > 0
+        x = np.where(tuned[:, None], picked(arms, chosen), 0.0)  # the pilot is left out of the fit
+        due = state.append(x, clip(rewards[:, 0])) & tuned
         length = state.decisions + 1
         for n in np.unique(length).tolist():  # no path depends on the length of others
-            (piloted,) = np.nonzero((length == n) & ~known & (n >= self.pilot))
+            (piloted,) = np.nonzero((length == n) & ~tuned & (n >= self.pilot))
             size = np.sort(np.abs(state.rewards[piloted, :n]), axis=1)
             zeros = np.count_nonzero(size == 0, axis=1)
             middle = np.minimum(zeros + (n - zeros) // 2, n - 1)

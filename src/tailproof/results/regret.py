@@ -98,14 +98,14 @@ class Result(BaseResult[Curves]):
     def metric(self, policy: str, name: str = "regret") -> Array:
         """Return a metric of each path at each checkpoint: regret, error, or one that was asked."""
         curves = self._of(policy)
-        known = {"regret": curves.regret, **curves.metrics}
+        metrics = {"regret": curves.regret, **curves.metrics}
         if curves.error is not None:
-            known["error"] = curves.error
-        if name not in known:
+            metrics["error"] = curves.error
+        if name not in metrics:
             raise ValueError(
-                f"metric must be one of {', '.join(known)}, got {name!r}{meant(name, known)}"
+                f"metric must be one of {', '.join(metrics)}, got {name!r}{meant(name, metrics)}"
             )
-        return known[name]
+        return metrics[name]
 
     def mean(self, policy: str) -> Array:
         """Return the mean regret over the paths at each checkpoint."""

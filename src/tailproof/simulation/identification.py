@@ -134,8 +134,8 @@ class IdentificationPlan(BasePlan[Verdicts, Identification]):
     def _result(
         self, by_policy: Mapping[str, Verdicts], settings: Mapping[str, Any]
     ) -> Identification:
-        known = {"max_pulls": self.max_pulls, "delta": self.delta, **settings}
-        return Identification(verdicts=by_policy, settings=known)
+        about = {"max_pulls": self.max_pulls, "delta": self.delta, **settings}
+        return Identification(verdicts=by_policy, settings=about)
 
 
 @dataclass(frozen=True, kw_only=True)

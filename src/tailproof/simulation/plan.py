@@ -193,8 +193,8 @@ class Plan(BasePlan[Curves, Result]):
 
     def _result(self, by_policy: Mapping[str, Curves], settings: Mapping[str, Any]) -> Result:
         measured = {"metrics": list(self.metrics)} if self.metrics else {}
-        known = {"horizon": self.horizon, "delay": self.delay, **measured, **settings}
-        return Result(pulls=np.array(self.marks()), curves=by_policy, settings=known)
+        about = {"horizon": self.horizon, "delay": self.delay, **measured, **settings}
+        return Result(pulls=np.array(self.marks()), curves=by_policy, settings=about)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,10 +255,10 @@ class RegretCell(Cell[Curves]):
             if estimates:
                 error[:, learned[full]] = _estimation_error(rollout)
             notes.measure(learned[full])
-        known = np.maximum(marks // cost - self.delay, 0)
+        learned_decisions = np.maximum(marks // cost - self.delay, 0)
         return Curves(
             regret=regret,
-            decisions=known,
+            decisions=learned_decisions,
             error=error if estimates else None,
             actions=notes.actions,
             metrics=notes.metrics,
@@ -280,8 +280,8 @@ class CompiledCell(RegretCell):
     def play(self) -> Curves:
         """Play the paths one by one on this core, or all at once on a GPU."""
         regret, error = self.game.play(self.first, self.paths, self.target)
-        known = np.maximum(np.array(self.marks) // self.policy.pulls - self.delay, 0)
-        return Curves(regret=regret, decisions=known, error=error)
+        learned_decisions = np.maximum(np.array(self.marks) // self.policy.pulls - self.delay, 0)
+        return Curves(regret=regret, decisions=learned_decisions, error=error)
 
 
 def _slices(keys: Index) -> dict[int, slice]:

@@ -320,16 +320,16 @@ def _drawn(
     """Return Σv and Σv² of the totals that fall to an arm of `one` customers of n; others are 0."""
     few, rest = v[large], v[~large]
     s, q = np.zeros(draws), np.zeros(draws)
-    taken: Index = np.zeros(draws, np.int64)
+    large_drawn: Index = np.zeros(draws, np.int64)
     if len(few):
-        taken = rng.hypergeometric(len(few), n - len(few), one, draws)
+        large_drawn = rng.hypergeometric(len(few), n - len(few), one, draws)
         keys = rng.random((draws, len(few)), dtype=np.float32)
         ranked = np.sort(keys, axis=1)
-        last = ranked[np.arange(draws), np.maximum(taken, 1) - 1]
-        inside = (keys <= np.where(taken > 0, last, -1.0)[:, None]).astype(np.float64)
+        last = ranked[np.arange(draws), np.maximum(large_drawn, 1) - 1]
+        inside = (keys <= np.where(large_drawn > 0, last, -1.0)[:, None]).astype(np.float64)
         s, q = inside @ few, inside @ (few * few)
     if len(rest):
-        m = rng.hypergeometric(len(rest), n - len(few) - len(rest), one - taken)
+        m = rng.hypergeometric(len(rest), n - len(few) - len(rest), one - large_drawn)
         both = np.column_stack([rest, rest * rest])
         middle = both - both.mean(axis=0)
         spread = middle.T @ middle / len(rest)

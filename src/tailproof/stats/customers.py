@@ -177,7 +177,7 @@ class Customers:
         they count for their first arm, as an arm that loses its best customers looks bad. More of
         them are visits that were randomised.
         """
-        known = int(arm.max(initial=-1)) + 1 if arms is None else arms
+        arm_count = int(arm.max(initial=-1)) + 1 if arms is None else arms
         require(len(arm) == len(reward), "reward", f"one for each of {len(arm)} rows", reward.shape)
         if time is not None:
             order = np.argsort(time, kind="stable")
@@ -188,7 +188,7 @@ class Customers:
                 count = None if count is None else count[order]
         rows = _Rows(arm, reward, time, propensity, count)
         if unit is None:
-            return cls._gathered("rows", np.arange(len(arm)), rows, known)
+            return cls._gathered("rows", np.arange(len(arm)), rows, arm_count)
         customer = _by_first_visit(unit)
         size = int(customer.max(initial=-1)) + 1
         visits = np.bincount(customer, count, size)
@@ -196,16 +196,16 @@ class Customers:
         mixed = np.bincount(customer, arm != arm[first][customer], size) > 0
         leaks, returning = int(mixed.sum()), int((visits > 1).sum())
         if not leaks:
-            return cls._gathered("customers", customer, rows, known)
+            return cls._gathered("customers", customer, rows, arm_count)
         if leaks > max(1, MOST_MIXED * returning):
-            return cls._gathered("visits", customer, rows, known)
+            return cls._gathered("visits", customer, rows, arm_count)
         sizes = np.abs(np.bincount(customer, np.nan_to_num(reward), size))
         if sizes[mixed].sum() > MOST_MIXED * sizes.sum():
             rows = rows._replace(arm=arm[first][customer])
-            return cls._gathered("customers", customer, rows, known, mixed=leaks, stay=True)
+            return cls._gathered("customers", customer, rows, arm_count, mixed=leaks, stay=True)
         kept = ~mixed[customer]
         new = (np.cumsum(~mixed) - 1)[customer[kept]]
-        return cls._gathered("customers", new, rows.take(kept), known, mixed=leaks)
+        return cls._gathered("customers", new, rows.take(kept), arm_count, mixed=leaks)
 
     @classmethod
     def _gathered(
@@ -339,10 +339,10 @@ def windows_closed(
     start, first_arm = time[first], arm[first]
     over = start + window <= now
     kept = over[customer] & (time - start[customer] <= window)
-    known = int(arm.max(initial=-1)) + 1 if arms is None else arms
+    arm_count = int(arm.max(initial=-1)) + 1 if arms is None else arms
     new = (np.cumsum(over) - 1)[customer[kept]]
     rows = _Rows(first_arm[customer[kept]], reward[kept], time[kept], None)
-    return Customers._gathered("customers", new, rows, known), int((~over).sum())
+    return Customers._gathered("customers", new, rows, arm_count), int((~over).sum())
 
 
 def _by_first_visit(unit: Index) -> Index:

@@ -200,10 +200,10 @@ class Rewards:
                 f"got an array of shape {values.shape}"
             )
         names = [""] * len(values) if arms is None else _names(arms, len(values))
-        known = sorted(set(names), key=natural_key)
-        number = {name: i for i, name in enumerate(known)}
+        arm_names = sorted(set(names), key=natural_key)
+        number = {name: i for i, name in enumerate(arm_names)}
         arm = np.fromiter((number[name] for name in names), dtype=np.int64, count=len(names))
-        return cls.grouped(values, arm, known)
+        return cls.grouped(values, arm, arm_names)
 
     @classmethod
     def grouped(cls, values: Array, arm: Index, names: Sequence[str]) -> Self:
@@ -260,8 +260,8 @@ class Rewards:
     @cached_property
     def spreads_differ(self) -> bool:
         """Whether the spreads of the arms differ by more than a factor of three."""
-        known = self.spreads[self.spreads > 0]
-        return bool(known.size and known.max() > _MAX_SPREAD_RATIO * known.min())
+        spreads = self.spreads[self.spreads > 0]
+        return bool(spreads.size and spreads.max() > _MAX_SPREAD_RATIO * spreads.min())
 
     @cached_property
     def errors(self) -> Array:

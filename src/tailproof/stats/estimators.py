@@ -250,8 +250,8 @@ class Quantile(_EstimatorAim):
     def reduce(self, x: Array) -> Array:
         """Take the sample of this rank along the last axis."""
         place = self.rank(x.shape[-1]) - 1
-        taken = np.partition(x, place, axis=-1)[..., place]
-        return np.where(np.isnan(x).any(axis=-1), np.nan, taken)
+        quantile = np.partition(x, place, axis=-1)[..., place]
+        return np.where(np.isnan(x).any(axis=-1), np.nan, quantile)
 
     def draw(self, noise: Source, rng: np.random.Generator, shape: Shape) -> Array:
         """Draw the quantile from its exact law, one number instead of n."""

@@ -218,16 +218,16 @@ def _followed(arm: Index, total: Array, day: Index, arms: int) -> bool:
     for mine in range(arms):
         k, s, q = (x[:, mine] for x in past)
         rest_k, rest_s, rest_q = (x.sum(axis=1) - x[:, mine] for x in past)
-        known = (np.minimum(k, rest_k) >= _LEAST_PAST) & (size > 0)
-        if known.sum() < _LEAST_DAYS:
+        enough = (np.minimum(k, rest_k) >= _LEAST_PAST) & (size > 0)
+        if enough.sum() < _LEAST_DAYS:
             return True  # nobody can tell
-        k, s, q, rest_k, rest_s, rest_q = (x[known] for x in (k, s, q, rest_k, rest_s, rest_q))
+        k, s, q, rest_k, rest_s, rest_q = (x[enough] for x in (k, s, q, rest_k, rest_s, rest_q))
         variance = (q / k - (s / k) ** 2) / k + (rest_q / rest_k - (rest_s / rest_k) ** 2) / rest_k
         lead = (s / k - rest_s / rest_k) / np.sqrt(np.maximum(variance, 1e-300))
-        at = np.flatnonzero(known).astype(np.float64)
+        at = np.flatnonzero(enough).astype(np.float64)
         columns = np.column_stack([np.ones(len(at)), at, np.clip(lead, -9, 9)])
-        root = np.sqrt(size[known])
-        share = n[1:][known, mine] / size[known]
+        root = np.sqrt(size[enough])
+        share = n[1:][enough, mine] / size[enough]
         inverse = np.linalg.pinv((columns * root[:, None]).T @ (columns * root[:, None]))
         slope = inverse @ ((columns * root[:, None]).T @ (share * root))
         left = float(np.square((share - columns @ slope) * root).sum()) / (len(at) - 3)

@@ -224,8 +224,8 @@ def numbers(column: Column, name: str, refusals: Refusals, decimal: Decimal | No
     Each distinct text is read once. A currency sign is removed if all numbers but zeros have it.
     """
     if column.dates or column.raw is not None:
-        got = "dates" if column.dates else "lists or mappings"
-        raise ValueError(f"column {name} must contain numbers, got {got}")
+        kind = "dates" if column.dates else "lists or mappings"
+        raise ValueError(f"column {name} must contain numbers, got {kind}")
     if column.codes is None:
         assert column.numbers is not None
         return column.numbers
@@ -384,8 +384,8 @@ def _check_units(names: Sequence[str], column: str) -> None:
             f"column {column} has {short!r}, a number without its last digits, so customers are "
             "mixed up: export it as text"
         )
-    known = set(names)
-    if twice := next((x for x in names if x.endswith(".0") and x[:-2] in known), None):
+    units = set(names)
+    if twice := next((x for x in names if x.endswith(".0") and x[:-2] in units), None):
         raise ValueError(
             f"column {column} has {twice!r} beside {twice[:-2]!r}, which may be one customer: "
             "write all alike"
@@ -482,11 +482,11 @@ def _check_zones(texts: list[str], name: str) -> None:
 
 def _in_seconds(moments: Array, name: str) -> tuple[Array, str]:
     """Return numbers as seconds, if they are usually too large for that."""
-    known = moments[np.isfinite(moments)]
-    usual = float(np.median(np.abs(known))) if len(known) else 0.0
+    finite = moments[np.isfinite(moments)]
+    usual = float(np.median(np.abs(finite))) if len(finite) else 0.0
     first, last = _SPREADSHEET
-    parts = known[np.floor(known) != known]
-    if len(parts) and first <= known.min() and known.max() < last:
+    parts = finite[np.floor(finite) != finite]
+    if len(parts) and first <= finite.min() and finite.max() < last:
         raise ValueError(
             f"column {name} has {parts[0]:.10g}, which may be a day of a spreadsheet or a second: "
             "write times as 2026-12-31T09:00:00"

@@ -131,11 +131,11 @@ class Records:
         parts = [] if self.features is None else [self.features]
         names = self.names
         if self.group is not None:
-            known, place = np.unique(self.group.astype(str), return_inverse=True)
+            groups, place = np.unique(self.group.astype(str), return_inverse=True)
             often = np.argsort(-np.bincount(place), kind="stable")[:_GROUPS]
-            some = often[: len(known) - 1]  # the last one is all others
+            some = often[: len(groups) - 1]  # the last one is all others
             parts.append((place[:, None] == some).astype(np.float64))
-            names += tuple(f"group {known[i]}" for i in some)
+            names += tuple(f"group {groups[i]}" for i in some)
         return names, np.concatenate(parts, axis=1) if parts else None
 
     @property
@@ -148,8 +148,8 @@ class Records:
     @property
     def samples(self) -> list[Array]:
         """The known rewards of each arm that has some."""
-        known = ~np.isnan(self.reward)
-        samples = [self.reward[known & (self.arm == a)] for a in range(len(self.arms))]
+        rewarded = ~np.isnan(self.reward)
+        samples = [self.reward[rewarded & (self.arm == a)] for a in range(len(self.arms))]
         return [sample for sample in samples if len(sample)]
 
     def take(self, rows: Any) -> "Records":
@@ -193,15 +193,15 @@ class Records:
         table = []
         for number, name in enumerate(self.arms):
             of_arm = self.arm == number
-            known = self.reward[of_arm & ~np.isnan(self.reward)]
+            rewards = self.reward[of_arm & ~np.isnan(self.reward)]
             with np.errstate(invalid="ignore", over="ignore"):
-                mean = float(known.mean()) if len(known) else math.nan
+                mean = float(rewards.mean()) if len(rewards) else math.nan
             row: dict[str, Any] = {"arm": name or "all", "rows": int(of_arm.sum())}
             if self.unit is not None:
                 row["units"] = len(np.unique(self.unit[of_arm]))
-            row["missing"] = row["rows"] - len(known)
-            row["zeros"] = float((known == 0).mean()) if len(known) else math.nan
-            row |= {"mean": mean, "largest": float(known.max()) if len(known) else math.nan}
+            row["missing"] = row["rows"] - len(rewards)
+            row["zeros"] = float((rewards == 0).mean()) if len(rewards) else math.nan
+            row |= {"mean": mean, "largest": float(rewards.max()) if len(rewards) else math.nan}
             table.append(row)
         return pandas.DataFrame(table).set_index("arm")
 

@@ -40,8 +40,8 @@ def listed(column: Column) -> list[Any]:
         return [json.loads(cell) if isinstance(cell, str) else cell for cell in column.raw]
     require(column.codes is not None, "propensities", "lists or mappings, or JSON", "numbers")
     assert column.codes is not None
-    known = [json.loads(text) if text.strip() else None for text in column.texts]
-    return [None if code < 0 else known[code] for code in column.codes.tolist()]
+    values = [json.loads(text) if text.strip() else None for text in column.texts]
+    return [None if code < 0 else values[code] for code in column.codes.tolist()]
 
 
 def of_mappings(rows: Sequence[Any], arms: tuple[str, ...]) -> Array:

@@ -279,8 +279,8 @@ class _Excel(Source):
         self._chosen = sheet is not None
         if sheet is not None:
             if sheet not in self._headers:
-                known = ", ".join(self._headers)
-                raise ValueError(f"sheet must be one of {known} of {name}, got {sheet!r}")
+                names = ", ".join(self._headers)
+                raise ValueError(f"sheet must be one of {names} of {name}, got {sheet!r}")
             self._title = sheet
 
     @property

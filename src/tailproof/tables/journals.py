@@ -52,8 +52,8 @@ def is_journal(table: Any) -> bool:
 
 def is_export(names: Any) -> bool:
     """Return whether columns belong to an exported journal."""
-    known = {*map(str, names)}
-    return known >= _EXPORT and not known.isdisjoint(_STATUS)
+    columns = {*map(str, names)}
+    return columns >= _EXPORT and not columns.isdisjoint(_STATUS)
 
 
 def of_journal(frame: "pandas.DataFrame") -> "pandas.DataFrame":
@@ -72,8 +72,8 @@ def of_journal(frame: "pandas.DataFrame") -> "pandas.DataFrame":
         escaped = frame["arm"].astype(str).str.startswith("'")  # a formula for spreadsheets
         if escaped.any():
             bare = frame["arm"].astype(str).str[1:]
-            known = [arm in offer for arm, offer in zip(bare, offers, strict=True)]
-            table["arm"] = frame["arm"].where(~(escaped & np.array(known)), bare)
+            offered = [arm in offer for arm, offer in zip(bare, offers, strict=True)]
+            table["arm"] = frame["arm"].where(~(escaped & np.array(offered)), bare)
     if "unit" in frame.columns:
         units = frame["unit"].astype(object).where(frame["unit"].notna(), None)
         decisions = frame["hold"] if "hold" in frame.columns else range(len(frame))
@@ -139,8 +139,8 @@ def _opened(address: str) -> "Iterator[Callable[[str], list[Any]]]":
     if not address.startswith(("postgres:", "postgresql:")):
         place = Path(address).resolve().as_uri()
         with closing(sqlite3.connect(f"{place}?mode=ro", uri=True)) as connection:
-            known = connection.execute("SELECT name FROM sqlite_master WHERE name = 'log'")
-            if not known.fetchall():
+            views = connection.execute("SELECT name FROM sqlite_master WHERE name = 'log'")
+            if not views.fetchall():
                 raise ValueError(
                     f"{Path(address).name} is a SQLite database without a journal of this version: "
                     "export a table as CSV, or a journal with the version that wrote it"

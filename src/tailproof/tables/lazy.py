@@ -160,11 +160,11 @@ def _column(option: str, name: Any, known: list[str]) -> str | None:
 
 def _fetched(frame: "narwhals.LazyFrame[Any]", named: dict[str, str], features: Any) -> Any:
     """Return all rows, of the columns that are read."""
-    known = frame.collect_schema().names()
+    columns = frame.collect_schema().names()
     wanted = [*named.values(), *(features if isinstance(features, list | tuple) else ())]
-    wanted += [name for name in known if name.startswith(("p:", "x:")) or name == "propensities"]
-    chosen = [name for name in dict.fromkeys(wanted) if name in known]
-    return frame.select(chosen or known).collect().to_native()
+    wanted += [name for name in columns if name.startswith(("p:", "x:")) or name == "propensities"]
+    chosen = [name for name in dict.fromkeys(wanted) if name in columns]
+    return frame.select(chosen or columns).collect().to_native()
 
 
 def _grouped(frame: "narwhals.LazyFrame[Any]", named: dict[str, str]) -> Any:

@@ -150,13 +150,13 @@ def exposures_of(source: Source, experiment: str | None) -> Part:
 
 def _keep_one(part: Part, column: str, experiment: str | None) -> None:
     """Keep the rows of one experiment."""
-    known = part.values(column)
-    if experiment is None and len(known) > 1:
+    values = part.values(column)
+    if experiment is None and len(values) > 1:
         raise ValueError(
-            f"{part.name} has {len(known)} experiments in the column {column}: pass experiment=, "
-            f"one of {', '.join(known[:5])}"
+            f"{part.name} has {len(values)} experiments in the column {column}: pass experiment=, "
+            f"one of {', '.join(values[:5])}"
         )
     if experiment is not None:
-        if experiment not in known:
-            raise ValueError(f"experiment must be one of {', '.join(known)}, got {experiment!r}")
+        if experiment not in values:
+            raise ValueError(f"experiment must be one of {', '.join(values)}, got {experiment!r}")
         part.keep(column, experiment)

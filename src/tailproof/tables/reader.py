@@ -201,16 +201,16 @@ class Reader:
             return ("",), np.zeros(self.n, np.int64)
         column = f"column {self._name('arm')}"
         self.refusals.rows(np.flatnonzero(labels.codes < 0), f"{column} names no arm")
-        known = self.arms or tuple(self._offers(labels.names))
-        require(len(set(known)) == len(known) > 0, "arms", "names that differ", list(known))
-        number_of = {name: i for i, name in enumerate(known)}
+        arms = self.arms or tuple(self._offers(labels.names))
+        require(len(set(arms)) == len(arms) > 0, "arms", "names that differ", list(arms))
+        number_of = {name: i for i, name in enumerate(arms)}
         place = np.array([*(number_of.get(name, -1) for name in labels.names), -1])
         unknown = np.flatnonzero((place[labels.codes] < 0) & (labels.codes >= 0))
         self.refusals.refuse(
             {int(row): repr(labels.names[labels.codes[row]]) for row in unknown},
-            f"{column} must be one of {', '.join(known)}, got",
+            f"{column} must be one of {', '.join(arms)}, got",
         )
-        return known, np.maximum(place[labels.codes], 0)
+        return arms, np.maximum(place[labels.codes], 0)
 
     def _offers(self, seen: Sequence[str]) -> list[str]:
         """Return the arms that were seen, or offered by a journal, in natural order."""

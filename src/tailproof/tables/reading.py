@@ -80,11 +80,11 @@ def records(
 
 def _check(table: Any, columns: dict[str, Any], features: Any, reading: Reading) -> None:
     """Raise ``ValueError`` for options that do not exist, or mean nothing here."""
-    known = [*_NAMES, "features", *sorted(Reading.__annotations__)]
+    options = [*_NAMES, "features", *sorted(Reading.__annotations__)]
     for name, value in reading.items():
-        if name not in known:
-            close = get_close_matches(name, known, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"these are: {', '.join(known)}"
+        if name not in options:
+            close = get_close_matches(name, options, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"these are: {', '.join(options)}"
             raise ValueError(f"{name} is no option here: {hint}")
         if name in _CHOICES:
             ok = any(value is choice or value == choice for choice in _CHOICES[name])

@@ -61,11 +61,11 @@ class Source(ABC):
                     f"{self.name} has {count} columns named {column}: rename all but one"
                 )
             if not count:
-                known = ", ".join(self.names[:_SHOWN])
+                columns = ", ".join(self.names[:_SHOWN])
                 close = get_close_matches(column, self.names, n=1)
                 hint = f": did you mean {close[0]!r}?" if close else ""
                 raise ValueError(
-                    f"{option} must be one of the columns {known} of {self.name}, "
+                    f"{option} must be one of the columns {columns} of {self.name}, "
                     f"got {column!r}{hint}"
                 )
 

@@ -181,11 +181,11 @@ class AutoFiltered(Repeating[Tuned], Relearning[Tuned]):
         arms: Array,
         chosen: Index,
         raw: Array,
-        known: Array | None,
+        propensity: Array | None,
     ) -> None:
         units = self._woken(state.units(rows), raw[rows])
         seen, filtered = self._seen(arms[rows], units), self._filtered(raw[rows], units)
-        self.policy.learn_unchecked(inner, seen, chosen[rows], filtered, known)
+        self.policy.learn_unchecked(inner, seen, chosen[rows], filtered, propensity)
         state.note(rows, units)
 
     def _learn_again(self, part: Tuned, age: int) -> None:
@@ -221,8 +221,8 @@ class AutoFiltered(Repeating[Tuned], Relearning[Tuned]):
         raw, paths = pilot.pilot_rewards[:, :decisions], np.arange(pilot.paths)[:, None]
         x = pilot.pilot_arms[paths, np.arange(decisions), pilot.pilot_chosen[:, :decisions]]
         middle = _split(raw)[0].reshape(pilot.paths, -1)
-        known = np.isfinite(middle)
-        centre = _median(middle, known) if self.intercept else np.zeros(pilot.paths)
+        finite = np.isfinite(middle)
+        centre = _median(middle, finite) if self.intercept else np.zeros(pilot.paths)
         spread, unit, signal = self._scales(raw, centre)
         length = np.sqrt(np.vecdot(x, x).mean(axis=1))
         stretch = np.exp2(np.round(np.log2(np.maximum(1.0, signal / _or_one(unit)))))
@@ -262,9 +262,9 @@ def _split(raw: Array) -> tuple[Array, Array]:
     """
     quarter = raw / 4
     middle = Median()(quarter)
-    known = np.isfinite(middle)
-    distance = quarter - np.where(known, middle, 0.0)[..., None]
-    return middle, np.where(known[..., None], distance, 0.0)
+    finite = np.isfinite(middle)
+    distance = quarter - np.where(finite, middle, 0.0)[..., None]
+    return middle, np.where(finite[..., None], distance, 0.0)
 
 
 def _median(x: Array, among: NDArray[np.bool_]) -> Array:

@@ -144,10 +144,10 @@ class Capped(Relearning[Ranged]):
         arms: Array,
         chosen: Index,
         raw: Array,
-        known: Array | None,
+        propensity: Array | None,
     ) -> None:
         cut = self._rewards(state, raw)
-        self.policy.learn_unchecked(inner, arms[rows], chosen[rows], cut[rows], known)
+        self.policy.learn_unchecked(inner, arms[rows], chosen[rows], cut[rows], propensity)
 
     def _learn_again(self, part: Ranged, age: int) -> None:
         rewards = part.pilot_rewards[:, :age].reshape(part.paths, -1)

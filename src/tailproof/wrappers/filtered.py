@@ -114,8 +114,8 @@ class Filtered(Repeating[Wrapped]):
         chance: when with A = OFUL in `dim` dimensions it is above the 2T that can be lost at most.
         """
         require(isinstance(policy, Policy), "policy", "a policy", policy)
-        known = constants in ("usable", "paper")
-        require(known, "constants", "one of usable, paper", constants)
+        ok = constants in ("usable", "paper")
+        require(ok, "constants", "one of usable, paper", constants)
         estimator: Estimator
         if constants == "usable":
             require(block_exponent is None, "block_exponent", "None for usable", block_exponent)

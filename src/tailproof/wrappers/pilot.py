@@ -75,9 +75,9 @@ class Piloted(Wrapped):
         They have the shapes (paths, decisions, K, …) and (paths, decisions, …).
         """
         for t in range(rewards.shape[1]):
-            chosen, known = self.pilot_chosen[:, t], self.pilot_propensity[:, t]
+            chosen, propensity = self.pilot_chosen[:, t], self.pilot_propensity[:, t]
             offered = arms[:, t, : self.pilot_offered[:, t].max()]
-            policy.learn_unchecked(inner, offered, chosen, rewards[:, t], known)
+            policy.learn_unchecked(inner, offered, chosen, rewards[:, t], propensity)
 
 
 P = TypeVar("P", bound=Piloted)
@@ -97,14 +97,14 @@ class Relearning(Wrapper[P]):
         due = young & self._due(state.decisions + 1)
         self._take_in(state, chosen, rewards)
         raw = rewards.reshape(state.paths, *state.pilot_rewards.shape[2:])
-        known = np.ones(state.paths) if propensity is None else propensity
+        propensities = np.ones(state.paths) if propensity is None else propensity
         if young.any():
-            state.keep(np.flatnonzero(young), arms, chosen, raw, known)
+            state.keep(np.flatnonzero(young), arms, chosen, raw, propensities)
         if not due.any():
             everyone = slice(None)
             self._learn_on(state, state.inner, everyone, arms, chosen, raw, propensity)
         else:
-            self._split(state, due, arms, chosen, raw, known)
+            self._split(state, due, arms, chosen, raw, propensities)
         if state.pilot_rewards.shape[1] and not state.keeps(state.decisions + 1).any():
             state.forget()
 
@@ -115,13 +115,13 @@ class Relearning(Wrapper[P]):
         arms: Array,
         chosen: Index,
         raw: Array,
-        known: Array,
+        propensity: Array,
     ) -> None:
         """Learn again in the paths that are due, and one more decision in the others."""
         rows = np.flatnonzero(~due)
         if len(rows):
             inner = state.inner.take(rows)
-            self._learn_on(state, inner, rows, arms, chosen, raw, known[rows])
+            self._learn_on(state, inner, rows, arms, chosen, raw, propensity[rows])
             state.inner.put(rows, inner)
         for decisions in np.unique(state.decisions[due]):
             rows = np.flatnonzero(due & (state.decisions == decisions))
@@ -145,7 +145,7 @@ class Relearning(Wrapper[P]):
         arms: Array,
         chosen: Index,
         raw: Array,
-        known: Array | None,
+        propensity: Array | None,
     ) -> None:
         """Let A, in the state `inner` of some paths, learn one more decision."""
 

@@ -73,18 +73,18 @@ def named(guest: Any, settings: Mapping[str, Any], library: Any) -> Made:
     Traceback (most recent call last):
     ValueError: Fraction does not take these settings: got an unexpected keyword argument 'top'
     """
-    known = Made.of(guest, settings.items())
-    if not isinstance(known.kind, str):
-        return known
-    kind: Any = None if known.kind.startswith("_") else getattr(library, known.kind, None)
+    given = Made.of(guest, settings.items())
+    if not isinstance(given.kind, str):
+        return given
+    kind: Any = None if given.kind.startswith("_") else getattr(library, given.kind, None)
     rule = f"the name of a class of {library.__name__}"
-    require(inspect.isclass(kind), "guest", rule, known.kind)
+    require(inspect.isclass(kind), "guest", rule, given.kind)
     try:
-        inspect.signature(kind).bind_partial(**dict(known.settings))
+        inspect.signature(kind).bind_partial(**dict(given.settings))
     except TypeError as error:
         message = f"{kind.__name__} does not take these settings: {error}"
         raise ValueError(message) from None
-    return Made(kind, known.settings)
+    return Made(kind, given.settings)
 
 
 def _plain(value: Any) -> Any:
@@ -273,9 +273,9 @@ class Guest(Policy[GuestState]):
 
     def _guest(self, state: GuestState, path: int) -> Any:
         """Return the guest of a path, with everything learned so far."""
-        known, guest = state.live.get(path, (0, None))
+        learned, guest = state.live.get(path, (0, None))
         guest = self._make(state.arms) if guest is None else guest
-        for n in range(known, int(state.decisions[path])):
+        for n in range(learned, int(state.decisions[path])):
             k, width = int(state.offered[path, n]), int(state.width[path, n])
             seen = state.seen[path, n, ..., :width]
             self._reseed(guest, n)

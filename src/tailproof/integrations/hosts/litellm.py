@@ -81,9 +81,9 @@ class LiteLLMStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
 
         super().__init__()
         weights = {measure: 1.0} if isinstance(measure, str) else dict(measure)
-        known = get_args(Measure)
-        ok = len(weights) > 0 and all(name in known for name in weights)
-        require(ok, "measure", f"one or more of {', '.join(known)}", measure)
+        measures = get_args(Measure)
+        ok = len(weights) > 0 and all(name in measures for name in weights)
+        require(ok, "measure", f"one or more of {', '.join(measures)}", measure)
         self.weights = {n: number(f"the weight of {n}", w, above=0) for n, w in weights.items()}
         require(journal is None or callable(journal), "journal", "callable, given a group", journal)
         Router(["a deployment"], **settings)  # refuses what it would refuse later

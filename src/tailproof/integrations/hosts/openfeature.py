@@ -164,9 +164,10 @@ class BanditProvider(provider.AbstractProvider):
         if context is None or not context.targeting_key:
             raise exception.TargetingKeyMissingError(f"{key} needs a targeting key, as its ticket")
         ticket = flag.agent.ask(list(flag.variants), _ticket(key, context.targeting_key))
-        known = {} if ticket.propensity is None else {"propensity": ticket.propensity}
+        about = {} if ticket.propensity is None else {"propensity": ticket.propensity}
+        chosen = flag.variants[ticket.arm]
         return FlagResolutionDetails(
-            flag.variants[ticket.arm], reason=Reason.SPLIT, variant=ticket.arm, flag_metadata=known
+            chosen, reason=Reason.SPLIT, variant=ticket.arm, flag_metadata=about
         )
 
 

@@ -487,9 +487,9 @@ class Journal(ABC):
     def add_outcomes(
         self, rows: Sequence[tuple[Request, float | None, str]], at: float, outcomes: int
     ) -> None:
-        """Number outcomes from `after` on, and seal them: request, reward, why."""
-        known = self._chain
-        last, mark = known if known and known[0] == outcomes - 1 else self.last_outcome()
+        """Number outcomes (request, reward, why) after the first `outcomes`, and seal them."""
+        chain = self._chain
+        last, mark = chain if chain and chain[0] == outcomes - 1 else self.last_outcome()
         sealed = []
         for number, (request, reward, why) in enumerate(rows, last + 1):
             mark = seal(mark, number, *request.sealed(), reward, why, at)

@@ -82,8 +82,8 @@ class SQLite(Journal):
     def _check(self, make: bool) -> None:
         """Raise ``ValueError`` if the file is something else, before writing to it."""
         tables = {name for (name,) in self.execute("SELECT name FROM sqlite_master")}
-        known = ({"request", "outcome"}, {"ticket", "decision"}, {"ticket", "hold"})
-        ours = "meta" in tables and any(tables >= some for some in known)
+        earlier = ({"request", "outcome"}, {"ticket", "decision"}, {"ticket", "hold"})
+        ours = "meta" in tables and any(tables >= some for some in earlier)
         if not ours and not (make and not tables):
             raise ValueError(f"{self.path!r} is a SQLite file, but not a journal of tailproof")
 

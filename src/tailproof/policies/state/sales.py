@@ -143,15 +143,15 @@ class SalesHistogram(State):
 
     def _learn_range(self, rows: Index, share: float) -> None:
         """Learn the range of some paths anew, and the sums with it."""
-        used = np.flatnonzero(self.counts[rows].reshape(-1, 2 * BINS).max(axis=0))
-        span = slice(used[0], used[-1] + 1)  # a few tens of the bins
+        filled = np.flatnonzero(self.counts[rows].reshape(-1, 2 * BINS).max(axis=0))
+        span = slice(filled[0], filled[-1] + 1)  # a few tens of the bins
         counts = self.counts[rows, :, span].astype(np.float64)
         weight = self.doubt[rows] / np.maximum(self.visitors[rows], 1)
         even = counts * weight[..., None]
         reached = even.sum(axis=1).cumsum(axis=1)
         total = reached[:, -1:] * (1 - 1e-12)  # of rounding
         low, high = (
-            used[0] + np.count_nonzero(reached < level * total, axis=1)
+            filled[0] + np.count_nonzero(reached < level * total, axis=1)
             for level in (1 - share, share)
         )
         low = -np.where(low < BINS, _end(BINS - 1 - low), 0.0)

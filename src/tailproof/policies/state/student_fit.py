@@ -315,10 +315,10 @@ class StudentFit(State):
         before, count = (self.scales, self.lean), n + self.design[:, -1, -1]
         if 2 * n >= self.rewards.shape[1]:  # fewer pulls say more about s than about γ
             self._update_lean(x, y)
-        variance, known = self.relative_variance(x[..., : self.dim]), half_resolution(x, y)
+        variance, resolution = self.relative_variance(x[..., : self.dim]), half_resolution(x, y)
         for _ in range(_ROUNDS):
             residual, leverage = y - np.matvec(x, self.mean), squares(x @ self.root)
-            self._learn_floor(residual, known)
+            self._learn_floor(residual, resolution)
             weights, shift, scoring = self._learn_law(residual, leverage, variance, before, count)
             self._update_penalty(prior)
             self._newton_step(x, weights / variance, residual, self.penalty[:, None, None] * prior)
@@ -337,12 +337,12 @@ class StudentFit(State):
             self._try_median(x, y, prior, t)
             self._try_least_squares(x, y, prior, np.flatnonzero(fresh))
 
-    def _learn_floor(self, residual: Array, known: Array) -> None:
+    def _learn_floor(self, residual: Array, resolution: Array) -> None:
         """Learn the least scale: of rounding, of the resolution of rewards, and of the signal."""
         offset = np.abs(self.origin) + np.abs(self.mean[:, self.dim :]).sum(axis=1)
         least = _SIGNAL * self.scale / np.sqrt(self.penalty) + _ROUNDING * offset + _TINY
         typical = np.sqrt(np.square(residual).mean(axis=1))
-        self.floor = np.maximum(least, np.minimum(known, typical))
+        self.floor = np.maximum(least, np.minimum(resolution, typical))
 
     def _learn_law(
         self,
@@ -458,9 +458,9 @@ class StudentFit(State):
         step[self.scale <= 2 * self.floor] = 0
         self.lean = self.lean + step[:, :-1]
         self.scales = self.scales * np.exp(step[:, -1:])
-        known = np.maximum(self.dim - np.vecdot(squares(root[:, :-1]), prior), 0)
+        freedom = np.maximum(self.dim - np.vecdot(squares(root[:, :-1]), prior), 0)
         size = np.vecdot(np.square(self.lean), unit) + _EQUAL**2
-        self.lean_variance = np.minimum(size / (known + 1), 9)
+        self.lean_variance = np.minimum(size / (freedom + 1), 9)
 
     def _prior(self) -> Array:
         """Return P: P⁻¹ = V⁻¹ + mmᵀ/d with V = diag(spread) and m = V⁻¹ centre; b is free.
@@ -539,9 +539,9 @@ class StudentFit(State):
         """Take a Newton step, with the information that the score accepted."""
         new, score = self._information(x, weights, residual)
         share = np.minimum(self.scale / self.earlier_scale, 1e6) ** 2 * self.inflation
-        known = self.information + share[:, None, None] * self.earlier_information + prior
+        past = self.information + share[:, None, None] * self.earlier_information + prior
         response = self.response + share[:, None] * self.earlier_response
-        root, climb = inverse_root(known + new), score + response - np.matvec(known, self.mean)
+        root, climb = inverse_root(past + new), score + response - np.matvec(past, self.mean)
         self.block[..., -1] += covariance_times(root, climb)
         self.block[..., :-1] = root
 

@@ -174,7 +174,7 @@ def problems(which: str | Sequence[str | Problem]) -> tuple[Problem, ...]:
     names from tailproof list
     """
     sets = problem_sets()
-    known = {name: problem for group in sets.values() for name, problem in group.items()}
+    by_name = {name: problem for group in sets.values() for name, problem in group.items()}
     names = which.split(",") if isinstance(which, str) else list(which)
     require(len(names) > 0, "problems", "at least one", which)
     chosen: list[Problem] = []
@@ -183,8 +183,8 @@ def problems(which: str | Sequence[str | Problem]) -> tuple[Problem, ...]:
             chosen.append(name)
         elif name in sets:
             chosen += sets[name].values()
-        elif name in known:
-            chosen.append(known[name])
+        elif name in by_name:
+            chosen.append(by_name[name])
         else:
             raise ValueError(
                 f"problems: {name!r} is unknown; choose {', '.join(sets)}, or names from "

@@ -231,8 +231,8 @@ class Score:
                 for array in by_tool.values():
                     require(array.shape == shape, "shape", str(shape), array.shape)
             oracle = header["oracle"]
-            known = dict(zip(oracle["problems"], oracle["regret"], strict=True))
-            return cls(regret=regret, oracle=known, settings=header["settings"])
+            oracle_regret = dict(zip(oracle["problems"], oracle["regret"], strict=True))
+            return cls(regret=regret, oracle=oracle_regret, settings=header["settings"])
 
 
 def _over(regret: float, least: float) -> float:

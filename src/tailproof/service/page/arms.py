@@ -82,8 +82,8 @@ def lift_shown(gains: Lift | None, value: float, arms: Sequence[Arm]) -> dict[st
     """Return a lift over the control as the page shows it, and in per cent of the control."""
     if gains is None:
         return None
-    base, known = value - gains[0], [arm.sample.lows for arm in arms]
-    ok = base > 0 and all(lows[0] >= 0 for lows in known if len(lows))
+    base, samples = value - gains[0], [arm.sample.lows for arm in arms]
+    ok = base > 0 and all(lows[0] >= 0 for lows in samples if len(lows))
     percents = [100 * gain / base if ok else math.nan for gain in gains]
     return {"gain": [plain(x) for x in gains], "percent": [plain(x) for x in percents]}
 

@@ -291,11 +291,11 @@ def _gain(
     sign = -1 if about.costs else 1
     ends = sorted(sign * end for end in (estimate.low, estimate.high))
     gains = [sign * estimate.difference, *ends]
-    whole, known = abs(estimate.other), about.aim.level is None
+    whole, counted = abs(estimate.other), about.aim.level is None
     share = about.positive and whole > 0
     percents = [100 * gain / whole if share else math.nan for gain in gains]
     many = share_of_all * estimate.requests
-    totals = [gain * many if known else math.nan for gain in gains]
+    totals = [gain * many if counted else math.nan for gain in gains]
     triples = {"gain": gains, "percent": percents, "total": totals}
     return {
         "against": kind,

@@ -39,14 +39,14 @@ class History:
         self._tickets, self._arms = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
         self._rewards: Array = np.empty(0)
 
-    def add(self, arms: Index, asked: Array, rewards: Array, known: int) -> None:
+    def add(self, arms: Index, asked: Array, rewards: Array, number: int) -> None:
         """Add the next tickets; `known` is the number of arms so far.
 
         Rewards are as the aim takes them: capped for a mean.
         """
         first, self.count = self.count, self.count + len(arms)
         self._begin = self._begin if first else float(asked[0])
-        more = (0, 0), (0, known - self._pulls.shape[1])
+        more = (0, 0), (0, number - self._pulls.shape[1])
         self._pulls, self._known = np.pad(self._pulls, more), np.pad(self._known, more)
         self._sums = np.pad(self._sums, more)
         while self.count > _BUCKETS * self.size:

@@ -35,8 +35,8 @@ async def _named(
     """Return an experiment by name, or answer 404."""
     experiments: dict[str, Experiment] = request.app.state.experiments
     if name not in experiments:
-        known = ", ".join(experiments)
-        raise HTTPException(404, f"unknown experiment {name!r}: this service has {known}")
+        names = ", ".join(experiments)
+        raise HTTPException(404, f"unknown experiment {name!r}: this service has {names}")
     return experiments[name]
 
 

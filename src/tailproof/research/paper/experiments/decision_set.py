@@ -47,12 +47,12 @@ def run(sweep: Sweep, size: str, seed: int) -> dict[str, Result]:
     settings, plans = SETTINGS[size], {}
     few, horizon = settings["paths_of_slow_algorithms"], settings["horizon"]
     for df in DFS:
-        known = published.policies(df, horizon)
+        policies = published.policies(df, horizon)
         for kind in KINDS:
             for start, names, paths in (("", RIVALS, settings["paths"]), ("slow, ", SLOW, few)):
                 if paths:
                     plans[f"{start}{kind}, df = {df}"] = Plan(
-                        policies={name: known[name] for name in (*names, *OURS)},
+                        policies={name: policies[name] for name in (*names, *OURS)},
                         environment=_world(df, kind == "fixed"),
                         horizon=horizon,
                         paths=paths,
