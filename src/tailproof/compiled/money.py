@@ -23,10 +23,11 @@ ARMS = 1
 VISITORS = BOUGHT = SUMS = SQUARES = UNIT = LOW = HIGH = MOST = DUE = USED = 0
 COUNTS = MEANS = STATE = 0
 """Placeholders: where the parts of the state begin, and its length."""
-BINS, OCTAVE, AGAIN, FIRST, PACE = (
+BINS, OCTAVE, AGAIN, DOUBT, FIRST, PACE = (
     sales.BINS,
     sales.OCTAVE,
     sales.AGAIN,
+    sales.DOUBT,
     silence.FIRST,
     silence.PACE,
 )
@@ -60,6 +61,11 @@ def start(s: Array, p: Array) -> None:
 
 def seen(s: Array, k: int) -> float:
     return max(s[VISITORS + k], 1.0)
+
+
+def doubt(s: Array, k: int) -> float:
+    """Return by what an arm's purchases are counted where few of them decide."""
+    return 1.0 + DOUBT / max(s[BOUGHT + k], 1.0)
 
 
 def silent_looks(s: Array, p: Array, looks: Array) -> bool:
@@ -110,7 +116,8 @@ def index(s: Array, p: Array, offers: Array, t: int, g: Words, values: Array, wo
     for k in range(ARMS):
         n = seen(s, k)
         mean = s[SUMS + k] / n
-        spread = max(work[ARMS + k] - mean * mean, even)
+        doubted = (s[SQUARES + k] * doubt(s, k) + lent) / n
+        spread = max(doubted - mean * mean, even)
         log = math.log1p(total / (ARMS * n))
         width = math.sqrt(2.0 * BONUS * BONUS * spread * log / n)
         values[k] = EXCLUDED if work[k] >= 2.0 else mean + luck * width
@@ -169,7 +176,7 @@ def even_count(s: Array, place: int) -> float:
     """Return the purchases in a bin, each arm weighing the same."""
     total = 0.0
     for k in range(ARMS):
-        total += s[COUNTS + k * 2 * BINS + place] / seen(s, k)
+        total += s[COUNTS + k * 2 * BINS + place] * (doubt(s, k) / seen(s, k))
     return total
 
 

@@ -31,6 +31,10 @@ class RevenueUCB(KArmed[SalesHistogram], Randomised[SalesHistogram]):
     their sum; q̄ and X̄ are the means of q_a and X̄_a over the arms. The logarithm is small once an
     arm has its fair share t/K of visitors.
 
+    An arm's b purchases count as b + 16 of their kind in Q and in its own q_a, but not in X̄_a and
+    q̄. An arm that sells rarely and dear may have sold half as often as expected; its spread would
+    then look small, and the cap would fall to the prices of the others and cut its own.
+
     An arm is not judged before it sold twice: until then one visitor in K, drawn at random, sees
     it, and nobody else does. Its silence ends that when u/n_a times the largest purchase is below
     X̄_b − 2.3 σ_b/√n_b of an arm b, where u = 4.6 (6.6 after one purchase): a Poisson law of mean u
@@ -107,7 +111,8 @@ class RevenueUCB(KArmed[SalesHistogram], Randomised[SalesHistogram]):
         else:  # arms that are not judged yet do not judge the others
             k = np.maximum(np.count_nonzero(~unjudged, axis=1), 1)
             even = _sum(raw * ~unjudged) / k - np.square(_sum(arm_means * ~unjudged) / k)
-        spread = np.maximum(raw - arm_means * arm_means, even[:, None])
+        doubted = (state.squares * state.doubt + lent[:, None]) / n
+        spread = np.maximum(doubted - arm_means * arm_means, even[:, None])
         log = np.log1p(_sum(n)[:, None] / (state.arms * n))
         width = np.sqrt(2 * BONUS * BONUS * spread * log / n)
         if looks is not None:

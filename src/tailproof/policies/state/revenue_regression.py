@@ -139,7 +139,8 @@ class RevenueRegression(SalesHistogram):
         theta = np.matvec(inverse, pay)
         cover = inverse @ meat @ inverse
         self.theta[rows], self.pooled_theta[rows] = theta[:, :-1], theta[:, -1]
-        self.cover[rows], self.pooled_cover[rows] = cover[:, :-1], cover[:, -1]
+        doubt = self.doubt[rows][..., None, None]
+        self.cover[rows], self.pooled_cover[rows] = doubt * cover[:, :-1], cover[:, -1]
 
 
 def lifted(x: Array) -> Array:

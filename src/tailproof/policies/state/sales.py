@@ -18,7 +18,7 @@ from tailproof.policies.state.base import (
     flat_index,
 )
 
-__all__ = ["AGAIN", "BINS", "OCTAVE", "SalesHistogram"]
+__all__ = ["AGAIN", "BINS", "DOUBT", "OCTAVE", "SalesHistogram"]
 
 OCTAVE = 4
 """Bins between a reward and its double."""
@@ -26,6 +26,11 @@ BINS = 256
 """Bins of each sign: from 2⁻³² to 2³² times the first purchase."""
 AGAIN = 1.1
 """The cap is learned anew when there are this many times the purchases."""
+DOUBT = 16.0
+"""b purchases of an arm count as b + DOUBT of its kind where the range is learned and where the
+spread of the arm's mean is: a few say little about how often it sells, and an arm that sells rarely
+and dear would be locked out where it sold less often than expected. Chosen on shops that no
+benchmark reports."""
 _MIDDLE = BINS / 2 + 0.5
 """Where the first purchase is: in the middle of a bin, so that the ratio of two prices, which is
 rational, is never on the border of two bins and rounding does not decide."""
@@ -87,6 +92,11 @@ class SalesHistogram(State):
         return self.sums / np.maximum(self.visitors, 1) * self.unit[:, None]
 
     @property
+    def doubt(self) -> Array:
+        """By what an arm's purchases are counted where few of them decide, of shape (paths, K)."""
+        return 1 + DOUBT / np.maximum(self.bought, 1)
+
+    @property
     def variances(self) -> Array:
         """The variance of rewards within the range, of shape (paths, K)."""
         n = np.maximum(self.visitors, 1)
@@ -136,7 +146,8 @@ class SalesHistogram(State):
         filled = np.flatnonzero(self.counts[rows].reshape(-1, 2 * BINS).max(axis=0))
         span = slice(filled[0], filled[-1] + 1)  # a few tens of the bins
         counts = self.counts[rows, :, span].astype(np.float64)
-        even = counts / np.maximum(self.visitors[rows], 1)[..., None]
+        weight = self.doubt[rows] / np.maximum(self.visitors[rows], 1)
+        even = counts * weight[..., None]
         reached = even.sum(axis=1).cumsum(axis=1)
         total = reached[:, -1:] * (1 - 1e-12)  # of rounding
         low, high = (
