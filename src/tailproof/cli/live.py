@@ -409,9 +409,7 @@ def _write_report(facts: dict[str, Any], page: str, words: str, out: Path | None
     say_where("Written to", out)
 
 
-def _reported(
-    file: str, aim: str | None, experiment: str | None
-) -> "tuple[Journal, str, Aim]":
+def _reported(file: str, aim: str | None, experiment: str | None) -> "tuple[Journal, str, Aim]":
     """Return the journal, the name and the aim."""
     from tailproof import recipes
     from tailproof.live import open_journal
