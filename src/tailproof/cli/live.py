@@ -337,7 +337,7 @@ def report_command(
         redraw(Path(file))
         return
     if columns and not table:
-        raise ValueError(f"{', '.join(columns)}: these say how to read a table; {file} is none")
+        raise ValueError(f"{', '.join(columns)}: options for tables only, and {file} is no table")
     out = out or Path(f"{_name(file, experiment)}.html")
     if not json and not force:
         require(not out.exists(), "out", "a new file (or use --force)", str(out))
