@@ -1,6 +1,6 @@
 """Sentences about who leads: which customers, which revenue, in which period, and how sure.
 
-Files and the page say the same: all of these take a `Standing`.
+Advice on files and the page of the service say the same: every function takes a `Standing`.
 """
 
 import math
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 _MOST = 1e9
-"""A forecast of more customers than this says nothing."""
+"""A forecast of more customers than this is left out: nobody will collect so many."""
 
 
 def about_lead(standing: Standing) -> str:
@@ -79,7 +79,7 @@ def _interval(standing: Standing, contrast: Contrast) -> str:
 
 
 def _cap(standing: Standing) -> str:
-    """Say where totals are cut, and how many."""
+    """Say at which value totals are cut, and who named it."""
     low, high = standing.range
     totals = "rewards" if standing.customers.case == "rows" else "totals of customers"
     if standing.bounded:
@@ -144,18 +144,17 @@ def bounds_words(standing: Standing) -> str:
 
 
 def _uncapped(standing: Standing, arm: int, other: int, contrast: Contrast) -> str:
-    """Say the difference without the cap, if its sign is another one than with the cap."""
+    """Say the difference without the cap, if the cap reverses its sign."""
     if not standing.above + standing.below:
         return ""
     raw = standing.uncapped(arm, other)
     if raw * contrast.difference >= 0 or not math.isfinite(raw):
         return ""
     more = "more" if raw > 0 else "less"
-    sides = (
-        (standing.above, "above the cap"),
-        (standing.below, f"below {short(standing.range[0])}"),
-    )
-    cut = " and ".join(f"{count:,} {side}" for count, side in sides if count)
+    low = short(standing.range[0])
+    above = f"{_counted(standing.above, standing)} above the cap" if standing.above else ""
+    below = f"{_counted(standing.below, standing)} below {low}" if standing.below else ""
+    cut = " and ".join(filter(None, [above, below]))
     decide = "decides" if standing.above + standing.below == 1 else "decide"
     return f" Uncapped it was {short(abs(raw))} {more}: {cut} {decide} that."
 
@@ -207,13 +206,13 @@ def about_assumptions(standing: Standing) -> list[str]:
     drift = standing.moved
     if standing.judged_for != standing.looks:
         lines.append(
-            "The shares of the arms changed with time, perhaps because of the rewards, so this is "
-            "judged for any look."
+            "The shares of the arms changed with time, perhaps because of the rewards, so "
+            "intervals are those for any look, which are wider."
         )
     if standing.weighed:
         lines.append(
             "The shares of the arms followed the rewards, so rewards are weighted by propensities, "
-            "at a tenth of the error."
+            "and intervals have a tenth of the usual error probability."
         )
     if standing.day is not None and standing.judged_for == "one" and customers.case != "visits":
         days = int(standing.day.max(initial=0)) + 1
@@ -227,7 +226,7 @@ def about_assumptions(standing: Standing) -> list[str]:
             "time column if not."
         )
     if customers.weight is None and not drift.followed:
-        lines.append("Arms are taken to have been drawn at random, whoever the customer was.")
+        lines.append("Arms are assumed to have been drawn at random, whoever the customer is.")
     if few := standing.concentration.words:
         lines.append(few)
     return lines
@@ -239,8 +238,8 @@ def _whose(standing: Standing) -> str:
         return "Each row is taken to be another customer; name a unit column if some return."
     if customers.case == "visits":
         return (
-            f"{customers.n:,} customers, whose arms were drawn for each visit: an arm's value is "
-            "what it brings at a visit, for all visits of a customer."
+            f"{customers.n:,} customers, with an arm drawn at each visit: an arm's value is what "
+            "a customer brings if every visit has this arm."
         )
     again = f", {customers.returning:,} of whom returned" if customers.returning else ""
     return f"{customers.n:,} customers, each with one arm{again}."

@@ -17,7 +17,6 @@ from tailproof.extras import import_extra
 if TYPE_CHECKING:
     from tailproof.live import Journal, Verification
     from tailproof.live.config import Config
-    from tailproof.policies.base import Policy
     from tailproof.service.experiments import Experiment
     from tailproof.stats.aims import Aim
 
@@ -341,7 +340,7 @@ def report_command(
         redraw(Path(file))
         return
     if columns and not table:
-        raise ValueError(f"{', '.join(columns)}: these say how to read a table; {file} is none")
+        raise ValueError(f"{', '.join(columns)}: options for tables only, and {file} is no table")
     out = out or Path(f"{_name(file, experiment)}.html")
     if not json and not force:
         require(not out.exists(), "out", "a new file (or use --force)", str(out))
@@ -390,9 +389,9 @@ def _about_experiment(
     """Return the report of an experiment as data, as a page and as sentences."""
     from tailproof.service.page.offline import offline_page, summarised
 
-    source, name, goal, policy = _reported(file, aim, experiment)
+    source, name, goal = _reported(file, aim, experiment)
     try:
-        facts = summarised(source, goal, name=name, policy=policy)
+        facts = summarised(source, goal, name=name)
     finally:
         source.close()
     return facts, offline_page(facts), facts["pay"]["words"]
@@ -413,20 +412,18 @@ def _write_report(facts: dict[str, Any], page: str, words: str, out: Path | None
     say_where("Written to", out)
 
 
-def _reported(
-    file: str, aim: str | None, experiment: str | None
-) -> "tuple[Journal, str, Aim, Policy[Any] | None]":
-    """Return the journal, the name, the aim and, if a file names it, the policy."""
+def _reported(file: str, aim: str | None, experiment: str | None) -> "tuple[Journal, str, Aim]":
+    """Return the journal, the name and the aim."""
     from tailproof import recipes
 
     name = _name(file, experiment)
     if not file.endswith(".toml"):
         if aim is None:
             raise ValueError("--aim is required for a journal, such as --aim 'capped_mean(0.99)'")
-        return _journal(file, None), name, recipes.build("aim", aim), None
+        return _journal(file, None), name, recipes.build("aim", aim)
     settings = _loaded(file).experiments[name]
     goal = settings.aim if aim is None else recipes.build("aim", aim)
-    return _journal(file, name), name, goal, settings.policy
+    return _journal(file, name), name, goal
 
 
 def _journal(file: str, experiment: str | None) -> "Journal":
