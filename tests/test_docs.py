@@ -213,7 +213,7 @@ def test_the_month_in_a_shop_ends_as_its_text_says(
             printed.append(done.stdout)
         else:
             shown(cell, names)
-    advice, learned, paid, _ = printed
+    advice, _, learned, paid, _ = printed
     assert "capped_mean(0.99): sale leads, and that is sure" in advice
     assert 'recipe = "lin_revenue_ucb()"' in advice
     assert "100000 of 100000 rows learned" in learned
