@@ -456,7 +456,11 @@ def test_the_tool_and_its_code(name: str) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_advised_gives_both_arms_a_chance(name: str) -> None:
-    """Two arms that are alike: most requests could have got either, and the journal says so."""
+    """Two arms that are alike: most requests could have got either, and the journal says so.
+
+    With random choices beside the policy all could; a policy that draws its choices leaves an arm
+    without a chance while the other has both the larger mean and the wider bound.
+    """
     draw, settings, _ = CASES[name]
     rng = np.random.default_rng(9)
     policy = calibrate(reward=draw(rng), **settings).policy()
@@ -466,7 +470,7 @@ def test_what_is_advised_gives_both_arms_a_chance(name: str) -> None:
         agent.tell(agent.ask(offer).id, reward)
     shares = np.stack(read(agent.journal).frame["shares"])
     np.testing.assert_allclose(shares.sum(axis=1), 1)
-    assert (shares > 0).all(axis=1).mean() > 0.9
+    assert (shares > 0).all(axis=1).mean() >= (1 if explored(policy) else 0.5)
 
 
 def test_clicks_have_no_median_to_speak_of() -> None:

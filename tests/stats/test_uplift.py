@@ -187,6 +187,7 @@ def test_what_was_not_drawn_by_lot_does_not_count(journal: Journal) -> None:
     journal.execute("UPDATE request SET grp = 'fixed' WHERE id >= 700")
     journal.execute("UPDATE request SET grp = 'history' WHERE id >= 900")
     journal.execute("UPDATE request SET unit = 'one' WHERE id >= 600 AND id < 700")
+    journal.execute("UPDATE request SET again = 1 WHERE id > 600 AND id < 700")
     found = summary_of(journal).to_dict()
     assert found["pay"]["rows"][0]["requests"] == 601 - 256
     assert sum(arm["rewards"] for arm in found["arms"]) == 1000
