@@ -1,13 +1,13 @@
 """Sentences about who leads: which customers, which revenue, in which period, and how sure.
 
-Files and the page say the same: all of these take a `Standing`.
+Advice on files and the page of the service say the same: every function takes a `Standing`.
 """
 
 import math
 
 import numpy as np
 
-from tailproof.formatting import listed, short, two_digits, with_sign
+from tailproof.formatting import listed, several, short, two_digits, with_sign
 from tailproof.stats.contrasts import Contrast
 from tailproof.stats.standing import Standing
 
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 _MOST = 1e9
-"""A forecast of more customers than this says nothing."""
+"""A forecast of more customers than this is left out: nobody will collect so many."""
 
 
 def about_lead(standing: Standing) -> str:
@@ -79,7 +79,7 @@ def _interval(standing: Standing, contrast: Contrast) -> str:
 
 
 def _cap(standing: Standing) -> str:
-    """Say where totals are cut, and how many."""
+    """Say at which value totals are cut, and who named it."""
     low, high = standing.range
     totals = "rewards" if standing.customers.case == "rows" else "totals of customers"
     if standing.bounded:
@@ -120,17 +120,16 @@ def bounds_words(standing: Standing) -> str:
 
 
 def _uncapped(standing: Standing, arm: int, other: int, contrast: Contrast) -> str:
-    """Say the difference without the cap, if its sign is another one than with the cap."""
+    """Say the difference without the cap, if the cap reverses its sign."""
     if not standing.above:
         return ""
     raw = standing.uncapped(arm, other)
     if raw * contrast.difference >= 0 or not math.isfinite(raw):
         return ""
     more = "more" if raw > 0 else "less"
-    decide = (
-        "1 above the cap decides" if standing.above == 1 else f"{standing.above} above it decide"
-    )
-    return f" Uncapped it was {short(abs(raw))} {more}: {decide} that."
+    who = several(standing.above, noun(standing))
+    decide = "decides" if standing.above == 1 else "decide"
+    return f" Uncapped it was {short(abs(raw))} {more}: {who} above the cap {decide} that."
 
 
 def how_many_more(standing: Standing, arm: int, other: int) -> str:
@@ -180,13 +179,13 @@ def about_assumptions(standing: Standing) -> list[str]:
     drift = standing.moved
     if standing.judged_for != standing.looks:
         lines.append(
-            "The shares of the arms changed with time, perhaps because of the rewards, so this is "
-            "judged for any look."
+            "The shares of the arms changed with time, perhaps because of the rewards, so "
+            "intervals are those for any look, which are wider."
         )
     if standing.weighed:
         lines.append(
             "The shares of the arms followed the rewards, so rewards are weighted by propensities, "
-            "at a tenth of the error."
+            "and intervals have a tenth of the usual error probability."
         )
     if standing.day is not None and standing.judged_for == "one" and customers.case != "visits":
         days = int(standing.day.max(initial=0)) + 1
@@ -200,7 +199,7 @@ def about_assumptions(standing: Standing) -> list[str]:
             "time column if not."
         )
     if customers.weight is None and not drift.followed:
-        lines.append("Arms are taken to have been drawn at random, whoever the customer was.")
+        lines.append("Arms are assumed to have been drawn at random, whoever the customer is.")
     if few := standing.concentration.words:
         lines.append(few)
     return lines
@@ -212,8 +211,8 @@ def _whose(standing: Standing) -> str:
         return "Each row is taken to be another customer; name a unit column if some return."
     if customers.case == "visits":
         return (
-            f"{customers.n:,} customers, whose arms were drawn for each visit: an arm's value is "
-            "what it brings at a visit, for all visits of a customer."
+            f"{customers.n:,} customers, with an arm drawn at each visit: an arm's value is what "
+            "a customer brings if every visit has this arm."
         )
     again = f", {customers.returning:,} of whom returned" if customers.returning else ""
     return f"{customers.n:,} customers, each with one arm{again}."

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["code", "explored", "mostly_zero", "written"]
 
 _EXPLORE = 0.05
-"""The share of uniformly random choices beside a policy that leaves arms without a chance."""
+"""The share of uniformly random choices, added to a policy that gives some arms no chance."""
 
 
 def code(advice: Advice, aim: Aim | None = None) -> str:

@@ -108,8 +108,8 @@ A = TypeVar("A", bound=Answer)
 class BestArm(Policy[A], Recommends, ABC):
     """A policy that finds the best arm, wrong with probability at most δ.
 
-    Those that assume noise of a known scale have a field `noise_scale`, and those that accept an
-    arm whose location is within ε of the best a field `gap_tolerance`.
+    Policies that assume noise of a known scale have a field `noise_scale`. Policies that accept an
+    arm whose location is within ε of the best have a field `gap_tolerance`.
 
     Parameters
     ----------

@@ -93,12 +93,12 @@ _COMPARED: dict[str, Any] = {
 
 
 def reads_records(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of a table; it takes those that were given as `columns`."""
+    """Give a command the options of a table; the command gets the given options as `columns`."""
     return _with(_OPTIONS, command)
 
 
 def compares_arms(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of a table and of `calibrate`, all of them as `columns`."""
+    """Give a command the options of a table and of `calibrate`; it gets them as `columns`."""
     return _with(_COMPARED | _OPTIONS, command)
 
 

@@ -2,8 +2,8 @@
 
 The vectors of the arms are stored with the coordinates first, so that cores add up several arms at
 a time. The numbers `w` of a bandit are its size, the logarithms of the least and the largest norm
-of its arms, their lean, its offset, the size of its motion, θ where it is given, and the factors
-of the phases of a shop.
+of its arms, their `lean` (see `FixedArms`), its offset, the size of its motion, θ where it is
+given, and the factors of the phases of a shop.
 """
 
 import itertools
@@ -163,7 +163,7 @@ def _vectors(contexts: Any) -> Array:
 
 
 def _offer(contexts: Any, reads: bool) -> tuple[Any, list[float]]:
-    """Return the function that writes the offered vectors, and norms and lean."""
+    """Return the function that writes the offered vectors, and the settings `norms` and `lean`."""
     if isinstance(contexts, GivenArms):
         return (given_offers if reads else no_offers), [0.0, 0.0, 0.0]
     if type(contexts) in (FixedArms, FreshArms):

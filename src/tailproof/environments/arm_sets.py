@@ -172,7 +172,7 @@ class GivenArms(ArmSet):
 class SharedContext(ArmSet):
     """A context x for all arms, a new unit vector for each decision: arm k is e_k ⊗ x.
 
-    So each arm has a θ of its own, and ‖θ‖² is the sum of all of theirs.
+    So each arm has coefficients of its own, and ‖θ‖² is the sum of their squares over all arms.
 
     >>> contexts = SharedContext(law="sphere", arms=2, features=3)
     >>> contexts.dim, contexts.draw(np.random.default_rng(0), 1).astype(bool).tolist()

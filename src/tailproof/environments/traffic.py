@@ -142,7 +142,7 @@ class Returning:
 class RareDear:
     """One arm sells often and cheaply, the other rarely and dear; the dear one may be better.
 
-    With `also` the other arm sells cheaply, too, with this probability.
+    `also` is the probability with which the dear arm sells cheaply, too.
 
     Examples
     --------
@@ -391,7 +391,7 @@ class Spoilt:
     bots : int
         Rows of one machine, all under the second arm, that buy nothing.
     one_machine : bool
-        Whether the machine is one customer in a burst, or looks like so many different ones.
+        Whether the machine is one customer in a burst, or each of its rows is another customer.
     doubled : float
         The share of the second arm's purchases that are in the file twice.
     """

@@ -13,7 +13,7 @@ from tailproof.tables import Records
 __all__ = ["comparable", "instant"]
 
 _BY_CHANCE = 1e-4
-"""An arm came later if chance rarely explains the number of rows before its first one."""
+"""An arm counts as added later if so many rows before its first one are less probable than this."""
 
 
 def instant(name: str, time: Any) -> float:

@@ -50,7 +50,7 @@ class Answer:
     influence: Array | None = None
     freedom: float = 2.0
     wide: Ends | None = None
-    """An exact interval of level (1 + level)/2; two of them make one for a difference."""
+    """An exact interval of level (1 + level)/2; two such intervals bound a difference."""
 
     def doubted(self, doubt: Doubt) -> "Answer":
         """Return the answer with another doubt, unless it has one already."""

@@ -21,7 +21,7 @@ _MARKS = {"trust": "o", "beware": "D", "refused": "x"}
 
 
 class Difference(NamedTuple):
-    """What a rule earns more than another, its interval, and how likely chance makes as much.
+    """How much more a rule earns than another, with its interval and its p value.
 
     `p` is the one-sided p value of "it is not better", of a normal law with the standard error.
     """
@@ -45,7 +45,7 @@ class RuleValue:
     reason : str
         Why it is not "trust", in a sentence.
     effective_size : float
-        So many rewards of the rule itself would say as much; NaN for a replay.
+        The number of rewards of the rule itself that would be as informative; NaN for a replay.
     mean_weight : float
         About one if propensities are right.
     largest_share : float
@@ -116,7 +116,6 @@ class Judgement:
     Each interval and p value is for its rule alone: of 2 rules that change nothing, about 0.1 would
     be called different.
 
-    Source: our own. Differences: none.
     """
 
     values: dict[str, RuleValue]
@@ -181,7 +180,7 @@ class Judgement:
 
     @property
     def _cap_words(self) -> str:
-        """What is cut where, and by whom."""
+        """Say what the cap cuts, at which values, and who chose it."""
         assert self.cap is not None
         low, high = self.cap
         what = "rewards" if not self.settings.get("units") else "totals of units"

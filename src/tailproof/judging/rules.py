@@ -15,7 +15,7 @@ from tailproof.typing import Array
 __all__ = ["named", "probabilities", "vectors"]
 
 _ROWS = 4096
-"""Rows for which a policy is asked at once."""
+"""How many rows a policy is asked about at a time."""
 _DRAWS = 32
 """Choices drawn for each row if a policy does not report its propensities. Their shares are right
 on average, which is all that weights need."""

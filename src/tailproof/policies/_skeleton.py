@@ -47,7 +47,7 @@ class EpsilonGreedy(KArmed[Averages]):
     1
 
     Source: Sutton and Barto 2018, section 2.2.
-    Differences: ties are broken at random; a reward beyond ±1e100 counts as that.
+    Differences: ties are broken at random; a reward beyond ±1e100 counts as ±1e100.
 
     Kind: K arms.
     Needs: rewards with a mean.

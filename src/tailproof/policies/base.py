@@ -214,7 +214,7 @@ class Policy(Named, ABC, Generic[S]):
 
     @final
     def check_arms(self, state: S, arms: ArrayLike) -> Array:
-        """Return the arms as an array, checked; so is the state. The verbs below check neither."""
+        """Check the state, and return the arms as a checked array; the verbs below do not check."""
         if not self._owns(state):
             owner = state.policy if isinstance(state, State) else state
             raise ValueError(f"state is one of {owner}, not of {self!r}")

@@ -38,7 +38,7 @@ class PolicyResult:
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return the result that has these arrays."""
+        """Return a result made of these arrays."""
         given: dict[str, Any] = {}
         for name, array in arrays.items():
             field, dot, key = name.partition(".")

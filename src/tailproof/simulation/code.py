@@ -33,7 +33,7 @@ _SKIPPED |= {"__dataclass_fields__", "__qualname__", "__firstlineno__", "__stati
 def library_code() -> str:
     """Return a hash of the files of the library that compute results.
 
-    A release has one; in a clone it changes with every edit, so that no cell of before is used.
+    A release has one hash; in a clone it changes with every edit, so that no earlier cell is used.
     """
     root, digest = Path(__file__).parents[1], sha256()
     for room in _ROOMS:

@@ -104,7 +104,7 @@ def _drawing(
 ) -> Callable[[Index, int], Array]:
     """Return a function that draws the noise of a decision, given its arms and the pulls before.
 
-    `ahead` is None, or how many decisions and paths to draw at a time if all have one law.
+    `ahead` is the number of decisions and of paths to draw at a time; None if laws differ.
     """
 
     def checked(drawn: Array) -> Array:

@@ -34,15 +34,15 @@ class Aim(Named, ABC):
     Attributes
     ----------
     level : float, optional
-        The level of a quantile; None if it is none.
+        The level of a quantile; None for other aims.
     share : float, optional
         The share of purchases below the cap; None if there is no cap.
     averages : bool
         Whether rewards count by their size, as money does: a mean, capped or not.
     central : bool
-        Whether it is where symmetric rewards are centred, however heavy their tails.
+        Whether it is the centre of symmetric rewards, however heavy their tails.
     symmetric : bool
-        Whether it means something for symmetric rewards only.
+        Whether it is defined for symmetric rewards only.
 
     Examples
     --------

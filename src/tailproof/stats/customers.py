@@ -109,8 +109,8 @@ class Customers:
     Attributes
     ----------
     case : "rows", "customers" or "visits"
-        "rows": no customers are told apart, so each row is taken to be another one. "customers":
-        each customer has one arm. "visits": arms were drawn for each visit.
+        "rows": no units are known, so each row counts as another customer. "customers": each
+        customer has one arm. "visits": arms were drawn for each visit.
     arm : array of int
         The number of the arm; of the first visit if there are several.
     total : array
@@ -138,7 +138,6 @@ class Customers:
     >>> found.case, found.total.tolist(), found.arm.tolist()
     ('customers', [3.0, 0.0, 5.0], [0, 1, 0])
 
-    Source: our own. Differences: none.
     """
 
     case: Case
@@ -277,18 +276,18 @@ class Customers:
         return np.asarray(rows * scale[self.row_customer])
 
     def visit_scores(
-        self, low: float, high: float, one: int, other: int, period: Index | None = None
+        self, low: float, high: float, arm: int, other: int, period: Index | None = None
     ) -> Array:
-        """Return a score for each customer: one arm over another by randomised visits.
+        """Return a score for each customer: one arm beyond the other, by randomised visits.
 
-        d_i = Σ_t (1{A_t = one}/p_t − 1{A_t = other}/p_t) y_t min(1, c/S_i)
+        d_i = Σ_t (1{A_t = arm}/p_t − 1{A_t = other}/p_t) y_t min(1, c/S_i)
 
         Without propensities p_t is the share of the arm among the rows of a period, and y_t less
         the mean of its arm and period, with the difference of these means added for each visit; so
         growth and weekends cancel. Rows whose period is negative do not count.
         """
         y, p = self.capped_rows(low, high), self.row_propensity
-        first, last = (self.row_arm == arm for arm in (one, other))
+        first, last = (self.row_arm == number for number in (arm, other))
         if p is not None:
             scores = (first / p - last / p) * y
             return np.bincount(self.row_customer, scores, self.n).astype(np.float64)
@@ -328,7 +327,6 @@ def windows_closed(
     >>> found.total.tolist(), waiting
     ([1.0], 1)
 
-    Source: our own. Differences: none.
     """
     number("window", window, above=0)
     order = np.argsort(time, kind="stable")

@@ -23,7 +23,7 @@ class FirstWindows:
     """Gathers decisions by unit: a unit enters once, with its total in its window.
 
     The window starts with the first request of a unit; requests later than that do not count. A
-    unit enters when a decision asked at its end or later is there, so the order depends neither on
+    unit enters with the first decision after the end of its window, so the order depends neither on
     purchases nor on how decisions are split between calls. Only open units take memory.
 
     Examples
@@ -61,7 +61,7 @@ class FirstWindows:
         asked: Array,
         length: Array,
     ) -> Decided:
-        """Add decisions in order, and return those that are complete; without a unit, at once.
+        """Add decisions, and return decisions whose window is over, or that have no unit.
 
         `again` says whether a unit had a request before; these are left out as decisions.
         """

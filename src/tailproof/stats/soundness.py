@@ -28,21 +28,21 @@ __all__ = [
 ]
 
 SURELY = 1e-3
-"""A split is said to be unlike its plan if chance makes one so unlike in 1 of 1000 files."""
+"""A split is reported as unplanned if chance makes so large a difference in 1 of 1000 files."""
 _EXACT = 200
 """With at most this many customers of two arms, all possible splits are counted."""
 _MANY_ROWS = 100
-"""A customer with at least this many rows and no purchase is a machine,"""
+"""A machine is a customer without a purchase and with at least this many rows, and"""
 _UNUSUAL = 10
-"""if it also has this many times the rows of the 99 % quantile of customers."""
+"""with at least this multiple of the 99 % quantile of the rows of customers."""
 _CROWD = 0.05
 """A unit with this share of all rows and several arms may stand for all unknown customers."""
 _LEAST_ALIKE = 3
-"""Identical rows in excess of chance, below which nothing is said."""
+"""The fewest identical rows, beyond those by chance, that are reported."""
 _CROWDED = 1.5
 """A burst has this many times the usual rows."""
 _NEAR = 7
-"""Blocks before and after, whose median is usual: a share that ramps up is no burst."""
+"""The usual count is the median of so many blocks on either side, so that a ramp is no burst."""
 _BLOCK = 200
 """Rows in which a burst of one arm is looked for."""
 
@@ -116,7 +116,7 @@ def unlike_plan(counts: Index, shares: Array) -> float:
 def about_shares(
     customers: Customers, shares: Array, names: Sequence[str], day: Index | None = None
 ) -> list[Finding]:
-    """Say if customers did not fall to arms as planned, in all or on a day."""
+    """Say if arms did not get their planned shares of customers, in the file or on a day."""
     counts = np.bincount(customers.arm, minlength=customers.arms)
     p = unlike_plan(counts, shares)
     if p < SURELY:
@@ -168,7 +168,7 @@ def machines(customers: Customers, names: Sequence[str]) -> list[Finding]:
 
 
 def crowd(unit: Index, arm: Index) -> list[Finding]:
-    """Say if one unit has a twentieth of all rows, under several arms, as a blank name has.
+    """Say if one unit has a twentieth of all rows and several arms, as rows without a name would.
 
     >>> unit = np.append(np.arange(900), np.zeros(300, int))
     >>> crowd(unit, np.arange(1200) % 2)[0].words[:47]

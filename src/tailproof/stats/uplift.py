@@ -41,8 +41,8 @@ __all__ = [
 Flags = NDArray[np.bool_]
 
 POLICY, CONTROL, OTHER = 0, 1, 2
-"""Groups of decisions; others do not count: no group was drawn for them. They are those of a paused
-or stopped experiment, imported ones, and all but the first of a unit."""
+"""Groups of decisions. `OTHER` decisions do not count, as no group was drawn for them: while the
+experiment is paused or stopped, imported decisions, and all but the first of a unit."""
 _FIRST = 256
 """Outcomes that set the first range of rewards; it is learned again at each power of two."""
 _TRAIL, _SMALLEST = 64, 32
@@ -101,7 +101,7 @@ class Decided(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """What one rule earns a request, another, and the difference with its interval.
+    """What two rules earn a request, and their difference with its interval.
 
     `uncapped` is the difference of rewards as they were, without an interval, and `beyond` how many
     rewards were cut. For a quantile all are shares of rewards above the control group's quantile.
@@ -205,8 +205,8 @@ class Worth:
     ----------
     aim : Aim
         For `Mean` and `CappedMean`, differences of means of capped rewards; for quantiles, of the
-        shares of rewards above the control group's quantile. That one is fixed, while the quantile
-        of a rule that learns moves.
+        shares of rewards above the control group's quantile. The quantile of the control group is
+        fixed, while the quantile of a rule that learns moves.
     """
 
     def __init__(self, aim: Aim) -> None:

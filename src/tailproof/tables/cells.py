@@ -103,15 +103,15 @@ class Column:
     def units(self, name: str) -> Index:
         """Return the number of each row's unit, by their first rows; −1 if missing."""
         if self.numbers is None or self.codes is not None:
-            found = labels(self, name)
-            _check_units(found.names, name)
-            return found.codes
+            named = labels(self, name)
+            _check_units(named.names, name)
+            return named.codes
         import pandas
 
         return np.asarray(pandas.factorize(self.numbers)[0], dtype=np.int64)
 
     def rows(self, chosen: Iterable[int]) -> Index:
-        """Return the rows that have one of some texts."""
+        """Return the rows whose text has one of the chosen numbers."""
         if self.codes is None:
             return np.empty(0, np.int64)
         return np.flatnonzero(np.isin(self.codes, list(chosen)))
@@ -343,7 +343,7 @@ class Labels:
     names: tuple[str, ...]
     codes: Index
     merged: str = ""
-    """What was read as something else, as a sentence."""
+    """A sentence about names that were merged; empty if none were."""
 
 
 def labels(column: Column, name: str, spelling: Spelling = "keep") -> Labels:
@@ -429,7 +429,7 @@ def _merge_spellings(named: Labels, name: str, spelling: Spelling) -> Labels:
 
 
 def _plain(name: str) -> str:
-    """Return a name without case, blanks, invisible signs and zeros that mean nothing.
+    """Return a name in lower case, without blanks and invisible signs; 01 and 1.0 become 1.
 
     >>> _plain("New Page") == _plain("newpage\u200b"), _plain("01") == _plain("1.0")
     (True, True)

@@ -44,8 +44,8 @@ def with_events(
 
     The window starts with the first exposure of the unit. Left out, and counted in `notes`: units
     that saw two arms, units whose window has not ended when the tables end, and events before the
-    exposure, after the window, or of units that were never exposed. Two names of ``unit`` or
-    ``time`` are of the exposures' column and of the events'.
+    exposure, after the window, or of units that were never exposed. A pair of names for ``unit`` or
+    ``time`` names the column of the exposures and of the events.
     """
     how: Any = {name: x for name, x in reading.items() if name not in ("arms", "offered", "id")}
     table = exposures_of(open_table(exposures, reading.get("sheet")), reading.get("experiment"))

@@ -28,7 +28,7 @@ __all__ = ["open_file"]
 
 _SEPARATORS = ",;\t|"
 _TITLE = 20
-"""So many lines are looked at for names of columns, if the first has others."""
+"""How many lines are searched for the header, if the first line is not the header."""
 _BATCH = 1 << 16
 """Rows that are turned into columns at once, so that the file's cells are never all in memory."""
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*')

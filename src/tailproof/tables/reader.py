@@ -36,7 +36,7 @@ ALSO = {"unit": ("decision", "hold"), "time": ("at", "asked"), "status": ("fate"
 _FAR = 20 * 366 * 86_400.0
 """Seconds from the usual time beyond which a time stands for none, as 1970 or 9999 does."""
 _OPEN = ("pending", "kept")
-"""What a row is that still waits for its reward."""
+"""The status of a row that still waits for its reward."""
 
 Flags = NDArray[np.bool_]
 
@@ -73,7 +73,7 @@ class Reader:
         asked = asked | {"status": reading.get("status", "status")}
         self.shares = asked["propensities"] = reading.get("propensities")
         if source.journal and isinstance(asked["group"], str) and asked["group"] == "group":
-            asked["group"] = None  # it says who chose
+            asked["group"] = None  # in a journal "group" says who chose the arm
         self.refusals = Refusals(source.where, skip=reading.get("skip_bad", False))
         self.wanted = self._wanted(asked)
         self.columns = self._load(asked)
@@ -272,7 +272,7 @@ class Reader:
         full, possible = self._of_all(arms), None
         if full is not None:
             full, possible = check_all(full, arms, self.n, self.refusals)
-        elif "offer" in self.columns:  # some shares are not known, as of units that came back
+        elif "offer" in self.columns:  # a journal: units that came back have no propensities
             possible = self._on_offer(arms)
         if "propensity" in self.columns:
             chosen = self._number("propensity", "propensity")
@@ -370,7 +370,8 @@ def _are_names(features: Any) -> bool:
 def finished(records: Records, source: Source, reading: Reading) -> Records:
     """Return the records in the order of time, with rewards of silence.
 
-    A journal is adaptive. So may any table be in which the propensity of an arm varies in a group.
+    A journal is adaptive. Any table may be adaptive in which the propensity of an arm varies within
+    a group.
     """
     adaptive, floor = reading.get("adaptive"), reading.get("floor")
     records = _silent(records, source, reading.get("silence"))
@@ -392,7 +393,7 @@ def finished(records: Records, source: Source, reading: Reading) -> Records:
 def _silent(records: Records, source: Source, silence: float | None) -> Records:
     """Return the records with a reward of silence, and without rows that still wait for theirs.
 
-    Where silence is a reward, quick rewards would stand for slow ones.
+    With the waiting rows, quick rewards would stand for slow ones.
     """
     status, counts = records.status, source.silence if silence is None else silence
     if counts is not None:

@@ -49,8 +49,9 @@ def records(
     rows : bool
         Whether to fetch the rows of a lazy frame; else sums are made where the data are.
     **reading :
-        See `Reading`; ``events=`` and ``window="7d"`` join a table of exposures with orders. If
-        they name a column differently: ``time=("seen_at", "ordered_at")``, and so for ``unit``.
+        See `Reading`; ``events=`` and ``window="7d"`` join a table of exposures with orders. If the
+        two tables name a column differently, pass both names: ``time=("seen_at", "ordered_at")``;
+        likewise for ``unit``.
 
     Examples
     --------
@@ -95,7 +96,7 @@ def _check(table: Any, columns: dict[str, Any], features: Any, reading: Reading)
         given += [*reading, *(["features"] if features is not None else [])]
         if given:
             raise ValueError(
-                f"{', '.join(given)}: these say how a table is read, and it is Records already"
+                f"{', '.join(given)}: options for reading a table, which is read already"
             )
     if reading.get("events") is None and reading.get("window") is not None:
         raise ValueError("window needs events, a table of what units did after their exposure")

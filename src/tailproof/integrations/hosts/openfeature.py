@@ -1,4 +1,4 @@
-"""Our agents behind OpenFeature: the variant of a flag is an ask, and tracking is a tell."""
+"""Our agents behind OpenFeature: evaluating a flag asks, and tracking an event tells."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
