@@ -17,7 +17,6 @@ from tailproof.extras import import_extra
 if TYPE_CHECKING:
     from tailproof.live import Journal, Verification
     from tailproof.live.config import Config
-    from tailproof.policies.base import Policy
     from tailproof.service.experiments import Experiment
     from tailproof.stats.aims import Aim
 
@@ -387,9 +386,9 @@ def _about_experiment(
     """Return the report of an experiment as data, as a page and as sentences."""
     from tailproof.service.page.offline import offline_page, summarised
 
-    source, name, goal, policy = _reported(file, aim, experiment)
+    source, name, goal = _reported(file, aim, experiment)
     try:
-        facts = summarised(source, goal, name=name, policy=policy)
+        facts = summarised(source, goal, name=name)
     finally:
         source.close()
     return facts, offline_page(facts), facts["pay"]["words"]
@@ -410,10 +409,8 @@ def _write_report(facts: dict[str, Any], page: str, words: str, out: Path | None
     say_where("Written to", out)
 
 
-def _reported(
-    file: str, aim: str | None, experiment: str | None
-) -> "tuple[Journal, str, Aim, Policy[Any] | None]":
-    """Return the journal, the name, the aim and, if a file names it, the policy."""
+def _reported(file: str, aim: str | None, experiment: str | None) -> "tuple[Journal, str, Aim]":
+    """Return the journal, the name and the aim."""
     from tailproof import recipes
     from tailproof.live import open_journal
     from tailproof.service.experiments import journal_of
@@ -422,12 +419,12 @@ def _reported(
         if aim is None:
             raise ValueError("--aim is required for a journal, such as --aim 'capped_mean(0.99)'")
         name, goal = _name(file, None), recipes.build("aim", aim)
-        return open_journal(file, make=False), name, goal, None
+        return open_journal(file, make=False), name, goal
     config = _loaded(file)
     experiment = _chosen(config, experiment)
     settings = config.experiments[experiment]
     goal = settings.aim if aim is None else recipes.build("aim", aim)
-    return journal_of(config, experiment, make=False), experiment, goal, settings.policy
+    return journal_of(config, experiment, make=False), experiment, goal
 
 
 def _loaded(file: str) -> "Config":
