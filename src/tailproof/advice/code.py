@@ -60,8 +60,8 @@ def code(advice: Advice, aim: Aim | None = None) -> str:
 def explored(policy: Policy[Any]) -> float:
     """Return the share of uniformly random choices beside a policy in live use.
 
-    `RevenueUCB` draws its choices. Others leave arms without a chance: then late rewards leave all
-    requests to one arm, and nobody can judge another rule from the log.
+    `RevenueUCB` draws its choices. Other policies give some arms no chance: while rewards are late,
+    all requests would go to one arm, and nobody could judge another rule from the log.
     """
     inner = policy.policy if isinstance(policy, Negated) else policy
     return 0.0 if isinstance(inner, RevenueUCB | LinRevenueUCB) else _EXPLORE

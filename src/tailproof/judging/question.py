@@ -33,12 +33,12 @@ class Judging(Reading, total=False):
     interval : "score", "exact" or "anytime"
         "score", the default, is asymptotic and narrow. "exact" holds at any size, and "anytime" for
         all looks at a growing log at once; both need true propensities and an aim that is a
-        quantile or a capped mean with a given ``cap``. Give ``floor=`` for narrow ones.
+        quantile or a capped mean with a given ``cap``. Give ``floor=`` for narrow intervals.
     unknown : "alike" or "worst"
         Unknown rewards are like the known ones, or the interval holds whatever they are.
     cap : tuple
-        The range of a capped mean; default: `CappedMean.range` of the log, or with units that of
-        their totals, so that a customer's rows together keep to it.
+        The range of a capped mean; default: `CappedMean.range` of the log, or of the totals of
+        units, so that a customer's rows together keep to the range.
     largest, smallest : float
         The largest and the smallest reward that is possible, or total of a unit, if you know them:
         then a mean can be trusted without a cap.

@@ -1,7 +1,7 @@
 """Is a file sound: planned shares, machines among customers, rows that occur twice.
 
-Each test says nothing about which arm is better: a file that fails one of them should be mended
-before anything is said about arms.
+No test says which arm is better: a file that fails a test should be mended before arms are
+compared.
 """
 
 import math

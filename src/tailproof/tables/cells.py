@@ -53,7 +53,7 @@ _CURRENCY = re.compile(
 _SHORTENED = re.compile(r"\d(?:[.,]\d+)?E\+\d\d")
 """A long number as a spreadsheet shows it, without its last digits."""
 LONG = 10**15
-"""Whole numbers from here on are kept as text: as floats, two customers would become one."""
+"""Whole numbers from this size on are kept as text: as floats, two customers would become one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,8 +324,8 @@ def _bare(text: str, sign: str) -> str:
 def _decimal_mark(texts: Iterable[str], column: str) -> Decimal:
     """Return the decimal mark, from the first number that can be read in only one way.
 
-    A comma before three digits is ambiguous. So is a point, if other numbers have none and none of
-    these has four digits: 1.234 beside 950 may be a thousand or one.
+    A comma before three digits is ambiguous. A point is ambiguous, too, if other numbers have no
+    point and fewer than four digits: 1.234 beside 950 may be a thousand or one.
     """
     unclear, digits = {}, 0
     for text in texts:

@@ -23,7 +23,7 @@ _SPANS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
 def seconds(name: str, span: Any) -> float:
-    """Return a span such as "7d" or "12h" in seconds; a number is one of seconds.
+    """Return a span such as "7d" or "12h" in seconds; a plain number means seconds.
 
     >>> seconds("window", "7d"), seconds("window", 90)
     (604800.0, 90.0)

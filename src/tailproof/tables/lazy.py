@@ -48,7 +48,7 @@ def reduced(
     With a unit, a row for each unit, arm and propensity: the sum of its rewards, its first time,
     and how many rows it stands for; and the rewards of the rows behind, counted, without units.
     Without a unit, a row for each distinct reward of an arm, day and propensity, repeated as often
-    as it occurs. Rows at the same time are in a random order, as nobody knows theirs.
+    as it occurs. Rows at the same time are put into a random order, as their true order is unknown.
 
     All rows are fetched where they are needed: for features, propensities of all arms, groups, ids
     and what becomes of a row, if rewards are texts, and if units saw several arms.
@@ -115,7 +115,7 @@ def _by_visit(records: Records) -> bool:
 
 
 class _Groups(Frame):
-    """Groups of rows; a message says how many rows are in one."""
+    """Groups of rows; messages say how many rows a group has."""
 
     name = _NAME
 

@@ -109,7 +109,7 @@ class Reader:
         return column_of | {f"features[{name}]": name for name in columns}
 
     def _check_twice(self, column_of: dict[str, str]) -> None:
-        """Raise ``ValueError`` if two options name the same column, and one is of numbers."""
+        """Raise ``ValueError`` if two options, one of which takes numbers, name the same column."""
         features = self.features if _are_names(self.features) else ()
         named = [*column_of.items(), *(("features", name) for name in features)]
         for place, (option, name) in enumerate(named):
