@@ -616,7 +616,8 @@ def test_arms_of_one_cluster_and_arms_with_features_are_not_followed() -> None:
     assert (state.seen[state.closed > 0] >= 32).all()
     features = policy.init(20, 2, 2)
     policy.learn(features, eyes / 2, np.zeros(20, np.int64), rng.standard_normal((20, 1)))
-    assert features.closed.all() and not features.seen.any()
+    assert features.closed.all()
+    assert not features.seen.any()
 
 
 def test_the_second_mean_of_arms_keeps_the_contract() -> None:
