@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from tailproof.checks import require
 from tailproof.live.journal import CANCELLED, LARGE, Journal, open_journal
-from tailproof.live.recipe import Recipe
 from tailproof.live.replay import blank, replay
 from tailproof.policies.base import Policy
 from tailproof.tables.journals import pieces
@@ -74,13 +73,6 @@ class Log:
     frame: "pandas.DataFrame"
     recipe: str
     journal: Journal
-
-    @property
-    def silence(self) -> float | None:
-        """The reward of a ticket whose window ends without one; None if such rewards are lost."""
-        recipes = self.journal.recipes()
-        silence = Recipe.of(recipes[-1][1], recipes[-1][2]).silence if recipes else None
-        return None if silence is None else float(silence)
 
     def replay(self, policy: Policy[Any]) -> Any:
         """Return the state of another policy after learning every outcome of the journal.

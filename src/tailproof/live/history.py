@@ -336,7 +336,12 @@ def _write(
 
     def write(read: BatchRead) -> None:
         _check_new(journal, text)
-        _add_arms(agent, past)
+        first = not journal.arms()
+        for offer in past.offers:
+            with agent.numbering(offer):
+                pass
+        if first and past.features:
+            journal.set_meta(names=json.dumps(past.features))
         _write_rows(agent, past, read, progress)
         journal.add_note("import", text | {"first": read.outcomes}, read.now)
 
@@ -355,23 +360,6 @@ def _check_new(journal: Journal, text: dict[str, Any]) -> None:
                 f"these rows are in the journal already: they were imported from "
                 f"{note.text['source']} on {moment(note.at)}, and would count twice"
             )
-
-
-def _add_arms(agent: Agent, past: _Past) -> None:
-    """Let the learner know the arms of a history; store those that are new."""
-    journal = agent.journal
-    journal.lock_arms()
-    agent.read_arms()
-    learner = agent.learner
-    before, first = set(learner.numbers), learner.state is None
-    for offer in past.offers:
-        with learner.numbering(offer):
-            pass
-    journal.add_arms({name: n for name, n in learner.numbers.items() if name not in before})
-    if first:
-        agent.set_first(past.offers[0])
-        if past.features:
-            journal.set_meta(names=json.dumps(past.features))
 
 
 def _write_rows(agent: Agent, past: _Past, read: BatchRead, progress: Progress) -> None:
