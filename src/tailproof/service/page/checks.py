@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from tailproof.formatting import amount, listed
 from tailproof.live.reading import Note
+from tailproof.service.page.arms import Arm
 from tailproof.service.page.sentences import About
 from tailproof.stats.uplift import Worth
 
@@ -22,25 +23,10 @@ _LEAST = 5
 """Fewer rewards than this that cannot be stored are not pointed out."""
 
 
-class ArmCounts(Protocol):
-    """What the checks need to know of an arm."""
-
-    name: str
-    requests: int
-    came: int
-    late: int
-    late_sum: float
-    revenue: float
-
-    @property
-    def asked(self) -> int:
-        """All requests so far."""
-
-
 def sound(
     about: About,
     worth: Worth,
-    arms: Sequence[ArmCounts],
+    arms: Sequence[Arm],
     notes: Sequence[Note],
     ignored: Mapping[str, tuple[int, float]],
 ) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 "use strict";
 
 const EVERY = 3000, SLOWEST = 15000;                    // milliseconds between refreshes
-const STALE = 90;                                       // seconds; without viewers the service refreshes every 30
+const READING = 300;                                    // while the service still reads the journal
+const STALE = 90;                                       // seconds
 const REALLY = 6000;                                     // milliseconds in which a second click confirms
 const narrow = matchMedia("(max-width: 34rem)");
 const at = id => document.getElementById(id);
@@ -39,7 +40,7 @@ async function look() {
     clearTimeout(late);
   }
   if (mine !== controller) return;
-  timer = setTimeout(look, Math.min(SLOWEST, EVERY * 2 ** Math.min(failures, 3)));
+  timer = setTimeout(look, summary?.read < 1 ? READING : Math.min(SLOWEST, EVERY * 2 ** Math.min(failures, 3)));
   if (!summary) return;
   connected();
   const { tickets, lead } = summary;                     // newer than the list
@@ -170,6 +171,7 @@ function show(found) {
   at("empty").hidden = !known || asked || found.read < 1;
   at("found").hidden = !asked;
   setText("goal", !known ? "" : `Goal: ${found.aim_words}. ${meaning(found)} ${exploration(found)}`);
+  setText("recipe", found.recipe ? `Recipe: ${found.recipe}` : "");
   if (!asked) return known && showEmpty(found);
   if (found.read === 1) {
     const before = lastWords[found.name];
@@ -183,11 +185,6 @@ function show(found) {
   at("exploring-details").hidden = !found.exploring.how;
   setText("exploring-how", found.exploring.how);
   showSound(found);
-  setText("tail", found.tail.words || `The tail is estimated once there are ${found.tail.least} rewards.`);
-  setText("filter", found.filter.words);
-  at("advice").hidden = found.mean || !found.filter.advice;
-  setText("advice", `Advice for a median filter: ${found.filter.advice}`);
-  setText("recipe", found.recipe);
   for (const id of ["pulls-section", "rewards-section"]) at(id).hidden = !found.history.ends.length;
   showTables(found);
   showActs(found);
@@ -222,6 +219,7 @@ function showPay({ pay, costs, aim, mean, control, name, customers }) {
   setText("trail-words", `${costs ? "Saved" : "Earned beyond"} ${control ? "the control group" : "an even split"} ${each}, so far, with its interval; above the line it pays.`);
   const rules = [control ? `always:${control.arm}` : "always:ARM", "even"];
   setText("judge", `tailproof judge journals/${name}.db --aim '${aim}' \\\n  ${rules.map(rule => `--rule '${rule}'`).join(" ")}`);
+  setText("calibrate", `tailproof calibrate journals/${name}.db`);
 }
 
 function rounded(x) { return x === null || !Number.isFinite(Number(x)) ? x : Number(Number(x).toPrecision(3)); }
