@@ -167,8 +167,8 @@ class Counted:
         span = spelled(self.window)
         if not self.known:
             return (
-                f"No customer is counted yet; {self.waiting:,} wait: a customer counts {span} after "
-                "the first visit, once a later request has its outcome."
+                f"No customer is counted yet; {self.waiting:,} wait: a customer counts {span} "
+                "after the first visit, once a later request has its outcome."
             )
         text = (
             f"{self.known:,} {_are('customer', self.known)} counted, each with what its visits "
