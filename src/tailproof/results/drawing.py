@@ -59,8 +59,13 @@ def regret_figure(
     number("level", level, above=0, below=1)
     order = list(dict.fromkeys(name for result in results.values() for name in result.curves))
     shown = order if policies is None else list(policies)
+    listed = not isinstance(policies, str) and bool(shown)  # a word is a sequence of letters
+    require(listed, "policies", "a list of names, such as ['UCB1']", policies)
     for name in shown:
         require(name in order, "policies", f"some of {', '.join(order)}", name)
+    for axis, ends in {"xlim": xlim, "ylim": ylim}.items():
+        pair = ends is None or (np.shape(ends) == (2,) and bool(np.all(np.isfinite(ends))))
+        require(pair, axis, "two numbers, such as (1, 100)", ends)
     figure, panels = _panels(len(results))
     for axes, (title, result) in zip(panels, results.items(), strict=True):
         for name in (name for name in shown if name in result.curves):
