@@ -114,7 +114,7 @@ def measure(tickets: int) -> None:
         first, took = answers(path)
         table.add_row("until a service has read its journal, s", f"{first:.1f}", "", "")
         row(table, "an answer with the page's JSON, ms", took, "≤ 50")
-        summary, steps, done = Summary(SQLite(path, durable=False), POLICY, AIM), [], False
+        summary, steps, done = Summary(SQLite(path, durable=False), AIM), [], False
         while not done:
             start = time.process_time()
             done = summary.refresh()
@@ -133,7 +133,7 @@ def measure(tickets: int) -> None:
         row(table, "in the background: make the JSON, ms", texts, "")
         table.add_row("JSON, kB", f"{len(text) / 1000:.0f}", "", "")
         tracemalloc.start()
-        again = Summary(SQLite(path, durable=False), POLICY, AIM)
+        again = Summary(SQLite(path, durable=False), AIM)
         while not again.refresh():
             pass
         now, peak = tracemalloc.get_traced_memory()

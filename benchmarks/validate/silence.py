@@ -83,7 +83,7 @@ def shop(seeds: int, visitors: int = 15_000) -> None:
                 return basket * (rng.random() < conversion), rng.uniform(0, 1000)
 
             agent = Agent(policy, ":memory:", wait=1000, silence=0.0, seed=seed, clock=clock)
-            summary, shown = Summary(agent.journal, policy, Mean()), []
+            summary, shown = Summary(agent.journal, Mean()), []
             for _ in range(10):
                 shown += visit(agent, clock, visitors // 10, 1.0, spend)
                 while not summary.refresh():

@@ -32,7 +32,7 @@ _ROOMS = (
     "advice",
     "judging",
 )
-"""The rooms whose public names are also names of the library, those that import the least first."""
+"""The rooms whose public names are also names of the library; rooms with few imports come first."""
 
 if TYPE_CHECKING:
     from tailproof import (

@@ -13,10 +13,7 @@ __all__ = ["bisect", "first_integer"]
 def bisect(
     holds: Callable[[Array], NDArray[np.bool_]], low: Array, high: Array, *, halvings: int
 ) -> tuple[Array, Array]:
-    """Halve intervals at whose low end a condition does not hold and at whose high end it does.
-
-    Of many intervals at once, each of which ends around the number where its condition begins to
-    hold.
+    """Halve many intervals around the numbers where their conditions begin to hold.
 
     >>> low, high = bisect(lambda x: x * x >= 2, np.array(0.0), np.array(2.0), halvings=50)
     >>> round(float(high), 9)
@@ -32,14 +29,14 @@ def bisect(
 def first_integer(
     holds: Callable[[Index], NDArray[np.bool_]], low: int | Index, high: int | Index
 ) -> Index:
-    """Return the least integers above `low` at which a condition holds, taking `high` for granted.
+    """Return the least integers above `low` at which a condition holds; at `high` it must hold.
 
     >>> int(first_integer(lambda n: n * n >= 200, 0, 100))
     15
     """
     below, above = np.asarray(low, dtype=np.int64), np.asarray(high, dtype=np.int64)
     while True:
-        middle = (below >> 1) + (above >> 1) + (below & above & 1)  # no sum, which may overflow
+        middle = (below >> 1) + (above >> 1) + (below & above & 1)  # low + high may overflow
         if not (middle > below).any():
             return above
         reached = holds(middle)

@@ -105,7 +105,7 @@ def whole(name: str, value: Any, *, at_least: int = 1, at_most: float = math.inf
 
 
 def count(name: str, value: Any, *, at_most: float = math.inf) -> int:
-    """Return ``value`` as a whole number of at least 1; 1e4 is one, too.
+    """Return ``value`` as a whole number of at least 1; the float 1e4 becomes 10000.
 
     >>> count("horizon", 1e4)
     10000

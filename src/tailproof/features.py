@@ -1,4 +1,4 @@
-"""Visitors' features: from a row of numbers to what a policy is asked with."""
+"""Visitors' features: from a row of numbers to the vectors that a policy takes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -27,7 +27,6 @@ def share(arms: Iterable[str], visitor: ArrayLike) -> dict[str, Array]:
     >>> share(["red", "blue"], [0.5, 1.0])
     {'red': array([0.5, 1. ]), 'blue': array([0.5, 1. ])}
 
-    Source: elementary. Differences: none.
     """
     names, x = _checked(arms, visitor)
     return dict.fromkeys(names, x)
@@ -54,13 +53,13 @@ def cross(arms: Iterable[str], visitor: ArrayLike) -> dict[str, Array]:
 
 @dataclass(frozen=True, eq=False)
 class Scaler:
-    """Features of comparable size, whatever their units, from those of some visitors.
+    """Features of comparable size in any unit, scaled by the features of earlier visitors.
 
     z = min(max((x − median)/spread, −3), 3)/(3√d),  spread the interquartile range / 1.349
 
-    Its vectors have at most unit length, as `OFUL` assumes. A feature that is mostly constant,
-    like a rare flag, has its standard deviation as its spread; one that is constant becomes zero.
-    There is nothing to tune, and a few absurd values change little.
+    Its vectors have at most unit length, as `OFUL` assumes. A feature that is mostly constant, like
+    a rare flag, has its standard deviation as its spread; a constant feature becomes zero. There is
+    nothing to tune, and a few absurd values change little.
 
     Parameters
     ----------
@@ -73,7 +72,6 @@ class Scaler:
     >>> scaler([35, 3e6]).round(2).tolist()
     [0.0, 0.64]
 
-    Source: elementary. Differences: none.
     """
 
     centre: Array

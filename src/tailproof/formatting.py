@@ -87,7 +87,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def or_blank(value: float) -> str:
-    """Return four digits; nothing if there is no number.
+    """Return a number with four digits, and an empty text for NaN.
 
     >>> or_blank(1234.56), or_blank(math.nan)
     ('1,235', '')
@@ -96,12 +96,12 @@ def or_blank(value: float) -> str:
 
 
 def interval(low: float, high: float) -> str:
-    """Return the ends of an interval; nothing if there is none."""
+    """Return the ends of an interval, and an empty text for NaN."""
     return "" if math.isnan(low) else f"{low:,.4g} to {high:,.4g}"
 
 
 def difference(value: float, low: float, high: float) -> str:
-    """Return a difference with its interval; nothing if there is none.
+    """Return a difference with its interval, and an empty text for NaN.
 
     >>> difference(0.5, -1, 2)
     '+0.5 (-1 to +2)'
@@ -110,7 +110,7 @@ def difference(value: float, low: float, high: float) -> str:
 
 
 def p_value(p: float) -> str:
-    """Return a p value with two digits; zero is never said.
+    """Return a p value with two digits, at least 0.001.
 
     >>> p_value(0.0123), p_value(1e-9)
     ('p = 0.012', 'p < 0.001')
@@ -119,7 +119,7 @@ def p_value(p: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share in per cent; all means all.
+    """Return a share in per cent; only a share of exactly 1 is 100%.
 
     >>> percent(0.964), percent(0.998), percent(1.0)
     ('96%', 'more than 99%', '100%')

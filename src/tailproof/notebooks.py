@@ -22,7 +22,7 @@ _SPECIAL = {char: f"\\{char}" for char in "&%$#_{}"} | {
     "×": r"$\times$",
     "≤": r"$\le$",
 }
-"""What LaTeX reads in another way, and what its fonts may not have."""
+"""Characters that mean something else in LaTeX, and characters that its fonts may lack."""
 
 
 def cells(frame: "pandas.DataFrame", *index: str) -> list[list[str]]:

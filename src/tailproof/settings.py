@@ -1,4 +1,4 @@
-"""The settings of a recipe by name: a misspelled one is answered with those there are."""
+"""The settings of a recipe: an error for a misspelled setting names the right one."""
 
 from functools import cache
 from inspect import Parameter, Signature, signature
@@ -11,7 +11,7 @@ __all__ = ["Named"]
 
 
 class _OwnSignature:
-    """The signature of a class is that of its ``__init__``, although it has a ``__new__``."""
+    """Shows the signature of ``__init__`` for a class that also has a ``__new__``."""
 
     def __get__(self, instance: object, kind: type) -> Signature:
         if instance is not None:
@@ -20,7 +20,7 @@ class _OwnSignature:
 
 
 class Named:
-    """A base class of recipes, whose misspelled settings are named with those meant.
+    """A base class of recipes; an error for a misspelled setting suggests the right one.
 
     >>> from tailproof import OFUL, UCB1
     >>> OFUL(noise_scal=1)
@@ -51,7 +51,7 @@ def _signature(kind: type) -> Signature:
 
 
 def _check(kind: type, args: tuple[Any, ...], settings: dict[str, Any]) -> None:
-    """Raise ``TypeError`` for settings that there are not; what is missing is left to Python."""
+    """Raise ``TypeError`` for unknown settings; Python itself reports missing ones."""
     parameters = _signature(kind).parameters
     kinds = [parameter.kind for parameter in parameters.values()]
     if Parameter.VAR_KEYWORD not in kinds:

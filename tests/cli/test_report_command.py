@@ -102,4 +102,4 @@ def test_a_table_becomes_a_page_with_the_same_names_of_columns(shop: Path) -> No
     assert run("sales.csv", "--reward", "price", "--force")[0] == 2
     code, said = run("journals/shop.db", "--aim", "median", "--arm", "variant", "--force")
     assert code == 2
-    assert "arm: these say how to read a table" in said
+    assert "arm: options for tables only" in said

@@ -139,7 +139,7 @@ def test_an_undone_transaction_leaves_nothing(
     add = journal.add_requests
 
     def fail(*_: object) -> None:
-        add([(17, "half", None, 0.0, 1.0, 0, 0, 0, None, None, None, None, 0)])
+        add([(17, "half", None, 0.0, 1.0, 0, 0, 0, None, None, None, 0, None, 0)])
         raise OSError("no room")
 
     with pytest.MonkeyPatch.context() as patch:

@@ -16,7 +16,6 @@ from faults import KINDS, faulty
 from tailproof.live import Ticket, read
 from tailproof.live.config import Config, load
 from tailproof.service import AsyncClient, Client
-from tailproof.service.breaker import Breaker
 from tailproof.service.server import listening, server
 
 SHOP = """
@@ -213,7 +212,7 @@ def test_a_service_that_keeps_failing_is_left_alone_for_a_while(
         faulty(*["418"] * 6, "good") as (url, bodies),
         Client(url, default="red", timeout=30) as client,
     ):
-        client._breaker = Breaker(clock=lambda: now[0])
+        client._clock = lambda: now[0]
         asks = [client.ask("shop").default for _ in range(20)]
         assert asks == 20 * [True]
         assert len(bodies) == 5
@@ -234,17 +233,28 @@ def test_a_service_that_keeps_failing_is_left_alone_for_a_while(
 
 def test_half_open_is_one_try_at_a_time() -> None:
     now = 0.0
-    breaker = Breaker(clock=lambda: now)
-    for _ in range(5):
-        assert breaker.allows()
-        breaker.failed()
-    assert not breaker.allows()
+    client = AsyncClient("http://127.0.0.1:9", default="red")
+    client._clock = lambda: now
+    failure = client._no_answer("timed out")
+
+    def allowed(calls: int) -> list[bool]:
+        return [not client._held_back() for _ in range(calls)]
+
+    for failures in range(1, 6):
+        assert allowed(2) == [True, True]
+        client._fail(failure, "shop", "ask", f"v{failures}")
+    assert allowed(1) == [False]
     now = 1.0
-    assert [breaker.allows() for _ in range(3)] == [True, False, False]
+    assert allowed(3) == [True, False, False]
     now = 2.0  # the try has not come back
-    assert [breaker.allows() for _ in range(2)] == [True, False]
-    breaker.succeeded()
-    assert all(breaker.allows() for _ in range(10))
+    assert allowed(2) == [True, False]
+    for _ in range(9):
+        client._fail(failure, "shop", "ask", "v9")
+    now = 31.9
+    assert allowed(1) == [False]
+    now = 32.0  # never more than half a minute
+    assert allowed(1) == [True]
+    asyncio.run(client.close())
 
 
 def test_one_bad_caller_does_not_stop_the_others(url: str) -> None:

@@ -26,7 +26,7 @@ aim = "quantile(0.9)"
 arms = ["red", "blue"]
 """
 TOKEN = "correct-horse-battery-staple"
-FILES = ["/", "/client.js", "/page/page.css", "/page/page.js", "/page/charts.js"]
+FILES = ["/", "/client.js", "/page.css", "/page.js", "/charts.js"]
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_a_journal_that_cannot_be_read_is_tried_again(
         summary(client, 0)
         with monkeypatch.context() as broken:
             broken.setattr("tailproof.service.page.summary.Summary.refresh", lambda _: 1 / 0)
-            while "cannot refresh the summary of shop" not in caplog.text:
+            while "cannot read the journal of shop" not in caplog.text:
                 assert client.get("/experiments/shop/summary").status_code == 200
                 time.sleep(0.05)
         client.post("/experiments/shop/ask", json={})

@@ -23,7 +23,7 @@ silence = "lost"
 """
 TOKEN = "correct-horse-battery-staple"
 ASK = "/experiments/shop/ask"
-OPEN = {"/", "/client.js", "/health", "/page/page.css", "/page/page.js", "/page/charts.js"}
+OPEN = {"/", "/client.js", "/health", "/page.css", "/page.js", "/charts.js"}
 
 
 @pytest.fixture

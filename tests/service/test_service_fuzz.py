@@ -63,7 +63,7 @@ def fuzz(app: FastAPI, examples: int, token: str | None) -> None:
             @given(case=operation.as_strategy(generation_mode=mode))
             def is_answered(case: Any) -> None:
                 case.path_parameters = {
-                    key: value if len(str(value)) % 2 else "shop"
+                    key: value if key != "name" or len(str(value)) % 2 else "shop"
                     for key, value in (case.path_parameters or {}).items()
                 }
                 if token is not None and case.operation.path != "/health":

@@ -41,7 +41,7 @@ class Shop:
 
     def page(self, aim: Any = None) -> dict[str, Any]:
         """Return what the page shows."""
-        summary = Summary(self.agent.journal, self.agent.policy, aim or CappedMean(0.99))
+        summary = Summary(self.agent.journal, aim or CappedMean(0.99))
         while not summary.refresh():
             pass
         return summary.to_dict()

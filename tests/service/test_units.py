@@ -36,7 +36,7 @@ def shop(visits: int, at_visit: int, units: int = 1200) -> Agent:
 
 
 def page(agent: Agent) -> dict:  # type: ignore[type-arg]
-    summary = Summary(agent.journal, agent.policy, CappedMean(0.99))
+    summary = Summary(agent.journal, CappedMean(0.99))
     while not summary.refresh():
         pass
     return summary.to_dict()
@@ -87,7 +87,7 @@ def test_did_it_pay_goes_on_after_a_prune(visits: int) -> None:
     whole, cut = (page(shop(visits, at_visit=visits - 1))["pay"] for _ in range(2))
     assert whole == cut
     agent = shop(visits, at_visit=visits - 1)
-    summary = Summary(agent.journal, agent.policy, CappedMean(0.99))
+    summary = Summary(agent.journal, CappedMean(0.99))
     removed = prune(agent, 1_700_000_000.0 + 14_000 * visits, page=summary.kept)
     assert removed.outcomes > 500
     found = page(agent)["pay"]
@@ -96,7 +96,7 @@ def test_did_it_pay_goes_on_after_a_prune(visits: int) -> None:
         assert found == whole
     else:  # the cap was learned by arm, and is learned of all together
         assert found["rows"][0]["gain"] == pytest.approx(whole["rows"][0]["gain"], rel=0.02)
-    again = Summary(agent.journal, agent.policy, CappedMean(0.99))
+    again = Summary(agent.journal, CappedMean(0.99))
     assert prune(agent, 1_700_000_000.0 + 20_000 * visits, page=again.kept).outcomes > 100
     twice = page(agent)["pay"]
     assert twice["rows"][0]["requests"] == whole["rows"][0]["requests"]

@@ -66,6 +66,8 @@ class Advice:
         How many features of a visitor are recorded, and how many more are always the same.
     looks, control, split, largest, smallest, window :
         As in `calibrate`.
+    events : bool
+        Whether rewards are sums of orders.
 
     Examples
     --------
@@ -101,6 +103,7 @@ class Advice:
     largest: float | None = None
     smallest: float | None = None
     window: Any = None
+    events: bool = False
 
     @property
     def pulls(self) -> int:
@@ -119,7 +122,7 @@ class Advice:
 
     @property
     def aims(self) -> list[Aim]:
-        """The aims that are compared: the usual ones, with the given one in its place."""
+        """The aims that are compared: the usual aims, one of which the given aim may replace."""
         usual: list[Aim] = [Median(), Mean(), CappedMean(0.99), Quantile(0.95)]
         given = self.aim
         return [
@@ -131,7 +134,7 @@ class Advice:
 
     @cached_property
     def customers(self) -> Customers:
-        """The rows by customer; each row is one if no units are known."""
+        """The rows by customer; without units each row counts as a customer."""
         return customers_of(self.records, [arm.name for arm in self.rewards.arms])
 
     @cached_property
@@ -146,7 +149,7 @@ class Advice:
 
     @cached_property
     def standing(self) -> Standing:
-        """Who leads by customer: under the aim if it is a mean with a cap or bounds, else capped.
+        """Who leads by customer: by the aim if it is a bounded or capped mean, else capped.
 
         >>> from tailproof import calibrate
         >>> rng = np.random.default_rng(1)
@@ -191,7 +194,7 @@ class Advice:
 
     @property
     def _doubts(self) -> tuple[str, ...]:
-        """Why nothing is sure of a quantile: it is neither compared within days nor by visit."""
+        """Why no lead by a quantile is sure: it is compared neither within days nor by visit."""
         if self.customers.case == "visits":
             return ("arms were drawn for each visit, and visits of a customer are alike",)
         moved = self.standing.moved
@@ -225,8 +228,8 @@ class Advice:
     def table(self) -> list[dict[str, Any]]:
         """Return a row for each arm: n, share of zeros, and for every aim estimate and interval.
 
-        n counts customers where units are known. Each of the three is None where too little is
-        known.
+        n counts customers where units are known. Estimates and ends of intervals are None where too
+        little is known.
         """
         tables = {
             aim: [tuple(None if math.isnan(x) else x for x in row) for row in table.tolist()]
@@ -319,7 +322,7 @@ class Advice:
 
     @property
     def filter(self) -> Calibration:
-        """The filter of medians; an error that says why if there is none."""
+        """The filter of medians; a ``ValueError`` with the reason if there is none."""
         if self.calibration is None:
             raise ValueError(self.refusal)
         return self.calibration

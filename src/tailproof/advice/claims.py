@@ -1,6 +1,6 @@
 """Sentences about who leads: which customers, which revenue, in which period, and how sure.
 
-Files and the page say the same: all of these take a `Standing`.
+Advice on files and the page of the service say the same: every function takes a `Standing`.
 """
 
 import math
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 _MOST = 1e9
-"""A forecast of more customers than this says nothing."""
+"""A forecast of more customers than this is left out: nobody will collect so many."""
 
 
 def about_lead(standing: Standing) -> str:
@@ -79,7 +79,7 @@ def _interval(standing: Standing, contrast: Contrast) -> str:
 
 
 def _cap(standing: Standing) -> str:
-    """Say where totals are cut, and how many."""
+    """Say at which value totals are cut, and who named it."""
     low, high = standing.range
     totals = "rewards" if standing.customers.case == "rows" else "totals of customers"
     if standing.bounded:
@@ -88,20 +88,46 @@ def _cap(standing: Standing) -> str:
         return f", as long as {totals} lie between {short(low)} and {short(high)}"
     if not standing.above:
         return f", as long as {totals} do not exceed {short(high)}, the largest so far"
-    ends = f"at {short(high)}" if not low else f"at {short(low)} and {short(high)}"
-    return f", {totals} capped {ends} (their {standing.share:.0%} quantile)"
+    quantile = f"{standing.share:.0%} quantile"
+    return f", {totals} capped {_ends(standing)} (their {quantile})"
+
+
+def _ends(standing: Standing) -> str:
+    """Say where totals are cut; the lower end only if some are below it."""
+    low, high = standing.range
+    if not low and not standing.below:
+        return f"at {short(high)}"
+    return f"at {short(low)} and {short(high)}"
 
 
 def about_cap(standing: Standing) -> str:
-    """Say what share of all revenue the cap leaves out; empty if none."""
-    if not standing.above:
+    """Say what share of all revenue the cap leaves out, and whose refunds; empty if none."""
+    totals, (low, high) = standing.customers.total, standing.range
+    size = float(np.abs(totals).sum())
+    if not 0 < size < math.inf:
         return ""
-    total = float(np.abs(standing.customers.total).sum())
-    left = float(np.abs(standing.customers.total - standing.capped).sum())
-    if not (0 < total < math.inf and left > 0):
-        return ""
-    who = f"{standing.above:,} {noun(standing)}" + ("s" if standing.above > 1 else "")
-    return f"The cap leaves out {left / total:.1%} of the sum, what {who} brought beyond it."
+    words = []
+    if standing.above:
+        left = float((totals - high)[totals > high].sum()) / size
+        who = _counted(standing.above, standing)
+        words = [f"The cap leaves out {left:.1%} of the sum, what {who} brought beyond it."]
+    if standing.below:
+        under = totals < low
+        by_arm = np.bincount(standing.customers.arm[under], minlength=len(standing.names))
+        pairs = zip(standing.names, by_arm.tolist(), strict=True)
+        arms = ", ".join(f"{name} {count:,}" for name, count in pairs if count)
+        left = float((low - totals)[under].sum()) / size
+        verb = "counts" if standing.below == 1 else "count"
+        refunds = "" if low else ", refunds perhaps"
+        words.append(
+            f"{_counted(standing.below, standing)} below {short(low)} ({arms}) {verb} as "
+            f"{short(low)}{refunds}: {left:.1%} of the sum."
+        )
+    return " ".join(words)
+
+
+def _counted(count: int, standing: Standing) -> str:
+    return f"{count:,} {noun(standing)}" + ("s" if count > 1 else "")
 
 
 def bounds_words(standing: Standing) -> str:
@@ -113,24 +139,24 @@ def bounds_words(standing: Standing) -> str:
         return f"{totals} lie {between}, as you said"
     if standing.assumed:
         return f"{totals} are assumed to lie {between}"
-    ends = f"at {short(high)}" if not low else f"at {short(low)} and {short(high)}"
-    return (
-        f"{totals} are capped {ends}, the {standing.share:.1%} quantile of those that are not zero"
-    )
+    quantile = f"{standing.share:.1%} quantile of those that are not zero"
+    return f"{totals} are capped {_ends(standing)}, the {quantile}"
 
 
 def _uncapped(standing: Standing, arm: int, other: int, contrast: Contrast) -> str:
-    """Say the difference without the cap, if its sign is another one than with the cap."""
-    if not standing.above:
+    """Say the difference without the cap, if the cap reverses its sign."""
+    if not standing.above + standing.below:
         return ""
     raw = standing.uncapped(arm, other)
     if raw * contrast.difference >= 0 or not math.isfinite(raw):
         return ""
     more = "more" if raw > 0 else "less"
-    decide = (
-        "1 above the cap decides" if standing.above == 1 else f"{standing.above} above it decide"
-    )
-    return f" Uncapped it was {short(abs(raw))} {more}: {decide} that."
+    low = short(standing.range[0])
+    above = f"{_counted(standing.above, standing)} above the cap" if standing.above else ""
+    below = f"{_counted(standing.below, standing)} below {low}" if standing.below else ""
+    cut = " and ".join(filter(None, [above, below]))
+    decide = "decides" if standing.above + standing.below == 1 else "decide"
+    return f" Uncapped it was {short(abs(raw))} {more}: {cut} {decide} that."
 
 
 def how_many_more(standing: Standing, arm: int, other: int) -> str:
@@ -180,13 +206,13 @@ def about_assumptions(standing: Standing) -> list[str]:
     drift = standing.moved
     if standing.judged_for != standing.looks:
         lines.append(
-            "The shares of the arms changed with time, perhaps because of the rewards, so this is "
-            "judged for any look."
+            "The shares of the arms changed with time, perhaps because of the rewards, so "
+            "intervals are those for any look, which are wider."
         )
     if standing.weighed:
         lines.append(
             "The shares of the arms followed the rewards, so rewards are weighted by propensities, "
-            "at a tenth of the error."
+            "and intervals have a tenth of the usual error probability."
         )
     if standing.day is not None and standing.judged_for == "one" and customers.case != "visits":
         days = int(standing.day.max(initial=0)) + 1
@@ -200,7 +226,7 @@ def about_assumptions(standing: Standing) -> list[str]:
             "time column if not."
         )
     if customers.weight is None and not drift.followed:
-        lines.append("Arms are taken to have been drawn at random, whoever the customer was.")
+        lines.append("Arms are assumed to have been drawn at random, whoever the customer is.")
     if few := standing.concentration.words:
         lines.append(few)
     return lines
@@ -212,8 +238,8 @@ def _whose(standing: Standing) -> str:
         return "Each row is taken to be another customer; name a unit column if some return."
     if customers.case == "visits":
         return (
-            f"{customers.n:,} customers, whose arms were drawn for each visit: an arm's value is "
-            "what it brings at a visit, for all visits of a customer."
+            f"{customers.n:,} customers, with an arm drawn at each visit: an arm's value is what "
+            "a customer brings if every visit has this arm."
         )
     again = f", {customers.returning:,} of whom returned" if customers.returning else ""
     return f"{customers.n:,} customers, each with one arm{again}."

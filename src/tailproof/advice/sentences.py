@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["cells", "sentences"]
 
 _FEW = 20
-"""The share of the ten largest rewards means something only if there are more than this."""
+"""With fewer rewards than this the share of the ten largest says nothing about the tail."""
 
 
 def sentences(advice: Advice) -> str:

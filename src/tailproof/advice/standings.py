@@ -1,4 +1,4 @@
-"""What a table says of its arms by customer: the bridge from `Records` to `Standing`."""
+"""From `Records` to `Standing`: the arms of a table, compared customer by customer."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def standing_of(advice: Advice, aim: Aim) -> Standing | None:
 
 
 def unsound(advice: Advice) -> tuple[str, ...]:
-    """Return why nothing is sure in a file that is not sound; a machine is one customer of many."""
+    """Return why no lead is sure in this file; machines are no reason, each is one customer."""
     kinds = {"shares": "the arms do not have their planned shares"}
     kinds |= {"duplicates": "orders occur twice", "burst": "one arm has a burst of rows"}
     return tuple(kinds[finding.kind] for finding in advice.findings if finding.kind in kinds)

@@ -10,7 +10,7 @@ from tailproof.bestarm.design import complexity, lower_bound, optimal_design
 from tailproof.discovery import declared
 from tailproof.policies.base import Policy
 
-_POLICIES = declared(__name__, Policy)  # `tailproof.discovery` says where the names are from
+_POLICIES = declared(__name__, Policy)  # the names are collected by `tailproof.discovery`
 globals().update(_POLICIES)
 
 __all__ = [

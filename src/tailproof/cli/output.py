@@ -194,7 +194,7 @@ class _Rate(ProgressColumn):
 
 
 class ReportProgress(Protocol):
-    """Reports progress: steps done, steps in all, and the task if it is another."""
+    """Reports progress: steps done, steps in all, and the name of a new task."""
 
     def __call__(self, done: int, total: int, task: str = ...) -> None:
         """Show it."""

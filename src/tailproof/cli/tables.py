@@ -64,6 +64,10 @@ _OPTIONS: dict[str, Any] = {
     "decimal": Annotated[
         _Text, typer.Option(help="Decimal mark, '.' or ',', if the file is ambiguous.")
     ],
+    "zone": Annotated[
+        _Text,
+        typer.Option(help="Time zone of times that name none, such as Europe/Paris; else UTC."),
+    ],
     "spelling": Annotated[
         _Text, typer.Option(help="Arms that differ by case or blanks: ask, merge or keep.")
     ],
@@ -93,12 +97,12 @@ _COMPARED: dict[str, Any] = {
 
 
 def reads_records(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of a table; it takes those that were given as `columns`."""
+    """Give a command the options of a table; the command gets the given options as `columns`."""
     return _with(_OPTIONS, command)
 
 
 def compares_arms(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of a table and of `calibrate`, all of them as `columns`."""
+    """Give a command the options of a table and of `calibrate`; it gets them as `columns`."""
     return _with(_COMPARED | _OPTIONS, command)
 
 

@@ -1,4 +1,4 @@
-"""Which policies have a compiled form, and how one is played."""
+"""Which policies have a compiled form, and how a compiled policy is played."""
 
 import os
 import warnings
@@ -67,8 +67,8 @@ FORMS: dict[type[Policy[Any]], Callable[[Any, Sizes], Form]] = {
 }
 """The policies that have a compiled form, alone and in `tailproof.Filtered`."""
 _MOST_LOCAL = 2**16  # floats that a thread of a GPU may keep: 512 kB
-_LANES = 8  # numbers that a core of today adds at a time
-_THREADS = 64  # of a block: as many as two warps, which leave the most registers to each
+_LANES = 8  # numbers that a core with AVX-512 adds at a time
+_THREADS = 64  # of a block: two warps, so that each thread has the most registers
 
 
 def form_of(policy: Policy[Any], sizes: Sizes) -> Form:
@@ -171,7 +171,7 @@ class Game:
 
     @cached_property
     def on_cores(self) -> Any:
-        """The compiled loop over paths, found once: its tree is large."""
+        """The compiled loop over paths, built once, since its tree of functions is large."""
         return compile_for("cores", self.tree(loop.on_cores), entry=True)
 
     @cached_property

@@ -64,7 +64,7 @@ def seen(s: Array, k: int) -> float:
 
 
 def doubt(s: Array, k: int) -> float:
-    """Return by what an arm's purchases are counted where few of them decide."""
+    """Return the factor by which an arm's b purchases count: (b + 16)/b."""
     return 1.0 + DOUBT / max(s[BOUGHT + k], 1.0)
 
 

@@ -215,7 +215,7 @@ def widths(
 
 
 def tied(values: Array, work: Array, luck: float) -> None:
-    """Write the indices, the largest for arms that nothing tells apart but rounding."""
+    """Write the indices; arms within rounding of the largest index get the largest index."""
     best, widest = -math.inf, 0.0
     for k in range(ARMS):
         values[k] += luck * work[U + k]

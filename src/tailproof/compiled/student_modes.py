@@ -59,7 +59,7 @@ _LEAST, _SEPARATED, _RESOLVED, _UNEQUAL = (
     two_modes._UNEQUAL,
 )
 _CUTS, _ROUNDS, _FLOOR = two_modes._CUTS, two_modes._ROUNDS, two_modes._FLOOR
-_TWO, _ONE = (tuple(map(float, each)) for each in (two_modes._TWO, two_modes._ONE))
+_TWO, _ONE = (tuple(map(float, fits)) for fits in (two_modes._TWO, two_modes._ONE))
 _LOOK, _SURE, _FOUR_AT = student_fit._LOOK, student_fit._SURE, student_fit._FOUR
 _HEIGHTS = {nu: float(-betaln(0.5, nu / 2) - math.log(nu) / 2) for nu in _ONE}
 _HALF, _CAUCHY, _FOUR, _NORMAL = (_HEIGHTS[nu] for nu in (0.5, 1.0, 4.0, 32.0))
@@ -68,7 +68,7 @@ _LOG_2 = math.log(2)
 
 
 def look_for_modes(s: Array, n: int, t: int, work: Array) -> None:
-    """Choose two modes where they are likelier than one, and one where not."""
+    """Choose between one mode and two by their likelihood."""
     size = int(s[SIZES + 1])
     if s[GAP] > 0.0:
         refine_gap(s, n)
@@ -136,7 +136,7 @@ def decide(s: Array, n: int, gain: float, on: bool, work: Array) -> None:
 
 
 def begin_with(s: Array, n: int, slot: int, work: Array) -> None:
-    """Begin again from a fit of the buffer, as the path took a mode for the centre."""
+    """Begin again from a fit of the buffer, since the earlier fit took a mode for the centre."""
     dim, size = int(s[SIZES]), int(s[SIZES + 1])
     z = dim + 1
     forget(s, INFORMATION, size * size)
@@ -204,7 +204,7 @@ def quantile(x: Array, first: int, n: int, share: float) -> float:
 
 
 def compare(s: Array, n: int, low: float, high: float, work: Array) -> float:
-    """Fit two clusters and one, and return by how much two win; see `two_modes.compare`."""
+    """Fit two clusters and one cluster, and return by how much two are likelier."""
     size = int(s[SIZES + 1])
     slot = size + 4
     set_weights(s, n, work)
@@ -360,7 +360,7 @@ def weigh_clusters(
 ) -> float:
     """Write the equations for `solve`, and the weights of both clusters: their sum and difference.
 
-    Return the sum of all.
+    Return the sum of all weights.
     """
     size = int(s[SIZES + 1])
     matrix, right = work[MATRIX : MATRIX + size * size], work[CLIMB : CLIMB + size]
@@ -461,7 +461,7 @@ def asymmetry(s: Array, n: int, slot: int, work: Array) -> tuple[float, float]:
 
 
 def leaning(s: Array, n: int, slot: int, work: Array) -> float:
-    """Return the approximate gain of weights that lean with x where clusters stay."""
+    """Return the approximate gain of clusters in fixed places whose weights depend on x."""
     size = int(s[SIZES + 1])
     matrix, score = work[MATRIX : MATRIX + size * size], work[CLIMB : CLIMB + size]
     for i in range(size):

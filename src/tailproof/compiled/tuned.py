@@ -2,7 +2,7 @@
 
 It follows `tailproof.wrappers.auto`, which explains each step. The state has three parts: the state
 of the policy inside, the units, and the first decisions. The policy inside sees the vectors of the
-arms in other units, with a one for the intercept; they have rows of their own below the others.
+arms in other units, with a 1 for the intercept; these vectors stand in further rows of `offers`.
 """
 
 import math
@@ -24,8 +24,8 @@ from tailproof.wrappers.auto import AutoFiltered
 __all__ = ["auto_filtered"]
 
 ARMS, DIM, REPEATS, SETTLE, INSIDE, INTERCEPT, VECTORS = 1, 1, 1, 1, 1, 1, True
-"""Placeholders: K, d, ñ, the decisions after which the units stay, the length of the state inside,
-1 for an intercept and else 0, and whether the policy inside reads vectors."""
+"""Placeholders: K, d, ñ, the number of decisions that teach the units, the length of the inner
+state, 1 for an intercept and else 0, and whether the inner policy reads vectors."""
 CENTRE = SPREAD = UNIT = LENGTH = STRETCH = CHOSEN = RAW = KEPT = THETA = 0
 SAMPLE = POINTS = LOGS = SIZES = MIDDLES = ERRORS = INNER = 0
 """Placeholders: where the parts of the state and of the room for intermediate results begin."""

@@ -2,8 +2,8 @@
 
 The vectors of the arms are stored with the coordinates first, so that cores add up several arms at
 a time. The numbers `w` of a bandit are its size, the logarithms of the least and the largest norm
-of its arms, their lean, its offset, the size of its motion, θ where it is given, and the factors
-of the phases of a shop.
+of its arms, their `lean` (see `FixedArms`), its offset, the size of its motion, θ where it is
+given, and the factors of the phases of a shop.
 """
 
 import itertools
@@ -163,7 +163,7 @@ def _vectors(contexts: Any) -> Array:
 
 
 def _offer(contexts: Any, reads: bool) -> tuple[Any, list[float]]:
-    """Return the function that writes the offered vectors, and norms and lean."""
+    """Return the function that writes the offered vectors, and the settings `norms` and `lean`."""
     if isinstance(contexts, GivenArms):
         return (given_offers if reads else no_offers), [0.0, 0.0, 0.0]
     if type(contexts) in (FixedArms, FreshArms):
@@ -330,8 +330,8 @@ def sphere(offers: Array, g: Words) -> None:
     Pairs of coordinates are points of circles, and the squares of the radii are the gaps between
     sorted uniform numbers: normal coordinates, once normalised, have the same law. So no logarithm
     is needed, and a core computes several arms at a time: its compiler needs short loops for that.
-    Of an odd number of coordinates the last is one of a pair, and the vector is brought back to
-    length one.
+    With an odd number of coordinates half of the last pair is dropped, and the vector is brought
+    back to length one.
     """
     dim, width = offers.shape
     pairs = (dim + 1) // 2

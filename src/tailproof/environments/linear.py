@@ -66,7 +66,7 @@ class Bandit(ABC):
 
     @abstractmethod
     def start(self, paths: int, rng: np.random.Generator) -> Any:
-        """Return its `World`, or one with the same attributes, at the first decision."""
+        """Return a `World`, or an object with its attributes, at the first decision."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -322,10 +322,9 @@ def from_records(
 ) -> LinearBandit:
     """Return K arms that draw from recorded rewards, with regret under an aim.
 
-    The arms are in the order of their names, numbers in them by size. The regret of a pull is the
-    largest aim of an arm less the aim of the one pulled, each computed exactly from the records of
-    the arm. With the same seed and another aim the rewards are the same, and only the regret
-    differs.
+    The arms are in the order of their names, with arm 10 after arm 9. The regret of a pull is the
+    largest aim of any arm less the aim of the pulled arm, both computed exactly from the records.
+    With the same seed and another aim the rewards are the same, and only the regret differs.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ __all__ = [
 
 
 class Motion(ABC):
-    """A change of θ at certain pulls; a dataclass of your own writes `marks` and `step`.
+    """A change of θ at certain pulls; a motion of your own is a dataclass with `marks` and `step`.
 
     >>> from tailproof import UCB1, environments, noise, simulate
     >>> bandit = environments.k_armed(noise.Normal(), locations=(0, 2), motion=Swap(at=(500,)))
@@ -123,7 +123,7 @@ class Swap(_Sudden):
 
 @dataclass(frozen=True, kw_only=True)
 class Rise(_Sudden):
-    """The worst arm of a K-armed bandit becomes better than all others, by `by`.
+    """The worst arm of a K-armed bandit becomes the best, by a gap of `by`.
 
     Nothing changes in the arms that a good policy pulls.
 
@@ -214,6 +214,6 @@ class Rotation(_Steady):
 
 
 def _as_long(vectors: Array, others: Array) -> Array:
-    """Return vectors of the lengths of others."""
+    """Return vectors, rescaled to the lengths of other vectors."""
     ratio = np.linalg.norm(others, axis=1) / np.linalg.norm(vectors, axis=1)
     return np.asarray(vectors * ratio[:, None])

@@ -46,9 +46,8 @@ class Shop(Bandit):
 
     P(purchase) = p_a, or min(p_a exp(w_aᵀx − ‖w_a‖²/2), ½) for a visitor with features x ~ N(0, I)
 
-    Regret is counted in the aim; where visitors have features, it is the regret against the best
-    arm for each visitor, and the cap is the cap of visitors whose purchases do not depend on
-    features.
+    Regret is counted in the aim. Where visitors have features, each visitor is compared with the
+    best arm for that visitor, and the cap of a capped mean is computed at w = 0.
 
     Parameters
     ----------

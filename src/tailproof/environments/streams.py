@@ -7,7 +7,7 @@ import numpy as np
 __all__ = ["drawn_together", "stream"]
 
 _TOGETHER = 1 << 16
-"""Numbers: 512 kB, which fit a processor's cache. Another value gives other results."""
+"""Numbers drawn together: 512 kB, which fit a processor's cache. Results depend on this."""
 
 
 def stream(seed: int, purpose: str, chunk: int) -> np.random.Generator:

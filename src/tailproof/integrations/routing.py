@@ -38,9 +38,9 @@ class Router:
     By default it makes the 95 % quantile of the time that a call takes small. A time-out or another
     error counts as infinitely long, unless `failure` is a finite cost. Everything is forgotten
     after `memory` calls. After three failures in a row an arm is down: only every `probe`-th call
-    goes to it, until one succeeds, and what the router learned of it before is used again. An arm
-    never has more calls under way than 1 + the number of its calls that have returned so far, if
-    there is another one; so nothing new gets all calls of a busy moment.
+    goes to it, until a call succeeds; then the router uses again what it learned before the outage.
+    An arm never has more calls under way than 1 + the number of its calls that have returned,
+    unless it is the only arm; so a new arm does not get all calls of a busy moment.
 
     All methods may be called from any thread and from asyncio. No lock is held while a call runs.
 
@@ -139,14 +139,14 @@ class Router:
         return Call(self, index, ticket)
 
     def choose(self, among: Sequence[str] | None = None) -> str:
-        """Return an arm, where no block surrounds the call: `tell` or `fail` how it went."""
+        """Return an arm, for a call without a ``with`` block: `tell` its cost, or `fail`."""
         index, ticket = self._choose(among)
         with self._lock:
             self._records[index].tickets.append(ticket)
         return self.arms[index]
 
     def tell(self, arm: str, cost: float) -> None:
-        """Take the cost of a call to an arm that `choose` returned; a stray one is ignored."""
+        """Take the cost of a call to an arm that `choose` returned; ignore other calls."""
         _check_cost(cost)
         self._returned(arm, float(cost), failed=False)
 
@@ -201,7 +201,7 @@ class Router:
     def _returned(self, arm: str, cost: float, *, failed: bool) -> None:
         require(arm in self._indices, "arm", f"one of {', '.join(self.arms)}", arm)
         index = self._indices[arm]
-        with self._lock:  # which of its tickets does not matter
+        with self._lock:  # any ticket of the arm will do
             record = self._records[index]
             if not record.tickets:
                 return
@@ -248,7 +248,7 @@ class Call:
         self._began, self._done = time.monotonic(), False
 
     def tell(self, cost: float) -> None:
-        """Learn this number in place of the time that the block takes."""
+        """Learn this cost in place of the time that the block takes."""
         _check_cost(cost)
         self._told = float(cost)
 

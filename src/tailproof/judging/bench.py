@@ -50,7 +50,7 @@ class Answer:
     influence: Array | None = None
     freedom: float = 2.0
     wide: Ends | None = None
-    """An exact interval of level (1 + level)/2; two of them make one for a difference."""
+    """An exact interval of level (1 + level)/2; two such intervals bound a difference."""
 
     def doubted(self, doubt: Doubt) -> "Answer":
         """Return the answer with another doubt, unless it has one already."""
@@ -149,7 +149,7 @@ class Bench:
         return quantile(given, _level(self.aim), self.level)
 
     def _exact(self, answer: Answer, raw: Array, pi: Array | None) -> Answer:
-        """Return the answer with an exact interval, and a wider one for differences."""
+        """Return the answer with an exact interval, and with a wider interval for differences."""
         log, low, high = self.log, math.nan, math.nan
         wide = (low, high)
         if pi is not None or log.adaptive is False:

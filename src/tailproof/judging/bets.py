@@ -4,8 +4,8 @@ For R in [0, 1] a bettor whose capital Π(1 + λ_t (w_t R_t − m)) grows has re
 most m": with right propensities E[w_t R_t | past] is what the rule earns, so the capital is a
 supermartingale that ever reaches 2/(1 − level) with a probability of at most (1 − level)/2 (Ville
 1939). λ_t depends on earlier rows alone, so this holds for adaptive logs, and weights need no
-bound. If one is known (the floor of propensities), half of the capital bets on w_t (R_t − m), which
-varies less.
+bound. If weights have a known bound (from the floor of propensities), half of the capital bets on
+w_t (R_t − m), which varies less.
 
 Source: Waudby-Smith, Wu, Ramdas, Karampatziakis and Mineiro 2022. Differences: λ does not depend on
 m, so that the interval's ends are found by bisection; two bets at once.
@@ -41,7 +41,7 @@ class Bets:
     most : float, optional
         A bound on the weights.
     anytime : bool
-        Whether the interval holds for all looks at a growing log at once, or for this one.
+        Whether the interval holds for all looks at a growing log at once, or for one look.
 
     Examples
     --------

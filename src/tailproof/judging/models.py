@@ -31,8 +31,8 @@ class CrossFit:
     """A linear model for each arm, that predicts a row from rows of other units.
 
     h(x, a) = (1, x)ᵀβ_a, learned on the other fifths of the units; with `past`, on earlier rows
-    alone, which an adaptive log needs. Every β_a is shrunk towards the one that all arms share, by
-    as much as noise explains their differences (empirical Bayes).
+    alone, which an adaptive log needs. Every β_a is shrunk towards the coefficients of all arms
+    together, by as much as noise explains the differences between arms (empirical Bayes).
 
     Source: cross-fitting: Chernozhukov et al. 2018; shrinkage: Morris 1983. Differences: one
     strength of shrinkage for all coefficients.
@@ -94,7 +94,7 @@ class CrossFit:
         return np.split(ordered, self.ends[1:-1])
 
     def _elsewhere(self, per_cell: Array) -> Array:
-        """Return sums over other folds, or over earlier ones, of an array with an entry a cell."""
+        """Return sums over all other folds, or over earlier folds, of an array by fold and arm."""
         cells = per_cell.reshape(self.folds, self.k, *per_cell.shape[1:])
         total = np.cumsum(cells, axis=0) if self.past else cells.sum(axis=0)
         return np.asarray(total - cells)
@@ -141,7 +141,7 @@ def _design(features: Array | None, n: int) -> Array:
 
 
 def _shrunk(grams: Array, responses: Array, squares: Array, counts: Array) -> Array:
-    """Return coefficients of shape (K, D), each arm's shrunk towards the common ones."""
+    """Return coefficients of shape (K, D), shrunk towards the coefficients of all arms together."""
     k, d = responses.shape
     eye = np.eye(d)
     common = np.linalg.solve(grams.sum(axis=0) + 1e-9 * counts.sum() * eye, responses.sum(axis=0))
@@ -174,8 +174,8 @@ def _shrunk(grams: Array, responses: Array, squares: Array, counts: Array) -> Ar
 class StudentShape:
     """Linear models with noise of Student's t law, a model and a scale for each arm.
 
-    y = (1, x)ᵀβ_a + s_a t_ν, the likeliest β, s and ν; arms are drawn towards their mean by as much
-    as one reward weighs.
+    y = (1, x)ᵀβ_a + s_a t_ν, the likeliest β, s and ν; each arm is shrunk towards the mean of all
+    arms with the weight of one reward.
     """
 
     coefficients: Array

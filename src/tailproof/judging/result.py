@@ -21,7 +21,7 @@ _MARKS = {"trust": "o", "beware": "D", "refused": "x"}
 
 
 class Difference(NamedTuple):
-    """What a rule earns more than another, its interval, and how likely chance makes as much.
+    """How much more a rule earns than another, with its interval and its p value.
 
     `p` is the one-sided p value of "it is not better", of a normal law with the standard error.
     """
@@ -45,7 +45,7 @@ class RuleValue:
     reason : str
         Why it is not "trust", in a sentence.
     effective_size : float
-        So many rewards of the rule itself would say as much; NaN for a replay.
+        The number of rewards of the rule itself that would be as informative; NaN for a replay.
     mean_weight : float
         About one if propensities are right.
     largest_share : float
@@ -116,7 +116,6 @@ class Judgement:
     Each interval and p value is for its rule alone: of 2 rules that change nothing, about 0.1 would
     be called different.
 
-    Source: our own. Differences: none.
     """
 
     values: dict[str, RuleValue]
@@ -173,15 +172,16 @@ class Judgement:
     @property
     def title(self) -> str:
         """The question, with the aim and the cap of the answer."""
-        cut = "" if self.cap is None else f" of {self._cap_words}"
+        units = bool(self.settings.get("units"))
+        cut = "" if self.cap is None else f" {'per row,' if units else 'of'} {self._cap_words}"
         return (
-            f"What would each rule have earned? {self.aim}{cut}, {self.rows:,} rows, "
+            f"What would each rule have earned? {self.aim}{cut}, {_rows(self.rows)}, "
             f"{100 * self.level:.4g} % {self.interval} intervals"
         )
 
     @property
     def _cap_words(self) -> str:
-        """What is cut where, and by whom."""
+        """Say what the cap cuts, at which values, and who chose it."""
         assert self.cap is not None
         low, high = self.cap
         what = "rewards" if not self.settings.get("units") else "totals of units"
@@ -198,7 +198,7 @@ class Judgement:
         header = ["rule", "earns", f"{100 * self.level:.4g} %", "verdict", "worth", "to logged"]
         rows = [header + ([f"to {self.control}"] if self.control else [])]
         for name, value in self.values.items():
-            size = "" if math.isnan(value.effective_size) else f"{value.effective_size:,.0f} rows"
+            size = "" if math.isnan(value.effective_size) else _rows(value.effective_size)
             if value.horizon:
                 size = f"{value.horizon:,} decisions"
             ends = interval(value.low, value.high)
@@ -309,3 +309,7 @@ class Judgement:
         note = "  ◇ beware, see the reasons" if "beware" in kinds else ""
         figure.suptitle(f"{100 * self.level:.4g} % {self.interval} intervals{note}", fontsize=9)
         return figure
+
+
+def _rows(count: float) -> str:
+    return f"{count:,.0f} row" + ("" if round(count) == 1 else "s")

@@ -84,7 +84,7 @@ def judge(
 
 def _rows(log: Records, asked: dict[str, Any], question: Question) -> Records:
     """Return the rows that rules are judged on, with propensities."""
-    table = with_propensities(comparable(log, asked.values(), question.start))
+    table = with_propensities(comparable(log, asked.values(), question.since))
     question.check(table)
     return table
 
@@ -121,7 +121,7 @@ def _judgement(
 
 
 def _benches(table: Records, question: Question) -> tuple[list[Bench], str]:
-    """Return the log to judge rules on, two more with the worst unknown rewards, who capped."""
+    """Return benches (as logged, worst and best unknown rewards) and who chose the cap."""
     held, cap, capped_by = capped(table, question)
     totals = capped_by == "totals" or (capped_by == "bounds" and held.unit is not None)
     benches = [Bench(held, question, cap, of_totals=totals)]

@@ -23,24 +23,24 @@ from tailproof.typing import Array
 __all__ = ["Doubt", "Overlap", "about_drift", "about_errors", "about_mean", "about_overlap"]
 
 LEAST_REWARDS = 30
-"""Effective rewards below which nothing is said."""
+"""With fewer effective rewards `judge` gives no answer."""
 LEAST_UNITS = 10
-"""Effective decisions or visitors below which nothing is said."""
+"""With fewer effective decisions or visitors `judge` gives no answer."""
 LEAST_BEYOND = 10
-"""Effective rewards beyond a quantile below which nothing is said."""
+"""With fewer effective rewards beyond a quantile `judge` gives no answer."""
 UNSUPPORTED = 0.01
-"""The share of a rule's choices that the log never shows, above which nothing is said."""
+"""If the log never shows a larger share of a rule's choices, `judge` gives no answer."""
 DOMINANT = 0.2
 """The share of the variance of one unit above which an interval is not trusted."""
 UNKNOWN = 0.02
 """The share of unknown rewards above which "alike" is not trusted."""
 OFF = 4.0
-"""Standard errors by which weights may miss their mean; right ones do so once in 15 000 rules."""
+"""Standard errors by which weights may miss their mean; right weights do in 1 of 15 000 rules."""
 
 _ATOM = 0.05
 """A value is an atom, such as no purchase, if it makes up this share of the rewards."""
 _FEW = 10
-"""So few different values have no tail to look at: they are ratings, clicks, or a few prices."""
+"""With so few different values there is no tail to look at: ratings, clicks, or a few prices."""
 
 _LARGEST_COUNT = 1000
 """Whole numbers up to this may be counts or ratings."""
@@ -61,16 +61,17 @@ class Overlap(NamedTuple):
     Attributes
     ----------
     effective : float
-        (Σw)²/Σw²: so many rewards of the rule itself would say as much. At most its expected value.
+        (Σw)²/Σw², the number of rewards of the rule itself that would be as informative; at most
+        its expected value.
     units : float
         The same for units.
     mean_weight : float
         One on average, if propensities are right.
     off : float
-        How far weights miss what they should balance, in standard errors: one, or the mean of a
-        feature.
+        By how many standard errors a weighted mean misses its target: the weights miss one, or a
+        feature misses its mean.
     balanced : str
-        What they miss most; empty for the mean weight itself.
+        The feature that misses by most; empty if it is the mean weight.
     unsupported : float
         The share of its choices that the log never shows.
     """
@@ -212,8 +213,8 @@ def about_mean(reward: Array) -> Iterator[Doubt]:
 def _about_few(values: Array, counts: NDArray[Any]) -> Iterator[Doubt]:
     """Yield the reason to doubt a mean of few different values.
 
-    Whole numbers without a gap, as clicks and ratings, have a largest one that is known, if it has
-    come often enough. Of prices nobody knows which one has not been sold yet.
+    Whole numbers without a gap, as clicks and ratings, have a largest number that is known, if it
+    has come often enough. Of prices nobody knows which of them has not been sold yet.
     """
     largest = int(np.abs(values).argmax())
     small = float(np.abs(values).max()) <= _LARGEST_COUNT

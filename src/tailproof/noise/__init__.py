@@ -10,7 +10,7 @@ from tailproof.discovery import declared
 from tailproof.noise.base import Noise
 from tailproof.noise.varying import Varying
 
-_LAWS = declared(__name__, (Noise, Varying))  # `tailproof.discovery` says where the names are from
+_LAWS = declared(__name__, (Noise, Varying))  # the names are collected by `tailproof.discovery`
 globals().update(_LAWS)
 
 __all__ = ["Noise", "Varying"]

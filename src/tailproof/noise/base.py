@@ -78,8 +78,8 @@ class Noise(Named, ABC):
         from scipy.integrate import simpson
         from scipy.interpolate import CubicSpline
 
-        # ∫ f'²/f dx over w = ln x, where f' = (df/dw)/x. Near the top the slope is lost to rounding
-        # and adds nothing.
+        # ∫ f'²/f dx over w = ln x, where f' = (df/dw)/x. Near the mode the slope is below rounding
+        # and contributes nothing.
         top = self._pdf(np.zeros(()))
         w = np.arange(-100, 40, 0.02) - np.log(top)
         f = self._pdf(np.exp(w))

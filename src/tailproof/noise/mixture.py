@@ -19,7 +19,7 @@ __all__ = ["Mixture"]
 class Mixture(Noise):
     """A mixture: each sample comes from one of several laws, picked at random.
 
-    P(η ≤ x) = Σ_i weights_i P(η_i ≤ x), scaled by `scale`; α is the smallest of theirs
+    P(η ≤ x) = Σ_i weights_i P(η_i ≤ x), scaled by `scale`; α is the smallest tail index of the laws
 
     >>> from tailproof.noise import Normal
     >>> contaminated = Mixture((Normal(), Normal(100)), (0.95, 0.05))

@@ -1,4 +1,4 @@
-"""Laws of a positive variable, shifted so that its mean, median or left end is at zero, or not."""
+"""Laws of a positive variable, unshifted, or with the mean, median or left end moved to zero."""
 
 import math
 from abc import abstractmethod

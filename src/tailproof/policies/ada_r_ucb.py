@@ -65,7 +65,7 @@ class AdaRUCB(KArmed[_Adapted], Indexed[_Adapted]):
     review of its proof. Differences: B = +∞ exactly where there is no M, in place of the printed
     "4 log t⁻³", and M comes from X' alone, as the proof needs it, where lines 7 and 8 print X for
     both. Ties and the order of first pulls are random; the multiplier `bonus`; a reward beyond
-    ±1e100, infinite ones included, counts as ±1e100, and one within ±1e-150 as zero.
+    ±1e100, infinite ones included, counts as ±1e100, and a reward within ±1e-150 as zero.
 
     Kind: K arms, heavy tails.
     Needs: neither ε nor a moment; gains must not have a heavier tail than losses.

@@ -30,7 +30,7 @@ class _Plan(Ridge):
     tolerance : array of shape (paths,)
         How far xᵀθ̂ may move before the plan is given up.
     recovering : array of shape (paths,)
-        Whether it was given up; from then on `pulls` and `sums` count for every arm.
+        Whether the plan was given up; from then on `pulls` and `sums` count for every arm.
     """
 
     fixed_arms = True

@@ -1,4 +1,4 @@
-"""UCB1 that forgets: discounted rewards, or the last ones only."""
+"""UCB1 that forgets: by discounted rewards, or by the last rewards only."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -25,7 +25,7 @@ class Discounted(State):
 
 @dataclass(eq=False)
 class LastDecisions(State):
-    """The last τ decisions, and how many of them each arm has, and their rewards' sum.
+    """The last τ decisions, with the number of pulls and the sum of rewards of each arm.
 
     `pulled` and `rewards`, of shape (paths, τ), hold decision t in column t mod τ, −1 and 0 where
     there is none yet; `counts` and `sums` have the shape (paths, K).
@@ -37,10 +37,10 @@ class LastDecisions(State):
     sums: Values
 
     def update(self, chosen: Index, y: Array) -> None:
-        """Let one decision of each path enter the window, and another one leave it if it is full.
+        """Add a decision of each path to the window, and drop the oldest if the window is full.
 
-        The sum of the arm that leaves is taken anew: to subtract a huge reward would leave its
-        rounding error.
+        The sum of an arm that loses a reward is computed anew: subtracting a huge reward would
+        leave its rounding error.
         """
         path, column = np.arange(self.paths), self.decisions % self.rewards.shape[1]
         old = self.pulled[path, column]
@@ -88,7 +88,7 @@ class DiscountedUCB(KArmed[Discounted], Indexed[Discounted]):
 
     Source: D-UCB of Garivier and Moulines 2011, figure 1; the defaults of B and ξ are from memory.
     Differences: ties and the order of first pulls are random; the multiplier `bonus`; a reward
-    beyond ±1e100 counts as that; an arm whose weight is below 10⁻¹² is pulled as if it were new.
+    beyond ±1e100 counts as ±1e100; an arm whose weight is below 10⁻¹² is pulled as if it were new.
 
     Kind: K arms.
     Needs: rewards in a range B, γ; arms may change.
@@ -151,7 +151,7 @@ class SlidingWindowUCB(KArmed[LastDecisions], Indexed[LastDecisions]):
 
     Source: SW-UCB of Garivier and Moulines 2011, figure 2; the defaults of B and ξ are from memory.
     Differences: ties and the order of first pulls are random; the multiplier `bonus`; a reward
-    beyond ±1e100 counts as that.
+    beyond ±1e100 counts as ±1e100.
 
     Kind: K arms.
     Needs: rewards in a range B, τ; arms may change.

@@ -75,8 +75,9 @@ class HeavyOFUL(Huber[HuberHistory]):
 
     Source: Huang, Zhong, Wang and Yang 2023, HEAVY-OFUL, with the constants of the public code of
     its experiments; λ is from memory. Differences: S in σ, which the code (S = 1) omits, placed as
-    the units require; ‖x‖ ≤ 1; one ν for all decisions; the multiplier `bonus`. The code starts its
-    optimiser at the true θ, this one never does. An infinite reward counts as one of size στ.
+    the units require; ‖x‖ ≤ 1; one ν for all decisions; the multiplier `bonus`. The published code
+    starts its optimiser at the true θ, ours at the last estimate. An infinite reward counts as one
+    of size στ.
 
     Kind: linear, heavy tails.
     Needs: T in decisions, ε, ν, δ, S.

@@ -31,9 +31,9 @@ class HTINF(KArmed[_Losses]):
 
     Arms need not have a law: the losses may be set in advance by an adversary. For arms with a law
     the regret is logarithmic at the same time ("best of both worlds"). With ε = 1 and σ = 1, the
-    default, it is OptTINF, which knows neither: sublinear for any ε and σ, if slower.
-    The guarantee needs a best arm with E[ℓ 1{|ℓ| > M}] ≥ 0 for every M. Infinite rewards are
-    skipped, so that an arm that always fails would never be punished: give a finite loss.
+    default, it is OptTINF, which has a sublinear but larger regret for any ε and σ. The guarantee
+    needs a best arm with E[ℓ 1{|ℓ| > M}] ≥ 0 for every M. Infinite rewards are skipped, so that an
+    arm that always fails would never be punished: give a finite loss.
 
     Parameters
     ----------

@@ -35,10 +35,10 @@ class HuberBandit(Policy[_Pulls]):
     θ̂ = argmin λ/2 ‖θ‖² + Σ_s h(y_s − x_sᵀθ),  h' the identity clipped at ±τ_t,
     τ_t = stretch·(v t/ln(d t + 2))^{1/(1+ε)},  q_t = min(1, explore·(ln(d t + 2)/t)^{ε/(1+ε)})
 
-    For contexts that are drawn afresh and vary in every direction, even those of the arms pulled,
-    no bonus is needed: each decision teaches of all directions. Then the regret is of order
-    √d T^{1/(1+ε)}, up to a logarithm, and neither the horizon nor the law must be known. For fixed
-    arms only the exploration teaches, and a policy with a bonus is better.
+    For contexts that are drawn afresh and vary in every direction, the contexts of pulled arms
+    included, no bonus is needed: each decision informs about all directions. Then the regret is of
+    order √d T^{1/(1+ε)}, up to a logarithm, and neither the horizon nor the law must be known. For
+    fixed arms only the exploration informs, and a policy with a bonus is better.
 
     Parameters
     ----------

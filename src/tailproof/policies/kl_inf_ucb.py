@@ -51,8 +51,8 @@ class KLInfUCB(KArmed[MomentBets], Indexed[MomentBets]):
 
     Source: Agrawal, Juneja and Koolen 2021, from its abstract and from memory; its text could not
     be read. c_n was derived again. Differences: the grid in place of the exact maximum, and hence
-    no batches; no truncation of the rewards before F̂ is formed; an index beyond ±B^{1/(1+ε)}, which
-    no mean can exceed, counts as that; a reward beyond 1e30 B^{1/(1+ε)} counts as that large.
+    no batches; no truncation of the rewards before F̂ is formed; an index is cut at ±B^{1/(1+ε)},
+    which no mean can exceed; a reward beyond 1e30 B^{1/(1+ε)} counts as that large.
 
     Kind: K arms, heavy tails.
     Needs: ε, raw moment B.

@@ -22,9 +22,10 @@ class LinRevenueUCB(Randomised[RevenueRegression]):
     where y are rewards of arm a clipped as in `RevenueUCB`, x the features of its visitors with a
     constant, and G, b and M are lent eight purchases of the pool of all arms. C_a is the sandwich
     estimate of the error: the noise of visitors who may buy is much larger than the noise of the
-    others. It is multiplied by 1 + 16/b after b purchases of the arm: a few of them say little.
+    others. It is multiplied by 1 + 16/b after b purchases of the arm, since few purchases say
+    little.
 
-    An arm is not judged before it sold twice or its silence counts, as in `RevenueUCB`: until then
+    An arm is not judged before it sold twice or was silent for long, as in `RevenueUCB`: until then
     one visitor in K, drawn at random, sees it.
 
     The view is "context": an arm has a number, and a vector of features comes with every offer,
@@ -60,8 +61,10 @@ class LinRevenueUCB(Randomised[RevenueRegression]):
 
     Source: our own. One regression for each arm is LinUCB of Li, Chu, Langford and Schapire 2010,
     algorithm 1; one draw for all arms RandUCB of Vaswani, Mehrabian, Durand and Kveton 2020; the
-    sandwich White's of 1980. Differences: all that these do not share; M has y² in place of squared
-    residuals; regressions are solved when visitors are 1 % more. Only measured, not proved.
+    sandwich White's of 1980. Differences: rewards are clipped to a learned range; eight purchases
+    of all arms are lent to each arm; few purchases widen the error; arms without sales are shown to
+    one visitor in K; M has y² in place of squared residuals; regressions are solved when visitors
+    are 1 % more. Only measured, not proved.
 
     Kind: revenue.
     Needs: nothing; one vector of features for all arms.

@@ -182,13 +182,13 @@ class LinStudentUCB(Policy[StudentFit]):
 
 
 def _tied(index: Array, width: Array) -> Array:
-    """Return the indices, the largest for arms that nothing tells apart but rounding."""
+    """Return the indices; arms within rounding of the largest index get the largest index."""
     best, tie = index.max(axis=1, keepdims=True), _TIE * width.max(axis=1, keepdims=True)
     return np.where(index >= best - tie, best, index)
 
 
 def _alike(mean: Array, width: Array) -> tuple[Array, Array]:
-    """Return the lines, equal where nothing but rounding tells two arms apart."""
+    """Return the lines, made equal for arms that differ by rounding only."""
     tie = _TIE * width.max(axis=1)[:, None, None]
     close = np.abs(mean[:, :, None] - mean[:, None, :]) <= tie
     close &= np.abs(width[:, :, None] - width[:, None, :]) <= tie

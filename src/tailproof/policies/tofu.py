@@ -42,10 +42,10 @@ class TOFU(Indexed[Samples]):
     >>> policy.estimate(state).tolist()
     [[0.0, 0.0]]
 
-    Source: Shao, Yu, King and Lyu 2018, algorithm 2; the exponent of b_t is from memory. It is the
-    one that balances bias b/b_t^ε against b_t ln(2T/δ), agrees with three public codes at ε = 1 and
-    with the dimension of a reward; the ½ and 1/ε of public codes do not.
-    Differences: the multiplier `bonus`. Summing untruncatable rewards only once changes no value.
+    Source: Shao, Yu, King and Lyu 2018, algorithm 2; the exponent of b_t is from memory. This
+    exponent balances the bias b/b_t^ε against b_t ln(2T/δ), agrees with three public codes at ε = 1
+    and gives b_t the unit of a reward; the ½ and 1/ε of public codes do not. Differences: the
+    multiplier `bonus`. Summing untruncatable rewards only once changes no value.
 
     Kind: linear, heavy tails.
     Needs: T, ε, raw moment b, δ, λ, S.

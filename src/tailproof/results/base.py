@@ -39,7 +39,7 @@ class PolicyResult:
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return the result that has these arrays."""
+        """Return a result made of these arrays."""
         given: dict[str, Any] = {}
         for name, array in arrays.items():
             field, dot, key = name.partition(".")
@@ -103,7 +103,7 @@ class BaseResult(Generic[P]):
     def to_latex(self, caption: str | None = None, label: str | None = None) -> str:
         """Return the summary as a table for LaTeX with the package booktabs.
 
-        With a caption it floats; `label` is its name for references.
+        With a caption the table floats; `label` is its name for references.
         """
         return latex(self._cells(), caption, label)
 

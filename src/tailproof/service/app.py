@@ -1,13 +1,16 @@
 """The application: experiments, routes, middleware and error answers."""
 
+import reprlib
 from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager, closing
+from contextlib import ExitStack, asynccontextmanager
 from importlib.metadata import version
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.routing import Route
 
 from tailproof.live.config import Config
 from tailproof.live.ordering import Scheduler
@@ -16,7 +19,7 @@ from tailproof.service.experiments import open_all
 from tailproof.service.health import Health
 from tailproof.service.metrics import Metrics
 from tailproof.service.middleware import Middleware, check_token
-from tailproof.service.page.refresher import Refresher
+from tailproof.service.page.pages import Pages
 from tailproof.service.routes import decisions, logs, operations, page
 from tailproof.service.schemas import REFUSALS, problem, sentence
 
@@ -42,7 +45,7 @@ def create_app(config: Config, token: str | None = None) -> FastAPI:
         with ExitStack() as stack:
             for agent in agents.values():
                 stack.callback(agent.close)
-            app.state.refresher = stack.enter_context(closing(Refresher(experiments)))
+            stack.callback(app.state.pages.close)
             stack.enter_context(Scheduler({name: agent.tick for name, agent in agents.items()}))
             yield
 
@@ -56,14 +59,15 @@ def create_app(config: Config, token: str | None = None) -> FastAPI:
         responses={key: REFUSALS[key] for key in (401, 403)},
     )
     app.state.experiments = experiments
-    app.state.metrics = Metrics(experiments, lambda: app.state.refresher.counts())
+    app.state.pages = Pages(experiments)
+    app.state.metrics = Metrics(experiments, app.state.pages.counts)
     app.state.queues = {name: Queue(agent) for name, agent in agents.items()}
     app.state.health = Health(agents)
     app.add_middleware(
         Middleware,
         token=token,
         hosts=config.hosts,
-        open_paths={"/health", *page.FILES},
+        open_paths={"/health"} | page.PATHS,
         answered=app.state.metrics.answered,
     )
     app.add_exception_handler(RequestValidationError, _invalid)
@@ -71,6 +75,8 @@ def create_app(config: Config, token: str | None = None) -> FastAPI:
     app.add_exception_handler(Exception, _failed)
     for routes in (decisions, logs, operations, page):
         app.include_router(routes.router)
+    for path in page.PATHS:
+        app.routes.append(Route(path, GZipMiddleware(page.FILES), include_in_schema=False))
     if token is not None:
         schema = app.openapi()
         schema["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
@@ -83,9 +89,15 @@ async def _invalid(_: Request, error: Exception) -> Response:
     return JSONResponse(problem(sentence(error.errors())), 422)
 
 
-async def _refused(_: Request, error: Exception) -> Response:
+async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    text = _UNREADABLE if error.status_code == 400 else error.detail
+    text, path = error.detail, reprlib.repr(request.url.path)
+    if error.status_code == 400:
+        text = _UNREADABLE
+    elif error.status_code == 405:
+        text += f": {path} takes {(error.headers or {}).get('Allow', 'another method')}"
+    elif text == "Not Found":
+        text += f": nothing is at {path}; /openapi.json lists all there is"
     return JSONResponse(problem(text), error.status_code, error.headers)
 
 

@@ -17,13 +17,16 @@ from tailproof.checks import number, require
 from tailproof.extras import import_extra
 from tailproof.live import Ask, Status, Tell, Ticket
 from tailproof.live.offer import Features, Offer
-from tailproof.service.breaker import Breaker
 
 __all__ = ["AsyncClient", "Client"]
 
 _LOG = logging.getLogger("tailproof.live.client")
 _PAUSE = 0.01
 """Seconds before the first retry, doubled for each further one."""
+_FAILURES = 5
+"""After so many failed calls in a row, only one call now and then is made."""
+_LONGEST_HOLD = 30.0
+"""The most seconds between two such calls; the first comes after a second, the next after two."""
 _AGAIN = {408, 429, 500, 502, 503, 504}
 """Statuses after which a request is sent again."""
 _LARGEST = 1 << 20
@@ -75,7 +78,7 @@ class _Base:
         self.url, self.default = url.rstrip("/"), default
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._connect()
-        self._breaker = Breaker()
+        self._clock, self._failures, self._next = time.monotonic, 0, 0.0
         self._orphans: dict[str, dict[str, None]] = defaultdict(dict)
         self._logged: tuple[str, float] = ("", 0.0)
 
@@ -120,10 +123,9 @@ class _Base:
 
     async def _call(self, experiment: str, act: str, body: dict[str, Any]) -> _Outcome:
         """Ask or tell; the ids of asks that were given up before go with it, to be cancelled."""
-        if not self._breaker.allows():
+        if left := self._held_back():
             text = f"{self.url} keeps failing ({self._logged[0]})"
-            text = f"{text}; the next try is in {self._breaker.left():.1f} s"
-            return _Failure(ConnectionError(text))
+            return _Failure(ConnectionError(f"{text}; the next try is in {left:.1f} s"))
         orphans, name = self._orphans[experiment], body["ticket"]
         orphans.pop(name, None)
         cancelled = list(orphans)[:_CANCELLED_AT_ONCE]
@@ -138,12 +140,30 @@ class _Base:
             return answer
         for orphan in cancelled:
             orphans.pop(orphan, None)
-        if self._breaker.open:
+        if self._failures >= _FAILURES:
             _LOG.warning("%s answers again", self.url)
-        self._breaker.succeeded()
+        self._failures = 0
         if isinstance(answer, _Failure):
             self._log(f"{self.url} refused: {answer.error}")
         return answer
+
+    def _held_back(self) -> float:
+        """Return the seconds until a call may be made; a call that may is the only one for now.
+
+        Source: M. Nygard, "Release It!" (2007), chapter 5, the circuit breaker. Differences: the
+        pause doubles.
+        """
+        if self._failures < _FAILURES:
+            return 0.0
+        left = max(0.0, self._next - self._clock())
+        if not left:
+            self._hold()
+        return left
+
+    def _hold(self) -> None:
+        """Set the time of the next call: a second after 5 failures, then twice as long each."""
+        more = min(self._failures - _FAILURES, 5)
+        self._next = self._clock() + min(2.0**more, _LONGEST_HOLD)
 
     def _give_up(self, experiment: str, act: str, name: str) -> None:
         """Remember an ask whose answer nobody waits for."""
@@ -156,10 +176,10 @@ class _Base:
     def _fail(self, failure: _Failure, experiment: str, act: str, name: str) -> None:
         """Count and log a call that got no answer."""
         self._give_up(experiment, act, name)
-        was = self._breaker.open
-        self._breaker.failed()
+        self._failures += 1
+        self._hold()
         self._log(str(failure.error))
-        if self._breaker.open and not was:
+        if self._failures == _FAILURES:
             _LOG.warning("%s keeps failing; one call now and then tries it", self.url)
 
     def _log(self, reason: str) -> None:

@@ -27,25 +27,22 @@ class Health:
 
     def __init__(self, agents: Mapping[str, Agent]) -> None:
         self._agents = agents
-        self._running: asyncio.Future[str | None] | None = None
+        self._task: asyncio.Task[str | None] | None = None
         self._problem: str | None = None
         self._until = 0.0
 
     async def ok(self) -> bool:
         """Return whether every journal takes a commit within a second; the log says why not."""
-        if self._running is None and time.monotonic() >= self._until:
-            self._running = asyncio.ensure_future(asyncio.to_thread(self._commit))
-        if self._running is not None:
-            running, before = self._running, self._problem
-            done, _ = await asyncio.wait({running}, timeout=_LIMIT)
-            if running is not self._running:  # another request has taken the result
-                return self._problem is None
-            self._problem = running.result() if done else f"no commit within {_LIMIT:g} s"
-            if done:
-                self._running, self._until = None, time.monotonic() + _KEPT
-            if self._problem is not None and self._problem != before:
-                _LOG.error("unhealthy: %s", self._problem)
-        return self._problem is None
+        if self._task is None or (self._task.done() and time.monotonic() >= self._until):
+            self._task = asyncio.create_task(asyncio.to_thread(self._commit))
+            self._until = time.monotonic() + _KEPT
+        task = self._task
+        done, _ = await asyncio.wait({task}, timeout=_LIMIT)
+        problem = task.result() if done else f"no commit within {_LIMIT:g} s"
+        if problem is not None and problem != self._problem:
+            _LOG.error("unhealthy: %s", problem)
+        self._problem = problem
+        return problem is None
 
     def _commit(self) -> str | None:
         """Write to every journal, and return the errors."""

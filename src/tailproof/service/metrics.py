@@ -20,8 +20,7 @@ _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
 class Metrics:
     """Counters of asks, tells and refusals, response times, and gauges of each experiment.
 
-    Counters and times are of all workers together; the gauges are as the page has read them,
-    at most half a minute ago.
+    Counters and times are of all workers together; the gauges are as the page reads them.
     """
 
     def __init__(

@@ -1,14 +1,16 @@
-"""What every request passes: host, origin, token, the limits on its body, the access log."""
+"""What every request passes: host, origin, token, limit of its body, safe headers, a log line."""
 
 import hmac
 import ipaddress
 import logging
+import reprlib
 import time
 from collections.abc import Callable, Collection
 from urllib.parse import urlsplit
 
 from fastapi import HTTPException
 from fastapi.responses import JSONResponse
+from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tailproof.service.schemas import problem
@@ -18,6 +20,14 @@ __all__ = ["MOST_BYTES", "Middleware", "check_token"]
 _LOG = logging.getLogger("tailproof.live.requests")
 MOST_BYTES = 1 << 22
 _SHORTEST_TOKEN = 16
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+"""Sent with every answer: nothing from other hosts, nothing inline, no framing, no guessing."""
 _TOO_LARGE = f"the body must be at most {MOST_BYTES} bytes"
 
 
@@ -95,6 +105,9 @@ class Middleware:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers.update(_HEADERS)  # files have an ETag, and are asked for again
+                headers["Cache-Control"] = "no-cache" if "etag" in headers else "no-store"
             elif head:
                 message = {**message, "body": b""}
             await send(message)
@@ -133,7 +146,10 @@ class Middleware:
             return _refused(403, f"unknown host {host!r}: add it to service.hosts in the file")
         ours = {None, f"http://{named}", f"https://{named}"}
         if origin not in ours and _name(origin or "") not in self._hosts:
-            return _refused(403, "requests from pages of other sites are refused")
+            site = reprlib.repr(_name(origin or ""))
+            return _refused(
+                403, f"a page of another site, {site}, asks: add it to service.hosts in the file"
+            )
         if not self._knows(scope["path"], headers.get(b"authorization", "")):
             answer = _refused(401, "missing or wrong token: send Authorization: Bearer …")
             answer.headers["WWW-Authenticate"] = "Bearer"

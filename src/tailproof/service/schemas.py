@@ -12,6 +12,7 @@ from tailproof.live.offer import LONGEST_NAME, MOST_ARMS, Offer
 
 __all__ = [
     "REFUSALS",
+    "RULES",
     "AskBody",
     "BatchAnswer",
     "BatchBody",
@@ -28,7 +29,7 @@ _MOST_FEATURES = 1000
 _MOST_ACTS = 1000
 _MOST_CANCELLED = 100
 _LONGEST = 1000
-_RULES = {
+RULES = {
     "offer": f"a list of 1 to {MOST_ARMS} arm names of 1 to {LONGEST_NAME} characters, or an object"
     f" that maps arm names to vectors of 1 to {_MOST_FEATURES} finite numbers",
     "ticket": f"a string of 1 to {LONGEST_ID} printable characters",
@@ -37,6 +38,10 @@ _RULES = {
     "event": f"a string of 1 to {LONGEST_ID} printable characters, to tell rewards apart",
     "cancel": f"a list of at most {_MOST_CANCELLED} tickets whose asks nobody waited for",
     "do": '"ask" or "tell"',
+    "arm": 'the name of an arm, such as "red"',
+    "act": '"ask", "tell", "batch", "drop", "pause", "stop" or "resume"',
+    "events": "true or false",
+    "format": '"csv" or "parquet"',
     "acts": f'a list of 1 to {_MOST_ACTS} objects, each with "do": "ask" or "do": "tell"',
 }
 _SHORT = reprlib.Repr()
@@ -48,12 +53,12 @@ Vector = Annotated[list[Number], Field(min_length=1, max_length=_MOST_FEATURES)]
 Names = Annotated[list[Name], Field(min_length=1, max_length=MOST_ARMS)]
 Vectors = Annotated[dict[Name, Vector], Field(min_length=1, max_length=MOST_ARMS)]
 Id = Annotated[
-    str, Field(min_length=1, max_length=LONGEST_ID, description=_RULES["ticket"], examples=["v17"])
+    str, Field(min_length=1, max_length=LONGEST_ID, description=RULES["ticket"], examples=["v17"])
 ]
 
 Cancelled = Annotated[
     list[Id],
-    Field(max_length=_MOST_CANCELLED, description=_RULES["cancel"], examples=[["v16"]]),
+    Field(max_length=_MOST_CANCELLED, description=RULES["cancel"], examples=[["v16"]]),
 ]
 
 
@@ -67,11 +72,11 @@ class AskBody(_Strict):
     do: Literal["ask"] = "ask"
     offer: Names | Vectors | None = Field(
         None,
-        description=_RULES["offer"],
+        description=RULES["offer"],
         examples=[["red", "blue"], {"red": [1.0, 0.5], "blue": [0.0, 2.0]}],
     )
     ticket: Id | None = None
-    unit: Id | None = Field(None, description=_RULES["unit"], examples=["user 7"])
+    unit: Id | None = Field(None, description=RULES["unit"], examples=["user 7"])
     cancel: Cancelled = []
 
     def act(self, arms: Offer | None) -> Ask:
@@ -88,9 +93,9 @@ class TellBody(_Strict):
     do: Literal["tell"] = "tell"
     ticket: Id
     reward: Number | Literal["Infinity", "-Infinity"] = Field(
-        description=_RULES["reward"], examples=[12.5, "-Infinity"]
+        description=RULES["reward"], examples=[12.5, "-Infinity"]
     )
-    event: Id | None = Field(None, description=_RULES["event"], examples=["order 4711"])
+    event: Id | None = Field(None, description=RULES["event"], examples=["order 4711"])
     cancel: Cancelled = []
 
     def act(self, _: Offer | None) -> Tell:
@@ -106,7 +111,7 @@ class BatchBody(_Strict):
         Field(
             min_length=1,
             max_length=_MOST_ACTS,
-            description=_RULES["acts"],
+            description=RULES["acts"],
             examples=[
                 [
                     {"do": "ask", "offer": ["red", "blue"], "ticket": "v18"},
@@ -199,17 +204,26 @@ def sentence(errors: Sequence[Any]) -> str:
     """
     first = errors[0]
     if first["type"] == "json_invalid":
-        return f"the body is not valid JSON: {first['ctx']['error']}"
+        return (
+            f"the body is not valid JSON: {first['ctx']['error']} at character {first['loc'][-1]}"
+        )
+    steps = [step for step in first["loc"] if isinstance(step, int) or step in RULES]
     if first["type"] == "extra_forbidden":
-        return f"unknown field {_SHORT.repr(first['loc'][-1])}: leave it out"
-    steps = [step for step in first["loc"] if isinstance(step, int) or step in _RULES]
+        place = f" in {_path(steps)[1:]}" if steps else ""
+        return f"unknown field {_SHORT.repr(first['loc'][-1])}{place}: leave it out"
     while steps and isinstance(steps[-1], int):
         steps.pop()
-    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+    path = _path(steps)
     if not steps and isinstance(first["input"], bytes):
         return "the body must be JSON, sent with Content-Type: application/json"
     if not steps:
         return f"the body must be a JSON object, got {_SHORT.repr(first['input'])}"
     if first["type"] == "missing":
-        return f"{path[1:]} is required: {_RULES[steps[-1]]}"
-    return f"{path[1:]} must be {_RULES[steps[-1]]}, got {_SHORT.repr(first['input'])}"
+        others = [error["loc"][-1] for error in errors if error["type"] == "extra_forbidden"]
+        unknown = f"; there is no field {_SHORT.repr(others[0])}" if others else ""
+        return f"{path[1:]} is required: {RULES[steps[-1]]}{unknown}"
+    return f"{path[1:]} must be {RULES[steps[-1]]}, got {_SHORT.repr(first['input'])}"
+
+
+def _path(steps: Sequence[int | str]) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)

@@ -74,10 +74,10 @@ class Ranked(Statistic):
     least: int = 1
 
     class Arm(NamedTuple):
-        """The rewards in ascending order, and how many rewards each of them stands for."""
+        """The rewards in ascending order, and how often each is repeated."""
 
         rewards: Array
-        each: float = 1.0
+        repeats: float = 1.0
 
     def prepare(self, sample: Array) -> "Arm":
         """Keep the rewards."""
@@ -97,8 +97,8 @@ class Ranked(Statistic):
 
     def evidence(self, better: "Arm", worse: "Arm") -> float:
         """Return `quantile_evidence`."""
-        stand_for = better.each, worse.each
-        return quantile_evidence(better.rewards, worse.rewards, self.level, each=stand_for)
+        repeats = better.repeats, worse.repeats
+        return quantile_evidence(better.rewards, worse.rewards, self.level, repeats=repeats)
 
     def grown(self, arm: "Arm", more: float) -> "Arm":
         """Let each of at most 4096 order statistics stand for more rewards."""
@@ -174,8 +174,8 @@ class Unbounded(Statistic):
 class Lead(NamedTuple):
     """The leading arm under an aim; `sure` if there is enough evidence over every other arm.
 
-    `rivals` are the arms over which there is not. If the best estimates are equal, `arm` is None
-    and `rivals` are the arms that share them; if no arm has enough rewards, `rivals` are all.
+    `rivals` are the arms over which evidence is lacking. If several arms share the best estimate,
+    `arm` is None and `rivals` are these arms; if no arm has enough rewards, `rivals` are all arms.
     """
 
     arm: str | None
@@ -200,15 +200,15 @@ class Comparison:
         Usually from `Aim.among`.
     names : sequence of str
     lows, highs : sequences of arrays
-        The rewards of each arm, sorted and prepared by the statistic. If they were rounded, both
-        bounds: then statements hold for the rewards before rounding.
+        The rewards of each arm, sorted and prepared by the statistic. Rounded rewards have a lower
+        and an upper bound, so that statements hold for the rewards before rounding.
     costs : bool
         Whether small is good.
     any_look : bool
         Whether intervals are for any look, whatever chose the arms, or for one. A sure lead is for
         any look in both cases, unless there is a standing.
     standing : Standing, optional
-        Who leads by customer, for an aim that is a mean: then it says so here too.
+        Who leads by customer, for an aim that is a mean; `lead` then follows it.
     doubts : tuple of str
         Why no arm is sure, whatever the evidence.
 
@@ -222,7 +222,6 @@ class Comparison:
     >>> few.lead
     Lead(arm='a', sure=False, rivals=('b',))
 
-    Source: our own. Differences: none.
     """
 
     statistic: Statistic
@@ -253,7 +252,7 @@ class Comparison:
         """
         if statistic.range is not None and standing is None:
             pairs = zip(names, lows, strict=True)
-            few = [name for name, own in pairs if np.count_nonzero(own) < LEAST_SOLD]
+            few = [name for name, rewards in pairs if np.count_nonzero(rewards) < LEAST_SOLD]
             if few:
                 doubts += (f"{listed(few)} sold less than {LEAST_SOLD} times, as every arm must",)
         low = [statistic.prepare(sample) for sample in lows]
@@ -322,9 +321,9 @@ class Comparison:
     def forecast(self) -> Forecast | None:
         """Return about how many more rewards, like those so far, would make the lead sure.
 
-        Each rival gets as many as the evidence over it needs, the leader as many as the most of
-        them. None if nothing leads, if the lead is sure or can never be, if a rival has too few
-        rewards for an estimate, or if more than 10⁹ would be needed.
+        Each rival gets as many more as the evidence over it needs, and the leader as many as the
+        rival that needs most. None if nothing leads, if the lead is sure or can never be, if a
+        rival has too few rewards for an estimate, or if more than 10⁹ would be needed.
         """
         if self.lead.arm is None or self.lead.sure or isinstance(self.statistic, Unbounded):
             return None

@@ -6,8 +6,9 @@ For customers with capped totals X_i, arm a earns more than arm b by
 
 `_by_kurtosis` is Student's interval whose degrees of freedom say how few customers decide.
 `_by_permutation` gives customers the other arm, within their period; it is exact if the arm changes
-nothing for anybody. Each alone is wrong somewhere: the first for few customers of one arm, the
-second for arms of different shapes. So an interval has both of them, and "sure" needs both.
+nothing for anybody. Each test alone is wrong somewhere: the first for few customers of one arm, the
+second for arms of different shapes. So an interval is the union of both, and "sure" needs both
+tests.
 """
 
 import math
@@ -24,9 +25,9 @@ from tailproof.typing import Array, Index
 __all__ = ["Contrast", "contrast", "holm", "of_scores"]
 
 _DRAWS = 999
-"""Permutations; with one more, 2.5 % of them are a whole number."""
+"""The number of permutations: 2.5 % of 999 + 1 is a whole number."""
 _ONE_BY_ONE = 2000
-"""So many of the largest totals are drawn one by one; the sum of all smaller ones is normal."""
+"""How many of the largest totals are permuted one by one; the rest is drawn as a normal sum."""
 _MOST_FREEDOM = 1e6
 """Degrees of freedom above which Student's law is the normal one."""
 _POWER = 0.8
@@ -36,7 +37,7 @@ Flags = NDArray[np.bool_]
 
 
 class Contrast(NamedTuple):
-    """One arm beyond another, for one look.
+    """How much more one arm earns than another, for one look.
 
     Attributes
     ----------
@@ -119,7 +120,7 @@ class _Cells:
     x: Array
     weight: Array
     cell: Index
-    """Twice the number of the period, and one more for the second arm."""
+    """Twice the number of the period, plus 1 for the second arm."""
     share: Array
     """g: the weight of each period."""
 
@@ -219,11 +220,14 @@ def _by_kurtosis(cells: _Cells, level: float) -> Contrast:
     """Return d ± t_ν √Σz²; no interval if customers of an arm do not differ."""
     means, z = cells.parts()
     squares = np.bincount(cells.cell, z * z)
-    one, other = (cells.share @ means.reshape(-1, 2)).tolist()
+    first, second = (cells.share @ means.reshape(-1, 2)).tolist()
     errors = np.sqrt(squares.reshape(-1, 2).sum(axis=0)).tolist()
     total = float(squares.sum())
     result = _NOTHING._replace(
-        difference=one - other, values=(one, other), errors=(errors[0], errors[1]), customers=len(z)
+        difference=first - second,
+        values=(first, second),
+        errors=(errors[0], errors[1]),
+        customers=len(z),
     )
     if total <= 0:
         return result
@@ -302,34 +306,33 @@ def _permuted(cells: _Cells, draws: int, rng: np.random.Generator) -> Array:
     order = np.argsort(period, kind="stable")
     ends = np.searchsorted(period[order], np.arange(len(n) + 1))
     for t, share in enumerate(cells.share.tolist()):
-        v = np.sort(cells.x[bought[order[ends[t] : ends[t + 1]]]])  # so that order has no part
-        one, other = n[t].tolist()
-        s, q = _drawn(v, np.abs(v) >= bar, int(one + other), int(one), draws, rng)
+        v = np.sort(cells.x[bought[order[ends[t] : ends[t + 1]]]])  # any order of customers
+        first, second = n[t].tolist()
+        s, q = _drawn(v, np.abs(v) >= bar, int(first + second), int(first), draws, rng)
         rest, rest_q = float(v.sum()) - s, float(v @ v) - q
-        difference += share * (s / one - rest / other)
-        within = (q - s * s / one) / one / (one - 1) + (rest_q - rest**2 / other) / other / (
-            other - 1
-        )
+        difference += share * (s / first - rest / second)
+        within = (q - s * s / first) / first / (first - 1)
+        within += (rest_q - rest**2 / second) / second / (second - 1)
         variance += share**2 * np.maximum(within, 0.0)
     return np.asarray(difference / np.sqrt(np.maximum(variance, 1e-300)))
 
 
 def _drawn(
-    v: Array, large: Flags, n: int, one: int, draws: int, rng: np.random.Generator
+    v: Array, large: Flags, n: int, size: int, draws: int, rng: np.random.Generator
 ) -> tuple[Array, Array]:
-    """Return Σv and Σv² of the totals that fall to an arm of `one` customers of n; others are 0."""
+    """Return Σv and Σv² of the totals that fall to an arm of `size` of the n customers."""
     few, rest = v[large], v[~large]
     s, q = np.zeros(draws), np.zeros(draws)
     large_drawn: Index = np.zeros(draws, np.int64)
     if len(few):
-        large_drawn = rng.hypergeometric(len(few), n - len(few), one, draws)
+        large_drawn = rng.hypergeometric(len(few), n - len(few), size, draws)
         keys = rng.random((draws, len(few)), dtype=np.float32)
         ranked = np.sort(keys, axis=1)
         last = ranked[np.arange(draws), np.maximum(large_drawn, 1) - 1]
         inside = (keys <= np.where(large_drawn > 0, last, -1.0)[:, None]).astype(np.float64)
         s, q = inside @ few, inside @ (few * few)
     if len(rest):
-        m = rng.hypergeometric(len(rest), n - len(few) - len(rest), one - large_drawn)
+        m = rng.hypergeometric(len(rest), n - len(few) - len(rest), size - large_drawn)
         both = np.column_stack([rest, rest * rest])
         middle = both - both.mean(axis=0)
         spread = middle.T @ middle / len(rest)
@@ -342,7 +345,7 @@ def _drawn(
 
 
 def holm(p: Array) -> Array:
-    """Return p values adjusted for having been several, so that none is wrong at their level.
+    """Return p values adjusted for testing several hypotheses, so that all hold together.
 
     p_(i) becomes max_{j ≤ i} min(1, (m + 1 − j) p_(j))
 

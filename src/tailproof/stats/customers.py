@@ -1,7 +1,7 @@
 """Rows gathered by customer: the total and the arm of each, and how concentrated totals are.
 
 Rows of one customer depend on each other, so statistics that count rows claim too much. Customers
-are independent of each other: here each of them becomes one number, its total.
+are independent of each other: here each customer becomes one number, its total.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ __all__ = ["Concentration", "Customers", "cap_of_totals", "windows_closed"]
 MOST_MIXED = 0.01
 """If more of the returning customers than this saw several arms, arms were drawn for each visit."""
 FEW_CUSTOMERS = 30
-"""If fewer customers than this make half of the revenue, more visits of them say little."""
+"""If fewer customers than this make half of the revenue, more of their visits say little."""
 
 Case = Literal["rows", "customers", "visits"]
 
@@ -98,7 +98,7 @@ class _Rows(NamedTuple):
     standing_for: Array | None = None
 
     def take(self, rows: NDArray[np.bool_]) -> "_Rows":
-        """Return some of the rows."""
+        """Return the rows at these places."""
         return _Rows._make(None if column is None else column[rows] for column in self)
 
 
@@ -109,8 +109,8 @@ class Customers:
     Attributes
     ----------
     case : "rows", "customers" or "visits"
-        "rows": no customers are told apart, so each row is taken to be another one. "customers":
-        each customer has one arm. "visits": arms were drawn for each visit.
+        "rows": no units are known, so each row counts as another customer. "customers": each
+        customer has one arm. "visits": arms were drawn for each visit.
     arm : array of int
         The number of the arm; of the first visit if there are several.
     total : array
@@ -138,7 +138,6 @@ class Customers:
     >>> found.case, found.total.tolist(), found.arm.tolist()
     ('customers', [3.0, 0.0, 5.0], [0, 1, 0])
 
-    Source: our own. Differences: none.
     """
 
     case: Case
@@ -174,8 +173,8 @@ class Customers:
 
         Rows are in the order of time, or `time` says it. At most 1 % of the returning customers
         with several arms are leaks and are left out; if they bring more than 1 % of the revenue,
-        they count for their first arm, as an arm that loses its best customers looks bad. More of
-        them are visits that were randomised.
+        they count for their first arm, as an arm that loses its best customers looks bad. With more
+        such customers, visits were randomised.
         """
         arm_count = int(arm.max(initial=-1)) + 1 if arms is None else arms
         require(len(arm) == len(reward), "reward", f"one for each of {len(arm)} rows", reward.shape)
@@ -250,7 +249,7 @@ class Customers:
 
     @cached_property
     def sold(self) -> Index:
-        """How many customers of each arm brought anything; a customer of several arms counts."""
+        """How many customers of each arm bought; a customer of several arms counts for each."""
         if self.case != "visits":
             return np.bincount(self.arm[self.total != 0], minlength=self.arms)
         bought = self.row_reward != 0
@@ -277,18 +276,18 @@ class Customers:
         return np.asarray(rows * scale[self.row_customer])
 
     def visit_scores(
-        self, low: float, high: float, one: int, other: int, period: Index | None = None
+        self, low: float, high: float, arm: int, other: int, period: Index | None = None
     ) -> Array:
-        """Return a score for each customer: one arm over another by randomised visits.
+        """Return a score for each customer: one arm beyond the other, by randomised visits.
 
-        d_i = Σ_t (1{A_t = one}/p_t − 1{A_t = other}/p_t) y_t min(1, c/S_i)
+        d_i = Σ_t (1{A_t = arm}/p_t − 1{A_t = other}/p_t) y_t min(1, c/S_i)
 
         Without propensities p_t is the share of the arm among the rows of a period, and y_t less
         the mean of its arm and period, with the difference of these means added for each visit; so
         growth and weekends cancel. Rows whose period is negative do not count.
         """
         y, p = self.capped_rows(low, high), self.row_propensity
-        first, last = (self.row_arm == arm for arm in (one, other))
+        first, last = (self.row_arm == number for number in (arm, other))
         if p is not None:
             scores = (first / p - last / p) * y
             return np.bincount(self.row_customer, scores, self.n).astype(np.float64)
@@ -318,7 +317,7 @@ def windows_closed(
 
     The window starts at a customer's first visit, and only purchases within it count. A
     customer enters when the window is over, in the order of first visits, with the arm of the first
-    visit whatever was seen later. So each of them is one finished number: statements for any look
+    visit whatever was seen later. So each customer is one finished number: statements for any look
     hold, also where a policy chose the arms.
 
     >>> found, waiting = windows_closed(
@@ -328,7 +327,6 @@ def windows_closed(
     >>> found.total.tolist(), waiting
     ([1.0], 1)
 
-    Source: our own. Differences: none.
     """
     number("window", window, above=0)
     order = np.argsort(time, kind="stable")

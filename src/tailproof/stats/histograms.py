@@ -135,5 +135,5 @@ def _ascending(x: Array) -> Index:
     [-4609434218613702657, 0, 4609434218613702656]
     """
     bits = x.view(np.int64)
-    found: Index = np.where(bits < 0, ~(bits & np.int64(2**63 - 1)), bits)
-    return found
+    ascending: Index = np.where(bits < 0, ~(bits & np.int64(2**63 - 1)), bits)
+    return ascending

@@ -82,7 +82,6 @@ class BoundedSample:
     >>> sample.values.tolist(), sample.counts.tolist(), sample.mean
     ([0.0, 0.3, 1.0], [3.0, 1.0, 1.0], 26.0)
 
-    Source: our own. Differences: none.
     """
 
     values: Array
@@ -131,7 +130,7 @@ class BoundedSample:
 
     @property
     def _variance(self) -> float:
-        """Of the mean."""
+        """The variance of the mean."""
         return float(self.counts @ (self.values - self._mean) ** 2) / max(self.n, 1.0) ** 2
 
     def _to_units(self, fraction: float) -> float:
@@ -336,9 +335,9 @@ def _least(
 ) -> float:
     """Return a lower bound, close to the minimum, on a function between two points.
 
-    It joins a half that falls with one that grows, so within a cell it is at least the first half
-    at the right end joined with the second at the left. Cells that may hold a lower value are split
-    in eight, unless they are no wider than `finest`.
+    The function joins a falling half with a growing half, so within a cell it is at least the
+    falling half at the right end joined with the growing half at the left end. Cells that may hold
+    a lower value are split in eight, unless they are no wider than `finest`.
     """
     left, right, best = np.array([low]), np.array([high]), math.inf
     while len(left):
@@ -461,7 +460,7 @@ def quantile_evidence(
     quantile: float,
     difference: float = 0.0,
     *,
-    each: tuple[float, float] = (1.0, 1.0),
+    repeats: tuple[float, float] = (1.0, 1.0),
 ) -> float:
     """Return the logarithm of the evidence that quantile(a) − quantile(b) exceeds a difference.
 
@@ -470,7 +469,7 @@ def quantile_evidence(
     If the quantile of a is at most the quantile of b plus the difference, then some q lies between,
     and there both factors are supermartingales that start at 1. So E ever reaches e^f with a
     probability of at most e^−f, for all laws, sample sizes and ways to choose the arms. In a
-    forecast each number of a stands for `each[0]` rewards, each of b for `each[1]`.
+    forecast a number of a stands for `repeats[0]` rewards, and a number of b for `repeats[1]`.
 
     >>> rng = np.random.default_rng(0)
     >>> a, b = rng.standard_cauchy(1000) + 1, rng.standard_cauchy(1000)
@@ -490,8 +489,8 @@ def quantile_evidence(
         q = pooled[np.minimum(index.astype(np.int64), len(pooled) - 1)]
         above, below = len(x) - np.searchsorted(x, q, side="right"), np.searchsorted(y, q)
         return (
-            _log_mixture(each[0] * len(x), each[0] * above, 1 - quantile),
-            _log_mixture(each[1] * len(y), each[1] * below, quantile),
+            _log_mixture(repeats[0] * len(x), repeats[0] * above, 1 - quantile),
+            _log_mixture(repeats[1] * len(y), repeats[1] * below, quantile),
         )
 
     size = 8.0 ** math.ceil(math.log(max(len(pooled), 8), 8))  # so cells end at whole numbers

@@ -146,7 +146,7 @@ def pulls_bound(gap: float, horizon: int, quantile: float = 0.5) -> float:
     >>> round(pulls_bound(0.1, 10_000))
     8060
 
-    Source: our own. Differences: none.
+    Source: our own, theorem 3 of docs/theory.md. Differences: none.
     """
     number("gap", gap, above=0, at_most=1 - number("quantile", quantile, above=0, below=1))
     f = float(confidence(whole("horizon", horizon)))

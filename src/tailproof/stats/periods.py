@@ -26,20 +26,21 @@ _MILLISECONDS = 1e11
 LEAST = 20
 """Customers that the smaller arm of a period should have; shorter periods are joined."""
 _UNLIKE = 6.63
-"""The χ² of days whose arms have other shares, in one of 100 pairs of alike ones."""
+"""Shares of two days differ if their χ² exceeds this, as 1 of 100 pairs of alike days does."""
 _BLOCKS, _SHORT = 20, 100
 """Parts of a file in which shares are compared if no time is known, and rows of shorter parts."""
 _CONFOUNDED = 3.0
-"""Standard errors beyond which rewards go with the shares of arms: too often, as that costs only
-power where shares moved, and matters nowhere else."""
+"""Beyond so many standard errors rewards count as moving with the shares of arms. The limit is low:
+a false alarm only costs power where shares moved."""
 _LEAST_ROWS = 200
 """With fewer rows than this no drift of shares is looked for."""
 _LEAST_PAST, _LEAST_DAYS = 10, 6
 """Earlier customers of an arm, and days, from which it is told whether shares followed rewards."""
 _FOLLOWED = 2.0
-"""Standard errors beyond which they did: rather too often, as that costs only power."""
+"""Beyond so many standard errors shares count as having followed rewards; a false alarm only costs
+power."""
 SURELY = 1e-4
-"""A drift is said if it is as rare as this in files without one."""
+"""A drift is reported if chance makes so large a drift less often than this."""
 
 
 def seconds_of(time: Array) -> Array:
@@ -68,9 +69,10 @@ def days_of(time: Array, length: float = DAY) -> Index:
 def shared_periods(day: Index, first: Flags) -> tuple[Index, Flags]:
     """Return the periods in which two arms are compared, and which customers are in them.
 
-    Days before both arms were there, and after one of them went, are left out. A day whose smaller
-    arm has fewer than 20 customers is joined with the next, if the arms have about the same shares
-    there; else it is left out: an arm that is there on weekends only is not compared with Mondays.
+    Days on which only one of the arms existed, at the start or at the end, are left out. A day
+    whose smaller arm has fewer than 20 customers is joined with the next, if the arms have about
+    the same shares there; else it is left out: an arm that is there on weekends only is not
+    compared with Mondays.
 
     >>> day = np.repeat([0, 1, 2], 50)
     >>> period, kept = shared_periods(day, (np.arange(150) % 2 == 0) & (day > 0))
@@ -103,7 +105,7 @@ def _joined(counts: NDArray[Any]) -> Index:
         number_of[place] = current
         if have.min() >= LEAST:
             current, start, before, have = current + 1, place + 1, have, np.zeros(2)
-    if current and start < len(counts):  # the rest joins the last one
+    if current and start < len(counts):  # the rest joins the last period
         number_of[start:] = -1 if _other_shares(before, have) else current - 1
     return number_of
 
@@ -143,8 +145,8 @@ def moved(arm: Index, total: Array, arms: int, day: Index | None = None) -> Move
     Shares: a χ² test of arms by blocks, and of arms by the place within the day. Rewards: the share
     of buyers and the rank of a total, each against the row number; both, and the total, against the
     share that the arm had then, within arms. Runs: the number of changes of the arm, and the
-    correlation of ranks of neighbouring rows. Each test is wrong in one file of 10 000, but the one
-    against shares in one of 100.
+    correlation of ranks of neighbouring rows. Each test gives a false alarm in 1 file of 10 000;
+    the test of rewards against shares in 1 of 100.
 
     >>> rng = np.random.default_rng(0)
     >>> arm = (rng.random(4000) < np.linspace(0.1, 0.6, 4000)).astype(int)
@@ -179,7 +181,7 @@ def moved(arm: Index, total: Array, arms: int, day: Index | None = None) -> Move
 
 
 def _goes(arm: Index, total: Array, cell: Index, arms: int) -> bool:
-    """Return whether buyers or totals of an arm go with its share of a cell.
+    """Return whether the buyers or totals of an arm moved with its share of the rows of a cell.
 
     Σ (s − s̄)(x − x̄) over the root of the sum of squares, means within arms: zero for arms that
     met the same customers whatever their shares were.
@@ -202,10 +204,10 @@ def _goes(arm: Index, total: Array, cell: Index, arms: int) -> bool:
 
 
 def _followed(arm: Index, total: Array, day: Index, arms: int) -> bool:
-    """Return whether an arm's share of a day depends on how it did until then, beside a ramp.
+    """Return whether an arm's share of a day followed its earlier rewards, and not a plan.
 
-    The regression of the share on 1, the day, and Student's t of the arm against all others on
-    earlier days; a ramp that was planned has no part in the last one.
+    The share is regressed on 1, the day, and Student's t of the arm against all others on earlier
+    days. The coefficient of t is tested: a planned ramp goes into the coefficient of the day.
     """
     days = int(day.max()) + 1
     cell = day * arms + arm
@@ -220,7 +222,7 @@ def _followed(arm: Index, total: Array, day: Index, arms: int) -> bool:
         rest_k, rest_s, rest_q = (x.sum(axis=1) - x[:, mine] for x in past)
         enough = (np.minimum(k, rest_k) >= _LEAST_PAST) & (size > 0)
         if enough.sum() < _LEAST_DAYS:
-            return True  # nobody can tell
+            return True  # too few days to exclude it
         k, s, q, rest_k, rest_s, rest_q = (x[enough] for x in (k, s, q, rest_k, rest_s, rest_q))
         variance = (q / k - (s / k) ** 2) / k + (rest_q / rest_k - (rest_s / rest_k) ** 2) / rest_k
         lead = (s / k - rest_s / rest_k) / np.sqrt(np.maximum(variance, 1e-300))
@@ -293,6 +295,6 @@ def _drifts(total: Array) -> bool:
 
 
 def _ranks(values: Array) -> Array:
-    """Return the rank of each value; equal values share the mean of theirs."""
+    """Return the rank of each value; equal values share the mean of their ranks."""
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(counts) - (counts + 1) / 2)[place], dtype=np.float64)

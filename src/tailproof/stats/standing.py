@@ -31,8 +31,8 @@ LEAST_SOLD = 10
 FEWEST_CUSTOMERS = 4
 """If fewer customers than this make half of the revenue, nothing is sure."""
 _WARY = 10
-"""Weighted rewards of a policy's log get this part of the error: their sums have heavy tails. At
-the whole error 6 to 11 % of equal arms were called different, at a tenth 2 to 4.5 %."""
+"""Intervals on a policy's log divide their error probability by this, as sums of weighted rewards
+have heavy tails. Without it 6 to 11 % of equal arms were called different, with it 2 to 4.5 %."""
 MOST_HIDDEN = 0.1
 """A cap that cuts more than this share of an arm's buyers hides the value of the arm."""
 
@@ -141,8 +141,13 @@ class Standing:
 
     @cached_property
     def above(self) -> int:
-        """How many customers' totals are cut."""
-        return int((self.capped != self.customers.total).sum())
+        """How many customers' totals are cut from above."""
+        return int((self.customers.total > self.range[1]).sum())
+
+    @cached_property
+    def below(self) -> int:
+        """How many customers' totals are cut from below, as refunds may be."""
+        return int((self.customers.total < self.range[0]).sum())
 
     @cached_property
     def day(self) -> Index | None:
@@ -183,7 +188,7 @@ class Standing:
 
     @cached_property
     def means(self) -> Array:
-        """What each arm earns per customer, as its customers came; NaN without any."""
+        """The mean capped total of each arm's customers, over all days; NaN without customers."""
         customers = self.customers
         if customers.case == "visits":
             return self._visit_means
@@ -242,7 +247,7 @@ class Standing:
 
     @property
     def weighed(self) -> bool:
-        """Whether a policy chose the arms, and propensities take its choices out."""
+        """Whether rewards are weighted by propensities, as a policy chose the arms."""
         return self.moved.followed and self.customers.weight is not None
 
     @property
@@ -250,28 +255,28 @@ class Standing:
         """The error of an interval, both sides together."""
         return (1 - self.level) / (_WARY if self.weighed else 1)
 
-    def pair(self, one: int, other: int) -> Contrast:
-        """Return the first arm beyond the other, for the looks that are judged for."""
-        if (one, other) not in self._pairs:
-            self._pairs[one, other] = self._compared(one, other)
-        return self._pairs[one, other]
+    def pair(self, arm: int, other: int) -> Contrast:
+        """Return how much more the first arm earns than the other, for the looks `judged_for`."""
+        if (arm, other) not in self._pairs:
+            self._pairs[arm, other] = self._compared(arm, other)
+        return self._pairs[arm, other]
 
-    def _compared(self, one: int, other: int) -> Contrast:
+    def _compared(self, arm: int, other: int) -> Contrast:
         customers = self.customers
         if customers.case == "visits":
-            scores = self._visit_scores(*self.range, one, other)
+            scores = self._visit_scores(*self.range, arm, other)
             scored = of_scores(scores, 1 - self._error)
             if not self.bounded:
                 return scored
-            least = min(np.bincount(customers.row_arm, minlength=customers.arms)[[one, other]])
+            least = min(np.bincount(customers.row_arm, minlength=customers.arms)[[arm, other]])
             worst = (
                 (self.range[1] - self.range[0]) * len(customers.row_arm) / max(float(least), 1.0)
             )
             ends = (of_scores(np.append(scores, side * worst), 1 - self._error) for side in (-1, 1))
             return _at_worst(scored, *ends)
-        if self._by_evidence(one, other):
-            return self._at_any_look(one, other)
-        mine, first, period, weight = self._matched(one, other)
+        if self._by_evidence(arm, other):
+            return self._at_any_look(arm, other)
+        mine, first, period, weight = self._matched(arm, other)
         level, any_moved = 1 - self._error, self.moved.shares
 
         def compared(*made_up: tuple[float, float]) -> Contrast:
@@ -302,36 +307,36 @@ class Standing:
         low, high = self.range
         return _at_worst(plain, compared((low, high)), compared((high, low)))
 
-    def _by_evidence(self, one: int, other: int) -> bool:
-        """Whether two arms are compared by evidence; also where bounds stand in for sales."""
+    def _by_evidence(self, arm: int, other: int) -> bool:
+        """Whether two arms are compared by evidence; with bounds also after few sales."""
         customers = self.customers
-        few = self.bounded and min(customers.sold[[one, other]]) < LEAST_SOLD
+        few = self.bounded and min(customers.sold[[arm, other]]) < LEAST_SOLD
         return customers.case != "visits" and (self.judged_for == "any" or few)
 
-    def _matched(self, one: int, other: int) -> tuple[Index, Flags, Index | None, Array | None]:
-        """Return the customers of two arms, who has the first, their periods and weights."""
+    def _matched(self, arm: int, other: int) -> tuple[Index, Flags, Index | None, Array | None]:
+        """Return the customers of two arms: which, who has the first arm, periods and weights."""
         customers = self.customers
-        mine = np.flatnonzero((customers.arm == one) | (customers.arm == other))
-        first, period = customers.arm[mine] == one, None
+        mine = np.flatnonzero((customers.arm == arm) | (customers.arm == other))
+        first, period = customers.arm[mine] == arm, None
         if self.day is not None:
             period, kept = shared_periods(self.day[mine], first)
             mine, first, period = mine[kept], first[kept], period[kept]
         weight = None if customers.weight is None else customers.weight[mine]
         if weight is not None and self.weighed:
-            weight = np.sqrt(weight)  # each reward of a policy's log then has about one variance
+            weight = np.sqrt(weight)  # rewards of a policy's log then have about equal variances
         return mine, first, period, weight
 
-    def uncapped(self, one: int, other: int) -> float:
+    def uncapped(self, arm: int, other: int) -> float:
         """Return how much more the first arm earned than the other, per customer, without a cap."""
         customers = self.customers
         if not np.isfinite(customers.total).all():
             return math.nan
         if customers.case == "visits":
-            return float(self._visit_scores(-math.inf, math.inf, one, other).mean())
+            return float(self._visit_scores(-math.inf, math.inf, arm, other).mean())
         if self.judged_for == "any":
-            means = [float(customers.total[customers.arm == arm].mean()) for arm in (one, other)]
-            return means[0] - means[1]
-        mine, first, period, weight = self._matched(one, other)
+            first, second = (customers.total[customers.arm == number] for number in (arm, other))
+            return float(first.mean()) - float(second.mean())
+        mine, first, period, weight = self._matched(arm, other)
         return contrast(
             customers.total[mine],
             first,
@@ -341,22 +346,22 @@ class Standing:
             draws=0,
         ).difference
 
-    def _visit_scores(self, low: float, high: float, one: int, other: int) -> Array:
+    def _visit_scores(self, low: float, high: float, arm: int, other: int) -> Array:
         """Return scores of randomised visits, within days on which both arms were there."""
         customers, day = self.customers, self.row_day
         if day is None or customers.row_propensity is not None:
-            return customers.visit_scores(low, high, one, other)
-        mine = np.flatnonzero((customers.row_arm == one) | (customers.row_arm == other))
-        period, kept = shared_periods(day[mine], customers.row_arm[mine] == one)
+            return customers.visit_scores(low, high, arm, other)
+        mine = np.flatnonzero((customers.row_arm == arm) | (customers.row_arm == other))
+        period, kept = shared_periods(day[mine], customers.row_arm[mine] == arm)
         count = int(day.max()) + 1
         of_day = np.full(count, -1)
         of_day[day[mine[kept]]] = period[kept]
-        return customers.visit_scores(low, high, one, other, of_day[day])
+        return customers.visit_scores(low, high, arm, other, of_day[day])
 
-    def _at_any_look(self, one: int, other: int) -> Contrast:
+    def _at_any_look(self, arm: int, other: int) -> Contrast:
         """Compare by evidence; p values are by Ville's inequality."""
-        samples = [self.capped[self.customers.arm == arm] for arm in (one, other)]
-        bounded = self._bounded_samples(one, other)
+        samples = [self.capped[self.customers.arm == number] for number in (arm, other)]
+        bounded = self._bounded_samples(arm, other)
         if bounded is None:
             return of_scores(np.zeros(0))
         a, b = bounded
@@ -376,10 +381,10 @@ class Standing:
             customers=sum(map(len, samples)),
         )
 
-    def _bounded_samples(self, one: int, other: int) -> tuple[BoundedSample, BoundedSample] | None:
+    def _bounded_samples(self, arm: int, other: int) -> tuple[BoundedSample, BoundedSample] | None:
         """Return capped totals of two arms; None without a range or customers."""
-        (low, high), arm = self.range, self.customers.arm
-        first, last = (self.capped[arm == number] for number in (one, other))
+        (low, high), arms = self.range, self.customers.arm
+        first, last = (self.capped[arms == number] for number in (arm, other))
         if not (high > low and len(first) and len(last)):
             return None
         a, b = (BoundedSample.of(sample, low=low, high=high) for sample in (first, last))
@@ -416,16 +421,16 @@ class Standing:
             return math.exp(-evidence_needed(max(2, len(self.names)), self.level))
         return self._error / 2
 
-    def _p(self, one: int, other: int) -> float:
-        if (one, other) not in self._pairs and self._by_evidence(one, other):  # no interval yet
-            samples = self._bounded_samples(*((other, one) if self.costs else (one, other)))
+    def _p(self, arm: int, other: int) -> float:
+        if (arm, other) not in self._pairs and self._by_evidence(arm, other):  # no interval yet
+            samples = self._bounded_samples(*((other, arm) if self.costs else (arm, other)))
             return 1.0 if samples is None else _ville(mean_evidence(*samples))
-        contrast = self.pair(one, other)
+        contrast = self.pair(arm, other)
         return contrast.worse if self.costs else contrast.better
 
     @cached_property
     def doubts(self) -> tuple[str, ...]:
-        """Why nothing is sure whatever the comparisons say."""
+        """Why no lead is sure, even if the comparisons say so."""
         doubts = [*self.unsound, *self._about_sales(), *self._about_time()]
         few = self.concentration
         if 0 < few.half < FEWEST_CUSTOMERS and self.customers.n:
@@ -448,7 +453,7 @@ class Standing:
                 f"{name} has sold {often(sold) if sold else 'nothing'}" for name, sold in few[:3]
             )
             return [
-                f"{sales}, and every arm needs {LEAST_SOLD} sales before one is sure, as nobody "
+                f"{sales}, and every arm needs {LEAST_SOLD} sales before a lead is sure, as nobody "
                 "knows what its next sale brings; name the largest possible one if you know it"
             ]
         hidden = self.customers.hidden(*self.range)
@@ -500,7 +505,7 @@ class Standing:
 
     @property
     def sure(self) -> bool:
-        """Whether the leader beats every rival and nothing speaks against it."""
+        """Whether the leader beats every rival and there are no doubts."""
         return self.best is not None and not self.rivals and not self.doubts
 
     # Against a control

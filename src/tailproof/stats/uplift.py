@@ -41,12 +41,12 @@ __all__ = [
 Flags = NDArray[np.bool_]
 
 POLICY, CONTROL, OTHER = 0, 1, 2
-"""Groups of decisions; others do not count: no group was drawn for them. They are those of a paused
-or stopped experiment, imported ones, and all but the first of a unit."""
+"""Groups of decisions. `OTHER` decisions do not count, as no group was drawn for them: while the
+experiment is paused or stopped, imported decisions, and all but the first of a unit."""
 _FIRST = 256
 """Outcomes that set the first range of rewards; it is learned again at each power of two."""
 _TRAIL, _SMALLEST = 64, 32
-"""The most intervals that are kept for the chart, and the outcomes between the first ones."""
+"""The most intervals kept for the chart, and the number of outcomes between the first intervals."""
 _LEAST_KEPT = 0.01
 """If the policy decides a smaller share of requests than this, its gain is not estimated."""
 _LEAST_CONTROL = 10
@@ -101,7 +101,7 @@ class Decided(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """What one rule earns a request, another, and the difference with its interval.
+    """What two rules earn a request, and their difference with its interval.
 
     `uncapped` is the difference of rewards as they were, without an interval, and `beyond` how many
     rewards were cut. For a quantile all are shares of rewards above the control group's quantile.
@@ -162,7 +162,7 @@ class Gain:
         self.beyond += float(rows.times[rows.raw != rows.y].sum())
 
     def estimate(self, level: float = LEVEL) -> Estimate | None:
-        """Return both values and the interval; None if there is nothing to tell from."""
+        """Return both values and the interval; None without requests or without propensities."""
         n = self.requests
         if not n or self.blind:
             return None
@@ -205,8 +205,8 @@ class Worth:
     ----------
     aim : Aim
         For `Mean` and `CappedMean`, differences of means of capped rewards; for quantiles, of the
-        shares of rewards above the control group's quantile. That one is fixed, while the quantile
-        of a rule that learns moves.
+        shares of rewards above the control group's quantile. The quantile of the control group is
+        fixed, while the quantile of a rule that learns moves.
     """
 
     def __init__(self, aim: Aim) -> None:

@@ -33,7 +33,7 @@ NAMES = {
 }
 """What GrowthBook, Statsig and PostHog call these columns."""
 _NOT_IN = ("false", "", "null", "none")
-"""What PostHog answers to whoever is in no arm."""
+"""PostHog's answers for users who are in no arm."""
 _EXPERIMENTS = (
     "experiment_id",
     "experiment_name",
@@ -42,7 +42,7 @@ _EXPERIMENTS = (
     "properties.$feature_flag",
 )
 _EXPOSURE = "$feature_flag_called"
-"""The event that tells PostHog's exposures from all else in one export."""
+"""The event of exposures in PostHog's exports, which hold all kinds of events."""
 _BAG = "properties"
 """The column in which PostHog has the properties of an event, as JSON."""
 
@@ -96,7 +96,7 @@ class Part(Source):
         self.rows = rows if self.rows is None else self.rows[rows]
 
     def leave_out(self) -> None:
-        """Leave out who was in no arm of a feature flag."""
+        """Leave out users who were in no arm of a feature flag."""
         column = next((name for name in _ARMS if name in self.names), "")
         if "$feature_flag_response" not in column:
             return
@@ -134,7 +134,7 @@ def exposures_of(source: Source, experiment: str | None) -> Part:
     part = Part(source)
     if "event" in part.names and _EXPOSURE in part.values("event"):
         part.keep("event", _EXPOSURE)
-    statsig = "experiment_group" in part.names  # there it is the name
+    statsig = "experiment_group" in part.names  # in Statsig's exports "name" names the experiment
     columns = (*_EXPERIMENTS, *(["name"] if statsig else []))
     column = next((name for name in columns if name in part.names), None)
     if column is not None:

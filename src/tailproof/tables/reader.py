@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tailproof.checks import array, number, require
 from tailproof.formatting import natural_key
-from tailproof.tables import cells
+from tailproof.tables import cells, moments
 from tailproof.tables.cells import Column, Decimal, Spelling
 from tailproof.tables.checked import Records
 from tailproof.tables.columns import (
@@ -36,7 +36,7 @@ ALSO = {"unit": ("decision", "hold"), "time": ("at", "asked"), "status": ("fate"
 _FAR = 20 * 366 * 86_400.0
 """Seconds from the usual time beyond which a time stands for none, as 1970 or 9999 does."""
 _OPEN = ("pending", "kept")
-"""What a row is that still waits for its reward."""
+"""The status of a row that still waits for its reward."""
 
 Flags = NDArray[np.bool_]
 
@@ -69,11 +69,12 @@ class Reader:
         self.arms = None if arms is None else tuple(map(str, arms))
         self.decimal: Decimal | None = reading.get("decimal")
         self.spelling: Spelling = reading.get("spelling", "ask")
+        self.zone = reading.get("zone")
         self.complete, self.offered = reading.get("missing") == "refuse", reading.get("offered")
         asked = asked | {"status": reading.get("status", "status")}
         self.shares = asked["propensities"] = reading.get("propensities")
         if source.journal and isinstance(asked["group"], str) and asked["group"] == "group":
-            asked["group"] = None  # it says who chose
+            asked["group"] = None  # in a journal "group" says who chose the arm
         self.refusals = Refusals(source.where, skip=reading.get("skip_bad", False))
         self.wanted = self._wanted(asked)
         self.columns = self._load(asked)
@@ -108,7 +109,7 @@ class Reader:
         return column_of | {f"features[{name}]": name for name in columns}
 
     def _check_twice(self, column_of: dict[str, str]) -> None:
-        """Raise ``ValueError`` if two options name the same column, and one is of numbers."""
+        """Raise ``ValueError`` if two options, one of which takes numbers, name the same column."""
         features = self.features if _are_names(self.features) else ()
         named = [*column_of.items(), *(("features", name) for name in features)]
         for place, (option, name) in enumerate(named):
@@ -173,8 +174,9 @@ class Reader:
         if "time" not in self.columns:
             return None
         name = self._name("time")
-        times, note = cells.times(self.columns["time"], name, self.refusals)
-        self.notes.append(note)
+        self.moments = moments.times(self.columns["time"], name, self.refusals, self.zone)
+        times = self.moments.seconds
+        self.notes.append(self.moments.note)
         self.refusals.rows(np.flatnonzero(np.isnan(times)), f"column {name} has no time")
         usual = float(np.nanmedian(times)) if len(times) else 0.0
         with np.errstate(invalid="ignore"):
@@ -272,7 +274,7 @@ class Reader:
         full, possible = self._of_all(arms), None
         if full is not None:
             full, possible = check_all(full, arms, self.n, self.refusals)
-        elif "offer" in self.columns:  # some shares are not known, as of units that came back
+        elif "offer" in self.columns:  # a journal: units that came back have no propensities
             possible = self._on_offer(arms)
         if "propensity" in self.columns:
             chosen = self._number("propensity", "propensity")
@@ -370,7 +372,8 @@ def _are_names(features: Any) -> bool:
 def finished(records: Records, source: Source, reading: Reading) -> Records:
     """Return the records in the order of time, with rewards of silence.
 
-    A journal is adaptive. So may any table be in which the propensity of an arm varies in a group.
+    A journal is adaptive. Any table may be adaptive in which the propensity of an arm varies within
+    a group.
     """
     adaptive, floor = reading.get("adaptive"), reading.get("floor")
     records = _silent(records, source, reading.get("silence"))
@@ -392,7 +395,7 @@ def finished(records: Records, source: Source, reading: Reading) -> Records:
 def _silent(records: Records, source: Source, silence: float | None) -> Records:
     """Return the records with a reward of silence, and without rows that still wait for theirs.
 
-    Where silence is a reward, quick rewards would stand for slow ones.
+    With the waiting rows, quick rewards would stand for slow ones.
     """
     status, counts = records.status, source.silence if silence is None else silence
     if counts is not None:

@@ -8,6 +8,7 @@ from tailproof.tables.checked import Records
 from tailproof.tables.exposures import with_events
 from tailproof.tables.how import Reading
 from tailproof.tables.lazy import is_lazy, reduced
+from tailproof.tables.moments import check_zone
 from tailproof.tables.opening import open_table
 from tailproof.tables.reader import Reader, finished
 
@@ -49,8 +50,9 @@ def records(
     rows : bool
         Whether to fetch the rows of a lazy frame; else sums are made where the data are.
     **reading :
-        See `Reading`; ``events=`` and ``window="7d"`` join a table of exposures with orders. If
-        they name a column differently: ``time=("seen_at", "ordered_at")``, and so for ``unit``.
+        See `Reading`; ``events=`` and ``window="7d"`` join a table of exposures with orders. If the
+        two tables name a column differently, pass both names: ``time=("seen_at", "ordered_at")``;
+        likewise for ``unit``.
 
     Examples
     --------
@@ -90,12 +92,13 @@ def _check(table: Any, columns: dict[str, Any], features: Any, reading: Reading)
             ok = any(value is choice or value == choice for choice in _CHOICES[name])
             words = " or ".join(repr(x) for x in _CHOICES[name] if x is not None)
             require(ok, name, words, value)
+    check_zone(reading.get("zone"))
     if isinstance(table, Records):
         given = [name for name, x in columns.items() if not (isinstance(x, str) and x == name)]
         given += [*reading, *(["features"] if features is not None else [])]
         if given:
             raise ValueError(
-                f"{', '.join(given)}: these say how a table is read, and it is Records already"
+                f"{', '.join(given)}: options for reading a table, which is read already"
             )
     if reading.get("events") is None and reading.get("window") is not None:
         raise ValueError("window needs events, a table of what units did after their exposure")

@@ -49,7 +49,7 @@ class Refusals:
         self.refuse({int(row): "" for row in rows}, reason)
 
     def cells(self, column: Column, texts: Sequence[int], reason: str) -> None:
-        """Refuse the rows of a column that have one of some texts, and show these."""
+        """Refuse the rows of a column that have one of these texts, and show their texts."""
         if texts and column.codes is not None:
             rows = column.rows(texts).tolist()
             self.refuse({row: repr(column.texts[column.codes[row]]) for row in rows}, reason)

@@ -14,7 +14,7 @@ _SHOWN = 40
 
 
 def named(wanted: Sequence[str], known: Sequence[str], *, exact: bool = False) -> str | None:
-    """Return the first of some names that a column has, in any case unless it must be exact.
+    """Return the first wanted name that a column has; unless `exact`, case does not matter.
 
     >>> named(["time", "at"], ["Arm", "at"]), named(["arm"], ["Arm"]), named(["arm"], ["price"])
     ('at', 'Arm', None)

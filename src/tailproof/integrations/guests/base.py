@@ -34,7 +34,7 @@ class Made:
 
     @classmethod
     def of(cls, thing: Any, settings: Iterable[tuple[str, Any]] = ()) -> Self:
-        """Return class and settings of a thing; an object must have its settings as attributes."""
+        """Return the class and settings of a class, or of an object with settings as attributes."""
         if isinstance(thing, cls):
             return thing
         if isinstance(thing, str) or inspect.isclass(thing) or inspect.isroutine(thing):
@@ -185,7 +185,7 @@ class Guest(Policy[GuestState]):
 
     @property
     def keeps_arms(self) -> bool:
-        """Whether the number of arms must stay as it was at the start."""
+        """Whether the number of arms must stay the same."""
         return False
 
     @property

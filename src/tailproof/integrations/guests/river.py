@@ -55,7 +55,7 @@ class River(Guest):
 
 
 def river(policy: Any, **settings: Any) -> River:
-    """Return a policy that runs one of River: an object, or its class or name and settings.
+    """Return a policy that runs a bandit of River: an object, or a class or name and settings.
 
     >>> from river import bandit
     >>> from tailproof import Filtered, Median, environments, noise, simulate

@@ -17,8 +17,8 @@ _Learner: Any = import_extra("coba.primitives", "coba").Learner
 class CobaLearner(_Learner):  # type: ignore[misc]
     """One of our policies as a `coba` learner.
 
-    With a context x, the vector of arm k is e_k ⊗ x. Without one, actions that are vectors are the
-    arms, and others are known by their index.
+    With a context x, the vector of arm k is e_k ⊗ x. Without a context, actions that are vectors
+    are the arms; other actions are known by their index.
 
     >>> from tailproof import OFUL
     >>> CobaLearner(OFUL()).predict(None, [(2.0, 0.0), (0.6, 0.8)])

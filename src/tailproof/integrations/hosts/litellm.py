@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from tailproof.checks import number, require
 from tailproof.extras import import_extra
+from tailproof.integrations.routing import Router
 
 if TYPE_CHECKING:
     import litellm
     from litellm.integrations.custom_logger import CustomLogger
     from litellm.router_utils.cooldown_handlers import get_cooldown_deployments
     from litellm.types.router import CustomRoutingStrategyBase
-
-    from tailproof.integrations.routing import Router
 else:
     litellm = import_extra("litellm", "litellm")
     from litellm.integrations.custom_logger import CustomLogger
@@ -77,8 +76,6 @@ class LiteLLMStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         journal: Any = None,
         **settings: Any,
     ) -> None:
-        from tailproof.integrations.routing import Router  # live is above guests
-
         super().__init__()
         weights = {measure: 1.0} if isinstance(measure, str) else dict(measure)
         measures = get_args(Measure)
@@ -86,7 +83,7 @@ class LiteLLMStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         require(ok, "measure", f"one or more of {', '.join(measures)}", measure)
         self.weights = {n: number(f"the weight of {n}", w, above=0) for n, w in weights.items()}
         require(journal is None or callable(journal), "journal", "callable, given a group", journal)
-        Router(["a deployment"], **settings)  # refuses what it would refuse later
+        Router(["a deployment"], **settings)  # refuses wrong settings before the first call
         self.router, self._settings, self._journal = router, settings, journal
         self.groups: dict[str, Router] = {}
         self._routers: dict[str, Router] = {}
@@ -156,7 +153,7 @@ class LiteLLMStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any
     ) -> None:
         """Learn what an answer cost."""
-        router, deployment = self._of(kwargs)
+        router, deployment = self._router_of(kwargs)
         if router is not None:
             cost = self._cost(kwargs, start_time, end_time)
             if math.isnan(cost):
@@ -168,7 +165,7 @@ class LiteLLMStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any
     ) -> None:
         """Learn that a call failed."""
-        router, deployment = self._of(kwargs)
+        router, deployment = self._router_of(kwargs)
         if router is not None:
             router.fail(deployment)
 
@@ -186,8 +183,6 @@ class LiteLLMStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
 
     def _among(self, model: str, deployments: list[dict[str, Any]]) -> dict[str, Any]:
         """Return the deployment that the router of the group chooses."""
-        from tailproof.integrations.routing import Router
-
         if not deployments:
             raise litellm.ServiceUnavailableError(
                 f"no deployment of {model} is healthy", model=model, llm_provider=""
@@ -201,7 +196,7 @@ class LiteLLMStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         self._routers[chosen] = self.groups[group]
         return ids[chosen]
 
-    def _of(self, kwargs: Any) -> "tuple[Router | None, str]":
+    def _router_of(self, kwargs: Any) -> tuple[Router | None, str]:
         """Return the router that chose the deployment of a call, None if there is none."""
         params = kwargs.get("litellm_params") or {}
         deployment = str((params.get("model_info") or {}).get("id"))

@@ -25,7 +25,7 @@ RECOMMENDED: Mapping[str, Policy[Any]] = {
     "Capped(UCB1)": Capped(UCB1()),
     "LinStudentUCB": LinStudentUCB(),
 }
-"""The tools that `docs/choosing.md` recommends for revenue, and two that it does not."""
+"""The tools that `docs/choosing.md` recommends for revenue, and two rivals."""
 
 
 def _shop(
@@ -129,7 +129,7 @@ TUNING = named(
         )
     )
 )  # fmt: skip
-"""Settings may be chosen on these."""
+"""Problems on which settings may be chosen."""
 REPORT = named(
     _shop("conversion-15", 100_000, (0.05, 0.0575), _log_normal(1.4, 25)[0]),
     _shop("basket-25", 100_000, (0.04, 0.04), _pareto(2.8, 30, 37.5), 500),
@@ -160,4 +160,4 @@ REPORT = named(
         features=4, size=0.4, seed=13, unused=4, delay=2000,
     ),
 )  # fmt: skip
-"""Nothing was chosen on these."""
+"""Problems on which no setting was chosen."""

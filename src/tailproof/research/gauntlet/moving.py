@@ -1,8 +1,9 @@
 """Problems that move: jumps, a swap, a riser that nobody pulls, walks, rotations and shifts.
 
 "k5-…" has five arms whose locations are ½ apart at first, "fixed-…" 20 fixed arms and "fresh-…" 20
-new ones at each decision, both in ten dimensions; "shop-…" has four arms that nine visitors in ten
-or more do not buy from. "still" is the same without motion, to see what a precaution costs there.
+new arms at each decision, both in ten dimensions; "shop-…" has four arms that nine visitors in ten
+or more do not buy from. "still" in a name means without motion, to see what a precaution costs
+there.
 """
 
 from dataclasses import dataclass, field, replace
@@ -29,9 +30,9 @@ RECOMMENDED: dict[str, Policy[Any]] = {
     "Renewed(LinStudentUCB), 2000": Renewed(LinStudentUCB(), memory=2000),
     "Vigilant(RevenueUCB)": Vigilant(RevenueUCB()),
 }
-"""The tools that docs/choosing.md names for worlds that move, and one that does not forget."""
+"""The tools that docs/choosing.md names for worlds that move, and a policy that never forgets."""
 SPACINGS = (500, 1000, 2000, 4000)
-"""Where θ moves all the time, the oracle restarts after the best of these, or never."""
+"""Where θ moves all the time, the oracle restarts after as many decisions as is best, or never."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Restarted(Wrapper[Wrapped]):
 
 @dataclass(frozen=True, kw_only=True)
 class MovingProblem(Problem):
-    """A problem whose oracle knows when θ changes, and restarts a policy that suits it then.
+    """A problem whose oracle is a policy that suits it, restarted whenever θ changes.
 
     >>> REPORT["k5-swap"].oracle_forms()["oracle"].at
     (5000,)

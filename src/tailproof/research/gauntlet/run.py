@@ -37,7 +37,7 @@ RECOMMENDED: Mapping[str, Policy[Any]] = {
 }
 """The tools that `docs/choosing.md` recommends, with the settings that it recommends."""
 SEEDS = {"tuning": 13, "report": 20_211}
-"""For each set of problems; problems of your own use the seed of the report."""
+"""The seed of each set of problems; problems of your own use the seed of the report."""
 
 
 class Size(NamedTuple):
@@ -72,7 +72,8 @@ def run(
     ----------
     policies : mapping from names to policies
         Policies that know arms by number, `view == "arms"`, play where arms are unit vectors or
-        have only the features of a visitor; policies that need vectors, but in the latter case.
+        have only the features of a visitor; policies that need vectors play everywhere but in the
+        latter case.
     problems : str or sequence
         Sets, names, or problems of your own. Tune on "tuning" and sets that end in "-tuning" only.
     size : "smoke", "quick" or "full"

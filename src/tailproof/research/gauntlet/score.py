@@ -28,9 +28,9 @@ class Block(NamedTuple):
 
     title: str
     word: str
-    """What a path is called if its second half has too much regret."""
+    """The word for a path whose second half has too much regret."""
     limit: float
-    """How much is too much, relative to random arms."""
+    """The regret that is too much, relative to random arms."""
 
 
 BLOCKS = {
@@ -38,7 +38,7 @@ BLOCKS = {
     "money": Block("Revenue", "lost", 0.5),
     "moving": Block("Worlds that move", "stuck", 0.1),
 }
-"""By the name that problems give. Revenue is learned slowly, so paths there may regret more."""
+"""By `Problem.block`. Revenue is learned slowly, so its limit is higher."""
 _FORMAT = "tailproof gauntlet 1"
 
 

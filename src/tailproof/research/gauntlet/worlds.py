@@ -34,7 +34,7 @@ _QUANTILES = ndtri((np.arange(200) + 0.5) / 200)
 
 
 def modes(*centres: float, spread: float, outliers: float = 0.0) -> Noise:
-    """Return equal normal clusters at ± these centres; one reward in ten is Cauchy, if any are.
+    """Return noise in normal clusters at ± these centres; `outliers` makes a tenth Cauchy.
 
     >>> drawn = modes(3, spread=0.2).sample(np.random.default_rng(0), (1000,))
     >>> float(np.abs(drawn).min()) > 2
@@ -111,7 +111,7 @@ REPORT = named(
     _shop("week-shop", 56_000, (0.05, 0.04, 0.03), _THREE, spread=0.8, cycle=_WEEK),
     _shop("ramp-shop", 60_000, (0.05, 0.04, 0.03), _THREE, spread=0.8, cycle=_RAMP, phase=3000),
 )
-"""Nothing was chosen on these."""
+"""Problems on which no setting was chosen."""
 TUNING = named(
     _arms("tuning-modes", PerArm((Cauchy(),) * 4 + (modes(3, spread=0.2, outliers=10),))),
     _arms("tuning-modes-all", modes(3, spread=0.2, outliers=10), (0, 0.4, 0.7, 1)),
@@ -122,4 +122,4 @@ TUNING = named(
     _shop("tuning-never-sells", 20_000, (0.05, 1e-9), (9.99, 499), spread=1e-3),
     _shop("tuning-week", 56_000, (0.05, 0.04, 0.03), (20, 20, 20), spread=0.8, cycle=_WEEK),
 )
-"""Settings may be chosen on these."""
+"""Problems on which settings may be chosen."""

@@ -1,7 +1,7 @@
 """The paper's figures and our own experiments, one module for each study.
 
-Every module is an `Study`: settings as data, a `run` that simulates, and `draw` and
-`check_claims`, which only read results.
+Every module is a `Study`: settings as data, a `run` that simulates, and `draw` and `check_claims`,
+which only read results.
 """
 
 import re

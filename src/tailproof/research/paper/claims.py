@@ -53,7 +53,7 @@ __all__ = [
 ]
 
 ENOUGH = 10
-"""The paths of the paper's figures 2 to 5; a verdict on fewer says so."""
+"""The paths of the paper's figures 2 to 5; a verdict on fewer paths says on how many."""
 MANY = 30
 """The decisions from which on a regret is more than the luck of the first choices; with fewer, a
 verdict is a kind of its own."""
@@ -229,7 +229,7 @@ class JudgedClaim:
 
     @property
     def deciding(self) -> str:
-        """The part that decides the verdict, in words; of several, that nearest to its limit."""
+        """The deciding part in words; of several deciding parts, the part nearest to its limit."""
         part = min(self._decisive, key=self._spare)
         return f"{part.text}: {self._value_and_interval(part)}"
 

@@ -37,7 +37,6 @@ class Arm:
     offered: int = -1
     """The number of the last request that could have got it."""
     sample: Histogram = field(default_factory=Histogram)
-    window: Array = field(default_factory=lambda: np.empty(0))
     pending: int = 0
     pruned: int = 0
     """Requests that were removed from the journal before they were read."""

@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from tailproof.formatting import amount, listed
 from tailproof.live.reading import Note
+from tailproof.service.page.arms import Arm
 from tailproof.service.page.sentences import About
 from tailproof.stats.uplift import Worth
 
@@ -14,7 +15,9 @@ __all__ = ["sound"]
 _ALARM = math.log(1000)
 """Evidence that the control group is not drawn as configured."""
 _MANY = 0.05
-"""A share of late money or lost rewards above this is pointed out."""
+"""A share of late money above this is pointed out."""
+_MOST_LOST = 0.5
+"""A share of lost rewards above this is pointed out: silence may then mean 0."""
 _FEW = 0.002
 """A share of rewards that cannot be stored above this is pointed out."""
 
@@ -22,25 +25,10 @@ _LEAST = 5
 """Fewer rewards than this that cannot be stored are not pointed out."""
 
 
-class ArmCounts(Protocol):
-    """What the checks need to know of an arm."""
-
-    name: str
-    requests: int
-    came: int
-    late: int
-    late_sum: float
-    revenue: float
-
-    @property
-    def asked(self) -> int:
-        """All requests so far."""
-
-
 def sound(
     about: About,
     worth: Worth,
-    arms: Sequence[ArmCounts],
+    arms: Sequence[Arm],
     notes: Sequence[Note],
     ignored: Mapping[str, tuple[int, float]],
 ) -> dict[str, Any]:
@@ -76,7 +64,7 @@ def sound(
     if about.lost:
         missing = sum(arm.requests - arm.came for arm in arms)
         asked = sum(arm.asked for arm in arms)
-        fine = missing <= _MANY * asked
+        fine = missing <= _MOST_LOST * asked
         action = "" if fine else ": if no reward means 0, set silence = 0.0"
         checks.append(("lost rewards", fine, f"{missing:,} of {asked:,} never came{action}"))
     checks += _about_ignored(ignored, told)

@@ -5,12 +5,9 @@ import time
 from importlib.resources import files
 from typing import Any
 
-from tailproof import recipes
 from tailproof.live import Journal
-from tailproof.policies.base import Policy
 from tailproof.service.page.summary import Summary
 from tailproof.stats.aims import Aim
-from tailproof.wrappers import Negated
 
 __all__ = ["offline_page", "summarised"]
 
@@ -18,9 +15,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inl
 """Content security policy: nothing is loaded from anywhere."""
 
 
-def summarised(
-    journal: Journal, aim: Aim, *, name: str, policy: Policy[Any] | None = None
-) -> dict[str, Any]:
+def summarised(journal: Journal, aim: Aim, *, name: str) -> dict[str, Any]:
     """Return the page of a journal, as JSON values.
 
     >>> from tailproof import UCB1, Median
@@ -31,24 +26,13 @@ def summarised(
     >>> summarised(agent.journal, Median(), name="shop")["tickets"]["rewards"]
     1
     """
-    policy = _recipe(journal) if policy is None else policy
-    summary = Summary(journal, policy, aim, costs=isinstance(policy, Negated))
-    while not summary.refresh():
-        pass
-    return {"name": name, **summary.to_dict(), "at": time.time()}
-
-
-def _recipe(journal: Journal) -> Policy[Any]:
-    """Return the policy that decides now."""
     known = journal.recipes()
     if not known:
         raise ValueError("the journal is empty: no agent has used it yet")
-    text = known[-1][1]
-    try:
-        policy: Policy[Any] = recipes.build("policy", text)
-    except ValueError:
-        raise ValueError(f"{text} cannot be built from its text: name the file shop.toml") from None
-    return policy
+    summary = Summary(journal, aim, costs=known[-1][1].startswith("Negated("))
+    while not summary.refresh():
+        pass
+    return {"name": name, **summary.to_dict(), "at": time.time()}
 
 
 def offline_page(summary: dict[str, Any]) -> str:
@@ -57,9 +41,9 @@ def offline_page(summary: dict[str, Any]) -> str:
     text = (folder / "index.html").read_text("utf-8")
     data = json.dumps(summary).replace("<", "\\u003c")
     for tag, content in {
-        '<link rel="stylesheet" href="/page/page.css">': _inside("style", folder / "page.css"),
-        '<script src="/page/charts.js" defer></script>': "",
-        '<script src="/page/page.js" defer></script>': "",
+        '<link rel="stylesheet" href="/page.css">': _inside("style", folder / "page.css"),
+        '<script src="/charts.js" defer></script>': "",
+        '<script src="/page.js" defer></script>': "",
         "</body>": "".join(
             [
                 f'<script type="application/json" id="data">{data}</script>',

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from tailproof.formatting import amount, listed, signed
-from tailproof.policies.base import Policy
 from tailproof.service.page.timeline import plain
 from tailproof.stats.aims import Aim
 from tailproof.stats.comparison import (
@@ -19,8 +18,6 @@ from tailproof.stats.comparison import (
     Unbounded,
 )
 from tailproof.stats.uplift import Estimate, Scale, Worth
-from tailproof.wrappers import AutoFiltered, Filtered
-from tailproof.wrappers.base import Wrapper
 
 __all__ = [
     "BY_FEATURES",
@@ -29,7 +26,6 @@ __all__ = [
     "Counted",
     "aim_words",
     "exploring",
-    "filter_words",
     "judged_words",
     "lead_how",
     "lead_words",
@@ -129,29 +125,6 @@ def lead_words(aim: Aim, comparison: Comparison, noun: str = "request") -> str:
     )
 
 
-def filter_words(policy: Policy[Any]) -> str:
-    """Describe how many rewards are learned together, and how.
-
-    >>> from tailproof import UCB1
-    >>> filter_words(AutoFiltered(UCB1()))  # doctest: +ELLIPSIS
-    "21 rewards of the same arm are learned together: Pitman's estimator reduces them to one..."
-    """
-    if policy.pulls == 1:
-        return "Each reward is learned by itself."
-    inside: Policy[Any] = policy
-    while isinstance(inside, Wrapper) and not isinstance(inside, AutoFiltered | Filtered):
-        inside = inside.policy
-    use = "the policy takes so many at a time"
-    if isinstance(inside, AutoFiltered):
-        use = "Pitman's estimator reduces them to one number"
-    elif isinstance(inside, Filtered):
-        use = f"{inside.estimator!r} reduces them to one number"
-    return (
-        f"{policy.pulls} rewards of the same arm are learned together: {use}, so that a few "
-        "extreme rewards do not decide. Until there are so many, the policy decides as before."
-    )
-
-
 @dataclass(frozen=True, kw_only=True)
 class Counted:
     """Customers that are counted, and customers that are not.
@@ -192,6 +165,8 @@ class Counted:
                 "customers return, name them in every ask."
             )
         span = spelled(self.window)
+        if not self.known:
+            return f"No customer is counted yet: {self.waiting:,} came first within {span}."
         text = (
             f"{self.known:,} customers are counted, each with what its visits within {span} of the "
             "first one brought, once they are over"

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tailproof.advice import calibrate
 from tailproof.live import Journal, Recipe
 from tailproof.live.reading import Ended, Note, Reader
-from tailproof.policies.base import Policy
 from tailproof.service.page import sentences
 from tailproof.service.page.arms import Arm, added, first, least, lift_shown, state
 from tailproof.service.page.checks import sound
@@ -20,7 +18,6 @@ from tailproof.service.page.lifts import Lift, lifts
 from tailproof.service.page.timeline import History, plain
 from tailproof.stats.aims import Aim
 from tailproof.stats.comparison import LEVEL, Comparison, Unbounded
-from tailproof.stats.diagnostics import LEAST
 from tailproof.stats.first_windows import FirstWindows
 from tailproof.stats.histograms import FEWEST, Histogram
 from tailproof.stats.uplift import CONTROL, OTHER, POLICY, Decided, Worth
@@ -33,10 +30,6 @@ Flags = NDArray[np.bool_]
 
 __all__ = ["Summary"]
 
-_WINDOW = 1000
-"""The latest rewards of an arm, from which the tail is estimated."""
-_ALL_WINDOWS = 1_000_000
-"""The most rewards in all windows, 8 MB; with many arms each has fewer, at least `LEAST`."""
 _ALL_CELLS = 2**20
 """Cells in all histograms, 24 MB; with more than 64 arms each has fewer than 2¹⁴, at least 2¹²."""
 _CHUNK = 20_000
@@ -45,8 +38,6 @@ _LATELY = 1000
 """An arm is no longer on offer if none of this many latest tickets could have got it."""
 _LISTED = 50
 """The most arms in tables; if there are more, none gets a value by weights."""
-_JUDGED = 20_000
-"""The tail is estimated from about this many rewards; again after 10 % or this many more."""
 _GROUPS = {None: POLICY, "control": CONTROL}
 _RETURNED = (
     "Units came back, and rewards of one unit that do not add up are not independent: nothing is "
@@ -58,8 +49,7 @@ class Summary:
     """A summary of an experiment, in memory that does not grow with its journal.
 
     `refresh` reads a chunk of new rows of the journal, and `to_dict` returns the summary so far.
-    Once all is read, the result depends on the journal only, not on how often it was refreshed,
-    except for the verdict on the tail, which is updated now and then.
+    Once all is read, the result depends on the journal only, not on how often it was refreshed.
 
     Whether it paid, and the cost of exploring, are computed by `Worth` from the probabilities with
     which requests got their arms, so no law of the rewards is assumed.
@@ -74,14 +64,13 @@ class Summary:
     weighted estimate of the reward if it alone had been shown, and a lead is sure if its interval
     is above all others.
 
-    The tail is estimated from the latest rewards of each arm, up to 1000. The history is kept in
-    buckets with equal numbers of tickets; when 64 are full, neighbours are merged.
+    The history is kept in buckets with equal numbers of tickets; when 32 are full, neighbours are
+    merged.
 
     Parameters
     ----------
     journal : Journal
         Read in short transactions that block nobody; not the agent's own connection.
-    policy : Policy
     aim : Aim
         The statistic that arms are compared by.
     costs : bool
@@ -94,7 +83,7 @@ class Summary:
     >>> agent = Agent(AutoFiltered(UCB1()), ":memory:")
     >>> for reward in range(126):
     ...     status = agent.tell(agent.ask(["red", "blue"]).id, reward % 7)
-    >>> summary = Summary(agent.journal, agent.policy, Median())
+    >>> summary = Summary(agent.journal, Median())
     >>> summary.refresh()
     True
     >>> found = summary.to_dict()
@@ -104,20 +93,13 @@ class Summary:
     'Nothing leads: blue and red are equal so far.'
     """
 
-    def __init__(
-        self,
-        journal: Journal,
-        policy: Policy[Any],
-        aim: Aim,
-        *,
-        costs: bool = False,
-    ) -> None:
-        self.reader, self.policy, self.aim, self.costs = Reader(journal), policy, aim, costs
+    def __init__(self, journal: Journal, aim: Aim, *, costs: bool = False) -> None:
+        self.reader, self.aim, self.costs = Reader(journal), aim, costs
         self._arms: list[Arm] = []
         self._numbers: dict[str, int] = {}
         self.read = self.ended = self._start = 0
         self._requests = self._rewards = self._came = self._cancelled = self._again = 0
-        self._features = False
+        self._features, self._asked = False, 0.0
         self.worth = Worth(aim)
         self._windows, self._brought, self._units = FirstWindows(), Histogram(), False
         self._resumed = False
@@ -127,7 +109,6 @@ class Summary:
         self._history = History(self.worth.level)
         self._notes: list[Note] = []
         self._recipe: Recipe | None = None
-        self._judged, self._tail, self._advice = 0, "", ""
         self._seen: tuple[Any, ...] = (0, None)  # nothing was compared yet
         self._table: Array = np.empty((0, 3))
         self._lead: dict[str, Any] = {}
@@ -157,14 +138,10 @@ class Summary:
                 if self.read == pause:
                     samples = [arm.sample for arm in self._arms]
                     samples = [self._brought] if self._units or self._resumed else samples
-                    at = rows[-1].asked if rows else 0.0
-                    self.worth.settle(pause - self._start, samples, at)
+                    self.worth.settle(pause - self._start, samples, self._asked)
             if self.read == self.ended:
                 self._count()
-        if self.read < self.ended:
-            return False
-        self._judge()
-        return True
+        return self.read == self.ended
 
     def kept(self, first: int) -> bytes:
         """Return the counts for "did it pay" if outcomes before number `first` are removed."""
@@ -224,7 +201,7 @@ class Summary:
         rewards = np.array([row.reward for row in rows], dtype=np.float64)  # None is NaN
         came = np.array([row.why == "told" for row in rows])
         self._add_worth(rows, rewards, offers)
-        order, width = np.argsort(arms, kind="stable"), self._width
+        order = np.argsort(arms, kind="stable")
         numbers, starts = np.unique(arms[order], return_index=True)
         for number, positions in zip(numbers, np.split(order, starts[1:]), strict=True):
             arm, values = self._arms[number], rewards[positions]
@@ -234,13 +211,13 @@ class Summary:
             arm.rewards += len(values)
             arm.orders += int(np.count_nonzero(values))
             arm.sold = added(arm.sold, values)
-            arm.window = np.concatenate([arm.window, values])[-width:]
         self._told = added(self._told, rewards[~np.isnan(rewards)])
         self._came += int(came.sum())
         self._again += sum(row.again for row in rows)
         self._rewards += int((~np.isnan(rewards)).sum())
         asked, scale = np.array([row.asked for row in rows]), self.worth.scale
-        if scale is not None:
+        self._asked = max(self._asked, float(asked.max()))
+        if scale is not None and self.worth.level is None:  # for a quantile it is that of shares
             rewards = np.clip(rewards, scale.low, scale.high)
         live = np.array([row.group != "history" for row in rows])
         if live.any():
@@ -342,30 +319,6 @@ class Summary:
         wanted = self._features and self.worth.level is None and len(self._arms) <= _LISTED
         return len(self._arms) if wanted else 0
 
-    @property
-    def _width(self) -> int:
-        """Latest rewards kept of each arm."""
-        return min(_WINDOW, max(LEAST, _ALL_WINDOWS // max(1, len(self._arms))))
-
-    def _judge(self) -> None:
-        """Estimate the tail again, if there are many new rewards."""
-        more = self._rewards - self._judged
-        if self._rewards < LEAST or more < min(self._judged / 10 or 1, _JUDGED):
-            return
-        self._judged = self._rewards
-        arms = [arm for arm in self._arms if len(arm.window) > 1]
-        size = max(LEAST, _JUDGED // max(1, len(arms)))
-        windows = [arm.window[-size:] for arm in arms]
-        names = np.repeat([arm.name for arm in arms], [len(x) for x in windows])
-        try:
-            advice = calibrate(reward=np.concatenate([*windows, []]), arm=names, costs=self.costs)
-        except ValueError as error:  # too few of each arm, or all equal
-            self._tail, self._advice = f"No verdict: {error}.", ""
-            return
-        shown = f"This describes the latest rewards of each arm, up to {min(size, self._width)}."
-        self._tail = f"{advice.rewards.verdict} {shown}"
-        self._advice = advice.calibration.choice if advice.calibration else f"{advice.refusal}."
-
     def _compare(self, here: list[int]) -> None:
         """Compare the arms with all their rewards, if there is anything new.
 
@@ -462,7 +415,7 @@ class Summary:
         silent = 0 if silence is None else missing
         return {
             "read": 1.0 if self.read == self.ended else self.read / self.ended,
-            "recipe": repr(self.policy) if recipe is None else recipe.text,
+            "recipe": "" if recipe is None else recipe.text,
             "aim": self.aim.name,
             "mean": self.worth.level is None,
             "wait": plain(math.inf if recipe is None else float(recipe.wait)),
@@ -492,8 +445,6 @@ class Summary:
             ],
             "more_arms": max(0, len(order) - _LISTED),
             "history": self._history.to_dict([arm.name for arm in self._arms], order[:1]),
-            "tail": {"words": self._tail, "rewards": self._judged, "least": LEAST},
-            "filter": {"words": sentences.filter_words(self.policy), "advice": self._advice},
         }
 
     def _paid(self) -> dict[str, Any]:
@@ -536,7 +487,7 @@ def counted(experiment: "Experiment") -> Callable[[int], bytes]:
 
     def page(first: int) -> bytes:
         known = experiment
-        summary = Summary(known.reader(), known.agent.policy, known.aim, costs=known.costs)
+        summary = Summary(known.reader(), known.aim, costs=known.costs)
         try:
             return summary.kept(first)
         finally:

@@ -1,16 +1,15 @@
 """Routes for operators of the service: health, metrics, drop, pause, stop, resume."""
 
 import asyncio
-from collections.abc import Callable
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Path, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from tailproof.service.routes.decisions import Named
-from tailproof.service.schemas import REFUSALS, problem
+from tailproof.service.schemas import REFUSALS, RULES, problem
 
 __all__ = ["router"]
 
@@ -48,63 +47,35 @@ def metrics(request: Request) -> PlainTextResponse:
 
 
 class ArmBody(BaseModel):
-    """Which arm is meant."""
+    """The arm that is meant."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"arm": "red"}, {}]})
 
-    arm: Annotated[str, Field(description="name of the arm", examples=["red"])]
-
-
-class PauseBody(BaseModel):
-    """Which arm requests get; by default the control group's."""
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{}]})
-
-    arm: Annotated[str | None, Field(description="name of the arm", examples=["red"])] = None
+    arm: Annotated[str | None, Field(description=RULES["arm"])] = None
 
 
-class NoBody(BaseModel):
-    """Nothing more to say."""
+@router.post(
+    "/experiments/{name}/{act}",
+    responses=REFUSALS | {200: {"content": {"application/json": {"example": {"done": True}}}}},
+)
+async def act(
+    experiment: Named,
+    act: Annotated[Literal["drop", "pause", "stop", "resume"], Path(description=RULES["act"])],
+    body: ArmBody,
+) -> Response:
+    """Change who gets which arm, which the journal then says.
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{}]})
-
-
-class Done(BaseModel):
-    """What was asked for is in the journal."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"done": True}]})
-
-    done: bool
-
-
-async def _done(act: Callable[..., None], *given: str | None) -> Response:
-    """Do something to an experiment, which its journal then says."""
+    `drop`: offer an arm no more; its rewards still count. `pause`: give every request this arm, or
+    the control arm, until `resume`. `stop`: this arm has won, and every request gets it. `resume`:
+    let the policy choose again.
+    """
+    if body.arm is None and act in ("drop", "stop"):
+        return JSONResponse(problem(f"arm is required: {RULES['arm']}"), 422)
+    if body.arm is not None and act == "resume":
+        return JSONResponse(problem("unknown field 'arm': leave it out, resume needs none"), 422)
+    given = [] if body.arm is None else [body.arm]
     try:
-        await asyncio.to_thread(act, *given)
+        await asyncio.to_thread(getattr(experiment.agent, act), *given)
     except ValueError as refusal:
         return JSONResponse(problem(refusal), 422)
     return JSONResponse({"done": True})
-
-
-@router.post("/experiments/{name}/drop", response_model=Done, responses=REFUSALS)
-async def drop(experiment: Named, body: ArmBody) -> Response:
-    """Offer an arm no more; its rewards still count."""
-    return await _done(experiment.agent.drop, body.arm)
-
-
-@router.post("/experiments/{name}/pause", response_model=Done, responses=REFUSALS)
-async def pause(experiment: Named, body: PauseBody) -> Response:
-    """Give every request this arm, or the control arm, until the experiment is resumed."""
-    return await _done(experiment.agent.pause, body.arm)
-
-
-@router.post("/experiments/{name}/stop", response_model=Done, responses=REFUSALS)
-async def stop(experiment: Named, body: ArmBody) -> Response:
-    """End the experiment: this arm has won, and every request gets it."""
-    return await _done(experiment.agent.stop, body.arm)
-
-
-@router.post("/experiments/{name}/resume", response_model=Done, responses=REFUSALS)
-async def resume(experiment: Named, body: NoBody) -> Response:
-    """Let the policy choose again."""
-    return await _done(experiment.agent.resume)

@@ -1,67 +1,24 @@
 """The web page of a service: its static files, and its contents as JSON."""
 
-import gzip
-from functools import cache
-from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
+from starlette.staticfiles import StaticFiles
 
 from tailproof.service.routes.decisions import Named
 
-__all__ = ["FILES", "router"]
+__all__ = ["FILES", "PATHS", "router"]
 
-_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-"""Content security policy: nothing from other hosts, nothing inline, no framing."""
-FILES = {
-    "/": ("index.html", "text/html; charset=utf-8"),
-    "/client.js": ("client.js", "text/javascript; charset=utf-8"),
-    "/page/page.css": ("page.css", "text/css; charset=utf-8"),
-    "/page/page.js": ("page.js", "text/javascript; charset=utf-8"),
-    "/page/charts.js": ("charts.js", "text/javascript; charset=utf-8"),
+FILES = StaticFiles(packages=[("tailproof.service.page", "assets")], html=True)
+"""The page and the client for JavaScript; they reveal nothing and need no token."""
+PATHS = {
+    "/",
+    *(f"/{file.name}" for file in files("tailproof.service.page").joinpath("assets").iterdir()),
 }
-"""Static files by path, with their types; they reveal nothing and need no token."""
-
 
 router = APIRouter(tags=["page"])
-
-
-@cache
-def _file(name: str) -> tuple[bytes, bytes, str]:
-    """Return a file, its gzipped content, and its ETag."""
-    content = (files("tailproof.service") / "page" / "assets" / name).read_bytes()
-    return content, gzip.compress(content, 6), f'"{sha256(content).hexdigest()[:16]}"'
-
-
-def _served(request: Request) -> Response:
-    """Serve a static file, or 304 if the browser has it."""
-    name, kind = FILES[request.url.path]
-    plain, packed, tag = _file(name)
-    headers = {
-        "Cache-Control": "no-cache",
-        "Content-Security-Policy": _POLICY,
-        "ETag": tag,
-        "Referrer-Policy": "no-referrer",
-        "Vary": "Accept-Encoding",
-        "X-Content-Type-Options": "nosniff",
-    }
-    if request.headers.get("if-none-match") == tag:
-        return Response(status_code=304, headers=headers)
-    if "gzip" in request.headers.get("accept-encoding", ""):
-        return Response(packed, headers=headers | {"Content-Encoding": "gzip"}, media_type=kind)
-    return Response(plain, headers=headers, media_type=kind)
-
-
-for _path in FILES:
-    router.get(_path, include_in_schema=False)(_served)
-
-
-_NEVER_KEPT = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 _HEAD = {
     "name": "shop",
     "read": 1.0,
@@ -86,8 +43,8 @@ def _example(value: object) -> dict[str, Any]:
 )
 def heads(request: Request) -> Response:
     """List the experiments, each with its leading arm and ticket counts."""
-    body = request.app.state.refresher.heads()
-    return Response(body, headers=_NEVER_KEPT, media_type="application/json")
+    body = request.app.state.pages.heads()
+    return Response(body, media_type="application/json")
 
 
 @router.get(
@@ -100,5 +57,5 @@ def heads(request: Request) -> Response:
 )
 def summary(request: Request, experiment: Named) -> Response:
     """Get the page of an experiment as JSON; incomplete while `read` is below 1."""
-    body = request.app.state.refresher.summary(experiment.name)
-    return Response(body, headers=_NEVER_KEPT, media_type="application/json")
+    body = request.app.state.pages.summary(experiment.name)
+    return Response(body, media_type="application/json")
