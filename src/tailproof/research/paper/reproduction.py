@@ -213,9 +213,9 @@ def _resume(new: Reproduction) -> Reproduction:
     )
     for name in wanted | old:
         if old.get(name) != wanted.get(name):
-            if name == "policies" and _settings(old[name]) == _settings(wanted[name]):
+            if name == "policies" and _settings(before) == _settings(new):
                 raise ValueError(
-                    f"out {str(out)!r} holds results of {', '.join(wanted[name])} before the code "
+                    f"out {str(out)!r} holds results of {', '.join(new.policies)} before the code "
                     "was edited; choose a new folder"
                 )
             raise ValueError(
@@ -225,6 +225,6 @@ def _resume(new: Reproduction) -> Reproduction:
     return before
 
 
-def _settings(policies: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of policies, without the hash of their code."""
-    return {name: re.sub(r" [0-9a-f]{16}$", "", text) for name, text in policies.items()}
+def _settings(run: Reproduction) -> dict[str, str]:
+    """Return the settings of the user's policies, without the hash of their code."""
+    return {name: re.sub(r" [0-9a-f]{16}$", "", text) for name, text in run.policies.items()}
