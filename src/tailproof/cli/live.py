@@ -196,6 +196,7 @@ def _say_checked(verification: "Verification") -> None:
 
 
 _SHOWN = 20
+"""How many differences a verification prints."""
 
 
 @reads_records

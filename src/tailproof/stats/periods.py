@@ -20,9 +20,9 @@ __all__ = ["DAY", "Moved", "days_of", "moved", "seconds_of", "shared_periods"]
 DAY = 86_400.0
 """Seconds."""
 _MOST_DAYS = 1e6
-"""A column of whole numbers below this counts days: as seconds since 1970 it were of that year."""
+"""A column of whole numbers below this counts days: as seconds they would all be in early 1970."""
 _MILLISECONDS = 1e11
-"""Times above this are milliseconds since 1970: as seconds they were of the year 5138."""
+"""Times above this are milliseconds since 1970: as seconds they would be in the year 5138."""
 LEAST = 20
 """Customers that the smaller arm of a period should have; shorter periods are joined."""
 _UNLIKE = 6.63

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tailproof.stats.customers import Customers
+from tailproof.stats.periods import DAY
 from tailproof.tables.checked import Records
 from tailproof.tables.frames import Frame
 from tailproof.tables.how import Reading
@@ -22,7 +23,6 @@ __all__ = ["is_lazy", "reduced"]
 
 _MOST_ROWS = 5 * 10**6
 """More rows than this are thinned at random: they would take GBs, and change no digit shown."""
-_DAY = 86400
 _COUNT = "rows of the table"
 """What the column of counts is called; no table has this name for something else."""
 _NAME = "the lazy frame"
@@ -61,7 +61,7 @@ def reduced(
     names = {option: _column(option, name, known) for option, name in columns.items()}
     named = {option: name for option, name in names.items() if name is not None}
     asked: dict[str, Any] = {option: named.get(option) for option in columns}
-    if "reward" not in named:  # the reader says which columns there are
+    if "reward" not in named:  # the reader names wrong columns in its errors
         return _read(frame.head(1).collect().to_native(), columns, features, reading)
     kind = schema[named["reward"]]
     whole = rows or features is not None or "id" in named or is_export(known)
@@ -205,7 +205,7 @@ def _day(frame: "narwhals.LazyFrame[Any]", time: str) -> "narwhals.Expr":
     kind, column = frame.collect_schema()[time], nw.col(time)
     if isinstance(kind, nw.Datetime):
         return column.dt.truncate("1d")
-    return (column // _DAY) * _DAY if kind.is_numeric() else column
+    return (column // int(DAY)) * int(DAY) if kind.is_numeric() else column
 
 
 def _repeated(records: Records) -> Records:

@@ -79,7 +79,7 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
 
 
 def check_claims(results: Mapping[str, Result]) -> list[Claim]:
-    """Compare each filtered algorithm with every baseline, the other one, and a random arm."""
+    """Compare both filtered algorithms with every baseline, each other, and a random arm."""
     ours = ("SupBMM_mom", "SupBTC_mom")
 
     def outperform(dfs: Sequence[float], rivals: Sequence[str] = BASELINES) -> list[Part]:
