@@ -98,7 +98,8 @@ def write(folder: Path) -> None:
     (DOCS / "gauntlet.md").write_text("# The gauntlet\n\n" + "\n".join(pages), encoding="utf-8")
     scores["report"].plot().savefig(DOCS / "images" / "gauntlet.png")
     own = scores["report"].settings
-    caption = f"Seed {own['seed']}, tailproof {own['versions']['tailproof']}, `{command}`."
+    made = f"{command} --paths {own['paths']}"
+    caption = f"Seed {own['seed']}, tailproof {own['versions']['tailproof']}, `{made}`."
     page = (DOCS / "choosing.md").read_text(encoding="utf-8")
     before, rest = page.split(START)
     after = rest.split(END)[1]

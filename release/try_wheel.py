@@ -11,10 +11,21 @@ from pathlib import Path
 
 from interpreters import found
 
-README = """
-import doctest, sys
-flags = doctest.NORMALIZE_WHITESPACE
-sys.exit(doctest.testfile('README.md', module_relative=False, optionflags=flags).failed)
+README = r"""
+import re
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+shown = r"```python\n(.*?)```\n\n```text\n(.*?)```"
+blocks = re.findall(shown, Path("README.md").read_text(encoding="utf-8"), re.DOTALL)
+assert blocks, "README.md must show what its Python prints"
+names = {}
+for code, output in blocks:
+    with redirect_stdout(StringIO()) as said:
+        exec(code, names)
+    assert said.getvalue() == output, said.getvalue()
+names["agent"].close()
 """
 REWARDS = "variant,revenue\n" + "".join(f"{'AB'[i % 2]},{i % 7 * (i % 3)}\n" for i in range(400))
 CALIBRATE = ("calibrate", "visits.csv", "--reward", "revenue", "--arm", "variant")

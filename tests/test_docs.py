@@ -154,6 +154,22 @@ def test_links_to_files_lead_somewhere(page: Path) -> None:
         assert target.startswith("http") or (page.parent / target).exists(), target
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_that_measure_exist(page: Path) -> None:
+    """The target, or the file with its options and the names of its parts."""
+    for command in re.findall(r"`((?:make|python|pytest) [\w ./=,-]+)`", page.read_text()):
+        program, *words = command.split()
+        if program == "make":
+            assert re.search(rf"^{words[0]}:", (ROOT / "Makefile").read_text(), re.M), command
+            continue
+        (file,) = (word for word in words if word.endswith(".py"))
+        named = set(words) - {file, "-m"}
+        script = "slow" if program == "pytest" else (ROOT / file).read_text()
+        assert (ROOT / file).exists(), command
+        for word in named - {word for word in named if word.isdigit() or "/" in word}:
+            assert word in script, command
+
+
 def typed(tutorial: str) -> list[str]:
     """Return the cells of a tutorial, but for the first one, which is for notebooks."""
     text = (ROOT / "docs" / "tutorials" / tutorial).read_text()
@@ -213,7 +229,7 @@ def test_the_month_in_a_shop_ends_as_its_text_says(
             printed.append(done.stdout)
         else:
             shown(cell, names)
-    advice, learned, paid, _ = printed
+    advice, _, learned, paid, _ = printed
     assert "capped_mean(0.99): sale leads, and that is sure" in advice
     assert 'recipe = "lin_revenue_ucb()"' in advice
     assert "100000 of 100000 rows learned" in learned

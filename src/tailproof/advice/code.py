@@ -41,6 +41,9 @@ def code(advice: Advice, aim: Aim | None = None) -> str:
         about = f"  # {several(advice.features, 'feature')} of the visitor"
     rules = ", silence=0.0" if mostly_zero(advice) else ""
     rules += f", explore={explore}" if explore else ""
+    rules += f', wait="{advice.window}"' if isinstance(advice.window, str) else ""
+    rules += ', rewards="sum"' if advice.events else ""
+    event = ", event=order" if advice.events else ""
     unit = ", unit=customer" if advice.customers.case == "customers" else ""
     return "\n".join(
         [
@@ -49,7 +52,7 @@ def code(advice: Advice, aim: Aim | None = None) -> str:
             "",
             f'agent = Agent({text}, "decisions.db"{rules})',
             f"choice = agent.ask({offer}{unit}){about}",
-            "agent.tell(choice.id, reward)  # what choice.arm earned",
+            f"agent.tell(choice.id, reward{event})  # what choice.arm earned",
         ]
     )
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
@@ -16,8 +17,8 @@ _BY_CHANCE = 1e-4
 """An arm counts as added later if its first row would come so late with less probability."""
 
 
-def instant(name: str, time: Any) -> float:
-    """Return a time in seconds since 1970; a date without a zone is one of UTC, as in tables.
+def instant(name: str, time: Any, zone: str | None = None) -> float:
+    """Return a time in seconds since 1970; a date that names no zone is of `zone`, or of UTC.
 
     >>> instant("since", "1970-01-02"), instant("since", 5)
     (86400.0, 5.0)
@@ -28,7 +29,8 @@ def instant(name: str, time: Any) -> float:
         moment = datetime.fromisoformat(time)
     except ValueError:
         raise ValueError(f"{name} must be a date such as 2026-08-15, got {time!r}") from None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    local = UTC if zone is None else ZoneInfo(zone)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=local)).timestamp()
 
 
 def comparable(log: Records, rules: Iterable[Any], since: float | None = None) -> Records:

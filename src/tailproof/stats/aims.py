@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from tailproof.bisection import bisect
 from tailproof.checks import number, require
+from tailproof.formatting import short
 from tailproof.noise import Noise
 from tailproof.settings import Named
 from tailproof.stats.comparison import MeanWithin, Statistic, Unbounded
@@ -237,7 +238,7 @@ def crossing(
     at = changes[np.abs(np.log(grid[changes] / cap)).argmin()]
     place = math.sqrt(grid[at] * grid[at + 1])
     below, above = names[ahead[at]], names[ahead[at + 1]]
-    return f"Below a cap of {place:,.3g} {below} leads, above it {above}."
+    return f"Below a cap of {short(float(f'{place:.3g}'))} {below} leads, above it {above}."
 
 
 def _capped(ranked: Array, caps: Array) -> Array:

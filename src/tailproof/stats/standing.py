@@ -141,8 +141,13 @@ class Standing:
 
     @cached_property
     def above(self) -> int:
-        """How many customers' totals are cut."""
-        return int((self.capped != self.customers.total).sum())
+        """How many customers' totals are cut from above."""
+        return int((self.customers.total > self.range[1]).sum())
+
+    @cached_property
+    def below(self) -> int:
+        """How many customers' totals are cut from below, as refunds may be."""
+        return int((self.customers.total < self.range[0]).sum())
 
     @cached_property
     def day(self) -> Index | None:

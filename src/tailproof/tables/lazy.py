@@ -27,7 +27,7 @@ _COUNT = "rows of the table"
 """What the column of counts is called; no table has this name for something else."""
 _NAME = "the lazy frame"
 _UNORDERED = "Rows were summed where they are, so bursts of one arm were not looked for."
-_NEEDS_ROWS = {"id", "offered", "propensities", "silence", "status", "wait"}
+_NEEDS_ROWS = {"id", "offered", "propensities", "silence", "status", "wait", "zone"}
 """Options that say something about single rows."""
 
 

@@ -238,7 +238,7 @@ def test_a_shop_reads_each_arm_on_a_phone_without_scrolling_a_table(
     arm = next(row for row in found["arms"] if row["name"] == "new")
     assert list(new) == [
         "arm", "visits", "customers", "conversion", "basket", "revenue per customer",
-        "the same, capped", "lift over old, capped",
+        "capped, per customer", "lift over old, capped",
     ]  # fmt: skip
     assert new["customers"] == f"{arm['customers']:,}"
     assert new["conversion"] == f"{100 * arm['conversion']:.3g} %"

@@ -165,6 +165,8 @@ class Counted:
                 "customers return, name them in every ask."
             )
         span = spelled(self.window)
+        if not self.known:
+            return f"No customer is counted yet: {self.waiting:,} came first within {span}."
         text = (
             f"{self.known:,} customers are counted, each with what its visits within {span} of the "
             "first one brought, once they are over"
