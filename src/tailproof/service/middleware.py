@@ -146,9 +146,9 @@ class Middleware:
             return _refused(403, f"unknown host {host!r}: add it to service.hosts in the file")
         ours = {None, f"http://{named}", f"https://{named}"}
         if origin not in ours and _name(origin or "") not in self._hosts:
-            site = reprlib.repr(_name(origin or ""))
+            site = reprlib.repr(origin)
             return _refused(
-                403, f"a page of another site, {site}, asks: add it to service.hosts in the file"
+                403, f"pages of {site} may not ask here: add its host to service.hosts in the file"
             )
         if not self._knows(scope["path"], headers.get(b"authorization", "")):
             answer = _refused(401, "missing or wrong token: send Authorization: Bearer …")

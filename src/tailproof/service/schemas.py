@@ -41,7 +41,6 @@ RULES = {
     "arm": 'the name of an arm, such as "red"',
     "act": '"ask", "tell", "batch", "drop", "pause", "stop" or "resume"',
     "events": "true or false",
-    "format": '"csv" or "parquet"',
     "acts": f'a list of 1 to {_MOST_ACTS} objects, each with "do": "ask" or "do": "tell"',
 }
 _SHORT = reprlib.Repr()

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from tailproof.live import Journal, Recipe
 from tailproof.live.reading import Ended, Note, Reader
 from tailproof.service.page import sentences
-from tailproof.service.page.arms import Arm, added, first, least, lift_shown, state
+from tailproof.service.page.arms import Arm, Lift, added, first, least, lift_shown, lifts, state
 from tailproof.service.page.checks import sound
 from tailproof.service.page.kept import of_worth, packed, unpacked
-from tailproof.service.page.lifts import Lift, lifts
 from tailproof.service.page.timeline import History, plain
 from tailproof.stats.aims import Aim
 from tailproof.stats.comparison import LEVEL, Comparison, Unbounded

@@ -273,15 +273,14 @@ async function send(path, init = {}) {
   return answer;
 }
 
-for (const button of document.querySelectorAll("[data-export]")) button.addEventListener("click", async () => {
-  const kind = button.dataset.export;
+at("export").addEventListener("click", async () => {
   setText("act-words", "Exporting…");
   try {
-    const file = await (await send(`/experiments/${latest.name}/log?format=${kind}`)).blob();
-    const link = make("a", undefined, { href: URL.createObjectURL(file), download: `${latest.name}.${kind}` });
+    const file = await (await send(`/experiments/${latest.name}/log`)).blob();
+    const link = make("a", undefined, { href: URL.createObjectURL(file), download: `${latest.name}.csv` });
     link.click();
     URL.revokeObjectURL(link.href);
-    setText("act-words", `Exported ${latest.name}.${kind}.`);
+    setText("act-words", `Exported ${latest.name}.csv.`);
   } catch (error) { setText("act-words", `Not exported: ${error.message}`); }
 });
 
