@@ -75,11 +75,9 @@ def sweep(
     """
     _check(plans)
     check_engine(engine, workers)
-    folder = None if out is None else Path(out)
-    code = code_of(engine)
-    keyed = {
-        name: _cells_by_key(name, plan, code, keep=out is not None) for name, plan in plans.items()
-    }
+    folder, code = None if out is None else Path(out), code_of(engine)
+    keep = out is not None
+    keyed = {name: _cells_by_key(name, plan, code, keep=keep) for name, plan in plans.items()}
     cells = {key: cell for by_key in keyed.values() for key, cell in by_key.items()}
     if folder is not None:
         require(folder.is_dir() or not folder.exists(), "out", "a folder", str(out))
