@@ -336,6 +336,7 @@ def report_command(
     """
     from tailproof.checks import require
 
+    require("://" in file or Path(file).exists(), "file", "one that exists", file)
     table = _is_table(file)
     if Path(file).is_dir() and not table:
         redraw(Path(file))

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tailproof.checks import number, require, whole
+from tailproof.checks import meant, number, require, whole
 from tailproof.environments.arm_sets import GivenArms
 from tailproof.environments.linear import Bandit, LinearBandit, k_armed, neutral, orthant
 from tailproof.environments.shops import Visitors
@@ -172,7 +172,8 @@ def problems(which: str | Sequence[str | Problem]) -> tuple[Problem, ...]:
     Traceback (most recent call last):
     ValueError: problems: 'fresh-t7' is unknown; choose report, tuning, money, money-tuning, moving,
     moving-tuning, worlds, worlds-tuning, or
-    names from tailproof list
+    names from tailproof list; did you mean fresh-t3 or fresh-t1 or
+    fresh-still?
     """
     sets = problem_sets()
     by_name = {name: problem for group in sets.values() for name, problem in group.items()}
@@ -189,7 +190,7 @@ def problems(which: str | Sequence[str | Problem]) -> tuple[Problem, ...]:
         else:
             raise ValueError(
                 f"problems: {name!r} is unknown; choose {', '.join(sets)}, or names from "
-                "tailproof list"
+                f"tailproof list{meant(str(name), [*sets, *by_name])}"
             )
     return tuple(named(*chosen).values())
 
