@@ -390,7 +390,7 @@ class Agent:
         if self.learner.state is None:  # another agent may have begun
             journal.lock_arms()
             self._restore()
-        elif not self.learner.numbers.keys() >= set(offer.names):
+        elif not self.learner.knows(offer):
             journal.lock_arms()
             self.learner.know(journal.arms())
         learner = self.learner

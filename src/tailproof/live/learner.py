@@ -130,6 +130,10 @@ class Learner:
         """Know the numbers of these arms."""
         self.numbers, self.names = numbers, {number: name for name, number in numbers.items()}
 
+    def knows(self, offer: Offer) -> bool:
+        """Return whether every arm of an offer has a number."""
+        return offer.key in self._seen or self.numbers.keys() >= {*offer.names}
+
     def begin(self, arms: int, dim: int) -> None:
         """Start from nothing, with these numbers of arms and features."""
         self.dim, self.first_arms = dim, arms

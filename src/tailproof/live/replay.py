@@ -47,7 +47,7 @@ def replay(
             if row.number > learner.learned:  # what comes next was pruned
                 break
             given = offer(row.offer)
-            if not learner.numbers.keys() >= {*given.names}:  # another agent offered them first
+            if not learner.knows(given):  # another agent offered them first
                 learner.know(journal.arms())
             try:
                 learner.learn(given, row.arm, row.reward, row.propensity)
