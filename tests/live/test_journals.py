@@ -16,7 +16,7 @@ import pytest
 from clocks import Clock
 
 import tailproof.live.journal.postgres
-from tailproof import OFUL, UCB1, Filtered, LinStudentUCB, LinTS
+from tailproof import OFUL, UCB1, Filtered, LinStudentUCB, LinTS, Uniform
 from tailproof.live import Agent, Journal, Postgres, SQLite, Ticket, open_journal, read
 from tailproof.live.journal import base
 from tailproof.live.journal.tables import TABLES
@@ -239,6 +239,18 @@ def test_two_agents_on_one_journal(opened: Callable[..., Journal], policy: Any) 
     whole = Agent(policy, opened(), clock=clock)
     assert whole.verify().ok
     assert whole.ask(offers[0], ticket="visit 0").arm == agents[0].ask(offers[1], "visit 0").arm
+
+
+def test_an_agent_learns_from_an_offer_whose_arms_only_another_agent_knows(
+    opened: Callable[..., Journal],
+) -> None:
+    first, second = (Agent(Uniform(), opened()) for _ in range(2))
+    first.tell(first.ask(ARMS).id, 1.0)
+    while (ticket := second.ask(["green", "red"])).arm != "red":  # which both agents know
+        pass
+    second.tell(ticket.id, 1.0)
+    assert first.ask(ARMS).arm in ARMS
+    assert first.verify().ok
 
 
 def test_a_file_is_for_its_owner_alone(tmp_path: Path) -> None:

@@ -44,10 +44,11 @@ def replay(
         for number, reward, arm, offered, share in some:
             if number > learner.learned:  # what comes next was pruned
                 break
-            if arm not in learner.names:
+            given = offer(offered)
+            if not learner.numbers.keys() >= {*given.names}:  # another agent offered them first
                 learner.know(journal.arms())
             try:
-                learner.learn(offer(offered), arm, reward, share)
+                learner.learn(given, arm, reward, share)
             except ValueError as error:  # due to an earlier request, not to this one
                 raise RuntimeError(f"cannot learn outcome {number}: {error}") from error
             after_each()
