@@ -417,6 +417,7 @@ class Summary:
             "recipe": "" if recipe is None else recipe.text,
             "aim": self.aim.name,
             "mean": self.worth.level is None,
+            "weighted": bool(self._by_arm),
             "wait": plain(math.inf if recipe is None else float(recipe.wait)),
             "explore": 0.0 if recipe is None else recipe.explore,
             "floor": 0.0 if recipe is None else recipe.floor,
