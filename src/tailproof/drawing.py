@@ -77,8 +77,8 @@ def band(
 
     "spread" is their median, 10–90 % band, and mean as thin dashes; fewer than five paths get no
     band. "mean" is their mean with Student's interval of the mean at each point, from two paths on.
-    Later lines are drawn below earlier ones; with `crowded`, lines have gaps through which those
-    below can be seen.
+    Later lines are drawn below earlier ones; with `crowded`, lines have gaps through which the
+    lines below can be seen.
     """
     colour = PALETTE[number % len(PALETTE)]
     style = _GAPS[number % len(_GAPS)] if crowded else ("-", "-.")[number // len(PALETTE) % 2]

@@ -1,4 +1,4 @@
-"""Visitors' features: from a row of numbers to what a policy is asked with."""
+"""Visitors' features: from a row of numbers to the vectors that a policy takes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ def cross(arms: Iterable[str], visitor: ArrayLike) -> dict[str, Array]:
 
 @dataclass(frozen=True, eq=False)
 class Scaler:
-    """Features of comparable size, whatever their units, from those of some visitors.
+    """Features of comparable size in any unit, scaled by the features of earlier visitors.
 
     z = min(max((x − median)/spread, −3), 3)/(3√d),  spread the interquartile range / 1.349
 

@@ -15,7 +15,7 @@ _TEXT_OR_OWN = re.compile(r"""('[^']*'|"[^"]*")|([A-Za-z_][\w.]*):([A-Za-z_][\w.
 
 
 def placeholders(text: str) -> tuple[str, dict[str, str]]:
-    """Replace every ``module:name`` by a name that Python can read, and return what it stands for.
+    """Replace every ``module:name`` by a placeholder, and return the text and the placeholders.
 
     >>> placeholders("filtered(mine:MedSA(bonus=2), repeats=15)")
     ('filtered(own_0_(bonus=2), repeats=15)', {'own_0_': 'mine:MedSA'})

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from scipy.integrate import quad
@@ -33,7 +34,9 @@ from tailproof import (
     Uniform,
     calibrate,
     environments,
+    judge,
     noise,
+    records,
     simulate,
 )
 from tailproof.advice.code import explored
@@ -964,3 +967,29 @@ def test_an_arm_whose_customers_were_all_left_out() -> None:
     arm[7] = "c"
     advice = calibrate(arm=arm, reward=rng.exponential(5, 900), unit=np.arange(900) // 2)
     assert "c has sold nothing" in str(advice)
+
+
+def test_refunds_below_the_cap_are_counted_and_named_by_arm() -> None:
+    """Two customers of new bring less than 0, too few for the cap to have a lower end."""
+    spent = np.repeat([0.0, 10.0, 0.0, 9.0, -30.0], [800, 200, 800, 198, 2])
+    arm = np.repeat(["old", "new"], 1000)
+    words = calibrate(arm=arm, reward=spent, control="old").explain()
+    assert "2 rows below 0 (new 2) count as 0, refunds perhaps: 1.6% of the sum." in words
+    assert "For capped_mean(0.99) rewards are capped at 0 and 10" in words
+    assert "brought beyond it" not in words
+    log = records(arm=arm, reward=spent, propensity=np.full(2000, 0.5))
+    judged = judge(log, "new", CappedMean(0.99))
+    assert "2 rewards below 0 count as 0" in " ".join(judged.sentences())
+
+
+def test_the_file_of_a_service_adds_up_orders_as_the_table_did() -> None:
+    user = np.arange(100)
+    seen = pd.DataFrame({"arm": ["a", "b"] * 50, "user": user, "at": 0.0})
+    orders = pd.DataFrame({"user": [*user, 0, 0], "at": [*[9e5] * 100, 1.0, 2.0], "spent": 5.0})
+    columns: dict[str, Any] = {"reward": "spent", "unit": "user", "window": "7d"}
+    advice = calibrate(seen, events=orders, aim=CappedMean(0.99), **columns)
+    assert 'rewards = "sum"' in advice.service()
+    assert 'wait="7d", rewards="sum")' in advice.code()
+    assert "agent.tell(choice.id, reward, event=order)" in advice.code()
+    plain = calibrate(arm=["a", "b"] * 50, reward=np.arange(100.0), aim=CappedMean(0.99))
+    assert "sum" not in plain.service() + plain.code()

@@ -61,6 +61,9 @@ def test_import_change_verify_and_prune(shop: Path, tmp_path: Path) -> None:
     assert "has learned 50 outcomes" in said
     assert "decides already" in run(f"change {shop} checkout")
     assert "everything matches" in run(f"verify {tmp_path / 'checkout.db'}")
+    assert "everything matches" in run(f"verify {shop}")
+    assert run(f"log {shop}") == run(f"log {tmp_path / 'checkout.db'}")
+    assert "experiment must be one of checkout" in run(f"verify {shop} --experiment x", code=2)
     assert "There is nothing to remove" in run(f"prune {shop} checkout --before 2020-01-01")
     assert "a time that has passed" in run(f"prune {shop} checkout --before 2999-01-01", code=2)
     time.sleep(0.01)

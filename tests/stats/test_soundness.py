@@ -75,3 +75,19 @@ def test_a_plan_names_every_arm() -> None:
         planned_shares("half", NAMES)
     with pytest.raises(ValueError, match="split must be"):
         planned_shares("A=x,B=1", NAMES)
+
+
+def test_an_arm_that_came_later_has_its_share_on_its_days() -> None:
+    rng = np.random.default_rng(4)
+    day = np.sort(rng.integers(0, 20, 9000))
+    arm = np.where(day < 8, rng.integers(0, 2, 9000), rng.integers(0, 3, 9000))
+    names, even = ("A", "B", "C"), np.full(3, 1 / 3)
+    late = Customers.of(arm=arm, reward=np.zeros(9000), arms=3)
+    (found,) = about_shares(late, even, names, day)
+    assert found.kind == "days"
+    assert found.words == "C came on day 9 of 20: it is compared on its days."
+    lost = ~((arm == 1) & (rng.random(9000) < 0.2))
+    broken = Customers.of(arm=arm[lost], reward=np.zeros(lost.sum()), arms=3)
+    came, found = about_shares(broken, even, names, day[lost])
+    assert (came.kind, found.kind) == ("days", "shares")
+    assert found.words.startswith("The arms do not have their planned shares: A ")

@@ -46,7 +46,7 @@ def test_one_row_a_unit_with_what_came_within_its_window() -> None:
     assert found.time is not None
     assert (found.time / DAY).tolist() == [0, 1, 2]
     assert found.notes == (
-        "1 unit that saw several arms were left out.",
+        "1 unit that saw several arms was left out.",
         "Events that do not count: 1 before the first exposure of their unit, 2 after the window "
         "of their unit, 1 of units that were not exposed.",
         "1 unit is left out, as less than 7 days passed since the exposure.",

@@ -66,6 +66,8 @@ class Advice:
         How many features of a visitor are recorded, and how many more are always the same.
     looks, control, split, largest, smallest, window :
         As in `calibrate`.
+    events : bool
+        Whether rewards are sums of orders.
 
     Examples
     --------
@@ -101,6 +103,7 @@ class Advice:
     largest: float | None = None
     smallest: float | None = None
     window: Any = None
+    events: bool = False
 
     @property
     def pulls(self) -> int:

@@ -129,6 +129,7 @@ def _advice(
         refusal=refusal,
         asked=asked,
         window=options.get("window"),
+        events=options.get("events") is not None,
         **stated,
         **sizes,
     )

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from tailproof.formatting import listed, several, short, two_digits, with_sign
+from tailproof.formatting import listed, short, two_digits, with_sign
 from tailproof.stats.contrasts import Contrast
 from tailproof.stats.standing import Standing
 
@@ -88,20 +88,46 @@ def _cap(standing: Standing) -> str:
         return f", as long as {totals} lie between {short(low)} and {short(high)}"
     if not standing.above:
         return f", as long as {totals} do not exceed {short(high)}, the largest so far"
-    ends = f"at {short(high)}" if not low else f"at {short(low)} and {short(high)}"
-    return f", {totals} capped {ends} (their {standing.share:.0%} quantile)"
+    quantile = f"{standing.share:.0%} quantile"
+    return f", {totals} capped {_ends(standing)} (their {quantile})"
+
+
+def _ends(standing: Standing) -> str:
+    """Say where totals are cut; the lower end only if some are below it."""
+    low, high = standing.range
+    if not low and not standing.below:
+        return f"at {short(high)}"
+    return f"at {short(low)} and {short(high)}"
 
 
 def about_cap(standing: Standing) -> str:
-    """Say what share of all revenue the cap leaves out; empty if none."""
-    if not standing.above:
+    """Say what share of all revenue the cap leaves out, and whose refunds; empty if none."""
+    totals, (low, high) = standing.customers.total, standing.range
+    size = float(np.abs(totals).sum())
+    if not 0 < size < math.inf:
         return ""
-    total = float(np.abs(standing.customers.total).sum())
-    left = float(np.abs(standing.customers.total - standing.capped).sum())
-    if not (0 < total < math.inf and left > 0):
-        return ""
-    who = f"{standing.above:,} {noun(standing)}" + ("s" if standing.above > 1 else "")
-    return f"The cap leaves out {left / total:.1%} of the sum, what {who} brought beyond it."
+    words = []
+    if standing.above:
+        left = float((totals - high)[totals > high].sum()) / size
+        who = _counted(standing.above, standing)
+        words = [f"The cap leaves out {left:.1%} of the sum, what {who} brought beyond it."]
+    if standing.below:
+        under = totals < low
+        by_arm = np.bincount(standing.customers.arm[under], minlength=len(standing.names))
+        pairs = zip(standing.names, by_arm.tolist(), strict=True)
+        arms = ", ".join(f"{name} {count:,}" for name, count in pairs if count)
+        left = float((low - totals)[under].sum()) / size
+        verb = "counts" if standing.below == 1 else "count"
+        refunds = "" if low else ", refunds perhaps"
+        words.append(
+            f"{_counted(standing.below, standing)} below {short(low)} ({arms}) {verb} as "
+            f"{short(low)}{refunds}: {left:.1%} of the sum."
+        )
+    return " ".join(words)
+
+
+def _counted(count: int, standing: Standing) -> str:
+    return f"{count:,} {noun(standing)}" + ("s" if count > 1 else "")
 
 
 def bounds_words(standing: Standing) -> str:
@@ -113,23 +139,24 @@ def bounds_words(standing: Standing) -> str:
         return f"{totals} lie {between}, as you said"
     if standing.assumed:
         return f"{totals} are assumed to lie {between}"
-    ends = f"at {short(high)}" if not low else f"at {short(low)} and {short(high)}"
-    return (
-        f"{totals} are capped {ends}, the {standing.share:.1%} quantile of those that are not zero"
-    )
+    quantile = f"{standing.share:.1%} quantile of those that are not zero"
+    return f"{totals} are capped {_ends(standing)}, the {quantile}"
 
 
 def _uncapped(standing: Standing, arm: int, other: int, contrast: Contrast) -> str:
     """Say the difference without the cap, if the cap reverses its sign."""
-    if not standing.above:
+    if not standing.above + standing.below:
         return ""
     raw = standing.uncapped(arm, other)
     if raw * contrast.difference >= 0 or not math.isfinite(raw):
         return ""
     more = "more" if raw > 0 else "less"
-    who = several(standing.above, noun(standing))
-    decide = "decides" if standing.above == 1 else "decide"
-    return f" Uncapped it was {short(abs(raw))} {more}: {who} above the cap {decide} that."
+    low = short(standing.range[0])
+    above = f"{_counted(standing.above, standing)} above the cap" if standing.above else ""
+    below = f"{_counted(standing.below, standing)} below {low}" if standing.below else ""
+    cut = " and ".join(filter(None, [above, below]))
+    decide = "decides" if standing.above + standing.below == 1 else "decide"
+    return f" Uncapped it was {short(abs(raw))} {more}: {cut} {decide} that."
 
 
 def how_many_more(standing: Standing, arm: int, other: int) -> str:

@@ -41,6 +41,9 @@ def code(advice: Advice, aim: Aim | None = None) -> str:
         about = f"  # {several(advice.features, 'feature')} of the visitor"
     rules = ", silence=0.0" if mostly_zero(advice) else ""
     rules += f", explore={explore}" if explore else ""
+    rules += f', wait="{advice.window}"' if isinstance(advice.window, str) else ""
+    rules += ', rewards="sum"' if advice.events else ""
+    event = ", event=order" if advice.events else ""
     unit = ", unit=customer" if advice.customers.case == "customers" else ""
     return "\n".join(
         [
@@ -49,7 +52,7 @@ def code(advice: Advice, aim: Aim | None = None) -> str:
             "",
             f'agent = Agent({text}, "decisions.db"{rules})',
             f"choice = agent.ask({offer}{unit}){about}",
-            "agent.tell(choice.id, reward)  # what choice.arm earned",
+            f"agent.tell(choice.id, reward{event})  # what choice.arm earned",
         ]
     )
 
@@ -57,8 +60,8 @@ def code(advice: Advice, aim: Aim | None = None) -> str:
 def explored(policy: Policy[Any]) -> float:
     """Return the share of uniformly random choices beside a policy in live use.
 
-    `RevenueUCB` draws its choices. Others leave arms without a chance: then late rewards leave all
-    requests to one arm, and nobody can judge another rule from the log.
+    `RevenueUCB` draws its choices. Other policies give some arms no chance: while rewards are late,
+    all requests would go to one arm, and nobody could judge another rule from the log.
     """
     inner = policy.policy if isinstance(policy, Negated) else policy
     return 0.0 if isinstance(inner, RevenueUCB | LinRevenueUCB) else _EXPLORE

@@ -52,8 +52,8 @@ def calibration_figure(calibration: Calibration) -> "Figure":
 def rewards_figure(rewards: Rewards, estimates: Mapping[str, NDArray[np.float64]]) -> "Figure":
     """Draw the tail of each arm's rewards, and the arms under each aim.
 
-    The first panel shows the share of an arm's rewards further than z from its median: a power
-    tail is a straight line, and the dashed one has the estimated tail index. The others show each
+    The first panel shows the share of an arm's rewards further than z from its median: a power tail
+    is a straight line, and the dashed line has the estimated tail index. The other panels show each
     arm's estimate and its interval.
 
     >>> from tailproof import calibrate

@@ -122,8 +122,9 @@ class Capped:
 def platform_rules(advice: Advice, platform: str) -> list[Capped]:
     """Return which arm a platform's rule for outliers would pick and at which cap; ours first.
 
-    Ours caps totals of customers at the quantile of the aim, 0.99 of those that are not zero
-    unless the aim says otherwise. Only the caps differ here: the tests of platforms are theirs.
+    Our rule caps totals of customers at the quantile of the aim, by default the 0.99-quantile of
+    totals that are not zero. Only the caps are compared here, not the statistical tests of
+    platforms.
 
     >>> from tailproof import calibrate
     >>> spent = [*[0.0] * 960, *[10.0] * 40, *[0.0] * 980, *[10.0] * 19, 900.0]

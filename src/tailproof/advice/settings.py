@@ -43,6 +43,7 @@ def settings(advice: Advice, aim: Aim | None = None) -> str:
             *listed,
             *chance,
             f'wait = "{_wait(advice)}"  # within which a reward counts',
+            *_sums(advice),
             *_groups(advice),
             'silence = 0.0  # the reward of a request that nobody tells; "lost": unknown'
             if mostly_zero(advice)
@@ -61,6 +62,12 @@ def _wait(advice: Advice) -> str:
         if size % length == 0:
             return f"{size / length:g}{unit}"
     return f"{size:g}s"
+
+
+def _sums(advice: Advice) -> list[str]:
+    """Say that orders and refunds of a request add up, as they did in a table of orders."""
+    line = 'rewards = "sum"  # orders and refunds add up; tell each with its number: event = "…"'
+    return [line] if advice.events else []
 
 
 def _groups(advice: Advice) -> list[str]:

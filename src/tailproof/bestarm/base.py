@@ -39,7 +39,7 @@ Active = Annotated[NDArray[np.bool_], Rule(("arms",), blank=1)]
 
 @dataclass(eq=False)
 class Answer(State):
-    """The recommended arm in each path, −1 before there is one; it never changes."""
+    """The recommended arm in each path, −1 before the answer; an answer never changes."""
 
     fixed_arms = True
     fewest_arms = 2
@@ -52,7 +52,7 @@ class Answer(State):
 
 @dataclass(eq=False)
 class Race(Answer, Ridge):
-    """A regression, and the answer once there is one.
+    """A regression, and the answer once it is known.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class Race(Answer, Ridge):
 
 @dataclass(eq=False)
 class TallyRace(Answer, Tally):
-    """The sums of K arms, and the answer once there is one."""
+    """The sums of K arms, and the answer once it is known."""
 
 
 A = TypeVar("A", bound=Answer)
@@ -124,7 +124,7 @@ class BestArm(Policy[A], Recommends, ABC):
         return replace(self, delta=delta)
 
     def recommend(self, state: A) -> Index:
-        """Return the recommended arm in each path, −1 before there is one."""
+        """Return the recommended arm in each path, −1 before the answer."""
         return state.answer.copy()
 
 

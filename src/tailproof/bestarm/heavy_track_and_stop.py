@@ -23,7 +23,7 @@ class _Evidence(Answer, MomentBets):
     Attributes
     ----------
     logs, losses : arrays of shape (paths, K, bets)
-        The bets against larger means, and those against smaller ones.
+        The bets against larger means, and the bets against smaller means.
     sums, total, share : arrays of shape (paths, K)
         Sums of rewards; Z_b, ∞ for the leader; and the share of Z_b that the leader's pulls bring.
     """

@@ -14,7 +14,7 @@ __all__ = ["QuantileLUCB"]
 class QuantileLUCB(QuantileBestArm):
     """Pull the leading arm and its strongest rival until their confidence intervals separate.
 
-    h = argmax_a L_a, l = argmax_{a≠h} U_a, pull the one pulled less; recommend h when L_h ≥ U_l,
+    h = argmax_a L_a, l = argmax_{a≠h} U_a, pull the arm pulled less; recommend h when L_h ≥ U_l,
     U = X_(J), L = X_(n+1−J'), J = min{s : ln M_n(s) ≥ ln(K/δ)}, J' the same at level 1 − π
 
     M_n is the mixture of `tailproof.OrderStatisticUCB`. The intervals hold for any law, for all n

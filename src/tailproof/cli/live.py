@@ -23,7 +23,13 @@ if TYPE_CHECKING:
 __all__ = ["COMMANDS", "JOURNALS"]
 
 JournalText = Annotated[
-    str, typer.Argument(help="A SQLite file, or 'postgresql://user@host/database#experiment'.")
+    str,
+    typer.Argument(
+        help="A SQLite file, 'postgresql://user@host/database#experiment', or a file shop.toml."
+    ),
+]
+OfSeveral = Annotated[
+    str | None, typer.Option(help="For a file with several experiments: its name.")
 ]
 SettingsFile = Annotated[Path, typer.Argument(help="The settings, such as shop.toml.")]
 ExperimentName = Annotated[str, typer.Argument(help="The name of an experiment in the file.")]
@@ -87,6 +93,7 @@ def log_command(
     out: Annotated[
         Path | None, typer.Option(help="A new file, .csv or .parquet; by default CSV on stdout.")
     ] = None,
+    experiment: OfSeveral = None,
     events: Annotated[
         bool, typer.Option("--events", help="Every reward that was told, instead of tickets.")
     ] = False,
@@ -102,7 +109,6 @@ def log_command(
     with an apostrophe.
     """
     from tailproof.checks import require
-    from tailproof.live import open_journal
     from tailproof.live.export import csv_pieces
 
     if out is not None:
@@ -110,7 +116,7 @@ def log_command(
         require(not out.exists(), "out", "a file that does not exist yet", str(out))
         if out.suffix == ".parquet":
             import_extra("pyarrow", "parquet", "writing Parquet")
-    source = open_journal(journal, make=False)
+    source = _journal(journal, experiment)
     try:
         if out is None:
             for piece in csv_pieces(source, events=events):
@@ -137,7 +143,7 @@ def _write_log(source: "Journal", out: Path, *, events: bool) -> None:
                 stream.write(piece.encode())
 
 
-def verify_command(journal: JournalText) -> None:
+def verify_command(journal: JournalText, experiment: OfSeveral = None) -> None:
     """Check the outcomes of a journal, replay it, and check that decisions come out as recorded.
 
         tailproof verify journals/shop.db
@@ -145,11 +151,10 @@ def verify_command(journal: JournalText) -> None:
     If some do not, it lists them and ends with exit code 1: the journal was changed by hand, or
     written by another version. The journal may be in use.
     """
-    from tailproof.live import open_journal
     from tailproof.live.recipe import built
     from tailproof.live.verification import verify
 
-    source = open_journal(journal, make=False)
+    source = _journal(journal, experiment)
     try:
         recipes = source.recipes()
         if not recipes:
@@ -309,9 +314,7 @@ def _opened(file: Path, name: str, *, change: bool = False) -> "Iterator[Experim
 def report_command(
     file: Reported,
     aim: AimText = None,
-    experiment: Annotated[
-        str | None, typer.Option(help="For a file with several experiments: its name.")
-    ] = None,
+    experiment: OfSeveral = None,
     out: Annotated[
         Path | None, typer.Option(help="A new file, .html; by default NAME.html here.")
     ] = None,
@@ -412,19 +415,26 @@ def _write_report(facts: dict[str, Any], page: str, words: str, out: Path | None
 def _reported(file: str, aim: str | None, experiment: str | None) -> "tuple[Journal, str, Aim]":
     """Return the journal, the name and the aim."""
     from tailproof import recipes
+
+    name = _name(file, experiment)
+    if not file.endswith(".toml"):
+        if aim is None:
+            raise ValueError("--aim is required for a journal, such as --aim 'capped_mean(0.99)'")
+        return _journal(file, None), name, recipes.build("aim", aim)
+    settings = _loaded(file).experiments[name]
+    goal = settings.aim if aim is None else recipes.build("aim", aim)
+    return _journal(file, name), name, goal
+
+
+def _journal(file: str, experiment: str | None) -> "Journal":
+    """Open a journal, or that of an experiment of a file; it must be there."""
     from tailproof.live import open_journal
     from tailproof.service.experiments import journal_of
 
     if not file.endswith(".toml"):
-        if aim is None:
-            raise ValueError("--aim is required for a journal, such as --aim 'capped_mean(0.99)'")
-        name, goal = _name(file, None), recipes.build("aim", aim)
-        return open_journal(file, make=False), name, goal
+        return open_journal(file, make=False)
     config = _loaded(file)
-    experiment = _chosen(config, experiment)
-    settings = config.experiments[experiment]
-    goal = settings.aim if aim is None else recipes.build("aim", aim)
-    return journal_of(config, experiment, make=False), experiment, goal
+    return journal_of(config, _chosen(config, experiment), make=False)
 
 
 def _loaded(file: str) -> "Config":

@@ -33,8 +33,8 @@ def reproduce_command(
 ) -> None:
     """Reproduce the paper: draw every figure, measure every claim, write one offline report.
 
-    Finished work is kept: if stopped, the same command continues. Policies of your own are drawn
-    beside those of the figures overview, 2-3 and decision-set.
+    Finished work is kept: if stopped, the same command continues. Policies of your own are drawn in
+    the figures overview, 2-3 and decision-set.
 
         tailproof reproduce 2 7 --size paper --out trial
     """

@@ -64,6 +64,10 @@ _OPTIONS: dict[str, Any] = {
     "decimal": Annotated[
         _Text, typer.Option(help="Decimal mark, '.' or ',', if the file is ambiguous.")
     ],
+    "zone": Annotated[
+        _Text,
+        typer.Option(help="Time zone of times that name none, such as Europe/Paris; else UTC."),
+    ],
     "spelling": Annotated[
         _Text, typer.Option(help="Arms that differ by case or blanks: ask, merge or keep.")
     ],

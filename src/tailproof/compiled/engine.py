@@ -1,4 +1,4 @@
-"""Which policies have a compiled form, and how one is played."""
+"""Which policies have a compiled form, and how a compiled policy is played."""
 
 import os
 import warnings
@@ -171,7 +171,7 @@ class Game:
 
     @cached_property
     def on_cores(self) -> Any:
-        """The compiled loop over paths, found once: its tree is large."""
+        """The compiled loop over paths, built once, since its tree of functions is large."""
         return compile_for("cores", self.tree(loop.on_cores), entry=True)
 
     @cached_property

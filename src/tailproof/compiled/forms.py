@@ -30,7 +30,7 @@ class Sizes(NamedTuple):
 
 @dataclass(frozen=True)
 class Form:
-    """A policy as functions of one path's numbers.
+    """A policy as functions of the numbers of one path.
 
     `s` is the state of the path, `p` the settings, `offers` the vectors of shape (d,
     K or a few more), `t` the number of decisions learned, `g` the policy's own random stream, and

@@ -26,7 +26,7 @@ def motion_of(motion: motions.Motion) -> tuple[Any, float]:
 
 
 COS, SIN = 1.0, 0.0
-"""Placeholders: of the angle of one step."""
+"""Placeholders: cosine and sine of the angle of one step."""
 
 
 def still(theta: Array, size: float, g: Words) -> None:

@@ -80,8 +80,6 @@ def lin_student_ucb(policy: LinStudentUCB, sizes: Sizes) -> Form:
         raise ValueError(
             f"{policy!r} has no compiled form; LinStudentUCB has one with clusters=False"
         )
-    if policy.clusters:
-        raise ValueError(f"{policy!r} has no compiled form; clusters=False has one")
     d, e = sizes.dim, sizes.dim + policy.intercept
     room = max(policy.room * e, 48)
     z, m = d + 1, max(e, d + 1)

@@ -68,7 +68,7 @@ _LOG_2 = math.log(2)
 
 
 def look_for_modes(s: Array, n: int, t: int, work: Array) -> None:
-    """Choose two modes where they are likelier than one, and one where not."""
+    """Choose between one mode and two by their likelihood."""
     size = int(s[SIZES + 1])
     if s[GAP] > 0.0:
         refine_gap(s, n)
@@ -204,7 +204,7 @@ def quantile(x: Array, first: int, n: int, share: float) -> float:
 
 
 def compare(s: Array, n: int, low: float, high: float, work: Array) -> float:
-    """Fit two clusters and one, and return by how much two win; see `two_modes.compare`."""
+    """Fit two clusters and one cluster, and return by how much two are likelier."""
     size = int(s[SIZES + 1])
     slot = size + 4
     set_weights(s, n, work)
@@ -360,7 +360,7 @@ def weigh_clusters(
 ) -> float:
     """Write the equations for `solve`, and the weights of both clusters: their sum and difference.
 
-    Return the sum of all.
+    Return the sum of all weights.
     """
     size = int(s[SIZES + 1])
     matrix, right = work[MATRIX : MATRIX + size * size], work[CLIMB : CLIMB + size]

@@ -1,7 +1,7 @@
 """What the parts of LinStudentUCB's scalar form share: where its numbers are, and sums over pulls.
 
-The state is one array. E counts the coefficients, those of the vector and the intercept if there is
-one, and R the pulls in the buffer.
+The state is one array. E is the number of coefficients, the intercept included, and R the number of
+pulls in the buffer.
 """
 
 import math

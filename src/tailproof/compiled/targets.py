@@ -30,7 +30,7 @@ _ROOM = __name__.rpartition(".")[0]
 
 @dataclass(frozen=True)
 class Bound:
-    """A plain function whose placeholders are filled: by functions, bound ones or numbers."""
+    """A plain function whose placeholders are filled by functions or numbers."""
 
     function: Callable[..., Any]
     names: tuple[tuple[str, Any], ...] = ()
@@ -135,7 +135,7 @@ def _used(tree: Bound, numbers: Numbers) -> Numbers:
 
 @cache
 def _wanted(tree: Bound) -> frozenset[str]:
-    """Return the global names that a function uses, or one that it calls."""
+    """Return the global names that a function or the functions it calls use."""
     names, filled = set(_names(tree.function)), dict(tree.names)
     for name in list(names):
         thing = filled.get(name, tree.function.__globals__.get(name))

@@ -2,7 +2,7 @@
 
 It follows `tailproof.wrappers.auto`, which explains each step. The state has three parts: the state
 of the policy inside, the units, and the first decisions. The policy inside sees the vectors of the
-arms in other units, with a one for the intercept; they have rows of their own below the others.
+arms in other units, with a 1 for the intercept; these vectors stand in further rows of `offers`.
 """
 
 import math

@@ -330,8 +330,8 @@ def sphere(offers: Array, g: Words) -> None:
     Pairs of coordinates are points of circles, and the squares of the radii are the gaps between
     sorted uniform numbers: normal coordinates, once normalised, have the same law. So no logarithm
     is needed, and a core computes several arms at a time: its compiler needs short loops for that.
-    Of an odd number of coordinates the last is one of a pair, and the vector is brought back to
-    length one.
+    With an odd number of coordinates half of the last pair is dropped, and the vector is brought
+    back to length one.
     """
     dim, width = offers.shape
     pairs = (dim + 1) // 2

@@ -68,7 +68,7 @@ def directions(
 
 
 class ArmSet(ABC):
-    """The vectors on offer: `arms` of them, of dimension `dim`; new ones each decision if `fresh`.
+    """Offers of `arms` vectors of dimension `dim`, drawn anew at each decision if `fresh`.
 
     A dataclass of your own has its fields checked by their types, see `tailproof.checks`.
     """
@@ -198,7 +198,7 @@ class SharedContext(ArmSet):
 
 @dataclass(frozen=True, kw_only=True)
 class UnitBall(ArmSet):
-    """Every vector of length one or less: policies propose one instead of choosing.
+    """Every vector of length one or less: policies propose a vector instead of choosing.
 
     >>> UnitBall(dim=3).draw(np.random.default_rng(0), 2).shape
     (2, 1, 3)

@@ -123,7 +123,7 @@ class Swap(_Sudden):
 
 @dataclass(frozen=True, kw_only=True)
 class Rise(_Sudden):
-    """The worst arm of a K-armed bandit becomes better than all others, by `by`.
+    """The worst arm of a K-armed bandit becomes the best, by a gap of `by`.
 
     Nothing changes in the arms that a good policy pulls.
 

@@ -55,11 +55,11 @@ class Rows(NamedTuple):
     propensity: Array
 
     def take(self, kept: NDArray[np.bool_]) -> "Rows":
-        """Return some of the rows."""
+        """Return the kept rows."""
         return Rows._make(column[kept] for column in self)
 
     def joined(self, *others: "Rows") -> "Rows":
-        """Return these rows and others, in the order of time."""
+        """Return these and other rows together, in the order of time."""
         columns = [np.concatenate(column) for column in zip(self, *others, strict=True)]
         order = np.argsort(columns[3], kind="stable")
         return Rows._make(column[order] for column in columns)
@@ -77,9 +77,9 @@ class Rows(NamedTuple):
 class Returning:
     """Customers who return, and a few who buy for others.
 
-    A customer keeps an arm. Ordinary ones visit once or, if `returns`, a geometric number of times
-    of mean 2; `heavy` customers share `their_share` of all visits. Baskets are lognormal around a
-    customer's own level; heavy customers buy `eager` times as often.
+    A customer keeps an arm. Ordinary customers visit once or, if `returns`, a geometric number of
+    times of mean 2; `heavy` customers share `their_share` of all visits. Baskets are lognormal
+    around a customer's own level; heavy customers buy `eager` times as often.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ class Stretched:
 
 @dataclass(frozen=True, kw_only=True)
 class Scheduled:
-    """Equal arms, the second of which is shown by a timetable, at hours when others buy.
+    """Equal arms, the second of which is shown at certain hours, when other customers buy.
 
     Parameters
     ----------
@@ -359,7 +359,7 @@ class Segments:
 
 @dataclass(frozen=True, kw_only=True)
 class Autocorrelated:
-    """Rewards that depend on the ones before, y_t = ρ y_{t−1} + √(1 − ρ²) ε_t, and equal arms.
+    """Rewards that depend on earlier rewards, y_t = ρ y_{t−1} + √(1 − ρ²) ε_t, and equal arms.
 
     `order` says how arms were given: "drawn" for each row, or in "blocks" of 50 rows.
     """

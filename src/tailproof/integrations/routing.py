@@ -248,7 +248,7 @@ class Call:
         self._began, self._done = time.monotonic(), False
 
     def tell(self, cost: float) -> None:
-        """Learn this number in place of the time that the block takes."""
+        """Learn this cost in place of the time that the block takes."""
         _check_cost(cost)
         self._told = float(cost)
 

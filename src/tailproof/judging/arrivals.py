@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
@@ -13,11 +14,11 @@ from tailproof.tables import Records
 __all__ = ["comparable", "instant"]
 
 _BY_CHANCE = 1e-4
-"""An arm counts as added later if so many rows before its first one are less probable than this."""
+"""An arm counts as added later if its first row would come so late with less probability."""
 
 
-def instant(name: str, time: Any) -> float:
-    """Return a time in seconds since 1970; a date without a zone is one of UTC, as in tables.
+def instant(name: str, time: Any, zone: str | None = None) -> float:
+    """Return a time in seconds since 1970; a date that names no zone is of `zone`, or of UTC.
 
     >>> instant("since", "1970-01-02"), instant("since", 5)
     (86400.0, 5.0)
@@ -28,15 +29,16 @@ def instant(name: str, time: Any) -> float:
         moment = datetime.fromisoformat(time)
     except ValueError:
         raise ValueError(f"{name} must be a date such as 2026-08-15, got {time!r}") from None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    local = UTC if zone is None else ZoneInfo(zone)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=local)).timestamp()
 
 
 def comparable(log: Records, rules: Iterable[Any], since: float | None = None) -> Records:
-    """Leave out rows before `since`, and those in which a named arm was not on offer.
+    """Leave out rows before `since`, and rows in which a named arm was not on offer.
 
     Rules are compared on the same rows, so that an arm that came later is not compared with days
-    that it never saw. Where nobody says what was on offer, and propensities are not known either,
-    an arm is taken to have come with its first row. With units, all rows of a unit go together.
+    that it never saw. If neither offers nor propensities are known, an arm is assumed to be on
+    offer from its first row on. With units, all rows of a unit go together.
 
     >>> from tailproof import records
     >>> log = records(arm=["A"] * 90 + ["A", "B"] * 30, reward=range(150), time=range(150))

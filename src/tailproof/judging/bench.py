@@ -149,7 +149,7 @@ class Bench:
         return quantile(given, _level(self.aim), self.level)
 
     def _exact(self, answer: Answer, raw: Array, pi: Array | None) -> Answer:
-        """Return the answer with an exact interval, and a wider one for differences."""
+        """Return the answer with an exact interval, and with a wider interval for differences."""
         log, low, high = self.log, math.nan, math.nan
         wide = (low, high)
         if pi is not None or log.adaptive is False:

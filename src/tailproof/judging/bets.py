@@ -41,7 +41,7 @@ class Bets:
     most : float, optional
         A bound on the weights.
     anytime : bool
-        Whether the interval holds for all looks at a growing log at once, or for this one.
+        Whether the interval holds for all looks at a growing log at once, or for one look.
 
     Examples
     --------

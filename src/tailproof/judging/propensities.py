@@ -20,7 +20,7 @@ def with_propensities(records: Records) -> Records:
 
     Without any, they are the shares of the arms, within each group if there are groups, and within
     days if there are times and shares moved: right if arms were drawn at random. Choices that
-    followed rewards need the true ones.
+    followed rewards need the true propensities.
     """
     if records.arms == ("",):
         raise ValueError("the records have no arms: pass arm=")

@@ -1,7 +1,7 @@
 """What `judge` is asked: an aim, a kind of interval, and how the log is read."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -11,6 +11,7 @@ from tailproof.judging.arrivals import instant
 from tailproof.stats.aims import Aim, check_aim
 from tailproof.stats.customers import cap_of_totals
 from tailproof.tables import Reading, Records
+from tailproof.tables.moments import check_zone
 from tailproof.typing import Array
 
 __all__ = ["Judging", "Question", "capped"]
@@ -32,12 +33,12 @@ class Judging(Reading, total=False):
     interval : "score", "exact" or "anytime"
         "score", the default, is asymptotic and narrow. "exact" holds at any size, and "anytime" for
         all looks at a growing log at once; both need true propensities and an aim that is a
-        quantile or a capped mean with a given ``cap``. Give ``floor=`` for narrow ones.
+        quantile or a capped mean with a given ``cap``. Give ``floor=`` for narrow intervals.
     unknown : "alike" or "worst"
         Unknown rewards are like the known ones, or the interval holds whatever they are.
     cap : tuple
-        The range of a capped mean; default: `CappedMean.range` of the log, or with units that of
-        their totals, so that a customer's rows together keep to it.
+        The range of a capped mean; default: `CappedMean.range` of the log, or of the totals of
+        units, so that a customer's rows together keep to the range.
     largest, smallest : float
         The largest and the smallest reward that is possible, or total of a unit, if you know them:
         then a mean can be trusted without a cap.
@@ -93,12 +94,8 @@ class Question:
     costs: bool = False
     model: bool = True
     seed: int = 0
-    since: str | float | None = None
-
-    @property
-    def start(self) -> float | None:
-        """The time of `since`, in seconds."""
-        return None if self.since is None else instant("since", self.since)
+    since: float | None = None
+    """In seconds since 1970."""
 
     @classmethod
     def of(cls, aim: Aim, options: Judging) -> tuple[Self, dict[str, Any]]:
@@ -106,6 +103,9 @@ class Question:
         own_options = {part.name for part in fields(cls)}
         asked: Any = {name: value for name, value in options.items() if name in own_options}
         left = {name: value for name, value in options.items() if name not in own_options}
+        if asked.get("since") is not None:
+            check_zone(options.get("zone"))
+            asked["since"] = instant("since", asked["since"], options.get("zone"))
         return cls(aim=aim, **asked), left
 
     def __post_init__(self) -> None:
@@ -167,11 +167,22 @@ def capped(log: Records, question: Question) -> tuple[Records, Ends | None, str]
     if cap is not None or not log.samples:
         return log, cap, "given"
     if aim.share is None or log.unit is None:
-        return log, aim.cap(log.samples), "rewards"
+        ends = aim.cap(log.samples)
+        return _with_note(log, rewards, "rewards", ends), ends, "rewards"
     low, high = cap_of_totals(totals, aim.share)
+    log = _with_note(log, totals, "totals of units", (low, high))
     if not 0 < high - low < math.inf:
         return log, (low, high), "totals"
     scale = np.divide(
         np.clip(totals, low, high), totals, out=np.ones(len(totals)), where=totals != 0
     )
     return log.filled(log.reward * scale[log.unit]), (low, high), "totals"
+
+
+def _with_note(log: Records, values: Array, what: str, ends: Ends | None) -> Records:
+    """Return the log with a sentence on what counts as 0: refunds that are too rare for the cap."""
+    below = 0 if ends is None or ends[0] else int((values < 0).sum())
+    if not below:
+        return log
+    note = f"{below:,} {what} below 0 count as 0: refunds beyond that do not count."
+    return replace(log, notes=(*log.notes, note))

@@ -5,8 +5,8 @@ whatever policy made the log. The kept rows are dealt into parts that share noth
 the policy starts from scratch and plays a horizon that the part can serve, several times in random
 orders. Parts are independent, so Student's interval over parts holds.
 
-A policy that knows arms by number takes the next rewards of the arm that it wants. One that looks
-at features is asked at every row, and a row counts if it has the arm that the policy wants.
+A policy that knows arms by number takes the next rewards of the arm that it wants. A policy that
+looks at features is asked at every row, and a row counts if it has the arm that the policy wants.
 
 Source: Li, Chu, Langford and Wang 2011. Differences: rows are thinned, so that the log need not be
 even; queues, so that nothing is rejected without features; parts, for an interval.
@@ -30,7 +30,7 @@ __all__ = ["PARTS", "Replay", "replay"]
 PARTS = 8
 RUNS = 8
 LEAST = 20
-"""The fewest decisions of a replay that say anything."""
+"""The fewest decisions of a replay for an answer."""
 
 
 class Replay(NamedTuple):

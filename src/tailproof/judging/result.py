@@ -172,9 +172,10 @@ class Judgement:
     @property
     def title(self) -> str:
         """The question, with the aim and the cap of the answer."""
-        cut = "" if self.cap is None else f" of {self._cap_words}"
+        units = bool(self.settings.get("units"))
+        cut = "" if self.cap is None else f" {'per row,' if units else 'of'} {self._cap_words}"
         return (
-            f"What would each rule have earned? {self.aim}{cut}, {self.rows:,} rows, "
+            f"What would each rule have earned? {self.aim}{cut}, {_rows(self.rows)}, "
             f"{100 * self.level:.4g} % {self.interval} intervals"
         )
 
@@ -197,7 +198,7 @@ class Judgement:
         header = ["rule", "earns", f"{100 * self.level:.4g} %", "verdict", "worth", "to logged"]
         rows = [header + ([f"to {self.control}"] if self.control else [])]
         for name, value in self.values.items():
-            size = "" if math.isnan(value.effective_size) else f"{value.effective_size:,.0f} rows"
+            size = "" if math.isnan(value.effective_size) else _rows(value.effective_size)
             if value.horizon:
                 size = f"{value.horizon:,} decisions"
             ends = interval(value.low, value.high)
@@ -308,3 +309,7 @@ class Judgement:
         note = "  ◇ beware, see the reasons" if "beware" in kinds else ""
         figure.suptitle(f"{100 * self.level:.4g} % {self.interval} intervals{note}", fontsize=9)
         return figure
+
+
+def _rows(count: float) -> str:
+    return f"{count:,.0f} row" + ("" if round(count) == 1 else "s")

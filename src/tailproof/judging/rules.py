@@ -177,9 +177,9 @@ def _returned(name: str, given: Any, log: Records) -> Array:
 def vectors(policy: Policy[Any], log: Records, rows: Any, dim: int | None = None) -> Array:
     """Return the vectors that a policy chooses among in some rows, of shape (rows, K, d).
 
-    Arms by number: unit vectors; arms with features of their own: these; one context for all arms:
-    the visitor's features; else features
-    crossed with the arms, see `tailproof.features`, or as they are if the state expects that.
+    A policy that knows arms by number gets unit vectors; arms with features keep their features; a
+    policy with one context gets the visitor's features. Other policies get features crossed with
+    the arms, see `tailproof.features`, or uncrossed features if the state expects them.
     """
     k = len(log.arms)
     m = len(np.arange(log.n)[rows])

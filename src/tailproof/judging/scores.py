@@ -258,7 +258,7 @@ def _spread_over(z: Array, error: float) -> Array:
 
 
 def largest_share(influence: Array) -> float:
-    """Return the share of the variance that one unit has; zero if there is none."""
+    """Return the share of the variance that one unit has; zero without variance."""
     size = norm(influence)
     return float(np.abs(influence).max() / size) ** 2 if size else 0.0
 

@@ -84,7 +84,7 @@ def judge(
 
 def _rows(log: Records, asked: dict[str, Any], question: Question) -> Records:
     """Return the rows that rules are judged on, with propensities."""
-    table = with_propensities(comparable(log, asked.values(), question.start))
+    table = with_propensities(comparable(log, asked.values(), question.since))
     question.check(table)
     return table
 

@@ -213,8 +213,8 @@ def about_mean(reward: Array) -> Iterator[Doubt]:
 def _about_few(values: Array, counts: NDArray[Any]) -> Iterator[Doubt]:
     """Yield the reason to doubt a mean of few different values.
 
-    Whole numbers without a gap, as clicks and ratings, have a largest one that is known, if it has
-    come often enough. Of prices nobody knows which one has not been sold yet.
+    Whole numbers without a gap, as clicks and ratings, have a largest number that is known, if it
+    has come often enough. Of prices nobody knows which of them has not been sold yet.
     """
     largest = int(np.abs(values).argmax())
     small = float(np.abs(values).max()) <= _LARGEST_COUNT

@@ -1,4 +1,4 @@
-"""A skeleton of a policy: copy this file to one named for your algorithm, and replace ε-greedy.
+"""A skeleton of a policy: copy this file, name the copy for your algorithm, and replace ε-greedy.
 
 Nothing else has to be edited: the library, the command line, the site and the contract checks read
 the classes that are named in ``__all__``. A file whose name begins with an underscore stays unseen.

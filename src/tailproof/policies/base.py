@@ -270,7 +270,7 @@ class Policy(Named, ABC, Generic[S]):
 
     @property
     def _innermost(self) -> "Policy[Any]":
-        """The recipe inside all wrappers; a policy that wraps nothing is its own."""
+        """The recipe inside all wrappers; the policy itself if it wraps nothing."""
         return self
 
     def _altered(self, **changes: Any) -> Self:
@@ -308,7 +308,7 @@ class Policy(Named, ABC, Generic[S]):
         return False
 
     def _owns(self, state: State) -> bool:
-        """Return whether the state is one of this policy."""
+        """Return whether the state belongs to this policy."""
         return isinstance(state, State) and state.policy == type(self).__name__
 
     def _own_propensity(self, state: S, arms: Array, chosen: Index) -> Array:
@@ -321,7 +321,7 @@ class Policy(Named, ABC, Generic[S]):
         return propensity
 
     def _filled_up(self, shape: tuple[int, int], rewards: Array) -> Array:
-        """Return as many rewards as wanted, repeating the given ones in turn."""
+        """Return as many rewards as wanted, repeating the given rewards in turn."""
         rule = f"of shape {shape}"
         if self.least < self.pulls:
             rule += f", or with {self.least} columns or more"
@@ -348,7 +348,7 @@ class Recommends(Protocol):
     """A policy that finds the best arm, see `tailproof.bestarm`."""
 
     def recommend(self, state: Any) -> Index:
-        """Return the recommended arm in each path, −1 before there is one."""
+        """Return the recommended arm in each path, −1 before the answer."""
 
     def stopped(self, state: Any) -> NDArray[np.bool_]:
         """Return which paths have a recommended arm and need no more pulls."""

@@ -1,4 +1,4 @@
-"""UCB1 that forgets: discounted rewards, or the last ones only."""
+"""UCB1 that forgets: by discounted rewards, or by the last rewards only."""
 
 from dataclasses import dataclass
 from typing import Annotated

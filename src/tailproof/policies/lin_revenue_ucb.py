@@ -22,7 +22,8 @@ class LinRevenueUCB(Randomised[RevenueRegression]):
     where y are rewards of arm a clipped as in `RevenueUCB`, x the features of its visitors with a
     constant, and G, b and M are lent eight purchases of the pool of all arms. C_a is the sandwich
     estimate of the error: the noise of visitors who may buy is much larger than the noise of the
-    others. It is multiplied by 1 + 16/b after b purchases of the arm: a few of them say little.
+    others. It is multiplied by 1 + 16/b after b purchases of the arm, since few purchases say
+    little.
 
     An arm is not judged before it sold twice or was silent for long, as in `RevenueUCB`: until then
     one visitor in K, drawn at random, sees it.

@@ -19,7 +19,7 @@ class OrderStatisticUCB(KArmed[QuantileBounds], Indexed[QuantileBounds]):
 
     a_t = argmax_a X_(J), J = min{s : ln M_n(s) ≥ f(t)}, f(t) = ln(t + 1) + 2 ln max(1, ln(t + 1)),
     M_n(s) = ∫_π^1 (q/π)^s ((1 − q)/(1 − π))^(n−s) dq/(1 − π), for n sorted rewards X_(1), … of
-    the arm; an arm with J > n comes first, and among several the one with the fewest pulls
+    the arm; an arm with J > n comes first, and among several the arm with the fewest pulls
 
     Rewards may have any law, with or without a mean, continuous or not, a different one for each
     arm. With Q_a the upper π-quantile of an arm, P(X_(J) < Q_a for some n) ≤ e^−f. With

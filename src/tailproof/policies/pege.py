@@ -57,7 +57,8 @@ class PEGE(Policy[_Explored]):
     unit ball and other strongly convex sets. For finite sets it says nothing; the d √(2T) exploring
     decisions alone cost of that order. Differences: ties are broken at random; the basis, which the
     source leaves open, is found by pivoting at the first decision; a penalty of 10⁻¹⁰, in the unit
-    of the longest arm; where the estimate has no direction, a random one is played on the ball.
+    of the longest arm; where the estimate has no direction, a random direction is played on the
+    ball.
 
     Kind: linear.
     Needs: nothing; a fixed arm set or the unit ball.

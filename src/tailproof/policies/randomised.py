@@ -65,8 +65,8 @@ def shares_of_luck(mean: Array, width: Array) -> Array:
 def shares_of_lines(mean: Array, width: Array, beyond: Callable[[Array], Array]) -> Array:
     """Return P(mean_a + X width_a is the largest of its row) for each arm a and a random X ≥ 0.
 
-    `beyond` returns P(X > x). As functions of X the indices are lines. Each is above all others
-    between two crossings, or nowhere; equal lines share their part.
+    `beyond` returns P(X > x). As functions of X the indices are lines. Each line is above all
+    others between two crossings, or nowhere; equal lines share their part.
     """
     steeper = width[:, :, None] - width[:, None, :]
     lead = mean[:, :, None] - mean[:, None, :]

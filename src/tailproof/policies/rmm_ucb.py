@@ -56,8 +56,8 @@ class RMMUCB(KArmed[_Flipped], Indexed[_Flipped]):
         k, an odd number; 15 was the best of 1, 3, 5, 9 and 15 on the problems for tuning. 1 is
         MARS: the largest of m averages over random halves of the rewards.
     resamples : int
-        The largest m, a power of two from 64 on. With a horizon above it, P(μ > index) stays at
-        1/(resamples + 1), and the best arm may be lost on that share of paths.
+        The largest m, a power of two from 64 on. With a horizon above `resamples`, P(μ > index)
+        stays at 1/(resamples + 1), and the best arm may be lost on that share of paths.
     seed : int
         Of the signs. All arms and paths share them: the bound of each arm is valid, but paths of a
         simulation are not quite independent.

@@ -101,7 +101,7 @@ class BaseResult(Generic[P]):
     def to_latex(self, caption: str | None = None, label: str | None = None) -> str:
         """Return the summary as a table for LaTeX with the package booktabs.
 
-        With a caption it floats; `label` is its name for references.
+        With a caption the table floats; `label` is its name for references.
         """
         return latex(self._cells(), caption, label)
 

@@ -93,7 +93,7 @@ def _panels(count: int) -> "tuple[Figure, list[Axes]]":
     for axes in panels[count:]:
         axes.remove()
     for place, axes in enumerate(panels[:count]):
-        if place + columns >= count:  # the lowest of its column, whatever is left below
+        if place + columns >= count:  # the lowest panel of its column
             axes.tick_params(labelbottom=True)
             axes.set_xlabel("pulls", fontsize=9)
     return figure, panels[:count]

@@ -96,7 +96,7 @@ class Result(BaseResult[Curves]):
         return self._of(policy).regret
 
     def metric(self, policy: str, name: str = "regret") -> Array:
-        """Return a metric of each path at each checkpoint: regret, error, or one that was asked."""
+        """Return a metric of each path at each checkpoint: regret, error, or one of `metrics`."""
         curves = self._of(policy)
         metrics = {"regret": curves.regret, **curves.metrics}
         if curves.error is not None:
@@ -143,9 +143,9 @@ class Result(BaseResult[Curves]):
     def pairwise(self, level: float = 0.95) -> PairwiseDifferences:
         """Compare the final regrets of all pairs of policies, with p values after Holm.
 
-        Student's t of paired paths, as in `difference`, paid for all pairs: where it holds (from
-        some thirty paths on, more if few paths are lost), at most 5 % of such tables call any two
-        equal policies different.
+        Student's t of paired paths, as in `difference`, corrected for all pairs: where it holds
+        (from some thirty paths on, more if few paths are lost), at most 5 % of such tables call any
+        two equal policies different.
 
         >>> from tailproof import OFUL, Uniform, environments, noise, simulate
         >>> result = simulate(

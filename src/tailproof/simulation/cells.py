@@ -19,7 +19,7 @@ __all__ = ["CHUNK", "BasePlan", "Cell"]
 CHUNK = 500
 """Paths simulated together; each chunk has its own random streams."""
 _MOST_PATHS = 10**7
-"""Their regret at 200 checkpoints takes 16 GB; more is refused as a mistake."""
+"""The most paths: their regret at 200 checkpoints takes 16 GB."""
 _COMPILED_CELLS = 256
 """Into how many cells a policy is cut for cores: enough that 16 cores end together."""
 _GPU_PATHS = 1 << 18

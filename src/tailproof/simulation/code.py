@@ -45,8 +45,8 @@ def library_code() -> str:
 def own_code(*things: Any) -> str:
     """Return a hash of the users' code behind objects, "" if all of it is the library's.
 
-    It covers the methods of their classes, and the functions, classes and plain values that these
-    name, wherever they are but in installed packages. Comments and blank lines do not count.
+    It covers the methods of their classes, and all functions, classes and plain values that these
+    methods name, except in installed packages. Comments and blank lines do not count.
 
     >>> from tailproof import OFUL
     >>> own_code(OFUL())
@@ -94,7 +94,7 @@ class _Reader:
             self._object(thing)
 
     def _object(self, thing: Any) -> None:
-        """Read the class of an object and its attributes; of foreign ones, the wrapped object."""
+        """Read the class and attributes of an object; of a foreign wrapper the wrapped object."""
         kind = type(thing)
         self.read(kind)
         if _is_own(kind.__module__) or kind.__module__.startswith("tailproof."):
@@ -143,7 +143,7 @@ class _Reader:
 
 
 def _plain(value: Any) -> str:
-    """Return a plain value as text, and of anything else its type alone."""
+    """Return a plain value as text, and the type of any other value."""
     if isinstance(value, str | bytes | int | float | complex | None):
         return repr(value)
     if isinstance(value, tuple | list):

@@ -47,7 +47,7 @@ class Rollout:
         self._arms = self._known = np.empty(0)  # the arms that are checked, and their locations
         self._delay, self._waiting = delay, deque[tuple[Any, ...]]()
         self._checked = False
-        self._name = cell.name if own_code(cell.policy) else None  # of a policy of a user
+        self._name = cell.name if own_code(cell.policy) else None  # which a user may have written
 
     def choose(self) -> tuple[Index, Array]:
         """Return the chosen arms, and their locations as a column."""
@@ -68,7 +68,7 @@ class Rollout:
         return chosen, self._locations.take(self._rows + chosen, axis=0)
 
     def learn(self, chosen: Index, location: Array) -> None:
-        """Draw rewards of the chosen arms, let the policy learn those that came, and move on."""
+        """Draw rewards of the chosen arms, let the policy learn rewards that came, and move on."""
         noise = self._draw(chosen, self._pulled)
         rewards = location + self._offset + noise if self._offset else location + noise
         self._waiting.append((self._arms, chosen, rewards))

@@ -81,7 +81,7 @@ def pulls_by_arm(now: Snapshot) -> Array:
 def simple_regret(now: Snapshot) -> Array:
     """Return the gap of the arm that the policy would name: the recommended or most pulled arm.
 
-    Of several arms that were pulled most it is the mean gap.
+    If several arms were pulled most, their mean gap counts.
     """
     gaps = now.best[:, None] - now.locations
     most = now.counts == now.counts.max(axis=1, keepdims=True)

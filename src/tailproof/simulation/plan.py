@@ -26,7 +26,7 @@ from tailproof.typing import Array, Index
 __all__ = ["MOST_PULLS", "Plan", "simulate"]
 
 MOST_PULLS = 10**15
-"""On one path; float64 counts them exactly."""
+"""The most pulls on one path, all of which float64 counts exactly."""
 _MOST_CHECKPOINTS = 10**6
 """8 MB for each path."""
 _MOST_LATE = 10**6
@@ -65,7 +65,7 @@ def simulate(
     checkpoints : int or sequence of int
         How many, evenly spaced, or the pulls after which to record. The horizon is added.
     delay : int
-        The rewards of a decision are learned when this many more decisions were made.
+        The rewards of a decision are learned this many decisions later.
     metrics, actions :
         What else to measure, see `Snapshot`, and whether to keep every arm, see `Curves`.
     workers, engine, out, progress :

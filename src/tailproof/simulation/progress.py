@@ -51,7 +51,7 @@ class _Bar:
     def __call__(self, done: int, total: int) -> None:
         elapsed = time.monotonic() - self._begin
         if not self._length:
-            self._first = self._first or done  # cells of an earlier run say nothing of the speed
+            self._first = self._first or done  # cells of an earlier run take no time
         if elapsed < self._patience:
             return
         full = _WIDTH * done // max(total, 1)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from tailproof.bisection import bisect
 from tailproof.checks import number, require
+from tailproof.formatting import short
 from tailproof.noise import Noise
 from tailproof.settings import Named
 from tailproof.stats.comparison import MeanWithin, Statistic, Unbounded
@@ -85,7 +86,7 @@ class Aim(Named, ABC):
 
     @property
     def mirrored(self) -> "Aim":
-        """The aim to maximise for −X in order to minimise this one for X; by default the same."""
+        """The aim to maximise for −X in order to minimise this aim for X; by default itself."""
         return self
 
     @property
@@ -98,7 +99,7 @@ class Aim(Named, ABC):
         return None
 
     def check_differs(self, samples: Sequence[Array]) -> None:
-        """Raise ``ValueError`` if it cannot tell these arms apart, whatever is learned."""
+        """Raise ``ValueError`` if the aim is the same for all these arms."""
         return
 
     def words(self, size: str = "", *, cap: float | None = None) -> str:
@@ -146,7 +147,7 @@ class CappedMean(Aim):
         number("share", self.share, above=0.5, below=1)
 
     def range(self, samples: Sequence[Array]) -> tuple[float, float]:
-        """Return the ends of the range, each of which is zero or one of the samples."""
+        """Return the ends of the range, each of which is zero or a sample."""
         bought = [sample[sample != 0] for sample in samples]
         pooled = np.concatenate(bought)
         if not len(pooled):
@@ -237,7 +238,7 @@ def crossing(
     at = changes[np.abs(np.log(grid[changes] / cap)).argmin()]
     place = math.sqrt(grid[at] * grid[at + 1])
     below, above = names[ahead[at]], names[ahead[at + 1]]
-    return f"Below a cap of {place:,.3g} {below} leads, above it {above}."
+    return f"Below a cap of {short(float(f'{place:.3g}'))} {below} leads, above it {above}."
 
 
 def _capped(ranked: Array, caps: Array) -> Array:

@@ -15,7 +15,7 @@ from tailproof.typing import Array
 __all__ = ["ALL_IN", "largest_bet", "log_capital", "log_capital_needed"]
 
 ALL_IN = 0.99
-"""The largest share of the capital that one reward can lose; at 1 a single one could end it."""
+"""The largest share of the capital that one reward can lose; at 1 it could lose all."""
 
 
 def log_capital_needed(level: float) -> float:

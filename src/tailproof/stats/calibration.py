@@ -221,7 +221,7 @@ def _check_targets(
     horizon: int | None,
     dim: int | None,
 ) -> None:
-    """Refuse two targets at once, and half of one."""
+    """Refuse two targets at once, and a target of which half is missing."""
     targets = {"pulls": pulls, "scale": scale, "efficiency": efficiency, "dim": dim}
     given = [name for name, target in targets.items() if target is not None]
     if len(given) > 1:

@@ -6,8 +6,9 @@ For customers with capped totals X_i, arm a earns more than arm b by
 
 `_by_kurtosis` is Student's interval whose degrees of freedom say how few customers decide.
 `_by_permutation` gives customers the other arm, within their period; it is exact if the arm changes
-nothing for anybody. Each alone is wrong somewhere: the first for few customers of one arm, the
-second for arms of different shapes. So an interval has both of them, and "sure" needs both.
+nothing for anybody. Each test alone is wrong somewhere: the first for few customers of one arm, the
+second for arms of different shapes. So an interval is the union of both, and "sure" needs both
+tests.
 """
 
 import math
@@ -36,7 +37,7 @@ Flags = NDArray[np.bool_]
 
 
 class Contrast(NamedTuple):
-    """One arm beyond another, for one look.
+    """How much more one arm earns than another, for one look.
 
     Attributes
     ----------
@@ -119,7 +120,7 @@ class _Cells:
     x: Array
     weight: Array
     cell: Index
-    """Twice the number of the period, and one more for the second arm."""
+    """Twice the number of the period, plus 1 for the second arm."""
     share: Array
     """g: the weight of each period."""
 

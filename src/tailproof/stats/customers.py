@@ -1,7 +1,7 @@
 """Rows gathered by customer: the total and the arm of each, and how concentrated totals are.
 
 Rows of one customer depend on each other, so statistics that count rows claim too much. Customers
-are independent of each other: here each of them becomes one number, its total.
+are independent of each other: here each customer becomes one number, its total.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ __all__ = ["Concentration", "Customers", "cap_of_totals", "windows_closed"]
 MOST_MIXED = 0.01
 """If more of the returning customers than this saw several arms, arms were drawn for each visit."""
 FEW_CUSTOMERS = 30
-"""If fewer customers than this make half of the revenue, more visits of them say little."""
+"""If fewer customers than this make half of the revenue, more of their visits say little."""
 
 Case = Literal["rows", "customers", "visits"]
 
@@ -98,7 +98,7 @@ class _Rows(NamedTuple):
     standing_for: Array | None = None
 
     def take(self, rows: NDArray[np.bool_]) -> "_Rows":
-        """Return some of the rows."""
+        """Return the rows at these places."""
         return _Rows._make(None if column is None else column[rows] for column in self)
 
 
@@ -173,8 +173,8 @@ class Customers:
 
         Rows are in the order of time, or `time` says it. At most 1 % of the returning customers
         with several arms are leaks and are left out; if they bring more than 1 % of the revenue,
-        they count for their first arm, as an arm that loses its best customers looks bad. More of
-        them are visits that were randomised.
+        they count for their first arm, as an arm that loses its best customers looks bad. With more
+        such customers, visits were randomised.
         """
         arm_count = int(arm.max(initial=-1)) + 1 if arms is None else arms
         require(len(arm) == len(reward), "reward", f"one for each of {len(arm)} rows", reward.shape)
@@ -249,7 +249,7 @@ class Customers:
 
     @cached_property
     def sold(self) -> Index:
-        """How many customers of each arm brought anything; a customer of several arms counts."""
+        """How many customers of each arm bought; a customer of several arms counts for each."""
         if self.case != "visits":
             return np.bincount(self.arm[self.total != 0], minlength=self.arms)
         bought = self.row_reward != 0
@@ -317,7 +317,7 @@ def windows_closed(
 
     The window starts at a customer's first visit, and only purchases within it count. A
     customer enters when the window is over, in the order of first visits, with the arm of the first
-    visit whatever was seen later. So each of them is one finished number: statements for any look
+    visit whatever was seen later. So each customer is one finished number: statements for any look
     hold, also where a policy chose the arms.
 
     >>> found, waiting = windows_closed(

@@ -34,7 +34,7 @@ MOST_ASYMMETRY = 1.95
 _ATOM_SHARE = 0.05
 """A value is an atom if it makes up this share of the rewards of an arm."""
 _MAX_ATOMS = 2
-"""With more atoms than this the rewards are on a lattice, such as counts, and none is special."""
+"""With more atoms than this the rewards are on a lattice, such as counts, and have no atoms."""
 _MAX_COST_RATIO = 10
 """A mean that needs this many times the pulls of the best block median is not relied on."""
 _MAX_SPREAD_RATIO = 3
@@ -143,7 +143,7 @@ class ArmRewards:
 
     @cached_property
     def spread(self) -> float:
-        """The median absolute error; if most errors are zero, of the others."""
+        """The median absolute error; if most errors are zero, the median of all other errors."""
         size = float(np.median(np.abs(self.errors)))
         return size or float(np.median(np.abs(self.non_atom_errors)) if len(self.non_atoms) else 0)
 
@@ -288,7 +288,7 @@ class Rewards:
 
     @cached_property
     def tail(self) -> Tail:
-        """The tail of all non-atoms, or of one arm if that is clearly heavier."""
+        """The tail of all non-atoms, or the tail of an arm that is clearly heavier."""
         if self.heavier_arm is not None:
             return self.heavier_arm.tail
         return Tail.of(self._pooled([arm.sizes for arm in self.arms]))
@@ -297,7 +297,8 @@ class Rewards:
     def heavier_arm(self) -> ArmRewards | None:
         """The arm with a clearly heavier tail than all others, if there is one.
 
-        Its interval is below all of theirs, which happens to two equal arms in 2 % of samples.
+        Its interval lies below all other intervals, which happens to two equal arms in 2 % of
+        samples.
         """
         judged = [arm for arm in self.arms if len(arm.non_atoms) >= LEAST]
         if len(judged) < 2:

@@ -194,7 +194,7 @@ class Location(_Centre):
     For rewards that scatter around a level with extreme outliers. `judge` averages it over
     visitors, V = E_x Σ_a π(a|x) m(x, a) with y = m(x, a) + noise, by the score of Student's t: it
     has the smallest error of all aims if the noise is symmetric and m linear in the features, and
-    the verdict checks the former. Of one sample it is the `Median`.
+    the verdict checks the symmetry. Of one sample it is the `Median`.
 
     >>> Location().name, float(Location()([1.0, 2.0, 1e300]))
     ('location', 2.0)
@@ -235,7 +235,7 @@ class Quantile(_EstimatorAim):
 
     @property
     def least(self) -> int:
-        """The fewest samples for which one is expected on each side of the quantile."""
+        """The fewest samples of which at least one is expected on each side of the quantile."""
         return math.ceil(1 / min(self.level, 1 - self.level) - 1 - 1e-9)
 
     def rank(self, n: int) -> int:
@@ -535,9 +535,9 @@ def _middles_by_network(rows: Array, middles: Array) -> None:
 def _network(k: int) -> list[tuple[int, int, bool, bool]]:
     """List the comparisons that move the median of k values to the middle.
 
-    These are Batcher's merge exchange (Knuth, volume 3, algorithm 5.2.2M), a sorting network,
-    without the comparisons on which no middle value depends. Each entry holds two positions, and
-    whether the smaller and the larger value are needed later.
+    The comparisons are Batcher's merge exchange (Knuth, volume 3, algorithm 5.2.2M), a sorting
+    network, without the comparisons on which no middle value depends. Each entry holds two
+    positions, and whether the smaller and the larger value are needed later.
     """
     pairs = []
     top = p = (1 << (k - 1).bit_length()) // 2

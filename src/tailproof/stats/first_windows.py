@@ -83,7 +83,7 @@ class FirstWindows:
             slot = slots.get(unit, -1)
             if slot >= 0 and asked[row] < ends[slot] and row < close[slot]:
                 reward[slot] += reward[old + row]
-                again[row] = True  # also if its first request was removed meanwhile
+                again[row] = True  # the first request may have been removed meanwhile
             elif not again[row]:
                 slots[unit] = old + row
         kept = np.append(np.ones(old, np.bool_), ~again)
@@ -98,7 +98,7 @@ class FirstWindows:
 
 
 def joined(first: Decided, last: Decided) -> Decided:
-    """Return decisions one after the other; arms that came later were on offer in none before."""
+    """Join decisions; arms that were added later count as not on offer in earlier decisions."""
     wider = max(first.there.shape[1], last.there.shape[1])
     there = [
         np.pad(rows.there, ((0, 0), (0, wider - rows.there.shape[1]))) for rows in (first, last)

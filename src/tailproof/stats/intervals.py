@@ -335,9 +335,9 @@ def _least(
 ) -> float:
     """Return a lower bound, close to the minimum, on a function between two points.
 
-    It joins a half that falls with one that grows, so within a cell it is at least the first half
-    at the right end joined with the second at the left. Cells that may hold a lower value are split
-    in eight, unless they are no wider than `finest`.
+    The function joins a falling half with a growing half, so within a cell it is at least the
+    falling half at the right end joined with the growing half at the left end. Cells that may hold
+    a lower value are split in eight, unless they are no wider than `finest`.
     """
     left, right, best = np.array([low]), np.array([high]), math.inf
     while len(left):

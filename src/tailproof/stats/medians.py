@@ -119,8 +119,8 @@ class NoiseMedian(MedianLaw):
         k = self.block
         if k % 2:
             return log_z, 2 * betainc((k + 1) / 2, (k + 1) / 2, tail)
-        # The minimum is below one up to u = F(z), and one above. Over s = logit u,
-        # b(u) du = exp(k/2 ln u + (k/2 + 1) ln(1 − u)) ds / B.
+        # The minimum is below 1 up to u = F(z), and 1 above. Over s = logit u, b(u) du = exp(k/2 ln
+        # u + (k/2 + 1) ln(1 − u)) ds / B.
         log_f = CubicSpline(log_z, np.log(np.maximum(tail, 1e-300)))
         log_z, tail = log_z[::4], tail[::4]
         y, dy = np.polynomial.legendre.leggauss(64)

@@ -69,9 +69,10 @@ def days_of(time: Array, length: float = DAY) -> Index:
 def shared_periods(day: Index, first: Flags) -> tuple[Index, Flags]:
     """Return the periods in which two arms are compared, and which customers are in them.
 
-    Days before both arms were there, and after one of them went, are left out. A day whose smaller
-    arm has fewer than 20 customers is joined with the next, if the arms have about the same shares
-    there; else it is left out: an arm that is there on weekends only is not compared with Mondays.
+    Days on which only one of the arms existed, at the start or at the end, are left out. A day
+    whose smaller arm has fewer than 20 customers is joined with the next, if the arms have about
+    the same shares there; else it is left out: an arm that is there on weekends only is not
+    compared with Mondays.
 
     >>> day = np.repeat([0, 1, 2], 50)
     >>> period, kept = shared_periods(day, (np.arange(150) % 2 == 0) & (day > 0))
@@ -104,7 +105,7 @@ def _joined(counts: NDArray[Any]) -> Index:
         number_of[place] = current
         if have.min() >= LEAST:
             current, start, before, have = current + 1, place + 1, have, np.zeros(2)
-    if current and start < len(counts):  # the rest joins the last one
+    if current and start < len(counts):  # the rest joins the last period
         number_of[start:] = -1 if _other_shares(before, have) else current - 1
     return number_of
 
@@ -144,8 +145,8 @@ def moved(arm: Index, total: Array, arms: int, day: Index | None = None) -> Move
     Shares: a χ² test of arms by blocks, and of arms by the place within the day. Rewards: the share
     of buyers and the rank of a total, each against the row number; both, and the total, against the
     share that the arm had then, within arms. Runs: the number of changes of the arm, and the
-    correlation of ranks of neighbouring rows. Each test is wrong in one file of 10 000, but the one
-    against shares in one of 100.
+    correlation of ranks of neighbouring rows. Each test gives a false alarm in 1 file of 10 000;
+    the test of rewards against shares in 1 of 100.
 
     >>> rng = np.random.default_rng(0)
     >>> arm = (rng.random(4000) < np.linspace(0.1, 0.6, 4000)).astype(int)

@@ -1,7 +1,7 @@
 """Is a file sound: planned shares, machines among customers, rows that occur twice.
 
-Each test says nothing about which arm is better: a file that fails one of them should be mended
-before anything is said about arms.
+No test says which arm is better: a file that fails a test should be mended before arms are
+compared.
 """
 
 import math
@@ -13,6 +13,7 @@ from scipy.special import chdtrc, gammaln, pdtrc
 
 from tailproof.checks import number, require
 from tailproof.formatting import odds
+from tailproof.stats.contrasts import Flags
 from tailproof.stats.customers import Customers
 from tailproof.typing import Array, Index
 
@@ -53,7 +54,7 @@ class Finding(NamedTuple):
     Attributes
     ----------
     kind : str
-        "shares", "machines", "crowd", "duplicates" or "burst".
+        "shares", "days", "machines", "crowd", "duplicates" or "burst".
     words : str
         A sentence.
     """
@@ -116,35 +117,87 @@ def unlike_plan(counts: Index, shares: Array) -> float:
 def about_shares(
     customers: Customers, shares: Array, names: Sequence[str], day: Index | None = None
 ) -> list[Finding]:
-    """Say if arms did not get their planned shares of customers, in the file or on a day."""
-    counts = np.bincount(customers.arm, minlength=customers.arms)
-    p = unlike_plan(counts, shares)
+    """Say if arms did not get their planned shares of customers, in the file or on a day.
+
+    An arm that came later, or went, is compared on its days: before it, all fell to the others.
+    """
+    if day is None or not customers.n:
+        day = np.zeros(customers.n, np.int64)
+    size = (int(day.max(initial=0)) + 1, customers.arms)
+    counts = np.bincount(day * size[1] + customers.arm, minlength=size[0] * size[1]).reshape(size)
+    there = _there(counts, shares)
+    planned = np.where(there, shares, 0.0)
+    planned /= np.maximum(planned.sum(axis=1, keepdims=True), 1e-300)
+    findings = _came(there, names)
+    p = unlike_plan(counts.sum(axis=0), shares) if there.all() else _unlike(counts, there, shares)
     if p < SURELY:
+        expected = (counts.sum(axis=1) @ planned) / max(customers.n, 1)
         listed = ", ".join(
             f"{name} {count:,} (planned {share:.0%})"
-            for name, count, share in zip(names, counts.tolist(), shares, strict=True)
+            for name, count, share in zip(names, counts.sum(axis=0).tolist(), expected, strict=True)
         )
-        return [
-            Finding(
-                "shares",
-                f"The arms do not have their planned shares: {listed}; chance does this in "
-                f"{odds(p)}. Something gave or lost customers of one arm, so nothing here is "
-                "sure: find it first.",
-            )
-        ]
-    if day is None:
-        return []
-    days = np.unique(day)
-    findings = []
-    for date in days.tolist():
-        of_day = np.bincount(customers.arm[day == date], minlength=customers.arms)
-        p = unlike_plan(of_day, shares)
+        words = (
+            f"The arms do not have their planned shares: {listed}; chance does this in "
+            f"{odds(p)}. Something gave or lost customers of one arm, so nothing here is "
+            "sure: find it first."
+        )
+        return [*findings, Finding("shares", words)]
+    days = np.flatnonzero(counts.sum(axis=1)).tolist() if size[0] > 1 else []
+    odd = []
+    for date in days:
+        here = there[date]
+        p = unlike_plan(counts[date][here], planned[date][here])
         if p < SURELY / len(days):
-            pairs = zip(names, of_day.tolist(), strict=True)
+            pairs = zip(names, counts[date].tolist(), strict=True)
             listed = ", ".join(f"{name} {count:,}" for name, count in pairs)
             words = f"On day {date + 1} the arms did not have their planned shares ({listed})."
-            findings.append(Finding("shares", words))
-    return findings[:3]
+            odd.append(Finding("shares", words))
+    return findings + odd[:3]
+
+
+def _there(counts: Index, shares: Array) -> Flags:
+    """Return on which days each arm was there; a start without it must be too long for chance."""
+    there = np.ones(counts.shape, np.bool_)
+    before = np.cumsum(counts.sum(axis=1)) - counts.sum(axis=1)
+    after = counts.sum() - before - counts.sum(axis=1)
+    for arm, share in enumerate(shares.tolist()):
+        days = np.flatnonzero(counts[:, arm])
+        if not len(days):
+            continue
+        for missed, outside in (
+            (before[days[0]], np.arange(len(counts)) < days[0]),
+            (after[days[-1]], np.arange(len(counts)) > days[-1]),
+        ):
+            if missed * math.log1p(-min(share, 1 - 1e-9)) < math.log(SURELY / len(shares)):
+                there[outside, arm] = False
+    return there
+
+
+def _unlike(counts: Index, there: Flags, shares: Array) -> float:
+    """Return the p value of the shares among the arms that were there, all periods together."""
+    statistic, freedom = 0.0, 0
+    for pattern in np.unique(there, axis=0):
+        expected = np.where(pattern, shares, 0.0)
+        inside = counts[(there == pattern).all(axis=1)].sum(axis=0)
+        if pattern.sum() > 1 and inside.sum():
+            expected = inside.sum() * expected[pattern] / expected.sum()
+            statistic += float((np.square(inside[pattern] - expected) / expected).sum())
+            freedom += int(pattern.sum()) - 1
+    return float(chdtrc(freedom, statistic)) if freedom else 1.0
+
+
+def _came(there: Flags, names: Sequence[str]) -> list[Finding]:
+    """Say which arms were not there on all days."""
+    findings = []
+    for name, days in zip(names, there.T, strict=True):
+        if not days.all():
+            first, last = (int(x) + 1 for x in np.flatnonzero(days)[[0, -1]])
+            came = f"came on day {first}" if first > 1 else ""
+            went = f"was last seen on day {last}" if last < len(days) else ""
+            when = " and ".join(filter(None, [came, went]))
+            words = f"{name} {when} of {len(days)}: it is compared on its days."
+            findings.append(Finding("days", words))
+    return findings
 
 
 def machines(customers: Customers, names: Sequence[str]) -> list[Finding]:

@@ -141,8 +141,13 @@ class Standing:
 
     @cached_property
     def above(self) -> int:
-        """How many customers' totals are cut."""
-        return int((self.capped != self.customers.total).sum())
+        """How many customers' totals are cut from above."""
+        return int((self.customers.total > self.range[1]).sum())
+
+    @cached_property
+    def below(self) -> int:
+        """How many customers' totals are cut from below, as refunds may be."""
+        return int((self.customers.total < self.range[0]).sum())
 
     @cached_property
     def day(self) -> Index | None:
@@ -425,7 +430,7 @@ class Standing:
 
     @cached_property
     def doubts(self) -> tuple[str, ...]:
-        """Why nothing is sure whatever the comparisons say."""
+        """Why no lead is sure, even if the comparisons say so."""
         doubts = [*self.unsound, *self._about_sales(), *self._about_time()]
         few = self.concentration
         if 0 < few.half < FEWEST_CUSTOMERS and self.customers.n:
@@ -500,7 +505,7 @@ class Standing:
 
     @property
     def sure(self) -> bool:
-        """Whether the leader beats every rival and nothing speaks against it."""
+        """Whether the leader beats every rival and there are no doubts."""
         return self.best is not None and not self.rivals and not self.doubts
 
     # Against a control

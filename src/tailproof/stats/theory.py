@@ -295,7 +295,7 @@ def median_pulls(
     unit = _unit(tail_constant, alpha)
 
     def at(block: int) -> MedianPulls:
-        medians = -(-horizon // block) - 1  # no decision depends on the last one
+        medians = -(-horizon // block) - 1  # no decision depends on the last median
         half = (block + 1) / 2
         p = float(betaincinv(half, half, delta / 2 / medians)) if medians else 0.5
         return MedianPulls(block, *_clipped(block, p, alpha))

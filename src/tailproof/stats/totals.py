@@ -12,7 +12,7 @@ from tailproof.typing import Array
 __all__ = ["RunningTotal"]
 
 _BETS = 2.0 ** -np.arange(16)
-"""As shares of the largest one, 0.99/worst; at 10⁷ terms the best is about 2⁻⁹ of it."""
+"""Bets as shares of the largest bet, 0.99/worst; at 10⁷ terms the best bet is about 2⁻⁹ of it."""
 _WEIGHTS = 1 / (1 + ((np.arange(16) - 2) / 3) ** 2)
 _LOG_WEIGHTS = np.log(_WEIGHTS / _WEIGHTS.sum())
 

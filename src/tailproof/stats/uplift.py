@@ -46,7 +46,7 @@ experiment is paused or stopped, imported decisions, and all but the first of a 
 _FIRST = 256
 """Outcomes that set the first range of rewards; it is learned again at each power of two."""
 _TRAIL, _SMALLEST = 64, 32
-"""The most intervals that are kept for the chart, and the outcomes between the first ones."""
+"""The most intervals kept for the chart, and the number of outcomes between the first intervals."""
 _LEAST_KEPT = 0.01
 """If the policy decides a smaller share of requests than this, its gain is not estimated."""
 _LEAST_CONTROL = 10
@@ -162,7 +162,7 @@ class Gain:
         self.beyond += float(rows.times[rows.raw != rows.y].sum())
 
     def estimate(self, level: float = LEVEL) -> Estimate | None:
-        """Return both values and the interval; None if there is nothing to tell from."""
+        """Return both values and the interval; None without requests or without propensities."""
         n = self.requests
         if not n or self.blind:
             return None

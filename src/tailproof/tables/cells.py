@@ -1,9 +1,9 @@
-"""Cells of a column as numbers, labels or times; an unreadable cell is refused by its line."""
+"""Cells of a column as numbers or labels; an unreadable cell is refused by its line."""
 
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal as Exact
@@ -16,7 +16,17 @@ from tailproof.formatting import often
 from tailproof.tables.refusals import Refusals
 from tailproof.typing import Array, Index
 
-__all__ = ["LONG", "Column", "Decimal", "Gatherer", "Spelling", "labels", "numbers", "times"]
+__all__ = [
+    "LONG",
+    "MISSING",
+    "Column",
+    "Decimal",
+    "Gatherer",
+    "Spelling",
+    "filled",
+    "labels",
+    "numbers",
+]
 
 Decimal = Literal[".", ","]
 Spelling = Literal["ask", "merge", "keep"]
@@ -31,19 +41,19 @@ _SHAPES: dict[str, re.Pattern[str]] = {
     for mark, point, other in ((".", r"\.", ","), (",", ",", r"\."))
 }
 """Numbers with a point or a comma as decimal mark, and the other as thousands separator."""
-_CURRENCY = re.compile(r"[$€£¥₹₩₽]|\b(?:USD|EUR|GBP|JPY|CHF|INR)\b|^(?:USD|EUR|GBP|JPY|CHF|INR)")
-_DAY_FIRST = re.compile(r"(\d{1,2})([./])(\d{1,2})\2(\d{4})(?:,?[ T](\d{1,2}:\d{2}(?::\d{2})?))?")
-"""Local dates such as 31.12.2026 or 12/31/2026, perhaps with a time of day."""
-_ZONE = re.compile(r":\d\d.*(?:[Zz]|UTC|GMT|[+-]\d\d(?::?\d\d)?)$")
-"""A time of day with a zone."""
-_SPREADSHEET = (30_000.0, 80_000.0)
-"""Days that a spreadsheet counts from 1900, for the years 1982 to 2119."""
+_CODES = (
+    "AED|ARS|AUD|BGN|BRL|CAD|CHF|CLP|CNY|COP|CZK|DKK|EUR|GBP|HKD|HUF|IDR|ILS|INR|ISK|JPY|KRW|KZT|MXN|"
+    "MYR|NGN|NOK|NZD|PHP|PLN|RON|RSD|RUB|SAR|SEK|SGD|THB|TRY|TWD|UAH|USD|VND|ZAR"
+)
+_WORDED = r"[Kk]r\.?|zł|Kč|Ft|lei|лв\.?|руб\.?|р\.|грн\.?|TL|Rp|RM|R"
+"""Currencies that are written as words: none of them is part of a longer word."""
+_CURRENCY = re.compile(
+    rf"(?:US|CA|AU|NZ|HK|MX|[ACRS])?\$|[€£¥₹₩₽₺₴₪₫₦₱₸฿₡]|(?<![^\W\d_])(?:{_CODES}|{_WORDED})(?![^\W\d_])"
+)
 _SHORTENED = re.compile(r"\d(?:[.,]\d+)?E\+\d\d")
 """A long number as a spreadsheet shows it, without its last digits."""
 LONG = 10**15
-"""Whole numbers from here on are kept as text: as floats, two customers would become one."""
-_CLOCKS = ((1e17, 1e9, "nanoseconds"), (1e14, 1e6, "microseconds"), (1e11, 1e3, "milliseconds"))
-"""From which number on times are in another unit than seconds, which would be of the year 5000."""
+"""Whole numbers from this size on are kept as text: as floats, two customers would become one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +70,8 @@ class Column:
         The distinct texts, as they stand.
     dates : bool
         Whether numbers are times, in seconds since 1970.
+    zoned : bool
+        Whether these times name their zone.
     raw : array, optional
         The cells themselves, if they are lists or mappings.
     """
@@ -69,6 +81,7 @@ class Column:
     texts: Sequence[str] = ()
     dates: bool = False
     raw: Any = None
+    zoned: bool = False
 
     def __len__(self) -> int:
         return len(self.codes if self.numbers is None else self.numbers)  # type: ignore[arg-type]
@@ -96,7 +109,7 @@ class Column:
         if self.numbers is not None:
             blank &= np.isnan(self.numbers)
         if self.codes is not None:
-            empty = np.array([_is_missing(text) for text in self.texts] + [True])
+            empty = np.array([is_missing(text) for text in self.texts] + [True])
             blank &= empty[self.codes]
         return blank
 
@@ -125,10 +138,11 @@ class Gatherer:
         self._texts.default_factory = self._texts.__len__
         self._parts: list[tuple[Array | None, Index | None, int]] = []
         self._raw: list[Any] | None = None
-        self._dates = False
+        self._dates = self._zoned = False
 
-    def add(self, values: Any) -> None:
+    def add(self, values: Any, *, zoned: bool = False) -> None:
         """Add a batch: an array of numbers, of dates or of objects, or a list of texts."""
+        self._zoned |= zoned
         kind = getattr(getattr(values, "dtype", None), "kind", "")
         if kind == "b" or (kind and kind in "iu" and _is_long(values)):
             self._exact(values)
@@ -197,6 +211,7 @@ class Gatherer:
             tuple(self._texts),
             self._dates,
             self._raw,
+            self._zoned,
         )
 
 
@@ -235,11 +250,11 @@ def numbers(column: Column, name: str, refusals: Refusals, decimal: Decimal | No
     plain = pandas.to_numeric(texts, errors="coerce").to_numpy(np.float64)
     values = np.append(plain, np.nan)  # the last one is of cells without text
     unread = np.flatnonzero(np.isnan(plain)).tolist()
-    odd = [i for i in unread if not _is_missing(column.texts[i])]
+    odd = [i for i in unread if not is_missing(column.texts[i])]
     mark = decimal if odd or decimal else _decimal_mark(column.texts, name)
     if not odd and mark != ",":
-        return _filled(column, values)
-    asked = [i for i, text in enumerate(column.texts) if not _is_missing(text)]
+        return filled(column, values)
+    asked = [i for i, text in enumerate(column.texts) if not is_missing(text)]
     values[:] = np.nan
     sign = _sign(column, asked, name, refusals)
     bare = {i: _bare(column.texts[i], sign) for i in asked}
@@ -256,10 +271,10 @@ def numbers(column: Column, name: str, refusals: Refusals, decimal: Decimal | No
             bad.append(i)
     with_mark = f" with decimal mark {mark!r}" if mark in "".join(bare.values()) else ""
     refusals.cells(column, bad, f"column {name} must contain numbers{with_mark}, got")
-    return _filled(column, values)
+    return filled(column, values)
 
 
-def _filled(column: Column, values: Array) -> Array:
+def filled(column: Column, values: Array) -> Array:
     """Return the label of each cell, from its text or its number."""
     assert column.codes is not None
     translated: Array = values[column.codes]
@@ -270,7 +285,7 @@ def _filled(column: Column, values: Array) -> Array:
     )
 
 
-def _is_missing(text: str) -> bool:
+def is_missing(text: str) -> bool:
     return text.strip().lower() in MISSING
 
 
@@ -309,8 +324,8 @@ def _bare(text: str, sign: str) -> str:
 def _decimal_mark(texts: Iterable[str], column: str) -> Decimal:
     """Return the decimal mark, from the first number that can be read in only one way.
 
-    A comma before three digits is ambiguous. So is a point, if other numbers have none and none of
-    these has four digits: 1.234 beside 950 may be a thousand or one.
+    A comma before three digits is ambiguous. A point is ambiguous, too, if other numbers have no
+    point and fewer than four digits: 1.234 beside 950 may be a thousand or one.
     """
     unclear, digits = {}, 0
     for text in texts:
@@ -370,7 +385,7 @@ def labels(column: Column, name: str, spelling: Spelling = "keep") -> Labels:
     of_name: dict[str, int] = {}
     number = np.full(len(texts) + 1, -1)
     for i in np.flatnonzero(counts):
-        if not _is_missing(texts[i]):
+        if not is_missing(texts[i]):
             number[i] = of_name.setdefault(texts[i], len(of_name))
     codes = number[cells]
     named = Labels(tuple(of_name), codes)
@@ -437,86 +452,3 @@ def _plain(name: str) -> str:
     visible = (x for x in unicodedata.normalize("NFKC", name) if unicodedata.category(x) != "Cf")
     bare = "".join("".join(visible).split()).casefold()
     return f"{float(bare):.15g}" if re.fullmatch(r"\d{1,15}(\.\d*)?", bare) else bare
-
-
-def times(column: Column, name: str, refusals: Refusals) -> tuple[Array, str]:
-    """Return times in seconds since 1970, or numbers as they are, and a sentence if they changed.
-
-    Texts are ISO 8601, in UTC unless they name a zone, or local dates such as 31.12.2026, if they
-    can be read in one way only. Numbers that are too large for seconds are milliseconds, …
-    """
-    if column.codes is None:
-        assert column.numbers is not None
-        return (column.numbers, "") if column.dates else _in_seconds(column.numbers, name)
-    import pandas
-
-    texts = pandas.Series([text.strip() for text in column.texts], dtype=object)
-    blank = texts.str.lower().isin(MISSING)
-    values = pandas.to_numeric(texts.where(~blank, None), errors="coerce").to_numpy(np.float64)
-    dated = bool(np.isnan(values[~blank]).any())
-    if dated:
-        _check_zones(texts[~blank].tolist(), name)
-        local = _local_dates(texts[~blank].tolist(), name)
-        iso = texts.where(~blank, None) if local is None else texts.map(local)
-        dates = pandas.to_datetime(iso, utc=True, format="ISO8601", errors="coerce")
-        exact = dates.dt.tz_localize(None).to_numpy("datetime64[us]")
-        values = np.where(np.isnat(exact), np.nan, exact.astype(np.int64) / 1e6)
-    refusals.cells(
-        column,
-        np.flatnonzero(np.isnan(values) & ~blank.to_numpy()).tolist(),
-        f"column {name} must have times as in 2026-12-31T09:00:00, or seconds since 1970, got",
-    )
-    moments = _filled(column, np.append(values, np.nan))
-    return (moments, "") if dated or column.dates else _in_seconds(moments, name)
-
-
-def _check_zones(texts: list[str], name: str) -> None:
-    """Raise ``ValueError`` if some times name a zone and others do not."""
-    zoned = {bool(_ZONE.search(text)): text for text in texts if ":" in text}
-    if len(zoned) == 2:
-        raise ValueError(
-            f"column {name} has {zoned[True]!r} with a time zone beside {zoned[False]!r} without: "
-            "write all times alike"
-        )
-
-
-def _in_seconds(moments: Array, name: str) -> tuple[Array, str]:
-    """Return numbers as seconds, if they are usually too large for that."""
-    finite = moments[np.isfinite(moments)]
-    usual = float(np.median(np.abs(finite))) if len(finite) else 0.0
-    first, last = _SPREADSHEET
-    parts = finite[np.floor(finite) != finite]
-    if len(parts) and first <= finite.min() and finite.max() < last:
-        raise ValueError(
-            f"column {name} has {parts[0]:.10g}, which may be a day of a spreadsheet or a second: "
-            "write times as 2026-12-31T09:00:00"
-        )
-    for least, divisor, unit in _CLOCKS:
-        if least <= usual:
-            return moments / divisor, f"Column {name} was read as {unit} since 1970."
-    return moments, ""
-
-
-def _local_dates(texts: list[str], name: str) -> Callable[[str], str] | None:
-    """Return a function that turns local dates into ISO 8601; None if there are none."""
-    parts = [match.groups() for text in texts if (match := _DAY_FIRST.fullmatch(text))]
-    if not parts:
-        return None
-    first, second = (max(int(part[i]) for part in parts) for i in (0, 2))
-    day_first = any(part[1] == "." for part in parts) or first > 12
-    if day_first == (second > 12):
-        raise ValueError(
-            f"{texts[0]!r} in column {name} is ambiguous: is the day first or the month? "
-            "Write dates as 2026-12-31"
-        )
-
-    def iso(text: str) -> str:
-        match = _DAY_FIRST.fullmatch(text)
-        if not match:
-            return text
-        first, _, second, year, clock = match.groups()
-        day, month = (first, second) if day_first else (second, first)
-        hour = "" if clock is None else f"T{clock:0>{5 if clock.count(':') == 1 else 8}}"
-        return f"{year}-{int(month):02d}-{int(day):02d}{hour}"
-
-    return iso

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 ROUNDING = 1e-6
-"""Probabilities that were written to a file add up to one up to this."""
+"""By how much the sum of probabilities in a file may differ from one."""
 _DISAGREE = 1e-3
 """Two columns with the propensity of the same arm differ by more than rounding beyond this."""
 _FEATURE = "x:"
@@ -127,7 +127,7 @@ def varies(propensity: Array, arm: Index, group: NDArray[Any] | None) -> bool:
 
 
 def by_stratum(propensity: Array, arm: Index, k: int, group: NDArray[Any] | None) -> Array:
-    """Return the propensities of all arms, if each has one for each group; zero if never seen."""
+    """Return the propensities of all arms by group, in which they are constant; zero if unseen."""
     strata = np.zeros(len(arm), np.int64) if group is None else numbered(group)
     cells = np.zeros((int(strata.max()) + 1, k))
     cells[strata, arm] = propensity

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from tailproof.checks import number, require
+from tailproof.stats.periods import DAY
 from tailproof.tables.checked import Records
 from tailproof.tables.how import Reading
+from tailproof.tables.moments import Moments
 from tailproof.tables.opening import open_table
 from tailproof.tables.platforms import NAMES, Part, exposures_of
 from tailproof.tables.reader import Reader, finished
@@ -21,7 +23,7 @@ _SPANS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
 def seconds(name: str, span: Any) -> float:
-    """Return a span such as "7d" or "12h" in seconds; a number is one of seconds.
+    """Return a span such as "7d" or "12h" in seconds; a plain number means seconds.
 
     >>> seconds("window", "7d"), seconds("window", 90)
     (604800.0, 90.0)
@@ -51,10 +53,12 @@ def with_events(
     table = exposures_of(open_table(exposures, reading.get("sheet")), reading.get("experiment"))
     shown_columns, order_columns = _of_each(columns)
     none: dict[str, Any] = {"reward": None, "id": None}
-    shown, shown_to = _read(table, shown_columns | none, features, reading, needed="arm")
+    shown, shown_to, seen = _read(table, shown_columns | none, features, reading, needed="arm")
     none = dict.fromkeys(("arm", "propensity", "group"))
     events = Part(open_table(reading["events"]))
-    orders, by = _read(events, order_columns | none, None, how, needed="reward")
+    orders, by, told = _read(events, order_columns | none, None, how, needed="reward")
+    _check_clocks(seen, told)
+    orders, daily = _by_the_day(orders, seen, told)
     rows, mixed, notes = _first(shown)
     end = max(float(_times(shown).max()), float(_times(orders).max()))
     left_out = {shown_to[row] for row in mixed.tolist()}
@@ -70,7 +74,7 @@ def with_events(
     span = reading.get("window")
     window = np.inf if span is None else seconds("window", span)
     age = _times(orders) - np.append(_times(shown), np.nan)[unit]
-    notes = table.notes + notes + _about(orders, age, window, stranger)
+    notes = table.notes + notes + daily + _about(orders, age, window, stranger)
     counted = (unit >= 0) & (age >= 0) & (age < window) & ~np.isnan(orders.reward)
     reward = np.bincount(unit[counted], orders.reward[counted], minlength=shown.n)
     records = replace(shown, reward=reward.astype(np.float64), notes=notes)
@@ -98,8 +102,8 @@ def _of_each(columns: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _read(
     source: Part, columns: dict[str, Any], features: Any, reading: Reading, *, needed: str
-) -> tuple[Records, Any]:
-    """Return one of the two tables, and the name of each row's unit."""
+) -> tuple[Records, Any, Moments]:
+    """Return one of the two tables, the name of each row's unit, and how its times were read."""
     for option in (needed, "unit", "time"):
         asked = columns[option]
         if asked in (None, option) and named((option, *NAMES[option]), source.names) is None:
@@ -107,7 +111,32 @@ def _read(
             raise ValueError(f"{option} must name a column of {source.name}, which has {known}")
     reader = Reader(source, columns, features, reading, NAMES)
     records = reader.read()
-    return records, reader.units[reader.kept]
+    return records, reader.units[reader.kept], reader.moments
+
+
+def _check_clocks(seen: Moments, told: Moments) -> None:
+    """Raise ``ValueError`` if one table tells its time zone and the other does not."""
+    if {seen.zoned, told.zoned} != {True, False}:
+        return
+    local, zoned = (seen, told) if told.zoned else (told, seen)
+    which = ("exposures", "events") if told.zoned else ("events", "exposures")
+    raise ValueError(
+        f"times of the {which[0]} name no time zone{_such_as(local)}, those of the {which[1]} are "
+        f"in one{_such_as(zoned)}: pass the zone of the former, such as zone='Europe/Paris' "
+        "(--zone Europe/Paris) or 'UTC'"
+    )
+
+
+def _such_as(moments: Moments) -> str:
+    return f" ({moments.example})" if moments.example else ""
+
+
+def _by_the_day(orders: Records, seen: Moments, told: Moments) -> tuple[Records, tuple[str, ...]]:
+    """Return orders of which only the day is known at its end, so that they follow exposures."""
+    if not told.daily or seen.daily:
+        return orders, ()
+    note = "Events have no time of day: each is taken to be at the end of its day."
+    return replace(orders, time=_times(orders) + DAY - 1), (note,)
 
 
 def _first(shown: Records) -> tuple[Index, Index, tuple[str, ...]]:
@@ -120,8 +149,9 @@ def _first(shown: Records) -> tuple[Index, Index, tuple[str, ...]]:
     mixed = np.bincount(shown.unit, differs, minlength=len(units)) > 0
     notes = shown.notes
     if mixed.any():
-        units_saw = "1 unit that saw" if mixed.sum() == 1 else f"{mixed.sum():,} units that saw"
-        notes += (f"{units_saw} several arms were left out.",)
+        one = mixed.sum() == 1
+        units_saw = "1 unit that saw" if one else f"{mixed.sum():,} units that saw"
+        notes += (f"{units_saw} several arms {'was' if one else 'were'} left out.",)
     if mixed.all():
         raise ValueError(f"every unit saw several arms: nothing can be compared. {notes[-1]}")
     return first[~mixed], np.flatnonzero(mixed[shown.unit]), notes
@@ -162,6 +192,7 @@ def _closed(records: Records, end: float, window: float) -> Records:
         return records
     open_ = int((~over).sum())
     units = "1 unit is" if open_ == 1 else f"{open_:,} of {records.n:,} units are"
-    note = f"{units} left out, as less than {window / 86400:g} days passed since the exposure."
+    days = "1 day" if window == DAY else f"{window / DAY:g} days"
+    note = f"{units} left out, as less than {days} passed since the exposure."
     kept = records.take(np.flatnonzero(over))
     return replace(kept, notes=(*records.notes, note))

@@ -60,7 +60,7 @@ def open_file(file: Path, sheet: str | None = None) -> Source:
     file : Path
         ``-`` is the standard input; a folder is one of Parquet.
     sheet : str, optional
-        The sheet of a workbook; by default the one that has the columns.
+        The sheet of a workbook; by default the sheet that has the columns.
     """
     if file.is_dir():
         return _Parquet(file, file.name)
@@ -170,7 +170,7 @@ class _Csv(Source):
 
 
 def _check_title(source: Source, row: Sequence[str], wanted: dict[str, str], place: str) -> None:
-    """Raise ``ValueError`` if it is this row, and not the first one, that names the columns."""
+    """Raise ``ValueError`` if this row, and not the first row, names the columns."""
     needed = {*wanted.values()}
     if not needed <= {*source.names} and needed <= {cell.strip() for cell in row}:
         raise ValueError(

@@ -59,7 +59,7 @@ class Frame(Source):
 
 def _column(series: "narwhals.Series[Any]") -> Column:
     gatherer = Gatherer()
-    gatherer.add(_values(series))
+    gatherer.add(_values(series), zoned=_zoned(series))
     return gatherer.column()
 
 
@@ -72,8 +72,13 @@ def gathered(wanted: Sequence[str], batches: Iterable[Any]) -> dict[str, Column]
     for batch in batches:
         frame = nw.from_native(pyarrow.Table.from_batches([batch]), eager_only=True)
         for name, gatherer in gatherers.items():
-            gatherer.add(_values(frame[name]))
+            gatherer.add(_values(frame[name]), zoned=_zoned(frame[name]))
     return {name: gatherer.column() for name, gatherer in gatherers.items()}
+
+
+def _zoned(series: "narwhals.Series[Any]") -> bool:
+    """Return whether a column has times with a time zone."""
+    return getattr(series.dtype, "time_zone", None) is not None
 
 
 def _values(series: "narwhals.Series[Any]") -> Any:

@@ -30,6 +30,8 @@ class Reading(TypedDict, total=False):
         The sheet of a workbook.
     decimal : "." or ","
         The decimal mark, if the numbers of a file are ambiguous.
+    zone : str
+        The time zone of times that name none, such as Europe/Paris; default: UTC.
     spelling : "ask", "merge" or "keep"
         What to do about arms or groups that differ by case or blanks alone.
     missing : "count" or "refuse"
@@ -62,6 +64,7 @@ class Reading(TypedDict, total=False):
     status: Any
     sheet: str | None
     decimal: Decimal | None
+    zone: str | None
     spelling: Spelling
     missing: Literal["count", "refuse"]
     skip_bad: bool

@@ -27,7 +27,7 @@ _COUNT = "rows of the table"
 """What the column of counts is called; no table has this name for something else."""
 _NAME = "the lazy frame"
 _UNORDERED = "Rows were summed where they are, so bursts of one arm were not looked for."
-_NEEDS_ROWS = {"id", "offered", "propensities", "silence", "status", "wait"}
+_NEEDS_ROWS = {"id", "offered", "propensities", "silence", "status", "wait", "zone"}
 """Options that say something about single rows."""
 
 
@@ -48,7 +48,7 @@ def reduced(
     With a unit, a row for each unit, arm and propensity: the sum of its rewards, its first time,
     and how many rows it stands for; and the rewards of the rows behind, counted, without units.
     Without a unit, a row for each distinct reward of an arm, day and propensity, repeated as often
-    as it occurs. Rows at the same time are in a random order, as nobody knows theirs.
+    as it occurs. Rows at the same time are put into a random order, as their true order is unknown.
 
     All rows are fetched where they are needed: for features, propensities of all arms, groups, ids
     and what becomes of a row, if rewards are texts, and if units saw several arms.
@@ -115,7 +115,7 @@ def _by_visit(records: Records) -> bool:
 
 
 class _Groups(Frame):
-    """Groups of rows; a message says how many rows are in one."""
+    """Groups of rows; messages say how many rows a group has."""
 
     name = _NAME
 

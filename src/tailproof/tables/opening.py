@@ -13,7 +13,7 @@ __all__ = ["open_table"]
 
 
 def open_table(table: Any, sheet: str | None = None) -> Source:
-    """Return a file, data frame or journal as a source; no table is one of arrays."""
+    """Return a file, data frame or journal as a source; without a table the source is arrays."""
     if table is None:
         return Arrays()
     if is_journal(table):

@@ -42,7 +42,7 @@ _EXPERIMENTS = (
     "properties.$feature_flag",
 )
 _EXPOSURE = "$feature_flag_called"
-"""The event that tells PostHog's exposures from all else in one export."""
+"""The event of exposures in PostHog's exports, which hold all kinds of events."""
 _BAG = "properties"
 """The column in which PostHog has the properties of an event, as JSON."""
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tailproof.checks import array, number, require
 from tailproof.formatting import natural_key
-from tailproof.tables import cells
+from tailproof.tables import cells, moments
 from tailproof.tables.cells import Column, Decimal, Spelling
 from tailproof.tables.checked import Records
 from tailproof.tables.columns import (
@@ -69,6 +69,7 @@ class Reader:
         self.arms = None if arms is None else tuple(map(str, arms))
         self.decimal: Decimal | None = reading.get("decimal")
         self.spelling: Spelling = reading.get("spelling", "ask")
+        self.zone = reading.get("zone")
         self.complete, self.offered = reading.get("missing") == "refuse", reading.get("offered")
         asked = asked | {"status": reading.get("status", "status")}
         self.shares = asked["propensities"] = reading.get("propensities")
@@ -108,7 +109,7 @@ class Reader:
         return column_of | {f"features[{name}]": name for name in columns}
 
     def _check_twice(self, column_of: dict[str, str]) -> None:
-        """Raise ``ValueError`` if two options name the same column, and one is of numbers."""
+        """Raise ``ValueError`` if two options, one of which takes numbers, name the same column."""
         features = self.features if _are_names(self.features) else ()
         named = [*column_of.items(), *(("features", name) for name in features)]
         for place, (option, name) in enumerate(named):
@@ -173,8 +174,9 @@ class Reader:
         if "time" not in self.columns:
             return None
         name = self._name("time")
-        times, note = cells.times(self.columns["time"], name, self.refusals)
-        self.notes.append(note)
+        self.moments = moments.times(self.columns["time"], name, self.refusals, self.zone)
+        times = self.moments.seconds
+        self.notes.append(self.moments.note)
         self.refusals.rows(np.flatnonzero(np.isnan(times)), f"column {name} has no time")
         usual = float(np.nanmedian(times)) if len(times) else 0.0
         with np.errstate(invalid="ignore"):

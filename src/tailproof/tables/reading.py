@@ -8,6 +8,7 @@ from tailproof.tables.checked import Records
 from tailproof.tables.exposures import with_events
 from tailproof.tables.how import Reading
 from tailproof.tables.lazy import is_lazy, reduced
+from tailproof.tables.moments import check_zone
 from tailproof.tables.opening import open_table
 from tailproof.tables.reader import Reader, finished
 
@@ -91,6 +92,7 @@ def _check(table: Any, columns: dict[str, Any], features: Any, reading: Reading)
             ok = any(value is choice or value == choice for choice in _CHOICES[name])
             words = " or ".join(repr(x) for x in _CHOICES[name] if x is not None)
             require(ok, name, words, value)
+    check_zone(reading.get("zone"))
     if isinstance(table, Records):
         given = [name for name, x in columns.items() if not (isinstance(x, str) and x == name)]
         given += [*reading, *(["features"] if features is not None else [])]

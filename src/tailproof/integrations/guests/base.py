@@ -185,7 +185,7 @@ class Guest(Policy[GuestState]):
 
     @property
     def keeps_arms(self) -> bool:
-        """Whether the number of arms must stay as it was at the start."""
+        """Whether the number of arms must stay the same."""
         return False
 
     @property

@@ -51,8 +51,9 @@ class BanditProvider(provider.AbstractProvider):
     """A provider of flags for the OpenFeature SDK, one agent behind each flag.
 
     The targeting key of a request is its ticket: the same key always gets the same variant, and
-    gets one reward, the value of the first event that is tracked with it (1 if it has none). A key
-    whose event never comes is a lost reward, so track a value of 0 where nothing was bought.
+    gets one reward, the value of the first event that is tracked with it (1 for an event without a
+    value). A key whose event never comes is a lost reward, so track a value of 0 where nothing was
+    bought.
 
     The details of an evaluation have the reason SPLIT, and the propensity of the choice in their
     metadata. Flags without a targeting key, of another type or unknown keep their default value.

@@ -63,7 +63,7 @@ class Player:
         return arm
 
     def tell(self, reward: float) -> None:
-        """Take one reward of the arm that `ask` returned; the last one of a decision is learned."""
+        """Take a reward of the arm that `ask` returned; the policy learns after the last reward."""
         if self._held is None:
             raise ValueError("call ask before tell")
         require(not np.isnan(reward), "reward", "a float (±inf allowed, NaN not)", reward)

@@ -3,7 +3,7 @@
 Each problem has a name that can be typed; `run` plays policies in them and returns a `Score`.
 "report" has problems about locations that stay as they are, "money" has shops, "moving" has worlds
 that change, "worlds" has problems that break the assumption of a tool. Tune on "tuning" and the
-sets that end in "-tuning" only: the reported ones, and their seed, are different.
+sets that end in "-tuning" only: the reported problems and their seed are different.
 """
 
 from tailproof.research.gauntlet.problems import PROBLEMS, Problem, problems

@@ -1,8 +1,9 @@
 """Problems that move: jumps, a swap, a riser that nobody pulls, walks, rotations and shifts.
 
 "k5-…" has five arms whose locations are ½ apart at first, "fixed-…" 20 fixed arms and "fresh-…" 20
-new ones at each decision, both in ten dimensions; "shop-…" has four arms that nine visitors in ten
-or more do not buy from. "still" is the same without motion, to see what a precaution costs there.
+new arms at each decision, both in ten dimensions; "shop-…" has four arms that nine visitors in ten
+or more do not buy from. "still" in a name means without motion, to see what a precaution costs
+there.
 """
 
 from dataclasses import dataclass, field, replace

@@ -34,7 +34,7 @@ _QUANTILES = ndtri((np.arange(200) + 0.5) / 200)
 
 
 def modes(*centres: float, spread: float, outliers: float = 0.0) -> Noise:
-    """Return equal normal clusters at ± these centres; one reward in ten is Cauchy, if any are.
+    """Return noise in normal clusters at ± these centres; `outliers` makes a tenth Cauchy.
 
     >>> drawn = modes(3, spread=0.2).sample(np.random.default_rng(0), (1000,))
     >>> float(np.abs(drawn).min()) > 2
